@@ -1,7 +1,5 @@
 //! What every room uses, and which knows nothing of databases.
 
-pub mod cache;
-pub(crate) mod counting;
 pub(crate) mod dates;
 pub(crate) mod digest;
 pub mod error;
@@ -10,19 +8,14 @@ pub mod exit;
 pub mod expr;
 pub mod files;
 pub(crate) mod glob;
-pub(crate) mod hash_buckets;
-pub(crate) mod hash_order;
 pub mod interrupt;
 pub mod kept;
-pub(crate) mod logarithm;
 pub mod panics;
-pub mod processor;
 pub mod progress;
 pub mod random;
 pub mod reason;
 pub(crate) mod sample;
 pub(crate) mod stats;
-pub(crate) mod stored;
-pub(crate) mod threads;
+pub mod threads;
 pub(crate) mod words;
 pub(crate) mod yaml;

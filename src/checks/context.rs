@@ -22,7 +22,7 @@ use crate::database::source::{Dated, DatedBy, Entry};
 use crate::database::state::State;
 use crate::database::support::Matrices;
 use crate::database::table::{Column, Keys, Table, TableFault, TableScope};
-use crate::findings::{ChangedFigures, Example, Finding, Half, Reads, RowChange, Severity};
+use crate::findings::{Example, Finding, Half, Reads, RowChange, Severity};
 use crate::planner::Models;
 use crate::specs::system::System;
 use crate::specs::{Specs, TableSpec};
@@ -81,8 +81,6 @@ pub struct ChangeContext<'a> {
     pub losing: Option<&'a LosingTables<'a>>,
     /// What is known of tables.
     pub specs: &'a Specs,
-    /// Threads that a rule may use.
-    pub threads: usize,
 }
 
 /// A system under judgement.
@@ -141,8 +139,6 @@ pub struct CrossContext<'a> {
     /// Which of two tables came to its place later: `Greater` for the first, none where nothing
     /// shows. It walks the history, so it is asked for the few that matter.
     pub age: &'a (dyn for<'f> Fn(Dated<'f>, Dated<'f>) -> Option<Ordering> + Sync),
-    /// Threads that a rule may use.
-    pub threads: usize,
     /// What rules kept of the tables of each name, by rule; of the tables of a name nothing yet.
     pub peers: &'a BTreeMap<String, Vec<NamedPeers>>,
     /// What other tables say of the curves of those under judgement, for the rules that share it.
@@ -160,12 +156,6 @@ pub struct CrossContext<'a> {
 pub struct PrChange {
     /// Rows that it adds or changes, by the table's path; tables that are not here are untouched.
     pub rows: BTreeMap<String, RowChange>,
-    /// Tables of which it changes nothing but figures of their system, by path, with these: by themselves they
-    /// are judged by what reads these alone.
-    pub by_figures: BTreeMap<String, ChangedFigures>,
-    /// Whether tables are held against each other for what limits say of the keys that they lack, since nothing else
-    /// that is said of them changes.
-    pub by_limits: bool,
     /// Tables that it adds or changes, by path: of two that are alike, the later.
     pub tables: BTreeSet<String>,
     /// Systems and their backends of which it adds, changes or removes tables.

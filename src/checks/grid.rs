@@ -3,7 +3,6 @@
 //! A series holds the rows that differ in one size alone. Sizes are few, so each row is known by the places of
 //! its sizes in their order, and a series is found by arithmetic on places, not by a hash of each row.
 
-use crate::base::counting::to_starts;
 use crate::database::table::{CodedColumn, Combinations, NumberedRows};
 
 /// Rows as points of a grid.
@@ -58,7 +57,11 @@ pub struct SeriesRows {
 impl SeriesRows {
     /// Rows by the numbers of their series, of which those that are `wanted` have a count each: a counting sort.
     fn placed(of_rows: &[u32], mut counts: Vec<u32>, wanted: impl Fn(u32) -> bool) -> Self {
-        let mut rows = vec![0; to_starts(&mut counts) as usize];
+        let mut total = 0;
+        for count in &mut counts {
+            (*count, total) = (total, total + *count);
+        }
+        let mut rows = vec![0; total as usize];
         // Where a series starts is, once its rows are placed, where it ends.
         let mut ends = counts;
         for (row, number) in (0..).zip(of_rows) {

@@ -77,12 +77,6 @@ pub trait Judge {
         false
     }
 
-    /// Whether it holds tables against each other by what systems say of themselves: by limits of machines, for
-    /// example.
-    fn reads_limits(&self) -> bool {
-        false
-    }
-
     /// Judges the tables of one name against each other.
     ///
     /// # Errors

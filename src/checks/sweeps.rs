@@ -6,9 +6,7 @@
 
 use std::borrow::Cow;
 
-use crate::base::counting::by_group;
 use crate::base::expr::{Vals, WholeNumbers};
-use crate::base::hash_order::sorted_by_hash;
 use crate::base::sample::sampled;
 use crate::database::table::{
     Column, Keys, Numbering, PartNumbers, Table, all_equal, mix, number_bits, part_hash, text_hash,
@@ -104,11 +102,9 @@ impl<'k> AxisPlaces<'k> {
         self.sizes[self.codes[row as usize] as usize]
     }
 
-    /// The rows of a sample of series, one of `one_of`, that have a size and a latency, in the order of their sizes.
+    /// The rows of a sample of series, one of `one_of`, that have a size and a latency.
     fn sampled(&self, one_of: usize, hashes: &[u64], latency: &[f64]) -> Vec<PlacedRow> {
         let rows = self.sampled_rows(one_of, hashes, latency);
-        let place = |row: &u32| self.size(*row).place as usize;
-        let (rows, _) = by_group(&rows, self.ordered.len(), place);
         let placed = |row: u32| {
             let PlacedSize { hash, place } = self.size(row);
             PlacedRow {
@@ -152,10 +148,8 @@ impl AxisSeries {
     /// The series along an axis, whose sizes are a part of the `hashes` of keys.
     fn along(places: &AxisPlaces<'_>, axis: String, hashes: &[u64], latency: &[f64]) -> Self {
         let one_of = hashes.len().div_ceil(ROWS).max(1);
-        let placed = places.sampled(one_of, hashes, latency);
-        // Of one series the order of sizes stays, so that there is little to sort.
-        let place = |row: &PlacedRow| (row.series, row.place);
-        let placed = sorted_by_hash(placed, u64::MAX, |row| row.series, place);
+        let mut placed = places.sampled(one_of, hashes, latency);
+        placed.sort_unstable_by_key(|row| (row.series, row.place));
         let mut rows = Vec::with_capacity(placed.len());
         let mut sizes = Vec::with_capacity(placed.len());
         let mut ends = Vec::new();

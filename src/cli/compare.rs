@@ -42,9 +42,6 @@ pub struct CompareArgs {
     /// Write SVG charts of B over A to a folder: against latency, and in the order of B's file.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub output_dir: Option<PathBuf>,
-    /// Number of threads; 0 means one per core.
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
-    pub threads: usize,
 }
 
 impl From<&CompareArgs> for compare::Options {
@@ -55,7 +52,6 @@ impl From<&CompareArgs> for compare::Options {
             root: args.root.clone(),
             selection: args.selection.clone().into(),
             rules: args.rules_dir.clone(),
-            threads: args.threads,
         }
     }
 }
@@ -69,7 +65,7 @@ impl CompareArgs {
         let format = self.format.of(terminal);
         let mut outputs = Outputs::default();
         if let Some(folder) = &self.output_dir {
-            let drawings = chart::drawings(&compare::figures(&report), self.threads)?;
+            let drawings = chart::drawings(&compare::figures(&report))?;
             outputs.charts(folder, &drawings);
         }
         let target = self.output.clone().unwrap_or_else(|| PathBuf::from("-"));

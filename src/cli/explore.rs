@@ -51,9 +51,6 @@ pub struct ExploreArgs {
     /// output.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Threads to use; 0 for as many as there are cores.
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
-    pub threads: usize,
 }
 
 impl From<&ExploreArgs> for explore::Options {
@@ -71,7 +68,6 @@ impl From<&ExploreArgs> for explore::Options {
             filter: args.filter.clone(),
             peers: args.peers,
             rules: args.rules_dir.clone(),
-            threads: args.threads,
         }
     }
 }

@@ -46,9 +46,6 @@ pub struct ImpactArgs {
     /// Write to a file instead of standard output.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Number of threads; 0 means one per core.
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
-    pub threads: usize,
 }
 
 impl From<&ImpactArgs> for impact::Options {
@@ -62,7 +59,6 @@ impl From<&ImpactArgs> for impact::Options {
             versions: args.version.clone(),
             models: args.model.clone(),
             rules: args.rules_dir.clone(),
-            threads: args.threads,
         }
     }
 }

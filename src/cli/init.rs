@@ -20,14 +20,11 @@ pub struct InitArgs {
     /// The commit of perfdb-gate that the workflows use; without it, this version's tag.
     #[arg(long, value_name = "COMMIT")]
     pub action: Option<String>,
-    /// Number of threads; 0 means one per core.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub threads: usize,
 }
 
 impl From<&InitArgs> for init::Options {
     fn from(args: &InitArgs) -> Self {
-        Self { root: args.root.clone(), action: args.action.clone(), threads: args.threads }
+        Self { root: args.root.clone(), action: args.action.clone() }
     }
 }
 

@@ -174,7 +174,7 @@ impl Remeasure {
         let drawn = self.output_dir.is_some() || self.output.html.is_some();
         let drawings = match report.remeasured.as_ref().filter(|_| drawn) {
             Some(remeasured) => {
-                chart::drawings(&remeasure::figures(remeasured), self.output.threads)?
+                chart::drawings(&remeasure::figures(remeasured))?
             }
             None => Vec::new(),
         };

@@ -64,6 +64,9 @@ pub struct Cli {
     pub command: Command,
     #[command(flatten)]
     pub terminal: TerminalArgs,
+    /// Number of threads; 0 means one per core.
+    #[arg(long, global = true, value_name = "N", default_value_t = 0, help_heading = "Terminal")]
+    pub threads: usize,
 }
 
 /// What shows on the terminal, whatever the job.

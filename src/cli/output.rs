@@ -28,9 +28,6 @@ pub struct OutputArgs {
     /// What to do if the run could not read or compare everything.
     #[arg(long, value_enum, default_value_t = Inconclusive::Fail, help_heading = "Output")]
     pub inconclusive: Inconclusive,
-    /// Number of threads; 0 means one per core.
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
-    pub threads: usize,
 }
 
 impl OutputArgs {

@@ -42,9 +42,6 @@ pub struct PlanArgs {
     /// summary.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Number of threads; 0 means one per core.
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
-    pub threads: usize,
 }
 
 /// What asks for points: one of these.
@@ -103,7 +100,6 @@ impl From<&PlanArgs> for plan::Options {
             occasion,
             ledger: args.ledger.clone(),
             rules: args.rules_dir.clone(),
-            threads: args.threads,
         }
     }
 }

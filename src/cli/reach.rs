@@ -50,9 +50,6 @@ pub struct ReachArgs {
     /// Write to a file instead of standard output.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Number of threads; 0 means one per core.
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
-    pub threads: usize,
 }
 
 impl From<&ReachArgs> for reach::Options {
@@ -66,7 +63,6 @@ impl From<&ReachArgs> for reach::Options {
             versions: args.version.clone(),
             models: args.model.clone(),
             rules: args.rules_dir.clone(),
-            threads: args.threads,
         };
         Self { select, tables: args.table.clone() }
     }

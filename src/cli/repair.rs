@@ -28,9 +28,6 @@ pub struct RepairArgs {
     /// Write the changes; without it, only print what would change.
     #[arg(long, help_heading = "How to change it")]
     pub write: bool,
-    /// Number of threads; 0 means one per core.
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "How to change it")]
-    pub threads: usize,
 }
 
 impl From<&RepairArgs> for repair::Options {
@@ -39,7 +36,6 @@ impl From<&RepairArgs> for repair::Options {
             root: args.root.clone(),
             selection: args.selection.clone().into(),
             rules: args.rules_dir.clone(),
-            threads: args.threads,
         }
     }
 }

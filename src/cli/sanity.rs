@@ -15,7 +15,7 @@ use super::TerminalArgs;
 use super::bar::Bar;
 use super::output::{FailOn, Inconclusive, OutputArgs};
 use super::outputs::{self, Outputs};
-use super::selection::{CacheArgs, RuleArgs};
+use super::selection::RuleArgs;
 
 /// `perfdb-gate sanity`.
 #[derive(Debug, Args)]
@@ -59,8 +59,6 @@ pub struct Sanity {
     pub rules: RuleArgs,
     #[command(flatten)]
     pub output: OutputArgs,
-    #[command(flatten)]
-    pub cache: CacheArgs,
 }
 
 impl From<&Sanity> for overview::Options {
@@ -71,7 +69,6 @@ impl From<&Sanity> for overview::Options {
             selection: Selection { systems: args.system.clone(), ..Selection::default() },
             rules: args.rules.rules_dir.clone(),
             charts: args.charts,
-            threads: args.output.threads,
         }
     }
 }
@@ -96,8 +93,6 @@ impl Sanity {
             rules: self.rules.rules_dir.clone(),
             detail_dir: self.detail_dir.clone(),
             charts: self.figures(),
-            cache: self.cache.cache.clone(),
-            threads: self.output.threads,
         }
     }
 
@@ -120,7 +115,7 @@ impl Sanity {
     fn compare(&self, base: &str, terminal: TerminalArgs) -> Result<Exit> {
         let (report, figures) = sanity::run(&self.options(base), &Bar::of("tables", terminal))?;
         let drawings =
-            if self.draws() { chart::drawings(&figures, self.output.threads)? } else { Vec::new() };
+            if self.draws() { chart::drawings(&figures)? } else { Vec::new() };
         let smoke = self.smoke_command.as_deref().map(smoke::run).transpose()?;
         let mut outcome = report.outcome(self.fail_on.least());
         if let Some(smoke) = smoke.as_ref().filter(|s| !s.passed) {
@@ -152,7 +147,7 @@ impl Sanity {
         let figures = overview::run(&self.into())?;
         let Some(folder) = &self.output_dir else { return Ok(Exit::Inconclusive) };
         let mut outputs = Outputs::default();
-        outputs.charts(folder, &chart::drawings(&figures, self.output.threads)?);
+        outputs.charts(folder, &chart::drawings(&figures)?);
         outputs.write()?;
         let names = figures.iter().map(|f| format!("{}.svg\n", folder.join(&f.name).display()));
         report::print(&names.collect::<String>())?;

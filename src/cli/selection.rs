@@ -33,15 +33,6 @@ impl From<SelectionArgs> for Selection {
     }
 }
 
-/// What is kept for later runs.
-#[derive(Debug, Args)]
-pub struct CacheArgs {
-    /// Keep results in a folder; later runs read only what changed since. Whoever can write to the folder
-    /// decides what they report.
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
-    pub cache: Option<PathBuf>,
-}
-
 /// Which rules run.
 #[derive(Debug, Args)]
 pub struct RuleArgs {

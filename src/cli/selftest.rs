@@ -43,9 +43,6 @@ pub struct Selftest {
     /// Draw recall over the size of faults, as SVG.
     #[arg(long, value_name = "FILE")]
     pub curves: Option<PathBuf>,
-    /// Number of threads; 0 means one per core.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub threads: usize,
 }
 
 impl From<&Selftest> for selftest::Options {
@@ -57,7 +54,6 @@ impl From<&Selftest> for selftest::Options {
             rules: args.rules_dir.clone(),
             samples: args.samples as usize,
             seed: args.seed,
-            threads: args.threads,
         }
     }
 }

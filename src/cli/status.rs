@@ -11,7 +11,6 @@ use super::TerminalArgs;
 use super::bar::Bar;
 use super::output::DocumentFormatName;
 use super::outputs::{self, write_text};
-use super::selection::CacheArgs;
 
 /// `perfdb-gate status`.
 #[derive(Debug, Args)]
@@ -49,11 +48,6 @@ pub struct StatusArgs {
     /// Write to a file instead of standard output.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    #[command(flatten)]
-    pub cache: CacheArgs,
-    /// Number of threads; 0 means one per core.
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
-    pub threads: usize,
 }
 
 impl From<&StatusArgs> for status::Options {
@@ -66,8 +60,6 @@ impl From<&StatusArgs> for status::Options {
             versions: args.version.clone(),
             ledger: args.ledger.clone(),
             rules: args.rules_dir.clone(),
-            cache: args.cache.cache.clone(),
-            threads: args.threads,
         }
     }
 }

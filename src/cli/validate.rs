@@ -14,7 +14,7 @@ use super::TerminalArgs;
 use super::bar::Bar;
 use super::output::{FailOn, OutputArgs};
 use super::outputs::{self, Outputs};
-use super::selection::{CacheArgs, RuleArgs, SelectionArgs};
+use super::selection::{RuleArgs, SelectionArgs};
 use super::watch::WatchArgs;
 
 /// `perfdb-gate validate`.
@@ -32,7 +32,7 @@ pub struct Validate {
     /// Check end-to-end traces in a folder instead: workload cards, experiment configs and metric
     /// files. This always uses one thread.
     #[arg(long, value_name = "DIR", help_heading = "What to judge")]
-    #[arg(conflicts_with_all = ["root", "since", "ledger", "system", "backend", "version", "table", "cache"])]
+    #[arg(conflicts_with_all = ["root", "since", "ledger", "system", "backend", "version", "table"])]
     pub traces: Option<PathBuf>,
     #[command(flatten)]
     pub selection: SelectionArgs,
@@ -45,8 +45,6 @@ pub struct Validate {
     pub rules: RuleArgs,
     #[command(flatten)]
     pub output: OutputArgs,
-    #[command(flatten)]
-    pub cache: CacheArgs,
     #[command(flatten)]
     pub gate: GateArgs,
 }
@@ -95,8 +93,6 @@ impl From<&Validate> for validate::Options {
             ledger: args.ledger.clone(),
             rows_dir: args.gate.rows_dir.clone(),
             strict: args.gate.strict,
-            cache: args.cache.cache.clone(),
-            threads: args.output.threads,
         }
     }
 }

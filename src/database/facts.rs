@@ -120,15 +120,6 @@ impl TreeFacts {
         self
     }
 
-    /// What it was read from: equal for states that say the same.
-    pub fn origin(&self) -> impl Iterator<Item = String> {
-        let files = self.files.iter().map(|FactsFile { name, id, .. }| match id {
-            Some(id) => format!("{name} {id}"),
-            None => format!("{name} without an id"),
-        });
-        files.chain(self.tree.unsettled.iter().map(|list| format!("unsettled {list}")))
-    }
-
     /// The specs with these facts over them.
     pub fn over(&self, specs: &Specs) -> Specs {
         specs.with_facts(&self.tree)

@@ -19,7 +19,7 @@ pub use self::evidence::{Evidence, Explained, Explanation, ModelReach, SliceEvid
 pub use self::known::Repaired;
 pub(crate) use self::known::{BaseFindings, Successor};
 pub use self::novelty::{Compared, Half, NewFacts, Novelty, RowChange, RowsSeen};
-pub use self::reads::{ChangedFigures, Reads};
+pub use self::reads::Reads;
 pub use self::sink::{Counts, Sink};
 use crate::base::digest::hex;
 use crate::database::catalog::{Place, TableFile};

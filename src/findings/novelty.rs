@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use super::{ChangedFigures, Finding, Reads};
+use super::{Finding, Reads};
 use crate::database::diff::RowMatch;
 use serde::{Deserialize, Serialize};
 
@@ -47,17 +47,15 @@ impl Novelty {
     }
 }
 
-/// By which other facts than before the rows of a table are judged.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The facts that changed among those by which the rows of a table are judged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum NewFacts {
-    /// By none.
+    /// Nothing changed.
     #[default]
     None,
-    /// By other figures of their system.
-    Figures(ChangedFigures),
-    /// By other facts of their system.
+    /// The YAML of the table's system says something else.
     System,
-    /// They are rows of another place, or of another kind of table.
+    /// The rows belong to another place, or to another kind of table.
     All,
 }
 
@@ -128,9 +126,8 @@ impl Compared {
         let bits = self.matched.as_ref().zip(reads.columns.as_ref());
         let bits = bits
             .map_or(u64::MAX, |(matched, names)| matched.bits(names.iter().map(String::as_str)));
-        let by_new_facts = match &self.facts {
+        let by_new_facts = match self.facts {
             NewFacts::None => false,
-            NewFacts::Figures(changed) => reads.reads_any_of(changed),
             NewFacts::System => reads.reads_any(),
             NewFacts::All => true,
         };

@@ -1,9 +1,7 @@
 //! By what rules judge rows.
 
-use std::collections::BTreeSet;
-
 use crate::base::expr::Expr;
-use crate::specs::{Lookups, TableSpec};
+use crate::specs::TableSpec;
 
 /// By what a rule judges a row: what makes its finding on the row a new one when it changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,29 +14,6 @@ pub struct Reads {
     rates: bool,
     /// Whether it reads what the system's GPU calls itself.
     devices: bool,
-}
-
-/// Figures of a system that are others than before.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ChangedFigures {
-    /// Their dotted paths.
-    paths: BTreeSet<String>,
-    /// Whether one of them is the rate of a dtype.
-    rates: bool,
-}
-
-impl ChangedFigures {
-    /// Those of some dotted paths.
-    pub fn new(paths: BTreeSet<String>, lookups: &Lookups) -> Self {
-        let rates = paths.iter().any(|path| lookups.is_rate(path));
-        Self { paths, rates }
-    }
-
-    /// Adds those of another system.
-    pub fn extend(&mut self, others: &Self) {
-        self.paths.extend(others.paths.iter().cloned());
-        self.rates |= others.rates;
-    }
 }
 
 impl Reads {
@@ -98,10 +73,6 @@ impl Reads {
         self.figures.iter().any(|name| name == path)
     }
 
-    /// Whether one of the figures that changed of the table's system is read.
-    pub fn reads_any_of(&self, changed: &ChangedFigures) -> bool {
-        self.rates && changed.rates || changed.paths.iter().any(|path| self.reads_figure(path))
-    }
 }
 
 #[cfg(test)]
@@ -112,15 +83,12 @@ mod tests {
     #[test]
     fn formulas_read_the_figures_that_they_name_and_rates_where_they_look_them_up() {
         let specs = Specs::embedded().unwrap();
-        let is_read = |table: &str, path: &str| {
+        let bounds = |table: &str| {
             let bounds = specs.tables.get(table).unwrap().bounds.iter().map(|bound| &bound.seconds);
-            let paths = BTreeSet::from([path.to_owned()]);
-            let changed = ChangedFigures::new(paths, &specs.lookups);
-            Reads::all().and_formulas(bounds).reads_any_of(&changed)
+            Reads::all().and_formulas(bounds)
         };
-        assert!(is_read("gemm_perf", "gpu.mem_bw") && is_read("gemm_perf", "gpu.int8_tc_flops"));
-        let encoder = |path: &str| is_read("encoder_attention_perf", path);
-        assert!(encoder("gpu.fp8_tc_flops") && !encoder("gpu.mem_bw"));
-        assert!(!is_read("gemm_perf", "gpu.mem_capacity"));
+        let (gemm, encoder) = (bounds("gemm_perf"), bounds("encoder_attention_perf"));
+        assert!(gemm.reads_figure("gpu.mem_bw") && gemm.reads_rates() && encoder.reads_rates());
+        assert!(!encoder.reads_figure("gpu.mem_bw") && !gemm.reads_figure("gpu.mem_capacity"));
     }
 }

@@ -12,7 +12,7 @@ use std::path::Path;
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::base::stats::{nearest_rank, upper_median};
-use crate::base::threads;
+use rayon::prelude::*;
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::source::{self, Source};
 use crate::database::table::{Keys, Table, TableScope};
@@ -37,8 +37,8 @@ pub fn run(root: &Path, reference: Option<&str>) -> Result<Noise> {
     let specs = Specs::embedded()?;
     let catalog = Catalog::read(source.as_ref(), &specs)?;
     let files: Vec<&TableFile> = catalog.tables.iter().collect();
-    let repeats =
-        threads::map(&files, threads::threads(0), |file| repeats(source.as_ref(), file, &specs));
+    let repeats: Vec<_> =
+        files.par_iter().map(|file| repeats(source.as_ref(), file, &specs)).collect();
     let repeats: Vec<Repeats> =
         repeats.into_iter().flatten().collect::<Result<_, _>>().map_err(|e: ExprError| {
             Error::new(e.to_string(), "the formula is in rules/tables").because(e)

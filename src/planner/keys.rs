@@ -1,16 +1,15 @@
 //! What lookups ask before they interpolate: which slices a table serves. Rows are not needed for that, so
 //! what a plan lacks can be decided from the keys of files alone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
-use serde::{Deserialize, Serialize};
 
 use super::cells::LoadedRows;
 use super::grouping::ServedSlice;
-use super::names::{NameCodes, code_at, index_of};
+use super::names::NameCodes;
 use super::operations::TableName;
 use super::slices::SliceKey;
 use super::{MachineFigures, Refusal, Table};
@@ -116,39 +115,6 @@ impl SharedFileKeys {
         let keys = Arc::new(keys);
         alike.push(keys.clone());
         keys
-    }
-}
-
-/// [`FileKeys`] with the texts of their numbers, so that another run can read them.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct StoredKeys {
-    /// Texts, each numbered by its place here.
-    texts: Vec<Arc<str>>,
-    keys: Vec<(SliceKey, u32)>,
-}
-
-impl StoredKeys {
-    /// Those of a file whose texts are numbered by `names`.
-    pub fn of(FileKeys(keys): &FileKeys, names: &NameCodes) -> Self {
-        let parts = || keys.iter().flat_map(|(key, kernel)| key.iter().chain([kernel]));
-        let codes: HashSet<u32> = parts().copied().collect();
-        let named = codes.into_iter().filter_map(|code| Some((names.text(code)?, code)));
-        let (texts, codes): (Vec<Arc<str>>, Vec<u32>) =
-            named.collect::<BTreeMap<_, _>>().into_iter().unzip();
-        let own: HashMap<u32, u32> =
-            codes.iter().enumerate().map(|(place, code)| (*code, code_at(place))).collect();
-        let own = |part: u32| own.get(&part).copied().unwrap_or(part);
-        let mut keys: Vec<(SliceKey, u32)> =
-            keys.iter().map(|(key, kernel)| (key.map(own), own(*kernel))).collect();
-        keys.sort_unstable();
-        Self { texts, keys }
-    }
-
-    /// The keys, their texts numbered by `names`.
-    pub fn numbered(&self, names: &NameCodes) -> FileKeys {
-        let codes: Vec<u32> = self.texts.iter().map(|text| names.code(text)).collect();
-        let code = |part: u32| index_of(part).and_then(|i| codes.get(i)).copied().unwrap_or(part);
-        FileKeys(self.keys.iter().map(|(key, kernel)| (key.map(code), code(*kernel))).collect())
     }
 }
 
@@ -278,20 +244,5 @@ mod tests {
         let [a, b, c] = [1, 2, 1].map(|number| shared.share(keys(number)));
         assert!(Arc::ptr_eq(&a, &c) && !Arc::ptr_eq(&a, &b));
         assert_eq!((a.as_ref(), b.as_ref()), (&keys(1), &keys(2)));
-    }
-
-    #[test]
-    fn stored_keys_mean_the_same_under_other_numbers() {
-        let (own, others) = (NameCodes::default(), NameCodes::default());
-        let key = |names: &NameCodes| {
-            let [fp8, bf16] = ["fp8", "bf16"].map(|text| names.code(text));
-            let keys = [([fp8, 1, 0, bf16, u32::MAX, 0, 0, 0, 0], bf16), ([1; 9], fp8)];
-            FileKeys(keys.into_iter().collect())
-        };
-        let stored = StoredKeys::of(&key(&own), &own);
-        others.code("of another table");
-        others.code("bf16");
-        assert_eq!(stored.numbered(&others).0, key(&others).0);
-        assert_ne!(key(&own).0, key(&others).0);
     }
 }

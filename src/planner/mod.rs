@@ -49,7 +49,7 @@ pub use asked::AskedSlices;
 pub use evidence::{How, Provenance, RowsRead, TableLookup, Weighed};
 pub use files::{FileOfTable, PlannerFiles};
 pub use index::{RowOrigin, TableIndex};
-pub use keys::{FileKeys, KeySource, ServedKeys, SharedFileKeys, SliceSource, StoredKeys};
+pub use keys::{FileKeys, KeySource, ServedKeys, SharedFileKeys, SliceSource};
 pub use lacks::Lack;
 pub use machine::MachineFigures;
 pub use models::{
@@ -80,4 +80,4 @@ use crate::database::table::{
 };
 use crate::specs::facts::Slots;
 use crate::specs::system::System;
-use crate::specs::{Library, SpecFile, Specs, read_all};
+use crate::specs::{Library, SpecFile, Specs};

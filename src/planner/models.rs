@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::dtypes::{self, QuantFacts};
 use super::keys::SliceSource;
 use super::{
-    Error, Library, MachineFigures, Op, Reason, Refusal, Result, SpecFile, TableName, read_all,
+    Error, Library, MachineFigures, Op, Reason, Refusal, Result, SpecFile, TableName,
     yaml,
 };
 
@@ -148,7 +148,8 @@ impl Models {
     pub fn read(library: &Library, wanted: impl Fn(&str) -> bool) -> Result<Self> {
         let is_wanted = |file: &&SpecFile| named(&file.text).is_none_or(&wanted);
         let files = documents(library).into_values().filter(is_wanted);
-        Ok(Self { lists: read_all(files, ModelList::read)? })
+        // One after the other: parallel work under the lock of `SharedModels` could wait for itself.
+        Ok(Self { lists: files.map(ModelList::read).collect::<Result<_>>()? })
     }
 
     /// The names of the models of all files, parsed or not.

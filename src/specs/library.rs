@@ -11,7 +11,7 @@ use include_dir::{Dir, include_dir};
 use serde::de::DeserializeOwned;
 
 use crate::base::error::{Error, Result};
-use crate::base::threads;
+use rayon::prelude::*;
 use crate::base::yaml;
 
 static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
@@ -61,9 +61,6 @@ impl SpecFile {
     }
 }
 
-/// Threads that read files at most; more cost more to start than they save.
-const READERS: usize = 4;
-
 /// Reads files on several threads: parsing them is most of the time that a command takes to start.
 ///
 /// # Errors
@@ -74,9 +71,7 @@ pub fn read_all<'a, R: Send>(
     read: impl Fn(&SpecFile) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
     let files: Vec<&SpecFile> = files.collect();
-    let readers = threads::threads(0).min(READERS);
-    let size = |file: &&SpecFile| file.text.len();
-    threads::map_largest_first(&files, readers, size, |file| read(file)).into_iter().collect()
+    files.par_iter().map(|file| read(file)).collect()
 }
 
 impl Library {

@@ -86,11 +86,6 @@ impl Lookups {
         }
     }
 
-    /// Whether a figure of a system is the rate at which it multiplies some dtype.
-    pub fn is_rate(&self, path: &str) -> bool {
-        self.flops.values().any(|rate| rate == path)
-    }
-
     /// Whether others give the same values.
     fn alike(&self, other: &Self, function: &Lookup) -> bool {
         match function {

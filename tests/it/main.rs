@@ -12,7 +12,6 @@
 
 mod action;
 mod bad_input;
-mod cached;
 mod common;
 mod compare;
 mod convert;

@@ -21,7 +21,6 @@
 //! comparing either is false, as in SQL a comparison with NULL is not true. A column that a table lacks
 //! is null in every row.
 
-mod alike;
 mod eval;
 mod node;
 mod parse;

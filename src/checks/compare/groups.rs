@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::base::threads;
+use rayon::prelude::*;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::{Sketch, Sketched};
 use crate::database::catalog::TableFile;
@@ -68,7 +68,7 @@ pub(super) fn groups(
         let among = next.iter().copied().collect();
         let comparison =
             ClassComparison { tables, classes: &classes, compared: &compared, among, alike };
-        let found = threads::map(&next, at.threads, |class| comparison.like(*class));
+        let found: Vec<_> = next.par_iter().map(|class| comparison.like(*class)).collect();
         compared.extend(&next);
         let mut after = Vec::new();
         for (class, others) in next.iter().zip(found) {

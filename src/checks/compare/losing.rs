@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use hashbrown::HashMap;
+
 use crate::base::expr::ExprError;
-use crate::base::hash_buckets::{BLOCK, HashBuckets};
 use crate::base::threads;
 use crate::database::catalog::{Format, TableFile};
 use crate::database::diff::{Diff, LostKey, ServedDiff, SliceName, TableDiff, each_served_key};
@@ -48,8 +49,8 @@ pub struct LosingTable<'a> {
 
 /// The lost keys of all changes, each key once. Several versions are looked through at once.
 struct LostKeys {
-    /// Their numbers.
-    numbers: HashBuckets,
+    /// Their numbers by hash.
+    numbers: HashMap<u64, u32>,
     /// Whether a version that was looked through serves a key, by its number.
     is_served: Vec<AtomicBool>,
 }
@@ -74,7 +75,7 @@ pub struct LostSlice<'a> {
 
 impl<'a> LosingTables<'a> {
     /// Those of a pull request. That all of a system is gone is another rule's to say.
-    pub fn of(head: State<'a>, diff: &'a Diff, threads: usize) -> Self {
+    pub fn of(head: State<'a>, diff: &'a Diff) -> Self {
         let tables = &head.catalog.tables;
         let left: BTreeSet<&str> = tables.iter().map(|t| t.place.system.as_str()).collect();
         let mut changes: BTreeMap<Group<'a>, Vec<(&TableDiff, &ServedDiff)>> = BTreeMap::new();
@@ -89,7 +90,7 @@ impl<'a> LosingTables<'a> {
         let keys = |(_, changes): &(Group<'a>, Vec<(&TableDiff, &ServedDiff)>)| -> usize {
             changes.iter().map(|(_, served)| served.lost_keys.len()).sum()
         };
-        let found = threads::map_largest_first(&groups, threads, keys, |(group, changes)| {
+        let found = threads::map_largest_first(&groups, keys, |(group, changes)| {
             LosingTable::new(head, *group, changes.clone())
         });
         let specs = head.specs;
@@ -201,16 +202,8 @@ impl<'a> LosingTable<'a> {
         if self.lost.are_served() || !self.seen().paths.insert(file.entry.path.clone()) {
             return Ok(());
         }
-        let (mut slices, mut block) = (Vec::new(), Vec::with_capacity(BLOCK));
-        let serve = |hash| {
-            block.push(hash);
-            if block.len() == BLOCK {
-                self.lost.serve(&block);
-                block.clear();
-            }
-        };
-        each_served_key(scope, keys, serve, |slice| slices.push(slice))?;
-        self.lost.serve(&block);
+        let mut slices = Vec::new();
+        each_served_key(scope, keys, |hash| self.lost.serve(hash), |slice| slices.push(slice))?;
         self.seen().served.extend(slices);
         Ok(())
     }
@@ -248,22 +241,20 @@ impl LostKeys {
     /// Those of some changes, those of each numbered from its start; of a key that several versions lost the number is
     /// that of the last change.
     fn of(changes: &[(&TableDiff, &ServedDiff)], starts: &[u32]) -> Self {
-        // The last first: the first of a repeated key counts.
-        let numbered = changes.iter().zip(starts).rev().flat_map(|((_, served), start)| {
-            let keys = served.lost_keys.iter().zip(*start..);
-            keys.map(|(key, number)| (key.hash, number))
-        });
-        let numbers = HashBuckets::of(numbered);
-        let is_served = (0..numbers.given()).map(|_| AtomicBool::new(false)).collect();
+        let mut numbers = HashMap::new();
+        let mut given = 0;
+        for ((_, served), start) in changes.iter().zip(starts) {
+            numbers.extend(served.lost_keys.iter().zip(*start..).map(|(key, number)| (key.hash, number)));
+            given += served.lost_keys.len();
+        }
+        let is_served = (0..given).map(|_| AtomicBool::new(false)).collect();
         Self { numbers, is_served }
     }
 
-    /// Notes that a version serves some keys, by their hashes.
-    fn serve(&self, hashes: &[u64]) {
-        self.numbers.touch(hashes.iter().copied());
-        for number in hashes.iter().filter_map(|hash| self.numbers.get(*hash)) {
-            // No count of them beside it: a processor that counts waits for each key before it looks for the next.
-            self.is_served[number as usize].store(true, Ordering::Relaxed);
+    /// Notes that a version serves a key, by its hash.
+    fn serve(&self, hash: u64) {
+        if let Some(number) = self.numbers.get(&hash) {
+            self.is_served[*number as usize].store(true, Ordering::Relaxed);
         }
     }
 
@@ -272,9 +263,9 @@ impl LostKeys {
         self.left().next().is_none()
     }
 
-    /// The numbers of those that none serves.
+    /// The numbers of those that none serves, in no order.
     fn left(&self) -> impl Iterator<Item = u32> {
-        let is_left = |number: &u32| !self.is_served[*number as usize].load(Ordering::Relaxed);
-        self.numbers.numbers().filter(is_left)
+        let numbers = self.numbers.values().copied();
+        numbers.filter(|number| !self.is_served[*number as usize].load(Ordering::Relaxed))
     }
 }

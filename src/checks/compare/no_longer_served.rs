@@ -40,7 +40,7 @@ impl Judge for NoLongerServed {
             at.losing.into_iter().flat_map(LosingTables::iter).collect();
         let size = |table: &&LosingTable<'_>| table.size();
         let judge = |table: &&LosingTable<'_>| table.judge(rule, at);
-        let found = threads::map_largest_first(&tables, at.threads, size, judge);
+        let found = threads::map_largest_first(&tables, size, judge);
         let found: Vec<Option<Finding>> = found.into_iter().collect::<Result<_, _>>()?;
         let mut found: Found = found.into_iter().flatten().collect();
         found.extend(turned_to_text(rule, at));

@@ -72,10 +72,6 @@ impl Judge for SupportNeeds {
         true
     }
 
-    fn reads_limits(&self) -> bool {
-        true
-    }
-
     /// One finding for each matrix that its system's data contradicts.
     fn whole(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let mut found = Vec::new();

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::expr::ExprError;
-use crate::base::threads;
+use rayon::prelude::*;
 use crate::base::words::{names, plural};
 use crate::checks::CrossContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
@@ -52,16 +52,12 @@ impl Judge for DefaultModels {
         true
     }
 
-    fn reads_limits(&self) -> bool {
-        true
-    }
-
     /// One finding for the newest version of each backend that cannot plan some model.
     fn whole(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let nothing_lent = ReuseManifest::default();
         let lent = at.sharing.unwrap_or(&nothing_lent);
-        let found =
-            threads::map(&newest(at, lent), at.threads, |newest| newest.finding(rule, self));
+        let found: Vec<_> =
+            newest(at, lent).par_iter().map(|newest| newest.finding(rule, self)).collect();
         Ok(found.into_iter().flatten().collect())
     }
 }

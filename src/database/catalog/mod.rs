@@ -167,7 +167,7 @@ impl Catalog {
     ///
     /// When the files cannot be listed, or no perf database is among them.
     pub fn read(source: &dyn Source, specs: &Specs) -> Result<Self> {
-        let roots = Self::some_roots(source, source.files()?, specs, 1)?;
+        let roots = Self::some_roots(source, source.files()?, specs)?;
         Ok(roots.into_iter().next().unwrap_or_default())
     }
 

@@ -13,7 +13,7 @@ use super::places::{Places, format_of, in_hidden_folder};
 use super::walk::read_system;
 use super::{Catalog, Role, no_database};
 use crate::base::error::Result;
-use crate::base::threads;
+use rayon::prelude::*;
 use crate::database::source::{Entry, Source};
 use crate::specs::Specs;
 
@@ -24,14 +24,13 @@ impl Catalog {
         source: &dyn Source,
         files: Vec<Entry>,
         specs: &Specs,
-        threads: usize,
     ) -> Vec<Self> {
         let (hidden, files): (Vec<Entry>, Vec<Entry>) =
             files.into_iter().partition(|entry| in_hidden_folder(&entry.path));
         let links = Links::of(&files);
         let yaml: Vec<(&str, &Entry)> = yaml_of_roots(&files).collect();
-        let read =
-            threads::map(&yaml, threads, |(_, entry)| read_system(source, specs, entry, &files));
+        let read: Vec<_> =
+            yaml.par_iter().map(|(_, entry)| read_system(source, specs, entry, &files)).collect();
         let mut roots: BTreeMap<&str, Self> = BTreeMap::new();
         for ((folder, entry), system) in yaml.into_iter().zip(read) {
             let Some(system) = system else { continue };
@@ -73,7 +72,7 @@ impl Catalog {
     ///
     /// When the files cannot be listed.
     pub fn walk(source: &dyn Source, specs: &Specs) -> Result<Self> {
-        let roots = Self::roots(source, source.files()?, specs, 1);
+        let roots = Self::roots(source, source.files()?, specs);
         Ok(roots.into_iter().next().unwrap_or_default())
     }
 
@@ -86,9 +85,8 @@ impl Catalog {
         source: &dyn Source,
         files: Vec<Entry>,
         specs: &Specs,
-        threads: usize,
     ) -> Result<Vec<Self>> {
-        let roots = Self::roots(source, files, specs, threads);
+        let roots = Self::roots(source, files, specs);
         // A link or submodule in the place of the systems is a finding of its own.
         if roots.iter().all(|root| root.systems.is_empty() && root.strays.is_empty()) {
             return Err(no_database());

@@ -5,10 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::database::table::{number_json, text_json};
-use serde::{Deserialize, Serialize};
-
 /// A value of a key part.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
 pub enum Cell {
     /// Null, the least.
     Null,

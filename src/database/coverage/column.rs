@@ -5,10 +5,8 @@ use std::sync::Arc;
 use super::Cell;
 use crate::base::expr::{Vals, Value, WholeNumbers};
 use crate::database::table::{Numbering, PartValues, own_names, text_json};
-use serde::{Deserialize, Serialize};
-
 /// The values of one key part, a point each.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
 pub(super) enum PartColumn {
     One(Cell),
     /// NaN where null.
@@ -25,7 +23,7 @@ pub(super) enum PartColumn {
 }
 
 /// Indices into a few values: a sweep has few, whatever its number of points.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
 pub(super) enum Codes {
     Byte(Vec<u8>),
     Short(Vec<u16>),

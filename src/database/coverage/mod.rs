@@ -14,8 +14,6 @@ use self::column::{Codes, PartColumn};
 use self::ranking::distinct;
 use crate::database::table::Keys;
 use crate::specs::{KeyPart, TableSpec};
-use serde::{Deserialize, Serialize};
-
 /// What a part of a key is to a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -28,7 +26,7 @@ pub enum Kind {
 }
 
 /// The values of the key parts of a sketch's points.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default)]
 pub struct Coverage {
     rows: Codes,
     parts: Vec<PartColumn>,

@@ -79,13 +79,11 @@ impl Comparison<'_> {
     ///
     /// When details cannot be written, or a formula of a table's spec fails. Tables that cannot be
     /// read are part of the diff.
-    pub fn run(&self, threads: usize, progress: &dyn Progress) -> Result<Diff> {
+    pub fn run(&self, progress: &dyn Progress) -> Result<Diff> {
         let pairs = pairs(self.base, self.head);
-        // Many tables keep the threads busy; of few each is compared by several.
-        let of_each = threads / pairs.len().max(1);
         let done = AtomicUsize::new(0);
-        let tables = threads::map_largest_first(&pairs, threads, FilePair::size, |pair| {
-            let table = self.guarded(pair, of_each);
+        let tables = threads::map_largest_first(&pairs, FilePair::size, |pair| {
+            let table = self.guarded(pair);
             progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, pairs.len());
             table
         });
@@ -121,9 +119,9 @@ impl Comparison<'_> {
         files
     }
 
-    fn guarded(&self, pair: &FilePair<'_>, threads: usize) -> Result<TableDiff> {
+    fn guarded(&self, pair: &FilePair<'_>) -> Result<TableDiff> {
         // A fault of ours must not pass for what the data says.
-        catch_unwind(AssertUnwindSafe(|| self.compare(pair, threads))).unwrap_or_else(|_| {
+        catch_unwind(AssertUnwindSafe(|| self.compare(pair))).unwrap_or_else(|_| {
             Err(Error::new(
                 format!("perfdb-gate failed while comparing {}", pair.shown.entry.path),
                 "please report this bug and attach both versions of the file",
@@ -144,7 +142,7 @@ impl Comparison<'_> {
         }
     }
 
-    fn compare(&self, pair: &FilePair<'_>, threads: usize) -> Result<TableDiff> {
+    fn compare(&self, pair: &FilePair<'_>) -> Result<TableDiff> {
         let shown = pair.shown;
         let old_path = pair.old_path();
         let diff = TableDiff {
@@ -166,8 +164,7 @@ impl Comparison<'_> {
         if pair.same_bytes {
             return Ok(diff);
         }
-        let (mut base, head) = threads::both(
-            threads,
+        let (mut base, head) = rayon::join(
             || self.read(self.base, pair.base),
             || self.read(self.head, pair.head),
         );
@@ -204,7 +201,7 @@ impl Comparison<'_> {
                 Some((common, base, head)) => RowDiff::over(common, base, head),
                 None => RowDiff::one_sided(base.table(), head.table()),
             };
-            threads::both(threads, rows, || sides.served(shared))
+            rayon::join(rows, || sides.served(shared))
         });
         let rows = compared.as_ref().map(|(rows, _)| rows);
         let mut diff = TableDiff {
@@ -235,7 +232,7 @@ impl Comparison<'_> {
                 let columns = sides.columns_changed(shared, &rows, diff.served.as_ref());
                 Ok((latencies, ratios, columns))
             };
-            let (matched, summed) = threads::both(threads, matched, summed);
+            let (matched, summed) = rayon::join(matched, summed);
             let (latencies, ratios, columns) = summed.map_err(failed)?;
             (diff.ratios, diff.columns_changed) = (ratios, columns);
             diff.matched = matched.map(Arc::new);

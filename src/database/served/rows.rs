@@ -7,9 +7,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use smallvec::SmallVec;
 
-use crate::base::counting::by_group;
 use crate::base::expr::{ExprError, Vals};
-use crate::base::hash_order::sorted_by_hash;
 use crate::database::table::{Column, Keys, Table, TableScope, lane_ranks};
 use crate::specs::{Guard, Serves};
 
@@ -70,8 +68,8 @@ fn sorted_rows(
 ) -> Result<Vec<(u64, u32)>, ExprError> {
     let mut rows = Vec::with_capacity(keys.hashes().len());
     each_read_row(scope, keys, |hash, row| rows.push((hash, row)))?;
-    let place = |(hash, row): &(u64, u32)| (*hash, rank(*row), *row);
-    Ok(sorted_by_hash(rows, u64::MAX, |(hash, _)| *hash, place))
+    rows.sort_unstable_by_key(|(hash, row)| (*hash, rank(*row), *row));
+    Ok(rows)
 }
 
 /// Calls `each` on the rows that the loader reads of a table, with the hash of their key.
@@ -135,7 +133,7 @@ pub fn copies(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<KeyRows>, E
     for number in 0..admission.buckets() {
         let goes = |i: usize| admission.goes(number, i);
         let found = repeats(keys.hashes(), goes, |a, b| keys.equal(a, b));
-        groups.extend(by_first(&found, keys.hashes().len()));
+        groups.extend(by_first(found));
     }
     // Copies compete within a bucket; a row that goes into two may have rivals in both.
     if admission.buckets() > 1 {
@@ -146,13 +144,13 @@ pub fn copies(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<KeyRows>, E
 }
 
 /// Rows of each key, of rows with the first of their key, in file order.
-fn by_first(repeats: &[(usize, usize)], rows: usize) -> Vec<KeyRows> {
-    let (grouped, _) = by_group(repeats, rows, |(_, first)| *first);
+fn by_first(mut repeats: Vec<(usize, usize)>) -> Vec<KeyRows> {
+    repeats.sort_unstable_by_key(|(row, first)| (*first, *row));
     let of_key = |copies: &[(usize, usize)]| {
         let first = std::iter::once(copies[0].1);
         first.chain(copies.iter().map(|(row, _)| *row)).collect()
     };
-    grouped.chunk_by(|a, b| a.1 == b.1).map(of_key).collect()
+    repeats.chunk_by(|a, b| a.1 == b.1).map(of_key).collect()
 }
 
 /// Rows whose key an earlier row has, each with the first row of that key.
@@ -236,10 +234,10 @@ mod tests {
 
     #[test]
     fn copies_are_by_the_first_row_of_their_key() {
-        let found = by_first(&[(2, 1), (4, 0), (5, 1), (6, 3)], 8);
+        let found = by_first(vec![(2, 1), (4, 0), (5, 1), (6, 3)]);
         let expected = [&[0, 4][..], &[1, 2, 5], &[3, 6]].map(KeyRows::from_slice);
         assert_eq!(found, expected);
-        assert!(by_first(&[], 3).is_empty());
+        assert!(by_first(Vec::new()).is_empty());
     }
 
     #[test]

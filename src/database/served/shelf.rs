@@ -236,21 +236,6 @@ impl<'a> Shelf<'a> {
         files
     }
 
-    /// Paths of the tables that say which keys a table lacks: those that its version is loaded from, and those that
-    /// it is compared with key by key. None of a version that does not count.
-    pub fn keys_known_by(&self, specs: &Specs, file: &TableFile) -> BTreeSet<&'a str> {
-        let known = || {
-            let spec = specs.tables.get(&file.table)?;
-            let editions = self.editions(file)?;
-            let current = self.current(&file.place.system, editions)?;
-            let is_current = current.files[0].entry.path == file.entry.path;
-            is_current.then(|| {
-                let served = self.served(spec, current).files();
-                served.chain(self.references_of(spec, editions, current))
-            })
-        };
-        known().into_iter().flatten().map(|f| f.entry.path.as_str()).collect()
-    }
 }
 
 /// The files that a version is loaded from, in the loader's order, without those of other backends:

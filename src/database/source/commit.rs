@@ -3,12 +3,11 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use git2::Repository;
 
 use super::attributes::Attributes;
-use super::blobs::Blobs;
 use super::{
     Dated, Entry, EntryKind, ReadError, SETTINGS, Source, git_error, guard_size, history,
     id_of_link, lfs, listing, merge_base, repository, touched,
@@ -24,8 +23,6 @@ pub struct Commit {
     commit: Option<git2::Oid>,
     /// libgit2 handles are for one thread at a time, so each reader borrows its own.
     idle: Mutex<Vec<Repository>>,
-    /// Shared with the state that it is compared with.
-    blobs: Arc<Blobs>,
     attributes: Attributes,
     /// Paths of the files whose objects were asked for and are not in this clone.
     missing: Mutex<BTreeSet<String>>,
@@ -135,7 +132,6 @@ impl Commit {
             tree,
             commit,
             idle: Mutex::new(vec![repo]),
-            blobs: Arc::default(),
             attributes: Attributes::default(),
             missing: Mutex::default(),
         }
@@ -153,34 +149,6 @@ impl Commit {
         let done = f(&repo);
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(repo);
         done
-    }
-
-    /// It as a state of a comparison, of which several stages read what it keeps.
-    pub(super) fn keeping(self) -> Self {
-        self.blobs.keep();
-        self
-    }
-
-    /// The bytes of a file, which are kept where another stage may read them.
-    fn content(&self, entry: &Entry, is_kept: bool) -> Result<Vec<u8>, ReadError> {
-        guard_size(&entry.path, entry.size)?;
-        let oid = match &entry.kind {
-            EntryKind::Blob(oid) => *oid,
-            EntryKind::Broken(why) => return Err(ReadError::NotAFile(why.clone())),
-            EntryKind::Link(to) => return Err(ReadError::Link(to.clone())),
-            EntryKind::Submodule(_) => return Err(ReadError::Submodule),
-            EntryKind::Path(_) => return Err(ReadError::OtherSource("a file")),
-        };
-        let blob = |repo: &Repository| Ok(repo.find_blob(oid)?.content().to_vec());
-        let read = || self.with_repository(blob);
-        let bytes = self.blobs.content(&self.git_dir, oid, is_kept, read);
-        let bytes = bytes.map_err(|why| self.unread(entry, why))?;
-        match lfs::pointer(&bytes) {
-            None => Ok(bytes),
-            Some(pointer) => {
-                Ok(lfs::resolve(&self.git_dir, &pointer, &entry.path)?.unwrap_or(bytes))
-            }
-        }
     }
 
     /// Why an object cannot be read; one that is not there is noted.
@@ -249,11 +217,22 @@ impl Source for Commit {
     }
 
     fn read(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
-        self.content(entry, true)
-    }
-
-    fn read_once(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
-        self.content(entry, false)
+        guard_size(&entry.path, entry.size)?;
+        let oid = match &entry.kind {
+            EntryKind::Blob(oid) => *oid,
+            EntryKind::Broken(why) => return Err(ReadError::NotAFile(why.clone())),
+            EntryKind::Link(to) => return Err(ReadError::Link(to.clone())),
+            EntryKind::Submodule(_) => return Err(ReadError::Submodule),
+            EntryKind::Path(_) => return Err(ReadError::OtherSource("a file")),
+        };
+        let blob = |repo: &Repository| Ok(repo.find_blob(oid)?.content().to_vec());
+        let bytes = self.with_repository(blob).map_err(|why| self.unread(entry, why))?;
+        match lfs::pointer(&bytes) {
+            None => Ok(bytes),
+            Some(pointer) => {
+                Ok(lfs::resolve(&self.git_dir, &pointer, &entry.path)?.unwrap_or(bytes))
+            }
+        }
     }
 
     fn id(&self, entry: &Entry) -> Option<git2::Oid> {
@@ -296,9 +275,7 @@ impl Source for Commit {
         let repo =
             Repository::open(&self.git_dir).map_err(git_error("cannot open the repository"))?;
         let base = merge_base(&repo, reference, head)?;
-        let base = Self::at(repo, self.prefix.clone(), base)?;
-        self.blobs.keep();
-        Ok(Self { blobs: self.blobs.clone(), ..base })
+        Self::at(repo, self.prefix.clone(), base)
     }
 
     fn age(&self, a: Dated<'_>, b: Dated<'_>) -> Option<Ordering> {

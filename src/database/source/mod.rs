@@ -3,7 +3,6 @@
 //! Everything after a [`Source`] is the same code for every job.
 
 mod attributes;
-mod blobs;
 mod commit;
 mod history;
 mod index;
@@ -95,11 +94,6 @@ pub trait Source: Sync {
 
     /// The bytes of a file. An error becomes a finding, not a failure.
     fn read(&self, entry: &Entry) -> Result<Vec<u8>, ReadError>;
-
-    /// The bytes of a file that no other stage reads, so that they need not be kept.
-    fn read_once(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
-        self.read(entry)
-    }
 
     /// The text of a file.
     fn text(&self, entry: &Entry) -> Result<String, ReadError> {

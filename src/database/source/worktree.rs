@@ -209,7 +209,7 @@ impl Source for WorkTree {
             return Commit::nothing(repo, prefix);
         }
         let (repo, prefix, base) = self.merge_base(reference)?;
-        Ok(Commit::at(repo, prefix, base)?.keeping())
+        Commit::at(repo, prefix, base)
     }
 
     fn age(&self, a: Dated<'_>, b: Dated<'_>) -> Option<Ordering> {

@@ -45,8 +45,6 @@ pub struct Options {
     pub selection: Selection,
     /// A folder that overlays the embedded rules.
     pub rules: Option<PathBuf>,
-    /// Threads; 0 for as many as the machine has cores.
-    pub threads: usize,
 }
 
 /// Two collections compared, schema `perfdb-gate/compare/v1`.
@@ -100,9 +98,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<CompareReport> 
     let b = ComparedSide::open(&options.b, options, &specs)?;
     let pairing = pair(&a.tables, &b.tables, &specs);
     let done = AtomicUsize::new(0);
-    let count = threads::threads(options.threads);
     let size = |(of_a, _): &(TableFile, TableFile)| of_a.entry.size;
-    let outcomes = threads::map_largest_first(&pairing.both, count, size, |(of_a, of_b)| {
+    let outcomes = threads::map_largest_first(&pairing.both, size, |(of_a, of_b)| {
         let outcome = compare((&a, of_a), (&b, of_b), &specs, &limits);
         progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, pairing.both.len());
         outcome

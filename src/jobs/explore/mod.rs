@@ -39,8 +39,6 @@ pub struct Options {
     pub peers: usize,
     /// A folder that overlays the embedded rules.
     pub rules: Option<PathBuf>,
-    /// Threads; 0 for as many as the machine has cores.
-    pub threads: usize,
 }
 
 /// A table that was explored.
@@ -63,7 +61,6 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<ExploredTable> 
         reference: options.reference.clone(),
         selection: options.selection.clone(),
         rules: options.rules.clone(),
-        threads: options.threads,
         ..validate::Options::default()
     };
     validate::judged(&judged, progress, |looked| explored(options, looked)).map(|(_, page)| page)

@@ -22,7 +22,6 @@ use tracing::debug;
 
 use crate::base::error::Result;
 use crate::base::exit::Exit;
-use crate::base::threads;
 use crate::jobs::DocumentFormat;
 use crate::planner::{Layout, POINTS, Quant, RowsRead, Step, StepPoint, Store};
 
@@ -60,8 +59,6 @@ pub struct Options {
     pub models: Vec<String>,
     /// A folder that overlays the rules.
     pub rules: Option<PathBuf>,
-    /// Threads; 0 for as many as the machine has cores.
-    pub threads: usize,
 }
 
 /// Predictions before and after.
@@ -170,14 +167,13 @@ pub fn run(options: &Options) -> Result<Impact> {
     let start = Instant::now();
     let opened = Opened::read(options)?;
     debug!(models = opened.models.lists.len(), took = ?start.elapsed(), "read lists and listed files");
-    let threads = threads::threads(options.threads);
     let mut impact = Impact { compared: options.base.is_some(), ..Impact::default() };
     let versions = opened.versions(options)?;
     for of_system in versions.chunk_by(|a, b| a.system == b.system) {
         // What was read of a system is dropped before the next one is.
         let store = Store::default();
         let states = opened.states(&store)?;
-        impact.cases.extend(predict::cases(&states, &opened.models, of_system, threads));
+        impact.cases.extend(predict::cases(&states, &opened.models, of_system));
     }
     impact.versions = versions;
     impact.elapsed = start.elapsed();

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{Fate, ImpactCase, PlannedVersion, PointImpact, States, attribution};
 use crate::base::threads;
+use rayon::prelude::*;
 use crate::planner::{
     BackendPlan, FileOfTable, ModelList, Models, OpTime, OpTimes, POINTS, Phase, PlannerSession,
     Provenance, Refusal, Resolved, RowsRead, Snapshot, StepPoint, TableName,
@@ -59,9 +60,8 @@ pub(crate) fn cases(
     states: &States<'_>,
     models: &Models,
     versions: &[PlannedVersion],
-    threads: usize,
 ) -> Vec<ImpactCase> {
-    cases_of(&sides(states, versions), models, &RowsRead::default(), threads)
+    cases_of(&sides(states, versions), models, &RowsRead::default())
 }
 
 /// Predicts every model on the sides of some versions, and shows which rows of some files its steps read
@@ -70,9 +70,8 @@ pub(crate) fn cases_of(
     sides: &[VersionSides<'_, '_>],
     models: &Models,
     rows: &RowsRead,
-    threads: usize,
 ) -> Vec<ImpactCase> {
-    read_ahead(sides, models, threads);
+    read_ahead(sides, models);
     let mut work: Vec<(&VersionSides<'_, '_>, &ModelList, &BackendPlan, usize)> = Vec::new();
     for side in sides {
         for list in &models.lists {
@@ -80,7 +79,8 @@ pub(crate) fn cases_of(
             work.extend((0..plan.layouts.len()).map(|layout| (side, list, plan, layout)));
         }
     }
-    threads::map(&work, threads, |(side, list, plan, layout)| case(side, list, plan, *layout, rows))
+    let work = work.par_iter();
+    work.map(|(side, list, plan, layout)| case(side, list, plan, *layout, rows)).collect()
 }
 
 /// A file that a session reads.
@@ -136,13 +136,13 @@ pub(crate) fn contents_read(
 
 /// Decodes the tables that will be asked for, the largest first, by all threads. What two states share is
 /// one item: a thread that asks for it again would wait for the first.
-pub(crate) fn read_ahead(sides: &[VersionSides<'_, '_>], models: &Models, threads: usize) {
+pub(crate) fn read_ahead(sides: &[VersionSides<'_, '_>], models: &Models) {
     let mut files: Vec<SessionFile<'_, '_, '_>> =
         session_files(sides, models).into_values().collect();
     let mut known = HashSet::new();
     files.retain(|file| known.insert((file.table, file.session.content(file.table, file.index))));
     let read = |file: &SessionFile<'_, '_, '_>| file.session.read(file.table, file.index);
-    threads::map_largest_first(&files, threads, |file| file.size, read);
+    threads::map_largest_first(&files, |file| file.size, read);
 }
 
 /// A list as a state plans it, or why a planner cannot load the version.

@@ -12,7 +12,6 @@ use super::{
     Fate, Impact, ImpactCase, Options, PlannedVersion, PointImpact, States, predict, summary,
 };
 use crate::base::error::{Error, Result};
-use crate::base::threads;
 use crate::database::catalog::Role;
 use crate::database::diff::{Class, Diff};
 use crate::database::served::ServedFormats;
@@ -101,7 +100,6 @@ impl PlannedChange {
         base: State<'_>,
         head: State<'_>,
         diff: &Diff,
-        threads: usize,
     ) -> Result<PredictedChange> {
         let Self { files, models, versions, current } = self;
         let mut found = PredictedChange {
@@ -125,15 +123,13 @@ impl PlannedChange {
                 found.classes.insert(side.version.clone(), class(&side.paths(), diff));
             }
             found.impact.versions.extend(sides.iter().map(|side| side.version.clone()));
-            let cases = predict::cases_of(&sides, &models, &changed, threads);
+            let cases = predict::cases_of(&sides, &models, &changed);
             // What was read of a system is dropped before the next one is.
             let read = predict::contents_read(&sides, &models);
-            let forget = || {
-                drop(sides);
-                store.forget();
-                files.forget(&read);
-            };
-            threads::both(threads, forget, || found.take_in(cases));
+            drop(sides);
+            store.forget();
+            files.forget(&read);
+            found.take_in(cases);
         }
         found.sum_up();
         Ok(found)

@@ -45,8 +45,6 @@ pub struct Options {
     pub root: PathBuf,
     /// The commit or tag of perfdb-gate that workflows name; this version's tag without one.
     pub action: Option<String>,
-    /// Threads; 0 for as many as the machine has cores.
-    pub threads: usize,
 }
 
 /// What became of a file.
@@ -127,7 +125,6 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Setup> {
 fn look(options: &Options, progress: &dyn Progress) -> Result<FoundTree> {
     let judged = validate::Options {
         root: options.root.clone(),
-        threads: options.threads,
         ..validate::Options::default()
     };
     let look = |looked: &Looked<'_>| {

@@ -41,7 +41,6 @@ pub fn wishes(site: &PlanSite, options: &Options, progress: &dyn Progress) -> Re
         only: rules_of_holes(site),
         rules: options.rules.clone(),
         ledger: options.ledger.clone(),
-        threads: options.threads,
         ..validate::Options::default()
     };
     let look = |looked: &Looked<'_>| Ok(holed(looked));

@@ -67,8 +67,6 @@ pub struct Options {
     pub ledger: Option<PathBuf>,
     /// A folder that overlays the embedded rules.
     pub rules: Option<PathBuf>,
-    /// Threads; 0 for as many as the machine has cores.
-    pub threads: usize,
 }
 
 /// A rerun list, and what is to be said of it.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::threads;
+use rayon::prelude::*;
 use crate::database::served::Channel;
 use crate::jobs::impact::PlannedVersion;
 use crate::jobs::impact::predict::VersionSides;
@@ -170,14 +170,13 @@ impl ModelLookups {
 pub(super) fn of_models(
     sides: &[VersionSides<'_, '_>],
     models: &Models,
-    threads: usize,
 ) -> Vec<ModelLookups> {
     let mut work: Vec<(&VersionSides<'_, '_>, &ModelList, &BackendPlan)> = Vec::new();
     for side in sides {
         let lists = models.lists.iter();
         work.extend(lists.filter_map(|list| Some((side, list, list.plan(&side.version.backend)?))));
     }
-    threads::map(&work, threads, |(side, list, plan)| of_model(side, list, plan))
+    work.par_iter().map(|(side, list, plan)| of_model(side, list, plan)).collect()
 }
 
 fn of_model(side: &VersionSides<'_, '_>, list: &ModelList, plan: &BackendPlan) -> ModelLookups {

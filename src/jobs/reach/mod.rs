@@ -14,7 +14,6 @@ use tracing::debug;
 
 use crate::base::error::Result;
 use crate::base::exit::Exit;
-use crate::base::threads;
 use crate::database::served::{RowRun, RowState};
 use crate::jobs::DocumentFormat;
 use crate::jobs::impact::{self, Opened, PlannedVersion, predict};
@@ -163,7 +162,6 @@ pub fn run(options: &Options) -> Result<Reach> {
     let start = Instant::now();
     let opened = Opened::read(&options.select)?;
     debug!(took = ?start.elapsed(), "read lists and listed files");
-    let threads = threads::threads(options.select.threads);
     let filter = tables::RowFilter::new(options, &opened)?;
     let versions = filter.planned(options, &opened)?;
     let mut reach = Reach {
@@ -179,11 +177,11 @@ pub fn run(options: &Options) -> Result<Reach> {
             versions.iter().filter(|v| v.system == *system).cloned().collect();
         let sides = predict::sides(&states, &planned);
         let models = &opened.models;
-        let tables = tables::SystemTables { states: &states, system, filter: &filter, threads };
+        let tables = tables::SystemTables { states: &states, system, filter: &filter };
         reach.files.extend(tables.files(&predict::files_read(&sides, models))?);
         debug!(system, took = ?start.elapsed(), "rows");
-        predict::read_ahead(&sides, models, threads);
-        reach.models.extend(lookups::of_models(&sides, models, threads));
+        predict::read_ahead(&sides, models);
+        reach.models.extend(lookups::of_models(&sides, models));
         debug!(system, took = ?start.elapsed(), "lookups");
         reach.versions.extend(planned);
     }

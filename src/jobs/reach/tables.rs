@@ -84,7 +84,6 @@ pub(super) struct SystemTables<'x, 'a> {
     pub states: &'x States<'a>,
     pub system: &'x str,
     pub filter: &'x RowFilter<'x>,
-    pub threads: usize,
 }
 
 /// A file of a state, with what it is read for.
@@ -145,7 +144,7 @@ impl<'a> SystemTables<'_, 'a> {
             .map(|file| FileToRead::new(snapshot, file, planned))
             .collect();
         let size = |file: &FileToRead<'_, 'a>| file.file.entry.size;
-        let read = threads::map_largest_first(&files, self.threads, size, |file| {
+        let read = threads::map_largest_first(&files, size, |file| {
             file.known_or_read(known)
         });
         let mut found = BTreeMap::new();

@@ -32,8 +32,6 @@ pub struct Options {
     pub selection: Selection,
     /// A folder that overlays the embedded rules.
     pub rules: Option<PathBuf>,
-    /// Threads; 0 for as many as the machine has cores.
-    pub threads: usize,
 }
 
 /// A table that is left as it is, and why.
@@ -87,7 +85,6 @@ struct Site {
     catalog: Catalog,
     /// The tables selected, as indices into the catalog.
     tables: Vec<usize>,
-    threads: usize,
 }
 
 impl Site {
@@ -99,7 +96,7 @@ impl Site {
         let selected = options.selection.resolve(&catalog, None)?;
         let chosen = |t: &TableFile| selected.table(&t.place, &t.table);
         let tables = (0..catalog.tables.len()).filter(|i| chosen(&catalog.tables[*i])).collect();
-        Ok(Self { source, settings, catalog, tables, threads: threads::threads(options.threads) })
+        Ok(Self { source, settings, catalog, tables })
     }
 
     /// Works on the tables selected, or on those of them that `fit`; results in the catalog's order.
@@ -110,7 +107,7 @@ impl Site {
     ) -> Vec<R> {
         let tables = self.tables.iter().map(|i| &self.catalog.tables[*i]);
         let files: Vec<&TableFile> = tables.filter(|file| fit(file)).collect();
-        threads::map_largest_first(&files, self.threads, |file| file.entry.size, |file| work(file))
+        threads::map_largest_first(&files, |file| file.entry.size, |file| work(file))
     }
 
     /// A table's bytes and rows, where all of it can be read.

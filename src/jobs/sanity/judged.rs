@@ -1,109 +1,20 @@
-//! Which tables of a state are judged: those that a pull request changes, and those whose system it
-//! changes, by what it changes of that.
+//! The scope of a pull request: the tables that are judged in each state.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 use super::identity::{TableIdentity, by_path};
-use super::limits::ChangedLimits;
 use super::news::News;
-use super::systems::SystemChange;
-use crate::checks::rule::Rule;
-use crate::database::catalog::Role;
-use crate::findings::ChangedFigures;
 use crate::jobs::validate::Job;
 
-/// Tables of a state under judgement, as indices into its catalog.
-#[derive(Default)]
-pub(super) struct JudgedTables {
-    /// Those judged by themselves.
-    pub alone: Vec<usize>,
-    /// Those judged against others.
-    pub compared: Vec<usize>,
-    /// Paths of those that did not change, with the figures by which they are judged by themselves.
-    pub by_figures: BTreeMap<String, ChangedFigures>,
-}
-
-/// The rules that judge a change.
-pub(super) struct AskedRules {
-    pub rules: Vec<Arc<Rule>>,
-    /// Whether those that hold tables against each other do so for what limits say alone.
-    pub by_limits: bool,
-}
-
 impl News<'_> {
-    /// Which tables of a state are judged by themselves, and which of them against others.
-    pub(super) fn judged(&self, job: &Job<'_>) -> JudgedTables {
-        let mut judged = JudgedTables::default();
-        // Tables of one name and system are alike in this.
-        let mut reading: BTreeMap<(&str, &str), bool> = BTreeMap::new();
-        for index in job.judged_tables() {
-            let file = &job.catalog.tables[index];
-            let change = self.facts.of_system(&file.place.system);
-            let mut reads = |figures: &ChangedFigures| {
-                let name = (file.place.system.as_str(), file.table.as_str());
-                *reading.entry(name).or_insert_with(|| self.is_read(&file.table, figures))
-            };
-            if job.touches(file) || *change == SystemChange::All {
-                judged.compared.push(index);
-                judged.alone.push(index);
-            } else if let Some(figures) = change.figures().filter(|figures| reads(figures)) {
-                judged.by_figures.insert(file.entry.path.clone(), figures.clone());
-                judged.alone.push(index);
-            }
-        }
-        let limits = ChangedLimits::between(self.base, self.head);
-        let tables = job.catalog.tables.iter().enumerate();
-        judged.compared.extend(tables.filter(|(_, t)| limits.concern(t)).map(|(index, _)| index));
-        judged.compared.sort_unstable();
-        judged.compared.dedup();
-        judged
-    }
-
-    /// Whether a rule judges a table by one of some figures.
-    fn is_read(&self, table: &str, figures: &ChangedFigures) -> bool {
-        let Some(spec) = self.head.specs.tables.get(table) else { return false };
-        self.rules.iter().any(|rule| rule.check.judge().reads(spec).reads_any_of(figures))
-    }
-
-    /// The rules that judge both states. Where nothing changes but figures of systems, what holds tables against each
-    /// other and reads none of them finds what it found before.
-    pub(super) fn asked(&self) -> AskedRules {
-        let Some(figures) = self.figures_alone() else {
-            return AskedRules { rules: self.rules.to_vec(), by_limits: false };
-        };
-        let specs = &self.head.specs.tables;
-        let reads = |rule: &Rule| {
-            specs.values().any(|spec| rule.check.judge().reads(spec).reads_any_of(&figures))
-        };
-        let mut asked = AskedRules { rules: Vec::new(), by_limits: true };
-        for rule in self.rules {
-            let judge = rule.check.judge();
-            let compares_by_figures = judge.compares() && reads(rule);
-            asked.by_limits &= !compares_by_figures;
-            if !judge.compares() || judge.reads_limits() || compares_by_figures {
-                asked.rules.push(rule.clone());
-            }
-        }
-        asked
-    }
-
-    /// The figures of systems that change, where nothing else does.
-    fn figures_alone(&self) -> Option<ChangedFigures> {
-        if !self.diff.tables.is_empty() || self.facts.are_of_tables() {
-            return None;
-        }
-        let mut figures = ChangedFigures::default();
-        for file in self.diff.files.iter().filter(|file| file.role != Role::Other) {
-            let mut systems = self.head.catalog.systems.iter();
-            let (name, _) = systems.find(|(_, system)| system.yaml == file.path)?;
-            match self.facts.of_system(name) {
-                SystemChange::None => {}
-                SystemChange::Figures(own) => figures.extend(own),
-                SystemChange::All => return None,
-            }
-        }
-        Some(figures)
+    /// The tables of a state that changed, or whose sidecar or system did, as indices into its catalog.
+    pub(super) fn changed(&self, job: &Job<'_>) -> Vec<usize> {
+        let mut changed = job.judged_tables();
+        changed.retain(|index| {
+            let file = &job.catalog.tables[*index];
+            job.touches(file) || self.facts.are_of_system(&file.place.system)
+        });
+        changed
     }
 
     /// Indices of the tables that are judged against others: those that changed, and those of which the

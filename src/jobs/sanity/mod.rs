@@ -3,11 +3,9 @@
 mod facts;
 mod identity;
 mod judged;
-mod limits;
 mod news;
 pub mod overview;
 pub(crate) mod roots;
-mod systems;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,11 +13,9 @@ use std::time::Instant;
 
 use tracing::debug;
 
-use crate::base::cache::Cache;
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::base::progress::Progress;
-use crate::base::threads;
 use crate::checks::ChangeContext;
 use crate::checks::compare::losing::LosingTables;
 use crate::checks::rule::Rule;
@@ -61,10 +57,6 @@ pub struct Options {
     pub detail_dir: Option<PathBuf>,
     /// Charts wanted, at most.
     pub charts: usize,
-    /// A folder in which results are kept for later runs.
-    pub cache: Option<PathBuf>,
-    /// Threads; 0 for as many as the machine has cores.
-    pub threads: usize,
 }
 
 /// Why a rule could not judge.
@@ -95,16 +87,13 @@ fn asks_for_predictions(rules: &[Arc<Rule>]) -> bool {
 /// details that cannot be written. Tables that cannot be read are part of the report.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Figure>)> {
     let start = Instant::now();
-    let cache = options.cache.as_deref().map(Cache::open).transpose()?;
     let head = source::open(&options.root, options.head.as_deref())?;
     let base = head.base(&options.base)?;
     // What a pull request brings must not change how it is judged, and what the base has withdrawn
     // since it was cut no longer holds.
     let tip = Commit::open_base(&options.root, &options.base)?;
-    let threads = threads::threads(options.threads);
     let (base, head): (&dyn Source, &dyn Source) = (&base, head.as_ref());
-    let (files, settings) = threads::both(
-        threads,
+    let (files, settings) = rayon::join(
         || (base.files(), head.files()),
         || Settings::read(&tip, options.rules.as_deref(), None),
     );
@@ -116,8 +105,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     let read_models = || asks_for_predictions(&rules).then(|| models.get().map(drop));
     let states = Listed { base, head, base_files: files.0?, head_files: files.1? };
     let by =
-        By { settings: &settings, rules: &rules, models, cache: cache.as_ref(), threads, start };
-    threads::both(threads, read_models, || compare(options, states, by, progress)).1
+        By { settings: &settings, rules: &rules, models, start };
+    rayon::join(read_models, || compare(options, states, by, progress)).1
 }
 
 /// The two states, and their files.
@@ -134,8 +123,6 @@ struct By<'a> {
     settings: &'a Settings,
     rules: &'a [Arc<Rule>],
     models: &'a SharedModels<'a>,
-    cache: Option<&'a Cache>,
-    threads: usize,
     /// When the run began.
     start: Instant,
 }
@@ -148,22 +135,18 @@ fn compare(
     progress: &dyn Progress,
 ) -> Result<(Report, Vec<Figure>)> {
     let Listed { base, head, base_files, head_files } = states;
-    let By { settings, rules, models, cache, threads, start } = by;
+    let By { settings, rules, models, start } = by;
     let specs = &settings.specs;
-    // Each state has half of the threads, since both are read at once.
-    let half = threads.div_ceil(2);
-    let (before, after) = threads::both(
-        threads,
-        || Catalog::roots(base, base_files, specs, half),
-        || Catalog::roots(head, head_files, specs, half),
+    let (before, after) = rayon::join(
+        || Catalog::roots(base, base_files, specs),
+        || Catalog::roots(head, head_files, specs),
     );
     // Traces are among the files that are no tables: of most pull requests none of these differs.
     let others = |roots: &[Catalog]| roots.first().map(|root| root.others.clone());
     let have_traces = others(&before) != others(&after) || TraceSpecs::are_overlaid(specs);
-    let (traces, roots) = threads::both(
-        threads,
+    let (traces, roots) = rayon::join(
         || have_traces.then(|| TraceSpecs::read(specs)).transpose(),
-        || Root::all((base, before), (head, after), specs, threads),
+        || Root::all((base, before), (head, after), specs),
     );
     let (before, after) = roots[0].states(base, head);
     let traces = match traces? {
@@ -186,14 +169,14 @@ fn compare(
         let (base, head) = root.states(base, head);
         let specs = root.specs();
         let diff =
-            Comparison { base, head, specs, details: details.as_ref() }.run(threads, progress)?;
+            Comparison { base, head, specs, details: details.as_ref() }.run(progress)?;
         debug!(tables = diff.tables.len(), files = diff.files.len(), took = ?start.elapsed(), "compared");
         // Default models are planned with the main root.
         let is_main = diffs.is_empty();
         let plan_main = || if is_main { planned((base, head), &diff, rules, models) } else { None };
         let asks_for_lost = rules.iter().any(|rule| rule.check.needs().lost_keys);
-        let losing = || asks_for_lost.then(|| LosingTables::of(head, &diff, threads));
-        let (planned, losing) = threads::both(threads, plan_main, losing);
+        let losing = || asks_for_lost.then(|| LosingTables::of(head, &diff));
+        let (planned, losing) = rayon::join(plan_main, losing);
         plan = plan.or(planned);
         let planned = plan.as_ref().filter(|_| is_main).and_then(|plan| plan.as_ref().ok());
         let news = News {
@@ -207,22 +190,20 @@ fn compare(
             rules,
             all_rules: &settings.rules,
             models,
-            threads,
-            cache,
         };
         let judged = news.judge(progress)?;
         found.extend(judged.findings);
         absent.in_lfs.extend(judged.in_lfs);
         repaired.extend(judged.repaired);
         let losing = losing.as_ref();
-        let change = ChangeContext { base, head, diff: &diff, losing, specs, threads };
+        let change = ChangeContext { base, head, diff: &diff, losing, specs };
         for rule in rules {
             let of_change = rule.check.judge().change(rule, &change);
             found.extend(of_change.map_err(|e| unjudged(rule, e))?);
         }
         diffs.push(diff);
     }
-    let predict = |plan: PlannedChange| plan.predict(before, after, &diffs[0], threads);
+    let predict = |plan: PlannedChange| plan.predict(before, after, &diffs[0]);
     let predicted = plan.map(|plan| plan.and_then(predict));
     found.extend(traces.findings);
     // That these cannot be read is a property of the clone.
@@ -247,7 +228,7 @@ fn compare(
     for (root, diff) in roots.iter().zip(&diffs) {
         let (base, head) = root.states(base, head);
         let specs = root.specs();
-        let gallery = Gallery { base, head, diff, findings: &findings, specs, threads };
+        let gallery = Gallery { base, head, diff, findings: &findings, specs };
         let charts = gallery.charts(options.charts - options.charts.min(figures.len()))?;
         figures.extend(charts.figures);
         undrawn.extend(charts.without);
@@ -259,9 +240,6 @@ fn compare(
     diff.files.extend(traces.files);
     diff.files.sort_by(|a, b| a.path.cmp(&b.path));
     head.steady()?;
-    if let Some(cache) = cache {
-        cache.finish();
-    }
     if let Some(details) = details {
         details.finish(&diff)?;
     }

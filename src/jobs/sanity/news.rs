@@ -15,9 +15,6 @@ use std::sync::Arc;
 
 use super::facts::ChangedFacts;
 use super::identity::{Predecessors, TableIdentity, by_path, indices, successors};
-use super::judged::{AskedRules, JudgedTables};
-use super::systems::SystemChange;
-use crate::base::cache::Cache;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::checks::PrChange;
@@ -30,7 +27,7 @@ use crate::database::diff::{Diff, Side, Status, TableDiff};
 use crate::database::selection::Selection;
 use crate::database::state::State;
 use crate::findings::{
-    BaseFindings, ChangedFigures, Compared, Finding, NewFacts, Novelty, Reads, Repaired, RowChange,
+    BaseFindings, Compared, Finding, NewFacts, Novelty, Reads, Repaired, RowChange,
 };
 use crate::jobs::validate::Job;
 use crate::planner::{PlannerFiles, SharedModels};
@@ -57,10 +54,6 @@ pub struct News<'a> {
     pub files: Option<&'a PlannerFiles>,
     /// Whether charts are chosen of what is judged.
     pub draws: bool,
-    /// Threads.
-    pub threads: usize,
-    /// What earlier runs found, where that is kept.
-    pub cache: Option<&'a Cache>,
 }
 
 /// What judging a pull request leaves.
@@ -82,20 +75,16 @@ impl News<'_> {
     /// When a rule fails. Whatever is wrong with the data is a finding.
     pub fn judge(&self, progress: &dyn Progress) -> Result<JudgedChange> {
         let predecessors = self.predecessors();
-        let asked = self.asked();
-        let mut head = self.job(self.head, &asked.rules)?;
-        let JudgedTables { alone, compared, by_figures } = self.judged(&head);
-        let against = self.against(&compared);
-        let (mut base, sketches) = self.judge_base(&asked, &against, &predecessors, &by_figures)?;
-        let mut change = self.change(&alone, &predecessors, &base);
-        change.by_figures = by_figures;
-        change.by_limits = asked.by_limits;
-        change.latencies = self.latencies(&alone, &predecessors, &sketches);
+        let mut head = self.job(self.head)?;
+        let changed = self.changed(&head);
+        let against = self.against(&changed);
+        let (base, sketches) = self.judge_base(&against, &predecessors)?;
+        let mut change = self.change(&changed, &predecessors, &base);
+        change.latencies = self.latencies(&changed, &predecessors, &sketches);
         let sketches = self.kept(sketches, &predecessors);
-        (head.pr, head.before) = (Some(&change), Some(self.base));
-        let judged = head.run(&alone, &against, sketches, progress)?;
+        head.pr = Some(&change);
+        let judged = head.run(&changed, &against, sketches, progress)?;
         let mut findings = judged.findings;
-        base.extend(judged.before);
         let base = BaseFindings::new(base, successors(self.head.catalog, &predecessors));
         for finding in &mut findings {
             finding.novelty = self.novelty(finding, &base, &change);
@@ -141,8 +130,8 @@ impl News<'_> {
         lacking.map(|table| table.path.as_str())
     }
 
-    /// A job that judges what changed of a state, by some rules.
-    fn job<'a>(&'a self, state: State<'a>, rules: &[Arc<Rule>]) -> Result<Job<'a>> {
+    /// A job that judges what changed of a state.
+    fn job<'a>(&'a self, state: State<'a>) -> Result<Job<'a>> {
         let tables = self.diff.tables.iter().flat_map(|t| [Some(&t.path), t.old_path.as_ref()]);
         let files = self.diff.files.iter().map(|f| Some(&f.path));
         let mut changed: Vec<String> = tables.chain(files).flatten().cloned().collect();
@@ -152,21 +141,18 @@ impl News<'_> {
             source: state.source,
             catalog: state.catalog,
             selected: Selection::default().resolve(state.catalog, Some(changed))?,
-            rules: rules.to_vec(),
+            rules: self.rules.to_vec(),
             all_rules: self.all_rules,
             specs: state.specs,
             facts: state.facts,
             models: self.models,
-            threads: self.threads,
             ledger: None,
             pr: None,
-            before: None,
             decoded: Some(state.decoded),
             keeps_decoded: self.draws,
             keeps_sketches: false,
             files: self.files,
             losing: self.losing,
-            cache: self.cache,
         })
     }
 
@@ -254,12 +240,10 @@ impl News<'_> {
         let moved = before.is_some_and(|b| TableIdentity::of(b) != TableIdentity::of(file));
         let facts = if moved || self.facts.are_of_table(file) {
             NewFacts::All
+        } else if self.facts.are_of_system(&file.place.system) {
+            NewFacts::System
         } else {
-            match self.facts.of_system(&file.place.system) {
-                SystemChange::None => NewFacts::None,
-                SystemChange::Figures(changed) => NewFacts::Figures(changed.clone()),
-                SystemChange::All => NewFacts::System,
-            }
+            NewFacts::None
         };
         let Some(diff) = diff else {
             return match facts {
@@ -281,58 +265,51 @@ impl News<'_> {
         }
     }
 
-    /// Judges the base: what the pull request changes or takes away of it, by itself and against others,
-    /// and the tables that were those of the head that are judged `against` others. What the head judges `by_figures`
-    /// it judges for both, since what is read is the same.
+    /// Judges the base: the tables that the pull request changes or removes, and the predecessors of the tables that
+    /// the head judges `against` others.
     fn judge_base(
         &self,
-        asked: &AskedRules,
         against: &[usize],
         predecessors: &Predecessors<'_>,
-        by_figures: &BTreeMap<String, ChangedFigures>,
     ) -> Result<(Vec<Finding>, Sketches)> {
-        let mut base = self.job(self.base, &asked.rules)?;
-        let JudgedTables { mut alone, compared, by_figures: own } = self.judged(&base);
+        let mut base = self.job(self.base)?;
+        let changed = self.changed(&base);
         let path = |index: &usize| self.head.catalog.tables[*index].entry.path.as_str();
         let before: BTreeSet<&str> = against
             .iter()
             .filter_map(|index| Some(predecessors.get(path(index))?.entry.path.as_str()))
             .collect();
         let mut against = indices(self.base.catalog, &before);
-        against.extend(&compared);
+        against.extend(&changed);
         against.sort_unstable();
         against.dedup();
         let tables = &self.base.catalog.tables;
         // Rows of the base are all alike: none is new.
-        let judged = against.iter().chain(&alone);
+        let judged = against.iter();
         let judged = judged.map(|index| (tables[*index].entry.path.clone(), RowChange::Unknown));
         let change = PrChange {
             rows: judged.collect(),
-            by_figures: own,
-            by_limits: asked.by_limits,
-            tables: alone.iter().map(|index| tables[*index].entry.path.clone()).collect(),
+            tables: changed.iter().map(|index| tables[*index].entry.path.clone()).collect(),
             backends: self.backends(),
             ..PrChange::default()
         };
-        alone.retain(|index| !by_figures.contains_key(&tables[*index].entry.path));
         base.pr = Some(&change);
         base.keeps_sketches = true;
         // Keys of slices that are taken with rows for predictions have their numbers.
         let names = self.files.map(|files| files.names.clone()).unwrap_or_default();
         let known = Sketches { names, ..Sketches::default() };
-        let judged = base.run(&alone, &against, known, &())?;
+        let judged = base.run(&changed, &against, known, &())?;
         Ok((judged.findings, judged.sketches))
     }
 
-    /// Whether the states take the same sketch of a table's bytes: what its system's YAML changes is not read for
-    /// it.
+    /// Whether both states take the same sketch of a table's bytes: no fact that the loader's key or latency reads
+    /// changed.
     fn is_sketched_alike(&self, file: &TableFile) -> bool {
-        let change = self.facts.of_system(&file.place.system);
-        let reads_none_of = |figures: &ChangedFigures| {
+        let reads_facts = || {
             let spec = self.head.specs.tables.get(&file.table);
-            spec.is_some_and(|spec| !Reads::loaded(spec).reads_any_of(figures))
+            spec.is_none_or(|spec| Reads::loaded(spec).reads_any())
         };
-        let is_alike = *change == SystemChange::None || change.figures().is_some_and(reads_none_of);
+        let is_alike = !self.facts.are_of_system(&file.place.system) || !reads_facts();
         is_alike && !self.facts.are_of_table(file)
     }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::base::error::Result;
-use crate::base::threads;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::decoded::Decoded;
@@ -27,8 +26,6 @@ pub struct Options {
     pub rules: Option<PathBuf>,
     /// Charts wanted, at most.
     pub charts: usize,
-    /// Threads; 0 for as many as the machine has cores.
-    pub threads: usize,
 }
 
 /// Charts of the newest version of every table that is selected.
@@ -55,6 +52,5 @@ pub fn run(options: &Options) -> Result<Vec<Figure>> {
     let decoded = &Decoded::new(0);
     let specs = &settings.specs;
     let state = State { source: source.as_ref(), catalog: &catalog, decoded, facts, specs };
-    let threads = threads::threads(options.threads);
-    chart::overview(state, &tables, &settings.specs, threads, options.charts)
+    chart::overview(state, &tables, &settings.specs, options.charts)
 }

@@ -3,7 +3,6 @@
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
-use crate::base::threads;
 use crate::database::catalog::Catalog;
 use crate::database::facts::{Fact, TreeFacts};
 use crate::database::source::Source;
@@ -26,17 +25,14 @@ impl Root {
         (base, before): (&dyn Source, Vec<Catalog>),
         (head, after): (&dyn Source, Vec<Catalog>),
         specs: &Specs,
-        threads: usize,
     ) -> Vec<Self> {
         let root = |(before, after): (Catalog, Catalog)| {
-            let (base_facts, head_facts) = threads::both(
-                threads,
+            let (base_facts, head_facts) = rayon::join(
                 || TreeFacts::read(base, &before, specs),
                 || TreeFacts::read(head, &after, specs),
             );
             let head_facts = head_facts.since(&base_facts);
-            let (before, after) = threads::both(
-                threads,
+            let (before, after) = rayon::join(
                 || ReadState::new(before, base_facts, specs, KEPT),
                 || ReadState::new(after, head_facts, specs, KEPT),
             );

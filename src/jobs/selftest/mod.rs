@@ -27,7 +27,6 @@ use std::path::PathBuf;
 
 use crate::base::error::Result;
 use crate::base::progress::Progress;
-use crate::base::threads;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::Rules;
 use crate::checks::settings::Settings;
@@ -55,8 +54,6 @@ pub struct Options {
     pub samples: usize,
     /// Seed of the draw of tables and rows.
     pub seed: u64,
-    /// Threads; 0 for as many as the machine has cores.
-    pub threads: usize,
 }
 
 /// The clean state, and what the gate says of it.
@@ -81,7 +78,6 @@ struct JudgeTerms<'a> {
     rules: &'a Rules,
     models: &'a SharedModels<'a>,
     selection: &'a Selection,
-    threads: usize,
 }
 
 /// Pairs of tables that are alike, either way round, by path without its ending: some faults write a
@@ -127,7 +123,6 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
         rules: &settings.rules,
         models: &SharedModels::new(&specs.library),
         selection: &options.selection,
-        threads: threads::threads(options.threads),
     };
     let mut job = terms.job(source.as_ref(), &catalog)?;
     job.keeps_sketches = true;
@@ -152,7 +147,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
 impl<'a> JudgeTerms<'a> {
     /// Judges a state by all rules.
     fn job(self, source: &'a dyn Source, catalog: &'a Catalog) -> Result<Job<'a>> {
-        let Self { specs, facts, rules, models, selection, threads } = self;
+        let Self { specs, facts, rules, models, selection } = self;
         Ok(Job {
             source,
             selected: selection.resolve(catalog, None)?,
@@ -162,16 +157,13 @@ impl<'a> JudgeTerms<'a> {
             specs,
             facts,
             models,
-            threads,
             ledger: None,
             pr: None,
-            before: None,
             decoded: None,
             keeps_decoded: false,
             keeps_sketches: false,
             files: None,
             losing: None,
-            cache: None,
         })
     }
 }

@@ -26,8 +26,6 @@ pub fn map(options: &Options, progress: &dyn Progress) -> Result<DatabaseMap> {
         root: options.root.clone(),
         reference: options.reference.clone(),
         rules: options.rules.clone(),
-        cache: options.cache.clone(),
-        threads: options.threads,
         ..validate::Options::default()
     };
     let report = validate::run(&judged, progress)?;

@@ -47,10 +47,6 @@ pub struct Options {
     pub ledger: Option<PathBuf>,
     /// A folder that overlays the embedded rules.
     pub rules: Option<PathBuf>,
-    /// A folder of what earlier runs found.
-    pub cache: Option<PathBuf>,
-    /// Threads; 0 for as many as the machine has cores.
-    pub threads: usize,
 }
 
 /// What there is of a system, schema `perfdb-gate/status/v1`.
@@ -160,8 +156,6 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<SystemStatus> {
         },
         rules: options.rules.clone(),
         ledger: options.ledger.clone(),
-        cache: options.cache.clone(),
-        threads: options.threads,
         ..validate::Options::default()
     };
     validate::judged(&judged, progress, |looked| gather(options, looked)).map(|(_, status)| status)

@@ -4,15 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use serde::{Deserialize, Serialize};
 use tracing::debug;
 
 use super::batch::ReadTables;
-use super::cached::CachedJob;
 use super::job::Job;
 use super::surroundings::Sidecars;
 use crate::base::error::{Error, Result};
-use crate::base::threads;
+use rayon::prelude::*;
 use crate::checks::CrossContext;
 use crate::checks::compare::relative_latency::NamedPeers;
 use crate::checks::compare::sketch::Sketches;
@@ -37,25 +35,18 @@ pub(super) struct CrossInputs<'a> {
     beside: Beside<'a>,
     /// Paths of the tables under judgement.
     judged: &'a BTreeSet<&'a str>,
-    cached: Option<&'a CachedJob<'a>>,
     /// In how many ways tables name another origin, by path: each is decoded again once, however many
     /// others it is like.
     foreign: Mutex<BTreeMap<String, usize>>,
 }
 
-/// Which of two tables came to its place later, by their paths: 1 where the first did, 0 where they came at
-/// once, none where nothing shows.
-pub(super) type Ages = BTreeMap<[String; 2], Option<i8>>;
-
 /// What rules kept of the tables of each name, by rule.
 pub(super) type PeersByRule = BTreeMap<String, Vec<NamedPeers>>;
 
 /// What holding tables against each other finds.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 pub(super) struct Crossed {
     pub findings: Vec<Finding>,
-    /// What it was found by beside the tables.
-    pub ages: Ages,
     /// Rows of each table of a name that can be read, by path.
     pub rows: BTreeMap<String, usize>,
     /// What rules keep of the tables of a name to judge the database as a whole by, by rule.
@@ -76,14 +67,8 @@ impl<'a> CrossInputs<'a> {
         job: &'a Job<'a>,
         beside: Beside<'a>,
         judged: &'a BTreeSet<&'a str>,
-        cached: Option<&'a CachedJob<'a>>,
     ) -> Self {
-        Self { job, beside, judged, cached, foreign: Mutex::default() }
-    }
-
-    /// What the rules found in some tables, where an earlier run kept that.
-    pub fn kept(&self, tables: &[&TableFile], extent: CrossExtent) -> Option<Crossed> {
-        self.cached?.crossed(tables, extent)
+        Self { job, beside, judged, foreign: Mutex::default() }
     }
 
     /// What the rules find in some tables, of which those that matter were `read`; `peers` are what they
@@ -100,10 +85,6 @@ impl<'a> CrossInputs<'a> {
         if extent == CrossExtent::Name {
             let rows = sketches.by_path.iter().map(|(path, sketch)| (path.clone(), sketch.rows));
             crossed.rows = rows.collect();
-        }
-        let is_whole = || read.are_reproducible && self.job.source.missing().is_empty();
-        if let Some(cached) = self.cached.filter(|_| is_whole()) {
-            cached.keep_crossed(tables, extent, &crossed);
         }
         Ok(crossed)
     }
@@ -124,15 +105,7 @@ impl<'a> CrossInputs<'a> {
         let asks = |rule: &Arc<Rule>| rule.check.judge().asks_for_models(job.catalog, job.specs);
         let models =
             if is_whole && job.rules.iter().any(asks) { job.models.get()? } else { Arc::default() };
-        let ages: Mutex<Ages> = Mutex::default();
-        let age = |a: Dated<'_>, b: Dated<'_>| {
-            let order = job.source.age(a, b);
-            let pair = [a, b].map(|dated| dated.entry.path.clone());
-            ages.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(pair, order.map(|o| o as i8));
-            order
-        };
+        let age = |a: Dated<'_>, b: Dated<'_>| job.source.age(a, b);
         let cross = CrossContext {
             catalog: job.catalog,
             tables,
@@ -144,7 +117,6 @@ impl<'a> CrossInputs<'a> {
             ledger: job.ledger,
             judged: self.judged,
             foreign: &|file| self.foreign(file),
-            threads: job.threads,
             age: &age,
             peers,
             curves: Default::default(),
@@ -158,7 +130,7 @@ impl<'a> CrossInputs<'a> {
         if extent == CrossExtent::Name && rules.iter().any(|r| r.check.needs().curves.is_some()) {
             cross.curve_scores();
         }
-        let found = threads::map(&rules, job.threads, |rule| by_rule(rule, &cross, extent));
+        let found: Vec<_> = rules.par_iter().map(|rule| by_rule(rule, &cross, extent)).collect();
         let is_known =
             |f: &Finding| f.table.as_ref().is_none_or(|name| job.specs.tables.contains_key(name));
         let mut crossed = Crossed::default();
@@ -167,8 +139,6 @@ impl<'a> CrossInputs<'a> {
             crossed.findings.extend(findings.into_iter().filter(is_known));
             crossed.peers.extend(peers.map(|peers| (rule.id.clone(), peers)));
         }
-        drop(cross);
-        crossed.ages = ages.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(crossed)
     }
 

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::batch::{BatchTerms, JudgedName, ReadTables};
-use super::cached::CachedJob;
 use super::cross::{Beside, CrossExtent, CrossInputs, PeersByRule};
 use super::table::TableTerms;
-use crate::base::cache::Cache;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::checks::compare::losing::LosingTables;
@@ -23,9 +21,8 @@ use crate::database::ledger::Ledger;
 use crate::database::selection::Selected;
 use crate::database::served::Shelf;
 use crate::database::source::Source;
-use crate::database::state::State;
 use crate::database::support::{self, Matrices};
-use crate::findings::{ChangedFigures, Finding};
+use crate::findings::Finding;
 use crate::planner::{PlannerFiles, SharedFileKeys, SharedModels};
 use crate::specs::Specs;
 
@@ -47,15 +44,10 @@ pub(crate) struct Job<'a> {
     pub facts: &'a TreeFacts,
     /// The models that are planned, for rules that ask for them.
     pub models: &'a SharedModels<'a>,
-    /// Threads.
-    pub threads: usize,
     /// What a collector failed at, where its log was given.
     pub ledger: Option<&'a Ledger>,
     /// What a pull request changes of it, where one is judged.
     pub pr: Option<&'a PrChange>,
-    /// The state before, where this job judges that, too, of the tables of which nothing changes but figures of their
-    /// system.
-    pub before: Option<State<'a>>,
     /// Tables of it that another stage decoded already, where one did.
     pub decoded: Option<&'a Decoded>,
     /// Whether a later stage asks for those, too.
@@ -67,16 +59,12 @@ pub(crate) struct Job<'a> {
     /// Tables that lose keys in a pull request, where one is judged: their other versions are looked through while they
     /// are decoded.
     pub losing: Option<&'a LosingTables<'a>>,
-    /// What earlier runs found, where that is kept.
-    pub cache: Option<&'a Cache>,
 }
 
 /// What judging a state leaves.
 pub(crate) struct Judgement {
     /// In no order.
     pub findings: Vec<Finding>,
-    /// Those of the state before, where the job judges that, too.
-    pub before: Vec<Finding>,
     /// Sidecars and system YAML judged.
     pub files: u64,
     /// Rows of the tables judged.
@@ -107,7 +95,7 @@ impl Job<'_> {
         let path = |index: usize| self.catalog.tables[index].entry.path.as_str();
         let shelf = Shelf::new(self.catalog, &sidecars.reuse, self.specs);
         let named = if self.needs().keys { shelf.references(self.specs) } else { BTreeSet::new() };
-        let mut neighbours = self.neighbours(alone, against, &shelf);
+        let mut neighbours = self.neighbours(alone, against);
         // A sketch of another state serves unless it lacks what this one asks of it.
         let serves = |path: &str, sketch: &Sketch| {
             !named.contains(path) || sketch.points.is_empty() || sketch.coverage.is_taken()
@@ -123,30 +111,21 @@ impl Job<'_> {
             sidecars: &sidecars,
             named: &named,
             names,
-            // Another run may plan with what this one keeps.
-            planned: self.cache.is_none().then_some(&planned),
+            planned: Some(&planned),
             slices,
         };
-        let cached = self.cache.and_then(|cache| {
-            let read = batches.iter().flatten().flat_map(|of_name| &of_name.read);
-            let read: Vec<&TableFile> = read.map(|t| &self.catalog.tables[t.index]).collect();
-            CachedJob::new(cache, self, &read, &judged, terms)
-        });
-        let cached = cached.as_ref();
         let support = if self.needs().support_matrices {
             support::read(self.source, self.catalog)
         } else {
             Matrices::default()
         };
         let beside = Beside { shelf: &shelf, sidecars: &sidecars, support: &support };
-        let inputs = CrossInputs::new(self, beside, &judged, cached);
+        let inputs = CrossInputs::new(self, beside, &judged);
         let tables: Vec<&TableFile> = self.catalog.tables.iter().collect();
-        let whole = inputs.kept(&tables, CrossExtent::Whole);
         let done = AtomicUsize::new(0);
         let step = || progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, alone.len());
         let mut judgement = Judgement {
             findings: Vec::new(),
-            before: Vec::new(),
             files: 0,
             rows: 0,
             table_rows: BTreeMap::new(),
@@ -156,8 +135,7 @@ impl Job<'_> {
         let mut all = ReadTables::new(&known.names);
         all.sketches.slices = std::mem::take(&mut known.slices);
         let mut peers = PeersByRule::default();
-        let batch_terms =
-            BatchTerms { terms, cached, inputs: &inputs, knows_whole: whole.is_some() };
+        let batch_terms = BatchTerms { terms, inputs: &inputs };
         for batch in batches {
             for judged in self.judge_batch(batch, batch_terms, &mut known, &step)? {
                 let JudgedName { mut read, crossed, judged } = judged;
@@ -167,20 +145,17 @@ impl Job<'_> {
                 let rows = judged.iter().filter_map(|index| crossed.rows.get(path(*index)));
                 judgement.rows += rows.map(|rows| *rows as u64).sum::<u64>();
                 judgement.table_rows.extend(crossed.rows);
-                read.findings.own.extend(crossed.findings);
+                read.findings.extend(crossed.findings);
                 if !self.keeps_sketches {
                     for sketch in read.sketches.by_path.values_mut() {
-                        drop((sketch.take_detail(), sketch.take_scan()));
+                        sketch.forget_points();
                     }
                 }
                 all.add(read);
             }
         }
-        let whole = match whole {
-            Some(whole) => whole,
-            None => inputs.cross(&tables, CrossExtent::Whole, &all, &peers)?,
-        };
-        (judgement.findings, judgement.before) = (all.findings.own, all.findings.before);
+        let whole = inputs.cross(&tables, CrossExtent::Whole, &all, &peers)?;
+        judgement.findings = all.findings;
         judgement.findings.extend(whole.findings);
         if self.keeps_sketches {
             judgement.sketches = all.sketches;
@@ -208,11 +183,6 @@ impl Job<'_> {
     /// Whether any of the rules holds tables against each other.
     pub(super) fn compares(&self) -> bool {
         self.rules.iter().any(|rule| rule.check.judge().compares())
-    }
-
-    /// The figures by which alone a table is judged, where a pull request changes nothing else.
-    pub(super) fn by_figures(&self, file: &TableFile) -> Option<&ChangedFigures> {
-        self.pr?.by_figures.get(&file.entry.path)
     }
 
     /// Whether a table or its sidecar, which speaks of it, changed.
@@ -246,18 +216,13 @@ impl Job<'_> {
 
     /// Tables that are not judged `alone` but that those `against` others are compared with: the
     /// same table elsewhere, or what of that says which keys they lack.
-    fn neighbours(&self, alone: &[usize], against: &[usize], shelf: &Shelf<'_>) -> Vec<usize> {
+    fn neighbours(&self, alone: &[usize], against: &[usize]) -> Vec<usize> {
         if !self.compares() {
             return Vec::new();
         }
         let tables = &self.catalog.tables;
         let judged: BTreeSet<usize> = alone.iter().copied().collect();
         let others = (0..tables.len()).filter(|i| !judged.contains(i));
-        if self.pr.is_some_and(|pr| pr.by_limits) {
-            let known = against.iter().flat_map(|i| shelf.keys_known_by(self.specs, &tables[*i]));
-            let known: BTreeSet<&str> = known.collect();
-            return others.filter(|i| known.contains(tables[*i].entry.path.as_str())).collect();
-        }
         let name = |i: &usize| tables[*i].table.as_str();
         let wanted: BTreeSet<&str> = against.iter().map(name).collect();
         others.filter(|i| wanted.contains(name(i))).collect()

@@ -1,10 +1,8 @@
 //! The first job: is this data right?
 
 mod batch;
-mod cached;
 mod cross;
 mod finding_rows;
-mod findings;
 mod job;
 mod names;
 mod surroundings;
@@ -20,10 +18,8 @@ use tracing::debug;
 
 pub(crate) use self::job::{Job, Judgement};
 pub(crate) use self::surroundings::Sidecars;
-use crate::base::cache::Cache;
 use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
-use crate::base::threads;
 use crate::checks::Check;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::Rule;
@@ -65,10 +61,6 @@ pub struct Options {
     pub rows_dir: Option<PathBuf>,
     /// Whether tables that nothing judges make the run inconclusive.
     pub strict: bool,
-    /// A folder in which results are kept for later runs.
-    pub cache: Option<PathBuf>,
-    /// Threads; 0 for as many as the machine has cores.
-    pub threads: usize,
 }
 
 /// Judges a perf database.
@@ -106,7 +98,6 @@ pub(crate) fn judged<R>(
     look: impl FnOnce(&Looked<'_>) -> Result<R>,
 ) -> Result<(Report, R)> {
     let start = Instant::now();
-    let cache = options.cache.as_deref().map(Cache::open).transpose()?;
     let source = source::open(&options.root, options.reference.as_deref())?;
     let source = source.as_ref();
     // What a branch brings must not change how it is judged, and what the other has withdrawn since
@@ -114,14 +105,12 @@ pub(crate) fn judged<R>(
     let tip =
         options.since.as_deref().map(|since| Commit::open(&options.root, since)).transpose()?;
     let judges: &dyn Source = tip.as_ref().map_or(source, |tip| tip);
-    let threads = threads::threads(options.threads);
-    let (files, settings) = threads::both(
-        threads,
+    let (files, settings) = rayon::join(
         || source.files(),
         || Settings::read(judges, options.rules.as_deref(), options.baseline.as_deref()),
     );
     let settings = settings?;
-    let roots = Catalog::some_roots(source, files?, &settings.specs, threads)?;
+    let roots = Catalog::some_roots(source, files?, &settings.specs)?;
     debug!(
         roots = roots.len(),
         systems = roots.iter().map(|root| root.systems.len()).sum::<usize>(),
@@ -169,16 +158,13 @@ pub(crate) fn judged<R>(
             specs,
             facts,
             models: &models,
-            threads,
             ledger: ledger.as_ref(),
             pr: None,
-            before: None,
             decoded: None,
             keeps_decoded: false,
             keeps_sketches: false,
             files: None,
             losing: None,
-            cache: cache.as_ref(),
         });
     }
     let (mut tables, mut rows, mut files) = (0, 0, 0);
@@ -200,9 +186,6 @@ pub(crate) fn judged<R>(
         table_rows.push(judgement.table_rows);
     }
     source.steady()?;
-    if let Some(cache) = &cache {
-        cache.finish();
-    }
     if let Some(since) = options.since.as_deref().filter(|_| options.selection.is_all()) {
         let deleted = deletions(source, since, &all_roots, &rules, &settings.specs)?;
         files += deleted.len() as u64;
@@ -283,7 +266,7 @@ fn deletions(
     specs: &Specs,
 ) -> Result<Vec<Finding>> {
     let base = source.base(since)?;
-    let before = Catalog::roots(&base, base.files()?, specs, 1);
+    let before = Catalog::roots(&base, base.files()?, specs);
     let empty = Catalog::default();
     let mut found = Vec::new();
     for (before, after) in partners(before.iter().collect(), roots.to_vec()) {

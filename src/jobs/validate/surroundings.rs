@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::job::Job;
 use crate::base::reason::Reason;
-use crate::base::threads;
+use rayon::prelude::*;
 use crate::checks::{DirContext, SystemContext};
 use crate::database::catalog::VersionDir;
 use crate::database::sidecar::{Meta, Reuse};
@@ -27,11 +27,12 @@ impl Job<'_> {
     /// Reads the sidecars of all version directories.
     pub fn sidecars(&self) -> Sidecars {
         let dirs: Vec<&VersionDir> = self.catalog.dirs.values().collect();
-        let parsed = threads::map(&dirs, self.threads, |dir| {
+        let parse = |dir: &&VersionDir| {
             let meta = dir.meta.as_ref().map(|e| self.text(e).and_then(|t| Meta::parse(&t)));
             let reuse = dir.reuse.as_ref().map(|e| self.text(e).and_then(|t| Reuse::parse(&t)));
             (meta, reuse)
-        });
+        };
+        let parsed: Vec<_> = dirs.par_iter().map(parse).collect();
         let mut sidecars = Sidecars { meta: BTreeMap::new(), reuse: BTreeMap::new() };
         for (path, (meta, reuse)) in self.catalog.dirs.keys().zip(parsed) {
             sidecars.meta.extend(meta.map(|meta| (path.clone(), meta)));

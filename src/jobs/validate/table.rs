@@ -5,8 +5,6 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::cached::SketchPart;
-use super::findings::TableFindings;
 use super::job::Job;
 use super::surroundings::Sidecars;
 use crate::base::digest::sha256;
@@ -18,7 +16,7 @@ use crate::checks::{PrChange, TableContext};
 use crate::database::catalog::TableFile;
 use crate::database::seal::SealFile;
 use crate::database::table::{Keys, Table, TableFault, TableScope, Wanted};
-use crate::findings::Severity;
+use crate::findings::{Finding, Severity};
 use crate::planner::{FileKeys, FileOfTable, NameCodes, PlannerFiles, SharedFileKeys, TableName};
 use crate::specs::TableSpec;
 
@@ -28,11 +26,20 @@ pub(super) struct JudgedTable {
     pub sketch: Option<Sketch>,
     /// Its slices, where operations look it up.
     pub slices: Option<Arc<FileKeys>>,
-    pub findings: TableFindings,
+    pub findings: Vec<Finding>,
     /// Whether it was to be judged and is in git-LFS, whose object was not fetched.
     pub is_in_lfs: bool,
-    /// Whether its bytes are those that its id stands for, so that another run would find the same.
-    pub is_reproducible: bool,
+}
+
+/// How much of a table's sketch is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SketchPart {
+    /// Nothing: the table is not compared with others.
+    None,
+    /// The parts that other tables are compared with.
+    Reference,
+    /// Those parts, and the outliers and curves of the table.
+    Scanned,
 }
 
 /// What tables are judged and sketched by, beside the rules.
@@ -67,9 +74,6 @@ struct ReadTable {
     table: Result<Arc<Table>, TableFault>,
     /// In hex.
     digest: Option<String>,
-    /// Whether that follows from the bytes of its file, which are not a git-LFS pointer: what one names
-    /// may be there or not.
-    is_reproducible: bool,
 }
 
 /// The columns that are read of a table which is only there to compare with: those that its sketch and its slices
@@ -87,7 +91,7 @@ fn columns_beside<'s>(
 }
 
 /// The loader's keys of a table's rows, where there are rows and it has a key.
-pub(super) fn keys_of<'k>(
+fn keys_of<'k>(
     spec: &'k TableSpec,
     scope: Option<&'k TableScope<'_>>,
 ) -> Result<Option<Keys<'k>>, ExprError> {
@@ -143,7 +147,7 @@ impl Job<'_> {
             .filter(|_| is_beside)
             .map(|spec| columns_beside(file, spec, names, awaited.as_ref()));
         let wanted = columns.as_ref().map_or(Wanted::All, Wanted::Named);
-        let ReadTable { table, digest, is_reproducible } =
+        let ReadTable { table, digest } =
             self.read(file, is_judged && (stated.is_some() || seal.is_some()), wanted);
         let seal = seal.map(|seal| SealFile::read(self.source, self.catalog, file, seal));
         let spec = file.spec(self.specs, table.as_deref().ok());
@@ -196,7 +200,28 @@ impl Job<'_> {
         };
         let findings = self.findings(&context, rules)?;
         let is_in_lfs = is_judged && matches!(table, Err(TableFault::InLfs));
-        Ok(JudgedTable { sketch, slices, findings, is_in_lfs, is_reproducible })
+        Ok(JudgedTable { sketch, slices, findings, is_in_lfs })
+    }
+
+    /// Applies the rules to a table. Without a spec only those apply that are right for any table.
+    fn findings(
+        &self,
+        context: &TableContext<'_>,
+        rules: &[Arc<Rule>],
+    ) -> Result<Vec<Finding>, ExprError> {
+        let mut findings = Vec::new();
+        for rule in rules {
+            let judge = rule.check.judge();
+            if !context.spec.inferred || judge.judges_unknown_tables() {
+                let mut found = rule.check.table(rule, context)?;
+                if context.table.is_err() {
+                    self.name_bytes(&context.file.entry, &mut found);
+                }
+                findings.extend(found);
+                findings.extend(judge.placement(rule, context.file, self.specs));
+            }
+        }
+        Ok(findings)
     }
 
     /// Reads some columns of a table, which another stage may have decoded already, with the digest of its bytes
@@ -206,27 +231,21 @@ impl Job<'_> {
             if self.keeps_decoded { decoded.get(file) } else { decoded.take(file) }
         });
         if let (Some(table), false) = (&kept, digest) {
-            return ReadTable { table: Ok(table.clone()), digest: None, is_reproducible: false };
+            return ReadTable { table: Ok(table.clone()), digest: None };
         }
-        let bytes = match wanted {
-            Wanted::All => self.source.read(&file.entry),
-            // A table that is only there to compare with is looked through once.
-            Wanted::Named(_) => self.source.read_once(&file.entry),
-        };
-        match bytes {
-            Err(why) => ReadTable { table: Err(why.into()), digest: None, is_reproducible: false },
+        match self.source.read(&file.entry) {
+            Err(why) => ReadTable { table: Err(why.into()), digest: None },
             Ok(bytes) => {
                 let digest = digest.then(|| sha256(&bytes));
                 let decode = || file.decode_of(self.specs, &bytes, wanted).map(Arc::new);
                 let table = kept.map_or_else(decode, Ok);
                 let is_pointer = matches!(table, Err(TableFault::LfsPointer(_)));
-                let is_reproducible = bytes.len() as u64 == file.entry.size && !is_pointer;
                 let table = if is_pointer && self.source.is_in_lfs(&file.entry.path) {
                     Err(TableFault::InLfs)
                 } else {
                     table
                 };
-                ReadTable { table, digest, is_reproducible }
+                ReadTable { table, digest }
             }
         }
     }
@@ -237,7 +256,7 @@ impl Job<'_> {
             self.all_rules.all().filter(|r| r.check.needs().origin).cloned().collect();
         // Of a table of which some rows changed, a rule has two findings.
         let ways = |judged: JudgedTable| {
-            let findings = judged.findings.own.into_iter().filter(|f| f.severity != Severity::Info);
+            let findings = judged.findings.into_iter().filter(|f| f.severity != Severity::Info);
             findings.map(|f| f.rule).collect::<BTreeSet<_>>().len()
         };
         let slices = &SharedFileKeys::default();

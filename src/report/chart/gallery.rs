@@ -11,7 +11,7 @@ use super::spec::ChartSpecs;
 use super::{ChartSpec, Figure, NoChart, Peer, Rings, TableChange, Undrawn, choose, draw};
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
-use crate::base::threads;
+use rayon::prelude::*;
 use crate::database::catalog::TableFile;
 use crate::database::diff::{Diff, ServedDiff, TableDiff};
 use crate::database::state::State;
@@ -31,8 +31,6 @@ pub struct Gallery<'a> {
     pub findings: &'a [Finding],
     /// What is known of tables and charts.
     pub specs: &'a Specs,
-    /// Threads.
-    pub threads: usize,
 }
 
 /// A chart as a file.
@@ -77,7 +75,7 @@ impl Gallery<'_> {
         let mut rest = &tables[..];
         while charts.figures.len() < most && !rest.is_empty() {
             let (next, later) = rest.split_at(rest.len().min(most - charts.figures.len()));
-            let drawn = threads::map(next, self.threads, |table| self.figure(table, &specs));
+            let drawn: Vec<_> = next.par_iter().map(|table| self.figure(table, &specs)).collect();
             for (table, drawn) in next.iter().zip(drawn) {
                 match drawn? {
                     Ok(figure) => charts.figures.push(figure),
@@ -149,17 +147,16 @@ pub fn overview(
     state: State<'_>,
     files: &[&TableFile],
     specs: &Specs,
-    threads: usize,
     most: usize,
 ) -> Result<Vec<Figure>> {
     let drawer = Drawer { state, specs, charts: &super::spec::read(&specs.library)? };
-    let drawn = threads::map(files, threads, |file| {
+    let drawn = files.par_iter().map(|file| {
         let Some(table) = read(state, file, specs) else { return Ok(None) };
         let beside = Beside { change: None, rings: &Rings::default(), peer: None };
         let figure = drawer.draw(file, &table, beside)?;
         Ok(figure.ok().map(|f| (Reverse(table.rows), f)))
     });
-    let drawn: Vec<Option<(Reverse<usize>, Figure)>> = drawn.into_iter().collect::<Result<_>>()?;
+    let drawn: Vec<Option<(Reverse<usize>, Figure)>> = drawn.collect::<Result<_>>()?;
     let mut drawn: Vec<(Reverse<usize>, Figure)> = drawn.into_iter().flatten().collect();
     drawn.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.name.cmp(&b.1.name)));
     let mut figures: Vec<Figure> = drawn.into_iter().map(|(_, f)| f).take(most).collect();
@@ -220,10 +217,10 @@ fn number(figures: &mut [Figure]) {
 /// # Errors
 ///
 /// When drawing fails, which is a fault of this program.
-pub fn drawings(figures: &[Figure], threads: usize) -> Result<Vec<Drawing>> {
-    let drawn = threads::map(figures, threads::threads(threads), |figure| {
+pub fn drawings(figures: &[Figure]) -> Result<Vec<Drawing>> {
+    let drawn = figures.par_iter().map(|figure| {
         let svg = draw::svg(figure)?;
         Ok(Drawing { name: figure.name.clone(), title: clean(&figure.title), svg })
     });
-    drawn.into_iter().collect()
+    drawn.collect()
 }

@@ -37,8 +37,8 @@ fn charts(tree: &Tree, mut findings: Vec<Finding>, most: usize) -> Charts {
     let base = State { source: &base, catalog: &before, decoded: &was, facts, specs };
     let head = State { source: head.as_ref(), catalog: &after, decoded: &is, facts, specs };
     let comparison = Comparison { base, head, specs, details: None };
-    let diff = comparison.run(1, &()).unwrap();
-    let gallery = Gallery { base, head, diff: &diff, findings: &findings, specs, threads: 1 };
+    let diff = comparison.run(&()).unwrap();
+    let gallery = Gallery { base, head, diff: &diff, findings: &findings, specs };
     gallery.charts(most).unwrap()
 }
 

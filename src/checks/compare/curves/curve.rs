@@ -1,6 +1,5 @@
 //! What is kept of a table to hold its curves against those of other tables.
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::base::expr::Vals;
@@ -16,8 +15,7 @@ const STRETCHES: usize = 1024;
 const SHORTER: f64 = 3.0;
 
 /// A key and the table's latency there; of a neighbour that is not there, 0 ms.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[repr(C, packed(4))]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KeyPoint {
     /// Hash of the key.
     pub hash: u64,
@@ -26,7 +24,7 @@ pub struct KeyPoint {
 }
 
 /// What lies around a point along an axis: two points before it and two after, each in the order of the sweep.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AxisPoints {
     /// The points.
     pub points: [KeyPoint; 4],
@@ -35,7 +33,7 @@ pub struct AxisPoints {
 }
 
 /// A point that its own curve bends at, by its key.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct BendPoint {
     /// Its row.
     pub row: u32,
@@ -54,7 +52,7 @@ pub struct BendPoint {
 }
 
 /// A series along the first axis of the sweep: all else is fixed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ShapePoints {
     /// Its slice, an index into the sketch's slices.
     pub slice: u32,
@@ -72,7 +70,7 @@ impl ShapePoints {
 }
 
 /// Five points of a series one after the other, none of them shorter than the timer needs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Stretch {
     /// Its slice, an index into the sketch's slices.
     pub slice: u32,
@@ -81,7 +79,7 @@ pub struct Stretch {
 }
 
 /// The curves of a table.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default)]
 pub struct TableCurve {
     /// Factor over (or under) the line between its neighbours from which on a point is kept, and from which
     /// on a rule asks what other tables say of it.

@@ -48,12 +48,6 @@ impl<'a> Bent<'a> {
             neighbours: curve.neighbours(bend),
         }
     }
-
-    /// The keys that are looked up first: its own and those beside it along an axis.
-    pub fn first_keys(&self) -> impl Iterator<Item = u64> + Clone + use<'a> {
-        let beside = self.neighbours.iter().take(1).flat_map(|axis| &axis.points[1..3]);
-        std::iter::once(self.point.hash).chain(beside.map(|point| point.hash))
-    }
 }
 
 /// What the groups of references say of a bend.

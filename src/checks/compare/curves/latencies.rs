@@ -1,34 +1,34 @@
 //! The latency of every key of a table, to be looked up from others.
 
-use serde::{Deserialize, Serialize};
+use hashbrown::HashMap;
 
-use crate::base::hash_buckets::HashBuckets;
-
-/// Latencies by the hash of the key, about 9 bytes per row.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct KeyLatencies(HashBuckets);
+/// Latencies by the hash of the key.
+#[derive(Debug, Clone, Default)]
+pub struct KeyLatencies {
+    by_hash: HashMap<u64, f32>,
+    /// The number of keys that were given, repeated ones each time.
+    given: usize,
+}
 
 impl KeyLatencies {
     /// Takes in keys and their latencies in ms; one of 0 is none. Of a repeated key the first counts.
-    pub fn of(points: impl Iterator<Item = (u64, f64)> + Clone) -> Self {
-        let points = points.map(|(hash, ms)| (hash, ms as f32)).filter(|(_, ms)| *ms > 0.0);
-        Self(HashBuckets::of(points.map(|(hash, ms)| (hash, ms.to_bits()))))
+    pub fn of(points: impl Iterator<Item = (u64, f64)>) -> Self {
+        let mut own = Self::default();
+        for (hash, ms) in points.map(|(hash, ms)| (hash, ms as f32)).filter(|(_, ms)| *ms > 0.0) {
+            own.by_hash.entry(hash).or_insert(ms);
+            own.given += 1;
+        }
+        own
     }
 
     /// Whether each of a table's `rows` has a key here that no other has.
     pub fn are_of_each(&self, rows: usize) -> bool {
-        self.0.given() == rows && !self.0.repeats()
+        self.given == rows && self.by_hash.len() == rows
     }
 
     /// The latency at a key in ms.
-    #[inline]
     pub fn get(&self, hash: u64) -> Option<f32> {
-        self.0.get(hash).map(f32::from_bits)
-    }
-
-    /// Brings into the cache what lookups of some keys read.
-    pub fn touch(&self, hashes: impl Iterator<Item = u64>) {
-        self.0.touch(hashes);
+        self.by_hash.get(&hash).copied()
     }
 }
 

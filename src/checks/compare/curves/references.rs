@@ -87,14 +87,6 @@ impl Level {
 /// The references of a table, by what they have in common with it: independent groups.
 pub type ReferenceGroups = Vec<(Kinship, Vec<CurveReference>)>;
 
-/// Brings into the cache what nearly every search of some keys reads: of the first group two references, which mostly
-/// decide.
-pub(super) fn touch(groups: &ReferenceGroups, keys: impl Iterator<Item = u64> + Clone) {
-    for reference in groups.iter().take(1).flat_map(|(_, group)| group).take(2) {
-        reference.latencies.touch(keys.clone());
-    }
-}
-
 /// The references of a table among those of its name: of each group those whose number of keys is nearest to
 /// its own.
 pub fn reference_groups(tables: &[Sketched<'_>], (file, own): Sketched<'_>) -> ReferenceGroups {

@@ -9,16 +9,15 @@ use super::curve::{BendPoint, TableCurve};
 use super::evidence::{Bent, Evidence, evidence, shown_by};
 use super::latencies::KeyLatencies;
 use super::recurrence::evidence_in;
-use super::references::{ReferenceGroups, reference_groups, touch};
+use super::references::{ReferenceGroups, reference_groups};
 use super::shapes::{Roughness, ShapeScore, rougher, roughness, shape_scores};
-use crate::base::hash_buckets::BLOCK;
-use crate::base::threads;
+use rayon::prelude::*;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::Sketched;
 use crate::database::catalog::TableFile;
 
 /// Bends that a thread takes at once.
-const STRETCH: usize = 16 * BLOCK;
+const STRETCH: usize = 512;
 
 /// What other tables say of the curves of the judged tables.
 #[derive(Default)]
@@ -131,17 +130,17 @@ impl CurveScores {
             Some((file.entry.path.clone(), Referenced { latencies, groups: OnceLock::new() }))
         });
         let tables: BTreeMap<String, Referenced> = tables.collect();
-        let scores = threads::map(&judged, at.threads, |file| {
+        let scores = judged.par_iter().map(|file| {
             let path = &file.entry.path;
             let sketch = at.sketches.by_path.get(path)?;
             let groups = tables.get(path)?.groups(at, (file, sketch));
             let before = at.pr.and_then(|pr| pr.latencies.get(path));
             let (curve, before) = (sketch.curve.clone()?, before.map(Arc::as_ref));
-            let scores = TableScores::of(curve, groups, before, at.threads);
+            let scores = TableScores::of(curve, groups, before);
             scores.log(file);
             Some((path.clone(), scores))
         });
-        Self { scores: scores.into_iter().flatten().collect(), tables }
+        Self { scores: scores.flatten().collect(), tables }
     }
 
     /// What other tables say of a judged table.
@@ -189,19 +188,13 @@ impl TableScores {
         curve: Arc<TableCurve>,
         groups: &ReferenceGroups,
         before: Option<&KeyLatencies>,
-        threads: usize,
     ) -> Self {
         // A pull request may change one large table alone.
         let stretches: Vec<&[BendPoint]> = curve.bends.chunks(STRETCH).collect();
-        let bends = threads::map(&stretches, threads, |stretch| {
-            let mut found = Vec::with_capacity(stretch.len());
-            for block in stretch.chunks(BLOCK) {
-                let bent = || block.iter().map(|bend| Bent::of(&curve, bend));
-                touch(groups, bent().flat_map(|bent| bent.first_keys()));
-                found.extend(bent().map(|bent| evidence(&bent, groups)));
-            }
-            found
-        });
+        let bends: Vec<Vec<Evidence>> = stretches.par_iter().map(|stretch| {
+            let of_bend = |bend: &BendPoint| evidence(&Bent::of(&curve, bend), groups);
+            stretch.iter().map(of_bend).collect::<Vec<Evidence>>()
+        }).collect();
         let bends = bends.concat();
         Self {
             bends,

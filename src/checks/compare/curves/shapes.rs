@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use super::curve::{KeyPoint, ShapePoints, TableCurve};
 use super::evidence::{by_group, log_ratio, ratio};
 use super::latencies::KeyLatencies;
-use super::references::{CurveReference, KEPT, Level, ReferenceGroups, touch};
-use crate::base::hash_buckets::BLOCK;
-use crate::base::hash_order::sorted_by_hash;
+use super::references::{CurveReference, KEPT, Level, ReferenceGroups};
 use crate::base::stats::upper_median;
 use crate::checks::compare::series::least_telling;
 
@@ -45,17 +43,7 @@ pub struct Roughness {
 
 /// The shapes that are off.
 pub(super) fn shape_scores(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<ShapeScore> {
-    let mut found = Vec::new();
-    // In the order in which references have their keys: nearly always the first point of a shape decides, and what it
-    // is held against lies beside what the one before was.
-    let keys = (0..).zip(&curve.shapes).map(|(number, shape)| (shape.points[0].hash, number));
-    let order = sorted_by_hash(keys.collect(), u64::MAX, |(hash, _)| *hash, |key| *key);
-    for block in order.chunks(BLOCK) {
-        touch(groups, block.iter().map(|(hash, _)| *hash));
-        found.extend(block.iter().filter_map(|(_, number)| shape_score(curve, *number, groups)));
-    }
-    found.sort_unstable_by_key(|score| score.shape);
-    found
+    (0..curve.shapes.len()).filter_map(|number| shape_score(curve, number, groups)).collect()
 }
 
 /// How far a shape is off; none where that is less than what is kept.

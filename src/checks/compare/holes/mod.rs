@@ -49,7 +49,7 @@ use self::explain::MissingReason;
 use self::hole::Hole;
 use self::references::{Reference, ReferencePoints};
 use crate::base::expr::ExprError;
-use crate::base::threads;
+use rayon::prelude::*;
 use crate::base::words::count;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::Sketch;
@@ -109,14 +109,10 @@ impl Judge for HoleSize {
         true
     }
 
-    fn reads_limits(&self) -> bool {
-        true
-    }
-
     /// One finding for each table that lacks what its references have.
     fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let judged: Vec<&TableFile> = at.judged_tables().collect();
-        let found = threads::map(&judged, at.threads, |file| self.of_table(rule, at, file));
+        let found: Vec<_> = judged.par_iter().map(|file| self.of_table(rule, at, file)).collect();
         let shifted = judged.iter().flat_map(|file| self.axes.findings(rule, at, file));
         let holes = found.into_iter().collect::<Result<Vec<_>, _>>()?;
         let exchanged = judged.iter().filter_map(|file| self.exchanged.finding(rule, at, file));

@@ -12,12 +12,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tracing::debug;
 
 use super::gaps::{Gap, GapsBySlice, LevelsBySlice, PairRatios};
 use crate::base::stats::median;
-use crate::base::threads;
+use rayon::prelude::*;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::{Sketch, Slice};
 use crate::database::catalog::TableFile;
@@ -43,7 +43,7 @@ pub struct DifferenceBand {
 const SAME: f64 = 1e-6;
 
 /// How far a slice is off by the differences of its siblings on other systems.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Residual {
     /// How many times slower it is than they say.
     pub ratio: f64,
@@ -54,7 +54,7 @@ pub(super) struct Residual {
 }
 
 /// The residuals of a slice.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Residuals {
     /// Of all of its points.
     pub all: Option<Residual>,
@@ -96,7 +96,7 @@ pub(super) fn differences(
         debug!(path = ?file.entry.path, ?residuals, "differences");
         (file.entry.path.clone(), residuals)
     };
-    threads::map(&judged, at.threads, of_file).into_iter().collect()
+    judged.par_iter().map(of_file).collect()
 }
 
 fn software(file: &TableFile) -> Software<'_> {
@@ -119,14 +119,14 @@ impl<'a> SiblingTables<'a> {
         let mut own =
             Self { sketches, levels: BTreeMap::new(), gaps: BTreeMap::new(), generations };
         // Of two softwares that are both only there to compare with nobody asks.
-        own.pair_up(points, &at.judged_tables().map(software).collect(), at.threads);
+        own.pair_up(points, &at.judged_tables().map(software).collect());
         own
     }
 
     /// Takes the levels of the siblings of `judged` softwares on each system, and their gaps between systems. The ratios
     /// of one pair of softwares are there at a time, in each thread: those of all pairs take many times the memory of
     /// the sketches.
-    fn pair_up(&mut self, points: usize, judged: &BTreeSet<Software<'a>>, threads: usize) {
+    fn pair_up(&mut self, points: usize, judged: &BTreeSet<Software<'a>>) {
         let softwares: BTreeSet<Software<'a>> = self.sketches.keys().map(|(_, own)| *own).collect();
         let others = |one: Software<'a>| {
             softwares.range(one..).skip(1).map(move |other| (one, *other)).collect::<Vec<_>>()
@@ -136,7 +136,7 @@ impl<'a> SiblingTables<'a> {
         };
         let pairs = softwares.iter().flat_map(|one| others(*one));
         let pairs: Vec<_> = pairs.filter(is_asked_for).collect();
-        let found = threads::map(&pairs, threads, |pair| self.pair(*pair, points));
+        let found: Vec<_> = pairs.par_iter().map(|pair| self.pair(*pair, points)).collect();
         for (softwares, (levels, gaps)) in pairs.into_iter().zip(found) {
             if !levels.is_empty() {
                 self.levels.insert(softwares, levels);

@@ -12,8 +12,6 @@ mod peers;
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 pub use self::deviation::DeviationBand;
 use self::differences::Differences;
 pub use self::peers::{NEARBY, RelativeLatencies};
@@ -32,7 +30,7 @@ const ELSEWHERE: &str = "differences on other systems";
 const ELSEWHERE_SHORT: &str = "differences of short points on other systems";
 
 /// What is kept of the tables of a name until the tables of all names were read.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
 pub struct NamedPeers {
     latencies: PeerLatencies,
     differences: Differences,

@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
-
 use crate::base::stats::upper_median;
-use crate::base::threads;
+use rayon::prelude::*;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::{Sketch, Sketched, Sketches, Slice};
 use crate::database::catalog::TableFile;
@@ -42,7 +40,7 @@ impl PeerTerms<'_> {
 }
 
 /// The latencies of the tables of a name over those of their peers.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default)]
 pub struct PeerLatencies {
     /// Relative latencies of the judged tables by path, without those over the [`NEARBY`] systems: what machines differ
     /// by shows in the tables of all names only.
@@ -52,7 +50,7 @@ pub struct PeerLatencies {
 }
 
 /// A table of one version of a backend on two systems of a generation.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
 struct RunPair {
     run: SoftwareRun,
     /// The systems, in the order of the tables.
@@ -72,7 +70,7 @@ impl RunPair {
 }
 
 /// A version of a backend on the systems of a generation.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct SoftwareRun {
     generation: String,
     backend: String,
@@ -128,8 +126,8 @@ impl PeerLatencies {
         // The medians of all pairs at once: of many systems they are most of what there is to do.
         let all_pairs = siblings.iter().chain(of_runs.iter().map(|(_, pair)| pair));
         let all_pairs: Vec<SketchedPair<'_>> = all_pairs.copied().collect();
-        let mut ratios =
-            threads::map(&all_pairs, at.threads, |(a, b)| medians(a.1, b.1, points)).into_iter();
+        let ratios = all_pairs.par_iter().map(|(a, b)| medians(a.1, b.1, points));
+        let mut ratios = ratios.collect::<Vec<_>>().into_iter();
         let mut all = PeerRatios::default();
         for ((a, b), ratios) in siblings.iter().zip(&mut ratios) {
             let is_same = a.0.place.backend == b.0.place.backend;

@@ -1,8 +1,7 @@
 //! A point against the line between its neighbours along an axis.
 
 use super::neighbours::AxisNeighbours;
-use super::points::{Points, SeriesPoint, coarse_bound};
-use crate::base::logarithm::coarse_log2;
+use super::points::{Points, SeriesPoint};
 
 /// A point that lies off the line between its neighbours along every axis on which it has two.
 ///
@@ -57,16 +56,13 @@ pub fn least_telling(a: f64, b: f64) -> f64 {
 
 /// The logarithm of a point's latency over the line between its neighbours; none at an end.
 pub(super) fn log_ratio(points: &(impl Points + ?Sized), i: usize) -> Option<f64> {
-    around(points, i).map(|three| off_line(three, f64::ln))
+    around(points, i).map(off_line)
 }
 
-/// Whether a point is less than `least` off the line between its neighbours, in logarithms; not at an end. Most
-/// points are settled by coarse logarithms.
+/// Whether a point is less than `least` off the line between its neighbours, in logarithms. Points at an end have
+/// no such line.
 pub(super) fn is_on_line(points: &impl Points, i: usize, least: f64) -> bool {
-    around(points, i).is_some_and(|three| {
-        off_line(three, coarse_log2).abs() < coarse_bound(least)
-            || off_line(three, f64::ln).abs() < least
-    })
+    log_ratio(points, i).is_some_and(|off| off.abs() < least)
 }
 
 /// A point between its neighbours; none at an end.
@@ -75,8 +71,8 @@ fn around(points: &(impl Points + ?Sized), i: usize) -> Option<[SeriesPoint; 3]>
 }
 
 /// How far the middle of three points is over the line between the others, in logarithms of latency.
-fn off_line([before, point, after]: [SeriesPoint; 3], log: impl Fn(f64) -> f64) -> f64 {
+fn off_line([before, point, after]: [SeriesPoint; 3]) -> f64 {
     let share = (point.log_at - before.log_at) / (after.log_at - before.log_at);
-    let [log_before, log, log_after] = [before, point, after].map(|point| log(point.time));
+    let [log_before, log, log_after] = [before, point, after].map(|point| point.time.ln());
     log - (log_before + share * (log_after - log_before))
 }

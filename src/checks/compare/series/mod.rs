@@ -22,10 +22,8 @@ pub use self::neighbours::{AxisNeighbours, NO_ROW, Sizes, Window, bend_of, stand
 pub use self::scan::{SHAPE_POINTS, Scan, ScanTerms, Shape, scan};
 use crate::database::table::{Column, Combinations, IntValues, Numbering, Table, number_bits};
 use crate::specs::{TableSpec, measured_unit};
-use serde::{Deserialize, Serialize};
-
 /// A point that stands out.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlier {
     /// Its row.
     pub row: u32,

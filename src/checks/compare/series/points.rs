@@ -1,11 +1,9 @@
 //! The points of a series, in its order.
 
-use std::f64::consts::LN_2;
-
 use super::neighbours::NO_ROW;
 use super::order::{AxisSizes, OrderedSizes, SweepOrder};
 use super::times::RowTimes;
-use crate::base::logarithm::{COARSE_ERROR, coarse_log2};
+use super::bend::log_ratio;
 use crate::database::table::CodedColumn;
 
 /// A point of a series.
@@ -27,12 +25,6 @@ impl SeriesPoint {
 /// A size of 0 is one step below 1.
 pub(super) fn log_of_size(size: f64) -> f64 {
     size.max(0.5).ln()
-}
-
-/// What is off a line by less than this in coarse logarithms is off by less than `least` in natural ones: the error is
-/// that of the point, and of a line between two others.
-pub(super) fn coarse_bound(least: f64) -> f64 {
-    least / LN_2 - 2.0 * COARSE_ERROR
 }
 
 /// Points in the order of their sizes.
@@ -77,31 +69,11 @@ impl Points for Series<'_> {
 }
 
 impl Series<'_> {
-    /// The points that coarse logarithms do not show to be less than `least` off the line between their
-    /// neighbours, in natural logarithms: few. Those at the ends are among them.
-    pub fn unsettled(&self, least: f64, coarse: &mut Vec<f64>, found: &mut Vec<usize>) {
-        found.clear();
-        let Some(last) = self.count().checked_sub(1) else { return };
-        coarse.clear();
-        coarse.extend(self.times.iter().map(|time| coarse_log2(*time)));
-        let least = coarse_bound(least);
-        found.push(0);
-        let points = coarse.windows(3).zip(self.sizes.logs.windows(3)).enumerate();
-        for (i, (times, sizes)) in points {
-            let ([before, point, after], [size_before, size, size_after]) = (times, sizes) else {
-                continue;
-            };
-            // Both sides times the way from one neighbour to the other, so that nothing is divided.
-            let way = size_after - size_before;
-            let off = (point - before) * way - (size - size_before) * (after - before);
-            let is_settled = off.abs() < least * way;
-            if !is_settled {
-                found.push(i + 1);
-            }
-        }
-        if last > 0 {
-            found.push(last);
-        }
+    /// The places of the points that are at least `least` off the line between their neighbours, in logarithms, with how
+    /// far they are off; and the places of both ends, which have no such line.
+    pub fn unsettled(&self, least: f64) -> impl Iterator<Item = (usize, Option<f64>)> {
+        let places = (0..self.count()).map(|i| (i, log_ratio(self, i)));
+        places.filter(move |(_, off)| off.is_none_or(|off| !(off.abs() < least)))
     }
 }
 
@@ -206,13 +178,13 @@ mod tests {
 
     #[test]
     fn points_on_the_line_are_settled_and_ends_never() {
-        let (mut coarse, mut found) = <(Vec<f64>, Vec<usize>)>::default();
-        let mut unsettled = |times: &[f64]| {
+        let unsettled = |times: &[f64]| {
+            let mut found = Vec::new();
             let sizes: Vec<i64> = (0..times.len()).map(|n| 1 << n).collect();
             series_of(&[(&sizes, times)], |points| {
-                points.unsettled(1.2_f64.ln(), &mut coarse, &mut found);
+                found.extend(points.unsettled(1.2_f64.ln()).map(|(i, _)| i));
             });
-            found.clone()
+            found
         };
         assert_eq!(unsettled(&[1.0, 2.0, 4.0, 8.0, 16.0]), [0, 4]);
         assert_eq!(unsettled(&[1.0, 2.0, 6.0, 8.0, 16.0]), [0, 1, 2, 3, 4]);

@@ -122,14 +122,12 @@ pub fn scan(
     let mut found = Scan::default();
     let mut candidates = Candidates::of_few(table.rows);
     let mut series = SeriesPoints::along(first.values.coded(), &times);
-    let (mut coarse, mut unsettled) = (Vec::new(), Vec::new());
     if terms.bends.is_some() {
         found.inner.reserve(table.rows);
     }
     for rows in grid.series(0).iter() {
         let points = series.of(rows);
-        points.unsettled(terms.screen(), &mut coarse, &mut unsettled);
-        terms.first_axis(points, &unsettled, first.number, &mut candidates);
+        terms.first_axis(points, first.number, &mut candidates);
         if terms.bends.is_some() {
             found.add_shape(points.rows);
         }
@@ -181,16 +179,10 @@ impl ScanTerms {
     fn first_axis(
         self,
         points: Series<'_>,
-        unsettled: &[usize],
         axis: AxisNumber,
         candidates: &mut Candidates,
     ) {
-        let screen = self.screen();
-        for i in unsettled.iter().copied() {
-            let off = log_ratio(&points, i);
-            if off.is_some_and(|off| off.abs() < screen) {
-                continue;
-            }
+        for (i, off) in points.unsettled(self.screen()) {
             let row = points.rows[i];
             let outlier = self.outliers.and_then(|least| candidate(&points, i, least, axis));
             let bends =

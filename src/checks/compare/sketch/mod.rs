@@ -5,17 +5,14 @@ mod parts;
 mod rows;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::mem::take;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::parts::{KERNEL, SliceNumbers, axes, kernels};
 use self::rows::ReadRows;
 
 use crate::base::expr::{ExprError, Scope};
-use crate::base::hash_order::sorted_by_hash;
 use crate::base::sample::sampled;
 use crate::checks::compare::curves::{AxisPoints, KeyLatencies, TableCurve};
 use crate::checks::compare::series::Outlier;
@@ -46,9 +43,8 @@ pub fn slice_id(slice: &Slice) -> String {
     serde_json::to_string(slice).unwrap_or_default()
 }
 
-/// A point of a table. Packed, since all tables of a database keep theirs at once.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[repr(C, packed(2))]
+/// A point of a table.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SketchPoint {
     /// Hash of its key.
     pub hash: u64,
@@ -70,7 +66,7 @@ impl SketchPoint {
 }
 
 /// An outlier, by key.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SketchOutlier {
     /// Its row, and how far it is from its neighbours.
     pub outlier: Outlier,
@@ -97,7 +93,7 @@ pub struct SketchTerms {
 
 /// A key sample of a table, the points with the smallest key hashes (a bottom-k sketch), every key's latency,
 /// and of a table that is scanned all of its outliers and curves.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default)]
 pub struct Sketch {
     /// Rows of the table.
     pub rows: usize,
@@ -129,24 +125,6 @@ pub struct Sketch {
 
 /// A table and what is known of its rows.
 pub type Sketched<'a> = (&'a TableFile, &'a Sketch);
-
-/// What a [`Sketch`] holds of single points.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct SketchDetail {
-    points: Vec<SketchPoint>,
-    latencies: Option<Arc<KeyLatencies>>,
-    axes: BTreeMap<String, BTreeSet<i64>>,
-    coverage: Coverage,
-}
-
-/// What a [`Sketch`] of a scanned table holds of what stands out in it.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct SketchScan {
-    outliers: Vec<SketchOutlier>,
-    curve: Option<Arc<TableCurve>>,
-    /// Its slices: those of outliers and curves come after those of its points.
-    slices: Vec<Slice>,
-}
 
 /// Sketches by path, of judged tables and their neighbours; a table that cannot be read has none.
 #[derive(Debug, Clone, Default)]
@@ -201,7 +179,8 @@ impl Sketch {
         let kept = kept.map(|row| (hashes[row as usize], row));
         let rank = |row: u32| ranks.as_ref().map_or(0, |ranks| ranks[row as usize]);
         let place = |(hash, row): &(u64, u32)| (*hash, rank(*row), *row);
-        let mut order = sorted_by_hash(kept.collect(), end, |(hash, _)| *hash, place);
+        let mut order: Vec<(u64, u32)> = kept.collect();
+        order.sort_unstable_by_key(place);
         order.dedup_by_key(|(hash, _)| *hash);
         let mut slices = SliceNumbers::default();
         let point = |(hash, row): &(u64, u32)| {
@@ -249,35 +228,18 @@ impl Sketch {
         lists.take(self.slices.len()).collect()
     }
 
-    /// Takes away what tables of one name are held against each other by.
-    pub fn take_detail(&mut self) -> SketchDetail {
-        SketchDetail {
-            points: take(&mut self.points),
-            latencies: take(&mut self.latencies),
-            axes: take(&mut self.axes),
-            coverage: take(&mut self.coverage),
-        }
-    }
-
-    /// Gives back what was taken away.
-    pub fn restore(&mut self, detail: SketchDetail) {
-        let SketchDetail { points, latencies, axes, coverage } = detail;
-        (self.points, self.latencies) = (points, latencies);
-        (self.axes, self.coverage) = (axes, coverage);
-    }
-
-    /// Takes away what stands out in a scanned table.
-    pub fn take_scan(&mut self) -> SketchScan {
-        let known = self.counts.len();
-        let slices = self.slices.split_off(known.min(self.slices.len()));
-        SketchScan { outliers: take(&mut self.outliers), curve: take(&mut self.curve), slices }
-    }
-
-    /// Gives back what stands out.
-    pub fn restore_scan(&mut self, scan: SketchScan) {
-        let SketchScan { outliers, curve, slices } = scan;
-        (self.outliers, self.curve) = (outliers, curve);
-        self.slices.extend(slices);
+    /// Drops everything about single points, which only comparisons within one table name need.
+    pub fn forget_points(&mut self) {
+        self.slices.truncate(self.counts.len());
+        *self = Self {
+            points: Vec::new(),
+            latencies: None,
+            outliers: Vec::new(),
+            curve: None,
+            axes: BTreeMap::new(),
+            coverage: Coverage::default(),
+            ..std::mem::take(self)
+        };
     }
 
     /// The kernels that a slice names; none where that is not known.

@@ -11,7 +11,6 @@ use serde::Deserialize;
 
 use super::Sign;
 use super::digits::{Digits, digits};
-use crate::base::logarithm::coarse_log2;
 use crate::base::stats::upper_median;
 use crate::base::words::{count, plural};
 use crate::checks::sweeps::AxisSeries;
@@ -38,63 +37,19 @@ pub(super) struct DrawnSign {
 /// Rounding of a number with all its digits, over the number.
 const ARITHMETIC: f64 = 1e-7;
 
-/// Error of [`coarse_log2`] in what three of them say of a point.
-const COARSE: f64 = 1e-4;
-
 /// Series of which an axis' usual distance from the line is taken.
 const SPREAD: usize = 256;
 
 /// A table's latencies, in the forms in which lines are drawn through them.
 pub(super) struct Latencies<'a> {
     values: &'a [f64],
-    logs: Vec<f32>,
     /// Digits that most of them have.
     digits: Digits,
 }
 
-/// The points of a series.
-#[derive(Default)]
-struct SeriesLatencies {
-    values: Vec<f64>,
-    logs: Vec<f64>,
-    /// Whether each but the first and the last is near the line.
-    near: Vec<bool>,
-}
-
-/// Where the points of a series are between their neighbours: most series have the sizes of another.
-#[derive(Default)]
-struct SizePlaces {
-    sizes: Vec<f64>,
-    logs: Vec<f64>,
-    /// Of the way from the neighbour before to the one after.
-    straight: Vec<f64>,
-    /// The same in logarithms.
-    power: Vec<f64>,
-}
-
-impl SizePlaces {
-    fn take(&mut self, sizes: &[f64]) {
-        if self.sizes == sizes {
-            return;
-        }
-        let place = |three: &[f64]| (three[1] - three[0]) / (three[2] - three[0]);
-        refill(&mut self.sizes, sizes.iter().copied());
-        refill(&mut self.logs, sizes.iter().map(|size| coarse_log2(*size)));
-        refill(&mut self.straight, sizes.windows(3).map(place));
-        refill(&mut self.power, self.logs.windows(3).map(place));
-    }
-}
-
-/// Puts other values into a list, in the memory that it has.
-fn refill(list: &mut Vec<f64>, values: impl Iterator<Item = f64>) {
-    list.clear();
-    list.extend(values);
-}
-
 impl<'a> Latencies<'a> {
     pub(super) fn new(values: &'a [f64], digits: Digits) -> Self {
-        let logs = values.iter().map(|v| coarse_log2(*v) as f32).collect();
-        Self { values, logs, digits }
+        Self { values, digits }
     }
 
     fn around(&self, rows: &[u32], at: usize) -> [f64; 3] {
@@ -110,46 +65,15 @@ impl<'a> Latencies<'a> {
         }
     }
 
-    /// How many points of a series are on the line, whatever else is to be said of them. `points` is
-    /// there to be used again.
-    fn on_line(&self, rows: &[u32], places: &SizePlaces, points: &mut SeriesLatencies) -> usize {
-        points.take(rows, self);
-        points.look(places, self.digits.cut());
-        let near = (0..).zip(&points.near).filter(|(_, near)| **near);
-        let on = near.filter(|(i, _)| {
-            let y = neighbourhood(&points.values, i + 1);
+    /// Counts the points of a series that are on the line between their neighbours, by the digits of the table.
+    fn on_line(&self, rows: &[u32], sizes: &[f64]) -> usize {
+        let inner = 1..rows.len().saturating_sub(1);
+        let is_on = |at: &usize| {
+            let y = self.around(rows, *at);
             let most = self.digits.cut().max(ARITHMETIC * y[1]);
-            y[0] != y[2] && distance(y, neighbourhood(&places.sizes, i + 1)) <= most
-        });
-        on.count()
-    }
-}
-
-impl SeriesLatencies {
-    fn take(&mut self, rows: &[u32], of: &Latencies<'_>) {
-        refill(&mut self.values, rows.iter().map(|row| of.values[*row as usize]));
-        refill(&mut self.logs, rows.iter().map(|row| f64::from(of.logs[*row as usize])));
-    }
-
-    /// Finds which of the points between others may be on the line, as few are: by a cheap look, at several at once.
-    fn look(&mut self, places: &SizePlaces, usual: f64) {
-        let Self { values, logs, near } = self;
-        let count = values.len().saturating_sub(2);
-        near.clear();
-        near.resize(count, false);
-        if count == 0 {
-            return;
-        }
-        let [y0, y1, y2] = [0, 1, 2].map(|first| &values[first..first + count]);
-        let [l0, l1, l2] = [0, 1, 2].map(|first| &logs[first..first + count]);
-        let (straight, power) = (&places.straight[..count], &places.power[..count]);
-        for (i, near) in near.iter_mut().enumerate() {
-            let most = usual.max(ARITHMETIC * y1[i]);
-            let off = (y1[i] - (y0[i] + straight[i] * (y2[i] - y0[i]))).abs();
-            let off_power = (l1[i] - (l0[i] + power[i] * (l2[i] - l0[i]))).abs() * y1[i];
-            let is_far = off_power > COARSE * y1[i] + 1.5 * most;
-            *near = (off <= most) | !is_far;
-        }
+            y[0] != y[2] && distance(y, neighbourhood(sizes, *at)) <= most
+        };
+        inner.filter(is_on).count()
     }
 }
 
@@ -189,14 +113,9 @@ impl DrawnSign {
         latencies: &Latencies<'_>,
         sorted: &mut Option<Vec<u64>>,
     ) -> Option<Sign> {
-        let (mut places, mut points) = (SizePlaces::default(), SeriesLatencies::default());
-        let mut near = Vec::new();
-        for (rows, sizes) in axis.iter().filter(|(rows, _)| rows.len() >= self.points + 2) {
-            places.take(sizes);
-            if latencies.on_line(rows, &places, &mut points) >= self.points {
-                near.push((rows, sizes));
-            }
-        }
+        let series = axis.iter().filter(|(rows, _)| rows.len() >= self.points + 2);
+        let is_near = |(rows, sizes): &(&[u32], &[f64])| latencies.on_line(rows, sizes) >= self.points;
+        let near: Vec<(&[u32], &[f64])> = series.filter(is_near).collect();
         if near.len() < self.series {
             return None;
         }
