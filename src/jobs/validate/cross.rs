@@ -14,6 +14,7 @@ use super::surroundings::Sidecars;
 use crate::base::error::{Error, Result};
 use crate::base::threads;
 use crate::checks::CrossContext;
+use crate::checks::compare::kin::Kin;
 use crate::checks::compare::relative_latency::NamedPeers;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::Rule;
@@ -101,10 +102,10 @@ impl<'a> CrossInputs<'a> {
         Ok(crossed)
     }
 
-    fn find(
+    fn find<'t>(
         &self,
-        tables: &[&TableFile],
-        sketches: &Sketches,
+        tables: &[&'t TableFile],
+        sketches: &'t Sketches,
         extent: CrossExtent,
         peers: &PeersByRule,
     ) -> Result<Crossed> {
@@ -132,6 +133,8 @@ impl<'a> CrossInputs<'a> {
                 .insert(pair, order.map(|o| o as i8));
             order
         };
+        let sketched = |file: &'t TableFile| Some((file, sketches.by_path.get(&file.entry.path)?));
+        let kin = Kin::of(tables.iter().copied().filter_map(sketched));
         let cross = CrossContext {
             catalog: job.catalog,
             tables,
@@ -147,6 +150,7 @@ impl<'a> CrossInputs<'a> {
             age: &age,
             peers,
             curves: Default::default(),
+            kin: &kin,
             specs: job.specs,
             models: &models,
             pr: job.pr,
