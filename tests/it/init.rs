@@ -106,7 +106,7 @@ fn a_repository_or_commit_that_nobody_chose_is_refused() {
     for name in
         ["", "perfdb-gate", "OWNER/perfdb-gate", "-a/b", "a/..", "a/b/c", "a/b@c", "a b/c", "a/b\n"]
     {
-        refused(&["--repository", name], "OWNER/NAME");
+        refused(&[&format!("--repository={name}")], "OWNER/NAME");
     }
     let long = "a".repeat(40);
     for action in ["abc", "", "main", "v1", "1.2", "1.2.3; x", "v1.2.3-", &long[1..], "v1.2.3 "] {
