@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::base::reason::Reason;
 use crate::checks::compare::curves::{CurveScores, KeyLatencies};
+use crate::checks::compare::kin::Kin;
 use crate::checks::compare::losing::LosingTables;
 use crate::checks::compare::relative_latency::NamedPeers;
 use crate::checks::compare::sketch::{Sketched, Sketches};
@@ -143,6 +144,8 @@ pub struct CrossContext<'a> {
     pub peers: &'a BTreeMap<String, Vec<NamedPeers>>,
     /// What other tables say of the curves of those under judgement, for the rules that share it.
     pub curves: OnceLock<CurveScores>,
+    /// The tables that can be read, by system and backend.
+    pub kin: &'a Kin<'a>,
     /// What is known of tables, and how far honest reruns differ.
     pub specs: &'a Specs,
     /// The operation lists of default models; none where no rule needs them.
@@ -175,9 +178,7 @@ impl PrChange {
 impl<'a> CrossContext<'a> {
     /// The tables with what is known of their rows, without those that cannot be read.
     pub(super) fn sketched(&self) -> impl Iterator<Item = Sketched<'a>> {
-        let sketches = &self.sketches.by_path;
-        let tables = self.tables.iter().copied();
-        tables.filter_map(|file| Some((file, sketches.get(&file.entry.path)?)))
+        self.kin.tables.iter().copied()
     }
 
     /// Those of the tables on which findings are asked for.

@@ -10,7 +10,7 @@ use crate::checks::WaiverContext;
 use crate::checks::rule::{Rule, Rules};
 use crate::database::catalog::Catalog;
 use crate::database::facts::TreeFacts;
-use crate::database::source::Source;
+use crate::database::source::{Commit, Source};
 use crate::findings::Sink;
 use crate::findings::baseline::Baseline;
 use crate::findings::waiver::{Applied, WAIVER_HINT, Waivers};
@@ -31,6 +31,25 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Reads the settings of a commit of the repository at `root`, or without one those of `source`.
+    ///
+    /// A commit is named where what is judged must not choose how it is judged.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such commit, and those of [`Settings::read`].
+    pub fn of(
+        source: &dyn Source,
+        (root, commit): (&Path, Option<&str>),
+        rules: Option<&Path>,
+        baseline: Option<&Path>,
+    ) -> Result<Self> {
+        match commit {
+            Some(commit) => Self::read(&Commit::open(root, commit)?, rules, baseline),
+            None => Self::read(source, rules, baseline),
+        }
+    }
+
     /// The embedded specs, the settings of a source's own repository, then what the command line
     /// names: a folder of `rules`, a `baseline`.
     ///

@@ -17,14 +17,23 @@ pub struct InitArgs {
     /// Repository that contains the database, or a folder in it.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub root: PathBuf,
-    /// The commit of perfdb-gate that the workflows use; without it, this version's tag.
+    /// Repository of perfdb-gate on GitHub, whose action the workflows use; without it, the one where
+    /// this program is published.
+    #[arg(long, value_name = "OWNER/NAME")]
+    pub repository: Option<String>,
+    /// Commit (40 hexadecimal digits) or version of perfdb-gate that the workflows use; without it,
+    /// this version's tag.
     #[arg(long, value_name = "COMMIT")]
     pub action: Option<String>,
 }
 
 impl From<&InitArgs> for init::Options {
     fn from(args: &InitArgs) -> Self {
-        Self { root: args.root.clone(), action: args.action.clone() }
+        Self {
+            root: args.root.clone(),
+            repository: args.repository.clone(),
+            action: args.action.clone(),
+        }
     }
 }
 

@@ -29,6 +29,10 @@ pub struct Validate {
     /// Check only what changed since the merge base with this commit.
     #[arg(long, value_name = "REF", help_heading = "What to judge")]
     pub since: Option<String>,
+    /// Read rules, waivers and the baseline of `.perfdb-gate/` from this commit, so that a change
+    /// cannot choose how it is checked; by default from what is checked, or from --since.
+    #[arg(long, value_name = "REF", help_heading = "What to judge")]
+    pub settings_ref: Option<String>,
     /// Check end-to-end traces in a folder instead: workload cards, experiment configs and metric
     /// files. This always uses one thread.
     #[arg(long, value_name = "DIR", help_heading = "What to judge")]
@@ -86,6 +90,7 @@ impl From<&Validate> for validate::Options {
             reference: args.reference.clone(),
             selection: args.selection.clone().into(),
             since: args.since.clone(),
+            settings_ref: args.settings_ref.clone(),
             only: args.rules.only.clone(),
             skip: args.rules.skip.clone(),
             rules: args.rules.rules_dir.clone(),
@@ -101,6 +106,7 @@ impl Validate {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         let gate = &self.gate;
         outputs::check(self.output.files().chain(&gate.write_baseline), &gate.rows_dir)?;
+        gate.write_baseline.as_deref().map_or(Ok(()), Baseline::check_target)?;
         let report = match (&self.traces, &self.watch.watch) {
             (Some(root), _) => traces::run(&self.trace_options(root))?,
             (None, Some(folder)) => self.watch.run(folder, self.into())?,
@@ -113,6 +119,7 @@ impl Validate {
         traces::Options {
             root: root.to_owned(),
             reference: self.reference.clone(),
+            settings_ref: self.settings_ref.clone(),
             only: self.rules.only.clone(),
             skip: self.rules.skip.clone(),
             rules: self.rules.rules_dir.clone(),

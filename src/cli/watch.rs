@@ -15,7 +15,7 @@ pub struct WatchArgs {
     /// Watch a running collection's staging folder, print one line per change, and check the result
     /// when it ends.
     #[arg(long, value_name = "DIR", help_heading = "What to judge")]
-    #[arg(conflicts_with_all = ["root", "reference", "since", "traces", "system", "backend", "version", "table"])]
+    #[arg(conflicts_with_all = ["root", "reference", "since", "settings_ref", "traces", "system", "backend", "version", "table"])]
     pub watch: Option<PathBuf>,
     /// The rerun list that is being measured; the run ends when all of its points have arrived.
     #[arg(long, value_name = "FILE", requires = "watch", help_heading = "What to judge")]

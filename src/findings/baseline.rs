@@ -2,9 +2,11 @@
 //! history. What is in it is known; what is not, or has grown, is new.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::error::{Error, Result};
 use crate::base::reason::Reason;
 use crate::findings::{Finding, Severity};
 
@@ -59,6 +61,26 @@ impl Baseline {
             return Err(format!("its schema is {}, not {SCHEMA}", file.schema).into());
         }
         Ok(Self { known: file.findings.into_iter().map(|k| (k.fingerprint.clone(), k)).collect() })
+    }
+
+    /// Refuses a place for a baseline where a file of other content is, which would be lost.
+    ///
+    /// # Errors
+    ///
+    /// When such a file is there, or it cannot be read.
+    pub fn check_target(path: &Path) -> Result<()> {
+        if !path.is_file() {
+            return Ok(());
+        }
+        let other = |why: String| {
+            let message = format!("{} exists and is not a baseline: {why}", path.display());
+            Error::new(message, "--write-baseline replaces only a baseline: name another file")
+        };
+        let text = std::fs::read_to_string(path).map_err(|e| other(e.to_string()))?;
+        if text.is_empty() {
+            return Ok(());
+        }
+        Self::parse(&text).map(drop).map_err(|why| other(why.to_string()))
     }
 
     /// The file's text, sorted by path and rule so that its diffs can be read.

@@ -108,7 +108,9 @@ impl<'a> Snapshot<'a> {
             let text = self.state.source.text(dir.reuse.as_ref()?).ok()?;
             Some(Reuse::parse(&text).ok()?.donors())
         };
-        let shelf = SystemShelf::new(self.state.catalog, system, self.formats, declared);
+        let catalog = self.state.catalog;
+        let dirs = catalog.dirs.values().filter(|dir| dir.place.system == system);
+        let shelf = SystemShelf::new(catalog, dirs, self.formats, declared);
         known.entry(system.to_owned()).or_insert(Arc::new(shelf)).clone()
     }
 }

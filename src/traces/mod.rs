@@ -62,6 +62,8 @@ pub struct Options {
     pub root: PathBuf,
     /// A commit to read instead of the files on disk.
     pub reference: Option<String>,
+    /// The commit whose settings apply; by default what is judged.
+    pub settings_ref: Option<String>,
     /// Rules to run; all when empty.
     pub only: Vec<String>,
     /// Rules not to run.
@@ -91,8 +93,13 @@ fn of_traces(error: Error) -> Error {
 pub fn run(options: &Options) -> Result<Report> {
     let start = Instant::now();
     let source = source::open(&options.root, options.reference.as_deref()).map_err(of_traces)?;
-    let settings =
-        Settings::read(source.as_ref(), options.rules.as_deref(), options.baseline.as_deref())?;
+    let judges = (options.root.as_path(), options.settings_ref.as_deref());
+    let settings = Settings::of(
+        source.as_ref(),
+        judges,
+        options.rules.as_deref(),
+        options.baseline.as_deref(),
+    )?;
     let runs = |c: &Check| c.needs().traces || c.needs().waivers;
     let rules = settings.rules.choose(&options.only, &options.skip, &runs)?;
     let files = source.files()?;

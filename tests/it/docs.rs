@@ -141,6 +141,8 @@ fn every_command_runs() {
                 }
                 continue;
             }
+            // Readers put the account in; `init` refuses the word itself.
+            let command = command.replace("OWNER/", "some-one/");
             let out = shell(tree.path(), binary.path(), &command);
             let code = out.status.code().unwrap_or(-1);
             // Findings are no failure of the page; that nothing was checked would be one.

@@ -81,6 +81,29 @@ fn numbers(text: &Value) -> Vec<u32> {
 }
 
 #[test]
+fn a_filter_on_a_column_that_no_table_has_is_refused() {
+    let tree = tree();
+    for (filter, said) in [
+        ("zz = 3", "known: "),
+        ("gemm_dtyp = 'bfloat16'", "did you mean gemm_dtype?"),
+        ("m = 8 OR zz > 1", "known: "),
+        ("gpu.no_such_figure > 1", "known: "),
+    ] {
+        let page = tree.path().join("none.html");
+        let run = explore(&tree, &["--where", filter, "--output", page.to_str().unwrap()]);
+        assert_eq!(run.code(), 2, "{filter}: {}", run.shown());
+        let name = filter.split(' ').find(|w| !["m", "=", "8", "OR"].contains(w)).unwrap();
+        assert!(run.err().contains(&format!("--where uses {name}")), "{}", run.err());
+        assert!(run.err().contains(said), "{}", run.err());
+        assert!(!page.exists());
+    }
+    // A column of a peer, and what every table has.
+    for filter in ["m = 8", "system = 'h200_sxm'", "place_backend = 'sglang'"] {
+        page(&tree, &["--where", filter]);
+    }
+}
+
+#[test]
 fn the_page_stands_alone() {
     let (page, _) = page(&tree(), &[]);
     // The only addresses are names: that of SVG and that of the library in its own head.

@@ -25,8 +25,8 @@ fn the_help_of_every_command_reads_as_shown() {
     }
 }
 
-/// One state is `--ref`, two are `--base-ref` and `--head-ref`, and `--since` is what changed: no command has
-/// another name for a commit.
+/// One state is `--ref`, two are `--base-ref` and `--head-ref`, `--since` is what changed, and `--settings-ref` has
+/// the settings: no command has another name for a commit.
 #[test]
 fn commits_have_the_same_names_in_every_command() {
     let mut seen = 0;
@@ -38,7 +38,7 @@ fn commits_have_the_same_names_in_every_command() {
             .filter_map(|line| line.trim_start().split(' ').next())
             .collect();
         seen += flags.len();
-        let known = ["--ref", "--base-ref", "--head-ref", "--since"];
+        let known = ["--ref", "--base-ref", "--head-ref", "--since", "--settings-ref"];
         assert!(flags.iter().all(|flag| known.contains(flag)), "{command}: {flags:?}");
         let has = |flag| flags.contains(&flag);
         assert!(!has("--head-ref") || has("--base-ref") && !has("--ref"), "{command}: {flags:?}");

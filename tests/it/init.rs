@@ -4,9 +4,12 @@ use crate::common::snapshot::redact;
 use crate::common::{Run, Tree, gemm, run};
 use serde_json::Value;
 
+/// An account that does not exist: nothing is fetched.
+const PLACE: &str = "some-one/perfdb-gate";
+
 fn init(tree: &Tree, args: &[&str]) -> Run {
     let root = tree.path().display().to_string();
-    run(&[&["init", "--root", &root], args].concat())
+    run(&[&["init", "--root", &root, "--repository", PLACE], args].concat())
 }
 
 fn text(tree: &Tree, path: &str) -> String {
@@ -65,24 +68,63 @@ fn workflows_are_for_the_repository_at_hand() {
     let tree = indebted();
     let commit = "1111111111111111111111111111111111111111";
     assert_eq!(init(&tree, &["--action", commit]).code(), 0);
-    let place = env!("CARGO_PKG_REPOSITORY").trim_start_matches("https://github.com/");
     let of = |path: &str| -> Value { serde_yaml::from_str(&text(&tree, path)).unwrap() };
     let sanity = of(".github/workflows/perfdb.yml");
     assert_eq!(sanity["on"]["pull_request"]["paths"], serde_json::json!(["systems/**"]));
     let steps = sanity["jobs"]["sanity"]["steps"].as_array().unwrap();
-    assert_eq!(steps[1]["uses"], format!("{place}@{commit}"));
+    assert_eq!(steps[1]["uses"], format!("{PLACE}@{commit}"));
     assert_eq!(steps.len(), 2, "without git-LFS nothing is fetched of it");
     assert!(steps[0]["with"]["lfs"].is_null());
     assert_eq!(of(".pre-commit-config.yaml")["repos"][0]["rev"], commit);
+    let hooks = format!("https://github.com/{PLACE}");
+    assert_eq!(of(".pre-commit-config.yaml")["repos"][0]["repo"], hooks);
     let comment = of(".github/workflows/perfdb-comment.yml");
     let step = &comment["jobs"]["post"]["steps"][0]["uses"];
-    assert_eq!(*step, format!("{place}/.github/actions/comment@{commit}"));
+    assert_eq!(*step, format!("{PLACE}/.github/actions/comment@{commit}"));
 
     let with_lfs = indebted();
     with_lfs.file(".gitattributes", "*.parquet filter=lfs diff=lfs merge=lfs -text\n");
     assert_eq!(init(&with_lfs, &[]).code(), 0);
     let sanity = text(&with_lfs, ".github/workflows/perfdb.yml");
     assert!(sanity.contains("git lfs fetch --all") && sanity.contains("lfs: true"), "{sanity}");
+}
+
+/// Whoever holds a named account runs code in the workflows.
+#[test]
+fn a_repository_or_commit_that_nobody_chose_is_refused() {
+    let tree = indebted();
+    let root = tree.path().display().to_string();
+    let refused = |args: &[&str], said: &str| {
+        let run = run(&[&["init", "--root", &root], args].concat());
+        assert_eq!(run.code(), 2, "{args:?}: {}", run.shown());
+        assert!(run.err().contains(said) && run.err().lines().count() == 2, "{}", run.err());
+        assert_eq!(tree.git(&["status", "--porcelain"]), "", "nothing is written");
+    };
+    if env!("CARGO_PKG_REPOSITORY").contains("OWNER") {
+        refused(&[], "--repository OWNER/NAME");
+    }
+    for name in
+        ["", "perfdb-gate", "OWNER/perfdb-gate", "-a/b", "a/..", "a/b/c", "a/b@c", "a b/c", "a/b\n"]
+    {
+        refused(&[&format!("--repository={name}")], "OWNER/NAME");
+    }
+    let long = "a".repeat(40);
+    for action in ["abc", "", "main", "v1", "1.2", "1.2.3; x", "v1.2.3-", &long[1..], "v1.2.3 "] {
+        refused(&["--repository", PLACE, "--action", action], "40 hexadecimal digits");
+    }
+    for (action, revision) in [
+        ("1.2.3", "v1.2.3"),
+        ("v1.2.3", "v1.2.3"),
+        ("v1.2.3-rc.1", "v1.2.3-rc.1"),
+        (long.as_str(), long.as_str()),
+    ] {
+        let tree = indebted();
+        assert_eq!(init(&tree, &["--action", action]).code(), 0);
+        let nightly = text(&tree, ".github/workflows/perfdb-nightly.yml");
+        assert!(nightly.contains(&format!("uses: {PLACE}@{revision}\n")), "{nightly}");
+        let hooks = text(&tree, ".pre-commit-config.yaml");
+        assert!(hooks.contains(&format!("rev: \"{revision}\"")), "{hooks}");
+    }
 }
 
 #[test]

@@ -27,6 +27,7 @@ mod hostile;
 mod html;
 mod impact;
 mod init;
+mod many;
 mod measure;
 mod merge;
 mod metamorphic;

@@ -4,6 +4,7 @@ pub mod copies;
 pub mod curves;
 mod groups;
 pub mod holes;
+pub mod kin;
 pub mod losing;
 pub mod no_longer_served;
 pub mod noisy;

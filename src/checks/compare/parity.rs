@@ -163,7 +163,6 @@ impl<'a> ParityCase<'a> {
             files.iter().filter_map(|f| at.sketches.by_path.get(&f.entry.path)).collect()
         };
         let edition = editions.get(&file.place.version)?;
-        let served: Vec<_> = at.shelf.served(spec, edition).files().collect();
         let own = at.sketches.keys(&file.entry.path);
         if own == 0 {
             return None;
@@ -180,6 +179,10 @@ impl<'a> ParityCase<'a> {
             references.extend(others.map(|e| (e.version, sketches(&e.files))));
             references.retain(|(_, sketches)| keys(sketches) > 0);
         }
+        if references.is_empty() {
+            return None;
+        }
+        let served: Vec<_> = at.shelf.served(spec, edition).files().collect();
         let current = at.shelf.current(&file.place.system, editions)?;
         let superseded = (current.version != edition.version).then_some(current.version);
         Some(Self { own, served: sketches(&served), references, superseded })

@@ -38,9 +38,21 @@ pub struct StubSize {
 /// has.
 #[derive(Default)]
 pub struct Namesakes<'a> {
-    tables: Vec<(&'a TableFile, &'a Sketch)>,
+    tables: Vec<NumberedTable<'a>>,
+    /// Numbers of the tables by path.
+    numbers: BTreeMap<&'a str, usize>,
     /// The number of a table, and how many keys of the slice it has, about.
     by_slice: BTreeMap<&'a Slice, Vec<(usize, usize)>>,
+}
+
+/// A table with numbers for the names of its place: each is compared with every other.
+struct NumberedTable<'a> {
+    sketch: &'a Sketch,
+    backend: usize,
+    /// System, backend and version.
+    place: usize,
+    /// The generation of its system, or the system where none is known.
+    machines: usize,
 }
 
 /// A slice, or the whole table, that is far smaller than elsewhere.
@@ -61,51 +73,63 @@ struct SizedTable<'t, 'c> {
     namesakes: &'t Namesakes<'c>,
 }
 
+/// The number of a name, the next one where it is new.
+fn number_of<K: Ord>(numbers: &mut BTreeMap<K, usize>, name: K) -> usize {
+    let next = numbers.len();
+    *numbers.entry(name).or_insert(next)
+}
+
 impl<'a> Namesakes<'a> {
     /// The tables that can be read.
     pub fn of(at: &CrossContext<'a>) -> Self {
         let mut namesakes = Self::default();
-        at.sketched().for_each(|(file, sketch)| namesakes.add(file, sketch));
+        let (mut backends, mut places, mut machines) =
+            (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        for (file, sketch) in at.sketched() {
+            let Place { system, backend, version, .. } = &file.place;
+            let generation = at.catalog.system(system, at.specs).and_then(|s| s.generation());
+            let named =
+                generation.map_or((None, Some(system)), |generation| (Some(generation), None));
+            let number = namesakes.tables.len();
+            namesakes.numbers.insert(&file.entry.path, number);
+            namesakes.tables.push(NumberedTable {
+                sketch,
+                backend: number_of(&mut backends, backend),
+                place: number_of(&mut places, (system, backend, version)),
+                machines: number_of(&mut machines, named),
+            });
+            for (slice, keys) in keys_by_slice(sketch) {
+                namesakes.by_slice.entry(slice).or_default().push((number, keys));
+            }
+        }
         namesakes
     }
 
-    fn add(&mut self, file: &'a TableFile, sketch: &'a Sketch) {
-        let number = self.tables.len();
-        self.tables.push((file, sketch));
-        for (slice, keys) in keys_by_slice(sketch) {
-            self.by_slice.entry(slice).or_default().push((number, keys));
-        }
-    }
-
     /// The others of a table's backend, by number, in order; where these are too few, all others.
-    fn others(&self, file: &TableFile, least: usize) -> Vec<usize> {
-        let of_backend = self.chosen(file, &|place| place.backend == file.place.backend);
-        if of_backend.len() >= least { of_backend } else { self.chosen(file, &|_| true) }
+    fn others(&self, own: &NumberedTable<'_>, least: usize) -> Vec<usize> {
+        let of_backend = self.chosen(own, |other| other.backend == own.backend);
+        if of_backend.len() >= least { of_backend } else { self.chosen(own, |_| true) }
     }
 
     /// The others of a table's backend on its system and on those of its generation.
-    fn near(&self, at: &CrossContext<'_>, file: &TableFile) -> Vec<usize> {
-        let generation = |system: &str| at.catalog.system(system, at.specs)?.generation();
-        let own = &file.place;
-        let of_own = generation(&own.system);
-        let is_near =
-            |system: &str| system == own.system || of_own.is_some() && generation(system) == of_own;
-        self.chosen(file, &|place| place.backend == own.backend && is_near(&place.system))
+    fn near(&self, own: &NumberedTable<'_>) -> Vec<usize> {
+        self.chosen(own, |other| other.backend == own.backend && other.machines == own.machines)
     }
 
-    /// The others in some places. The same version in another layout is the same table.
-    fn chosen(&self, file: &TableFile, is_chosen: &dyn Fn(&Place) -> bool) -> Vec<usize> {
-        let own = &file.place;
-        let is_other = |place: &Place| {
-            (&place.system, &place.backend, &place.version)
-                != (&own.system, &own.backend, &own.version)
-        };
-        let places = self.tables.iter().enumerate().map(|(i, (file, _))| (i, &file.place));
-        places.filter(|(_, place)| is_other(place) && is_chosen(place)).map(|(i, _)| i).collect()
+    /// The others of some kind. The same version in another layout is the same table.
+    fn chosen(
+        &self,
+        own: &NumberedTable<'_>,
+        is_chosen: impl Fn(&NumberedTable<'_>) -> bool,
+    ) -> Vec<usize> {
+        let all = self.tables.iter().enumerate();
+        all.filter(|(_, other)| other.place != own.place && is_chosen(other))
+            .map(|(i, _)| i)
+            .collect()
     }
 
     fn keys(&self, table: usize) -> usize {
-        self.tables[table].1.keys
+        self.tables[table].sketch.keys
     }
 
     /// How many keys of a slice each of some tables has, of those that have any.
@@ -127,7 +151,8 @@ impl StubSize {
     ) -> Option<Finding> {
         let own = at.sketches.by_path.get(&file.entry.path).filter(|s| s.keys > 0)?;
         let sized = SizedTable { at, file, sketch: own, namesakes };
-        let (near, others) = (namesakes.near(at, file), namesakes.others(file, self.tables));
+        let number = &namesakes.tables[*namesakes.numbers.get(file.entry.path.as_str())?];
+        let (near, others) = (namesakes.near(number), namesakes.others(number, self.tables));
         let mut stubs = self.stubs(sized, &near);
         if stubs.is_empty() && !self.is_small_plan(namesakes, &near, &others) {
             stubs = self.stubs(sized, &others);

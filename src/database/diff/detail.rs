@@ -1,5 +1,5 @@
 //! The rows themselves, as CSV: one file per table, and one that sums them up. They are for people, who open them in a
-//! spreadsheet: text is written so that no cell is a formula there.
+//! spreadsheet or print them: no cell is a formula, and none acts on the text around it.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -111,10 +111,9 @@ impl Details {
                 table.ratios.as_ref().map(|r| of(r).to_string()).unwrap_or_default()
             };
             let written = table.rows.as_ref().is_some_and(|r| !r.is_empty());
-            let text = |text: &str| inert(text).into_owned();
             let record = [
-                text(&table.path),
-                table.old_path.as_deref().map(text).unwrap_or_default(),
+                inert(&table.path),
+                table.old_path.as_deref().map(inert).unwrap_or_default(),
                 table.status.name().to_owned(),
                 count(table.base_rows),
                 count(table.head_rows),
@@ -125,8 +124,8 @@ impl Details {
                 ratio(|r| r.low),
                 ratio(|r| r.high),
                 ratio(|r| r.far),
-                table.fault.as_ref().map(|f| text(&f.to_string())).unwrap_or_default(),
-                if written { text(&file_name(&table.place, &table.path)) } else { String::new() },
+                table.fault.as_ref().map(|f| inert(&f.to_string())).unwrap_or_default(),
+                if written { inert(&file_name(&table.place, &table.path)) } else { String::new() },
             ];
             out.write_record(record)?;
         }
@@ -213,10 +212,10 @@ impl<'a> Lines<'a> {
         }
         for field in &fields {
             if field.key {
-                out.write_field(inert(field.name).as_ref())?;
+                out.write_field(inert(field.name))?;
             } else {
-                out.write_field(format!("base_{}", field.name))?;
-                out.write_field(format!("head_{}", field.name))?;
+                out.write_field(inert(&format!("base_{}", field.name)))?;
+                out.write_field(inert(&format!("head_{}", field.name)))?;
             }
         }
         out.write_field("ratio")?;

@@ -55,12 +55,14 @@ impl<'a> Shelf<'a> {
         for editions in backends.flat_map(BTreeMap::values_mut) {
             editions.sort();
         }
-        for system in catalog.dirs.values().map(|dir| dir.place.system.as_str()) {
-            shelf.loaders.entry(system).or_insert_with(|| {
-                let declared =
-                    |dir: &VersionDir| Some(reuse.get(&dir.path)?.as_ref().ok()?.donors());
-                SystemShelf::new(catalog, system, ServedFormats::All, declared)
-            });
+        let mut dirs: BTreeMap<&str, Vec<&VersionDir>> = BTreeMap::new();
+        for dir in catalog.dirs.values() {
+            dirs.entry(&dir.place.system).or_default().push(dir);
+        }
+        for (system, dirs) in dirs {
+            let declared = |dir: &VersionDir| Some(reuse.get(&dir.path)?.as_ref().ok()?.donors());
+            let loader = SystemShelf::new(catalog, dirs.into_iter(), ServedFormats::All, declared);
+            shelf.loaders.insert(system, loader);
         }
         if let Some(versions) = &specs.query_versions {
             shelf.slots = slots(catalog, versions);

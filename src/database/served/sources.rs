@@ -83,17 +83,16 @@ struct VersionTables<'a> {
 }
 
 impl<'a> SystemShelf<'a> {
-    /// The tables of `system`; `reuse` gives what a directory declares, by its path. A directory with
-    /// the old marker of incomplete data and no collection_meta.yaml is passed over.
+    /// The tables in the directories of a system; `reuse` gives what a directory declares, by its path. A
+    /// directory with the old marker of incomplete data and no collection_meta.yaml is passed over.
     pub fn new(
         catalog: &'a Catalog,
-        system: &str,
+        dirs: impl Iterator<Item = &'a VersionDir>,
         formats: ServedFormats,
         reuse: impl Fn(&VersionDir) -> Option<Vec<(String, String)>>,
     ) -> Self {
         let mut this = Self::default();
         // By family first, then the flat layout, as the loader looks.
-        let dirs = catalog.dirs.values().filter(|d| d.place.system == system);
         let (families, flat): (Vec<_>, Vec<_>) = dirs.partition(|d| d.place.family.is_some());
         for dir in families.into_iter().chain(flat) {
             let versions = this.backends.entry(&dir.place.backend).or_default();

@@ -1,10 +1,10 @@
-//! Rows as CSV for people, who open them in a spreadsheet: text is written so that no cell is a formula
-//! there.
+//! Rows as CSV for people, who open them in a spreadsheet or print them in a terminal: no text is a formula
+//! there, and none acts on the text around it.
 
-use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::Column;
+use crate::base::escape::clean;
 
 /// Writes a field that `show` puts together in `cell`, whose memory is used again.
 pub(crate) fn write_cell(
@@ -25,7 +25,7 @@ pub(crate) fn shown<T: std::fmt::Display>(to: &mut String, value: Option<T>) {
     }
 }
 
-/// A cell as it is, nothing where it is null.
+/// A cell, nothing where it is null.
 pub(crate) fn shown_cell(to: &mut String, cell: Option<(&Column, u32)>) {
     let Some((column, row)) = cell else { return };
     let row = row as usize;
@@ -41,16 +41,16 @@ pub(crate) fn shown_cell(to: &mut String, cell: Option<(&Column, u32)>) {
     }
 }
 
-/// A text that a spreadsheet reads as text: a quote before what would begin a formula there (OWASP, "CSV
-/// Injection"). A number is none, whichever sign it has.
-pub(crate) fn inert(text: &str) -> Cow<'_, str> {
+/// A text that shows as itself: control characters and the like as their codes, and a quote before what
+/// would begin a formula in a spreadsheet (OWASP, "CSV Injection"). A number is none, whichever sign it has.
+pub(crate) fn inert(text: &str) -> String {
+    let mut shown = clean(text);
     // The last four are the wide forms of the first.
-    let begins = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
-    if text.starts_with(begins) && text.parse::<f64>().is_err() {
-        Cow::Owned(format!("'{text}"))
-    } else {
-        Cow::Borrowed(text)
+    let begins = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+    if shown.starts_with(begins) && shown.parse::<f64>().is_err() {
+        shown.insert(0, '\'');
     }
+    shown
 }
 
 #[cfg(test)]
@@ -59,11 +59,10 @@ mod tests {
 
     #[test]
     fn no_text_is_a_formula() {
-        for text in
-            ["=1+1", "+A1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "＝1", "-", "=cmd|' /C calc'!A0"]
-        {
+        for text in ["=1+1", "+A1", "-1+1", "@SUM(A1)", "＝1", "-", "=cmd|' /C calc'!A0"] {
             assert_eq!(inert(text), format!("'{text}"));
         }
+        assert_eq!((inert("\t=1"), inert("\r=1")), ("\\u{9}=1".into(), "\\u{d}=1".into()));
         for text in ["", "cutlass", "a=b", "'=1", "-1", "+2.5", "-1e-3", "0.24.0"] {
             assert_eq!(inert(text), text);
         }

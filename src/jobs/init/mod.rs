@@ -43,7 +43,9 @@ const LFS: [&str; 2] = ["      - run: git lfs fetch --all\n", ", lfs: true"];
 pub struct Options {
     /// The repository.
     pub root: PathBuf,
-    /// The commit or tag of perfdb-gate that workflows name; this version's tag without one.
+    /// The repository of perfdb-gate on GitHub, `OWNER/NAME`; without it, where this program is published.
+    pub repository: Option<String>,
+    /// The commit or version of perfdb-gate that workflows name; this version's tag without one.
     pub action: Option<String>,
 }
 
@@ -71,6 +73,80 @@ pub struct Setup {
     tagged: bool,
 }
 
+/// The program that workflows run.
+struct PublishedAction {
+    /// `OWNER/NAME` on GitHub.
+    repository: String,
+    /// A commit or a tag.
+    revision: String,
+    is_tag: bool,
+}
+
+impl PublishedAction {
+    /// The program that the options name, by default this one.
+    ///
+    /// Whoever holds the named account runs code where the workflows run, so a name that nobody chose is
+    /// refused.
+    fn of(options: &Options) -> Result<Self> {
+        let published = env!("CARGO_PKG_REPOSITORY").trim_start_matches("https://github.com/");
+        let repository = match options.repository.as_deref() {
+            Some(named) if is_repository(named) => named,
+            None if is_repository(published) => published,
+            Some(named) => {
+                return Err(Error::new(
+                    format!(
+                        "--repository takes OWNER/NAME of a repository on GitHub, not '{named}'"
+                    ),
+                    "the workflows run the action of that repository",
+                ));
+            }
+            None => {
+                return Err(Error::new(
+                    "this build does not know where perfdb-gate is published, and the workflows must name it",
+                    "--repository OWNER/NAME names its repository on GitHub; \
+                     `perfdb-gate validate --write-baseline FILE` writes only a baseline",
+                ));
+            }
+        };
+        let action = options.action.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
+        let Some((revision, is_tag)) = revision(action) else {
+            return Err(Error::new(
+                format!("--action takes a commit or a version, not '{action}'"),
+                "a commit has 40 hexadecimal digits; a version is like 1.2.3 or v1.2.3",
+            ));
+        };
+        Ok(Self { repository: repository.to_owned(), revision, is_tag })
+    }
+}
+
+/// Whether a text is `OWNER/NAME` as GitHub allows it, and not the words themselves.
+fn is_repository(text: &str) -> bool {
+    let Some((owner, name)) = text.split_once('/') else { return false };
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let is_owner = (1..=39).contains(&owner.len())
+        && owner.chars().all(is_word)
+        && !owner.starts_with('-')
+        && owner != "OWNER";
+    let is_name = (1..=100).contains(&name.len())
+        && name.chars().all(|c| is_word(c) || c == '.' || c == '_')
+        && !matches!(name, "." | ".." | "NAME");
+    is_owner && is_name
+}
+
+/// The commit, or the tag of the version, that a text names, and whether it is a tag.
+fn revision(text: &str) -> Option<(String, bool)> {
+    if text.len() == 40 && text.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Some((text.to_owned(), false));
+    }
+    let version = text.strip_prefix('v').unwrap_or(text);
+    let (core, before) = version.split_once('-').unwrap_or((version, "0"));
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let is_core = core.split('.').count() == 3 && core.split('.').all(is_number);
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '.';
+    let is_before = !before.is_empty() && before.chars().all(is_word);
+    (is_core && is_before).then(|| (format!("v{version}"), true))
+}
+
 /// What is known of the repository at hand.
 struct FoundTree {
     /// Folders of systems.
@@ -83,18 +159,20 @@ struct FoundTree {
 ///
 /// # Errors
 ///
-/// When it holds no database, or a file cannot be written: then none is.
+/// When it holds no database, nobody says where the workflows find perfdb-gate, or a file cannot be
+/// written: then none is.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Setup> {
     let top = WorkTree::open(&options.root)?.top()?.ok_or_else(|| {
         let message = format!("{} is not in a git repository", options.root.display());
         Error::new(message, "workflows and hooks need a git repository: `git init` creates one")
     })?;
+    let action = PublishedAction::of(options)?;
     let found = look(options, progress)?;
     let mut outputs = Vec::new();
     let mut files = Vec::new();
     let uses_lfs = std::fs::read_to_string(top.join(".gitattributes"))
         .is_ok_and(|text| text.contains("filter=lfs"));
-    let texts = TEMPLATES.map(|(path, text)| (path, fitted(text, options, &found, uses_lfs)));
+    let texts = TEMPLATES.map(|(path, text)| (path, fitted(text, &action, &found, uses_lfs)));
     let hook = &texts[3].1;
     let mut told_hook = None;
     for (path, text) in &texts {
@@ -118,7 +196,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Setup> {
         outputs.iter().filter_map(|(path, _)| path.parent().map(Path::to_owned)).collect();
     write_all(&folders.into_iter().collect::<Vec<_>>(), &outputs)?;
     let known = is_new.then_some(found.known);
-    Ok(Setup { files, known, hook: told_hook, tagged: options.action.is_none() })
+    Ok(Setup { files, known, hook: told_hook, tagged: action.is_tag })
 }
 
 /// Judges the database as it is.
@@ -147,17 +225,16 @@ fn folder(path: &str) -> String {
 }
 
 /// A template for the repository at hand.
-fn fitted(text: &str, options: &Options, found: &FoundTree, uses_lfs: bool) -> String {
-    let place = env!("CARGO_PKG_REPOSITORY").trim_start_matches("https://github.com/");
+fn fitted(text: &str, action: &PublishedAction, found: &FoundTree, uses_lfs: bool) -> String {
+    let PublishedAction { repository, revision, .. } = action;
     let tag = format!("v{}", env!("CARGO_PKG_VERSION"));
-    let commit = options.action.as_deref().unwrap_or(&tag);
     let paths: Vec<String> = found
         .folders
         .iter()
         .map(|folder| if folder.is_empty() { "\"**\"".into() } else { format!("\"{folder}/**\"") })
         .collect();
-    let mut text = text.replace(COMMIT, commit).replace(ACTION, place);
-    text = text.replace(&format!("rev: {tag}"), &format!("rev: \"{commit}\""));
+    let mut text = text.replace(COMMIT, revision).replace(ACTION, repository);
+    text = text.replace(&format!("rev: {tag}"), &format!("rev: \"{revision}\""));
     text = text.replace(PATHS, &format!("[{}]", paths.join(", ")));
     if !uses_lfs {
         for line in LFS {

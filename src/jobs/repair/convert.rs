@@ -55,7 +55,7 @@ pub fn run(options: &Options) -> Result<Converted> {
     };
     let made = site.map(|file| file.format == Format::Csv, work);
     let (mut conversions, mut refused) = (Vec::new(), Vec::new());
-    let mut change = DiskChange::default();
+    let mut change = site.change();
     let tables = made.len();
     for made in made {
         match made {
@@ -219,6 +219,7 @@ impl Converted {
     ///
     /// When a file cannot be written or removed.
     pub fn write(self) -> Result<()> {
+        self.change.sweep();
         self.change.make()
     }
 

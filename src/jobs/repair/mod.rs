@@ -9,13 +9,13 @@ mod error;
 pub mod merge;
 mod restate;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 pub use self::error::{RepairError, SidecarError};
 use self::restate::{Now, restated};
 use crate::base::error::Result;
-use crate::base::files::{unwritten, write_all};
+use crate::base::files::{sweep, unwritten, write_all};
 use crate::base::threads;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, TableFile};
@@ -50,6 +50,8 @@ struct DiskChange {
     /// What sidecars say afterwards: several tables may share one.
     sidecars: BTreeMap<PathBuf, String>,
     gone: Vec<PathBuf>,
+    /// Folders of the tables selected.
+    folders: BTreeSet<PathBuf>,
 }
 
 impl DiskChange {
@@ -65,6 +67,12 @@ impl DiskChange {
             self.sidecars.insert(path, text);
         }
         Ok(())
+    }
+
+    /// Removes what earlier repairs that were killed left beside the tables selected, also beside those
+    /// that need no change any more.
+    fn sweep(&self) {
+        self.folders.iter().for_each(|folder| sweep(folder));
     }
 
     fn make(self) -> Result<()> {
@@ -97,6 +105,13 @@ impl Site {
         let chosen = |t: &TableFile| selected.table(&t.place, &t.table);
         let tables = (0..catalog.tables.len()).filter(|i| chosen(&catalog.tables[*i])).collect();
         Ok(Self { source, settings, catalog, tables })
+    }
+
+    /// A change without files yet.
+    fn change(&self) -> DiskChange {
+        let tables = self.tables.iter().map(|i| &self.catalog.tables[*i]);
+        let folders = tables.filter_map(|file| Some(disk(file).ok()?.parent()?.to_owned()));
+        DiskChange { folders: folders.collect(), ..DiskChange::default() }
     }
 
     /// Works on the tables selected, or on those of them that `fit`; results in the catalog's order.

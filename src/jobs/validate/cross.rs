@@ -12,6 +12,7 @@ use super::surroundings::Sidecars;
 use crate::base::error::{Error, Result};
 use rayon::prelude::*;
 use crate::checks::CrossContext;
+use crate::checks::compare::kin::Kin;
 use crate::checks::compare::relative_latency::NamedPeers;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::Rule;
@@ -89,10 +90,10 @@ impl<'a> CrossInputs<'a> {
         Ok(crossed)
     }
 
-    fn find(
+    fn find<'t>(
         &self,
-        tables: &[&TableFile],
-        sketches: &Sketches,
+        tables: &[&'t TableFile],
+        sketches: &'t Sketches,
         extent: CrossExtent,
         peers: &PeersByRule,
     ) -> Result<Crossed> {
@@ -106,6 +107,8 @@ impl<'a> CrossInputs<'a> {
         let models =
             if is_whole && job.rules.iter().any(asks) { job.models.get()? } else { Arc::default() };
         let age = |a: Dated<'_>, b: Dated<'_>| job.source.age(a, b);
+        let sketched = |file: &'t TableFile| Some((file, sketches.by_path.get(&file.entry.path)?));
+        let kin = Kin::of(tables.iter().copied().filter_map(sketched));
         let cross = CrossContext {
             catalog: job.catalog,
             tables,
@@ -120,6 +123,7 @@ impl<'a> CrossInputs<'a> {
             age: &age,
             peers,
             curves: Default::default(),
+            kin: &kin,
             specs: job.specs,
             models: &models,
             pr: job.pr,

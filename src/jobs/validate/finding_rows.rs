@@ -45,10 +45,10 @@ pub(super) fn write(looked: &Looked<'_>, folder: &Path) -> Result<()> {
         }
         let record = [
             finding.severity.name().to_owned(),
-            finding.rule.clone(),
-            inert(&finding.path).into_owned(),
+            inert(&finding.rule),
+            inert(&finding.path),
             finding.rows.to_string(),
-            inert(&finding.message).into_owned(),
+            inert(&finding.message),
             name,
         ];
         index.write_record(record).map_err(failed)?;
@@ -88,7 +88,7 @@ fn text(table: &Table, rows: &[u32]) -> Result<Vec<u8>, csv::Error> {
     let mut out = csv::Writer::from_writer(Vec::new());
     out.write_field("row")?;
     for (name, _) in table.columns() {
-        out.write_field(inert(name).as_ref())?;
+        out.write_field(inert(name))?;
     }
     out.write_record(None::<&[u8]>)?;
     let mut cell = String::new();

@@ -28,7 +28,7 @@ use crate::database::catalog::Catalog;
 use crate::database::facts::{TreeFacts, origins};
 use crate::database::ledger::Ledger;
 use crate::database::selection::{Selected, Selection};
-use crate::database::source::{self, Commit, Source};
+use crate::database::source;
 use crate::findings::{Finding, Sink};
 use crate::jobs::sanity::roots::partners;
 use crate::planner::SharedModels;
@@ -47,6 +47,8 @@ pub struct Options {
     pub selection: Selection,
     /// Only what changed since the merge base with this commit.
     pub since: Option<String>,
+    /// The commit whose settings apply; by default that of `since`, else what is judged.
+    pub settings_ref: Option<String>,
     /// Rules to run; all when empty.
     pub only: Vec<String>,
     /// Rules not to run.
@@ -102,12 +104,11 @@ pub(crate) fn judged<R>(
     let source = source.as_ref();
     // What a branch brings must not change how it is judged, and what the other has withdrawn since
     // it was cut no longer holds.
-    let tip =
-        options.since.as_deref().map(|since| Commit::open(&options.root, since)).transpose()?;
-    let judges: &dyn Source = tip.as_ref().map_or(source, |tip| tip);
+    let judges = options.settings_ref.as_deref().or(options.since.as_deref());
+    let judges = (options.root.as_path(), judges);
     let (files, settings) = rayon::join(
         || source.files(),
-        || Settings::read(judges, options.rules.as_deref(), options.baseline.as_deref()),
+        || Settings::of(source, judges, options.rules.as_deref(), options.baseline.as_deref()),
     );
     let settings = settings?;
     let roots = Catalog::some_roots(source, files?, &settings.specs)?;

@@ -20,9 +20,9 @@ use self::data::PageData;
 use super::chart::{ChartSpec, Rings, SeriesSet, axes, fixed_parts, slice_parts};
 use super::template::fill;
 use crate::base::digest::hex;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, unknown};
 use crate::base::escape::{clean, inert_json};
-use crate::base::expr::{Expr, ExprError};
+use crate::base::expr::{Expr, ExprError, Scope};
 use crate::base::words::plural;
 use crate::database::catalog::Place;
 use crate::database::table::{Column, Table, TableScope};
@@ -139,6 +139,7 @@ impl Exploration<'_> {
     pub fn page(&self) -> Result<ExplorerPage> {
         let head = &self.sides[0];
         let scopes: Vec<TableScope<'_>> = self.sides.iter().map(|side| self.scope(side)).collect();
+        self.check_filter(&scopes)?;
         let base = self.sides.iter().find(|side| side.kind == SideKind::Base);
         let axis = self.axis(&scopes[0])?;
         let fixed = fixed_parts(&scopes[0], &axis, base.map(|side| &*side.table));
@@ -163,6 +164,26 @@ impl Exploration<'_> {
             }
             most = most / 4 * 3;
         }
+    }
+
+    /// Refuses a filter with a name that no table here has: it would select nothing.
+    fn check_filter(&self, scopes: &[TableScope<'_>]) -> Result<()> {
+        let Some(filter) = self.filter else { return Ok(()) };
+        let is_column = |name: &str| {
+            scopes.iter().any(|s| s.table.column(name).is_some() || s.column(name).is_some())
+        };
+        let is_field = |name: &str| scopes.iter().any(|scope| scope.field(name).is_some());
+        let columns = filter.columns().into_iter().find(|name| !is_column(name));
+        let mut fields = filter.fields().into_iter();
+        let Some(name) = columns.or_else(|| fields.find(|name| !is_field(name))) else {
+            return Ok(());
+        };
+        let known = scopes.iter().flat_map(|scope| scope.table.columns()).map(|(name, _)| name);
+        let Error { hint, .. } = unknown("column", name, known);
+        Err(Error::new(
+            format!("--where uses {}, which no table of the page has", clean(name)),
+            hint,
+        ))
     }
 
     fn scope<'s>(&'s self, side: &'s ExploredSide<'_>) -> TableScope<'s> {

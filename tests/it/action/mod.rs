@@ -4,6 +4,7 @@
 mod comment;
 mod hooks;
 mod release;
+mod settings;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -2,6 +2,8 @@
 
 use std::fs::File;
 
+use crate::common::gemm_parquet;
+
 use super::*;
 
 /// Arguments of a run that would fail for another reason, were the outputs not looked at first.
@@ -51,6 +53,53 @@ fn what_cannot_be_written_is_refused_before_the_run() {
     // Devices take several.
     let run = tree.validate(&["--output", "/dev/null", "--html", "/dev/null"]);
     assert_eq!(run.code(), 0, "{}", run.err());
+}
+
+/// A repair that was killed while it gave files their names left some beside tables that need no change
+/// any more.
+#[test]
+fn what_a_killed_repair_left_is_removed_by_the_next() {
+    for command in ["dedupe", "convert"] {
+        let tree = Tree::new();
+        let table = tree.gemm("gemm_perf.parquet", gemm_parquet(&[(1, 0.5), (2, 0.6)]));
+        let beside = |name: &str| {
+            let path = table.with_file_name(name);
+            std::fs::write(&path, "half a table").unwrap();
+            path
+        };
+        let left = beside(".perfdb-gate-aB3xY9");
+        let running = beside(".perfdb-gate-runs01");
+        let other = beside(".perfdb-gate-notes");
+        let lock = File::open(&running).unwrap();
+        lock.lock().unwrap();
+        let root = tree.path().display().to_string();
+        let repair = |args: &[&str]| run(&[&[command, "--root", &root], args].concat());
+        repair(&[]);
+        assert!(left.exists(), "{command}: a dry run changes nothing");
+        let run = repair(&["--write"]);
+        assert!(run.code() != 2, "{}", run.shown());
+        assert!(!left.exists(), "{command}: it was nobody's");
+        assert!(running.exists() && other.exists() && table.exists(), "{command}: these stay");
+    }
+}
+
+/// A baseline takes the place of a baseline alone.
+#[test]
+fn a_baseline_replaces_only_a_baseline() {
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", good_table());
+    let words = tree.file("README.md", "words");
+    let at = |name: &str| tree.path().join(name).display().to_string();
+    let refused = tree.validate(&["--write-baseline", &at("README.md")]);
+    assert_refused(&refused, "README.md exists and is not a baseline");
+    assert_eq!(std::fs::read_to_string(words).unwrap(), "words");
+    tree.file("other.json", "{\"schema\": \"perfdb-gate/v1\", \"findings\": []}");
+    assert_refused(&tree.validate(&["--write-baseline", &at("other.json")]), "not a baseline");
+    tree.file("empty.json", "");
+    for name in ["new.json", "new.json", "empty.json"] {
+        assert_eq!(tree.validate(&["--write-baseline", &at(name)]).code(), 0, "{name}");
+        assert!(std::fs::read_to_string(at(name)).unwrap().contains("perfdb-gate/baseline/v1"));
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! may act in a terminal, a CI log, a browser, a comment or a document.
 
 mod inert;
+mod rows;
 
 use std::path::Path;
 

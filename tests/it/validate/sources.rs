@@ -44,6 +44,39 @@ fn a_commit_and_the_files_checked_out_from_it_read_alike() {
     }
 }
 
+/// A file of settings counts where the commit that is named has it, whatever is judged.
+#[test]
+fn settings_come_from_the_commit_that_is_named() {
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, -0.7)]));
+    tree.file("traces/new/experiment_metrics.csv", "");
+    let before = tree.commit();
+    let waiver = |rule: &str| {
+        format!(
+            "- rule: {rule}\n  path: '**'\n  reason: r\n  evidence: e\n  approved_by: me\n  until: 2999-01-01\n"
+        )
+    };
+    let both = waiver("latency-not-positive") + &waiver("trace-unreadable");
+    tree.file(".perfdb-gate/waivers.yaml", format!("waivers:\n{both}"));
+    let after = tree.commit();
+    let traces = tree.path().join("traces").display().to_string();
+    let code = |args: &[&str]| {
+        let of_traces = run(&[&["validate", "--traces", &traces], args].concat());
+        let run = tree.validate(args);
+        assert_eq!(run.code(), of_traces.code(), "{}\n{}", run.shown(), of_traces.shown());
+        run.code()
+    };
+    assert_eq!(code(&[]), 0);
+    assert_eq!(code(&["--settings-ref", &before]), 1);
+    assert_eq!(code(&["--settings-ref", &after]), 0);
+    assert_eq!(code(&["--ref", &before]), 1);
+    assert_eq!(code(&["--ref", &before, "--settings-ref", &after]), 0);
+    let nowhere = tree.validate(&["--settings-ref", "mian"]);
+    assert_eq!(nowhere.code(), 2);
+    assert!(nowhere.err().contains("mian does not name a commit"), "{}", nowhere.err());
+    assert!(nowhere.err().contains("did you mean main?"), "{}", nowhere.err());
+}
+
 #[test]
 fn since_judges_what_changed() {
     let tree = faulty();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::latencies::KeyLatencies;
 use crate::base::stats::upper_median;
+use crate::checks::compare::kin::{Kin, Kinship};
 use crate::checks::compare::sketch::{Sketch, Sketched};
-use crate::database::catalog::TableFile;
 
 /// A shape that is off is kept from this logarithm on (1.3).
 pub const KEPT: f64 = 0.262;
@@ -19,34 +19,13 @@ const SHARED: usize = 20;
 pub const SAME: f64 = 1e-6;
 /// How far two ways of comparing a ratio may be apart.
 pub const ROUNDING: f64 = 1e-9;
+/// Tables of a kinship that are tried as references, at most: those of one measurement are none, however many
+/// there are. Of the public database's tables none needs more than a few.
+const TRIED: usize = 64;
 /// Share of the common keys from which on two tables with the same figures are one measurement.
 const SAME_SHARE: f64 = 0.3;
 
-/// What a reference has in common with a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kinship {
-    /// Another version of the backend on the system.
-    Version,
-    /// The backend on another system.
-    System,
-    /// Another backend on the system.
-    Backend,
-    /// The name alone.
-    Name,
-}
-
 impl Kinship {
-    fn of(own: &TableFile, other: &TableFile) -> Option<Self> {
-        let (a, b) = (&own.place, &other.place);
-        Some(match (a.system == b.system, a.backend == b.backend) {
-            (true, true) if a.version == b.version => return None,
-            (true, true) => Self::Version,
-            (false, true) => Self::System,
-            (true, false) => Self::Backend,
-            (false, false) => Self::Name,
-        })
-    }
-
     /// References of a kind that are asked, at most.
     fn most(self) -> usize {
         if self == Self::Name { 2 } else { 3 }
@@ -89,28 +68,24 @@ pub type ReferenceGroups = Vec<(Kinship, Vec<CurveReference>)>;
 
 /// The references of a table among those of its name: of each group those whose number of keys is nearest to
 /// its own.
-pub fn reference_groups(tables: &[Sketched<'_>], (file, own): Sketched<'_>) -> ReferenceGroups {
-    let mut candidates: Vec<(Kinship, usize, &str, &Sketch)> = Vec::new();
-    for (other, sketch) in tables {
-        let Some(kinship) = Kinship::of(file, other) else { continue };
-        candidates.push((kinship, sketch.keys.abs_diff(own.keys), &other.entry.path, sketch));
-    }
-    candidates.sort_by_key(|(kinship, apart, path, _)| (*kinship, *apart, *path));
+pub fn reference_groups(kin: &Kin<'_>, (file, own): Sketched<'_>) -> ReferenceGroups {
     let mut groups: ReferenceGroups = Vec::new();
-    for (kinship, _, path, sketch) in candidates {
-        let is_known = groups.last().is_some_and(|(last, _)| *last == kinship);
-        if kinship == Kinship::Name && groups.len() >= 2 && !is_known {
+    if own.points.len() < SHARED {
+        return groups;
+    }
+    for kinship in [Kinship::Version, Kinship::System, Kinship::Backend, Kinship::Name] {
+        if kinship == Kinship::Name && groups.len() >= 2 {
             break;
         }
-        if is_known && groups.last().is_some_and(|(_, group)| group.len() >= kinship.most()) {
-            continue;
-        }
-        let Some(latencies) = sketch.latencies.clone() else { continue };
-        let Some(levels) = levels(own, sketch) else { continue };
-        let reference = CurveReference { path: path.to_owned(), latencies, levels };
-        match groups.last_mut().filter(|_| is_known) {
-            Some((_, group)) => group.push(reference),
-            None => groups.push((kinship, vec![reference])),
+        let tried = kin.nearest(kinship, file, own.keys).take(TRIED);
+        let references = tried.filter_map(|(other, sketch)| {
+            let latencies = sketch.latencies.clone()?;
+            let levels = levels(own, sketch)?;
+            Some(CurveReference { path: other.entry.path.clone(), latencies, levels })
+        });
+        let group: Vec<CurveReference> = references.take(kinship.most()).collect();
+        if !group.is_empty() {
+            groups.push((kinship, group));
         }
     }
     groups

@@ -178,7 +178,7 @@ impl CurveScores {
 impl Referenced {
     /// The references of its table.
     fn groups(&self, at: &CrossContext<'_>, own: Sketched<'_>) -> &ReferenceGroups {
-        self.groups.get_or_init(|| reference_groups(&at.sketched().collect::<Vec<_>>(), own))
+        self.groups.get_or_init(|| reference_groups(at.kin, own))
     }
 }
 

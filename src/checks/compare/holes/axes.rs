@@ -4,14 +4,14 @@
 //! A decode of a cache of 3 tokens is the fourth token's. Collectors that write 4 for it put each
 //! measurement one step from where the loader looks for it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::words::names;
 use crate::checks::CrossContext;
-use crate::checks::compare::sketch::Sketch;
+use crate::checks::compare::sketch::Sketched;
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
 use crate::findings::Finding;
@@ -30,38 +30,40 @@ pub struct AxisShift {
     backends: usize,
 }
 
+/// A backend with its tables of a name.
+type TablesOfBackend<'a> = (&'a str, &'a [Sketched<'a>]);
+
 impl AxisShift {
     /// A finding for each axis of a table that is shifted against every other backend.
     pub fn findings(&self, rule: &Rule, at: &CrossContext<'_>, file: &TableFile) -> Vec<Finding> {
         let Some(own) = at.sketches.by_path.get(&file.entry.path) else { return Vec::new() };
-        let mut others: BTreeMap<&str, Vec<&Sketch>> = BTreeMap::new();
-        for other in at.tables.iter().filter(|f| f.place.backend != file.place.backend) {
-            let sketch = at.sketches.by_path.get(&other.entry.path);
-            others.entry(&other.place.backend).or_default().extend(sketch);
-        }
-        others.retain(|_, sketches| !sketches.is_empty());
-        if others.len() < self.backends {
+        let by_backend = &at.kin.by_backend;
+        let own_backend = file.place.backend.as_str();
+        let others = by_backend.iter().filter(|(backend, _)| **backend != own_backend);
+        let others = others.map(|(backend, tables)| (*backend, &tables[..]));
+        if others.clone().count() < self.backends {
             return Vec::new();
         }
         let axes = own.axes.iter().filter(|(_, values)| values.len() >= self.values);
         axes.filter_map(|(axis, values)| {
-            let by = [1, -1].into_iter().find(|by| self.shifted(axis, values, *by, &others))?;
-            Some(finding(rule, file, axis, values, by, &others))
+            let by =
+                [1, -1].into_iter().find(|by| self.shifted(axis, values, *by, others.clone()))?;
+            Some(finding(rule, file, axis, values, by, others.clone()))
         })
         .collect()
     }
 
-    fn shifted(
+    fn shifted<'o>(
         &self,
         axis: &str,
         values: &BTreeSet<i64>,
         by: i64,
-        others: &BTreeMap<&str, Vec<&Sketch>>,
+        mut others: impl Iterator<Item = TablesOfBackend<'o>>,
     ) -> bool {
-        others.values().all(|sketches| {
+        others.all(|(_, tables)| {
             let share = |by| {
                 let shares =
-                    sketches.iter().filter_map(|s| Some(had(values, by, s.axes.get(axis)?)));
+                    tables.iter().filter_map(|(_, s)| Some(had(values, by, s.axes.get(axis)?)));
                 shares.fold(0.0, f64::max)
             };
             let beside = share(by);
@@ -76,20 +78,21 @@ fn had(values: &BTreeSet<i64>, by: i64, others: &BTreeSet<i64>) -> f64 {
     had as f64 / values.len().max(1) as f64
 }
 
-fn finding(
+fn finding<'o>(
     rule: &Rule,
     file: &TableFile,
     axis: &str,
     values: &BTreeSet<i64>,
     by: i64,
-    others: &BTreeMap<&str, Vec<&Sketch>>,
+    others: impl Iterator<Item = TablesOfBackend<'o>>,
 ) -> Finding {
     let shown = |by: i64| {
         let first: Vec<String> = values.iter().take(5).map(|v| (v - by).to_string()).collect();
         first.join(", ")
     };
     let side = if by > 0 { "above" } else { "below" };
-    let backends = names(others.keys().copied());
+    let others: Vec<&str> = others.map(|(backend, _)| backend).collect();
+    let backends = names(others.iter().copied());
     let message = format!(
         "column '{axis}' is {}, …, where {backends} {have} {}, …: each value is one {side} that of every other backend",
         shown(0),

@@ -35,19 +35,20 @@ impl AxisExchange {
     /// The finding on a table of which two axes are exchanged.
     pub fn finding(&self, rule: &Rule, at: &CrossContext<'_>, file: &TableFile) -> Option<Finding> {
         let own = at.sketches.by_path.get(&file.entry.path).filter(|s| s.axes.len() > 1)?;
-        let is_reference = |other: &&TableFile| {
+        let is_reference = |other: &TableFile| {
             let (a, b) = (&other.place, &file.place);
             (&a.system, &a.backend, &a.version) != (&b.system, &b.backend, &b.version)
         };
-        let mut others: Vec<&TableFile> = at.tables.iter().copied().filter(is_reference).collect();
         // Those of the backend agree most, and one that agrees ends the search.
-        others.sort_by_key(|other| other.place.backend != file.place.backend);
-        let references: Vec<&Sketch> =
-            others.iter().filter_map(|f| at.sketches.by_path.get(&f.entry.path)).collect();
+        let (kin, backend) = (at.kin, &file.place.backend);
+        let own_backend = kin.by_backend.get(backend.as_str()).into_iter().flatten();
+        let others = kin.tables.iter().filter(|(other, _)| other.place.backend != *backend);
+        let all = own_backend.chain(others);
+        let references = all.filter(|(other, _)| is_reference(other)).map(|(_, sketch)| *sketch);
         let names: Vec<&str> = own.axes.keys().map(String::as_str).collect();
         for (i, a) in names.iter().enumerate() {
             for b in &names[i + 1..] {
-                if let Some(count) = self.exchanged((a, b), own, &references) {
+                if let Some(count) = self.exchanged((a, b), own, references.clone()) {
                     return Some(finding(rule, file, (a, b), own, count));
                 }
             }
@@ -56,11 +57,11 @@ impl AxisExchange {
     }
 
     /// How many references say that two axes are exchanged, where they do.
-    fn exchanged(
+    fn exchanged<'s>(
         &self,
         (a, b): AxisPair<'_>,
         own: &Sketch,
-        references: &[&Sketch],
+        references: impl Iterator<Item = &'s Sketch>,
     ) -> Option<usize> {
         let (own_a, own_b) = (&own.axes[a], &own.axes[b]);
         if own_a == own_b {
@@ -126,7 +127,7 @@ mod tests {
         let rule = AxisExchange { gain: 0.1, agrees: 0.8, references: 2 };
         let (right, wrong) = (sketch(long, short), sketch(short, long));
         let verdict = |own: &Sketch, references: &[&Sketch]| {
-            rule.exchanged(("batch", "isl"), own, references)
+            rule.exchanged(("batch", "isl"), own, references.iter().copied())
         };
         assert_eq!(verdict(&wrong, &[&right, &right]), Some(2));
         assert_eq!(verdict(&right, &[&right, &right]), None);

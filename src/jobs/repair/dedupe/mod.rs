@@ -64,7 +64,7 @@ pub fn run(options: &Options, policy: Policy) -> Result<Deduped> {
         made.map_err(|why| Refused { path: file.entry.path.clone(), why })
     };
     let (mut plans, mut refused) = (Vec::new(), Vec::new());
-    let mut change = DiskChange::default();
+    let mut change = site.change();
     for made in site.map(|_| true, work) {
         match made {
             Ok(None) => {}
@@ -122,6 +122,7 @@ impl Deduped {
     /// When `ledger` is there already, which may be the only record of an earlier run, or a file
     /// cannot be written.
     pub fn write(mut self, ledger: &Path) -> Result<()> {
+        self.change.sweep();
         if self.dropped() == 0 {
             return Ok(());
         }

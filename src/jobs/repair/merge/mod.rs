@@ -30,6 +30,7 @@ use super::{DiskChange, RepairError, restate::Now};
 use crate::base::dates::today;
 use crate::base::error::{Error, Result};
 use crate::base::exit::Exit;
+use crate::base::files::write_all;
 use crate::database::catalog::{Format, TableFile, place_of};
 use crate::database::source::{Entry, EntryKind};
 use crate::database::table::{Table, TableFault};
@@ -266,7 +267,7 @@ impl Merge {
             return Ok(());
         }
         if let EarlierMerge::WithoutSidecar { path, text } = &self.standing {
-            return crate::base::files::write_whole(path, text.as_bytes());
+            return write_all(&[], &[(path.clone(), text.clone().into_bytes())]);
         }
         let Some(ledger) = &self.ledger else { return Ok(()) };
         self.standing.permits(ledger, &self.options.ledger)?;
