@@ -82,6 +82,11 @@ impl Lookups {
         }
     }
 
+    /// The names of all dtypes.
+    pub fn dtypes(&self) -> impl Iterator<Item = &str> {
+        self.bytes.keys().map(String::as_str)
+    }
+
     /// Whether a figure of a system is the rate at which it multiplies some dtype.
     pub fn is_rate(&self, path: &str) -> bool {
         self.flops.values().any(|rate| rate == path)

@@ -143,6 +143,7 @@ impl<'a> CrossInputs<'a> {
             ledger: job.ledger,
             judged: self.judged,
             foreign: &|file| self.foreign(file),
+            over_bound: &|file| job.over_bound(file),
             threads: job.threads,
             age: &age,
             peers,
