@@ -1,4 +1,6 @@
-//! Counts and names in a sentence.
+//! Counts, figures and names in a sentence.
+
+use std::fmt;
 
 /// Names for a sentence: the first few, each in quotes where it is empty, cut where it is not a name.
 pub(crate) fn names<'a>(mut all: impl Iterator<Item = &'a str>) -> String {
@@ -13,6 +15,33 @@ pub(crate) fn names<'a>(mut all: impl Iterator<Item = &'a str>) -> String {
     match all.count() {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// A figure for people: in plain digits while these can be read, in powers of ten beyond. Format options apply to the
+/// plain digits; a figure without a number of decimals is shown exactly.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Figure(pub f64);
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(value) = *self;
+        let is_rounded = f.precision().is_some();
+        // With a number of decimals, a small figure is short, too.
+        let plain = if is_rounded { 0.0..1e7 } else { 1e-6..1e15 };
+        let size = value.abs();
+        let sign = if f.sign_plus() && value > 0.0 { "+" } else { "" };
+        if value.is_nan() {
+            f.write_str("unknown")
+        } else if value.is_infinite() {
+            f.write_str(if value > 0.0 { "over 1e308" } else { "under -1e308" })
+        } else if size == 0.0 || plain.contains(&size) {
+            fmt::Display::fmt(&value, f)
+        } else if is_rounded {
+            write!(f, "{sign}{value:.1e}")
+        } else {
+            write!(f, "{sign}{value:e}")
+        }
     }
 }
 
@@ -38,4 +67,23 @@ pub(crate) fn plural_verb(n: usize, what: &str, [one, many]: [&str; 2]) -> Strin
 pub(crate) fn plural(n: usize, what: &str) -> String {
     let end = if n == 1 { "" } else { "s" };
     format!("{} {what}{end}", count(n))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Figure;
+
+    #[test]
+    fn figures_can_be_read_however_large_or_small() {
+        let shown = |value| [format!("{:.1}", Figure(value)), Figure(value).to_string()];
+        assert_eq!(shown(12.345), ["12.3", "12.345"]);
+        assert_eq!(shown(0.0), ["0.0", "0"]);
+        assert_eq!(shown(1e300), ["1.0e300", "1e300"]);
+        assert_eq!(shown(-2.55e9), ["-2.5e9", "-2550000000"]);
+        assert_eq!(shown(1e-300), ["0.0", "1e-300"]);
+        assert_eq!(shown(f64::INFINITY), ["over 1e308", "over 1e308"]);
+        assert_eq!(shown(f64::NAN), ["unknown", "unknown"]);
+        assert_eq!(format!("{:+.1} {:+.1}", Figure(3.0), Figure(3e9)), "+3.0 +3.0e9");
+        assert_eq!(format!("{:>6.3}", Figure(1.5)), " 1.500");
+    }
 }

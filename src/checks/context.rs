@@ -10,7 +10,7 @@ use crate::checks::compare::curves::{CurveScores, KeyLatencies};
 use crate::checks::compare::kin::Kin;
 use crate::checks::compare::losing::LosingTables;
 use crate::checks::compare::relative_latency::NamedPeers;
-use crate::checks::compare::sketch::{Sketched, Sketches};
+use crate::checks::compare::sketch::{Sketched, Sketches, Slice};
 use crate::checks::rule::Rule;
 use crate::checks::sweeps::AxisSeries;
 use crate::database::catalog::{Catalog, Place, SystemFile, TableFile, VersionDir};
@@ -137,6 +137,9 @@ pub struct CrossContext<'a> {
     /// In how many ways a table's rows name another origin than its place: device, framework,
     /// version. It reads the table again, so it is asked for the few that matter.
     pub foreign: &'a (dyn Fn(&TableFile) -> usize + Sync),
+    /// The smallest latency of each slice of a table over what the machine needs at least. It reads the table again,
+    /// so it is asked for the few that matter.
+    pub over_bound: &'a (dyn Fn(&TableFile) -> BTreeMap<Slice, f64> + Sync),
     /// Which of two tables came to its place later: `Greater` for the first, none where nothing
     /// shows. It walks the history, so it is asked for the few that matter.
     pub age: &'a (dyn for<'f> Fn(Dated<'f>, Dated<'f>) -> Option<Ordering> + Sync),

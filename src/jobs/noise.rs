@@ -12,7 +12,12 @@ use std::path::Path;
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::base::stats::{nearest_rank, upper_median};
+<<<<<<< HEAD
 use rayon::prelude::*;
+=======
+use crate::base::threads;
+use crate::base::words::Figure;
+>>>>>>> part-c
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::source::{self, Source};
 use crate::database::table::{Keys, Table, TableScope};
@@ -163,12 +168,15 @@ impl Repeats {
         let (gap, typical, tail) =
             (quantile(&signed, 0.5), quantile(&spreads, 0.5), quantile(&spreads, 0.95));
         if gap.abs() > typical / 2.0 {
-            let by = (gap.exp() - 1.0) * 100.0;
+            let by = Figure((gap.exp() - 1.0) * 100.0);
             return Some(format!("the second run differs by {by:+.1} % in every point"));
         }
         let most = (TAIL * usual).exp();
         (tail.exp() > most).then(|| {
-            format!("5 % of the pairs differ by {:.2}× or more, so several kernels ran", tail.exp())
+            format!(
+                "5 % of the pairs differ by {:.2}× or more, so several kernels ran",
+                Figure(tail.exp())
+            )
         })
     }
 }

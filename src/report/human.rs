@@ -10,7 +10,7 @@ use super::view::ReportView;
 use super::view::changes::{ChangesView, TableView};
 use super::view::finding::FindingView;
 use crate::base::escape::clean;
-use crate::base::words::{count, plural};
+use crate::base::words::{Figure, count, plural};
 use crate::database::diff::{FAR, Ratios};
 use crate::findings::{EXAMPLES, Severity};
 
@@ -154,9 +154,9 @@ fn write_ratios(out: &mut String, ratios: &Ratios) {
     let _ = writeln!(
         out,
         "    latency × {:.3} in the median (5th percentile {:.3}, 95th {:.3}); {:.0} % of {} differ by more than {:.0} %",
-        ratios.median,
-        ratios.low,
-        ratios.high,
+        Figure(ratios.median),
+        Figure(ratios.low),
+        Figure(ratios.high),
         ratios.far * 100.0,
         plural(ratios.rows, "row"),
         FAR * 100.0

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::base::words::{count, plural};
+use crate::base::words::{Figure, count, plural};
 
 /// Lines of the section, at most.
 const LINES: usize = 8;
@@ -109,7 +109,9 @@ impl Predictions {
                 of: mover.step.clone(),
                 said: format!(
                     "{:.3} → {:.3} ms, {}",
-                    mover.before_ms, mover.after_ms, mover.change
+                    Figure(mover.before_ms),
+                    Figure(mover.after_ms),
+                    mover.change
                 ),
                 because: mover.because.clone().unwrap_or_default(),
             });
@@ -147,5 +149,5 @@ pub fn percent(change: f64) -> String {
     let sign = if change < 0.0 { "−" } else { "+" };
     let size = change.abs() * 100.0;
     // A move too small for one decimal is not shown as none.
-    if size < 0.05 { format!("{sign}{size:.1e} %") } else { format!("{sign}{size:.1} %") }
+    if size < 0.05 { format!("{sign}{size:.1e} %") } else { format!("{sign}{:.1} %", Figure(size)) }
 }

@@ -158,6 +158,8 @@ pub struct TableSpec {
     pub coexist: Vec<String>,
     /// What a lookup returns, in ms, by name: a formula over the measured columns.
     pub latency: Vec<KeyPart>,
+    /// Dtypes of a column that the list of all dtypes lacks, by column.
+    pub dtypes: BTreeMap<String, Vec<String>>,
     /// Where a measured column may be zero, by column.
     pub zero: BTreeMap<String, Expr>,
     /// Columns along which time grows.
@@ -272,6 +274,7 @@ impl TableSpec {
             serves: Serves::First,
             coexist: Vec::new(),
             latency: Vec::new(),
+            dtypes: BTreeMap::new(),
             zero: BTreeMap::new(),
             sweep: Vec::new(),
             bounds: Vec::new(),

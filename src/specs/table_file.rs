@@ -57,6 +57,9 @@ struct TableEntry {
     /// What a lookup returns in ms, where that is not a column in ms.
     #[serde(default)]
     latency: Option<OrderedMap<Expr>>,
+    /// Dtypes that rules/dtypes.yaml does not list, by column.
+    #[serde(default)]
+    dtypes: BTreeMap<String, Vec<String>>,
     /// Where a measured column is rightly zero.
     #[serde(default)]
     zero: BTreeMap<String, Expr>,
@@ -205,6 +208,7 @@ impl TableEntry {
             serves: self.serves,
             coexist: self.coexist,
             latency,
+            dtypes: self.dtypes,
             zero: self.zero,
             sweep: self.sweep,
             bounds: self.bounds,
@@ -232,7 +236,13 @@ fn try_formulas(spec: &TableSpec) -> Result<(), Reason> {
         formula.eval(&Types(spec)).map_err(|e| e.to_string())?;
     }
     let named = spec.formulas().flat_map(Expr::columns);
-    let plain = spec.sweep.iter().chain(&spec.coexist).chain(spec.zero.keys()).map(String::as_str);
+    let plain = spec
+        .sweep
+        .iter()
+        .chain(&spec.coexist)
+        .chain(spec.zero.keys())
+        .chain(spec.dtypes.keys())
+        .map(String::as_str);
     match named.chain(plain).find(|c| !spec.knows(c)) {
         Some(unknown) => {
             Err(format!("a formula reads {unknown}, which is not one of its columns").into())

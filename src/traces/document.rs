@@ -6,6 +6,7 @@ use super::field::{columns, is_blank};
 use super::frame::{Frame, TraceCell};
 use super::spec::{DocumentSpec, Field, FieldType, Presence};
 use super::tree::{YamlNode, YamlValue, brief};
+use crate::base::words::Figure;
 use crate::findings::Severity;
 
 /// What kind of fault a field has; those of one kind and severity are reported together.
@@ -282,7 +283,7 @@ impl<'s> Reader<'s, '_> {
         if let (TraceCell::Number(n), Some(least)) = (&cell, field.least)
             && *n < least
         {
-            let text = format!("{path} is {n}, but must be at least {least}");
+            let text = format!("{path} is {}, but must be at least {least}", Figure(*n));
             self.say(ProblemKind::Value, Severity::Error, path, line, text);
             return TraceCell::Null;
         }

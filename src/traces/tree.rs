@@ -6,6 +6,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_yaml::Spanned;
 
 use crate::base::reason::Reason;
+use crate::base::words::Figure;
 
 /// A value and the line it is on, from 1.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,7 +49,7 @@ impl YamlNode {
         match &self.value {
             YamlValue::Null => "nothing".into(),
             YamlValue::Bool(b) => b.to_string(),
-            YamlValue::Number(n) => n.to_string(),
+            YamlValue::Number(n) => Figure(*n).to_string(),
             YamlValue::Text(t) => format!("'{}'", brief(t)),
             YamlValue::List(_) => "a list".into(),
             YamlValue::Map(_) => "a map".into(),

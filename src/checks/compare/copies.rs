@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::expr::ExprError;
-use crate::base::words::{count, names, plural};
+use crate::base::words::{Figure, count, names, plural};
 use crate::checks::CrossContext;
 use crate::checks::compare::groups::{excused, groups};
 use crate::checks::compare::noisy_copy::{NoisyCopies, NoisyLikeness};
@@ -168,7 +168,7 @@ fn likeness(a: &Sketch, b: &Sketch) -> Likeness {
 fn equal_words(like: &Likeness, origin: &TableFile) -> String {
     let scaled = match like.factor {
         1.0 => String::new(),
-        f => format!(", each multiplied by {f:.6}"),
+        f => format!(", each multiplied by {:.6}", Figure(f)),
     };
     let part =
         if like.equal == like.common { "all".to_owned() } else { format!("{} of", like.equal) };
@@ -179,11 +179,12 @@ fn equal_words(like: &Likeness, origin: &TableFile) -> String {
 
 fn noisy_words(like: &NoisyLikeness, times: f64, origin: &TableFile) -> String {
     format!(
-        "nine tenths of {} shared with {} are within {:.1} % of {times:.3} times the measurement \
+        "nine tenths of {} shared with {} are within {:.1} % of {:.3} times the measurement \
          there; two independent runs differ by more",
         plural(like.common, "point"),
         origin.entry.path,
         100.0 * like.spread,
+        Figure(times),
     )
 }
 

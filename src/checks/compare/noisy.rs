@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::expr::ExprError;
-use crate::base::words::{plural, plural_verb};
+use crate::base::words::{Figure, plural, plural_verb};
 use crate::checks::CrossContext;
 use crate::checks::compare::curves::{CurveScores, Roughness, SpikedPoints, TableScores};
 use crate::checks::compare::sketch::{Slice, slice_id, slice_words};
@@ -141,7 +141,7 @@ fn finding(
         if worst.slice.is_empty() { "the table".to_owned() } else { slice_words(worst.slice) };
     let mut said = Vec::new();
     if let Some(roughness) = worst.roughness {
-        let percent = roughness.median.exp_m1() * 100.0;
+        let percent = Figure(roughness.median.exp_m1() * 100.0);
         said.push(format!(
             "half of the points are at least {percent:.1} % off the line between their neighbours"
         ));

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::expr::{Expr, ExprError, Scope, Vals};
-use crate::base::words::{count, plural};
+use crate::base::words::{Figure, count, plural};
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::table::number_json;
@@ -125,9 +125,9 @@ impl BoundMargins {
     }
 
     /// Whether a time is below a bound, both in ms. Zero and less are latency-not-positive's; a bound that is not
-    /// known is NaN.
+    /// known is NaN, and one of sizes that no sweep has may be negative.
     fn is_below(&self, measured: f64, bounding: f64) -> bool {
-        (measured > 0.0) & (measured / bounding < self.reached)
+        (measured > 0.0) & (bounding > 0.0) & (measured / bounding < self.reached)
     }
 }
 
@@ -213,15 +213,17 @@ impl<'a> Below<'a> {
         };
         let (n, lowest) = (plural(self.rows.len(), "row"), self.lowest());
         let takes = if self.rows.len() == 1 { "takes" } else { "take" };
-        let mut said =
-            format!("{n} {takes} less time than {what}, down to {:.1} % of it", lowest * 100.0);
+        let mut said = format!(
+            "{n} {takes} less time than {what}, down to {:.1} % of it",
+            Figure(lowest * 100.0)
+        );
         if cache
             && self.bound.name == "memory"
             && let Some(rated) = rows.figure(MEMORY_BANDWIDTH)
         {
             // Terabytes a second, as data sheets give them.
             let (needed, rated) = (rated / lowest / 1e12, rated / 1e12);
-            said += &format!(" ({needed:.1} TB/s on a GPU of {rated:.1} TB/s)");
+            said += &format!(" ({:.1} TB/s on a GPU of {rated:.1} TB/s)", Figure(needed));
         }
         said + &sure
     }

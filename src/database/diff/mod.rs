@@ -34,7 +34,7 @@ pub use rows::RowDiff;
 pub use served::{ServedDiff, each_served_key};
 pub use slices::{LostKey, SliceDiff, SliceName};
 
-use crate::base::words::{count, plural};
+use crate::base::words::{Figure, count, plural};
 use crate::database::catalog::{Place, Role};
 
 /// What changed between two states of a database.
@@ -227,7 +227,7 @@ impl Diff {
             ));
             let median = self.served().median_ratio();
             if let Some(median) = median.filter(|median| (median - 1.0).abs() > FAR) {
-                parts.push(format!("latency × {median:.3} in the median"));
+                parts.push(format!("latency × {:.3} in the median", Figure(median)));
             }
             if totals.unread > 0 {
                 parts.push(format!("{} cannot be read", plural(totals.unread, "table")));

@@ -1,6 +1,7 @@
 //! A verdict in words.
 
 use super::{Outcome, Verdict};
+use crate::base::words::Figure;
 
 impl Verdict {
     /// What it says of the table, as a sentence after its name; `reasons` are its own, escaped.
@@ -38,10 +39,10 @@ pub fn against_recorded(log: f64) -> String {
 
 /// A log ratio as a signed percentage.
 pub fn percent(log: f64) -> String {
-    format!("{:+.1} %", (log.exp() - 1.0) * 100.0)
+    format!("{:+.1} %", Figure((log.exp() - 1.0) * 100.0))
 }
 
 /// The size of a log ratio as a percentage.
 pub fn size(log: f64) -> String {
-    format!("{:.1} %", (log.abs().exp() - 1.0) * 100.0)
+    format!("{:.1} %", Figure((log.abs().exp() - 1.0) * 100.0))
 }

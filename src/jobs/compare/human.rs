@@ -7,7 +7,7 @@ use super::tendency::{RatioSummary, Tendency};
 use super::{CompareReport, SliceSummary};
 use crate::base::error::Result;
 use crate::base::escape::clean;
-use crate::base::words::{count, plural};
+use crate::base::words::{Figure, count, plural};
 use crate::report::template::fill;
 
 const TEMPLATE: &str = include_str!("../../../charts/compare.md.j2");
@@ -114,14 +114,14 @@ fn middle(summary: &RatioSummary) -> String {
             percent(ratio),
             percent(low),
             percent(high),
-            (summary.allowed - 1.0) * 100.0,
+            Figure((summary.allowed - 1.0) * 100.0),
         ),
         _ => String::new(),
     }
 }
 
 fn percent(ratio: f64) -> String {
-    format!("{:+.1} %", (ratio - 1.0) * 100.0)
+    format!("{:+.1} %", Figure((ratio - 1.0) * 100.0))
 }
 
 fn details(table: &TableComparison) -> Vec<String> {
@@ -191,7 +191,13 @@ fn slice(summary: &SliceSummary) -> String {
 }
 
 fn far(key: &FarKey) -> String {
-    format!("  {:.4} → {:.4} ms, {:.2}×: {}", key.a_ms, key.b_ms, key.ratio, parts(&key.key))
+    format!(
+        "  {:.4} → {:.4} ms, {:.2}×: {}",
+        Figure(key.a_ms),
+        Figure(key.b_ms),
+        Figure(key.ratio),
+        parts(&key.key)
+    )
 }
 
 fn parts(key: &BTreeMap<String, serde_json::Value>) -> String {

@@ -3,6 +3,7 @@
 use super::summary::{self, ImpactSummary, headline};
 use super::{Impact, LEFT_OUT, POINTS};
 use crate::base::escape::clean;
+use crate::base::words::Figure;
 
 pub(super) fn brief(impact: &Impact) -> String {
     headline(impact) + "\n"
@@ -66,7 +67,7 @@ fn times(impact: &Impact) -> String {
                 .map(|cell| clean(&cell))
                 .into();
         let time = |p: &super::PointImpact| match &p.after {
-            Ok(time) => format!("{:.2}", time.ms),
+            Ok(time) => format!("{:.2}", Figure(time.ms)),
             Err(_) => "-".to_owned(),
         };
         row.extend(case.points.iter().map(time));

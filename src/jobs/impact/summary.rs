@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Fate, Impact, ImpactCase, OpMove, PlannedVersion, PointImpact, PowerCoverage};
-use crate::base::words::{count, plural};
+use crate::base::words::{Figure, count, plural};
 use crate::planner::{StepPoint, TableLookup};
 use crate::report::predictions::{PredictedMove, percent};
 
@@ -271,13 +271,17 @@ fn mover(worst: Worst<'_>) -> Mover {
     }
     let title = title(case, point.point);
     let PredictedMove { before_ms, after_ms, change, .. } = predicted_move(worst);
-    Mover { title, change: format!("{before_ms:.3} → {after_ms:.3} ms, {change}"), reasons }
+    Mover {
+        title,
+        change: format!("{:.3} → {:.3} ms, {change}", Figure(before_ms), Figure(after_ms)),
+        reasons,
+    }
 }
 
 /// An operation's move, and the lookup that moved it most.
 fn reasons(op: &OpMove) -> Vec<String> {
     let sign = if op.delta() < 0.0 { "−" } else { "+" };
-    let moved = format!("{} {sign}{:.3} ms", op.name, op.delta().abs());
+    let moved = format!("{} {sign}{:.3} ms", op.name, Figure(op.delta().abs()));
     let Some((before, shown)) = most_moved(op) else { return vec![moved] };
     let part = if *shown.op == *op.name { String::new() } else { format!("{}, ", shown.op) };
     let how = shown.how.word();

@@ -11,7 +11,7 @@ use crate::base::error::{Error, Result};
 use crate::base::exit::Exit;
 use crate::base::interrupt::{self, Finishing};
 use crate::base::progress::Progress;
-use crate::base::words::count;
+use crate::base::words::{Figure, count};
 use crate::gpu::device::{Device, MeasureError, Point};
 use crate::gpu::record::{Key, Log, Origin, Written};
 use crate::specs::Specs;
@@ -77,7 +77,7 @@ impl Collected {
                 count(written.failed)
             );
         }
-        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+        let percent = |ratio: f64| Figure((ratio - 1.0) * 100.0);
         text += &format!(
             "\nsamples of one point differ by {:.1} % in the median and by {:.1} % at the 95th percentile\n",
             percent(median),

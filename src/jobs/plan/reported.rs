@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::base::error::{Error, Result};
 use crate::base::reason::Reason;
+use crate::base::words::Figure;
 
 /// A row that a report names.
 #[derive(Debug, Clone, PartialEq)]
@@ -153,7 +154,7 @@ fn reason(rule: &str, values: &BTreeMap<String, Value>) -> String {
         .iter()
         .filter(|(_, value)| value.is_number())
         .map(|(name, value)| match value.as_f64() {
-            Some(number) if value.is_f64() => format!("{name} {number:.4}"),
+            Some(number) if value.is_f64() => format!("{name} {:.4}", Figure(number)),
             _ => format!("{name} {value}"),
         })
         .collect();
@@ -164,7 +165,7 @@ fn reason(rule: &str, values: &BTreeMap<String, Value>) -> String {
 fn of_measurement(measured: ReportMeasurement) -> Option<ReportedRow> {
     let ratio = measured.ratio.filter(|_| measured.verdict == "beyond")?;
     let ReportMeasurement { path, row, key, .. } = measured;
-    let reason = format!("measured again: {ratio:.3} times the recorded time");
+    let reason = format!("measured again: {:.3} times the recorded time", Figure(ratio));
     Some(ReportedRow { path, row, key, reason, place: None })
 }
 
@@ -175,7 +176,7 @@ fn of_comparison(table: ReportComparison) -> Vec<ReportedRow> {
         path: path.clone(),
         row: far.row_b,
         key: far.key,
-        reason: format!("{:.2} times the compared value", far.ratio),
+        reason: format!("{:.2} times the compared value", Figure(far.ratio)),
         place: Some(place.clone()),
     };
     table.far.into_iter().map(row).collect()

@@ -120,6 +120,11 @@ impl<'a> CrossInputs<'a> {
             ledger: job.ledger,
             judged: self.judged,
             foreign: &|file| self.foreign(file),
+<<<<<<< HEAD
+=======
+            over_bound: &|file| job.over_bound(file),
+            threads: job.threads,
+>>>>>>> part-c
             age: &age,
             peers,
             curves: Default::default(),

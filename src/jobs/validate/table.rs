@@ -1,7 +1,7 @@
 //! One table under judgement: it is read once, judged by itself, and sketched to compare others with.
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use super::surroundings::Sidecars;
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result};
 use crate::base::expr::{ExprError, Scope};
-use crate::checks::compare::sketch::{Sketch, SketchTerms};
+use crate::checks::compare::sketch::{Sketch, SketchTerms, Slice};
+use crate::checks::compare::unit_shift::least_over_bound;
 use crate::checks::rule::Rule;
 use crate::checks::{PrChange, TableContext};
 use crate::database::catalog::TableFile;
@@ -263,6 +264,18 @@ impl Job<'_> {
         let named = &BTreeSet::new();
         let terms = TableTerms { sidecars, named, names: None, planned: None, slices };
         self.table(file, &rules, SketchPart::None, terms).map_or(0, ways)
+    }
+
+    /// The smallest latency of each slice of a table over its bound; none where it cannot be read.
+    pub(super) fn over_bound(&self, file: &TableFile) -> BTreeMap<Slice, f64> {
+        let Ok(bytes) = self.source.read(&file.entry) else { return BTreeMap::new() };
+        let Ok(table) = file.decode(self.specs, &bytes) else { return BTreeMap::new() };
+        let spec = file.spec(self.specs, Some(&table));
+        let system = self.catalog.system(&file.place.system, self.specs);
+        let scope = TableScope::new(&table, &spec, &file.place, system, &self.specs.lookups);
+        // A formula that fails was reported when the table was judged by itself.
+        let keys = keys_of(&spec, Some(&scope)).ok().flatten();
+        keys.and_then(|keys| least_over_bound(&keys, &scope).ok()).unwrap_or_default()
     }
 
     /// Rows of a table that was not sketched; none where it cannot be read.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::view::{MeasuredView, PointView, SampleView};
-use crate::base::words::{count, plural};
+use crate::base::words::{Figure, count, plural};
 use crate::gpu::judge::{against_recorded, longer, percent, size};
 use crate::report::style::{self, BOLD, DIM, styled};
 
@@ -154,7 +154,11 @@ fn measured_line(view: &PointView<'_>, confidence: f64) -> Option<String> {
         (now, then) => format!("{}/{}", whole(now), whole(then)),
     };
     Some(format!(
-        "{ms:>11.6}  {ratio:>6.3}  {low:.3} … {high:.3}  {two:>3}  {watts:>10}  {:>4}  {}{}",
+        "{:>11.6}  {:>6.3}  {:.3} … {:.3}  {two:>3}  {watts:>10}  {:>4}  {}{}",
+        Figure(ms),
+        Figure(ratio),
+        Figure(low),
+        Figure(high),
         whole(answer.clocks_mhz),
         styled(DIM, &view.key),
         view.note

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::finding::ExamplesView;
 use crate::base::escape::clean;
-use crate::base::words::{count, plural};
+use crate::base::words::{Figure, count, plural};
 use crate::database::diff::{Class, Diff, FileDiff, ServedDiff, Status, TableDiff, Totals};
 use crate::report::below_data;
 
@@ -74,7 +74,7 @@ impl KeysView {
             stay: known(served.map(|s| s.common)),
             lost: known(served.map(|s| s.lost)),
             gained: known(served.map(|s| s.gained)),
-            ratio: ratio.map_or_else(String::new, |ratio| format!("{ratio:.3}")),
+            ratio: ratio.map_or_else(String::new, |ratio| format!("{:.3}", Figure(ratio))),
         }
     }
 }
@@ -160,7 +160,14 @@ impl<'a> TableView<'a> {
                 changed: known(rows.map(|r| r.changed.len() as u64)),
             },
             ratio: ratios
-                .map(|r| format!("{:.3} ({:.3} … {:.3})", r.median, r.low, r.high))
+                .map(|r| {
+                    format!(
+                        "{:.3} ({:.3} … {:.3})",
+                        Figure(r.median),
+                        Figure(r.low),
+                        Figure(r.high)
+                    )
+                })
                 .unwrap_or_default(),
             trend: ratios.map(|r| sparkline(&r.trend)).unwrap_or_default(),
             fault: table.fault.as_ref().map(|fault| clean(&fault.to_string())),

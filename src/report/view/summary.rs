@@ -4,8 +4,13 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::base::escape::clean;
+<<<<<<< HEAD
 use crate::base::words::{count, names, plural};
 use crate::database::diff::{Diff, FAR, FaultReason, ServedDiff, Side, TableDiff};
+=======
+use crate::base::words::{Figure, count, names, plural};
+use crate::database::diff::{Diff, FAR, ServedDiff, Side, TableDiff};
+>>>>>>> part-c
 use crate::findings::{Repaired, Severity};
 use crate::report::{Report, below_data};
 
@@ -76,7 +81,8 @@ fn served(served: &ServedDiff) -> Option<String> {
             Some(median) => {
                 let far = served.ratios.iter().filter(|r| (*r - 1.0).abs() > FAR).count();
                 format!(
-                    "median latency × {median:.3}; {} differ by over {:.0} %, {} are over 2× slower, {} over 2× faster",
+                    "median latency × {:.3}; {} differ by over {:.0} %, {} are over 2× slower, {} over 2× faster",
+                    Figure(median),
                     count(far),
                     FAR * 100.0,
                     keys(served.slower_2x()),
@@ -106,7 +112,7 @@ fn moved(diff: &Diff) -> Option<String> {
     let said: Vec<String> = moved
         .iter()
         .take(MOVED)
-        .map(|(ratio, table)| format!("{} × {ratio:.3}", below_data(&table.path)))
+        .map(|(ratio, table)| format!("{} × {:.3}", below_data(&table.path), Figure(*ratio)))
         .collect();
     let more = if rest > 0 { format!("; {} more", plural(rest, "table")) } else { String::new() };
     (!said.is_empty()).then(|| format!("Largest median changes: {}{more}", said.join("; ")))

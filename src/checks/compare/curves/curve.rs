@@ -92,7 +92,7 @@ pub struct TableCurve {
     pub shapes: Vec<ShapePoints>,
     /// Points with two neighbours that take as long as the timer needs, by slice.
     slow: Vec<u32>,
-    /// A sample of stretches of the series, evenly spread.
+    /// A sample of stretches of the series, by the hash of their middle key.
     pub stretches: Vec<Stretch>,
     /// The names of the parts of its keys.
     parts: Vec<String>,
@@ -154,23 +154,24 @@ impl TableCurve {
         own.parts = rows.keys.names().map(str::to_owned).collect();
         let bent: Vec<u32> = own.bends.iter().map(|b| b.row).collect();
         own.bend_keys = Coverage::of(rows.keys, &bent);
-        let step = scan.inner.len().div_ceil(STRETCHES).max(1);
+        // The stretches with the smallest hashes of their middle keys are kept: a sample that is the same in whatever order
+        // the rows are, and that a row more does not move.
+        let share = (STRETCHES as f64 / scan.inner.len().max(1) as f64).min(1.0);
+        let end = (share * u64::MAX as f64) as u64;
         let is_slow = |row: &u32| rows.latency.get(*row as usize) >= floor_ms;
         let middle = |shape: &Shape| shape.rows[SHAPE_POINTS / 2];
         let is_kept =
             |shape: &&Shape| rows.latency.get(middle(shape) as usize) * SHORTER >= floor_ms;
         own.shapes.reserve_exact(scan.shapes.iter().filter(is_kept).count());
-        own.stretches.reserve_exact(scan.inner.len().div_ceil(step));
+        let mut stretches: Vec<(u64, Stretch)> = Vec::with_capacity(STRETCHES);
         let mut start = 0;
         for shape in &scan.shapes {
             let slice = slice(shape.rows[0] as usize);
             let inner = &scan.inner[start..shape.inner_end as usize];
-            // Every `step`-th point of the table, and not of the series, which may be short.
-            let first = start.next_multiple_of(step) - start;
-            for five in inner.windows(5).skip(first).step_by(step) {
+            for five in inner.windows(5).filter(|five| hash(five[2]) <= end) {
                 if five.iter().all(is_slow) {
                     let points = std::array::from_fn(|n| rows.point(five[n]));
-                    own.stretches.push(Stretch { slice, points });
+                    stretches.push((hash(five[2]), Stretch { slice, points }));
                 }
             }
             start = shape.inner_end as usize;
@@ -181,7 +182,8 @@ impl TableCurve {
                 own.shapes.push(ShapePoints { slice, row: middle(shape), points });
             }
         }
-        own.stretches.shrink_to_fit();
+        stretches.sort_by_key(|(hash, _)| *hash);
+        own.stretches = stretches.into_iter().map(|(_, stretch)| stretch).collect();
         let middles: Vec<u32> = own.shapes.iter().map(|s| s.row).collect();
         own.shape_keys = Coverage::of(rows.keys, &middles);
         own

@@ -71,8 +71,7 @@ impl SpikedPoints {
         floor_ms: f64,
         stands_out: impl Fn(usize, &BendPoint) -> bool,
     ) -> Self {
-        let slow =
-            |bend: &BendPoint| bend.slice == slice && f64::from(bend.point.latency) >= floor_ms;
+        let slow = |bend: &BendPoint| bend.slice == slice && bend.point.latency >= floor_ms as f32;
         let bends = curve.bends.iter().enumerate();
         let spiked = bends.filter(|(number, bend)| slow(bend) && stands_out(*number, bend)).count();
         Self { spiked: spiked as u32, scored: curve.slow(slice) }

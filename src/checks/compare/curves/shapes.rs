@@ -173,8 +173,7 @@ fn stretches(curve: &TableCurve) -> Vec<(u32, Vec<[KeyPoint; 5]>)> {
     }
     by_slice.retain(|_, stretches| stretches.len() >= least);
     for stretches in by_slice.values_mut() {
-        let step = stretches.len().div_ceil(most);
-        *stretches = stretches.iter().copied().step_by(step).collect();
+        stretches.truncate(most);
     }
     by_slice.into_iter().collect()
 }

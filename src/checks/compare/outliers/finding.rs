@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::point::{OutlyingPoint, StandsOutBy};
-use crate::base::words::{count, names, plural_verb};
+use crate::base::words::{Figure, count, names, plural_verb};
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::Slice;
 use crate::checks::rule::Rule;
@@ -53,7 +53,7 @@ impl TableOutliers<'_> {
                 if points.len() == 1 { "its" } else { "their" },
                 if axes.len() == 1 { "column" } else { "columns" },
                 names(axes.keys().map(String::as_str)),
-                worst.factor(),
+                Figure(worst.factor()),
             ));
         }
         let beside = points.iter().filter(|o| o.by == StandsOutBy::References).count();
@@ -70,7 +70,7 @@ impl TableOutliers<'_> {
                 "{} series {are} {side} than the rest of the slice all along column {}, by up to {:.1}× compared with other tables",
                 count(shapes.len()),
                 sweep(at, self.file).first().map_or("the sweep", String::as_str),
-                worst.factor(),
+                Figure(worst.factor()),
                 are = if shapes.len() == 1 { "is" } else { "are" },
             ));
         }

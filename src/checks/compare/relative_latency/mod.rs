@@ -16,7 +16,7 @@ pub use self::deviation::DeviationBand;
 use self::differences::Differences;
 pub use self::peers::{NEARBY, RelativeLatencies};
 use self::peers::{OTHER_KERNELS, PeerLatencies};
-use crate::base::words::plural_verb;
+use crate::base::words::{Figure, plural_verb};
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::{slice_id, slice_words};
 use crate::checks::rule::Rule;
@@ -93,7 +93,8 @@ fn sides(backend: &str, refs: &BTreeMap<String, f64>) -> String {
         side
     };
     let listed = |how: &str, side: Vec<(f64, String)>| {
-        let each = side.iter().map(|(ratio, name)| format!("{ratio:.2}× {how} than {name}"));
+        let each =
+            side.iter().map(|(ratio, name)| format!("{:.2}× {how} than {name}", Figure(*ratio)));
         each.collect::<Vec<_>>().join(", ")
     };
     let slower = listed("slower", side(&|r| r > LEVEL));

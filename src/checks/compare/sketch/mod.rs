@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use self::parts::{KERNEL, SliceNumbers, axes, kernels};
+pub use self::parts::SliceNumbers;
+use self::parts::{KERNEL, OPERATION, SketchNames, axes, kernels, operations};
 use self::rows::ReadRows;
 
 use crate::base::expr::{ExprError, Scope};
@@ -106,9 +107,8 @@ pub struct Sketch {
     pub slices: Vec<Slice>,
     /// Points of each slice, in the order of `slices`.
     pub counts: Vec<u32>,
-    /// The kernels that the points of each slice name, in the order of `slices`; empty of a table that
-    /// names none.
-    pub kernels: Vec<BTreeSet<String>>,
+    /// The kernels and operations that it names.
+    pub names: SketchNames,
     /// Greatest hash that the sketch would hold.
     pub end: u64,
     /// Every key's latency, where a rule looks them up.
@@ -143,7 +143,12 @@ impl Sketch {
     pub fn columns(spec: &TableSpec) -> BTreeSet<&str> {
         let lane = spec.lanes.iter().map(|lanes| &lanes.column[..]);
         let swept = spec.sweep.iter().map(String::as_str);
-        spec.loaded_columns().into_iter().chain(lane).chain(swept).chain([KERNEL]).collect()
+        spec.loaded_columns()
+            .into_iter()
+            .chain(lane)
+            .chain(swept)
+            .chain([KERNEL, OPERATION])
+            .collect()
     }
 
     /// Takes the sketch of a table.
@@ -190,6 +195,7 @@ impl Sketch {
         };
         let points: Vec<SketchPoint> = order.iter().map(point).collect();
         let kernels = kernels(scope, &order, &points, slices.all.len());
+        let names = SketchNames { kernels, operations: operations(scope) };
         let mut counts = vec![0; slices.all.len()];
         points.iter().for_each(|point| counts[point.slice as usize] += 1);
         let axes = axes(scope, &order);
@@ -211,7 +217,7 @@ impl Sketch {
             points,
             slices: slices.all,
             counts,
-            kernels,
+            names,
             end,
             latencies,
             outliers,
@@ -244,7 +250,7 @@ impl Sketch {
 
     /// The kernels that a slice names; none where that is not known.
     pub fn kernels_of(&self, slice: &Slice) -> Option<&BTreeSet<String>> {
-        self.kernels.get(self.slices.iter().position(|s| s == slice)?)
+        self.names.kernels.get(self.slices.iter().position(|s| s == slice)?)
     }
 }
 

@@ -2,11 +2,40 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::{SketchPoint, Slice};
 use crate::database::table::{Column, Keys, Numbering, TableScope};
 
 /// The column that names the kernel.
 pub(super) const KERNEL: &str = "kernel_source";
+/// The column that names the operation.
+pub(super) const OPERATION: &str = "op_name";
+
+/// What the rows of a table name.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct SketchNames {
+    /// The kernels that the points of each slice name, in the order of the sketch's slices; empty of a table that
+    /// names none.
+    pub kernels: Vec<BTreeSet<String>>,
+    /// The operations.
+    pub operations: BTreeSet<String>,
+}
+
+/// The operations that the rows of a table name.
+pub(super) fn operations(scope: &TableScope<'_>) -> BTreeSet<String> {
+    let Some(Column::Text { codes, dict, .. }) = scope.table.column(OPERATION) else {
+        return BTreeSet::new();
+    };
+    let mut met = vec![false; dict.len()];
+    for code in codes.iter() {
+        if let Some(met) = met.get_mut(*code as usize) {
+            *met = true;
+        }
+    }
+    let named = dict.iter().zip(met).filter(|(name, met)| *met && !name.is_empty());
+    named.map(|(name, _)| name.to_string()).collect()
+}
 
 /// The values of points along the axes of the sweep.
 pub(super) fn axes(
@@ -50,7 +79,8 @@ pub(super) fn kernels(
 
 /// The slices of a table in the order in which they are met.
 #[derive(Default)]
-pub(super) struct SliceNumbers {
+pub struct SliceNumbers {
+    /// The slices by their number.
     pub all: Vec<Slice>,
     codes: Numbering,
 }

@@ -13,7 +13,7 @@ pub(crate) use self::rivals::CopySpread;
 use self::rivals::range;
 use self::whole_rows::whole_rows;
 use crate::base::expr::{ExprError, Vals};
-use crate::base::words::{count, plural, plural_verb};
+use crate::base::words::{Figure, count, plural, plural_verb};
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::database::served::rows::{KeyRows, copies};
@@ -34,6 +34,9 @@ pub struct Conflict {
     /// Share of the keys of sweeps that meet by design which may be in such conflict.
     coexist: f64,
 }
+
+/// How far two ways of computing a ratio may be apart: timers have steps, so many copies differ by exactly the limit.
+const ROUNDING: f64 = 1e-9;
 
 /// Groups that are looked at one by one for what their copies differ in.
 const LOOKED_AT: usize = 1000;
@@ -153,7 +156,8 @@ impl Conflict {
     fn is_conflict(&self, copies: &[usize], values: &Vals<f64>) -> bool {
         let (least, most) = range(copies, values);
         // A copy of zero beside one of a time is a conflict that no ratio tells.
-        let differ = least <= 0.0 || most.is_finite() && most / least - 1.0 > self.spread;
+        let differ = least <= 0.0
+            || most.is_finite() && most / least > (1.0 + self.spread) * (1.0 + ROUNDING);
         differ && most >= self.floor_ms
     }
 
@@ -182,9 +186,10 @@ impl Conflict {
         let mut message = format!("{repeats} {verb} the key of an earlier row; {served}");
         if conflicts > 0 {
             message += &format!(
-                "; {} copies that differ by more than {} % (up to {worst:.2}×)",
+                "; {} copies that differ by more than {} % (up to {:.2}×)",
                 plural_verb(conflicts, "key", ["has", "have"]),
-                self.spread * 100.0
+                self.spread * 100.0,
+                Figure(worst)
             );
             let reruns = groups.iter().filter(|g| g.conflict && !g.beyond_noise).count();
             if reruns > 0 {

@@ -1,17 +1,29 @@
+<<<<<<< HEAD:src/checks/kinds/header/mod.rs
 //! Columns against the table's spec, and against what the planner's loader can open.
+=======
+//! Columns against the table's spec, and the operation that rows name against other tables.
+
+use std::collections::BTreeMap;
+>>>>>>> part-c:src/checks/kinds/header.rs
 
 mod stored;
 
 use self::stored::unopened;
 use crate::base::expr::ExprError;
-use crate::checks::RowContext;
+use crate::base::words::{names, plural_verb};
 use crate::checks::judge::{Found, Judge};
+use crate::checks::rule::Rule;
+use crate::checks::{CrossContext, RowContext};
+use crate::database::catalog::TableFile;
 use crate::database::table::Column;
 use crate::findings::{EXAMPLES, Finding, Severity};
 use crate::specs::{ColumnKind, ColumnSpec, IDENTITY, StoredType, TableSpec, measured_unit};
 
 /// Columns that the message lists; the evidence has all.
 const SHOWN: usize = 30;
+
+/// Tables of a name that must share an operation before another one is doubted.
+const SHARED: usize = 3;
 
 /// Columns are missing, unknown or of the wrong type.
 pub struct Header;
@@ -24,6 +36,41 @@ impl Judge for Header {
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         Ok(columns(rows).into_iter().collect())
     }
+
+    fn compares(&self) -> bool {
+        true
+    }
+
+    /// Tables whose rows name an operation that no other table of the name has.
+    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+        Ok(at.judged_tables().filter_map(|file| operation(rule, at, file)).collect())
+    }
+}
+
+/// The finding on a table whose operations no other table names, where enough others share one.
+fn operation(rule: &Rule, at: &CrossContext<'_>, file: &TableFile) -> Option<Finding> {
+    let own = at.sketches.by_path.get(&file.entry.path)?;
+    let named = &own.names.operations;
+    let mut tables: BTreeMap<&str, usize> = BTreeMap::new();
+    let others = at.sketched().filter(|(other, _)| other.entry.path != file.entry.path);
+    for name in others.flat_map(|(_, sketch)| &sketch.names.operations) {
+        *tables.entry(name).or_default() += 1;
+    }
+    if named.is_empty() || named.iter().any(|name| tables.contains_key(name.as_str())) {
+        return None;
+    }
+    let (usual, count) = tables.into_iter().max_by_key(|(_, count)| *count)?;
+    if count < SHARED {
+        return None;
+    }
+    let message = format!(
+        "op_name is {}, but {} {usual}",
+        names(named.iter().map(String::as_str)),
+        plural_verb(count, &format!("other {} table", file.table), ["has", "have"]),
+    );
+    let finding =
+        Finding::on_table(&rule.id, rule.severity.at_most(Severity::Warning), file, message);
+    Some(finding.rows(own.rows).parts(named.iter().map(|name| format!("op_name {name}"))))
 }
 
 /// One finding with all that is wrong with the columns, as bad as the worst of it.

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{Readings, findings};
 use crate::base::expr::ExprError;
-use crate::base::words::plural_verb;
+use crate::base::words::{Figure, plural_verb};
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
 use crate::findings::Reads;
@@ -46,7 +46,9 @@ impl Judge for LimitTolerance {
 
 fn message(rows: usize, limit: f64, rating: f64) -> String {
     format!(
-        "{} measured under a power limit of {limit} W, but the limit of the system is {rating} W",
-        plural_verb(rows, "row", ["was", "were"])
+        "{} measured under a power limit of {} W, but the limit of the system is {} W",
+        plural_verb(rows, "row", ["was", "were"]),
+        Figure(limit),
+        Figure(rating)
     )
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::base::words::Figure;
 use crate::checks::SystemContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
@@ -81,6 +82,6 @@ impl FigureRange {
         let slip = slips.iter().find(|(factor, _)| (least..=most).contains(&(value * factor)));
         let guess =
             slip.map(|(_, name)| format!(" (it seems to be off by {name})")).unwrap_or_default();
-        Some(format!("{path} is {value} {unit}, which no machine has{guess}"))
+        Some(format!("{path} is {} {unit}, which no machine has{guess}", Figure(value)))
     }
 }

@@ -1,9 +1,10 @@
-//! Keys that no sweep has, and rows that the loader refuses.
+//! Keys that no sweep has, dtypes that no query names, and rows that the loader refuses.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Wrong;
+use super::dtypes::UnknownDtypes;
 use crate::base::expr::{Expr, ExprError, Scope};
 use crate::checks::RowContext;
 use crate::checks::judge::{Found, Judge};
@@ -19,6 +20,8 @@ pub struct KeyRange {
     may_be_zero: Vec<String>,
     /// Columns the loader reads as 64-bit; it reads the others as 32-bit and refuses what is more.
     wide: Vec<String>,
+    /// Endings of the names of columns that hold dtypes.
+    dtypes: Vec<String>,
 }
 
 impl Judge for KeyRange {
@@ -30,7 +33,7 @@ impl Judge for KeyRange {
 
     fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
         let spec = rows.at.spec;
-        let (mut wrong, mut unsettled) = (Wrong::default(), Wrong::default());
+        let [mut wrong, mut unsettled, mut rare] = <[Wrong; 3]>::default();
         for column in &spec.columns {
             let name = column.name.as_str();
             let Some(found) = rows.table.column(name) else {
@@ -44,6 +47,15 @@ impl Judge for KeyRange {
                     }
                 }
                 _ => {}
+            }
+            if column.kind == ColumnKind::Text
+                && self.dtypes.iter().any(|end| name.ends_with(end))
+                && let Some(unknown) = UnknownDtypes::of(rows, name)
+            {
+                let wrong = if unknown.are_most(rows.table.rows) { &mut wrong } else { &mut rare };
+                for row in unknown.rows {
+                    wrong.add_kind(&format!("{name} unknown"), &unknown.says, name, row);
+                }
             }
         }
         if let Some(require) = &spec.require
@@ -76,6 +88,7 @@ impl Judge for KeyRange {
             refused_groups(&mut wrong, rows, guard);
         }
         let mut findings = wrong.findings(rows, rows.rule.severity);
+        findings.extend(rare.findings(rows, rows.rule.severity.at_most(Severity::Warning)));
         findings.extend(unsettled.findings(rows, Severity::Info));
         Ok(findings)
     }

@@ -14,7 +14,7 @@ use super::restate::Now;
 use super::{DiskChange, Options, Refused, Site};
 use crate::base::error::{Error, Result, unknown};
 use crate::base::exit::Exit;
-use crate::base::words::{count, plural, plural_verb};
+use crate::base::words::{Figure, count, plural, plural_verb};
 use crate::database::catalog::TableFile;
 use crate::database::table::Table;
 use crate::specs::Serves;
@@ -186,7 +186,7 @@ impl Deduped {
             ));
         }
         if plan.disagreeing > 0 {
-            let most = format!("up to {:.2}×", plan.worst);
+            let most = format!("up to {:.2}×", Figure(plan.worst));
             let keys = plural_verb(plan.disagreeing, "measurement", ["has", "have"]);
             line(if self.policy.disagreeing {
                 format!("{keys} of them copies that differ by more than rerun noise ({most})")
@@ -201,8 +201,10 @@ impl Deduped {
             let place = if plan.loader == Serves::Last { "last" } else { "first" };
             line(format!(
                 "the loader uses the {place} row of a key, so {} get another row than before; the \
-                 largest change is row {row}: {before:.4} ms → {after:.4} ms",
-                plural(plan.served.len(), "key")
+                 largest change is row {row}: {:.4} ms → {:.4} ms",
+                plural(plan.served.len(), "key"),
+                Figure(*before),
+                Figure(*after)
             ));
         }
         if plan.loader == Serves::Error && !plan.dropped.is_empty() {

@@ -5,7 +5,7 @@ use super::made::{Merged, MergedRow, key_text};
 use super::shards::RunFile;
 use super::{Merge, MergePolicy};
 use crate::base::stats::quantile;
-use crate::base::words::{plural, plural_verb};
+use crate::base::words::{Figure, plural, plural_verb};
 
 /// Keys that are shown, the ones whose latency changes most.
 const SHOWN: usize = 5;
@@ -114,16 +114,17 @@ fn ratios(replaced: &[MergedRow]) -> Vec<String> {
     let sorted: Vec<f64> = known.iter().map(|(ratio, _)| *ratio).collect();
     let mut lines = vec![format!(
         "new over old latency: {:.3} in the median, from {:.3} to {:.3}",
-        quantile(&sorted, 0.5),
-        sorted[0],
-        sorted[sorted.len() - 1]
+        Figure(quantile(&sorted, 0.5)),
+        Figure(sorted[0]),
+        Figure(sorted[sorted.len() - 1])
     )];
     known.sort_by(|a, b| b.0.ln().abs().total_cmp(&a.0.ln().abs()).then(a.1.at.cmp(&b.1.at)));
     for (ratio, change) in known.iter().filter(|(ratio, _)| *ratio != 1.0).take(SHOWN) {
         lines.push(format!(
-            "  {:.4} → {:.4} ms, {ratio:.3}×: {}",
-            change.before.unwrap_or(f64::NAN),
-            change.after,
+            "  {:.4} → {:.4} ms, {:.3}×: {}",
+            Figure(change.before.unwrap_or(f64::NAN)),
+            Figure(change.after),
+            Figure(*ratio),
             key_text(&change.key)
         ));
     }

@@ -2,22 +2,28 @@
 //!
 //! No machine, backend or version makes a kernel a hundred times slower at the same sizes, so the table
 //! is held against every other of its name. A slice that shares its keys with none is held to what one
-//! run of a kernel takes at all.
+//! run of a kernel takes at all, and so is every row.
+
+mod over_bound;
+mod too_long;
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub use self::over_bound::least_over_bound;
+use self::too_long::too_long;
 use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
-use crate::base::words::{plural, plural_verb};
-use crate::checks::CrossContext;
+use crate::base::words::{Figure, plural, plural_verb};
 use crate::checks::compare::sketch::{Sketch, Sketched, Slice, slice_id, slice_words};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule::Rule;
+use crate::checks::{CrossContext, RowContext};
 use crate::database::table::number_json;
-use crate::findings::{Finding, Severity, SliceEvidence};
+use crate::findings::{Finding, Reads, Severity, SliceEvidence};
+use crate::specs::TableSpec;
 
 /// Factors that a unit is off by.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -35,8 +41,10 @@ pub struct UnitFactors {
     alone_ms: [f64; 2],
     /// Points of such a slice, at least.
     alone_points: usize,
-    /// Tables that are not judged.
+    /// Tables that are not compared with others.
     except: Vec<String>,
+    /// Hours that no measured time exceeds.
+    hours: f64,
 }
 
 /// How many times nearer than [`UnitFactors::from`] two slices' mean levels may be, by the sizes that only
@@ -59,6 +67,10 @@ struct Shifted<'a> {
     /// Its latency over the references', the middle of them.
     ratio: f64,
     references: usize,
+    /// The smallest of the ratios to references that are not too fast themselves; 0 where all are.
+    least: f64,
+    /// Its smallest latency over its bound, where that is known.
+    over_bound: Option<f64>,
 }
 
 /// The tables of a name.
@@ -68,6 +80,23 @@ struct SlicesByName<'a> {
 }
 
 impl Judge for UnitFactors {
+    fn judges_unknown_tables(&self) -> bool {
+        true
+    }
+
+    fn reads(&self, spec: &TableSpec) -> Reads {
+        let measures = spec.measures().map(|(name, _)| name);
+        let bounds = spec.bounds.iter().map(|bound| &bound.seconds);
+        Reads::columns(measures.chain(spec.loaded_columns()))
+            .and_formulas(spec.loaded())
+            .and_formulas(bounds)
+    }
+
+    /// Rows with a time that no kernel takes.
+    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+        Ok(too_long(rows, self.hours))
+    }
+
     fn compares(&self) -> bool {
         true
     }
@@ -81,7 +110,7 @@ impl Judge for UnitFactors {
         let mut found = Found::new();
         for (number, (file, _)) in namesakes.tables.iter().enumerate() {
             if at.judged(file) {
-                found.extend(self.finding(rule, &namesakes, number));
+                found.extend(self.finding(rule, at, &namesakes, number));
             }
         }
         Ok(found)
@@ -89,9 +118,20 @@ impl Judge for UnitFactors {
 }
 
 impl UnitFactors {
-    fn finding(&self, rule: &Rule, all: &SlicesByName<'_>, number: usize) -> Option<Finding> {
+    fn finding(
+        &self,
+        rule: &Rule,
+        at: &CrossContext<'_>,
+        all: &SlicesByName<'_>,
+        number: usize,
+    ) -> Option<Finding> {
         let (file, sketch) = all.tables[number];
-        let shifted = self.shifted(all, number);
+        let mut shifted = self.shifted(all, number);
+        // Hardly any table is read again for its bounds.
+        if shifted.iter().any(|s| s.least > self.from) {
+            let over_bound = (at.over_bound)(file);
+            shifted.iter_mut().for_each(|s| s.over_bound = over_bound.get(s.slice).copied());
+        }
         let Some(worst) = shifted.iter().max_by(|a, b| off(a.ratio).total_cmp(&off(b.ratio)))
         else {
             return self.alone(rule, all, number);
@@ -99,8 +139,12 @@ impl UnitFactors {
         let [least, most] = self.factor;
         let is_unit = |s: &Shifted<'_>| (least..=most).contains(&off(s.ratio));
         // One reference that is as unlikely may be what is wrong.
-        let is_certain = |s: &Shifted<'_>| {
-            is_unit(s) && (s.references > 1 || self.implausible_end(sketch, s.index).is_some())
+        let is_supported =
+            |s: &Shifted<'_>| s.references > 1 || self.implausible_end(sketch, s.index).is_some();
+        let is_certain = |s: &Shifted<'_>| match s.over_bound.filter(|_| s.least > self.from) {
+            Some(over) if over > self.from => true,
+            Some(_) => is_unit(s) && is_supported(s),
+            None => (is_unit(s) || s.least > self.from) && is_supported(s),
         };
         let certain = shifted.iter().any(is_certain);
         let severity =
@@ -110,11 +154,15 @@ impl UnitFactors {
         let rows = within as f64 / sketch.points.len().max(1) as f64 * sketch.rows as f64;
         let of = if worst.slice.is_empty() { "the table".into() } else { slice_words(worst.slice) };
         let side = if worst.ratio > 1.0 { "higher" } else { "lower" };
+        let over = worst.over_bound.map(|over| {
+            format!(", and at least {:.0} times as long as the machine needs", Figure(over))
+        });
         let message = format!(
-            "{} probably in another unit: at {of}, latencies are {:.0} times {side} than the median of {} at the same keys",
+            "{} probably in another unit: at {of}, latencies are {:.0} times {side} than the median of {} at the same keys{}",
             plural_verb(shifted.len(), "slice", ["is", "are"]),
-            off(worst.ratio),
+            Figure(off(worst.ratio)),
             plural(worst.references, "other table"),
+            over.unwrap_or_default(),
         );
         let evidence = shifted.iter().map(|s| SliceEvidence {
             slice: s.slice.clone(),
@@ -138,14 +186,29 @@ impl UnitFactors {
             if away.is_empty() || upper_median(&mut away) < (self.from / SCREEN).ln() {
                 continue;
             }
-            let ratios = others
-                .filter_map(|other| self.log_ratio(sketch, own.slice, all.tables[other.table].1));
-            let mut ratios: Vec<f64> = ratios.collect();
+            let references = others.filter_map(|other| {
+                Some((self.log_ratio(sketch, own.slice, all.tables[other.table].1)?, other))
+            });
+            let references: Vec<(f64, &SliceLevel)> = references.collect();
+            let mut ratios: Vec<f64> = references.iter().map(|(ratio, _)| *ratio).collect();
             if let Some(middle) = middle(&mut ratios)
                 && middle.abs() >= self.from.ln()
             {
-                let (ratio, references) = (middle.exp(), ratios.len());
-                found.push(Shifted { slice, index: own.slice, ratio, references });
+                let [fastest, _] = self.alone_ms;
+                let is_too_fast = |other: &SliceLevel| {
+                    let end = self.implausible_end(all.tables[other.table].1, other.slice);
+                    end.is_some_and(|end| end < fastest)
+                };
+                let sound = references.iter().filter(|(_, other)| !is_too_fast(other));
+                let least = sound.map(|(ratio, _)| *ratio).reduce(f64::min);
+                found.push(Shifted {
+                    slice,
+                    index: own.slice,
+                    ratio: middle.exp(),
+                    references: ratios.len(),
+                    least: least.map_or(0.0, f64::exp),
+                    over_bound: None,
+                });
             }
         }
         found
@@ -175,9 +238,10 @@ impl UnitFactors {
         let worst = &sketch.slices[worst as usize];
         let of = if worst.is_empty() { "the table".into() } else { slice_words(worst) };
         let message = format!(
-            "{} probably in another unit: 1 % of the latencies of {of} are below {end} ms, where kernels \
+            "{} probably in another unit: 1 % of the latencies of {of} are below {} ms, where kernels \
              have {least} to {most} ms; no other table has these keys",
             plural_verb(ends.len(), "slice", ["is", "are"]),
+            Figure(end),
         );
         let within = sketch.points.iter();
         let within = within.filter(|p| ends.iter().any(|(slice, _)| *slice == p.slice)).count();

@@ -1,0 +1,43 @@
+//! How far the times of a slice are above what the machine needs at least.
+
+use std::collections::BTreeMap;
+
+use crate::base::expr::{ExprError, Scope};
+use crate::checks::compare::sketch::{Slice, SliceNumbers};
+use crate::database::table::{Keys, TableScope};
+
+/// The smallest latency of each slice over its bound, the largest where a row has several; slices that nothing bounds
+/// are left out.
+///
+/// # Errors
+///
+/// When a formula of the table's spec fails.
+pub fn least_over_bound(
+    keys: &Keys<'_>,
+    scope: &TableScope<'_>,
+) -> Result<BTreeMap<Slice, f64>, ExprError> {
+    let spec = scope.spec;
+    let Some(latency) = spec.latency.first().filter(|_| !spec.bounds.is_empty()) else {
+        return Ok(BTreeMap::new());
+    };
+    let mut slices = SliceNumbers::default();
+    let mut least: Vec<f64> = Vec::new();
+    for (start, part) in scope.parts() {
+        let measured = latency.value.numbers(&part)?;
+        let bounds = spec.bounds.iter().map(|bound| bound.seconds.numbers(&part));
+        let bounds = bounds.collect::<Result<Vec<_>, _>>()?;
+        let loaded = spec.filter.as_ref().map(|filter| filter.mask(&part)).transpose()?;
+        for row in 0..part.rows() {
+            // A bound that is not known is NaN, which no maximum is.
+            let bound = bounds.iter().map(|bound| bound.get(row) * 1e3).fold(0.0, f64::max);
+            let is_loaded = loaded.as_ref().is_none_or(|loaded| loaded.get(row));
+            let ratio = measured.get(row) / bound;
+            if is_loaded && bound > 0.0 && ratio > 0.0 {
+                let slice = slices.number(keys, start + row) as usize;
+                least.resize(least.len().max(slice + 1), f64::INFINITY);
+                least[slice] = least[slice].min(ratio);
+            }
+        }
+    }
+    Ok(slices.all.into_iter().zip(least).collect())
+}

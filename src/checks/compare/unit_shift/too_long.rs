@@ -1,0 +1,55 @@
+//! Times that no single call of a kernel takes.
+
+use crate::base::words::{Figure, names, plural};
+use crate::checks::RowContext;
+use crate::findings::{EXAMPLES, Finding};
+use crate::specs::Unit;
+
+/// Milliseconds of an hour.
+const HOUR_MS: f64 = 3.6e6;
+
+/// Findings on the rows with a measured time above `hours`. What is not finite is left to latency-not-finite.
+pub(super) fn too_long(rows: &RowContext<'_>, hours: f64) -> Vec<Finding> {
+    let mut columns = Vec::new();
+    let mut longest_ms = vec![0.0_f64; rows.table.rows];
+    for (name, unit) in rows.at.spec.measures() {
+        let ms = match unit {
+            Unit::Ms => 1.0,
+            Unit::Us => 1e-3,
+            Unit::GBs | Unit::W => continue,
+        };
+        let Some(column) = rows.table.column(name) else { continue };
+        let is_long = |time: f64| time.is_finite() && time * ms > hours * HOUR_MS;
+        let values = column.numbers(rows.table.rows);
+        if !values.iter().fold(false, |any, time| any | is_long(*time)) {
+            continue;
+        }
+        columns.push(name);
+        for (longest, time) in longest_ms.iter_mut().zip(&values[..]) {
+            if is_long(*time) {
+                *longest = longest.max(time * ms);
+            }
+        }
+    }
+    let all: Vec<usize> = (0..longest_ms.len()).filter(|row| longest_ms[*row] > 0.0).collect();
+    let in_half = |bad: &[usize]| {
+        let longest = bad.iter().map(|row| longest_ms[*row]).fold(0.0, f64::max);
+        let message = format!(
+            "{} above {} in {}, up to {:.1} hours: no kernel takes that long",
+            names(columns.iter().copied()),
+            plural_hours(hours),
+            plural(bad.len(), "row"),
+            Figure(longest / HOUR_MS),
+        );
+        let shown = &bad[..bad.len().min(EXAMPLES)];
+        rows.finding(message).rows(bad.len()).examples(rows.examples(shown, &columns))
+    };
+    let halves = rows.halves().map(|half| (half.of(&all), half));
+    let found = halves.filter(|(bad, _)| !bad.is_empty());
+    found.map(|(bad, half)| in_half(&bad).half(&half, all.len()).naming(bad)).collect()
+}
+
+/// `an hour`, `2 hours`.
+fn plural_hours(hours: f64) -> String {
+    if hours == 1.0 { "an hour".to_owned() } else { format!("{} hours", Figure(hours)) }
+}
