@@ -173,9 +173,7 @@ impl Remeasure {
         let outcome = report.outcome(None);
         let drawn = self.output_dir.is_some() || self.output.html.is_some();
         let drawings = match report.remeasured.as_ref().filter(|_| drawn) {
-            Some(remeasured) => {
-                chart::drawings(&remeasure::figures(remeasured))?
-            }
+            Some(remeasured) => chart::drawings(&remeasure::figures(remeasured))?,
             None => Vec::new(),
         };
         let mut outputs = Outputs::default();

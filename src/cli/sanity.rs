@@ -114,8 +114,7 @@ impl Sanity {
 
     fn compare(&self, base: &str, terminal: TerminalArgs) -> Result<Exit> {
         let (report, figures) = sanity::run(&self.options(base), &Bar::of("tables", terminal))?;
-        let drawings =
-            if self.draws() { chart::drawings(&figures)? } else { Vec::new() };
+        let drawings = if self.draws() { chart::drawings(&figures)? } else { Vec::new() };
         let smoke = self.smoke_command.as_deref().map(smoke::run).transpose()?;
         let mut outcome = report.outcome(self.fail_on.least());
         if let Some(smoke) = smoke.as_ref().filter(|s| !s.passed) {

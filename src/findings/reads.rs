@@ -72,7 +72,6 @@ impl Reads {
     pub fn reads_figure(&self, path: &str) -> bool {
         self.figures.iter().any(|name| name == path)
     }
-
 }
 
 #[cfg(test)]

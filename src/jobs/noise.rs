@@ -9,15 +9,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+use rayon::prelude::*;
+
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::base::stats::{nearest_rank, upper_median};
-<<<<<<< HEAD
-use rayon::prelude::*;
-=======
-use crate::base::threads;
 use crate::base::words::Figure;
->>>>>>> part-c
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::source::{self, Source};
 use crate::database::table::{Keys, Table, TableScope};

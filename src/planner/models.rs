@@ -12,8 +12,7 @@ use serde::Deserialize;
 use super::dtypes::{self, QuantFacts};
 use super::keys::SliceSource;
 use super::{
-    Error, Library, MachineFigures, Op, Reason, Refusal, Result, SpecFile, TableName,
-    yaml,
+    Error, Library, MachineFigures, Op, Reason, Refusal, Result, SpecFile, TableName, yaml,
 };
 
 /// The models that were asked for.

@@ -8,10 +8,10 @@ use std::fmt::Display;
 use std::path::Path;
 
 use include_dir::{Dir, include_dir};
+use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 
 use crate::base::error::{Error, Result};
-use rayon::prelude::*;
 use crate::base::yaml;
 
 static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");

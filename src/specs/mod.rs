@@ -86,19 +86,11 @@ impl Lookups {
         }
     }
 
-<<<<<<< HEAD
-=======
     /// The names of all dtypes.
     pub fn dtypes(&self) -> impl Iterator<Item = &str> {
         self.bytes.keys().map(String::as_str)
     }
 
-    /// Whether a figure of a system is the rate at which it multiplies some dtype.
-    pub fn is_rate(&self, path: &str) -> bool {
-        self.flops.values().any(|rate| rate == path)
-    }
-
->>>>>>> part-c
     /// Whether others give the same values.
     fn alike(&self, other: &Self, function: &Lookup) -> bool {
         match function {

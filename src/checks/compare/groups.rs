@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use rayon::prelude::*;
+
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::{Sketch, Sketched};
 use crate::database::catalog::TableFile;

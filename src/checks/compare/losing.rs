@@ -244,7 +244,9 @@ impl LostKeys {
         let mut numbers = HashMap::new();
         let mut given = 0;
         for ((_, served), start) in changes.iter().zip(starts) {
-            numbers.extend(served.lost_keys.iter().zip(*start..).map(|(key, number)| (key.hash, number)));
+            numbers.extend(
+                served.lost_keys.iter().zip(*start..).map(|(key, number)| (key.hash, number)),
+            );
             given += served.lost_keys.len();
         }
         let is_served = (0..given).map(|_| AtomicBool::new(false)).collect();

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use pep440_rs::Version;
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::expr::ExprError;
-use rayon::prelude::*;
 use crate::base::words::{names, plural};
 use crate::checks::CrossContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};

@@ -8,23 +8,20 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::links::Links;
 use super::places::{Places, format_of, in_hidden_folder};
 use super::walk::read_system;
 use super::{Catalog, Role, no_database};
 use crate::base::error::Result;
-use rayon::prelude::*;
 use crate::database::source::{Entry, Source};
 use crate::specs::Specs;
 
 impl Catalog {
     /// Finds all roots among the `files` of a source, which may hold none, as a commit before the first data
     /// does: the one with most tables first, which is the main one.
-    pub fn roots(
-        source: &dyn Source,
-        files: Vec<Entry>,
-        specs: &Specs,
-    ) -> Vec<Self> {
+    pub fn roots(source: &dyn Source, files: Vec<Entry>, specs: &Specs) -> Vec<Self> {
         let (hidden, files): (Vec<Entry>, Vec<Entry>) =
             files.into_iter().partition(|entry| in_hidden_folder(&entry.path));
         let links = Links::of(&files);
@@ -81,11 +78,7 @@ impl Catalog {
     /// # Errors
     ///
     /// When no perf database is among them.
-    pub fn some_roots(
-        source: &dyn Source,
-        files: Vec<Entry>,
-        specs: &Specs,
-    ) -> Result<Vec<Self>> {
+    pub fn some_roots(source: &dyn Source, files: Vec<Entry>, specs: &Specs) -> Result<Vec<Self>> {
         let roots = Self::roots(source, files, specs);
         // A link or submodule in the place of the systems is a finding of its own.
         if roots.iter().all(|root| root.systems.is_empty() && root.strays.is_empty()) {

@@ -164,10 +164,8 @@ impl Comparison<'_> {
         if pair.same_bytes {
             return Ok(diff);
         }
-        let (mut base, head) = rayon::join(
-            || self.read(self.base, pair.base),
-            || self.read(self.head, pair.head),
-        );
+        let (mut base, head) =
+            rayon::join(|| self.read(self.base, pair.base), || self.read(self.head, pair.head));
         let fault = match (&base, &head) {
             (TableSide::NotAtHand(_), TableSide::NotAtHand(why)) => {
                 Some(ReadFault { side: Side::Both, why: why.clone() })

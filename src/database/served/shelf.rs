@@ -237,7 +237,6 @@ impl<'a> Shelf<'a> {
         }
         files
     }
-
 }
 
 /// The files that a version is loaded from, in the loader's order, without those of other backends:

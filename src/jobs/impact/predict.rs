@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use rayon::prelude::*;
+
 use super::{Fate, ImpactCase, PlannedVersion, PointImpact, States, attribution};
 use crate::base::threads;
-use rayon::prelude::*;
 use crate::planner::{
     BackendPlan, FileOfTable, ModelList, Models, OpTime, OpTimes, POINTS, Phase, PlannerSession,
     Provenance, Refusal, Resolved, RowsRead, Snapshot, StepPoint, TableName,

@@ -95,12 +95,7 @@ impl PlannedChange {
     /// # Errors
     ///
     /// Where a manifest or `query_versions.yaml` cannot be read.
-    pub fn predict(
-        self,
-        base: State<'_>,
-        head: State<'_>,
-        diff: &Diff,
-    ) -> Result<PredictedChange> {
+    pub fn predict(self, base: State<'_>, head: State<'_>, diff: &Diff) -> Result<PredictedChange> {
         let Self { files, models, versions, current } = self;
         let mut found = PredictedChange {
             predictions: None,

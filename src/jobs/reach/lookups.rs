@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
+
 use crate::database::served::Channel;
 use crate::jobs::impact::PlannedVersion;
 use crate::jobs::impact::predict::VersionSides;
@@ -167,10 +168,7 @@ impl ModelLookups {
 }
 
 /// The lookups of every model on some versions.
-pub(super) fn of_models(
-    sides: &[VersionSides<'_, '_>],
-    models: &Models,
-) -> Vec<ModelLookups> {
+pub(super) fn of_models(sides: &[VersionSides<'_, '_>], models: &Models) -> Vec<ModelLookups> {
     let mut work: Vec<(&VersionSides<'_, '_>, &ModelList, &BackendPlan)> = Vec::new();
     for side in sides {
         let lists = models.lists.iter();

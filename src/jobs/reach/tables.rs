@@ -144,9 +144,7 @@ impl<'a> SystemTables<'_, 'a> {
             .map(|file| FileToRead::new(snapshot, file, planned))
             .collect();
         let size = |file: &FileToRead<'_, 'a>| file.file.entry.size;
-        let read = threads::map_largest_first(&files, size, |file| {
-            file.known_or_read(known)
-        });
+        let read = threads::map_largest_first(&files, size, |file| file.known_or_read(known));
         let mut found = BTreeMap::new();
         for (FileToRead { file, .. }, rows) in files.iter().zip(read) {
             let path = file.entry.path.as_str();

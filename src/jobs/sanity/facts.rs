@@ -23,7 +23,8 @@ impl<'a> ChangedFacts<'a> {
         let systems = head.catalog.systems.iter();
         let systems = systems.filter(|(_, system)| changed.contains(&*system.yaml));
         let systems = systems.filter(|(name, after)| {
-            let before = base.catalog.systems.get(*name).and_then(|before| before.system.as_ref().ok());
+            let before =
+                base.catalog.systems.get(*name).and_then(|before| before.system.as_ref().ok());
             before.is_none() || before != after.system.as_ref().ok()
         });
         let tables = base.catalog.tables.iter().chain(&head.catalog.tables);

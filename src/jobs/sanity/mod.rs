@@ -104,8 +104,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Fi
     // keeps them from being read is said there.
     let read_models = || asks_for_predictions(&rules).then(|| models.get().map(drop));
     let states = Listed { base, head, base_files: files.0?, head_files: files.1? };
-    let by =
-        By { settings: &settings, rules: &rules, models, start };
+    let by = By { settings: &settings, rules: &rules, models, start };
     rayon::join(read_models, || compare(options, states, by, progress)).1
 }
 
@@ -168,8 +167,7 @@ fn compare(
     for root in &roots {
         let (base, head) = root.states(base, head);
         let specs = root.specs();
-        let diff =
-            Comparison { base, head, specs, details: details.as_ref() }.run(progress)?;
+        let diff = Comparison { base, head, specs, details: details.as_ref() }.run(progress)?;
         debug!(tables = diff.tables.len(), files = diff.files.len(), took = ?start.elapsed(), "compared");
         // Default models are planned with the main root.
         let is_main = diffs.is_empty();

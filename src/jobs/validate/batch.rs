@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use rayon::prelude::*;
 use tracing::debug;
 
 use super::cross::{CrossExtent, CrossInputs, Crossed, PeersByRule};
@@ -11,7 +12,6 @@ use super::names::{NamedTables, ToRead};
 use super::table::{JudgedTable, SketchPart, TableTerms};
 use crate::base::error::Result;
 use crate::base::threads;
-use rayon::prelude::*;
 use crate::checks::compare::sketch::Sketches;
 use crate::findings::Finding;
 use crate::planner::NameCodes;

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use rayon::prelude::*;
 use tracing::debug;
 
 use super::batch::ReadTables;
 use super::job::Job;
 use super::surroundings::Sidecars;
 use crate::base::error::{Error, Result};
-use rayon::prelude::*;
 use crate::checks::CrossContext;
 use crate::checks::compare::kin::Kin;
 use crate::checks::compare::relative_latency::NamedPeers;
@@ -64,11 +64,7 @@ pub(super) enum CrossExtent {
 }
 
 impl<'a> CrossInputs<'a> {
-    pub fn new(
-        job: &'a Job<'a>,
-        beside: Beside<'a>,
-        judged: &'a BTreeSet<&'a str>,
-    ) -> Self {
+    pub fn new(job: &'a Job<'a>, beside: Beside<'a>, judged: &'a BTreeSet<&'a str>) -> Self {
         Self { job, beside, judged, foreign: Mutex::default() }
     }
 
@@ -120,11 +116,7 @@ impl<'a> CrossInputs<'a> {
             ledger: job.ledger,
             judged: self.judged,
             foreign: &|file| self.foreign(file),
-<<<<<<< HEAD
-=======
             over_bound: &|file| job.over_bound(file),
-            threads: job.threads,
->>>>>>> part-c
             age: &age,
             peers,
             curves: Default::default(),

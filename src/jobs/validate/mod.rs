@@ -28,7 +28,7 @@ use crate::database::catalog::Catalog;
 use crate::database::facts::{TreeFacts, origins};
 use crate::database::ledger::Ledger;
 use crate::database::selection::{Selected, Selection};
-use crate::database::source;
+use crate::database::source::{self, Source};
 use crate::findings::{Finding, Sink};
 use crate::jobs::sanity::roots::partners;
 use crate::planner::SharedModels;

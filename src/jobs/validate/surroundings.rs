@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
+
 use super::job::Job;
 use crate::base::reason::Reason;
-use rayon::prelude::*;
 use crate::checks::{DirContext, SystemContext};
 use crate::database::catalog::VersionDir;
 use crate::database::sidecar::{Meta, Reuse};

@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::axis::candidates;
 use super::choose::Beside;
 use super::peer::find;
@@ -11,7 +13,6 @@ use super::spec::ChartSpecs;
 use super::{ChartSpec, Figure, NoChart, Peer, Rings, TableChange, Undrawn, choose, draw};
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
-use rayon::prelude::*;
 use crate::database::catalog::TableFile;
 use crate::database::diff::{Diff, ServedDiff, TableDiff};
 use crate::database::state::State;

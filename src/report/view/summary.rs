@@ -4,13 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::base::escape::clean;
-<<<<<<< HEAD
-use crate::base::words::{count, names, plural};
-use crate::database::diff::{Diff, FAR, FaultReason, ServedDiff, Side, TableDiff};
-=======
 use crate::base::words::{Figure, count, names, plural};
-use crate::database::diff::{Diff, FAR, ServedDiff, Side, TableDiff};
->>>>>>> part-c
+use crate::database::diff::{Diff, FAR, FaultReason, ServedDiff, Side, TableDiff};
 use crate::findings::{Repaired, Severity};
 use crate::report::{Report, below_data};
 

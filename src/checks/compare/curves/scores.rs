@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use rayon::prelude::*;
 use tracing::debug;
 
 use super::curve::{BendPoint, TableCurve};
@@ -11,7 +12,6 @@ use super::latencies::KeyLatencies;
 use super::recurrence::evidence_in;
 use super::references::{ReferenceGroups, reference_groups};
 use super::shapes::{Roughness, ShapeScore, rougher, roughness, shape_scores};
-use rayon::prelude::*;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::Sketched;
 use crate::database::catalog::TableFile;
@@ -183,17 +183,16 @@ impl Referenced {
 
 impl TableScores {
     /// What the references say of a table's curves, and what its latencies `before` do.
-    fn of(
-        curve: Arc<TableCurve>,
-        groups: &ReferenceGroups,
-        before: Option<&KeyLatencies>,
-    ) -> Self {
+    fn of(curve: Arc<TableCurve>, groups: &ReferenceGroups, before: Option<&KeyLatencies>) -> Self {
         // A pull request may change one large table alone.
         let stretches: Vec<&[BendPoint]> = curve.bends.chunks(STRETCH).collect();
-        let bends: Vec<Vec<Evidence>> = stretches.par_iter().map(|stretch| {
-            let of_bend = |bend: &BendPoint| evidence(&Bent::of(&curve, bend), groups);
-            stretch.iter().map(of_bend).collect::<Vec<Evidence>>()
-        }).collect();
+        let bends: Vec<Vec<Evidence>> = stretches
+            .par_iter()
+            .map(|stretch| {
+                let of_bend = |bend: &BendPoint| evidence(&Bent::of(&curve, bend), groups);
+                stretch.iter().map(of_bend).collect::<Vec<Evidence>>()
+            })
+            .collect();
         let bends = bends.concat();
         Self {
             bends,

@@ -39,6 +39,7 @@ mod references;
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -49,7 +50,6 @@ use self::explain::MissingReason;
 use self::hole::Hole;
 use self::references::{Reference, ReferencePoints};
 use crate::base::expr::ExprError;
-use rayon::prelude::*;
 use crate::base::words::count;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::Sketch;

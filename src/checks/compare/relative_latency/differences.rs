@@ -11,13 +11,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tracing::debug;
 
 use super::gaps::{Gap, GapsBySlice, LevelsBySlice, PairRatios};
 use crate::base::stats::median;
-use rayon::prelude::*;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::{Sketch, Slice};
 use crate::database::catalog::TableFile;

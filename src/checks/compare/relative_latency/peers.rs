@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::base::stats::upper_median;
 use rayon::prelude::*;
+
+use crate::base::stats::upper_median;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::{Sketch, Sketched, Sketches, Slice};
 use crate::database::catalog::TableFile;

@@ -1,9 +1,9 @@
 //! The points of a series, in its order.
 
+use super::bend::log_ratio;
 use super::neighbours::NO_ROW;
 use super::order::{AxisSizes, OrderedSizes, SweepOrder};
 use super::times::RowTimes;
-use super::bend::log_ratio;
 use crate::database::table::CodedColumn;
 
 /// A point of a series.

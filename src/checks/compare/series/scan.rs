@@ -176,12 +176,7 @@ impl ScanTerms {
     }
 
     /// Takes in those points of a series along the first axis that are not settled.
-    fn first_axis(
-        self,
-        points: Series<'_>,
-        axis: AxisNumber,
-        candidates: &mut Candidates,
-    ) {
+    fn first_axis(self, points: Series<'_>, axis: AxisNumber, candidates: &mut Candidates) {
         for (i, off) in points.unsettled(self.screen()) {
             let row = points.rows[i];
             let outlier = self.outliers.and_then(|least| candidate(&points, i, least, axis));

@@ -1,10 +1,7 @@
-<<<<<<< HEAD:src/checks/kinds/header/mod.rs
-//! Columns against the table's spec, and against what the planner's loader can open.
-=======
-//! Columns against the table's spec, and the operation that rows name against other tables.
+//! Columns against the table's spec, against what the planner's loader can open, and the operation that rows name against
+//! other tables.
 
 use std::collections::BTreeMap;
->>>>>>> part-c:src/checks/kinds/header.rs
 
 mod stored;
 

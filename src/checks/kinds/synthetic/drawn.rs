@@ -114,7 +114,8 @@ impl DrawnSign {
         sorted: &mut Option<Vec<u64>>,
     ) -> Option<Sign> {
         let series = axis.iter().filter(|(rows, _)| rows.len() >= self.points + 2);
-        let is_near = |(rows, sizes): &(&[u32], &[f64])| latencies.on_line(rows, sizes) >= self.points;
+        let is_near =
+            |(rows, sizes): &(&[u32], &[f64])| latencies.on_line(rows, sizes) >= self.points;
         let near: Vec<(&[u32], &[f64])> = series.filter(is_near).collect();
         if near.len() < self.series {
             return None;
