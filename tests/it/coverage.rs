@@ -214,28 +214,3 @@ fn a_figure_that_a_limit_reads_explains_a_hole_or_does_so_no_more() {
     // The hole is still there, and milder.
     assert_eq!((&news["findings"], &news["repaired"]), (&json!([]), &json!([])), "{news:#}");
 }
-
-/// What another system's keys are explained by is a figure of this one, too.
-#[test]
-fn a_figure_that_a_limit_of_another_system_reads_is_held_against_its_tables() {
-    let tree = tree();
-    let rules = tree.path().join("my").display().to_string();
-    let limits = "limits:\n- id: ours\n  tables: [gemm]\n  reason: Synthetic.\n  where: ";
-    tree.file("my/limits.yaml", format!("{limits}gpu.mem_capacity < nearest.gpu.mem_capacity\n"));
-    let h100 = H100.replace("../data/", "data/");
-    let put = |memory: &str| {
-        let yaml = h100.replace("mem_capacity: 85899345920", &format!("mem_capacity: {memory}"));
-        assert_ne!(h100, yaml);
-        tree.file("systems/h100_sxm.yaml", yaml);
-    };
-    put("160000000000");
-    tree.commit();
-    assert_eq!(severities(&tree, &["--rules", &rules, "--system", "h200_sxm"]), ["info"]);
-    let only = ["--base-ref", "main", "--only", "coverage-hole", "--rules", &rules];
-    put("150000000000");
-    let news = tree.sanity(&only).json();
-    let hole = &news["findings"][0];
-    assert_eq!((&hole["severity"], &hole["state"]), (&json!("warning"), &json!("new")), "{news:#}");
-    put("155000000000");
-    assert_eq!(tree.sanity(&only).json()["findings"], json!([]), "it has more memory as before");
-}

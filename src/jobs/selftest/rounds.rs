@@ -272,7 +272,6 @@ fn judge(
             .map(|t| (t.place.system.clone(), t.place.backend.clone()))
             .collect(),
         latencies: changed.filter_map(latencies).collect(),
-        ..PrChange::default()
     };
     let mut job = clean.terms.job(&source, &catalog)?;
     job.pr = Some(&pr);

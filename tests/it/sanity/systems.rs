@@ -65,20 +65,6 @@ fn a_figure_judges_rows_by_the_rules_that_read_it() {
     assert_eq!(of_rows(&tree), ["repaired below-speed-of-light"]);
 }
 
-#[test]
-fn both_states_of_a_table_are_judged_by_a_figure_at_once() {
-    let (tree, yaml) = tree();
-    let reads = |from: &str, to: &str| {
-        let changed = yaml.replace(from, to);
-        assert_ne!(changed, yaml);
-        tree.file(YAML, changed);
-        let log = tree.sanity(&["--base-ref", "main", "--verbose"]).err();
-        log.lines().filter(|line| line.contains("read path")).count()
-    };
-    assert_eq!(reads("bfloat16_tc_flops: 989", "bfloat16_tc_flops: 9"), 1);
-    assert_eq!(reads("p2p_latency: 0.00001", "p2p_latency: 0.00002"), 0);
-}
-
 /// One row is below the arithmetic's bound, which is certain; another is below that of the memory, which a cache
 /// may explain. The first decides how bad the finding is, the second is reported beside it.
 #[test]

@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 
 /// Latencies by the hash of the key.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct KeyLatencies {
     by_hash: HashMap<u64, f32>,
     /// The number of keys that were given, repeated ones each time.

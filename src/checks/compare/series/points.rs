@@ -73,7 +73,7 @@ impl Series<'_> {
     /// far they are off; and the places of both ends, which have no such line.
     pub fn unsettled(&self, least: f64) -> impl Iterator<Item = (usize, Option<f64>)> {
         let places = (0..self.count()).map(|i| (i, log_ratio(self, i)));
-        places.filter(move |(_, off)| off.is_none_or(|off| !(off.abs() < least)))
+        places.filter(move |(_, off)| off.is_none_or(|off| off.is_nan() || off.abs() >= least))
     }
 }
 

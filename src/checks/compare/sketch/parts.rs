@@ -28,7 +28,7 @@ pub(super) fn operations(scope: &TableScope<'_>) -> BTreeSet<String> {
         return BTreeSet::new();
     };
     let mut met = vec![false; dict.len()];
-    for code in codes.iter() {
+    for code in codes {
         if let Some(met) = met.get_mut(*code as usize) {
             *met = true;
         }

@@ -132,9 +132,9 @@ mod tests {
                 let scope = TableScope::new(&table, spec, &place, None, &specs.lookups);
                 let keys = Keys::new(&spec.key, &scope).unwrap();
                 let terms = SketchTerms { needs, named: true, scanned: false };
-                let sketch = Sketch::of(&keys, &scope, terms).unwrap();
-                let has_points = !sketch.points.is_empty();
-                (format!("{sketch:?}"), has_points)
+                let mut sketch = Sketch::of(&keys, &scope, terms).unwrap();
+                let (latencies, has_points) = (sketch.latencies.take(), !sketch.points.is_empty());
+                ((format!("{sketch:?}"), latencies), has_points)
             };
             let named = Sketch::columns(spec);
             let (whole, has_points) = sketch(&|_| true);
