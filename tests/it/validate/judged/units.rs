@@ -106,7 +106,7 @@ fn shifted_rows_are_new_where_a_pull_request_brings_them() {
 #[test]
 fn a_dtype_that_no_query_names_is_an_error_where_most_rows_have_it() {
     let of = |dtype: &'static str, share: usize| {
-        let named = move |row: usize| if row % share == 0 { dtype } else { "bfloat16" };
+        let named = move |row: usize| if row.is_multiple_of(share) { dtype } else { "bfloat16" };
         told(&tree(1, move |row| (named(row), "gemm", 1.0)), "key-out-of-range")
     };
     let (level, message) = of("BFLOAT16", 1).unwrap();
