@@ -28,7 +28,7 @@ impl fmt::Display for Figure {
         let Self(value) = *self;
         let is_rounded = f.precision().is_some();
         // With a number of decimals, a small figure is short, too.
-        let plain = if is_rounded { 0.0..1e7 } else { 1e-6..1e15 };
+        let plain = if is_rounded { 0.0..1e6 } else { 1e-6..1e15 };
         let size = value.abs();
         let sign = if f.sign_plus() && value > 0.0 { "+" } else { "" };
         if value.is_nan() {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use perfdb_gate::base::random::Random;
 use serde_json::Value;
 
 use crate::common::{GEMM, Tree};
@@ -20,6 +21,11 @@ const PLACES: [(&str, &str, &str, f64, &str); 8] = [
 
 /// A grid whose kernel steps at some sizes; `factor` is by the number of the place, m and n.
 fn tree(places: usize, factor: impl Fn(usize, u64, u64) -> f64) -> Tree {
+    grid(places, 6, factor)
+}
+
+/// The same with more or fewer sizes of n.
+fn grid(places: usize, columns: u64, factor: impl Fn(usize, u64, u64) -> f64) -> Tree {
     let tree = Tree::new();
     let h100 = std::fs::read_to_string("systems/h100_sxm.yaml").expect("a shipped system");
     tree.file("systems/h100_sxm.yaml", h100.replace("../data/", "data/"));
@@ -29,7 +35,7 @@ fn tree(places: usize, factor: impl Fn(usize, u64, u64) -> f64) -> Tree {
         let device = if *system == "h200_sxm" { "NVIDIA H200" } else { "NVIDIA H100 80GB HBM3" };
         let mut text = GEMM.to_owned();
         for m in (1..=16).map(|i| 256 * i) {
-            for n in (1..=6).map(|i| 1024 * i) {
+            for n in (1..=columns).map(|i| 1024 * i) {
                 let step = if (m / 256) % 5 == 0 { 1.4 } else { 1.0 };
                 // No two tables have the same figures.
                 let own =
@@ -126,6 +132,25 @@ fn noise_over_a_whole_table_is_found() {
         "{noisy:?}"
     );
     assert_eq!(found(&tree(4, noise(0.02)), "noisy-slice"), []);
+}
+
+#[test]
+fn neither_the_order_of_rows_nor_a_ten_thousandth_decides_what_is_noisy() {
+    // More stretches than are looked at, so that some are chosen.
+    let at = |share: f64| grid(4, 60, move |place, m, n| noise(0.3)(place, m, n) * share);
+    let path = "systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt";
+    let shuffled = at(1.0);
+    let text = std::fs::read_to_string(shuffled.path().join(path)).expect("a table");
+    let mut rows: Vec<&str> = text.lines().skip(1).collect();
+    let mut random = Random::new(3);
+    for last in (1..rows.len()).rev() {
+        rows.swap(last, random.below(last + 1));
+    }
+    shuffled.file(path, format!("{GEMM}{}\n", rows.join("\n")));
+    let noisy = found(&at(1.0), "noisy-slice");
+    assert_eq!(noisy.len(), 1, "{noisy:?}");
+    assert_eq!(found(&shuffled, "noisy-slice"), noisy);
+    assert_eq!(found(&at(1.0001), "noisy-slice"), noisy);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! is held against every other of its name. A slice that shares its keys with none is held to what one
 //! run of a kernel takes at all, and so is every row.
 
+mod alone;
 mod over_bound;
 mod too_long;
 
@@ -17,7 +18,7 @@ use self::too_long::too_long;
 use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
 use crate::base::words::{Figure, plural, plural_verb};
-use crate::checks::compare::sketch::{Sketch, Sketched, Slice, slice_id, slice_words};
+use crate::checks::compare::sketch::{Sketch, SketchPoint, Sketched, Slice, slice_id, slice_words};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule::Rule;
 use crate::checks::{CrossContext, RowContext};
@@ -154,7 +155,7 @@ impl UnitFactors {
         let rows = within as f64 / sketch.points.len().max(1) as f64 * sketch.rows as f64;
         let of = if worst.slice.is_empty() { "the table".into() } else { slice_words(worst.slice) };
         let side = if worst.ratio > 1.0 { "higher" } else { "lower" };
-        let over = worst.over_bound.map(|over| {
+        let over = worst.over_bound.filter(|over| *over > self.from).map(|over| {
             format!(", and at least {:.0} times as long as the machine needs", Figure(over))
         });
         let message = format!(
@@ -216,86 +217,10 @@ impl UnitFactors {
 
     /// The logarithm of a slice's latency over another table's at the keys that both have; none of too few.
     fn log_ratio(&self, own: &Sketch, slice: u16, other: &Sketch) -> Option<f64> {
-        let shared = own
-            .common(other)
-            .filter(|(a, b)| ({ a.slice }) == slice && a.latency > 0.0 && b.latency > 0.0);
+        let shared =
+            own.common(other).filter(|(a, b)| ({ a.slice }) == slice && is_time(a) && is_time(b));
         let mut ratios: Vec<f64> = shared.map(|(a, b)| a.latency / b.latency).collect();
         (ratios.len() >= self.points).then(|| upper_median(&mut ratios).ln())
-    }
-
-    /// The finding on slices that share their keys with no other table, where their latencies are none that
-    /// a kernel has.
-    fn alone(&self, rule: &Rule, all: &SlicesByName<'_>, number: usize) -> Option<Finding> {
-        let (file, sketch) = all.tables[number];
-        let ends: Vec<(u16, f64)> = self
-            .implausible_slices(sketch)
-            .into_iter()
-            .filter_map(|slice| Some((slice, self.implausible_end(sketch, slice)?)))
-            .filter(|(slice, _)| !self.has_reference(all, number, *slice))
-            .collect();
-        let (worst, end) = *ends.first()?;
-        let [least, most] = self.alone_ms;
-        let worst = &sketch.slices[worst as usize];
-        let of = if worst.is_empty() { "the table".into() } else { slice_words(worst) };
-        let message = format!(
-            "{} probably in another unit: 1 % of the latencies of {of} are below {} ms, where kernels \
-             have {least} to {most} ms; no other table has these keys",
-            plural_verb(ends.len(), "slice", ["is", "are"]),
-            Figure(end),
-        );
-        let within = sketch.points.iter();
-        let within = within.filter(|p| ends.iter().any(|(slice, _)| *slice == p.slice)).count();
-        let rows = within as f64 / sketch.points.len().max(1) as f64 * sketch.rows as f64;
-        let evidence = ends.iter().map(|(slice, end)| SliceEvidence {
-            slice: sketch.slices[*slice as usize].clone(),
-            figure: ("fastest_ms".into(), number_json(*end)),
-        });
-        let severity = rule.severity.at_most(Severity::Warning);
-        let finding = Finding::on_table(&rule.id, severity, file, message);
-        let parts = ends.iter().map(|(slice, _)| slice_id(&sketch.slices[*slice as usize]));
-        Some(finding.rows(rows.round() as usize).parts(parts).slices(evidence))
-    }
-
-    /// The slices of a table of which too many points are too fast, or too few fast enough: one look at each
-    /// point, since nearly every table ends here.
-    fn implausible_slices(&self, sketch: &Sketch) -> Vec<u16> {
-        let [least, most] = self.alone_ms;
-        let mut counts = vec![[0_usize; 3]; sketch.slices.len()];
-        for point in sketch.points.iter().filter(|p| p.latency > 0.0) {
-            let [all, below, within] = &mut counts[point.slice as usize];
-            *all += 1;
-            *below += usize::from(point.latency < least);
-            *within += usize::from(point.latency <= most);
-        }
-        let is_implausible = |[all, below, within]: [usize; 3]| {
-            all >= self.alone_points && (below > all / 100 || within <= all / 100)
-        };
-        let numbered = counts.into_iter().enumerate().filter(|(_, counts)| is_implausible(*counts));
-        numbered.map(|(slice, _)| slice as u16).collect()
-    }
-
-    /// Where the fastest hundredth of a slice ends, in ms, if that of no kernel does. Zeros are another
-    /// rule's.
-    fn implausible_end(&self, sketch: &Sketch, slice: u16) -> Option<f64> {
-        let own =
-            || sketch.points.iter().filter(move |p| ({ p.slice }) == slice && p.latency > 0.0);
-        let [least, most] = self.alone_ms;
-        let count = own().count();
-        let below = own().filter(|p| p.latency < least).count();
-        let within = own().filter(|p| p.latency <= most).count();
-        let rank = count / 100;
-        if count < self.alone_points || below <= rank && within > rank {
-            return None;
-        }
-        let mut times: Vec<f64> = own().map(|p| p.latency).collect();
-        times.sort_by(f64::total_cmp);
-        times.get(rank).copied()
-    }
-
-    fn has_reference(&self, all: &SlicesByName<'_>, number: usize, slice: u16) -> bool {
-        let own = all.tables[number].1;
-        let mut others = all.tables.iter().enumerate().filter(|(i, _)| *i != number);
-        others.any(|(_, (_, other))| self.log_ratio(own, slice, other).is_some())
     }
 }
 
@@ -304,7 +229,7 @@ impl<'a> SlicesByName<'a> {
         let mut slices: BTreeMap<&Slice, Vec<SliceLevel>> = BTreeMap::new();
         for (table, (_, sketch)) in tables.iter().enumerate() {
             let mut sums = vec![(0_usize, 0.0); sketch.slices.len()];
-            for point in sketch.points.iter().filter(|p| p.latency > 0.0) {
+            for point in sketch.points.iter().filter(|p| is_time(p)) {
                 let (points, sum) = &mut sums[point.slice as usize];
                 *points += 1;
                 *sum += point.log;
@@ -316,6 +241,11 @@ impl<'a> SlicesByName<'a> {
         }
         Self { tables, slices }
     }
+}
+
+/// Whether a point has a latency; what has none is another rule's.
+fn is_time(point: &SketchPoint) -> bool {
+    point.latency > 0.0 && point.latency.is_finite()
 }
 
 /// How many times a ratio is off, up or down.

@@ -35,7 +35,7 @@ pub struct Conflict {
     coexist: f64,
 }
 
-/// How far two ways of computing a ratio may be apart: timers have steps, so many copies differ by exactly the limit.
+/// How far two ways of computing a ratio may be apart: timers have steps, and copies often differ by exactly the limit.
 const ROUNDING: f64 = 1e-9;
 
 /// Groups that are looked at one by one for what their copies differ in.

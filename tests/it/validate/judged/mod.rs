@@ -3,6 +3,7 @@
 mod gaps;
 mod levels;
 mod lies;
+mod units;
 
 use crate::common::Tree;
 use crate::common::snapshot::message;
