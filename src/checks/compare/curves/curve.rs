@@ -8,8 +8,11 @@ use crate::checks::compare::series::{AxisNeighbours, NO_ROW, SHAPE_POINTS, Scan,
 use crate::database::coverage::Coverage;
 use crate::database::table::Keys;
 
-/// Stretches that are kept of a table, about.
-const STRETCHES: usize = 1024;
+/// Stretches that are kept of a slice, at most.
+const STRETCHES: usize = 512;
+
+/// Stretches of a table among which they are chosen, about.
+const CHOSEN_AMONG: usize = 16_384;
 
 /// How many times shorter than the timer needs a series may be that is kept: a fast one should take longer.
 const SHORTER: f64 = 3.0;
@@ -92,7 +95,7 @@ pub struct TableCurve {
     pub shapes: Vec<ShapePoints>,
     /// Points with two neighbours that take as long as the timer needs, by slice.
     slow: Vec<u32>,
-    /// A sample of stretches of the series, by the hash of their middle key.
+    /// A sample of stretches of each slice's series, by the hash of their middle key.
     pub stretches: Vec<Stretch>,
     /// The names of the parts of its keys.
     parts: Vec<String>,
@@ -154,24 +157,24 @@ impl TableCurve {
         own.parts = rows.keys.names().map(str::to_owned).collect();
         let bent: Vec<u32> = own.bends.iter().map(|b| b.row).collect();
         own.bend_keys = Coverage::of(rows.keys, &bent);
-        // The stretches with the smallest hashes of their middle keys are kept: a sample that is the same in whatever order
-        // the rows are, and that a row more does not move.
-        let share = (STRETCHES as f64 / scan.inner.len().max(1) as f64).min(1.0);
+        // The stretches with the smallest hashes of their middle keys are kept: the sample does not depend on the order of
+        // rows, and another row moves little of it.
+        let share = (CHOSEN_AMONG as f64 / scan.inner.len().max(1) as f64).min(1.0);
         let end = (share * u64::MAX as f64) as u64;
         let is_slow = |row: &u32| rows.latency.get(*row as usize) >= floor_ms;
         let middle = |shape: &Shape| shape.rows[SHAPE_POINTS / 2];
         let is_kept =
             |shape: &&Shape| rows.latency.get(middle(shape) as usize) * SHORTER >= floor_ms;
         own.shapes.reserve_exact(scan.shapes.iter().filter(is_kept).count());
-        let mut stretches: Vec<(u64, Stretch)> = Vec::with_capacity(STRETCHES);
+        let mut stretches: Vec<(u32, u64, usize)> = Vec::new();
         let mut start = 0;
         for shape in &scan.shapes {
             let slice = slice(shape.rows[0] as usize);
             let inner = &scan.inner[start..shape.inner_end as usize];
-            for five in inner.windows(5).filter(|five| hash(five[2]) <= end) {
-                if five.iter().all(is_slow) {
-                    let points = std::array::from_fn(|n| rows.point(five[n]));
-                    stretches.push((hash(five[2]), Stretch { slice, points }));
+            for (first, five) in (start..).zip(inner.windows(5)) {
+                let hash = hash(five[2]);
+                if hash <= end && five.iter().all(is_slow) {
+                    stretches.push((slice, hash, first));
                 }
             }
             start = shape.inner_end as usize;
@@ -182,8 +185,14 @@ impl TableCurve {
                 own.shapes.push(ShapePoints { slice, row: middle(shape), points });
             }
         }
-        stretches.sort_by_key(|(hash, _)| *hash);
-        own.stretches = stretches.into_iter().map(|(_, stretch)| stretch).collect();
+        stretches.sort_unstable();
+        let of_slices = stretches.chunk_by(|(a, ..), (b, ..)| a == b);
+        let kept = of_slices.flat_map(|of_slice| of_slice.iter().take(STRETCHES));
+        let stretch = |(slice, _, first): &(u32, u64, usize)| Stretch {
+            slice: *slice,
+            points: std::array::from_fn(|n| rows.point(scan.inner[first + n])),
+        };
+        own.stretches = kept.map(stretch).collect();
         let middles: Vec<u32> = own.shapes.iter().map(|s| s.row).collect();
         own.shape_keys = Coverage::of(rows.keys, &middles);
         own

@@ -11,8 +11,8 @@ use crate::checks::compare::series::least_telling;
 
 /// A slice less rough than that is smooth.
 const SMOOTH: f64 = 0.04;
-/// Stretches from which a slice's roughness is computed, at most and at least.
-const STRETCHES: [usize; 2] = [256, 20];
+/// Stretches from which a slice's roughness is computed, at least.
+const STRETCHES: usize = 20;
 
 /// A series against the other series of its slice.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -90,7 +90,7 @@ fn off_as_a_whole(points: &[KeyPoint], level: &Level, reference: &CurveReference
 
 /// How rough each slice is; smooth ones are left out.
 pub(super) fn roughness(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<Roughness> {
-    let least = STRETCHES[1];
+    let least = STRETCHES;
     let mut found = Vec::new();
     for (slice, stretches) in stretches(curve) {
         let mut one = Roughness { slice, median: f64::INFINITY, references: 0, stretches: 0 };
@@ -130,7 +130,7 @@ fn rough_all(
         smooth += usize::from(told.0 < SMOOTH);
         smooth_beyond += usize::from(told.1 < SMOOTH);
         // More than half of all that there can be.
-        if next.len() >= STRETCHES[1] && 2 * smooth.max(smooth_beyond) > stretches.len() {
+        if next.len() >= STRETCHES && 2 * smooth.max(smooth_beyond) > stretches.len() {
             return None;
         }
     }
@@ -140,7 +140,7 @@ fn rough_all(
 /// How rough each slice is beside what it was before, where it was smoother in itself then: of two states
 /// whose ratio is rough that one is noisy. Smooth ones are left out.
 pub(super) fn rougher(curve: &TableCurve, before: &KeyLatencies) -> Vec<Roughness> {
-    let least = STRETCHES[1];
+    let least = STRETCHES;
     let mut found = Vec::new();
     for (slice, stretches) in stretches(curve) {
         let (mut next, mut beyond) = (Vec::new(), Vec::new());
@@ -164,17 +164,13 @@ pub(super) fn rougher(curve: &TableCurve, before: &KeyLatencies) -> Vec<Roughnes
     found
 }
 
-/// The stretches of each slice that has enough of them, at most a given number of each.
+/// The stretches of each slice that has enough of them.
 fn stretches(curve: &TableCurve) -> Vec<(u32, Vec<[KeyPoint; 5]>)> {
-    let [most, least] = STRETCHES;
     let mut by_slice: BTreeMap<u32, Vec<[KeyPoint; 5]>> = BTreeMap::new();
     for stretch in &curve.stretches {
         by_slice.entry(stretch.slice).or_default().push(stretch.points);
     }
-    by_slice.retain(|_, stretches| stretches.len() >= least);
-    for stretches in by_slice.values_mut() {
-        stretches.truncate(most);
-    }
+    by_slice.retain(|_, stretches| stretches.len() >= STRETCHES);
     by_slice.into_iter().collect()
 }
 

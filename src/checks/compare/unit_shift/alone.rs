@@ -1,6 +1,6 @@
 //! Slices that share their keys with no other table.
 
-use super::{SlicesByName, UnitFactors};
+use super::{SlicesByName, UnitFactors, is_time};
 use crate::base::words::{Figure, plural_verb};
 use crate::checks::compare::sketch::{Sketch, slice_id, slice_words};
 use crate::checks::rule::Rule;
@@ -51,7 +51,7 @@ impl UnitFactors {
     fn implausible_slices(&self, sketch: &Sketch) -> Vec<u16> {
         let [least, most] = self.alone_ms;
         let mut counts = vec![[0_usize; 3]; sketch.slices.len()];
-        for point in sketch.points.iter().filter(|p| p.latency > 0.0) {
+        for point in sketch.points.iter().filter(|p| is_time(p)) {
             let [all, below, within] = &mut counts[point.slice as usize];
             *all += 1;
             *below += usize::from(point.latency < least);
@@ -67,8 +67,7 @@ impl UnitFactors {
     /// Where the fastest hundredth of a slice ends, in ms, if that of no kernel does. Zeros are another
     /// rule's.
     pub(super) fn implausible_end(&self, sketch: &Sketch, slice: u16) -> Option<f64> {
-        let own =
-            || sketch.points.iter().filter(move |p| ({ p.slice }) == slice && p.latency > 0.0);
+        let own = || sketch.points.iter().filter(move |p| p.slice == slice && is_time(p));
         let [least, most] = self.alone_ms;
         let count = own().count();
         let below = own().filter(|p| p.latency < least).count();

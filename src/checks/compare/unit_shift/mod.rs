@@ -218,7 +218,7 @@ impl UnitFactors {
     /// The logarithm of a slice's latency over another table's at the keys that both have; none of too few.
     fn log_ratio(&self, own: &Sketch, slice: u16, other: &Sketch) -> Option<f64> {
         let shared =
-            own.common(other).filter(|(a, b)| ({ a.slice }) == slice && is_time(a) && is_time(b));
+            own.common(other).filter(|(a, b)| a.slice == slice && is_time(a) && is_time(b));
         let mut ratios: Vec<f64> = shared.map(|(a, b)| a.latency / b.latency).collect();
         (ratios.len() >= self.points).then(|| upper_median(&mut ratios).ln())
     }
