@@ -98,7 +98,7 @@ pub struct SystemContext<'a> {
 pub struct FactsContext<'a> {
     /// The file.
     pub entry: &'a Entry,
-    /// Whether it is code of the loader, which may be written anew.
+    /// True for a file of the loader's code. The code may be rewritten, so a list that is missing from it is not an error.
     pub is_code: bool,
     /// Why it cannot be read.
     pub faults: Vec<String>,

@@ -70,7 +70,7 @@ pub struct FactsFile {
     pub name: String,
     /// Where it is.
     pub entry: Entry,
-    /// Whether it is code of the loader, which may be written anew.
+    /// True for a file of the loader's code. The code may be rewritten, so a list that is missing from it is not an error.
     pub is_code: bool,
     /// Why it cannot be read.
     pub fault: Option<String>,

@@ -4,12 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// The figures behind a finding's sentence, one map in reports. What code of this program reads of
 /// another's finding is typed; everything else is for reports and for conditions of waivers.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Evidence {
     /// Path of the table that the finding's table is a copy of.
     pub other: Option<String>,
@@ -27,7 +26,7 @@ pub struct Evidence {
 }
 
 /// What a finding on a table means for predictions of default models.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ModelReach {
     /// Whether a step reads one of the rows; none where the finding does not name all of them.
     pub reads: Option<bool>,
@@ -38,7 +37,7 @@ pub struct ModelReach {
 }
 
 /// A slice of a table, with the figure that shows what is wrong with it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SliceEvidence {
     /// The texts of the key that make the slice, by column.
     pub slice: BTreeMap<String, String>,
@@ -47,7 +46,7 @@ pub struct SliceEvidence {
 }
 
 /// Missing keys that something explains.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Explained {
     /// What explains them.
     pub by: Explanation,
@@ -56,7 +55,7 @@ pub struct Explained {
 }
 
 /// Why keys are missing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Explanation {
     /// A limit of `rules/limits.yaml`.
     Limit {

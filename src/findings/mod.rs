@@ -79,7 +79,7 @@ impl ComparedStates {
 }
 
 /// What a finding was found in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Domain {
     /// A perf database.
     Database,
@@ -90,7 +90,7 @@ pub enum Domain {
 }
 
 /// Something a rule found: one a rule and table, with a count.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// Rule id.
     pub rule: String,

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use super::{Finding, Reads};
 use crate::database::diff::RowMatch;
-use serde::{Deserialize, Serialize};
 
 /// Whether a finding is new.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Novelty {
     /// There is no baseline and no base to compare with, or they were not asked yet.
     #[default]

@@ -10,7 +10,7 @@ use crate::database::catalog::TableFile;
 /// Tables by how many keys they have, and those of one number by path.
 type BySize<'a> = BTreeMap<usize, Vec<Sketched<'a>>>;
 
-/// What a table has in common with another of its name.
+/// The relation between two tables of one name: whether they share the system, the backend, or neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kinship {
     /// Another version of the backend on the system.

@@ -29,7 +29,6 @@ use crate::base::reason::Reason;
 use crate::database::source::{Entry, Source};
 use crate::specs::Specs;
 use crate::specs::system::System;
-use serde::{Deserialize, Serialize};
 
 /// How a table's bytes are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +40,7 @@ pub enum Format {
 }
 
 /// A table's place in the database.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// System name.
     pub system: String,

@@ -1,10 +1,9 @@
 //! Rows that are shown to people.
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A row that shows what is meant.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Example {
     /// Row of the table, counted from 0.
     pub row: u64,

@@ -107,13 +107,8 @@ impl Job<'_> {
         let planned = self.planned(alone, against);
         let batches = self.batches(alone, &neighbours, against);
         let slices = &SharedFileKeys::default();
-        let terms = TableTerms {
-            sidecars: &sidecars,
-            named: &named,
-            names,
-            planned: Some(&planned),
-            slices,
-        };
+        let terms =
+            TableTerms { sidecars: &sidecars, named: &named, names, planned: &planned, slices };
         let support = if self.needs().support_matrices {
             support::read(self.source, self.catalog)
         } else {

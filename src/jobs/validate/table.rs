@@ -52,7 +52,7 @@ pub(super) struct TableTerms<'a> {
     /// The numbers of texts, where slices are taken.
     pub names: Option<&'a NameCodes>,
     /// The systems of whose tables they are; of all without this.
-    pub planned: Option<&'a BTreeSet<&'a str>>,
+    pub planned: &'a BTreeSet<&'a str>,
     /// The slices of all tables.
     pub slices: &'a SharedFileKeys,
 }
@@ -65,8 +65,7 @@ impl<'a> TableTerms<'a> {
 
     /// The numbers of texts, where the slices of a table are taken.
     fn names(&self, file: &TableFile) -> Option<&'a NameCodes> {
-        let is_planned = |systems: &BTreeSet<&str>| systems.contains(file.place.system.as_str());
-        self.names.filter(|_| self.planned.is_none_or(is_planned))
+        self.names.filter(|_| self.planned.contains(file.place.system.as_str()))
     }
 }
 
@@ -261,8 +260,8 @@ impl Job<'_> {
             findings.map(|f| f.rule).collect::<BTreeSet<_>>().len()
         };
         let slices = &SharedFileKeys::default();
-        let named = &BTreeSet::new();
-        let terms = TableTerms { sidecars, named, names: None, planned: None, slices };
+        let none = &BTreeSet::new();
+        let terms = TableTerms { sidecars, named: none, names: None, planned: none, slices };
         self.table(file, &rules, SketchPart::None, terms).map_or(0, ways)
     }
 

@@ -19,8 +19,8 @@ const SHARED: usize = 20;
 pub const SAME: f64 = 1e-6;
 /// How far two ways of comparing a ratio may be apart.
 pub const ROUNDING: f64 = 1e-9;
-/// Tables of a kinship that are tried as references, at most: those of one measurement are none, however many
-/// there are. Of the public database's tables none needs more than a few.
+/// The number of tables of one kinship that are tried as references, at most. A copy of the same measurement is never
+/// a reference, however many copies there are. The report on the public database is the same without this limit.
 const TRIED: usize = 64;
 /// Share of the common keys from which on two tables with the same figures are one measurement.
 const SAME_SHARE: f64 = 0.3;

@@ -90,7 +90,6 @@ fn off_as_a_whole(points: &[KeyPoint], level: &Level, reference: &CurveReference
 
 /// How rough each slice is; smooth ones are left out.
 pub(super) fn roughness(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<Roughness> {
-    let least = STRETCHES;
     let mut found = Vec::new();
     for (slice, stretches) in stretches(curve) {
         let mut one = Roughness { slice, median: f64::INFINITY, references: 0, stretches: 0 };
@@ -100,7 +99,7 @@ pub(super) fn roughness(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<Rou
             let Some((mut next, mut beyond)) = rough_all(&stretches, &reference.latencies) else {
                 return true;
             };
-            if next.len() >= least {
+            if next.len() >= STRETCHES {
                 one.stretches = one.stretches.max(next.len());
                 let told = upper_median(&mut next).min(upper_median(&mut beyond));
                 one.median = one.median.min(told);
@@ -140,7 +139,6 @@ fn rough_all(
 /// How rough each slice is beside what it was before, where it was smoother in itself then: of two states
 /// whose ratio is rough that one is noisy. Smooth ones are left out.
 pub(super) fn rougher(curve: &TableCurve, before: &KeyLatencies) -> Vec<Roughness> {
-    let least = STRETCHES;
     let mut found = Vec::new();
     for (slice, stretches) in stretches(curve) {
         let (mut next, mut beyond) = (Vec::new(), Vec::new());
@@ -153,7 +151,7 @@ pub(super) fn rougher(curve: &TableCurve, before: &KeyLatencies) -> Vec<Roughnes
             own.extend(off_line(five.map(|point| log(point.latency))));
             earlier.extend(off_line(then.map(|latency| latency.and_then(log))));
         }
-        if next.len() < least || earlier.len() < least {
+        if next.len() < STRETCHES || earlier.len() < STRETCHES {
             continue;
         }
         let median = upper_median(&mut next).min(upper_median(&mut beyond));

@@ -59,8 +59,8 @@ pub(super) fn log_ratio(points: &(impl Points + ?Sized), i: usize) -> Option<f64
     around(points, i).map(off_line)
 }
 
-/// Whether a point is less than `least` off the line between its neighbours, in logarithms. Points at an end have
-/// no such line.
+/// Returns true for a point whose latency is less than `least` off the line between its two neighbours, in
+/// logarithms. The first and the last point of a series have no such line.
 pub(super) fn is_on_line(points: &impl Points, i: usize, least: f64) -> bool {
     log_ratio(points, i).is_some_and(|off| off.abs() < least)
 }

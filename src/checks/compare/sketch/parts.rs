@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
-
 use super::{SketchPoint, Slice};
 use crate::database::table::{Column, Keys, Numbering, TableScope};
 
@@ -12,8 +10,8 @@ pub(super) const KERNEL: &str = "kernel_source";
 /// The column that names the operation.
 pub(super) const OPERATION: &str = "op_name";
 
-/// What the rows of a table name.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+/// Texts that the rows of a table contain.
+#[derive(Debug, Clone, Default)]
 pub struct SketchNames {
     /// The kernels that the points of each slice name, in the order of the sketch's slices; empty of a table that
     /// names none.

@@ -70,7 +70,7 @@ struct Shifted<'a> {
     references: usize,
     /// The smallest of the ratios to references that are not too fast themselves; 0 where all are.
     least: f64,
-    /// Its smallest latency over its bound, where that is known.
+    /// The slice's smallest latency divided by its bound; `None` if nothing bounds it.
     over_bound: Option<f64>,
 }
 
@@ -243,7 +243,7 @@ impl<'a> SlicesByName<'a> {
     }
 }
 
-/// Whether a point has a latency; what has none is another rule's.
+/// Returns true for a point with a positive, finite latency. Other rules report the rest.
 fn is_time(point: &SketchPoint) -> bool {
     point.latency > 0.0 && point.latency.is_finite()
 }

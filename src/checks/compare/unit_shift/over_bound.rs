@@ -1,4 +1,4 @@
-//! How far the times of a slice are above what the machine needs at least.
+//! The smallest latency of each slice, divided by the least time that the machine needs for it.
 
 use std::collections::BTreeMap;
 

@@ -35,7 +35,8 @@ pub struct Conflict {
     coexist: f64,
 }
 
-/// How far two ways of computing a ratio may be apart: timers have steps, and copies often differ by exactly the limit.
+/// The tolerance when a ratio is compared with a limit. Timers have steps, so copies often differ by exactly the limit,
+/// and rounding must not decide.
 const ROUNDING: f64 = 1e-9;
 
 /// Groups that are looked at one by one for what their copies differ in.

@@ -161,12 +161,12 @@ fn first_of(all: &[String]) -> String {
     if all.len() > SHOWN { format!("{shown} and {} more", all.len() - SHOWN) } else { shown }
 }
 
-/// Whether the loader reads a column: for the key, its filters, the latency, or another measurement.
+/// Returns true for a column that the loader reads: one of its key, its filters, its latency or another measurement.
 fn is_read(spec: &TableSpec, name: &str) -> bool {
     spec.reads(name) || matches!(spec.kind(name), Some(ColumnKind::Measure(_)))
 }
 
-/// Whether a column consists of other columns, or has several values per row.
+/// Returns true for a column that consists of other columns or has several values per row.
 fn is_nested(rows: &RowContext<'_>, name: &str) -> bool {
     let stored = rows.table.stored.as_ref().and_then(|stored| stored.stored_type(name));
     stored.is_some_and(StoredType::is_nested)
@@ -209,7 +209,7 @@ fn fits(spec: &ColumnSpec, found: &Column) -> bool {
     is_unfilled || holds(spec.kind, found)
 }
 
-/// Whether a column holds cells of a kind.
+/// Returns true if the cells of a column have the type that a spec asks for.
 fn holds(kind: ColumnKind, found: &Column) -> bool {
     match kind {
         ColumnKind::Int => matches!(found, Column::Int { .. }),

@@ -1,4 +1,4 @@
-//! How a table is stored, against what the planner's loader can open.
+//! Finds tables that are stored in a way that the planner's loader cannot open (`rules/loader.yaml`).
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
