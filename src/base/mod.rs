@@ -9,7 +9,6 @@ pub mod expr;
 pub mod files;
 pub(crate) mod glob;
 pub mod interrupt;
-pub mod kept;
 pub mod panics;
 pub mod progress;
 pub mod random;

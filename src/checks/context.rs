@@ -8,7 +8,6 @@ use std::sync::{Arc, OnceLock};
 use crate::base::reason::Reason;
 use crate::checks::compare::curves::{CurveScores, KeyLatencies};
 use crate::checks::compare::kin::Kin;
-use crate::checks::compare::losing::LosingTables;
 use crate::checks::compare::relative_latency::NamedPeers;
 use crate::checks::compare::sketch::{Sketched, Sketches, Slice};
 use crate::checks::rule::Rule;
@@ -17,13 +16,13 @@ use crate::database::catalog::{Catalog, Place, SystemFile, TableFile, VersionDir
 use crate::database::diff::Diff;
 use crate::database::ledger::Ledger;
 use crate::database::seal::SealFile;
-use crate::database::served::{ReuseManifest, Shelf};
+use crate::database::served::Shelf;
 use crate::database::sidecar::{Meta, Reuse, TableMeta};
 use crate::database::source::{Dated, DatedBy, Entry};
 use crate::database::state::State;
 use crate::database::support::Matrices;
 use crate::database::table::{Column, Keys, Table, TableFault, TableScope};
-use crate::findings::{Example, Finding, Half, Reads, RowChange, Severity};
+use crate::findings::{Example, Finding, Reads, Severity};
 use crate::planner::Models;
 use crate::specs::system::System;
 use crate::specs::{Specs, TableSpec};
@@ -38,10 +37,12 @@ pub struct TableContext<'a> {
     pub table: Result<&'a Table, &'a TableFault>,
     /// Its machine.
     pub system: Option<&'a System>,
+    /// It as formulas see it, where it has rows.
+    pub scope: Option<&'a TableScope<'a>>,
     /// The loader's key of its rows, where it has rows and a key.
     pub keys: Option<&'a Keys<'a>>,
-    /// Whether it is known already that each of its rows has a key of its own.
-    pub has_distinct_keys: bool,
+    /// Set to true where it is known already that each of its rows has a key of its own.
+    pub has_distinct_keys: OnceCell<bool>,
     /// What texts of its columns stand for, and how far honest reruns differ.
     pub specs: &'a Specs,
     /// SHA-256 of the file, in hex, where a sidecar or seal states one.
@@ -50,8 +51,6 @@ pub struct TableContext<'a> {
     pub meta: Option<&'a Meta>,
     /// The file that seals it, where its spec has one.
     pub seal: Option<&'a SealFile>,
-    /// Which of its rows a pull request adds or changes.
-    pub change: &'a RowChange,
     /// Its series along the axes of its sweep, once a rule has asked for them.
     pub series: OnceCell<Vec<AxisSeries>>,
 }
@@ -78,8 +77,6 @@ pub struct ChangeContext<'a> {
     pub head: State<'a>,
     /// What changed between them.
     pub diff: &'a Diff,
-    /// The tables that lose keys or measurements, where a rule asks for them.
-    pub losing: Option<&'a LosingTables<'a>>,
     /// What is known of tables.
     pub specs: &'a Specs,
 }
@@ -116,66 +113,55 @@ pub struct WaiverContext<'a> {
 
 /// The tables of one name against each other, or the database as a whole.
 pub struct CrossContext<'a> {
-    /// All files.
-    pub catalog: &'a Catalog,
+    /// The state that is judged.
+    pub state: State<'a>,
     /// The tables of the name; all where the database is judged as a whole.
     pub tables: &'a [&'a TableFile],
     /// What is known of the rows of each of these tables; of the whole without their points.
     pub sketches: &'a Sketches,
     /// The tables by backend, system and version.
     pub shelf: &'a Shelf<'a>,
-    /// Parsed `collection_meta.yaml` by directory.
-    pub meta: &'a BTreeMap<String, Result<Meta, Reason>>,
     /// The support matrices of the systems.
     pub support: &'a Matrices,
-    /// What backends take from each other; none where nothing says.
-    pub sharing: Option<&'a ReuseManifest>,
     /// What a collector could not measure, where that is known.
     pub ledger: Option<&'a Ledger>,
     /// Paths of the tables under judgement; the others are there to compare with.
     pub judged: &'a BTreeSet<&'a str>,
-    /// In how many ways a table's rows name another origin than its place: device, framework,
-    /// version. It reads the table again, so it is asked for the few that matter.
-    pub foreign: &'a (dyn Fn(&TableFile) -> usize + Sync),
-    /// The smallest latency of each slice of a table over what the machine needs at least. It reads the table again,
-    /// so it is asked for the few that matter.
-    pub over_bound: &'a (dyn Fn(&TableFile) -> BTreeMap<Slice, f64> + Sync),
-    /// Which of two tables came to its place later: `Greater` for the first, none where nothing
-    /// shows. It walks the history, so it is asked for the few that matter.
-    pub age: &'a (dyn for<'f> Fn(Dated<'f>, Dated<'f>) -> Option<Ordering> + Sync),
+    /// Answers that need a table once more.
+    pub reread: &'a dyn Reread,
     /// What rules kept of the tables of each name, by rule; of the tables of a name nothing yet.
     pub peers: &'a BTreeMap<String, Vec<NamedPeers>>,
     /// What other tables say of the curves of those under judgement, for the rules that share it.
     pub curves: OnceLock<CurveScores>,
     /// The tables that can be read, by system and backend.
     pub kin: &'a Kin<'a>,
-    /// What is known of tables, and how far honest reruns differ.
-    pub specs: &'a Specs,
     /// The operation lists of default models; none where no rule needs them.
     pub models: &'a Models,
     /// What a pull request changes, where one is judged.
-    pub pr: Option<&'a PrChange>,
+    pub history: Option<&'a History>,
 }
 
-/// What a pull request changes of a database.
+/// Answers about a table that need its rows once more, so rules ask only for the few tables that matter.
+pub trait Reread: Sync {
+    /// Counts the ways in which a table's rows name another origin than its place: device, framework, version.
+    fn origin_mismatches(&self, file: &TableFile) -> usize;
+
+    /// The smallest latency of each slice of a table divided by what the machine needs at least; nothing if the table
+    /// cannot be read.
+    fn over_bound(&self, file: &TableFile) -> BTreeMap<Slice, f64>;
+}
+
+/// What a pull request changes of a database: the same for the state before and the one after.
 #[derive(Debug, Default)]
-pub struct PrChange {
-    /// Rows that it adds or changes, by the table's path; tables that are not here are untouched.
-    pub rows: BTreeMap<String, RowChange>,
-    /// Tables that it adds or changes, by path: of two that are alike, the later.
-    pub tables: BTreeSet<String>,
+pub struct History {
     /// Systems and their backends of which it adds, changes or removes tables.
     pub backends: BTreeSet<(String, String)>,
-    /// The latencies that changed tables had before, by the path that they have now.
+    /// Paths of the tables that it adds or changes.
+    pub came: BTreeSet<String>,
+    /// Those of them that it makes what they are: it adds them, or changes most of what the loader reads of them.
+    pub remade: BTreeSet<String>,
+    /// The latencies that tables of the names at hand had before, by the path that they have now.
     pub latencies: BTreeMap<String, Arc<KeyLatencies>>,
-}
-
-impl PrChange {
-    /// Which rows of a table a pull request adds or changes; unknown where none is judged.
-    pub fn of_table<'a>(pr: Option<&'a Self>, file: &TableFile) -> &'a RowChange {
-        let Some(pr) = pr else { return &RowChange::Unknown };
-        pr.rows.get(&file.entry.path).unwrap_or(&RowChange::Untouched)
-    }
 }
 
 impl<'a> CrossContext<'a> {
@@ -189,41 +175,37 @@ impl<'a> CrossContext<'a> {
         self.tables.iter().copied().filter(|file| self.judged(file))
     }
 
-    /// The halves in which findings of a rule on a table's rows are reported.
-    pub fn halves(&self, rule: &Rule, file: &TableFile) -> impl Iterator<Item = Half<'_>> {
-        let spec = self.specs.tables.get(&file.table);
-        let reads = spec.map_or_else(Reads::all, |spec| rule.check.judge().reads(spec));
-        Half::both(PrChange::of_table(self.pr, file).seen_by(&rule.id, &reads))
-    }
-
     /// Whether the table is the later one: it comes or changes with a pull request.
     pub fn later(&self, file: &TableFile) -> bool {
-        self.pr.is_some_and(|pr| pr.tables.contains(&file.entry.path))
+        self.history.is_some_and(|history| history.came.contains(&file.entry.path))
     }
 
     /// Whether a pull request makes a table what it is: adds it, or most of what the loader reads of it.
     pub fn remade(&self, file: &TableFile) -> bool {
-        let path = &file.entry.path;
-        let rows = self.sketches.by_path.get(path).map_or(0, |sketch| sketch.rows);
-        let spec = self.specs.tables.get(&file.table);
-        let reads = spec.map_or_else(Reads::all, |spec| Reads::loaded(spec));
-        let changed = self.pr.and_then(|pr| pr.rows.get(path));
-        self.later(file) && changed.is_none_or(|rows_changed| rows_changed.is_most(rows, &reads))
+        self.history.is_some_and(|history| history.remade.contains(&file.entry.path))
     }
 
-    /// A table as its age counts: by its bytes, but by those that it had where a pull request changes a few
-    /// rows of it and leaves it what it was.
-    pub fn dated<'f>(&self, file: &'f TableFile) -> Dated<'f> {
-        let is_touched = self.later(file) && !self.remade(file);
-        Dated {
-            entry: &file.entry,
-            by: if is_touched { DatedBy::BytesBefore } else { DatedBy::Bytes },
+    /// Which of two tables came to its place later: `Greater` for the first, `None` where nothing shows. A table of which
+    /// a pull request changes a few rows is as old as it was. It walks the history, so it is asked for the few that
+    /// matter.
+    pub fn age(&self, a: &TableFile, b: &TableFile) -> Option<Ordering> {
+        fn dated(file: &TableFile, is_touched: bool) -> Dated<'_> {
+            let by = if is_touched { DatedBy::BytesBefore } else { DatedBy::Bytes };
+            Dated { entry: &file.entry, by }
         }
+        let is_touched = |file: &TableFile| self.later(file) && !self.remade(file);
+        self.state.source.age(dated(a, is_touched(a)), dated(b, is_touched(b)))
     }
 
     /// Whether findings on the table are asked for.
     pub fn judged(&self, file: &TableFile) -> bool {
         self.judged.contains(file.entry.path.as_str())
+    }
+
+    /// Whether a finding is on a table that has a spec, or not on a table.
+    pub(super) fn knows(&self, finding: &Finding) -> bool {
+        let has_spec = |name: &String| self.state.specs.tables.contains_key(name);
+        finding.table.as_ref().is_none_or(has_spec)
     }
 
     /// What other tables say of the curves of those under judgement.
@@ -232,8 +214,9 @@ impl<'a> CrossContext<'a> {
     }
 
     /// What a table's sidecar says of it.
-    pub(super) fn sidecar(&self, file: &TableFile) -> Option<&TableMeta> {
-        let meta = self.meta.get(&self.catalog.dir_of(file)?.path)?.as_ref().ok()?;
+    pub(super) fn sidecar(&self, file: &TableFile) -> Option<&'a TableMeta> {
+        let dir = self.state.catalog.dir_of(file)?;
+        let meta = self.state.facts.sidecars.meta.get(&dir.path)?.as_ref().ok()?;
         meta.tables.get(&file.table)
     }
 
@@ -268,20 +251,16 @@ pub struct RowContext<'a> {
     pub at: &'a TableContext<'a>,
     /// Its rows.
     pub table: &'a Table,
+    /// Its rows as formulas see them.
+    pub scope: &'a TableScope<'a>,
     /// The rule that judges.
     pub rule: &'a Rule,
 }
 
 impl<'a> RowContext<'a> {
-    /// The table as formulas see it.
-    pub fn scope(&self) -> TableScope<'a> {
-        TableScope::new(
-            self.table,
-            self.at.spec,
-            &self.at.file.place,
-            self.at.system,
-            &self.at.specs.lookups,
-        )
+    /// A table under judgement by a rule; `None` if it cannot be read.
+    pub fn of(at: &'a TableContext<'a>, rule: &'a Rule) -> Option<Self> {
+        Some(Self { at, table: at.table.ok()?, scope: at.scope?, rule })
     }
 
     /// The first of its measured columns, with its name; none where it holds anything but numbers.
@@ -326,11 +305,6 @@ impl<'a> RowContext<'a> {
     pub fn figure(&self, path: &str) -> Option<f64> {
         debug_assert!(self.reads().reads_figure(path), "{} does not say so", self.rule.id);
         self.at.system?.figure(path)
-    }
-
-    /// The halves in which findings on rows are reported.
-    pub fn halves(&self) -> impl Iterator<Item = Half<'a>> + use<'a> {
-        Half::both(self.at.change.seen_by(&self.rule.id, &self.reads()))
     }
 
     /// A finding of the rule's own severity.

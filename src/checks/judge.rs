@@ -11,7 +11,7 @@ use crate::checks::{
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::source::Entry;
 use crate::database::table::TableFault;
-use crate::findings::{Finding, Reads};
+use crate::findings::{Finding, Hits, Reads};
 use crate::specs::{Specs, TableSpec};
 
 /// Findings of one hook.
@@ -51,8 +51,8 @@ pub trait Judge {
     /// # Errors
     ///
     /// When a formula of the table's spec fails.
-    fn table(&self, _: &RowContext<'_>) -> Result<Found, ExprError> {
-        Ok(Found::new())
+    fn table<'v>(&'v self, _: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        Ok(Hits::new())
     }
 
     /// Judges where a table is stored.
@@ -82,8 +82,12 @@ pub trait Judge {
     /// # Errors
     ///
     /// When a formula of a limit or of the rule fails.
-    fn cross(&self, _: &Rule, _: &CrossContext<'_>) -> Result<Found, ExprError> {
-        Ok(Found::new())
+    fn cross<'v>(
+        &'v self,
+        _: &'v Rule,
+        _: &'v CrossContext<'v>,
+    ) -> Result<Hits<'v>, ExprError> {
+        Ok(Hits::new())
     }
 
     /// What it needs of the tables of a name to judge the database as a whole, where they are there by then.
@@ -149,8 +153,6 @@ pub struct CheckInputs {
     pub traces: bool,
     /// Two states of a database, and nothing of one state.
     pub changes: bool,
-    /// The keys that a pull request takes away, and which of them the head still serves.
-    pub lost_keys: bool,
     /// What a pull request does to predicted step times.
     pub predictions: bool,
     /// Where rows say that they were measured: device, framework, version.
@@ -194,7 +196,6 @@ impl CheckInputs {
             waivers: self.waivers || other.waivers,
             traces: self.traces || other.traces,
             changes: self.changes || other.changes,
-            lost_keys: self.lost_keys || other.lost_keys,
             predictions: self.predictions || other.predictions,
             origin: self.origin || other.origin,
             support_matrices: self.support_matrices || other.support_matrices,

@@ -6,6 +6,7 @@
 
 pub mod compare;
 mod context;
+pub(crate) mod frame;
 mod grid;
 pub mod judge;
 pub mod kinds;
@@ -21,8 +22,8 @@ use self::compare::{
     unit_shift, workflows,
 };
 pub use self::context::{
-    ChangeContext, CrossContext, DirContext, FactsContext, PrChange, RowContext, SystemContext,
-    TableContext, WaiverContext,
+    ChangeContext, CrossContext, DirContext, FactsContext, History, Reread, RowContext,
+    SystemContext, TableContext, WaiverContext,
 };
 pub use self::judge::{CheckInputs, CurveTerms, Found, Judge};
 use self::kinds::traces::TraceCheck;
@@ -30,8 +31,6 @@ use self::kinds::{
     bounds, decoding, deleted, duplicates, facts, header, identity, placement, power, predictions,
     reuse, sidecars, synthetic, systems, values, waivers,
 };
-use crate::base::expr::ExprError;
-use crate::checks::rule::Rule;
 
 /// A kind of check with its parameters, as a rule file gives them.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -184,13 +183,5 @@ impl Check {
     /// What has to be gathered for it.
     pub fn needs(&self) -> CheckInputs {
         self.judge().needs()
-    }
-
-    /// Judges a table: its rows, or why there are none.
-    pub fn table(&self, rule: &Rule, at: &TableContext<'_>) -> Result<Found, ExprError> {
-        match at.table {
-            Ok(table) => self.judge().table(&RowContext { at, table, rule }),
-            Err(fault) => Ok(self.judge().unreadable(rule, at, fault).into_iter().collect()),
-        }
     }
 }

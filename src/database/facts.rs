@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use crate::base::reason::Reason;
 use crate::database::catalog::Catalog;
 use crate::database::served::ReuseManifest;
+use crate::database::sidecar::Sidecars;
 use crate::database::source::{Entry, NOT_FETCHED, Source, pointer};
 use crate::specs::facts::{AttentionLanes, FactFile, Operations, Pins, QueryVersions, pins_of};
 use crate::specs::{Specs, StatedFacts};
@@ -59,6 +60,8 @@ pub struct TreeFacts {
     pub sharing: Option<ReuseManifest>,
     /// Where each fact is from, by name.
     pub origins: Vec<Fact>,
+    /// The sidecars of its version directories.
+    pub sidecars: Sidecars,
     /// The files that state facts.
     files: Vec<FactsFile>,
 }
@@ -82,7 +85,7 @@ impl TreeFacts {
     /// Reads the files that `rules/facts.yaml` names. One that cannot be read or parsed is reported in
     /// [`TreeFacts::origins`], and `rules/` stands in for it.
     pub fn read(source: &dyn Source, catalog: &Catalog, specs: &Specs) -> Self {
-        let mut facts = Self::default();
+        let mut facts = Self { sidecars: Sidecars::read(source, catalog), ..Self::default() };
         let files = &specs.facts;
         let reader = FactReader { source, catalog };
         facts.tree.operations = facts.add(OPERATIONS, &files.operation_catalog, &reader, |text| {

@@ -3,7 +3,6 @@
 
 pub mod catalog;
 pub mod coverage;
-pub mod decoded;
 pub mod diff;
 pub mod facts;
 pub mod ledger;

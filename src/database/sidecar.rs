@@ -2,9 +2,41 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rayon::prelude::*;
 use serde::Deserialize;
 
 use crate::base::reason::Reason;
+use crate::database::catalog::{Catalog, VersionDir};
+use crate::database::source::{Entry, Source};
+
+/// The parsed sidecars of all version directories, by the directory's path.
+#[derive(Debug, Clone, Default)]
+pub struct Sidecars {
+    /// `collection_meta.yaml`, or why it cannot be read.
+    pub meta: BTreeMap<String, Result<Meta, Reason>>,
+    /// `reuse.yaml`, or why it cannot be read.
+    pub reuse: BTreeMap<String, Result<Reuse, Reason>>,
+}
+
+impl Sidecars {
+    /// Reads the sidecars of all version directories.
+    pub fn read(source: &dyn Source, catalog: &Catalog) -> Self {
+        let text = |entry: &Entry| source.text(entry).map_err(Reason::from);
+        let parse = |dir: &&VersionDir| {
+            let meta = dir.meta.as_ref().map(|e| text(e).and_then(|t| Meta::parse(&t)));
+            let reuse = dir.reuse.as_ref().map(|e| text(e).and_then(|t| Reuse::parse(&t)));
+            (meta, reuse)
+        };
+        let dirs: Vec<&VersionDir> = catalog.dirs.values().collect();
+        let parsed: Vec<_> = dirs.par_iter().map(parse).collect();
+        let mut sidecars = Self::default();
+        for (path, (meta, reuse)) in catalog.dirs.keys().zip(parsed) {
+            sidecars.meta.extend(meta.map(|meta| (path.clone(), meta)));
+            sidecars.reuse.extend(reuse.map(|reuse| (path.clone(), reuse)));
+        }
+        sidecars
+    }
+}
 
 /// `collection_meta.yaml` of a version directory. Fields that are not known are ignored.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -1,10 +1,8 @@
-//! A state of a database: its bytes, what it holds, and what it says of itself.
+//! A state of a database: its bytes, what it holds, and what it states about itself.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use crate::database::catalog::{Catalog, TableFile};
-use crate::database::decoded::Decoded;
 use crate::database::facts::TreeFacts;
 use crate::database::source::Source;
 use crate::database::table::{Table, TableFault, Wanted};
@@ -17,43 +15,30 @@ pub struct State<'a> {
     pub source: &'a dyn Source,
     /// What it holds.
     pub catalog: &'a Catalog,
-    /// Tables of it that were decoded already.
-    pub decoded: &'a Decoded,
-    /// What it says of itself.
+    /// What it states about itself.
     pub facts: &'a TreeFacts,
     /// What is known of its tables, those facts over it.
     pub specs: &'a Specs,
 }
 
 impl State<'_> {
-    /// A table of it, decoded once for all stages that share the state.
+    /// Decodes a table.
     ///
     /// # Errors
     ///
     /// When it cannot be read.
-    pub fn table(&self, file: &TableFile, specs: &Specs) -> Result<Arc<Table>, TableFault> {
-        self.decoded.table(self.source, file, specs)
+    pub fn table(&self, file: &TableFile) -> Result<Table, TableFault> {
+        file.decode(self.specs, &self.source.read(&file.entry)?)
     }
 
-    /// A table of it with some columns, or more: what was kept of it, or those that a stage needs by itself, which
-    /// are not kept.
+    /// Decodes some columns of a table.
     ///
     /// # Errors
     ///
     /// When it cannot be read.
-    pub fn columns(
-        &self,
-        file: &TableFile,
-        specs: &Specs,
-        names: &BTreeSet<&str>,
-    ) -> Result<Arc<Table>, TableFault> {
-        match self.decoded.get(file) {
-            Some(table) => Ok(table),
-            None => {
-                let bytes = self.source.read(&file.entry)?;
-                file.decode_of(specs, &bytes, Wanted::Named(names)).map(Arc::new)
-            }
-        }
+    pub fn columns(&self, file: &TableFile, names: &BTreeSet<&str>) -> Result<Table, TableFault> {
+        let bytes = self.source.read(&file.entry)?;
+        file.decode_of(self.specs, &bytes, Wanted::Named(names))
     }
 }
 
@@ -61,30 +46,21 @@ impl State<'_> {
 pub struct ReadState {
     /// What it holds.
     pub catalog: Catalog,
-    /// What it says of itself.
+    /// What it states about itself.
     pub facts: TreeFacts,
     /// What is known of its tables, those facts over it.
     pub specs: Specs,
-    /// Tables of it that are kept.
-    pub decoded: Decoded,
 }
 
 impl ReadState {
-    /// A state whose `facts` go over `specs`, and of which at most `kept` bytes of decoded tables are
-    /// kept.
-    pub fn new(catalog: Catalog, facts: TreeFacts, specs: &Specs, kept: usize) -> Self {
+    /// A state whose `facts` go over `specs`.
+    pub fn new(catalog: Catalog, facts: TreeFacts, specs: &Specs) -> Self {
         let specs = facts.over(specs);
-        Self { catalog, facts, specs, decoded: Decoded::new(kept) }
+        Self { catalog, facts, specs }
     }
 
     /// It with its bytes.
     pub fn of<'a>(&'a self, source: &'a dyn Source) -> State<'a> {
-        State {
-            source,
-            catalog: &self.catalog,
-            decoded: &self.decoded,
-            facts: &self.facts,
-            specs: &self.specs,
-        }
+        State { source, catalog: &self.catalog, facts: &self.facts, specs: &self.specs }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::{Compared, Finding, Novelty, RowChange, Severity};
+use super::{ComparedRows, Finding, Novelty, RowChange, Severity};
 use crate::database::catalog::Place;
 
 /// What a finding is about, in whatever layout: rule, place, table or file, slice.
@@ -159,12 +159,6 @@ impl BaseFindings {
         }
     }
 
-    /// Whether the base has nothing as bad as a finding of the head.
-    pub(crate) fn is_milder_than(&self, finding: &Finding) -> bool {
-        let precedent = self.precedents.get(&Subject::of(finding));
-        precedent.is_none_or(|precedent| precedent.is_milder_than(finding))
-    }
-
     /// Marks findings on directories and their sidecars as moved that the base has of another family,
     /// where the head no longer has them.
     pub(crate) fn mark_moved(&self, head: &mut [Finding]) {
@@ -224,7 +218,7 @@ impl BaseFindings {
 
 /// Whether findings of the head name a row that a finding of the base names; where one of them names no
 /// rows, whether there are any.
-fn same_rows(base: &Finding, head: &[&Finding], rows: &Compared) -> bool {
+fn same_rows(base: &Finding, head: &[&Finding], rows: &ComparedRows) -> bool {
     if base.named_rows.is_empty() || head.iter().any(|f| f.named_rows.is_empty()) {
         return !head.is_empty();
     }
@@ -309,7 +303,7 @@ mod tests {
             let finding = Finding { table: Some("t".into()), ..finding };
             finding.naming(rows.iter().copied())
         };
-        let change = RowChange::Compared(Compared { facts: NewFacts::All, ..Compared::default() });
+        let change = RowChange::Compared(ComparedRows { facts: NewFacts::All, ..ComparedRows::default() });
         let place = place(None);
         let left = |rows: &[usize], change: Option<&RowChange>| {
             let successor = |_: &str| Some(Successor { path: "t", place: &place, table: "t" });

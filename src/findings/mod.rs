@@ -2,10 +2,11 @@
 
 pub mod baseline;
 mod evidence;
+mod hit;
 mod known;
-mod novelty;
 mod reads;
 mod sink;
+mod states;
 pub mod waiver;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,11 +17,13 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 pub use self::evidence::{Evidence, Explained, Explanation, ModelReach, SliceEvidence};
+pub use self::hit::{Hit, Hits, Part, RowHit, wholes};
 pub use self::known::Repaired;
 pub(crate) use self::known::{BaseFindings, Successor};
-pub use self::novelty::{Compared, Half, NewFacts, Novelty, RowChange, RowsSeen};
 pub use self::reads::Reads;
 pub use self::sink::{Counts, Sink};
+pub use self::states::Novelty;
+pub(crate) use self::states::{ComparedRows, NewFacts, RowChange, RowStates};
 use crate::base::digest::hex;
 use crate::database::catalog::{Place, TableFile};
 pub use crate::database::table::{EXAMPLES, Example};
@@ -106,13 +109,11 @@ pub struct Finding {
     pub slice: BTreeMap<String, Value>,
     /// Rows concerned.
     pub rows: u64,
-    /// Where each row is reported: all of them, those of the other [`Half`] too. None of a
+    /// Where each row is reported: all of them, new ones and others. None of a
     /// finding on a file as a whole, whose count says nothing of its growth.
     pub all_rows: Option<u64>,
     /// Those rows, where a finding of a base is recognised by them.
     pub named_rows: Vec<u32>,
-    /// Rows that it reports beside them, which do not decide its severity.
-    pub beside_rows: Vec<u32>,
     /// What a finding is made of, other than rows: columns, donors, slices. In a pull
     /// request it is new where one of them was not there before.
     pub parts: BTreeSet<String>,
@@ -143,7 +144,6 @@ impl Finding {
             rows: 0,
             all_rows: None,
             named_rows: Vec::new(),
-            beside_rows: Vec::new(),
             parts: BTreeSet::new(),
             message: message.into(),
             evidence: Evidence::default(),
@@ -180,22 +180,9 @@ impl Finding {
         self
     }
 
-    /// Says which half of `all` rows it reports.
-    pub fn half(mut self, half: &Half<'_>, all: usize) -> Self {
-        self.all_rows = Some(all as u64);
-        self.novelty = half.novelty;
-        self
-    }
-
     /// Names the rows concerned.
     pub fn naming(mut self, rows: impl IntoIterator<Item = usize>) -> Self {
         self.named_rows = rows.into_iter().map(|row| row as u32).collect();
-        self
-    }
-
-    /// Names the rows that it reports beside them.
-    pub fn beside(mut self, rows: impl IntoIterator<Item = usize>) -> Self {
-        self.beside_rows = rows.into_iter().map(|row| row as u32).collect();
         self
     }
 

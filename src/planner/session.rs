@@ -78,7 +78,7 @@ impl<'a> Snapshot<'a> {
         table: TableName,
         file: &TableFile,
     ) -> std::result::Result<Arc<Table>, TableFault> {
-        self.state.columns(file, self.state.specs, &FileSlices::columns(table))
+        self.state.columns(file, &FileSlices::columns(table)).map(Arc::new)
     }
 
     /// What is known of tables.

@@ -12,10 +12,10 @@ use crate::checks::CrossContext;
 use crate::checks::compare::groups::{excused, groups};
 use crate::checks::compare::noisy_copy::{NoisyCopies, NoisyLikeness};
 use crate::checks::compare::sketch::{Sketch, Sketched};
-use crate::checks::judge::{Found, Judge};
+use crate::checks::judge::Judge;
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
-use crate::findings::{Finding, Severity};
+use crate::findings::{Finding, Hits, Severity, wholes};
 
 /// When two tables are one.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -61,7 +61,11 @@ impl Judge for Copies {
 
     /// One finding for each group of tables that hold the same measurements, on the one that names
     /// another device, framework or version than its place, else on the one that came last.
-    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+    fn cross<'v>(
+        &'v self,
+        rule: &'v Rule,
+        at: &'v CrossContext<'v>,
+    ) -> Result<Hits<'v>, ExprError> {
         // What has fewer points than a copy must share is none, and there may be many such.
         let tables = at.sketched().filter(|(_, sketch)| sketch.points.len() >= self.points);
         let tables: Vec<Sketched<'_>> = tables.collect();
@@ -70,7 +74,7 @@ impl Judge for Copies {
             [a, b] => self.of_pair(rule, at, tables[a], tables[b], &[]),
             _ => self.of_group(rule, at, &tables, &group),
         };
-        Ok(groups(at, &tables, &alike).into_iter().filter_map(of_group).collect())
+        Ok(wholes(groups(at, &tables, &alike).into_iter().filter_map(of_group)))
     }
 }
 
@@ -103,7 +107,7 @@ impl Copies {
         tables: &[Sketched<'_>],
         group: &[usize],
     ) -> Option<Finding> {
-        let key = |i: &usize| ((at.foreign)(tables[*i].0), at.remade(tables[*i].0));
+        let key = |i: &usize| (at.reread.origin_mismatches(tables[*i].0), at.remade(tables[*i].0));
         let keys: BTreeMap<usize, (usize, bool)> = group.iter().map(|i| (*i, key(i))).collect();
         let copy = *group.iter().max_by_key(|i| (keys[i], **i))?;
         let is_partner = |i: &usize| {
@@ -196,12 +200,12 @@ fn finding(
     alike: &Alike,
     others: &[&TableFile],
 ) -> Option<Finding> {
-    let (foreign_a, foreign_b) = ((at.foreign)(a), (at.foreign)(b));
+    let (foreign_a, foreign_b) = (at.reread.origin_mismatches(a), at.reread.origin_mismatches(b));
     let named = foreign_a.cmp(&foreign_b);
     // What a pull request measured anew comes after what it leaves alone.
     let age = || {
         let changed = at.remade(a).cmp(&at.remade(b));
-        changed.then_with(|| (at.age)(at.dated(a), at.dated(b)).unwrap_or(Ordering::Equal))
+        changed.then_with(|| at.age(a, b).unwrap_or(Ordering::Equal))
     };
     let (copy, origin, which) = match named.then_with(age) {
         Ordering::Greater => (a, b, true),

@@ -8,10 +8,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::losing::{LosingTable, LosingTables, LostSlice};
+use rayon::prelude::*;
+
+use super::losing::{LosingTable, LostSlice, UnservedKeys};
 use super::turned_to_text::turned_to_text;
 use crate::base::expr::ExprError;
-use crate::base::threads;
 use crate::base::words::{count, plural, plural_verb};
 use crate::checks::ChangeContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
@@ -32,16 +33,13 @@ pub struct NoLongerServed;
 
 impl Judge for NoLongerServed {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { changes: true, lost_keys: true, ..CheckInputs::default() }
+        CheckInputs { changes: true, ..CheckInputs::default() }
     }
 
     fn change(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
-        let tables: Vec<&LosingTable<'_>> =
-            at.losing.into_iter().flat_map(LosingTables::iter).collect();
-        let size = |table: &&LosingTable<'_>| table.size();
-        let judge = |table: &&LosingTable<'_>| table.judge(rule, at);
-        let found = threads::map_largest_first(&tables, size, judge);
-        let found: Vec<Option<Finding>> = found.into_iter().collect::<Result<_, _>>()?;
+        let tables = LosingTable::all(at.head, at.diff);
+        let found = tables.par_iter().map(|table| table.judge(rule, at));
+        let found: Vec<Option<Finding>> = found.collect::<Result<_, _>>()?;
         let mut found: Found = found.into_iter().flatten().collect();
         found.extend(turned_to_text(rule, at));
         Ok(found)
@@ -52,8 +50,7 @@ impl LosingTable<'_> {
     fn judge(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Option<Finding>, ExprError> {
         let Some((first, _)) = self.changes.first() else { return Ok(None) };
         let Some(spec) = at.specs.tables.get(self.table) else { return Ok(None) };
-        let seen = self.see_all(at.head, spec)?;
-        let slices = self.by_slice();
+        let UnservedKeys { slices, whole_slices: whole } = self.unserved(at.head, spec)?;
         let lost: u64 = slices.values().map(|slice| slice.keys).sum();
         let mut unmeasured: BTreeMap<&str, u64> = BTreeMap::new();
         for (_, served) in &self.changes {
@@ -64,7 +61,6 @@ impl LosingTable<'_> {
         if lost == 0 && unmeasured.is_empty() {
             return Ok(None);
         }
-        let whole = slices.keys().filter(|slice| !seen.served.contains(**slice)).count();
         let severity =
             if whole > 0 && self.is_needed(at) { Severity::Error } else { rule.severity };
         let message = self.message(&slices, whole, &unmeasured);

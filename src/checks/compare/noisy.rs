@@ -17,7 +17,7 @@ use crate::checks::compare::sketch::{Slice, slice_id, slice_words};
 use crate::checks::judge::{CheckInputs, CurveTerms, Found, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
-use crate::findings::{Finding, Reads, SliceEvidence};
+use crate::findings::{Finding, Hits, Reads, SliceEvidence, wholes};
 use crate::specs::TableSpec;
 
 /// When a slice is noisy.
@@ -75,7 +75,11 @@ impl Judge for NoiseLimits {
     }
 
     /// One finding for each table with noisy slices.
-    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+    fn cross<'v>(
+        &'v self,
+        rule: &'v Rule,
+        at: &'v CrossContext<'v>,
+    ) -> Result<Hits<'v>, ExprError> {
         let all = at.curve_scores();
         let mut found = Found::new();
         for file in at.judged_tables() {
@@ -90,7 +94,7 @@ impl Judge for NoiseLimits {
             });
             found.extend(finding(rule, at, file, &noisy.collect::<Vec<_>>()));
         }
-        Ok(found)
+        Ok(wholes(found))
     }
 }
 

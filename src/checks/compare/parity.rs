@@ -11,12 +11,12 @@ use crate::checks::compare::scattered::Scattered;
 use crate::checks::compare::served_keys::{keys, points_by_slice};
 use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
 use crate::checks::compare::stubs::{Namesakes, StubSize};
-use crate::checks::judge::{Found, Judge};
+use crate::checks::judge::Judge;
 use crate::checks::rule::Rule;
 use crate::checks::{CrossContext, RowContext};
 use crate::database::catalog::TableFile;
 use crate::database::served::Nearness;
-use crate::findings::{Finding, Severity, SliceEvidence};
+use crate::findings::{Finding, Hits, Severity, SliceEvidence, wholes};
 use crate::specs::Filling;
 
 /// Shares of the reference's keys.
@@ -53,8 +53,8 @@ struct ThinSlice<'a> {
 
 impl Judge for Shares {
     /// One finding for a table that lacks rows here and there, whatever others have.
-    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
-        Ok(self.scattered.finding(rows).into_iter().collect())
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        Ok(wholes(self.scattered.finding(rows)))
     }
 
     fn compares(&self) -> bool {
@@ -62,13 +62,17 @@ impl Judge for Shares {
     }
 
     /// One finding for each table that has far less than every reference, as a whole or of slices.
-    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+    fn cross<'v>(
+        &'v self,
+        rule: &'v Rule,
+        at: &'v CrossContext<'v>,
+    ) -> Result<Hits<'v>, ExprError> {
         let namesakes = Namesakes::of(at);
         let of_table = |file: &TableFile| {
             let stub = || self.own.finding(rule, at, file, &namesakes);
             self.finding(rule, at, file).or_else(stub)
         };
-        Ok(at.judged_tables().filter_map(of_table).collect())
+        Ok(wholes(at.judged_tables().filter_map(of_table)))
     }
 }
 
@@ -157,10 +161,10 @@ impl<'a> ParityCase<'a> {
     /// generation at the same version; where there is none, the other versions, for tables that
     /// those do not fill.
     fn new(at: &'a CrossContext<'a>, file: &'a TableFile) -> Option<Self> {
-        let spec = at.specs.tables.get(&file.table)?;
+        let spec = at.state.specs.tables.get(&file.table)?;
         let editions = at.shelf.editions(file)?;
         let sketches = |files: &[&TableFile]| -> Vec<&'a Sketch> {
-            files.iter().filter_map(|f| at.sketches.by_path.get(&f.entry.path)).collect()
+            files.iter().filter_map(|f| at.sketches.get(&f.entry.path)).collect()
         };
         let edition = editions.get(&file.place.version)?;
         let own = at.sketches.keys(&file.entry.path);

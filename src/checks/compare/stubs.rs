@@ -87,7 +87,7 @@ impl<'a> Namesakes<'a> {
             (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for (file, sketch) in at.sketched() {
             let Place { system, backend, version, .. } = &file.place;
-            let generation = at.catalog.system(system, at.specs).and_then(|s| s.generation());
+            let generation = at.state.catalog.system(system, at.state.specs).and_then(|s| s.generation());
             let named =
                 generation.map_or((None, Some(system)), |generation| (Some(generation), None));
             let number = namesakes.tables.len();
@@ -239,7 +239,7 @@ impl StubSize {
         let served = at.shelf.sources(&file.place, &file.table, Filling::Always);
         let before = served.donors.iter().chain(&served.earlier);
         let earlier: Vec<&Sketch> =
-            before.filter_map(|f| at.sketches.by_path.get(&f.entry.path)).collect();
+            before.filter_map(|f| at.sketches.get(&f.entry.path)).collect();
         let end = earlier.iter().map(|s| s.end).fold(own.end, u64::min);
         let known: BTreeSet<u64> =
             earlier.iter().flat_map(|s| s.points.iter().map(|p| p.hash)).collect();
@@ -256,7 +256,7 @@ impl StubSize {
 
 /// What the loader fills a table up with.
 fn filled(at: &CrossContext<'_>, file: &TableFile) -> String {
-    let Some(spec) = at.specs.tables.get(&file.table) else { return String::new() };
+    let Some(spec) = at.state.specs.tables.get(&file.table) else { return String::new() };
     let served = at.shelf.sources(&file.place, &file.table, spec.filling);
     let versions = |files: &[&TableFile]| {
         let versions: BTreeSet<&str> = files.iter().map(|f| f.place.version.as_str()).collect();
@@ -273,7 +273,7 @@ fn filled(at: &CrossContext<'_>, file: &TableFile) -> String {
         return "; nothing adds rows to it".to_owned();
     }
     let sketches: Vec<&Sketch> =
-        served.files().filter_map(|f| at.sketches.by_path.get(&f.entry.path)).collect();
+        served.files().filter_map(|f| at.sketches.get(&f.entry.path)).collect();
     format!("; {}, which makes {}", by.join(" and "), plural(keys(&sketches), "key"))
 }
 

@@ -76,7 +76,7 @@ impl Judge for SupportNeeds {
     fn whole(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let mut found = Vec::new();
         for (name, (entry, matrix)) in at.support {
-            let Some(system) = at.catalog.systems.get(name).filter(|_| whole(at, name)) else {
+            let Some(system) = at.state.catalog.systems.get(name).filter(|_| whole(at, name)) else {
                 continue;
             };
             // One that cannot be read is a finding of facts-invalid.
@@ -128,10 +128,10 @@ impl SupportNeeds {
         let mut lacks: BTreeMap<(Release<'_>, String), BTreeSet<&str>> = BTreeMap::new();
         for ((release, architecture), models) in models {
             let serves = |table: &str| {
-                let known = case.at.specs.tables.contains_key(table);
+                let known = case.at.state.specs.tables.contains_key(table);
                 known.then(|| case.serves(release, table))
             };
-            let system = case.at.catalog.system(&case.system.name, case.at.specs);
+            let system = case.at.state.catalog.system(&case.system.name, case.at.state.specs);
             let here = ServingBackend { system, backend: release.0, serves: &serves };
             for need in self.needs.iter().filter(|n| n.concerns(architecture)) {
                 if !need.tables.mask(&here)?.get(0) {
@@ -195,11 +195,11 @@ impl TableNeed {
 
 /// Whether all of a system is judged: of a part nothing can be said to be missing.
 fn whole(at: &CrossContext<'_>, system: &str) -> bool {
-    match at.pr {
-        Some(pr) => pr.backends.iter().any(|(s, _)| s == system),
+    match at.history {
+        Some(history) => history.backends.iter().any(|(s, _)| s == system),
         None => {
             let mut tables =
-                at.catalog.tables.iter().filter(|t| t.place.system == system).peekable();
+                at.state.catalog.tables.iter().filter(|t| t.place.system == system).peekable();
             tables.peek().is_some() && tables.all(|t| at.judged(t))
         }
     }
@@ -211,7 +211,7 @@ fn release(claim: &Claim) -> Release<'_> {
 
 impl<'a> MatrixCase<'a> {
     fn new(at: &'a CrossContext<'a>, system: &'a SystemFile, matrix: &'a Matrix) -> Self {
-        let dirs = at.catalog.dirs.values();
+        let dirs = at.state.catalog.dirs.values();
         // A version that declares reuse alone is there, be it by a marker: its loader reads its donors.
         let reuses = |d: &VersionDir| {
             d.reuse.is_some() || d.markers.iter().any(|m| m.path.ends_with(REUSE_MARKER))
@@ -245,7 +245,7 @@ impl<'a> MatrixCase<'a> {
         for claim in &self.matrix.claims {
             listed.entry(&claim.backend).or_default().insert(&claim.version);
         }
-        let tables = self.at.catalog.tables.iter().filter(|t| t.place.system == self.system.name);
+        let tables = self.at.state.catalog.tables.iter().filter(|t| t.place.system == self.system.name);
         let with_tables: BTreeSet<Release<'_>> =
             tables.map(|t| (t.place.backend.as_str(), t.place.version.as_str())).collect();
         let mut gaps: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -266,21 +266,21 @@ impl<'a> MatrixCase<'a> {
     /// Whether a backend is a library whose version some system's YAML names.
     fn is_library(&self, backend: &str) -> bool {
         let field = format!("misc.{backend}_version");
-        let mut systems = self.at.catalog.systems.values().filter_map(|s| s.system.as_ref().ok());
+        let mut systems = self.at.state.catalog.systems.values().filter_map(|s| s.system.as_ref().ok());
         systems.any(|s| s.texts.contains_key(&field) || s.figure(&field).is_some())
     }
 
     /// Whether the loader finds rows of a table for a version: of its own backend, or of one that
     /// lends them.
     fn serves(&self, (backend, version): Release<'_>, table: &str) -> bool {
-        let filling = self.at.specs.filling(table);
+        let filling = self.at.state.specs.filling(table);
         let place = Place {
             system: self.system.name.clone(),
             family: None,
             backend: backend.to_owned(),
             version: version.to_owned(),
         };
-        let tables = &self.at.catalog.tables;
+        let tables = &self.at.state.catalog.tables;
         self.at.shelf.sources(&place, table, filling).files().next().is_some()
             || filling == Filling::Always
                 && tables.iter().any(|file| self.is_lent(file, table, backend))
@@ -293,7 +293,7 @@ impl<'a> MatrixCase<'a> {
             && file.place.system == self.system.name
             && from != backend
             // Without a manifest that can be read, nothing says what is not lent.
-            && self.at.sharing.is_none_or(|s| s.lends(table, from, backend))
+            && self.at.state.facts.sharing.as_ref().is_none_or(|s| s.lends(table, from, backend))
     }
 }
 

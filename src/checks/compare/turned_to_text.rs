@@ -16,7 +16,7 @@ pub(super) fn turned_to_text(rule: &Rule, at: &ChangeContext<'_>) -> Vec<Finding
     if at.specs.loader.text_tables {
         return Vec::new();
     }
-    let parquet = |catalog| of_format(catalog, Format::Parquet).map(identity).collect();
+    let parquet = |catalog| of_format(catalog, Format::Parquet).map(TableFile::identity).collect();
     let (before, after): (BTreeSet<_>, BTreeSet<_>) =
         (parquet(at.base.catalog), parquet(at.head.catalog));
     let rows = at.diff.tables.iter().filter(|diff| diff.was_parquet()).filter_map(|diff| {
@@ -27,9 +27,9 @@ pub(super) fn turned_to_text(rule: &Rule, at: &ChangeContext<'_>) -> Vec<Finding
     let rows: BTreeMap<Identity<'_>, usize> = rows.collect();
     let texts = of_format(at.head.catalog, Format::Csv);
     let is_turned =
-        |file: &&TableFile| before.contains(&identity(file)) && !after.contains(&identity(file));
+        |file: &&TableFile| before.contains(&file.identity()) && !after.contains(&file.identity());
     let finding = |file: &TableFile| {
-        let rows = rows.get(&identity(file)).copied();
+        let rows = rows.get(&file.identity()).copied();
         let counted =
             rows.map_or("its rows".to_owned(), |rows| format!("its {}", plural(rows, "row")));
         let message = format!(
@@ -45,9 +45,4 @@ pub(super) fn turned_to_text(rule: &Rule, at: &ChangeContext<'_>) -> Vec<Finding
 
 fn of_format(catalog: &Catalog, format: Format) -> impl Iterator<Item = &TableFile> {
     catalog.tables.iter().filter(move |file| file.format == format)
-}
-
-fn identity(file: &TableFile) -> Identity<'_> {
-    let place = &file.place;
-    (&place.system, &place.backend, &place.version, &file.table)
 }

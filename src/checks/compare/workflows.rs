@@ -55,7 +55,7 @@ impl Judge for DefaultModels {
     /// One finding for the newest version of each backend that cannot plan some model.
     fn whole(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let nothing_lent = ReuseManifest::default();
-        let lent = at.sharing.unwrap_or(&nothing_lent);
+        let lent = at.state.facts.sharing.as_ref().unwrap_or(&nothing_lent);
         let found: Vec<_> =
             newest(at, lent).par_iter().map(|newest| newest.finding(rule, self)).collect();
         Ok(found.into_iter().flatten().collect())
@@ -81,7 +81,7 @@ fn newest<'a>(at: &'a CrossContext<'a>, lent: &'a ReuseManifest) -> Vec<Newest<'
     // Whether the version is the current one of queries, then how late it is.
     type Rank = (bool, Version);
     let mut found: BTreeMap<(&str, &str), (Rank, Vec<&TableFile>)> = BTreeMap::new();
-    for file in &at.catalog.tables {
+    for file in &at.state.catalog.tables {
         let Ok(version) = Version::from_str(&file.place.version) else { continue };
         let slots = at.shelf.slots(&file.place.system, &file.place.backend);
         let is_current = slots.is_some_and(|s| s.current == file.place.version);
@@ -105,14 +105,14 @@ impl<'a> Newest<'a> {
         files: &[&'a TableFile],
     ) -> Option<Self> {
         let place = &files.first()?.place;
-        let system = at.catalog.systems.get(&place.system)?.system.as_ref().ok()?;
+        let system = at.state.catalog.systems.get(&place.system)?.system.as_ref().ok()?;
         let machine = MachineFigures::new(system).ok()?;
         let shelf = at.shelf.loader(&place.system)?;
         // Of the tables of other systems no slices are taken.
-        let whole = match at.pr {
+        let whole = match at.history {
             None => files.iter().all(|f| at.judged(f)),
             // A pull request touches a backend by one of its tables, gone ones too.
-            Some(pr) => pr.backends.contains(&(place.system.clone(), place.backend.clone())),
+            Some(history) => history.backends.contains(&(place.system.clone(), place.backend.clone())),
         };
         whole.then_some(Self { at, place, system, machine, shelf, lent })
     }
@@ -237,7 +237,7 @@ impl<'a> Newest<'a> {
     /// What the loader reads for a table: the version's own, declared donors, earlier versions, what other
     /// backends lend.
     fn sources(&self, table: TableName) -> Vec<TableSource<'a>> {
-        let filling = self.at.specs.filling(table.stem());
+        let filling = self.at.state.specs.filling(table.stem());
         let Place { backend, version, .. } = self.place;
         self.shelf.sources(backend, version, table.stem(), filling, self.lent)
     }
@@ -260,8 +260,8 @@ impl<'a> Newest<'a> {
     /// Whether a pull request brings every table of the version.
     fn is_brought(&self) -> bool {
         let own = |t: &&TableFile| self.is_alike(&t.place) && t.place.version == self.place.version;
-        let mut tables = self.at.catalog.tables.iter().filter(own);
-        self.at.pr.is_some() && tables.all(|t| self.at.later(t))
+        let mut tables = self.at.state.catalog.tables.iter().filter(own);
+        self.at.history.is_some() && tables.all(|t| self.at.later(t))
     }
 
     fn is_alike(&self, place: &Place) -> bool {
@@ -284,7 +284,7 @@ impl<'a> Newest<'a> {
 
     /// The version, wherever its families lie.
     fn home(&self) -> (Place, String) {
-        let data = self.at.catalog.systems.get(&self.place.system).map_or("", |s| &s.data_dir);
+        let data = self.at.state.catalog.systems.get(&self.place.system).map_or("", |s| &s.data_dir);
         let parts = [data, &self.place.backend, &self.place.version];
         let parts: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
         (Place { family: None, ..self.place.clone() }, parts.join("/"))

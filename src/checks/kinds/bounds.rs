@@ -1,17 +1,15 @@
 //! Measurements shorter than physics allows: the arithmetic at the machine's peak, the bytes at its
 //! bandwidth.
 
-use std::collections::BTreeSet;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::expr::{Expr, ExprError, Scope, Vals};
 use crate::base::words::{Figure, count, plural};
 use crate::checks::RowContext;
-use crate::checks::judge::{Found, Judge};
+use crate::checks::judge::Judge;
 use crate::database::table::number_json;
-use crate::findings::{EXAMPLES, Example, Finding, Half, Reads, Severity};
+use crate::findings::{EXAMPLES, Example, Finding, Hit, Hits, Part, Reads, RowHit, Severity};
 use crate::specs::system::{L2_CACHE, MEMORY_BANDWIDTH};
 use crate::specs::{Bound, TableSpec};
 
@@ -56,21 +54,19 @@ impl Judge for BoundMargins {
     }
 
     /// Rows below one of the table's bounds; an error where some are so for certain.
-    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
         let mut below = Vec::new();
         for bound in &rows.at.spec.bounds {
             below.extend(self.below(rows, bound)?);
         }
-        let mut findings = Found::new();
-        for half in rows.halves() {
-            let mut part: Vec<Below<'_>> = below.iter().filter_map(|b| b.half(&half)).collect();
-            // What is certain speaks first; the rest is told beside it.
-            part.sort_by_key(|b| !b.certain());
-            let certain = part.first().is_some_and(Below::certain);
-            let all = told_rows(&below, certain).len();
-            findings.extend(finding(rows, &part, certain).map(|finding| finding.half(&half, all)));
-        }
-        Ok(findings)
+        let graded: Vec<RowHit> = below.iter().flat_map(|below| below.hits(rows)).collect();
+        let hit = Hit::graded(rows.at.file, graded, move |part| {
+            let mut below: Vec<Below<'_>> = below.iter().filter_map(|b| b.within(part)).collect();
+            // Bounds with certain rows come first and decide; the others are shown beside them.
+            below.sort_by_key(|b| !b.certain());
+            finding(rows, &below)
+        });
+        Ok(hit.into_iter().collect())
     }
 }
 
@@ -90,7 +86,7 @@ impl BoundMargins {
             },
         };
         let mut found: Vec<BelowRow> = Vec::new();
-        for (start, part) in rows.scope().parts() {
+        for (start, part) in rows.scope.parts() {
             let seconds = bound.seconds.numbers(&part)?;
             let measured = latency.value.numbers(&part)?;
             // Nearly every part ends here: seen without a branch a row, and without its working sets.
@@ -131,37 +127,37 @@ impl BoundMargins {
     }
 }
 
-/// The rows of the bounds that decide a finding's severity.
-fn told_rows(below: &[Below<'_>], certain: bool) -> BTreeSet<usize> {
-    let told = below.iter().filter(|b| b.certain() == certain);
-    told.flat_map(|b| &b.rows).map(|r| r.row).collect()
+/// How bad rows below a bound are, of which some are certain or none.
+fn grade(rows: &RowContext<'_>, certain: bool) -> Severity {
+    if certain { rows.rule.severity } else { rows.rule.severity.at_most(Severity::Warning) }
 }
 
 /// One finding with the rows below each bound, the first of which decides.
-fn finding(rows: &RowContext<'_>, below: &[Below<'_>], certain: bool) -> Option<Finding> {
-    if below.is_empty() {
-        return None;
-    }
-    let severity =
-        if certain { rows.rule.severity } else { rows.rule.severity.at_most(Severity::Warning) };
+fn finding(rows: &RowContext<'_>, below: &[Below<'_>]) -> Option<Finding> {
+    let certain = below.first()?.certain();
+    let severity = grade(rows, certain);
     let told: Vec<String> = below.iter().map(|b| b.say(rows)).collect();
     let deciding: Vec<&Below<'_>> = below.iter().filter(|b| b.certain() == certain).collect();
     let each = EXAMPLES.div_ceil(deciding.len().max(1));
     let examples = deciding.iter().flat_map(|b| b.examples(rows, each)).take(EXAMPLES).collect();
-    let named = told_rows(below, certain);
-    let beside = told_rows(below, !certain).difference(&named).copied().collect::<Vec<_>>();
-    let finding = rows.finding_as(severity, told.join("; ")).rows(named.len());
-    let finding = finding.naming(named).beside(beside);
+    let mut decisive: Vec<usize> = deciding.iter().flat_map(|b| &b.rows).map(|r| r.row).collect();
+    decisive.sort_unstable();
+    decisive.dedup();
+    let finding = rows.finding_as(severity, told.join("; ")).rows(decisive.len());
     let by_bound: serde_json::Map<_, _> = below.iter().map(Below::evidence).collect();
     Some(finding.examples(examples).evidence("bounds", by_bound))
 }
 
 impl<'a> Below<'a> {
-    /// What of it is of a half, if anything is.
-    fn half(&self, half: &Half<'_>) -> Option<Self> {
-        let decides = self.certain();
-        let has = |r: &BelowRow| if decides { half.has(r.row) } else { half.has_beside(r.row) };
-        let rows: Vec<_> = self.rows.iter().copied().filter(has).collect();
+    /// Its rows, graded.
+    fn hits(&self, rows: &RowContext<'_>) -> impl Iterator<Item = RowHit> {
+        let grade = grade(rows, self.certain());
+        self.rows.iter().map(move |below| RowHit { row: below.row, grade })
+    }
+
+    /// Its rows of a part, if there are any.
+    fn within(&self, part: &Part<'_>) -> Option<Self> {
+        let rows: Vec<_> = self.rows.iter().copied().filter(|r| part.has(r.row)).collect();
         if rows.is_empty() {
             return None;
         }

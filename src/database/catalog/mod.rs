@@ -65,6 +65,13 @@ pub struct TableFile {
     pub format: Format,
 }
 
+impl TableFile {
+    /// What the table is, wherever it is stored: system, backend, version and name.
+    pub fn identity(&self) -> (&str, &str, &str, &str) {
+        (&self.place.system, &self.place.backend, &self.place.version, &self.table)
+    }
+}
+
 /// A version directory: tables that were collected together, and what is said of them.
 #[derive(Debug, Clone)]
 pub struct VersionDir {

@@ -1,31 +1,22 @@
-//! Two states of a database → what changed between them.
+//! Two states of a table → what changed between them.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::cells::SharedColumns;
 use super::class::{Class, Facts};
 use super::matched::RowMatch;
-use super::pairs::{FilePair, pairs};
+use super::pairs::FilePair;
 use super::ratios::PairedTables;
-use super::{Details, Diff, FaultReason, FileDiff, ReadFault, RowDiff, Side, Status, TableDiff};
+use super::{Details, FaultReason, ReadFault, RowDiff, Side, Status, TableDiff};
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
-use crate::base::progress::Progress;
-use crate::base::threads;
-use crate::database::catalog::{Format, Role, TableFile};
-use crate::database::state::State;
+use crate::database::catalog::Format;
 use crate::database::table::{Table, TableFault};
 use crate::specs::Specs;
 
-/// How two states are compared.
-pub struct Comparison<'a> {
-    /// Before.
-    pub base: State<'a>,
-    /// After.
-    pub head: State<'a>,
+/// How two states of a table are compared.
+#[derive(Clone, Copy)]
+pub(crate) struct Comparison<'a> {
     /// What is known of tables.
     pub specs: &'a Specs,
     /// Where the rows themselves are written, if at all.
@@ -33,21 +24,37 @@ pub struct Comparison<'a> {
 }
 
 /// A side of a pair.
-enum TableSide {
+enum TableSide<'t> {
     /// No such file.
     Absent,
     /// Its bytes are not at hand: it is a git-LFS pointer without its object, or its object is not in this clone.
     NotAtHand(FaultReason),
     /// Rows.
-    Rows(Arc<Table>),
+    Rows(&'t Table),
     /// A table without rows.
     Empty,
     /// It cannot be read, and why.
     Unreadable(String),
 }
 
-impl TableSide {
-    fn table(&self) -> Option<&Table> {
+/// A decoded table, or why it cannot be read; `None` where there is no such file.
+type Read<'t> = Option<Result<&'t Table, &'t TableFault>>;
+
+impl<'t> TableSide<'t> {
+    fn of(read: Read<'t>) -> Self {
+        match read {
+            None => Self::Absent,
+            Some(Ok(table)) => Self::Rows(table),
+            Some(Err(TableFault::Empty | TableFault::Torn(_))) => Self::Empty,
+            Some(Err(TableFault::LfsPointer(_) | TableFault::InLfs)) => {
+                Self::NotAtHand(FaultReason::Pointer)
+            }
+            Some(Err(TableFault::Missing)) => Self::NotAtHand(FaultReason::Missing),
+            Some(Err(TableFault::Unreadable(why))) => Self::Unreadable(why.clone()),
+        }
+    }
+
+    fn table(&self) -> Option<&'t Table> {
         match self {
             Self::Rows(table) => Some(table),
             _ => None,
@@ -73,76 +80,16 @@ impl TableSide {
 }
 
 impl Comparison<'_> {
-    /// Compares the two states; tables whose bytes are equal are not read.
+    /// Compares the tables of a pair; tables whose bytes are equal need not be read.
     ///
     /// # Errors
     ///
-    /// When details cannot be written, or a formula of a table's spec fails. Tables that cannot be
-    /// read are part of the diff.
-    pub fn run(&self, progress: &dyn Progress) -> Result<Diff> {
-        let pairs = pairs(self.base, self.head);
-        let done = AtomicUsize::new(0);
-        let tables = threads::map_largest_first(&pairs, FilePair::size, |pair| {
-            let table = self.guarded(pair);
-            progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, pairs.len());
-            table
-        });
-        let mut tables = tables.into_iter().collect::<Result<Vec<_>>>()?;
-        tables.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(Diff { tables, files: self.files() })
-    }
-
-    /// Files beside the tables that are not the same on both sides.
-    fn files(&self) -> Vec<FileDiff> {
-        let by_path = |state: State<'_>| -> BTreeMap<String, (Option<git2::Oid>, Role)> {
-            let facts = state.facts.files().map(|file| &file.entry);
-            let facts = facts.chain(state.catalog.support.values()).map(|e| (e, Role::Facts));
-            let beside = state.catalog.beside.iter().map(|(e, role)| (e, *role)).chain(facts);
-            beside.map(|(e, role)| (e.path.clone(), (state.source.id(e), role))).collect()
-        };
-        let (base, head) = (by_path(self.base), by_path(self.head));
-        let mut files = Vec::new();
-        for path in base.keys().chain(head.keys()).collect::<BTreeSet<&String>>() {
-            let (status, role) = match (base.get(path), head.get(path)) {
-                (Some((before, _)), Some((after, role))) => {
-                    if before == after {
-                        continue;
-                    }
-                    (Status::Modified, *role)
-                }
-                (None, Some((_, role))) => (Status::Added, *role),
-                (Some((_, role)), None) => (Status::Deleted, *role),
-                (None, None) => continue,
-            };
-            files.push(FileDiff { path: path.clone(), status, role });
-        }
-        files
-    }
-
-    fn guarded(&self, pair: &FilePair<'_>) -> Result<TableDiff> {
-        // A fault of ours must not pass for what the data says.
-        catch_unwind(AssertUnwindSafe(|| self.compare(pair))).unwrap_or_else(|_| {
-            Err(Error::new(
-                format!("perfdb-gate failed while comparing {}", pair.shown.entry.path),
-                "please report this bug and attach both versions of the file",
-            ))
-        })
-    }
-
-    fn read(&self, state: State<'_>, file: Option<&TableFile>) -> TableSide {
-        let Some(file) = file else { return TableSide::Absent };
-        match state.table(file, self.specs) {
-            Ok(table) => TableSide::Rows(table),
-            Err(TableFault::Empty | TableFault::Torn(_)) => TableSide::Empty,
-            Err(TableFault::LfsPointer(_) | TableFault::InLfs) => {
-                TableSide::NotAtHand(FaultReason::Pointer)
-            }
-            Err(TableFault::Missing) => TableSide::NotAtHand(FaultReason::Missing),
-            Err(TableFault::Unreadable(why)) => TableSide::Unreadable(why),
-        }
-    }
-
-    fn compare(&self, pair: &FilePair<'_>) -> Result<TableDiff> {
+    /// When details cannot be written, or a formula of the table's spec fails.
+    pub fn compare(
+        &self,
+        pair: &FilePair<'_>,
+        (base, head): (Read<'_>, Read<'_>),
+    ) -> Result<TableDiff> {
         let shown = pair.shown;
         let old_path = pair.old_path();
         let diff = TableDiff {
@@ -164,8 +111,7 @@ impl Comparison<'_> {
         if pair.same_bytes {
             return Ok(diff);
         }
-        let (mut base, head) =
-            rayon::join(|| self.read(self.base, pair.base), || self.read(self.head, pair.head));
+        let (mut base, head) = (TableSide::of(base), TableSide::of(head));
         let fault = match (&base, &head) {
             (TableSide::NotAtHand(_), TableSide::NotAtHand(why)) => {
                 Some(ReadFault { side: Side::Both, why: why.clone() })

@@ -66,6 +66,16 @@ impl RowMatch {
         Self { columns, changed, added, base_keys, head_keys }
     }
 
+    /// A match of a synthetic table of so many `rows`, of which some were added.
+    #[cfg(test)]
+    pub(crate) fn adding<const N: usize>(added: [usize; N], rows: usize) -> Self {
+        let added: Vec<bool> = (0..rows).map(|row| added.contains(&row)).collect();
+        let changed = added.iter().map(|added| if *added { ALL } else { 0 }).collect();
+        let keys: Vec<u64> = (0..rows as u64).collect();
+        let (base_keys, head_keys) = (keys.clone(), keys);
+        Self { columns: Vec::new(), changed, added, base_keys, head_keys }
+    }
+
     /// Matches rows by every column that is not a measurement, where no loader's key is known.
     pub(super) fn by_identity(common: &SharedColumns, base: &Table, head: &Table) -> Self {
         let hash = |rows: usize, side: CellsOf| -> Vec<u64> {

@@ -8,7 +8,7 @@ use crate::database::catalog::{Format, TableFile};
 use crate::database::state::State;
 
 /// A table of the base, the one of the head that it became, or both.
-pub(super) struct FilePair<'a> {
+pub(crate) struct FilePair<'a> {
     pub base: Option<&'a TableFile>,
     pub head: Option<&'a TableFile>,
     /// The file that the pair is named after: the head's, or the base's where it is gone.
@@ -21,16 +21,6 @@ pub(super) struct FilePair<'a> {
 struct Loose<'a> {
     file: &'a TableFile,
     id: Option<Oid>,
-}
-
-/// What a table is, wherever it lies: system, backend, version and name.
-type FileIdentity<'a> = (&'a str, &'a str, &'a str, &'a str);
-
-impl<'a> Loose<'a> {
-    fn identity(&self) -> FileIdentity<'a> {
-        let place = &self.file.place;
-        (&place.system, &place.backend, &place.version, &self.file.table)
-    }
 }
 
 impl<'a> FilePair<'a> {
@@ -61,7 +51,7 @@ impl<'a> FilePair<'a> {
 
 /// Pairs up what differs: by path, then by bytes, then by what the tables are. Tables whose path
 /// and bytes are the same are left out.
-pub(super) fn pairs<'a>(base: State<'a>, head: State<'a>) -> Vec<FilePair<'a>> {
+pub(crate) fn pairs<'a>(base: State<'a>, head: State<'a>) -> Vec<FilePair<'a>> {
     let mut pairs = Vec::new();
     let before: BTreeMap<&str, &TableFile> =
         base.catalog.tables.iter().map(|t| (t.entry.path.as_str(), t)).collect();
@@ -81,13 +71,13 @@ pub(super) fn pairs<'a>(base: State<'a>, head: State<'a>) -> Vec<FilePair<'a>> {
 
     // Equal bytes say more than equal names. Of several tables with the same bytes each goes to
     // the one that is the same table, else to one of its name, else in the order of paths.
-    let mut moved = take(&mut gone, &mut come, |t| Some((t.id?, t.identity())));
+    let mut moved = take(&mut gone, &mut come, |t| Some((t.id?, t.file.identity())));
     moved.extend(take(&mut gone, &mut come, |t| Some((t.id?, t.file.table.as_str()))));
     moved.extend(take(&mut gone, &mut come, |t| t.id));
     pairs.extend(moved.into_iter().map(|(old, new)| FilePair::of(old.file, new.file, true)));
-    let of_format = |t: &Loose<'a>| Some((t.identity(), t.file.format == Format::Csv));
+    let of_format = |t: &Loose<'a>| Some((t.file.identity(), t.file.format == Format::Csv));
     let mut changed = take(&mut gone, &mut come, of_format);
-    changed.extend(take(&mut gone, &mut come, |t| Some(t.identity())));
+    changed.extend(take(&mut gone, &mut come, |t| Some(t.file.identity())));
     pairs.extend(changed.into_iter().map(|(old, new)| FilePair::of(old.file, new.file, false)));
 
     pairs.extend(gone.iter().map(|t| FilePair::gone(t.file)));

@@ -75,11 +75,6 @@ impl CodedColumn {
     pub fn span(&self) -> Option<[i64; 2]> {
         Some([*self.numbers.iter().min()?, *self.numbers.iter().max()?])
     }
-
-    /// Bytes of memory that it takes.
-    pub fn bytes(&self) -> usize {
-        size_of_val(&self.codes[..]) + size_of_val(&self.numbers[..])
-    }
 }
 
 /// The numbers that were numbered by their bits.

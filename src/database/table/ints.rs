@@ -89,13 +89,6 @@ impl IntValues {
             None => self.iter().map(|value| of(*value)).collect(),
         }
     }
-
-    /// Bytes of memory that they take, once formulas have seen them.
-    pub(super) fn bytes(&self) -> usize {
-        let values = self.values.get().map_or(0, |values| size_of_val(&values[..]));
-        let floats = self.count() * size_of::<f64>();
-        values + floats + self.coded.get().map_or(0, CodedColumn::bytes)
-    }
 }
 
 /// Whether there are rows, and all have one number.

@@ -146,11 +146,6 @@ impl Table {
         self.columns
     }
 
-    /// Bytes of memory that its columns take, about.
-    pub(crate) fn bytes(&self) -> usize {
-        self.columns.iter().map(|(_, column)| column.bytes()).sum()
-    }
-
     /// The column of that name.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|(n, _)| n == name).map(|(_, c)| c)
@@ -158,22 +153,6 @@ impl Table {
 }
 
 impl Column {
-    /// Bytes of memory that it takes, about.
-    fn bytes(&self) -> usize {
-        let flags = |nulls: &Option<Vec<bool>>| nulls.as_ref().map_or(0, Vec::len);
-        match self {
-            Self::Int { values, nulls } => values.bytes() + flags(nulls),
-            Self::Float { values, nulls } => size_of_val(&values[..]) + flags(nulls),
-            Self::Bool { values, nulls } => size_of_val(&values[..]) + flags(nulls),
-            Self::Text { codes, dict, .. } => {
-                size_of_val(&codes[..])
-                    + size_of_val(&dict[..])
-                    + dict.iter().map(|text| text.len()).sum::<usize>()
-            }
-            Self::Other(name) => name.len(),
-        }
-    }
-
     /// A column of names, each distinct one kept once; `None` is null.
     pub fn texts<T: AsRef<str>>(cells: impl IntoIterator<Item = Option<T>>) -> Self {
         let mut dict: Vec<Arc<str>> = Vec::new();

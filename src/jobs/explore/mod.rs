@@ -15,10 +15,11 @@ use crate::base::words::{names, plural_verb};
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::selection::Selection;
 use crate::database::served::Shelf;
+use crate::database::state::State;
 use crate::database::source::{Commit, Source};
 use crate::database::table::Table;
 use crate::findings::Finding;
-use crate::jobs::validate::{self, Job, Looked};
+use crate::jobs::validate::{self, Looked};
 use crate::report::chart;
 use crate::report::explore::{Exploration, ExploredSide, ExplorerPage, SideKind};
 
@@ -67,12 +68,12 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<ExploredTable> 
 }
 
 fn explored(options: &Options, looked: &Looked<'_>) -> Result<ExploredTable> {
-    let job = looked.job;
+    let state = looked.state;
     let reuse = std::collections::BTreeMap::new();
-    let shelf = Shelf::new(job.catalog, &reuse, job.specs);
-    let file = chosen(options, job, &shelf)?;
+    let shelf = Shelf::new(state.catalog, &reuse, state.specs);
+    let file = chosen(options, looked, &shelf)?;
     let filter = options.filter.as_deref().map(filter).transpose()?;
-    let table = read(job.source, job, file)?;
+    let table = read(state.source, state, file)?;
     let mut notes = Vec::new();
     let own: Vec<&Finding> = looked.findings.iter().filter(|f| f.path == file.entry.path).collect();
     let findings: Vec<&Finding> = own.iter().copied().filter(|f| f.counts()).collect();
@@ -82,39 +83,39 @@ fn explored(options: &Options, looked: &Looked<'_>) -> Result<ExploredTable> {
             plural_verb(own.len() - findings.len(), "finding", ["is", "are"])
         ));
     }
-    let base = options.base.as_deref().map(|base| BaseTable::open(base, job, file)).transpose()?;
+    let base = options.base.as_deref().map(|base| BaseTable::open(base, state, file)).transpose()?;
     if let (Some(name), Some(BaseTable { file: None, .. })) = (&options.base, &base) {
         notes.push(format!("{name} does not have this table."));
     }
 
     let place = &file.place;
     let name = format!("{} {}", place.backend, place.version);
-    let spec = file.spec(job.specs, Some(&table));
-    let mut sides = vec![side(job, SideKind::Head, name, file, table)];
+    let spec = file.spec(state.specs, Some(&table));
+    let mut sides = vec![side(state, SideKind::Head, name, file, table)];
     let before = base.as_ref().and_then(|base| Some((base, base.file.as_ref()?)));
     if let Some((base, before)) = before {
-        let table = read(&base.commit, job, before)?;
+        let table = read(&base.commit, state, before)?;
         let id: String = base.commit.commit().unwrap_or_default().chars().take(9).collect();
-        sides.push(side(job, SideKind::Base, format!("before, at {id}"), before, table));
+        sides.push(side(state, SideKind::Base, format!("before, at {id}"), before, table));
     }
-    let ChosenPeers { files, left_out } = peers(&shelf, job.catalog, file, options.peers);
+    let ChosenPeers { files, left_out } = peers(&shelf, state.catalog, file, options.peers);
     if !left_out.is_empty() {
         let left_out = names(left_out.iter().map(String::as_str));
         notes.push(format!("Peers that are not drawn: {left_out} (--peers draws more)."));
     }
     for (name, peer) in files {
-        match read(job.source, job, peer) {
-            Ok(table) => sides.push(side(job, SideKind::Peer, name, peer, table)),
+        match read(state.source, state, peer) {
+            Ok(table) => sides.push(side(state, SideKind::Peer, name, peer, table)),
             Err(why) => notes.push(format!("A peer cannot be drawn: {}.", why.message)),
         }
     }
-    let charts = chart::read(&job.specs.library)?;
+    let charts = chart::read(&state.specs.library)?;
     let plain = chart::ChartSpec::default();
     let exploration = Exploration {
         sides,
         spec: &spec,
         chart: charts.get(&file.table).unwrap_or(&plain),
-        lookups: &job.specs.lookups,
+        lookups: &state.specs.lookups,
         findings: &findings,
         filter: filter.as_ref(),
         notes,
@@ -132,16 +133,16 @@ fn filter(text: &str) -> Result<Expr> {
 
 /// The table that the options name: of several backends the one whose table is the largest, of several
 /// versions the one that counts, or the newest of those that are named.
-fn chosen<'a>(options: &Options, job: &Job<'a>, shelf: &Shelf<'a>) -> Result<&'a TableFile> {
+fn chosen<'a>(options: &Options, looked: &Looked<'a>, shelf: &Shelf<'a>) -> Result<&'a TableFile> {
     let selected =
-        || job.catalog.tables.iter().filter(|file| job.selected.table(&file.place, &file.table));
+        || looked.state.catalog.tables.iter().filter(|file| looked.selected.table(&file.place, &file.table));
     let mut best: Option<&TableFile> = None;
     for file in selected() {
         let Some(editions) = shelf.editions(file) else { continue };
         let edition = if options.selection.versions.is_empty() {
             shelf.current(&file.place.system, editions)
         } else {
-            editions.iter().rev().find(|edition| job.selected.place(&edition.files[0].place))
+            editions.iter().rev().find(|edition| looked.selected.place(&edition.files[0].place))
         };
         let Some(own) = edition.and_then(|edition| edition.files.first().copied()) else {
             continue;
@@ -171,18 +172,18 @@ fn chosen<'a>(options: &Options, job: &Job<'a>, shelf: &Shelf<'a>) -> Result<&'a
 }
 
 fn side<'a>(
-    job: &Job<'a>,
+    state: State<'a>,
     kind: SideKind,
     name: String,
     file: &'a TableFile,
     table: Table,
 ) -> ExploredSide<'a> {
-    let system = job.catalog.system(&file.place.system, job.specs);
+    let system = state.catalog.system(&file.place.system, state.specs);
     ExploredSide { kind, name, table: table.into(), place: &file.place, system }
 }
 
-fn read(source: &dyn Source, job: &Job<'_>, file: &TableFile) -> Result<Table> {
-    let read = || file.decode(job.specs, &source.read(&file.entry)?);
+fn read(source: &dyn Source, state: State<'_>, file: &TableFile) -> Result<Table> {
+    let read = || file.decode(state.specs, &source.read(&file.entry)?);
     read().map_err(|why| {
         Error::new(
             format!("{} {why}", file.entry.path),
@@ -200,9 +201,9 @@ struct BaseTable {
 
 impl BaseTable {
     /// The table at the merge base with a branch: at its path, or wherever its place was then.
-    fn open(base: &str, job: &Job<'_>, file: &TableFile) -> Result<Self> {
-        let commit = job.source.base(base)?;
-        let catalog = Catalog::walk(&commit, job.specs)?;
+    fn open(base: &str, state: State<'_>, file: &TableFile) -> Result<Self> {
+        let commit = state.source.base(base)?;
+        let catalog = Catalog::walk(&commit, state.specs)?;
         let place = |of: &TableFile| {
             let place = &of.place;
             (place.system.clone(), place.backend.clone(), place.version.clone(), of.table.clone())

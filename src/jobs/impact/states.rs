@@ -36,8 +36,7 @@ impl Opened {
         let read = |source: &dyn Source| -> Result<ReadState> {
             let catalog = Catalog::walk(source, &specs)?;
             let facts = TreeFacts::read(source, &catalog, &specs);
-            // The planner keeps what it needs of a table in a form of its own.
-            Ok(ReadState::new(catalog, facts, &specs, 0))
+            Ok(ReadState::new(catalog, facts, &specs))
         };
         let after = read(head.as_ref())?;
         let before = base.map(|base| read(&base).map(|state| (base, state))).transpose()?;

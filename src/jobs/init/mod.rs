@@ -203,7 +203,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Setup> {
 fn look(options: &Options, progress: &dyn Progress) -> Result<FoundTree> {
     let judged = validate::Options { root: options.root.clone(), ..validate::Options::default() };
     let look = |looked: &Looked<'_>| {
-        let systems = looked.job.catalog.systems.values();
+        let systems = looked.state.catalog.systems.values();
         let places = systems.flat_map(|system| [system.yaml.as_str(), system.data_dir.as_str()]);
         Ok(places.map(folder).collect::<BTreeSet<String>>())
     };

@@ -11,7 +11,6 @@ use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
 use crate::checks::Check;
 use crate::database::catalog::TableFile;
-use crate::database::served::Shelf;
 use crate::database::table::{Keys, TableScope};
 use crate::findings::Severity;
 use crate::jobs::validate::{self, Looked};
@@ -59,16 +58,16 @@ fn rules_of_holes(site: &PlanSite) -> Vec<String> {
 }
 
 fn holed(looked: &Looked<'_>) -> Vec<HoledTable> {
-    let sidecars = looked.job.sidecars();
-    let shelf = Shelf::new(looked.job.catalog, &sidecars.reuse, looked.job.specs);
+    let state = looked.state;
+    let shelf = looked.shelf();
     let mut tables = Vec::new();
     let found = looked.findings.iter().filter(|f| f.counts() && f.severity != Severity::Info);
     for finding in found {
-        let file = looked.job.catalog.tables.iter().find(|t| t.entry.path == finding.path);
+        let file = state.catalog.tables.iter().find(|t| t.entry.path == finding.path);
         let holes = finding.evidence.get("holes");
         let holes = holes.and_then(|h| serde_json::from_value::<Vec<HoleValues>>(h).ok());
         let (Some(file), Some(holes)) = (file, holes.filter(|h| !h.is_empty())) else { continue };
-        let Some(spec) = looked.job.specs.tables.get(&file.table) else { continue };
+        let Some(spec) = state.specs.tables.get(&file.table) else { continue };
         let own = shelf.sources(&file.place, &file.table, spec.filling);
         let near = shelf.near(file).1;
         let there = near.iter().flat_map(|(_, _, edition)| {

@@ -103,7 +103,7 @@ impl PlanSite {
         let chosen = |t: &TableFile| selected.table(&t.place, &t.table);
         let tables = (0..catalog.tables.len()).filter(|i| chosen(&catalog.tables[*i])).collect();
         let facts = TreeFacts::read(source.as_ref(), &catalog, &settings.specs);
-        let read = ReadState::new(catalog, facts, &settings.specs, 0);
+        let read = ReadState::new(catalog, facts, &settings.specs);
         Ok(Self { source, settings, read, tables })
     }
 

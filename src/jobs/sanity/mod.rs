@@ -1,9 +1,5 @@
 //! The second job: what does a pull request change, and is that right?
 
-mod facts;
-mod identity;
-mod judged;
-mod news;
 pub mod overview;
 pub(crate) mod roots;
 
@@ -17,12 +13,13 @@ use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::base::progress::Progress;
 use crate::checks::ChangeContext;
-use crate::checks::compare::losing::LosingTables;
+use crate::checks::frame::{Before, Judgement, StateScope, Terms, judge};
 use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
-use crate::database::catalog::{Catalog, Role, no_database};
-use crate::database::diff::{Comparison, Details, Diff};
+use crate::database::catalog::{Catalog, Role, TableFile, no_database};
+use crate::database::diff::{ChangedFacts, Details, Diff, FileDiff, files, pairs};
 use crate::database::facts::origins;
+use crate::database::selection::Selection;
 use crate::database::source::{self, Commit, Entry, Source};
 use crate::database::state::State;
 use crate::findings::{ComparedStates, Sink};
@@ -33,8 +30,6 @@ use crate::report::chart::{Figure, Gallery};
 use crate::report::health::JudgedPlaces;
 use crate::report::{AbsentFiles, Report};
 use crate::traces::{self, TraceSpecs};
-use facts::ChangedFacts;
-use news::News;
 use roots::Root;
 
 /// What to compare.
@@ -65,18 +60,35 @@ fn unjudged(rule: &Rule, why: ExprError) -> Error {
     Error::caused(format!("cannot check the rule {}", rule.id), hint, why)
 }
 
-/// What predictions the change may move, where a rule asks for them.
-fn planned(
-    (base, head): (State<'_>, State<'_>),
-    diff: &Diff,
-    rules: &[Arc<Rule>],
-    models: &SharedModels<'_>,
-) -> Option<Result<PlannedChange>> {
-    asks_for_predictions(rules).then(|| PlannedChange::of(base, head, diff, models))
-}
-
 fn asks_for_predictions(rules: &[Arc<Rule>]) -> bool {
     rules.iter().any(|rule| rule.check.needs().predictions)
+}
+
+/// Judges a head against its base: the tables that changed, those whose sidecar or system did, and those about which the
+/// states state other facts.
+pub(crate) fn judge_change<'a>(
+    (base, head): (State<'a>, State<'a>),
+    files: &[FileDiff],
+    details: Option<&'a Details>,
+    terms: Terms<'a>,
+    progress: &dyn Progress,
+) -> Result<Judgement> {
+    let facts = ChangedFacts::between(base, head, files);
+    let mut changed: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
+    for pair in pairs(base, head) {
+        let sides = pair.base.into_iter().chain(pair.head);
+        changed.extend(sides.map(|file| file.entry.path.clone()));
+    }
+    let selected = |state: State<'_>| {
+        Selection::default().resolve(state.catalog, Some(changed.clone()))
+    };
+    let (of_base, of_head) = (selected(base)?, selected(head)?);
+    let is_known_otherwise = |file: &TableFile| {
+        facts.are_of_table(file) || facts.are_of_system(&file.place.system)
+    };
+    let base = StateScope::new(base, &of_base, is_known_otherwise);
+    let head = StateScope::new(head, &of_head, is_known_otherwise);
+    judge(head, Some(Before { base, facts, details }), terms, progress)
 }
 
 /// Compares a head with its merge base, judges what changed and picks charts of it.
@@ -163,46 +175,28 @@ fn compare(
     let (mut sink, mut found) = (Sink::default(), Vec::new());
     let mut absent = AbsentFiles::default();
     let (mut diffs, mut repaired) = (Vec::new(), traces.repaired);
-    let mut plan = None;
     for root in &roots {
         let (base, head) = root.states(base, head);
-        let specs = root.specs();
-        let diff = Comparison { base, head, specs, details: details.as_ref() }.run(progress)?;
-        debug!(tables = diff.tables.len(), files = diff.files.len(), took = ?start.elapsed(), "compared");
-        // Default models are planned with the main root.
-        let is_main = diffs.is_empty();
-        let plan_main = || if is_main { planned((base, head), &diff, rules, models) } else { None };
-        let asks_for_lost = rules.iter().any(|rule| rule.check.needs().lost_keys);
-        let losing = || asks_for_lost.then(|| LosingTables::of(head, &diff));
-        let (planned, losing) = rayon::join(plan_main, losing);
-        plan = plan.or(planned);
-        let planned = plan.as_ref().filter(|_| is_main).and_then(|plan| plan.as_ref().ok());
-        let news = News {
-            base,
-            head,
-            diff: &diff,
-            facts: ChangedFacts::between(base, head, &diff),
-            losing: losing.as_ref(),
-            files: planned.map(|plan| &*plan.files),
-            draws: options.charts > 0,
-            rules,
-            all_rules: &settings.rules,
-            models,
-        };
-        let judged = news.judge(progress)?;
+        let terms =
+            Terms { rules, all_rules: &settings.rules, models, ledger: None };
+        let files = files(base, head);
+        let judged = judge_change((base, head), &files, details.as_ref(), terms, progress)?;
+        debug!(tables = judged.diff.len(), files = files.len(), took = ?start.elapsed(), "judged");
+        let diff = Diff { tables: judged.diff, files };
         found.extend(judged.findings);
         absent.in_lfs.extend(judged.in_lfs);
         repaired.extend(judged.repaired);
-        let losing = losing.as_ref();
-        let change = ChangeContext { base, head, diff: &diff, losing, specs };
+        let change = ChangeContext { base, head, diff: &diff, specs: root.specs() };
         for rule in rules {
             let of_change = rule.check.judge().change(rule, &change);
             found.extend(of_change.map_err(|e| unjudged(rule, e))?);
         }
         diffs.push(diff);
     }
-    let predict = |plan: PlannedChange| plan.predict(before, after, &diffs[0]);
-    let predicted = plan.map(|plan| plan.and_then(predict));
+    // Default models are planned with the main root.
+    let predicted = asks_for_predictions(rules).then(|| {
+        PlannedChange::of(before, after, &diffs[0], models)?.predict(before, after, &diffs[0])
+    });
     found.extend(traces.findings);
     // That these cannot be read is a property of the clone.
     let missing = head.missing();

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use crate::base::error::Result;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, TableFile};
-use crate::database::decoded::Decoded;
 use crate::database::selection::Selection;
 use crate::database::served::Shelf;
 use crate::database::source;
@@ -48,9 +47,7 @@ pub fn run(options: &Options) -> Result<Vec<Figure>> {
     };
     let mut tables: Vec<&TableFile> = catalog.tables.iter().collect();
     tables.retain(|t| selected.table(&t.place, &t.table) && is_newest(t));
-    // Each table is looked at once.
-    let decoded = &Decoded::new(0);
     let specs = &settings.specs;
-    let state = State { source: source.as_ref(), catalog: &catalog, decoded, facts, specs };
+    let state = State { source: source.as_ref(), catalog: &catalog, facts, specs };
     chart::overview(state, &tables, &settings.specs, options.charts)
 }

@@ -9,10 +9,6 @@ use crate::database::source::Source;
 use crate::database::state::{ReadState, State};
 use crate::specs::Specs;
 
-/// Bytes of decoded tables that are kept of each side, from the comparison over the judgement and the
-/// predictions until charts are chosen: enough for the largest known pull request.
-const KEPT: usize = 64 << 20;
-
 /// A root before and after, each with what it says of itself.
 pub(super) struct Root {
     before: ReadState,
@@ -33,8 +29,8 @@ impl Root {
             );
             let head_facts = head_facts.since(&base_facts);
             let (before, after) = rayon::join(
-                || ReadState::new(before, base_facts, specs, KEPT),
-                || ReadState::new(after, head_facts, specs, KEPT),
+                || ReadState::new(before, base_facts, specs),
+                || ReadState::new(after, head_facts, specs),
             );
             Self { before, after }
         };

@@ -27,17 +27,14 @@ use std::path::PathBuf;
 
 use crate::base::error::Result;
 use crate::base::progress::Progress;
-use crate::checks::compare::sketch::Sketches;
-use crate::checks::rule::Rules;
+use crate::checks::frame::{Judgement, StateScope, Terms, judge};
 use crate::checks::settings::Settings;
 use crate::database::catalog::Catalog;
-use crate::database::facts::TreeFacts;
 use crate::database::selection::Selection;
-use crate::database::source::{self, Source};
-use crate::findings::{BaseFindings, Finding};
-use crate::jobs::validate::{Job, Judgement};
+use crate::database::source;
+use crate::database::state::State;
+use crate::findings::Finding;
 use crate::planner::SharedModels;
-use crate::specs::Specs;
 
 /// What to plant faults in.
 #[derive(Debug, Default, Clone)]
@@ -58,26 +55,13 @@ pub struct Options {
 
 /// The clean state, and what the gate says of it.
 struct Clean<'a> {
-    source: &'a dyn Source,
-    catalog: &'a Catalog,
-    terms: JudgeTerms<'a>,
+    state: State<'a>,
+    /// What it and every round are judged by.
+    terms: Terms<'a>,
     faults: &'a Faults,
-    sketches: &'a Sketches,
-    /// Its findings by what they are about.
-    known: BaseFindings,
     findings: &'a [Finding],
     /// Tables that it says are alike.
     alike: AlikeTables,
-}
-
-/// What the clean state and every round are judged by.
-#[derive(Clone, Copy)]
-struct JudgeTerms<'a> {
-    specs: &'a Specs,
-    facts: &'a TreeFacts,
-    rules: &'a Rules,
-    models: &'a SharedModels<'a>,
-    selection: &'a Selection,
 }
 
 /// Pairs of tables that are alike, either way round, by path without its ending: some faults write a
@@ -117,53 +101,19 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
     let facts = &settings.take_facts(source.as_ref(), &catalog);
     let specs = &settings.specs;
     let faults = Faults::read(&specs.library)?;
-    let terms = JudgeTerms {
-        specs,
-        facts,
-        rules: &settings.rules,
-        models: &SharedModels::new(&specs.library),
-        selection: &options.selection,
-    };
-    let mut job = terms.job(source.as_ref(), &catalog)?;
-    job.keeps_sketches = true;
-    let tables = job.judged_tables();
-    let Judgement { findings, sketches, rows, .. } =
-        job.run(&tables, &tables, Sketches::default(), progress)?;
-    let clean = Clean {
-        source: source.as_ref(),
-        catalog: &catalog,
-        terms,
-        faults: &faults,
-        sketches: &sketches,
-        known: findings.iter().cloned().collect(),
-        findings: &findings,
-        alike: AlikeTables::of(&findings),
-    };
+    let rules = &settings.rules;
+    let chosen = rules.choose(&[], &[], &|c| !c.needs().traces && !c.needs().changes)?;
+    let models = &SharedModels::new(&specs.library);
+    let terms = Terms { rules: &chosen, all_rules: rules, models, ledger: None };
+    let state = State { source: source.as_ref(), catalog: &catalog, facts, specs };
+    let selected = options.selection.resolve(&catalog, None)?;
+    let scope = StateScope::new(state, &selected, |_| false);
+    let tables: Vec<usize> =
+        (0..catalog.tables.len()).filter(|i| scope.judges(&catalog.tables[*i])).collect();
+    let Judgement { findings, rows, .. } = judge(scope, None, terms, progress)?;
+    let alike = AlikeTables::of(&findings);
+    let clean = Clean { state, terms, faults: &faults, findings: &findings, alike };
     let mut scores = Scores::new(&settings.rules, &faults, options, tables.len(), rows);
     rounds::run(&clean, &tables, options, &mut scores, progress)?;
     Ok(scores)
-}
-
-impl<'a> JudgeTerms<'a> {
-    /// Judges a state by all rules.
-    fn job(self, source: &'a dyn Source, catalog: &'a Catalog) -> Result<Job<'a>> {
-        let Self { specs, facts, rules, models, selection } = self;
-        Ok(Job {
-            source,
-            selected: selection.resolve(catalog, None)?,
-            rules: rules.choose(&[], &[], &|c| !c.needs().traces && !c.needs().changes)?,
-            all_rules: rules,
-            catalog,
-            specs,
-            facts,
-            models,
-            ledger: None,
-            pr: None,
-            decoded: None,
-            keeps_decoded: false,
-            keeps_sketches: false,
-            files: None,
-            losing: None,
-        })
-    }
 }

@@ -13,11 +13,14 @@ use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
 use crate::base::random::Random;
 use crate::base::reason::Reason;
-use crate::checks::compare::sketch::Sketches;
-use crate::checks::{PrChange, WaiverContext};
+use crate::checks::WaiverContext;
 use crate::database::catalog::{Catalog, TableFile};
 use crate::findings::waiver::Waivers;
-use crate::findings::{Finding, Novelty, RowChange, Severity};
+use crate::database::diff::files;
+use crate::database::facts::TreeFacts;
+use crate::database::state::State;
+use crate::findings::{Finding, Severity};
+use crate::jobs::sanity::judge_change;
 
 /// A fault that was injected in a round.
 pub struct Injection<'a> {
@@ -71,9 +74,9 @@ pub(super) fn run(
             random.shuffle(&mut candidates);
             // A large table is chosen as often as a small one, but each system in turn.
             let systems: BTreeSet<&str> =
-                tables.iter().map(|i| system(clean.catalog, *i)).collect();
+                tables.iter().map(|i| system(clean.state.catalog, *i)).collect();
             let turn = systems.iter().nth(sample % systems.len().max(1)).copied();
-            candidates.sort_by_key(|i| Some(system(clean.catalog, *i)) != turn);
+            candidates.sort_by_key(|i| Some(system(clean.state.catalog, *i)) != turn);
             if !(touches_system(*variant) && sample >= systems.len()) {
                 waiting.push(Waiting { number, variant: *variant, candidates });
             }
@@ -82,10 +85,9 @@ pub(super) fn run(
     let all = waiting.len();
     random.shuffle(&mut waiting);
     let injector = Injector {
-        source: clean.source,
-        catalog: clean.catalog,
-        specs: clean.terms.specs,
-        sketches: clean.sketches,
+        source: clean.state.source,
+        catalog: clean.state.catalog,
+        specs: clean.state.specs,
         alike: &clean.alike,
     };
     // Tables where a variant does not grow, and those that have it already.
@@ -101,7 +103,7 @@ pub(super) fn run(
             }
         }
         waiting = left;
-        judge(clean, tables, &round, scores, progress)?;
+        judge(clean, &round, scores, progress)?;
         progress.step(all - waiting.len(), all);
     }
     Ok(())
@@ -209,21 +211,9 @@ fn touched(catalog: &Catalog, file: &TableFile, variant: Variant<'_>) -> Vec<Str
     }
 }
 
-impl Injection<'_> {
-    /// Whether a table is to be judged by itself: the fault may change what is found there.
-    fn touches(&self, catalog: &Catalog, file: &TableFile) -> bool {
-        let own = &self.file.place;
-        let in_system = touches_system(self.variant) && own.system == file.place.system;
-        let in_dir =
-            touched(catalog, self.file, self.variant).contains(&file.table) && file.place == *own;
-        in_system || in_dir || self.paths.contains(&file.entry.path)
-    }
-}
-
 /// Judges a round, and scores what is new against the clean state.
 fn judge(
     clean: &Clean<'_>,
-    tables: &[usize],
     round: &Round<'_>,
     scores: &mut Scores,
     progress: &dyn Progress,
@@ -233,65 +223,24 @@ fn judge(
     }
     let changes: BTreeMap<String, FileChange> =
         round.injections.iter().flat_map(|p| p.planted.changes.clone()).collect();
-    let source = Overlay::new(clean.source, changes);
-    let catalog = Catalog::read(&source, clean.terms.specs)?;
-    let mut judged: BTreeSet<&str> =
-        tables.iter().map(|i| clean.catalog.tables[*i].entry.path.as_str()).collect();
-    judged
-        .extend(round.injections.iter().flat_map(|p| p.planted.changes.keys().map(String::as_str)));
-    let against: Vec<usize> = (0..catalog.tables.len())
-        .filter(|i| judged.contains(catalog.tables[*i].entry.path.as_str()))
-        .collect();
-    let is_touched = |i: &usize| {
-        let file = &catalog.tables[*i];
-        round.injections.iter().any(|injection| injection.touches(clean.catalog, file))
-    };
-    let alone: Vec<usize> = against.iter().copied().filter(is_touched).collect();
-    // Of what nobody touched the clean state's sketches serve.
-    let gone: BTreeSet<&str> =
-        alone.iter().map(|i| catalog.tables[*i].entry.path.as_str()).collect();
-    let there: BTreeSet<&str> = catalog.tables.iter().map(|t| t.entry.path.as_str()).collect();
-    let known: Sketches = clean
-        .sketches
-        .clone()
-        .of_state(|path| (there.contains(path) && !gone.contains(path)).then(|| path.to_owned()));
-    let rows = |file: &TableFile| {
-        let injection =
-            round.injections.iter().find(|p| p.planted.changes.contains_key(&file.entry.path));
-        injection.map_or(RowChange::Unknown, |p| p.planted.rows_changed.clone())
-    };
-    let changed = round.injections.iter().flat_map(|p| p.planted.changes.keys());
-    let latencies =
-        |path: &String| Some((path.clone(), clean.sketches.by_path.get(path)?.latencies.clone()?));
-    let pr = PrChange {
-        rows: catalog.tables.iter().map(|t| (t.entry.path.clone(), rows(t))).collect(),
-        tables: round.injections.iter().flat_map(|p| p.planted.changes.keys().cloned()).collect(),
-        backends: catalog
-            .tables
-            .iter()
-            .map(|t| (t.place.system.clone(), t.place.backend.clone()))
-            .collect(),
-        latencies: changed.filter_map(latencies).collect(),
-    };
-    let mut job = clean.terms.job(&source, &catalog)?;
-    job.pr = Some(&pr);
-    let found = job.run(&alone, &against, known, progress)?.findings;
+    let source = Overlay::new(clean.state.source, changes);
+    let catalog = Catalog::read(&source, clean.state.specs)?;
+    let facts = TreeFacts::read(&source, &catalog, clean.state.specs);
+    let planted = State { source: &source, catalog: &catalog, facts: &facts, ..clean.state };
+    let (before, files) = (clean.state, files(clean.state, planted));
+    let found = judge_change((before, planted), &files, None, clean.terms, progress)?.findings;
     scores.round(&round.injections, &found, &|f| is_new(clean, f));
     Ok(())
 }
 
 /// Whether the clean state lacks a finding. Infos report what may be right.
 fn is_new(clean: &Clean<'_>, finding: &Finding) -> bool {
-    if finding.severity == Severity::Info || finding.novelty == Novelty::Inherited {
-        return false;
-    }
-    // Of two tables that were alike before, the one that changes now would be told as the later.
-    if let Some(other) = finding.evidence.other.as_deref()
-        && clean.alike.holds(other, &finding.path)
-    {
-        return false;
-    }
-    clean.known.novelty(finding) == Novelty::New
+    // Of two tables that were alike before, the one that changes now would be reported as the later.
+    let is_old_pair = || {
+        let other = finding.evidence.other.as_deref();
+        other.is_some_and(|other| clean.alike.holds(other, &finding.path))
+    };
+    finding.severity != Severity::Info && finding.is_new() && !is_old_pair()
 }
 
 /// Waivers are judged by what came of applying them to the clean state's findings.
@@ -306,9 +255,9 @@ fn waivers(clean: &Clean<'_>, number: usize, text: &str, scores: &mut Scores) ->
     let applied = waivers.apply(&mut findings, Date::constant(2030, 1, 1));
     let applied = applied.map_err(|e| failed(e.to_string().into()))?;
     let rules: Vec<std::sync::Arc<crate::checks::rule::Rule>> =
-        clean.terms.rules.all().cloned().collect();
+        clean.terms.all_rules.all().cloned().collect();
     let unused = applied
-        .unused_by(&|id| clean.terms.rules.contains(id), &|id| clean.terms.rules.contains(id));
+        .unused_by(&|id| clean.terms.all_rules.contains(id), &|id| clean.terms.all_rules.contains(id));
     let context = WaiverContext { path, expired: &applied.expired, unused: &unused };
     let told: Vec<Finding> =
         rules.iter().filter_map(|r| r.check.judge().waivers(r, &context)).collect();

@@ -169,8 +169,8 @@ impl SystemStatus {
 }
 
 fn gather(options: &Options, looked: &Looked<'_>) -> Result<SystemStatus> {
-    let catalog = looked.job.catalog;
-    let names = catalog.systems.keys().filter(|s| looked.job.selected.has_system(s));
+    let catalog = looked.state.catalog;
+    let names = catalog.systems.keys().filter(|s| looked.selected.has_system(s));
     let [system] = names.collect::<Vec<_>>()[..] else {
         return Err(Error::new(
             format!("--system {} matches several systems", options.system),
@@ -178,13 +178,12 @@ fn gather(options: &Options, looked: &Looked<'_>) -> Result<SystemStatus> {
         ));
     };
     let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    let is_selected = |place: &&Place| place.system == *system && looked.job.selected.place(place);
+    let is_selected = |place: &&Place| place.system == *system && looked.selected.place(place);
     for place in catalog.dirs.values().map(|d| &d.place).filter(is_selected) {
         versions.entry(&place.backend).or_default().insert(&place.version);
     }
-    let recipes = Recipes::read(&looked.job.specs.library)?;
-    let sidecars = looked.job.sidecars();
-    let gatherer = Gatherer::new(looked, &sidecars, system);
+    let recipes = Recipes::read(&looked.state.specs.library)?;
+    let gatherer = Gatherer::new(looked, system);
     let mut tables = Vec::new();
     for (backend, versions) in &versions {
         if options.versions.is_empty() {

@@ -8,12 +8,11 @@ use crate::database::catalog::{Place, TableFile};
 use crate::database::served::{Edition, Nearness, Shelf};
 use crate::database::sidecar::TableMeta;
 use crate::findings::{Explanation, Finding, Severity};
-use crate::jobs::validate::{Looked, Sidecars};
+use crate::jobs::validate::Looked;
 
 /// The tables of a system, and all that is known of them.
 pub(super) struct Gatherer<'a> {
     looked: &'a Looked<'a>,
-    sidecars: &'a Sidecars,
     shelf: Shelf<'a>,
     system: &'a str,
     /// Names of all known tables, which identify a ledger's operations.
@@ -21,10 +20,10 @@ pub(super) struct Gatherer<'a> {
 }
 
 impl<'a> Gatherer<'a> {
-    pub fn new(looked: &'a Looked<'a>, sidecars: &'a Sidecars, system: &'a str) -> Self {
-        let shelf = Shelf::new(looked.job.catalog, &sidecars.reuse, looked.job.specs);
-        let known = looked.job.specs.tables.keys().map(String::as_str).collect();
-        Self { looked, sidecars, shelf, system, known }
+    pub fn new(looked: &'a Looked<'a>, system: &'a str) -> Self {
+        let shelf = looked.shelf();
+        let known = looked.state.specs.tables.keys().map(String::as_str).collect();
+        Self { looked, shelf, system, known }
     }
 
     /// The version that counts of each table of a backend, and what the nearest systems have of the
@@ -68,8 +67,8 @@ impl<'a> Gatherer<'a> {
         let editions = self.shelf.editions(file);
         let last = editions.and_then(|e| e.last_before(&file.place.version));
         status.last_version = last.map(|e| e.version.to_owned());
-        if let Some(dir) = self.looked.job.catalog.dir_of(file)
-            && let Some(Ok(meta)) = self.sidecars.meta.get(&dir.path)
+        if let Some(dir) = self.looked.state.catalog.dir_of(file)
+            && let Some(Ok(meta)) = self.looked.state.facts.sidecars.meta.get(&dir.path)
         {
             let entry = meta.tables.get(&file.table);
             status.provenance.kind = meta.provenance.clone();
@@ -87,7 +86,8 @@ impl<'a> Gatherer<'a> {
                 Severity::Warning => status.warnings += 1,
                 Severity::Info => status.infos += 1,
             }
-            if matches!(self.looked.job.check(finding), Some(Check::DuplicateKey(_))) {
+            let rule = self.looked.rules.iter().find(|rule| rule.id == finding.rule);
+            if rule.is_some_and(|rule| matches!(rule.check, Check::DuplicateKey(_))) {
                 status.duplicates += finding.rows;
             }
         }
@@ -114,7 +114,7 @@ impl<'a> Gatherer<'a> {
             return Vec::new();
         }
         let mut status = self.status(table, &place);
-        let filling = self.looked.job.specs.filling(table);
+        let filling = self.looked.state.specs.filling(table);
         let served = self.shelf.sources(&place, table, filling);
         let from = served.donors.first().or(served.earlier.first());
         status.notes.push(match from {
@@ -126,7 +126,7 @@ impl<'a> Gatherer<'a> {
 
     /// What is the same for a table that is there and one that is not.
     fn status(&self, table: &str, place: &Place) -> TableStatus {
-        let spec = self.looked.job.specs.tables.get(table);
+        let spec = self.looked.state.specs.tables.get(table);
         let operation = spec.map(|s| s.family.clone()).or_else(|| place.family.clone());
         TableStatus {
             backend: place.backend.clone(),
@@ -157,7 +157,7 @@ impl<'a> Gatherer<'a> {
         let (system, edition) = same.or(near.first().map(|(s, _, edition)| (*s, *edition)))?;
         let rows = |file: &&TableFile| match self.looked.table_rows.get(&file.entry.path) {
             Some(rows) => Some(*rows),
-            None => self.looked.job.rows(file),
+            None => self.looked.state.table(file).ok().map(|table| table.rows),
         };
         Some(Nearest {
             system: system.to_owned(),
@@ -187,7 +187,7 @@ impl<'a> Gatherer<'a> {
             reason: reason.to_owned(),
         };
         let (table, backend, version) = (&status.table, &status.backend, &status.version);
-        let failures = self.looked.job.ledger.map_or_else(BTreeMap::new, |ledger| {
+        let failures = self.looked.ledger.map_or_else(BTreeMap::new, |ledger| {
             ledger.recorded(table, backend, version, &self.known)
         });
         let mut all: Vec<Skipped> = failures

@@ -24,7 +24,7 @@ const INDEX: &str = "findings.csv";
 pub(super) fn write(looked: &Looked<'_>, folder: &Path) -> Result<()> {
     let failed = |e: csv::Error| Error::caused("cannot write rows as CSV", "", e);
     let files: BTreeMap<&str, &TableFile> =
-        looked.job.catalog.tables.iter().map(|f| (f.entry.path.as_str(), f)).collect();
+        looked.state.catalog.tables.iter().map(|f| (f.entry.path.as_str(), f)).collect();
     let mut index = csv::Writer::from_writer(Vec::new());
     let header = ["severity", "rule", "path", "rows", "message", "file"];
     index.write_record(header).map_err(failed)?;
@@ -60,9 +60,7 @@ pub(super) fn write(looked: &Looked<'_>, folder: &Path) -> Result<()> {
 
 /// A table that was judged.
 fn decoded(looked: &Looked<'_>, file: &TableFile) -> Result<Arc<Table>> {
-    let job = looked.job;
-    let read = || file.decode(job.specs, &job.source.read(&file.entry)?).map(Arc::new);
-    read().map_err(|why| {
+    looked.state.table(file).map(Arc::new).map_err(|why| {
         Error::new(
             format!("{} {why}, although the check read it a moment ago", file.entry.path),
             "another program writes to the database: run again when it has ended",

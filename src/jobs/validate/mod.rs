@@ -1,13 +1,6 @@
 //! The first job: is this data right?
 
-mod batch;
-mod cross;
 mod finding_rows;
-mod job;
-mod names;
-mod surroundings;
-mod table;
-mod unread;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,19 +9,19 @@ use std::time::Instant;
 
 use tracing::debug;
 
-pub(crate) use self::job::{Job, Judgement};
-pub(crate) use self::surroundings::Sidecars;
 use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
 use crate::checks::Check;
-use crate::checks::compare::sketch::Sketches;
+use crate::checks::frame::{StateScope, Terms, judge};
 use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
-use crate::database::catalog::Catalog;
+use crate::database::catalog::{Catalog, TableFile};
 use crate::database::facts::{TreeFacts, origins};
 use crate::database::ledger::Ledger;
+use crate::database::served::Shelf;
 use crate::database::selection::{Selected, Selection};
 use crate::database::source::{self, Source};
+use crate::database::state::State;
 use crate::findings::{Finding, Sink};
 use crate::jobs::sanity::roots::partners;
 use crate::planner::SharedModels;
@@ -81,12 +74,26 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
 
 /// What a report was made from.
 pub(crate) struct Looked<'a> {
-    /// The database, and what of it was judged.
-    pub job: &'a Job<'a>,
+    /// The database.
+    pub state: State<'a>,
+    /// What of it was judged.
+    pub selected: &'a Selected,
+    /// By what.
+    pub rules: &'a [Arc<Rule>],
+    /// What a collector failed at, where its log was given.
+    pub ledger: Option<&'a Ledger>,
     /// Rows of the tables judged and of those they were compared with, by path.
     pub table_rows: &'a BTreeMap<String, usize>,
     /// What was found, in the report's order.
     pub findings: &'a [Finding],
+}
+
+impl<'a> Looked<'a> {
+    /// The tables by backend, system and version.
+    pub fn shelf(&self) -> Shelf<'a> {
+        let State { catalog, facts, specs, .. } = self.state;
+        Shelf::new(catalog, &facts.sidecars.reuse, specs)
+    }
 }
 
 /// Judges a perf database, and lets `look` see what the report was made from.
@@ -146,40 +153,29 @@ pub(crate) fn judged<R>(
     let facts: Vec<TreeFacts> =
         roots.iter().map(|root| TreeFacts::read(source, root, &settings.specs)).collect();
     let specs: Vec<Specs> = facts.iter().map(|facts| facts.over(&settings.specs)).collect();
-    let known = facts.iter().zip(&specs);
     let models = SharedModels::new(&settings.specs.library);
-    let mut jobs: Vec<Job<'_>> = Vec::new();
-    for ((catalog, selected), (facts, specs)) in roots.iter().zip(selected).zip(known) {
-        jobs.push(Job {
-            source,
-            selected,
-            rules: rules.clone(),
-            catalog,
-            all_rules: &settings.rules,
-            specs,
-            facts,
-            models: &models,
-            ledger: ledger.as_ref(),
-            pr: None,
-            decoded: None,
-            keeps_decoded: false,
-            keeps_sketches: false,
-            files: None,
-            losing: None,
-        });
-    }
+    let terms =
+        Terms { rules: &rules, all_rules: &settings.rules, models: &models, ledger: ledger.as_ref() };
     let (mut tables, mut rows, mut files) = (0, 0, 0);
     let mut found = Vec::new();
     let mut absent = AbsentFiles::default();
     let mut table_rows = Vec::new();
     let mut places = JudgedPlaces::default();
-    for job in &jobs {
-        let judged = job.judged_tables();
-        for file in judged.iter().map(|i| &job.catalog.tables[*i]) {
+    for (((catalog, selected), facts), specs) in
+        roots.iter().zip(&selected).zip(&facts).zip(&specs)
+    {
+        let state = State { source, catalog, facts, specs };
+        // A system speaks of its rows, so a change of it is one of theirs.
+        let has_other_system = |file: &TableFile| {
+            let system = catalog.systems.get(&file.place.system);
+            system.is_some_and(|system| selected.changed(&system.yaml))
+        };
+        let scope = StateScope::new(state, selected, has_other_system);
+        for file in catalog.tables.iter().filter(|t| scope.judges(t)) {
             places.add(&file.place, &file.table);
         }
-        let judgement = job.run(&judged, &judged, Sketches::default(), progress)?;
-        tables += judged.len() as u64;
+        tables += scope.subjects.len() as u64;
+        let judgement = judge(scope, None, terms, progress)?;
         rows += judgement.rows;
         files += judgement.files;
         found.extend(judgement.findings);
@@ -201,8 +197,14 @@ pub(crate) fn judged<R>(
     let whole = options.since.is_none() && options.only.is_empty() && options.skip.is_empty();
     settings.conclude(&mut sink, &rules, whole && options.selection.is_all())?;
     let (findings, counts) = sink.finish();
-    let seen = Looked { job: &jobs[0], table_rows: &table_rows[0], findings: &findings };
-    let seen = look(&seen)?;
+    let seen = look(&Looked {
+        state: State { source, catalog: roots[0], facts: &facts[0], specs: &specs[0] },
+        selected: &selected[0],
+        rules: &rules,
+        ledger: ledger.as_ref(),
+        table_rows: &table_rows[0],
+        findings: &findings,
+    })?;
     // All rules on no table at all is no judgement, though a system's YAML was read.
     let asked = options.since.is_none() && options.only.is_empty();
     let files = if tables == 0 && asked { 0 } else { files };

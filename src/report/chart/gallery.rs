@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -121,13 +120,13 @@ impl Gallery<'_> {
         charts: &ChartSpecs,
     ) -> Result<std::result::Result<Figure, NoChart>> {
         let Some(file) = find(self.head, &change.path) else { return Ok(Err(NoChart::Deleted)) };
-        let head = match self.head.table(file, self.specs) {
+        let head = match self.head.table(file) {
             Ok(head) => head,
             Err(fault) => return Ok(Err(NoChart::Unread(fault.to_string()))),
         };
         let before = change.old_path.as_ref().unwrap_or(&change.path);
         let base = change.base_rows.and_then(|_| find(self.base, before));
-        let base = base.and_then(|file| read(self.base, file, self.specs));
+        let base = base.and_then(|file| self.base.table(file).ok());
         let served = change.served.as_ref();
         let change = base.as_ref().zip(change.rows.as_ref());
         let change = change.map(|(base, rows)| TableChange { base, rows, served });
@@ -152,7 +151,7 @@ pub fn overview(
 ) -> Result<Vec<Figure>> {
     let drawer = Drawer { state, specs, charts: &super::spec::read(&specs.library)? };
     let drawn = files.par_iter().map(|file| {
-        let Some(table) = read(state, file, specs) else { return Ok(None) };
+        let Some(table) = state.table(file).ok() else { return Ok(None) };
         let beside = Beside { change: None, rings: &Rings::default(), peer: None };
         let figure = drawer.draw(file, &table, beside)?;
         Ok(figure.ok().map(|f| (Reverse(table.rows), f)))
@@ -163,11 +162,6 @@ pub fn overview(
     let mut figures: Vec<Figure> = drawn.into_iter().map(|(_, f)| f).take(most).collect();
     number(&mut figures);
     Ok(figures)
-}
-
-/// A table; one that cannot be read is not drawn, and a finding elsewhere.
-fn read(state: State<'_>, file: &TableFile, specs: &Specs) -> Option<Arc<Table>> {
-    state.table(file, specs).ok()
 }
 
 /// What tables of a state are drawn by.

@@ -37,14 +37,14 @@ impl<'a> Peer<'a> {
         let peer = named(|evidence| evidence.other.as_ref())
             .or_else(|| reference(state, file, findings))
             .or_else(|| named(|evidence| evidence.reference.as_ref()))?;
-        let table = state.table(peer, specs).ok()?;
+        let table = state.table(peer).ok()?;
         let place = &peer.place;
         let system = state.catalog.system(&place.system, specs);
         let mut name = format!("{} {}", place.backend, place.version);
         if place.system != file.place.system {
             name = format!("{} {name}", place.system);
         }
-        Some(Self { table, place, system, name })
+        Some(Self { table: table.into(), place, system, name })
     }
 
     /// Its rows as formulas of the other table's spec see them.

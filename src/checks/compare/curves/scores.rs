@@ -133,7 +133,7 @@ impl CurveScores {
             let path = &file.entry.path;
             let sketch = at.sketches.by_path.get(path)?;
             let groups = tables.get(path)?.groups(at, (file, sketch));
-            let before = at.pr.and_then(|pr| pr.latencies.get(path));
+            let before = at.history.and_then(|history| history.latencies.get(path));
             let (curve, before) = (sketch.curve.clone()?, before.map(Arc::as_ref));
             let scores = TableScores::of(curve, groups, before);
             scores.log(file);

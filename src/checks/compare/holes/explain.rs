@@ -44,7 +44,7 @@ impl<'a> CoverageCase<'a> {
         for p in missing.filter(|p| !explained.contains_key(p)) {
             by_had.entry(self.found.had_by(p)).or_default().push(p);
         }
-        let limits = self.at.specs.limits.iter().filter(|(_, l)| l.concerns(&self.spec.name));
+        let limits = self.at.state.specs.limits.iter().filter(|(_, l)| l.concerns(&self.spec.name));
         let limits: Vec<_> = limits.collect();
         let facts = MissingFacts::new(&self.found, points);
         for within in by_had.into_values() {
@@ -69,7 +69,7 @@ impl<'a> CoverageCase<'a> {
         missing: impl Iterator<Item = usize>,
     ) -> BTreeMap<usize, MissingReason<'a>> {
         let Some(ledger) = self.at.ledger else { return BTreeMap::new() };
-        let tables: Vec<&str> = self.at.specs.tables.keys().map(String::as_str).collect();
+        let tables: Vec<&str> = self.at.state.specs.tables.keys().map(String::as_str).collect();
         let place = &self.file.place;
         let failures = ledger.of(self.spec, &place.backend, &place.version, &tables);
         let explain =
@@ -78,7 +78,7 @@ impl<'a> CoverageCase<'a> {
     }
 
     fn system(&self, name: &str) -> Option<&System> {
-        self.at.catalog.system(name, self.at.specs)
+        self.at.state.catalog.system(name, self.at.state.specs)
     }
 }
 
@@ -189,6 +189,6 @@ impl Scope for MissingKeys<'_> {
 
     fn lookup(&self, function: &Lookup, text: &str) -> Option<f64> {
         let system = self.case.system(&self.case.file.place.system);
-        self.case.at.specs.lookups.get(function, text, system)
+        self.case.at.state.specs.lookups.get(function, text, system)
     }
 }

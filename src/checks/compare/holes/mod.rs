@@ -53,11 +53,11 @@ use crate::base::expr::ExprError;
 use crate::base::words::count;
 use crate::checks::CrossContext;
 use crate::checks::compare::sketch::Sketch;
-use crate::checks::judge::{CheckInputs, Found, Judge};
+use crate::checks::judge::{CheckInputs, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
 use crate::database::served::Nearness;
-use crate::findings::{EXAMPLES, Explained, Finding, Severity};
+use crate::findings::{EXAMPLES, Explained, Finding, Hits, Severity, wholes};
 use crate::specs::Filling;
 use crate::specs::TableSpec;
 
@@ -110,13 +110,17 @@ impl Judge for HoleSize {
     }
 
     /// One finding for each table that lacks what its references have.
-    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+    fn cross<'v>(
+        &'v self,
+        rule: &'v Rule,
+        at: &'v CrossContext<'v>,
+    ) -> Result<Hits<'v>, ExprError> {
         let judged: Vec<&TableFile> = at.judged_tables().collect();
         let found: Vec<_> = judged.par_iter().map(|file| self.of_table(rule, at, file)).collect();
         let shifted = judged.iter().flat_map(|file| self.axes.findings(rule, at, file));
         let holes = found.into_iter().collect::<Result<Vec<_>, _>>()?;
         let exchanged = judged.iter().filter_map(|file| self.exchanged.finding(rule, at, file));
-        Ok(holes.into_iter().flatten().chain(shifted).chain(exchanged).collect())
+        Ok(wholes(holes.into_iter().flatten().chain(shifted).chain(exchanged)))
     }
 }
 
@@ -141,7 +145,7 @@ impl<'a> CoverageCase<'a> {
     /// None where there is nothing to compare with, or the file is not the version that counts: what
     /// a superseded version lacks, the current one has or has a finding for.
     fn new(at: &'a CrossContext<'a>, file: &'a TableFile) -> Option<Self> {
-        let spec = at.specs.tables.get(&file.table)?;
+        let spec = at.state.specs.tables.get(&file.table)?;
         let editions = at.shelf.editions(file)?;
         let current = at.shelf.current(&file.place.system, editions)?;
         if current.files[0].entry.path != file.entry.path {
@@ -283,5 +287,5 @@ impl<'a> CoverageCase<'a> {
 
 /// The sketches of some files; one that cannot be read has none.
 fn sketches<'a>(at: &'a CrossContext<'a>, files: &[&TableFile]) -> Vec<&'a Sketch> {
-    files.iter().filter_map(|f| at.sketches.by_path.get(&f.entry.path)).collect()
+    files.iter().filter_map(|f| at.sketches.get(&f.entry.path)).collect()
 }

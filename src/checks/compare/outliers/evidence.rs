@@ -36,7 +36,7 @@ impl TableEvidence<'_> {
             // What it should take, where that is the slower side.
             let slower = latency * (-found.score).exp().max(1.0);
             let (table, backend) = (&self.file.table, &self.file.place.backend);
-            let tail = at.specs.noise.at(table, backend, slower).map_or(1.0, |b| b.p99);
+            let tail = at.state.specs.noise.at(table, backend, slower).map_or(1.0, |b| b.p99);
             if slower < self.limits.least_ms {
                 return false;
             }

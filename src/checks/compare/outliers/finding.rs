@@ -100,7 +100,6 @@ impl TableOutliers<'_> {
         let rows: Vec<u32> = order.iter().take(LISTED).map(|o| o.row).collect();
         let mut finding = Finding::on_table(&rule.id, severity, self.file, message)
             .rows(order.len())
-            .naming(order.iter().map(|o| o.row as usize))
             .examples(examples)
             .evidence("worst", number_json(worst.factor()))
             .evidence("axes", serde_json::json!(axes))
@@ -145,5 +144,5 @@ impl TableOutliers<'_> {
 
 /// The columns along which the table's time grows.
 fn sweep<'a>(at: &CrossContext<'a>, file: &TableFile) -> &'a [String] {
-    at.specs.tables.get(&file.table).map_or(&[], |spec| &spec.sweep)
+    at.state.specs.tables.get(&file.table).map_or(&[], |spec| &spec.sweep)
 }

@@ -22,10 +22,10 @@ use crate::checks::CrossContext;
 use crate::checks::compare::curves::{Evidence, KeyPoint, stands_out_in};
 use crate::checks::compare::series::Outlier;
 use crate::checks::compare::sketch::{Sketch, SketchOutlier, Sketched};
-use crate::checks::judge::{CheckInputs, CurveTerms, Found, Judge};
+use crate::checks::judge::{CheckInputs, CurveTerms, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
-use crate::findings::{Finding, Reads};
+use crate::findings::{Hit, Hits, Reads};
 use crate::specs::TableSpec;
 
 /// When a point stands out.
@@ -106,8 +106,12 @@ impl Judge for Spikes {
         true
     }
 
-    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
-        Ok(self.0.check(rule, at, true))
+    fn cross<'v>(
+        &'v self,
+        rule: &'v Rule,
+        at: &'v CrossContext<'v>,
+    ) -> Result<Hits<'v>, ExprError> {
+        Ok(self.0.hits(rule, at, true))
     }
 }
 
@@ -124,8 +128,12 @@ impl Judge for Drops {
         true
     }
 
-    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
-        Ok(self.0.check(rule, at, false))
+    fn cross<'v>(
+        &'v self,
+        rule: &'v Rule,
+        at: &'v CrossContext<'v>,
+    ) -> Result<Hits<'v>, ExprError> {
+        Ok(self.0.hits(rule, at, false))
     }
 }
 
@@ -157,10 +165,10 @@ impl OutlierLimits {
         CheckInputs { outliers: Some(self.recurs), curves, ..CheckInputs::default() }
     }
 
-    /// One finding for each table with outliers; an info where all of them are outliers elsewhere, too.
-    fn check(&self, rule: &Rule, at: &CrossContext<'_>, spike: bool) -> Vec<Finding> {
+    /// The outliers of each table; an info where all of them are outliers elsewhere, too.
+    fn hits<'v>(&'v self, rule: &'v Rule, at: &'v CrossContext<'v>, spike: bool) -> Hits<'v> {
         let scores = self.curves.map(|limits| (limits, at.curve_scores()));
-        let mut found = Vec::new();
+        let mut found = Hits::new();
         for file in at.judged_tables() {
             let Some(sketch) = at.sketches.by_path.get(&file.entry.path) else { continue };
             let evidence = scores.and_then(|(limits, all)| {
@@ -168,13 +176,12 @@ impl OutlierLimits {
                 Some(TableEvidence { limits, all, scores, sketch, file })
             });
             let points = self.points(at, file, sketch, evidence.as_ref(), spike);
-            for half in at.halves(rule, file) {
-                let part = points.iter().filter(|p| half.has(p.point.row as usize));
+            let rows: Vec<usize> = points.iter().map(|p| p.point.row as usize).collect();
+            found.extend(Hit::rows(file, rows, rule.severity, move |part| {
+                let part = points.iter().filter(|p| part.has(p.point.row as usize));
                 let of = |standing: PointStanding| -> Vec<OutlyingPoint> {
-                    part.clone()
-                        .filter(|p| p.standing == standing)
-                        .map(|p| p.point.clone())
-                        .collect()
+                    let of_part = part.clone().filter(|p| p.standing == standing);
+                    of_part.map(|p| p.point.clone()).collect()
                 };
                 let alone = of(PointStanding::Alone);
                 let outliers = TableOutliers {
@@ -185,9 +192,8 @@ impl OutlierLimits {
                     minor: self.is_minor(&alone),
                     alone,
                 };
-                let finding = outliers.finding(rule, at);
-                found.extend(finding.map(|finding| finding.half(&half, points.len())));
-            }
+                outliers.finding(rule, at)
+            }));
         }
         found
     }
@@ -302,7 +308,7 @@ impl OutlierLimits {
         // What the neighbours took, where they are the slower side.
         let slower = if point.spike() { point.latency } else { point.latency / point.ratio };
         let tail =
-            at.specs.noise.at(&file.table, &file.place.backend, slower).map_or(1.0, |b| b.p99);
+            at.state.specs.noise.at(&file.table, &file.place.backend, slower).map_or(1.0, |b| b.p99);
         slower >= self.floor_ms && point.factor() >= self.factor.max(tail.powf(self.tails))
     }
 }

@@ -109,9 +109,9 @@ impl<'a> SiblingTables<'a> {
         let mut generations = BTreeMap::new();
         for file in at.tables.iter().copied() {
             let system = file.place.system.as_str();
-            let facts = at.catalog.system(system, at.specs);
+            let facts = at.state.catalog.system(system, at.state.specs);
             generations.extend(facts.and_then(|s| s.generation()).map(|g| (system, g)));
-            let sketch = at.sketches.by_path.get(&file.entry.path);
+            let sketch = at.sketches.get(&file.entry.path);
             if let Some(sketch) = sketch.filter(|s| s.points.len() >= points) {
                 sketches.entry((system, software(file))).or_insert(sketch);
             }

@@ -114,7 +114,7 @@ impl PeerLatencies {
         let mut by_run: BTreeMap<SoftwareRun, Vec<Sketched<'_>>> = BTreeMap::new();
         for one @ (file, _) in &tables {
             by_system.entry(&file.place.system).or_default().push(*one);
-            let facts = at.catalog.system(&file.place.system, at.specs);
+            let facts = at.state.catalog.system(&file.place.system, at.state.specs);
             if let Some(generation) = facts.and_then(|s| s.generation()) {
                 by_run.entry(SoftwareRun::of(file, generation)).or_default().push(*one);
             }

@@ -130,7 +130,7 @@ pub type Sketched<'a> = (&'a TableFile, &'a Sketch);
 #[derive(Debug, Clone, Default)]
 pub struct Sketches {
     /// Sketches by path.
-    pub by_path: BTreeMap<String, Sketch>,
+    pub by_path: BTreeMap<String, Arc<Sketch>>,
     /// The slices that each table has for the lookups of operations, by path; none of what a loader
     /// refuses.
     pub slices: BTreeMap<String, Arc<FileKeys>>,
@@ -234,18 +234,17 @@ impl Sketch {
         lists.take(self.slices.len()).collect()
     }
 
-    /// Drops everything about single points, which only comparisons within one table name need.
-    pub fn forget_points(&mut self) {
-        self.slices.truncate(self.counts.len());
-        *self = Self {
-            points: Vec::new(),
-            latencies: None,
-            outliers: Vec::new(),
-            curve: None,
-            axes: BTreeMap::new(),
-            coverage: Coverage::default(),
-            ..std::mem::take(self)
-        };
+    /// The sketch without everything about single points, which only comparisons within one table name need.
+    pub fn without_points(&self) -> Self {
+        Self {
+            rows: self.rows,
+            keys: self.keys,
+            slices: self.slices[..self.counts.len()].to_vec(),
+            counts: self.counts.clone(),
+            names: self.names.clone(),
+            end: self.end,
+            ..Self::default()
+        }
     }
 
     /// The kernels that a slice names; none where that is not known.
@@ -271,13 +270,9 @@ fn name_farthest(found: &mut [SketchOutlier], keys: &Keys<'_>) {
 }
 
 impl Sketches {
-    /// Those of the tables that `path` gives the path for, by that path: the sketches of another
-    /// state of the same tables.
-    pub fn of_state(self, path: impl Fn(&str) -> Option<String>) -> Self {
-        let path = &path;
-        let sketches = self.by_path.into_iter().filter_map(|(at, s)| Some((path(&at)?, s)));
-        let slices = self.slices.into_iter().filter_map(|(at, keys)| Some((path(&at)?, keys)));
-        Self { by_path: sketches.collect(), slices: slices.collect(), names: self.names }
+    /// The sketch of the table at `path`.
+    pub fn get(&self, path: &str) -> Option<&Sketch> {
+        self.by_path.get(path).map(AsRef::as_ref)
     }
 
     /// Keys of the table at `path`, 0 where it cannot be read.

@@ -23,7 +23,7 @@ use crate::checks::judge::{Found, Judge};
 use crate::checks::rule::Rule;
 use crate::checks::{CrossContext, RowContext};
 use crate::database::table::number_json;
-use crate::findings::{Finding, Reads, Severity, SliceEvidence};
+use crate::findings::{Finding, Hits, Reads, Severity, SliceEvidence, wholes};
 use crate::specs::TableSpec;
 
 /// Factors that a unit is off by.
@@ -94,8 +94,8 @@ impl Judge for UnitFactors {
     }
 
     /// Rows with a time that no kernel takes.
-    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
-        Ok(too_long(rows, self.hours))
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        Ok(too_long(rows, self.hours).into_iter().collect())
     }
 
     fn compares(&self) -> bool {
@@ -103,7 +103,11 @@ impl Judge for UnitFactors {
     }
 
     /// One finding for each table with slices in another unit than the others of its name.
-    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+    fn cross<'v>(
+        &'v self,
+        rule: &'v Rule,
+        at: &'v CrossContext<'v>,
+    ) -> Result<Hits<'v>, ExprError> {
         let tables = at.sketched().filter(|(file, sketch)| {
             !self.except.contains(&file.table) && sketch.points.len() >= self.points
         });
@@ -114,7 +118,7 @@ impl Judge for UnitFactors {
                 found.extend(self.finding(rule, at, &namesakes, number));
             }
         }
-        Ok(found)
+        Ok(wholes(found))
     }
 }
 
@@ -130,7 +134,7 @@ impl UnitFactors {
         let mut shifted = self.shifted(all, number);
         // Hardly any table is read again for its bounds.
         if shifted.iter().any(|s| s.least > self.from) {
-            let over_bound = (at.over_bound)(file);
+            let over_bound = at.reread.over_bound(file);
             shifted.iter_mut().for_each(|s| s.over_bound = over_bound.get(s.slice).copied());
         }
         let Some(worst) = shifted.iter().max_by(|a, b| off(a.ratio).total_cmp(&off(b.ratio)))

@@ -2,14 +2,14 @@
 
 use crate::base::words::{Figure, names, plural};
 use crate::checks::RowContext;
-use crate::findings::{EXAMPLES, Finding};
+use crate::findings::{EXAMPLES, Hit};
 use crate::specs::Unit;
 
 /// Milliseconds of an hour.
 const HOUR_MS: f64 = 3.6e6;
 
-/// Findings on the rows with a measured time above `hours`. What is not finite is left to latency-not-finite.
-pub(super) fn too_long(rows: &RowContext<'_>, hours: f64) -> Vec<Finding> {
+/// The rows with a measured time above `hours`. What is not finite is left to latency-not-finite.
+pub(super) fn too_long<'v>(rows: &'v RowContext<'v>, hours: f64) -> Option<Hit<'v>> {
     let mut columns = Vec::new();
     let mut longest_ms = vec![0.0_f64; rows.table.rows];
     for (name, unit) in rows.at.spec.measures() {
@@ -32,7 +32,8 @@ pub(super) fn too_long(rows: &RowContext<'_>, hours: f64) -> Vec<Finding> {
         }
     }
     let all: Vec<usize> = (0..longest_ms.len()).filter(|row| longest_ms[*row] > 0.0).collect();
-    let in_half = |bad: &[usize]| {
+    Hit::rows(rows.at.file, all, rows.rule.severity, move |part| {
+        let bad = part.rows;
         let longest = bad.iter().map(|row| longest_ms[*row]).fold(0.0, f64::max);
         let message = format!(
             "{} above {} in {}, up to {:.1} hours: no kernel takes that long",
@@ -42,11 +43,8 @@ pub(super) fn too_long(rows: &RowContext<'_>, hours: f64) -> Vec<Finding> {
             Figure(longest / HOUR_MS),
         );
         let shown = &bad[..bad.len().min(EXAMPLES)];
-        rows.finding(message).rows(bad.len()).examples(rows.examples(shown, &columns))
-    };
-    let halves = rows.halves().map(|half| (half.of(&all), half));
-    let found = halves.filter(|(bad, _)| !bad.is_empty());
-    found.map(|(bad, half)| in_half(&bad).half(&half, all.len()).naming(bad)).collect()
+        Some(rows.finding(message).rows(bad.len()).examples(rows.examples(shown, &columns)))
+    })
 }
 
 /// `an hour`, `2 hours`.

@@ -1,11 +1,11 @@
 //! Tables without rows, and tables of which the loader reads none.
 
 use crate::base::expr::ExprError;
-use crate::checks::judge::{Found, Judge};
+use crate::checks::judge::Judge;
 use crate::checks::rule::Rule;
 use crate::checks::{RowContext, TableContext};
 use crate::database::table::TableFault;
-use crate::findings::Finding;
+use crate::findings::{Finding, Hits, wholes};
 
 /// The table has no rows, or none that the loader reads.
 pub struct Empty;
@@ -25,15 +25,14 @@ impl Judge for Empty {
         Some(Finding::on_table(&rule.id, rule.severity, at.file, fault.to_string()))
     }
 
-    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
-        let Some(filter) = &rows.at.spec.filter else { return Ok(Found::new()) };
-        let scope = rows.scope();
-        let loaded = filter.mask(&scope)?;
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        let Some(filter) = &rows.at.spec.filter else { return Ok(Hits::new()) };
+        let loaded = filter.mask(rows.scope)?;
         if (0..rows.table.rows).any(|row| loaded.get(row)) {
-            return Ok(Found::new());
+            return Ok(Hits::new());
         }
         let message =
             format!("the loader reads no row of this table: it reads only rows with {filter}");
-        Ok(vec![rows.finding(message).rows(rows.table.rows)])
+        Ok(wholes([rows.finding(message).rows(rows.table.rows)]))
     }
 }

@@ -1,11 +1,11 @@
 //! Damaged rows of text tables.
 
 use crate::base::expr::ExprError;
-use crate::checks::judge::{Found, Judge};
+use crate::checks::judge::Judge;
 use crate::checks::rule::Rule;
 use crate::checks::{RowContext, TableContext};
 use crate::database::table::{TableFault, Torn};
-use crate::findings::{Example, Finding};
+use crate::findings::{Example, Finding, Hits, wholes};
 
 /// Rows of a text table are damaged: some of them, or all.
 pub struct TornRow;
@@ -26,13 +26,13 @@ impl Judge for TornRow {
         Some(with_rows(finding, torn))
     }
 
-    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
         let torn = &rows.table.torn;
         if torn.rows == 0 {
-            return Ok(Found::new());
+            return Ok(Hits::new());
         }
         let message = format!("{torn}; the other rows were checked");
-        Ok(vec![with_rows(rows.finding(message), torn)])
+        Ok(wholes([with_rows(rows.finding(message), torn)]))
     }
 }
 

@@ -1,12 +1,12 @@
 //! Tables whose bytes cannot be decoded, or are not those that were digested.
 
 use crate::base::expr::ExprError;
-use crate::checks::judge::{Found, Judge};
+use crate::checks::judge::Judge;
 use crate::checks::rule::Rule;
 use crate::checks::{RowContext, TableContext};
 use crate::database::source::Entry;
 use crate::database::table::TableFault;
-use crate::findings::Finding;
+use crate::findings::{Finding, Hits, wholes};
 
 /// Bytes that cannot be decoded, or that their sidecar's digest contradicts; links.
 pub struct Unreadable;
@@ -26,8 +26,8 @@ impl Judge for Unreadable {
         Some(Finding::on_table(&rule.id, rule.severity, at.file, fault.to_string()))
     }
 
-    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
-        Ok(digest(rows).into_iter().collect())
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        Ok(wholes(digest(rows)))
     }
 
     /// A link or submodule that is no other way to a database which is judged.

@@ -15,10 +15,10 @@ use self::whole_rows::whole_rows;
 use crate::base::expr::{ExprError, Vals};
 use crate::base::words::{Figure, count, plural, plural_verb};
 use crate::checks::RowContext;
-use crate::checks::judge::{Found, Judge};
+use crate::checks::judge::Judge;
 use crate::database::served::rows::{KeyRows, copies};
 use crate::database::table::{Keys, number_json};
-use crate::findings::{EXAMPLES, Example, Finding, Half, Novelty, Reads, Severity};
+use crate::findings::{EXAMPLES, Example, Finding, Hit, Hits, Reads, Severity};
 use crate::specs::{ColumnKind, ColumnSpec, NoiseBands, Serves, TableSpec};
 
 /// When copies of a key contradict each other, as opposed to being measured twice.
@@ -71,49 +71,39 @@ impl Judge for Conflict {
     }
 
     /// Rows whose key an earlier row has.
-    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
         let spec = rows.at.spec;
-        let scope = rows.scope();
+        let scope = rows.scope;
         if spec.inferred {
             return whole_rows(rows);
         }
-        if rows.at.has_distinct_keys {
-            return Ok(Found::new());
+        if rows.at.has_distinct_keys.get() == Some(&true) {
+            return Ok(Hits::new());
         }
         // Where the loader keeps kernels apart, rows of two are no copies.
-        let (row_key, apart);
-        let keys = match rows.at.keys {
-            None => return Ok(Vec::new()),
-            Some(keys) if spec.lanes.is_none() => keys,
-            Some(_) => {
-                row_key = spec.row_key();
-                apart = Keys::new(&row_key, &scope)?;
-                &apart
-            }
+        let Some(keys) = rows.at.keys else { return Ok(Hits::new()) };
+        let row_key = spec.lanes.is_some().then(|| spec.row_key());
+        let groups = match &row_key {
+            None => copies(scope, keys)?,
+            Some(row_key) => copies(scope, &Keys::new(row_key, scope)?)?,
         };
-        let groups = copies(&scope, keys)?;
         if groups.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Hits::new());
         }
         let latency = spec
             .latency
             .iter()
-            .map(|l| Ok((l.name.as_str(), l.value.numbers(&scope)?)))
+            .map(|l| Ok((l.name.as_str(), l.value.numbers(scope)?)))
             .collect::<Result<Vec<_>, ExprError>>()?;
-        let all = distinct(groups.iter().flat_map(|copies| &copies[1..]).copied().collect());
-        let mut findings = Found::new();
-        for half in rows.halves() {
-            let (groups, repeated) = of_half(&groups, &all, &half);
-            if !repeated.is_empty() {
-                let bands =
-                    rows.at.specs.noise.bands(&rows.at.file.table, &rows.at.file.place.backend);
-                let group = |copies| self.group(rows, copies, &latency, &bands);
-                let groups = groups.into_iter().map(group).collect();
-                let finding = self.finding(rows, keys, &latency, groups, repeated.len());
-                findings.push(finding.half(&half, all.len()).naming(repeated));
-            }
-        }
-        Ok(findings)
+        let bands = rows.at.specs.noise.bands(&rows.at.file.table, &rows.at.file.place.backend);
+        let hit = Hit::copies(rows.at.file, groups, rows.rule.severity, move |part| {
+            let group = |copies: &KeyRows| self.group(rows, copies.clone(), &latency, &bands);
+            let groups = part.copies.iter().map(group).collect();
+            let apart = row_key.as_ref().map(|row_key| Keys::new(row_key, scope)).transpose();
+            let keys = apart.as_ref().ok()?.as_ref().unwrap_or(keys);
+            Some(self.finding(rows, keys, &latency, groups, part.rows.len()))
+        });
+        Ok(vec![hit])
     }
 }
 
@@ -247,38 +237,6 @@ fn worst_first(groups: &mut [KeyCopies]) -> f64 {
     median
 }
 
-/// The groups that a half has rows of, and those of its rows that repeat a key, of all that do: rows that a pull
-/// request brings repeat what was there before, wherever they stand in the file.
-fn of_half(groups: &[KeyRows], all: &[usize], half: &Half<'_>) -> (Vec<KeyRows>, Vec<usize>) {
-    if half.novelty == Novelty::Unjudged {
-        return (groups.to_vec(), all.to_vec());
-    }
-    let mut found = Vec::new();
-    let mut repeated = Vec::new();
-    for copies in groups {
-        let (own, others): (KeyRows, KeyRows) =
-            copies.iter().copied().partition(|row| half.has(*row));
-        let new = half.novelty == Novelty::New;
-        let Some(first) = own.first() else { continue };
-        // The first of the rows that were there before repeats none of them.
-        let was_there = |row: &&usize| !half.brings(**row) || !new && half.has(**row);
-        let was_first = copies.iter().find(was_there) == Some(first);
-        let repeats = if new && others.is_empty() || was_first { &own[1..] } else { &own[..] };
-        if !repeats.is_empty() {
-            repeated.extend(repeats.iter().copied());
-            found.push(if new { copies.clone() } else { own });
-        }
-    }
-    (found, distinct(repeated))
-}
-
-/// Rows in order, each once.
-fn distinct(mut rows: Vec<usize>) -> Vec<usize> {
-    rows.sort_unstable();
-    rows.dedup();
-    rows
-}
-
 /// Columns outside the key and the measurements in which copies of a key differ: they explain why it repeats.
 fn differing_columns(rows: &RowContext<'_>, groups: &[KeyCopies]) -> Vec<String> {
     let spec = rows.at.spec;
@@ -323,9 +281,8 @@ fn example(
 mod tests {
     use std::cmp::Reverse;
 
-    use super::{KeyCopies, KeyRows, LOOKED_AT, of_half, worst_first};
+    use super::{KeyCopies, KeyRows, LOOKED_AT, worst_first};
     use crate::base::random::Random;
-    use crate::findings::{Half, Reads, RowChange};
 
     /// Synthetic: groups of any spread, many of one spread.
     #[test]
@@ -350,21 +307,5 @@ mod tests {
                 groups.iter().map(seen).take(looked_at).eq(expected[..looked_at].iter().copied())
             );
         }
-    }
-
-    #[test]
-    fn rows_that_are_brought_repeat_those_that_were_there() {
-        let groups = [&[0, 4][..], &[1, 2, 3], &[5, 6]].map(KeyRows::from_slice);
-        // Row 0 comes before what it repeats; 5 and 6 repeat only each other.
-        let marks = [true, false, false, true, false, true, true];
-        let change = RowChange::Rows(marks.into());
-        let all = [2, 3, 4, 6];
-        let told: Vec<_> = Half::both(change.seen_by("r", &Reads::all()))
-            .map(|half| of_half(&groups, &all, &half))
-            .collect();
-        assert_eq!(told[0], (groups.to_vec(), vec![0, 3, 6]));
-        assert_eq!(told[1], (vec![KeyRows::from_slice(&[1, 2])], vec![2]));
-        let whole = Half::both(RowChange::Unknown.seen_by("r", &Reads::all())).next().unwrap();
-        assert_eq!(of_half(&groups, &all, &whole), (groups.to_vec(), all.to_vec()));
     }
 }

@@ -8,12 +8,12 @@ mod stored;
 use self::stored::unopened;
 use crate::base::expr::ExprError;
 use crate::base::words::{names, plural_verb};
-use crate::checks::judge::{Found, Judge};
+use crate::checks::judge::Judge;
 use crate::checks::rule::Rule;
 use crate::checks::{CrossContext, RowContext};
 use crate::database::catalog::TableFile;
 use crate::database::table::Column;
-use crate::findings::{EXAMPLES, Finding, Severity};
+use crate::findings::{EXAMPLES, Finding, Hits, Severity, wholes};
 use crate::specs::{ColumnKind, ColumnSpec, IDENTITY, StoredType, TableSpec, measured_unit};
 
 /// Columns that the message lists; the evidence has all.
@@ -30,8 +30,8 @@ impl Judge for Header {
         true
     }
 
-    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
-        Ok(columns(rows).into_iter().collect())
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        Ok(wholes(columns(rows)))
     }
 
     fn compares(&self) -> bool {
@@ -39,8 +39,12 @@ impl Judge for Header {
     }
 
     /// Tables whose rows name an operation that no other table of the name has.
-    fn cross(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
-        Ok(at.judged_tables().filter_map(|file| operation(rule, at, file)).collect())
+    fn cross<'v>(
+        &'v self,
+        rule: &'v Rule,
+        at: &'v CrossContext<'v>,
+    ) -> Result<Hits<'v>, ExprError> {
+        Ok(wholes(at.judged_tables().filter_map(|file| operation(rule, at, file))))
     }
 }
 

@@ -4,8 +4,8 @@ use super::{Named, origin};
 use crate::base::expr::ExprError;
 use crate::base::words::plural_verb;
 use crate::checks::RowContext;
-use crate::checks::judge::{CheckInputs, Found, Judge};
-use crate::findings::Reads;
+use crate::checks::judge::{CheckInputs, Judge};
+use crate::findings::{Hits, Reads};
 use crate::specs::TableSpec;
 
 /// Rows name a GPU that is not the system's.
@@ -20,24 +20,18 @@ impl Judge for DeviceNames {
         origin()
     }
 
-    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
         let devices = rows.devices().filter(|(_, devices)| !devices.is_empty());
         let (Some((system, devices)), Some(named)) = (devices, Named::of(rows, "device")) else {
-            return Ok(Found::new());
+            return Ok(Hits::new());
         };
         let wanted = devices.join(" or ");
         let is_own = system.device_matcher();
-        Ok(named.findings(
-            rows,
-            "device",
-            rows.rule.severity,
-            |name| !is_own(name),
-            |names, n| {
-                format!(
-                    "{} measured on {names}, but the system has {wanted}",
-                    plural_verb(n, "row", ["was", "were"])
-                )
-            },
-        ))
+        let say = move |names: &str, n| {
+            let rows = plural_verb(n, "row", ["was", "were"]);
+            format!("{rows} measured on {names}, but the system has {wanted}")
+        };
+        let hit = named.hit(rows, "device", rows.rule.severity, |name| !is_own(name), say);
+        Ok(hit.into_iter().collect())
     }
 }

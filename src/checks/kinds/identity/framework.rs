@@ -9,8 +9,8 @@ use super::{Named, origin};
 use crate::base::expr::ExprError;
 use crate::base::words::plural_verb;
 use crate::checks::RowContext;
-use crate::checks::judge::{CheckInputs, Found, Judge};
-use crate::findings::Reads;
+use crate::checks::judge::{CheckInputs, Judge};
+use crate::findings::{Hits, Reads};
 use crate::specs::TableSpec;
 
 /// Names that rows of a backend's directory may carry, whatever their case; a backend that is not
@@ -30,22 +30,17 @@ impl Judge for FrameworkNames {
         origin()
     }
 
-    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
-        let Some(named) = Named::of(rows, "framework") else { return Ok(Found::new()) };
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        let Some(named) = Named::of(rows, "framework") else { return Ok(Hits::new()) };
         let backend = &rows.at.file.place.backend;
         let own = [backend.clone()];
         let known = self.backends.get(backend).map_or(&own[..], Vec::as_slice);
-        Ok(named.findings(
-            rows,
-            "framework",
-            rows.rule.severity,
-            |name| !known.iter().any(|k| k.eq_ignore_ascii_case(name)),
-            |names, n| {
-                format!(
-                    "{} {names} as framework, but the directory is of {backend}",
-                    plural_verb(n, "row", ["names", "name"])
-                )
-            },
-        ))
+        let is_other = |name: &str| !known.iter().any(|k| k.eq_ignore_ascii_case(name));
+        let say = move |names: &str, n| {
+            let rows = plural_verb(n, "row", ["names", "name"]);
+            format!("{rows} {names} as framework, but the directory is of {backend}")
+        };
+        let hit = named.hit(rows, "framework", rows.rule.severity, is_other, say);
+        Ok(hit.into_iter().collect())
     }
 }

@@ -15,7 +15,7 @@ use crate::base::words::names;
 use crate::checks::RowContext;
 use crate::checks::judge::CheckInputs;
 use crate::database::table::Column;
-use crate::findings::{EXAMPLES, Finding, Severity};
+use crate::findings::{EXAMPLES, Hit, Severity};
 
 /// Names that a finding's evidence counts the rows of; a damaged column may hold another in each row.
 const MOST_NAMES: usize = 1000;
@@ -49,32 +49,31 @@ impl<'a> Named<'a> {
         Some(Self { codes, names, nulls: *nulls })
     }
 
-    /// The findings on the rows whose names `wrong` picks, if there are any.
-    fn findings(
-        &self,
-        rows: &RowContext<'_>,
-        column: &str,
+    /// The rows whose names `wrong` picks, if there are any.
+    fn hit<'v>(
+        self,
+        rows: &'v RowContext<'v>,
+        column: &'static str,
         severity: Severity,
         wrong: impl Fn(&str) -> bool,
-        say: impl Fn(&str, usize) -> String,
-    ) -> Vec<Finding> {
+        say: impl Fn(&str, usize) -> String + 'v,
+    ) -> Option<Hit<'v>>
+    where
+        'a: 'v,
+    {
         let bad: Vec<bool> =
             self.names.iter().map(|(name, count)| *count > 0 && wrong(name)).collect();
         if self.nulls == 0 && !bad.contains(&true) {
-            return Vec::new();
+            return None;
         }
         let is_bad = |row: &usize| match self.codes[*row] {
             NULL_CODE => true,
             code => bad[code as usize],
         };
         let all: Vec<usize> = (0..self.codes.len()).filter(is_bad).collect();
-        let mut findings = Vec::new();
-        for half in rows.halves() {
-            let part = half.of(&all);
-            if part.is_empty() {
-                continue;
-            }
-            let mut found = self.rows_by_name(&part);
+        Hit::rows(rows.at.file, all, severity, move |part| {
+            let part = part.rows;
+            let mut found = self.rows_by_name(part);
             let message = say(&names(found.keys().copied()), part.len());
             while found.len() > MOST_NAMES {
                 found.pop_last();
@@ -82,11 +81,9 @@ impl<'a> Named<'a> {
             let examples = rows.examples(&part[..part.len().min(EXAMPLES)], &[column]);
             let cause = format!("{column} {}", names(found.keys().copied()));
             let finding = rows.finding_as(severity, message).rows(part.len()).examples(examples);
-            let finding = finding.evidence("cause", cause).naming(part);
             let found = serde_json::to_value(found).unwrap_or_default();
-            findings.push(finding.half(&half, all.len()).evidence("found", found));
-        }
-        findings
+            Some(finding.evidence("cause", cause).evidence("found", found))
+        })
     }
 
     /// How many of some rows have each name.

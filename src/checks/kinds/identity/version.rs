@@ -13,8 +13,8 @@ use crate::base::expr::ExprError;
 use crate::base::glob::{Of, matcher};
 use crate::base::words::plural_verb;
 use crate::checks::RowContext;
-use crate::checks::judge::{CheckInputs, Found, Judge};
-use crate::findings::{Finding, Reads, Severity};
+use crate::checks::judge::{CheckInputs, Judge};
+use crate::findings::{Hit, Hits, Reads, Severity};
 use crate::specs::TableSpec;
 
 /// How rows may spell a version.
@@ -28,14 +28,14 @@ pub struct VersionNames {
 }
 
 impl VersionNames {
-    fn findings(&self, rows: &RowContext<'_>) -> Vec<Finding> {
-        let Some(named) = Named::of(rows, "version") else { return Vec::new() };
+    fn hit<'v>(&'v self, rows: &'v RowContext<'v>) -> Option<Hit<'v>> {
+        let named = Named::of(rows, "version")?;
         let dir = rows.at.file.place.version.as_str();
         let fits =
             |name: &str| self.versionless.iter().any(|v| v == name) || same_version(name, dir);
         // Nearly every table ends here, and compiling globs takes longer than the rest.
         if named.nulls == 0 && named.names.iter().all(|(name, rows)| *rows == 0 || fits(name)) {
-            return Vec::new();
+            return None;
         }
         let untagged = matchers(&self.untagged);
         let lost = |name: &str| untagged.iter().any(|g| g.is_match(name));
@@ -67,18 +67,11 @@ impl VersionNames {
             }
             (false, _) => (Severity::Info, "; a build without git tags does not state its version"),
         };
-        named.findings(
-            rows,
-            "version",
-            severity,
-            |name| !fits(name),
-            |names, n| {
-                format!(
-                    "{} version {names}, but the directory is {dir}{why}",
-                    plural_verb(n, "row", ["names", "name"])
-                )
-            },
-        )
+        let say = move |names: &str, n| {
+            let rows = plural_verb(n, "row", ["names", "name"]);
+            format!("{rows} version {names}, but the directory is {dir}{why}")
+        };
+        named.hit(rows, "version", severity, |name| !fits(name), say)
     }
 }
 
@@ -91,8 +84,8 @@ impl Judge for VersionNames {
         origin()
     }
 
-    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
-        Ok(self.findings(rows))
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        Ok(self.hit(rows).into_iter().collect())
     }
 }
 

@@ -7,9 +7,9 @@ use crate::base::expr::ExprError;
 use crate::base::words::{count, plural};
 use crate::checks::RowContext;
 use crate::checks::compare::sketch::{Slice, slice_id, slice_words};
-use crate::checks::judge::{Found, Judge};
+use crate::checks::judge::Judge;
 use crate::database::table::NumberedRows;
-use crate::findings::SliceEvidence;
+use crate::findings::{Hits, SliceEvidence, wholes};
 
 /// Tables that have power for a part of their rows.
 pub struct PartialPower;
@@ -25,9 +25,9 @@ struct SliceRows {
 
 impl Judge for PartialPower {
     /// One finding for a table with power columns of which some rows have no reading.
-    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
         let (Some(readings), Some(keys)) = (Readings::of(rows.table), rows.at.keys) else {
-            return Ok(Found::new());
+            return Ok(Hits::new());
         };
         let NumberedRows { of_rows, counts } = keys.slice_numbers();
         let mut slices: Vec<SliceRows> = Vec::with_capacity(counts.len());
@@ -42,7 +42,7 @@ impl Judge for PartialPower {
         let measured: usize = slices.iter().map(|s| s.measured).sum();
         let lacking = rows.table.rows - measured;
         if lacking == 0 {
-            return Ok(Found::new());
+            return Ok(Hits::new());
         }
         let mut short: Vec<(Slice, &SliceRows)> = slices
             .iter()
@@ -60,7 +60,7 @@ impl Judge for PartialPower {
         });
         let finding = rows.finding(message).rows(lacking);
         let finding = finding.evidence("measured", measured).slices(evidence);
-        Ok(vec![finding.parts(short.iter().map(|(slice, _)| slice_id(slice)))])
+        Ok(wholes([finding.parts(short.iter().map(|(slice, _)| slice_id(slice)))]))
     }
 }
 

@@ -9,15 +9,15 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Readings, findings};
+use super::{Readings, hit};
 use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
 use crate::base::words::plural;
 use crate::checks::RowContext;
-use crate::checks::judge::{Found, Judge};
+use crate::checks::judge::Judge;
 use crate::checks::sweeps::AxisSeries;
 use crate::database::table::NumberedRows;
-use crate::findings::{Reads, Severity};
+use crate::findings::{Hits, Reads, Severity};
 use crate::specs::TableSpec;
 use crate::specs::system::POWER;
 
@@ -67,8 +67,8 @@ impl Judge for PowerSigns {
     }
 
     /// One finding for each sign in a table, on the rows that show it.
-    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
-        let Some(readings) = Readings::of(rows.table) else { return Ok(Found::new()) };
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        let Some(readings) = Readings::of(rows.table) else { return Ok(Hits::new()) };
         let is_read = |row: &usize| {
             let power = readings.power[*row];
             readings.measured(*row) && power > 0.0 && power.is_finite()
@@ -76,14 +76,12 @@ impl Judge for PowerSigns {
         let read: Vec<usize> = (0..rows.table.rows).filter(is_read).collect();
         let rating = rows.figure(POWER);
         let table = PowerReadings { readings, rows: read, rating };
-        let mut found = Found::new();
-        for sign in self.signs(rows, &table) {
+        let hit = |PowerSign { says, rows: bad, severity }| {
             let message =
-                |bad: &[usize]| format!("{} {}", plural(bad.len(), "power reading"), sign.says);
-            let columns = ["power", "power_limit"];
-            found.extend(findings(rows, sign.severity, &sign.rows, &columns, message));
-        }
-        Ok(found)
+                move |bad: &[usize]| format!("{} {says}", plural(bad.len(), "power reading"));
+            hit(rows, severity, bad, &["power", "power_limit"], message)
+        };
+        Ok(self.signs(rows, &table).into_iter().filter_map(hit).collect())
     }
 }
 

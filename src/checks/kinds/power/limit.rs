@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Readings, findings};
+use super::{Readings, hit};
 use crate::base::expr::ExprError;
 use crate::base::words::{Figure, plural_verb};
 use crate::checks::RowContext;
-use crate::checks::judge::{Found, Judge};
-use crate::findings::Reads;
+use crate::checks::judge::Judge;
+use crate::findings::{Hits, Reads};
 use crate::specs::TableSpec;
 use crate::specs::system::POWER;
 
@@ -25,10 +25,10 @@ impl Judge for LimitTolerance {
         Reads::columns(["power", "power_limit"]).and_figures([POWER])
     }
 
-    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
         let rating = rows.figure(POWER);
         let (Some(limit), Some(rating)) = (rows.table.column("power_limit"), rating) else {
-            return Ok(Found::new());
+            return Ok(Hits::new());
         };
         let readings = Readings::of(rows.table);
         let limits = limit.numbers(rows.table.rows);
@@ -39,8 +39,8 @@ impl Judge for LimitTolerance {
                 && (limits[i] != 0.0 || readings.as_ref().is_none_or(|r| r.measured(i)))
         };
         let bad: Vec<usize> = (0..rows.table.rows).filter(|&i| wrong(i)).collect();
-        let message = |bad: &[usize]| message(bad.len(), limits[bad[0]], rating);
-        Ok(findings(rows, rows.rule.severity, &bad, &["power_limit"], message))
+        let message = move |bad: &[usize]| message(bad.len(), limits[bad[0]], rating);
+        Ok(hit(rows, rows.rule.severity, bad, &["power_limit"], message).into_iter().collect())
     }
 }
 

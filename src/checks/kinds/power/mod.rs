@@ -14,7 +14,7 @@ pub use self::limit::LimitTolerance;
 pub use self::range::PowerMeter;
 use crate::checks::RowContext;
 use crate::database::table::{Column, Table};
-use crate::findings::{EXAMPLES, Finding, Severity};
+use crate::findings::{EXAMPLES, Hit, Severity};
 
 /// The power columns of a table, in watts, one value a row.
 struct Readings<'a> {
@@ -49,24 +49,17 @@ impl<'a> Readings<'a> {
     }
 }
 
-/// The findings on rows, with the columns that show what is wrong.
-fn findings(
-    rows: &RowContext<'_>,
+/// Bad rows, with the columns that show what is wrong with them.
+fn hit<'v>(
+    rows: &'v RowContext<'v>,
     severity: Severity,
-    bad: &[usize],
-    columns: &[&str],
-    message: impl Fn(&[usize]) -> String,
-) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for half in rows.halves() {
-        let part = half.of(bad);
-        if part.is_empty() {
-            continue;
-        }
-        let examples = rows.examples(&part[..part.len().min(EXAMPLES)], columns);
-        let finding = rows.finding_as(severity, message(&part)).rows(part.len());
-        let finding = finding.examples(examples).naming(part);
-        findings.push(finding.half(&half, bad.len()));
-    }
-    findings
+    bad: Vec<usize>,
+    columns: &'static [&'static str],
+    message: impl Fn(&[usize]) -> String + 'v,
+) -> Option<Hit<'v>> {
+    Hit::rows(rows.at.file, bad, severity, move |part| {
+        let examples = rows.examples(&part.rows[..part.rows.len().min(EXAMPLES)], columns);
+        let finding = rows.finding_as(severity, message(part.rows)).rows(part.rows.len());
+        Some(finding.examples(examples))
+    })
 }

@@ -3,14 +3,17 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Readings, findings};
+use super::{Readings, hit};
 use crate::base::expr::ExprError;
 use crate::base::words::plural_verb;
 use crate::checks::RowContext;
-use crate::checks::judge::{Found, Judge};
-use crate::findings::{Reads, Severity};
+use crate::checks::judge::Judge;
+use crate::findings::{Hits, Reads, Severity};
 use crate::specs::TableSpec;
 use crate::specs::system::POWER;
+
+/// The columns that show what is wrong.
+const COLUMNS: &[&str] = &["power", "power_limit"];
 
 /// How far a reading may stand above its limit.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -28,9 +31,9 @@ impl Judge for PowerMeter {
     }
 
     /// Readings that cannot be a power, or exceed the limit; an info where they are zero because the time is.
-    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
         let Some(readings) = Readings::of(rows.table) else {
-            return Ok(Found::new());
+            return Ok(Hits::new());
         };
         let rating = rows.figure(POWER);
         // A row without a reading is fine; NaN and infinity are none.
@@ -43,10 +46,9 @@ impl Judge for PowerMeter {
         };
         let bad: Vec<usize> = (0..rows.table.rows).filter(|&i| wrong(i)).collect();
         if bad.is_empty() {
-            return Ok(Found::new());
+            return Ok(Hits::new());
         }
         let (clamped, bad) = self.clamped(rows, &readings, bad)?;
-        let columns = ["power", "power_limit"];
         if bad.is_empty() {
             let message = |rows: &[usize]| {
                 format!(
@@ -55,16 +57,16 @@ impl Judge for PowerMeter {
                 )
             };
             let info = rows.rule.severity.at_most(Severity::Info);
-            return Ok(findings(rows, info, &clamped, &columns, message));
+            return Ok(hit(rows, info, clamped, COLUMNS, message).into_iter().collect());
         }
         let percent = self.error * 100.0;
-        let message = |bad: &[usize]| {
+        let message = move |bad: &[usize]| {
             format!(
                 "{} a power of zero or less, or more than {percent} % (the error of the meter) above the limit",
                 plural_verb(bad.len(), "row", ["has", "have"])
             )
         };
-        Ok(findings(rows, rows.rule.severity, &bad, &columns, message))
+        Ok(hit(rows, rows.rule.severity, bad, COLUMNS, message).into_iter().collect())
     }
 }
 
@@ -77,8 +79,7 @@ impl PowerMeter {
         bad: Vec<usize>,
     ) -> Result<(Vec<usize>, Vec<usize>), ExprError> {
         let Some(latency) = rows.at.spec.latency.first() else { return Ok((Vec::new(), bad)) };
-        let scope = rows.scope();
-        let times = latency.value.numbers(&scope)?;
+        let times = latency.value.numbers(rows.scope)?;
         let is_clamped = |i: &usize| readings.power[*i] == 0.0 && times.get(*i) == 0.0;
         Ok(bad.into_iter().partition(is_clamped))
     }

@@ -12,7 +12,7 @@ use crate::checks::kinds::identity::same_version;
 use crate::checks::rule::Rule;
 use crate::checks::{DirContext, RowContext};
 use crate::database::sidecar::Meta;
-use crate::findings::{Finding, Severity};
+use crate::findings::{Finding, Hits, Severity, wholes};
 
 /// What a run may call itself in a backend's directory, beside the backend's own name.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -40,8 +40,8 @@ impl Judge for Frameworks {
     }
 
     /// A table that does not have the number of rows that its sidecar says.
-    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
-        Ok(row_count(rows).into_iter().chain(seal::contradiction(rows)).collect())
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        Ok(wholes(row_count(rows).into_iter().chain(seal::contradiction(rows))))
     }
 }
 

@@ -5,7 +5,7 @@ use crate::base::expr::ExprError;
 use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
 use crate::checks::{DirContext, RowContext};
-use crate::findings::Finding;
+use crate::findings::{Finding, Hits, wholes};
 
 /// A `collection_meta.yaml` that cannot be read as one.
 pub struct SidecarInvalid;
@@ -15,8 +15,8 @@ impl Judge for SidecarInvalid {
         CheckInputs { version_dirs: true, ..CheckInputs::default() }
     }
 
-    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
-        Ok(seal::invalid(rows).into_iter().collect())
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        Ok(wholes(seal::invalid(rows)))
     }
 
     fn dir(&self, rule: &Rule, at: &DirContext<'_>) -> Found {

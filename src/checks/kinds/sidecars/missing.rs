@@ -6,7 +6,7 @@ use crate::base::words::plural_verb;
 use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
 use crate::checks::{DirContext, RowContext};
-use crate::findings::Finding;
+use crate::findings::{Finding, Hits, wholes};
 
 /// Tables of the family layout without a word on where they come from.
 pub struct SidecarMissing;
@@ -16,8 +16,8 @@ impl Judge for SidecarMissing {
         CheckInputs { version_dirs: true, ..CheckInputs::default() }
     }
 
-    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
-        Ok(seal::missing(rows).into_iter().collect())
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        Ok(wholes(seal::missing(rows)))
     }
 
     fn dir(&self, rule: &Rule, at: &DirContext<'_>) -> Found {

@@ -20,9 +20,9 @@ use self::line::LineSign;
 use crate::base::expr::ExprError;
 use crate::base::words::plural;
 use crate::checks::RowContext;
-use crate::checks::judge::{Found, Judge};
+use crate::checks::judge::Judge;
 use crate::database::table::Keys;
-use crate::findings::{EXAMPLES, Finding, Half, Reads};
+use crate::findings::{EXAMPLES, Hit, Hits, Part, Reads};
 use crate::specs::{Doubt, TableSpec};
 
 /// What gives made-up rows away.
@@ -59,9 +59,9 @@ const MOST_DIGITS: f64 = 999.5;
 const NANOSECONDS: i32 = 6;
 
 impl Sign {
-    /// What its rows of a half show, with those rows, where there are any.
-    fn within(&self, half: &Half<'_>) -> Option<(String, Vec<usize>)> {
-        let rows = half.of(&self.rows);
+    /// What its rows of a part show, with those rows, where there are any.
+    fn within(&self, part: &Part<'_>) -> Option<(String, Vec<usize>)> {
+        let rows: Vec<usize> = self.rows.iter().copied().filter(|row| part.has(*row)).collect();
         if rows.is_empty() {
             return None;
         }
@@ -74,55 +74,45 @@ impl Judge for Signs {
         Reads::loaded(spec)
     }
 
-    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
-        let mut findings = self.findings(rows);
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        let mut hits: Hits<'v> = self.hit(rows).into_iter().collect();
         for doubt in &rows.at.spec.doubts {
-            findings.extend(doubted(rows, doubt)?);
+            hits.extend(doubted(rows, doubt)?);
         }
-        Ok(findings)
+        Ok(hits)
     }
 }
 
 /// Rows that their own columns say are not what they seem.
-fn doubted(rows: &RowContext<'_>, doubt: &Doubt) -> Result<Vec<Finding>, ExprError> {
-    let scope = rows.scope();
-    let mask = doubt.rows.mask(&scope)?;
+fn doubted<'v>(
+    rows: &'v RowContext<'v>,
+    doubt: &'v Doubt,
+) -> Result<Option<Hit<'v>>, ExprError> {
+    let scope = rows.scope;
+    let mask = doubt.rows.mask(scope)?;
     let all: Vec<usize> = (0..rows.table.rows).filter(|row| mask.get(*row)).collect();
-    let finding = |half: Half<'_>| {
-        let own = half.of(&all);
-        if own.is_empty() {
-            return None;
-        }
+    Ok(Hit::rows(rows.at.file, all, rows.rule.severity, move |part| {
+        let own = part.rows;
         let columns = doubt.rows.columns();
         let examples = rows.examples(&own[..own.len().min(EXAMPLES)], &columns);
         let message = format!("{} {}", plural(own.len(), "row"), doubt.says);
-        let finding = rows.finding(message).rows(own.len()).examples(examples);
-        Some(finding.half(&half, all.len()))
-    };
-    Ok(rows.halves().filter_map(finding).collect())
+        Some(rows.finding(message).rows(own.len()).examples(examples))
+    }))
 }
 
 impl Signs {
-    /// One finding for each half of the table, with all its signs.
-    fn findings(&self, rows: &RowContext<'_>) -> Vec<Finding> {
-        let Some(((name, values), keys)) = rows.measured().zip(rows.at.keys) else {
-            return Vec::new();
-        };
+    /// The rows of all signs, for one finding.
+    fn hit<'v>(&'v self, rows: &'v RowContext<'v>) -> Option<Hit<'v>> {
+        let ((name, values), keys) = rows.measured().zip(rows.at.keys)?;
         let digits = usual_digits(values);
         let mut signs: Vec<Sign> = Vec::new();
         signs.extend(self.repeated(values, keys));
         signs.extend(self.rounded(values, digits));
         signs.extend(self.between_neighbours(rows, keys, values, digits));
-        let all: BTreeSet<usize> = signs.iter().flat_map(|s| s.rows.iter().copied()).collect();
-        let mut findings = Vec::new();
-        for half in rows.halves() {
+        let all: Vec<usize> = signs.iter().flat_map(|s| s.rows.iter().copied()).collect();
+        Hit::rows(rows.at.file, all, rows.rule.severity, move |part| {
             let signs: Vec<(String, Vec<usize>)> =
-                signs.iter().filter_map(|sign| sign.within(&half)).collect();
-            if signs.is_empty() {
-                continue;
-            }
-            let found: BTreeSet<usize> =
-                signs.iter().flat_map(|(_, r)| r.iter().copied()).collect();
+                signs.iter().filter_map(|sign| sign.within(part)).collect();
             let said: Vec<&str> = signs.iter().map(|(say, _)| say.as_str()).collect();
             // A few rows of every sign.
             let each = EXAMPLES.div_ceil(signs.len());
@@ -130,10 +120,9 @@ impl Signs {
                 signs.iter().flat_map(|(_, rows)| rows.iter().copied().take(each)).collect();
             shown.truncate(EXAMPLES);
             let examples = rows.examples(&shown, &[name, "kernel_source"]);
-            let finding = rows.finding(said.join("; ")).rows(found.len()).examples(examples);
-            findings.push(finding.half(&half, all.len()).naming(found));
-        }
-        findings
+            let finding = rows.finding(said.join("; ")).rows(part.rows.len());
+            Some(finding.examples(examples))
+        })
     }
 
     /// Points on the line between their neighbours, or near it: the sign that says most.

@@ -7,10 +7,10 @@ use super::Wrong;
 use super::dtypes::UnknownDtypes;
 use crate::base::expr::{Expr, ExprError, Scope};
 use crate::checks::RowContext;
-use crate::checks::judge::{Found, Judge};
+use crate::checks::judge::Judge;
 use crate::database::served::rows::guarded_rows;
 use crate::database::table::Column;
-use crate::findings::{Reads, Severity};
+use crate::findings::{Hits, Reads, Severity};
 use crate::specs::{ColumnKind, ColumnSpec, Guard, PLACE, TableSpec};
 
 /// Which whole-number columns may be zero.
@@ -31,7 +31,7 @@ impl Judge for KeyRange {
             .and_formulas(&spec.require)
     }
 
-    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
         let spec = rows.at.spec;
         let [mut wrong, mut unsettled, mut rare] = <[Wrong; 3]>::default();
         for column in &spec.columns {
@@ -61,8 +61,8 @@ impl Judge for KeyRange {
         if let Some(require) = &spec.require
             && require.columns().iter().all(|c| PLACE.contains(c) || rows.table.column(c).is_some())
         {
-            let scope = rows.scope();
-            let accepted = require.mask(&scope)?;
+            let scope = rows.scope;
+            let accepted = require.mask(scope)?;
             // What the loader's code knows of a text may come with this very change.
             let unknown = unknown_texts(rows, require);
             for row in (0..scope.rows()).filter(|row| !accepted.get(*row)) {
@@ -87,10 +87,10 @@ impl Judge for KeyRange {
         if let Some(guard) = &spec.guard {
             refused_groups(&mut wrong, rows, guard);
         }
-        let mut findings = wrong.findings(rows, rows.rule.severity);
-        findings.extend(rare.findings(rows, rows.rule.severity.at_most(Severity::Warning)));
-        findings.extend(unsettled.findings(rows, Severity::Info));
-        Ok(findings)
+        let warning = rows.rule.severity.at_most(Severity::Warning);
+        let graded =
+            [(wrong, rows.rule.severity), (rare, warning), (unsettled, Severity::Info)].into_iter();
+        Ok(graded.filter_map(|(wrong, severity)| wrong.hit(rows, severity)).collect())
     }
 }
 

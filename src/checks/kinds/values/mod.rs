@@ -5,14 +5,14 @@ mod key_range;
 mod not_finite;
 mod not_positive;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 pub use self::key_range::KeyRange;
 pub use self::not_finite::NotFinite;
 pub use self::not_positive::NotPositive;
 use crate::base::words::plural;
 use crate::checks::RowContext;
-use crate::findings::{EXAMPLES, Finding, Half, Severity};
+use crate::findings::{EXAMPLES, Finding, Hit, Part, Severity};
 
 /// Rows that are wrong, by what is wrong with them.
 #[derive(Default)]
@@ -46,31 +46,19 @@ impl Wrong {
         }
     }
 
-    fn findings(self, rows: &RowContext<'_>, severity: Severity) -> Vec<Finding> {
-        let all: BTreeSet<usize> =
-            self.kinds.values().flat_map(|wrong| &wrong.rows).copied().collect();
-        let all: Vec<usize> = all.into_iter().collect();
-        rows.halves().filter_map(|half| self.half(rows, severity, &half, &all)).collect()
+    fn hit<'v>(self, rows: &'v RowContext<'v>, severity: Severity) -> Option<Hit<'v>> {
+        let all: Vec<usize> = self.kinds.values().flat_map(|wrong| &wrong.rows).copied().collect();
+        Hit::rows(rows.at.file, all, severity, move |part| Some(self.finding(rows, severity, part)))
     }
 
-    fn half(
-        &self,
-        rows: &RowContext<'_>,
-        severity: Severity,
-        half: &Half<'_>,
-        all: &[usize],
-    ) -> Option<Finding> {
-        let bad = half.of(all);
-        let rows_of = |wrong: &WrongRows| wrong.rows.iter().filter(|r| half.has(**r)).count();
+    fn finding(&self, rows: &RowContext<'_>, severity: Severity, part: &Part<'_>) -> Finding {
+        let rows_of = |wrong: &WrongRows| wrong.rows.iter().filter(|r| part.has(**r)).count();
         let kinds: BTreeMap<&str, usize> = self
             .kinds
             .iter()
             .map(|(kind, wrong)| (kind.as_str(), rows_of(wrong)))
             .filter(|(_, rows)| *rows > 0)
             .collect();
-        if bad.is_empty() {
-            return None;
-        }
         let named = kinds
             .iter()
             .map(|(kind, rows)| format!("{} in {}", self.kinds[*kind].says, plural(*rows, "row")));
@@ -79,9 +67,8 @@ impl Wrong {
         let evidence = serde_json::to_value(&kinds).unwrap_or_default();
         let finding = rows
             .finding_as(severity, message)
-            .rows(bad.len())
-            .half(half, all.len())
-            .examples(rows.examples(&bad[..bad.len().min(EXAMPLES)], &columns));
-        Some(finding.evidence("rows_by_kind", evidence).naming(bad))
+            .rows(part.rows.len())
+            .examples(rows.examples(&part.rows[..part.rows.len().min(EXAMPLES)], &columns));
+        finding.evidence("rows_by_kind", evidence)
     }
 }

@@ -3,9 +3,9 @@
 use super::Wrong;
 use crate::base::expr::ExprError;
 use crate::checks::RowContext;
-use crate::checks::judge::{Found, Judge};
+use crate::checks::judge::Judge;
 use crate::database::table::Column;
-use crate::findings::Reads;
+use crate::findings::{Hits, Reads};
 use crate::specs::TableSpec;
 
 /// NaN, infinities and nulls among the measurements.
@@ -21,7 +21,7 @@ impl Judge for NotFinite {
         Reads::columns(measures.chain(spec.loaded_columns()))
     }
 
-    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
         let mut wrong = Wrong::default();
         for (name, _) in rows.at.spec.measures() {
             let Some(column) = rows.table.column(name) else {
@@ -40,7 +40,7 @@ impl Judge for NotFinite {
                 wrong.add(name, row, no_number(column, row));
             }
         }
-        Ok(wrong.findings(rows, rows.rule.severity))
+        Ok(wrong.hit(rows, rows.rule.severity).into_iter().collect())
     }
 }
 

@@ -3,9 +3,9 @@
 use super::Wrong;
 use crate::base::expr::ExprError;
 use crate::checks::RowContext;
-use crate::checks::judge::{Found, Judge};
+use crate::checks::judge::Judge;
 use crate::database::table::Column;
-use crate::findings::{Reads, Severity};
+use crate::findings::{Hits, Reads, Severity};
 use crate::specs::TableSpec;
 
 /// Measurements of zero where no zero rule allows it, or below zero.
@@ -21,8 +21,8 @@ impl Judge for NotPositive {
         Reads::columns(measures.chain(spec.loaded_columns()))
     }
 
-    fn table(&self, rows: &RowContext<'_>) -> Result<Found, ExprError> {
-        let scope = rows.scope();
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        let scope = rows.scope;
         let is_unknown = rows.at.spec.inferred;
         let mut wrong = Wrong::default();
         for (name, _) in rows.at.spec.measures() {
@@ -37,7 +37,7 @@ impl Judge for NotPositive {
             if clean {
                 continue;
             }
-            let zero = rows.at.spec.zero.get(name).map(|z| z.mask(&scope)).transpose()?;
+            let zero = rows.at.spec.zero.get(name).map(|z| z.mask(scope)).transpose()?;
             for row in 0..rows.table.rows {
                 let why = match column.number(row) {
                     v if v < 0.0 => Some("below zero"),
@@ -59,6 +59,6 @@ impl Judge for NotPositive {
         } else {
             rows.rule.severity.at_most(Severity::Warning)
         };
-        Ok(wrong.findings(rows, severity))
+        Ok(wrong.hit(rows, severity).into_iter().collect())
     }
 }

@@ -1,12 +1,12 @@
 //! Faults that copy: the rows of another table in a table's place.
 
+use std::collections::BTreeSet;
+
 use super::{FileChange, Injector, Planted, changed};
 use crate::base::expr::ExprError;
 use crate::base::random::Random;
-use crate::checks::compare::sketch::Sketch;
 use crate::database::catalog::TableFile;
-use crate::database::table::{Column, TableScope};
-use crate::findings::RowChange;
+use crate::database::table::{Column, Keys, TableScope};
 use crate::jobs::selftest::draft::Draft;
 use crate::jobs::selftest::fault::{Copied, Other};
 use crate::jobs::selftest::target::Target;
@@ -14,7 +14,7 @@ use crate::jobs::selftest::target::Target;
 /// Points that two tables must share for one to pass for a copy of the other; the rule's own.
 const SHARED: usize = 20;
 
-impl<'a> Injector<'a> {
+impl Injector<'_> {
     /// Another table's rows in a table's place, where the two share enough keys to decide.
     pub(super) fn copy(
         &self,
@@ -22,13 +22,19 @@ impl<'a> Injector<'a> {
         file: &TableFile,
         random: &mut Random,
     ) -> Result<Option<Planted>, ExprError> {
-        let Some(sketch) = self.sketch(file) else { return Ok(None) };
         let tables = self.catalog.tables.iter();
         let mut others: Vec<&TableFile> =
-            tables.filter(|t| self.can_copy(t, copied, file, sketch)).collect();
+            tables.filter(|t| self.can_copy(t, copied, file)).collect();
         random.shuffle(&mut others);
-        let Some(other) = others.first().filter(|_| !self.reuses(file)) else { return Ok(None) };
-        let Some((table, spec)) = self.table(other) else { return Ok(None) };
+        let own = self.timed_keys(file)?;
+        let mut source = None;
+        for other in others.into_iter().filter(|_| !self.reuses(file)) {
+            if self.timed_keys(other)?.intersection(&own).count() >= SHARED {
+                source = self.table(other);
+                break;
+            }
+        }
+        let Some((table, spec)) = source else { return Ok(None) };
         let rows: Vec<usize> = (0..table.rows).collect();
         let mut draft = Draft::of(&table, &rows);
         let scope =
@@ -47,25 +53,30 @@ impl<'a> Injector<'a> {
         let Ok(bytes) = draft.parquet() else { return Ok(None) };
         Ok(Some(Planted {
             rows: table.rows,
-            rows_changed: RowChange::All,
             ..changed(file, FileChange::Bytes(bytes))
         }))
     }
 
     /// Whether another table's rows in a table's place are a fault that can be decided: they differ in
     /// what is asked for alone, are not alike already, and neither is reuse that is declared.
-    fn can_copy(&self, other: &TableFile, copied: &Copied, file: &TableFile, own: &Sketch) -> bool {
+    fn can_copy(&self, other: &TableFile, copied: &Copied, file: &TableFile) -> bool {
         differs_as(copied.other, other, file)
             && other.table == file.table
             && other.format == file.format
             && !self.reuses(other)
             && self.source.id(&other.entry) != self.source.id(&file.entry)
             && !self.alike.holds(&other.entry.path, &file.entry.path)
-            && self.sketch(other).is_some_and(|sketch| shared(sketch, own) >= SHARED)
     }
 
-    fn sketch(&self, file: &TableFile) -> Option<&'a Sketch> {
-        self.sketches.by_path.get(&file.entry.path)
+    /// Hashes of the keys of a table that took time; empty where it cannot be read.
+    fn timed_keys(&self, file: &TableFile) -> Result<BTreeSet<u64>, ExprError> {
+        let Some((table, spec)) = self.table(file) else { return Ok(BTreeSet::new()) };
+        let scope =
+            TableScope::new(&table, &spec, &file.place, self.system(file), &self.specs.lookups);
+        let Some(latency) = spec.latency.first() else { return Ok(BTreeSet::new()) };
+        let (keys, latency) = (Keys::new(&spec.key, &scope)?, latency.value.numbers(&scope)?);
+        let keys = keys.hashes().iter().enumerate().filter(|(row, _)| latency.get(*row) > 0.0);
+        Ok(keys.map(|(_, key)| *key).collect())
     }
 
     /// Whether its directory declares reuse.
@@ -85,9 +96,4 @@ fn differs_as(part: Other, table: &TableFile, file: &TableFile) -> bool {
             Other::Backend => (false, true, version),
             Other::Version => (false, false, true),
         }
-}
-
-/// Points that two tables share and that took time in both.
-fn shared(a: &Sketch, b: &Sketch) -> usize {
-    a.common(b).filter(|(a, b)| a.latency > 0.0 && b.latency > 0.0).count()
 }

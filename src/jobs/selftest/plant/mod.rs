@@ -16,11 +16,10 @@ use super::fault::{Damage, Plant, Text, Variant, is_of_system};
 use super::overlay::FileChange;
 use crate::base::expr::ExprError;
 use crate::base::random::Random;
-use crate::checks::compare::sketch::{Sketches, Slice};
+use crate::checks::compare::sketch::Slice;
 use crate::database::catalog::{Catalog, Format, TableFile};
 use crate::database::source::Source;
 use crate::database::table::Table;
-use crate::findings::RowChange;
 use crate::specs::system::System;
 use crate::specs::{Specs, TableSpec};
 
@@ -32,8 +31,6 @@ pub struct Injector<'a> {
     pub catalog: &'a Catalog,
     /// What is known of tables.
     pub specs: &'a Specs,
-    /// Of the clean state.
-    pub sketches: &'a Sketches,
     /// Tables that are alike as it is.
     pub alike: &'a AlikeTables,
 }
@@ -45,8 +42,6 @@ pub struct Planted {
     pub changes: BTreeMap<String, FileChange>,
     /// Rows that it changes or adds; 0 where rows are not counted.
     pub rows: usize,
-    /// Which those are.
-    pub rows_changed: RowChange,
     /// The slice that it changes.
     pub slice: Option<Slice>,
 }

@@ -8,7 +8,6 @@ use crate::base::expr::{Expr, ExprError, Vals, Value};
 use crate::base::random::Random;
 use crate::database::catalog::TableFile;
 use crate::database::table::TableScope;
-use crate::findings::RowChange;
 use crate::jobs::selftest::draft::Draft;
 use crate::jobs::selftest::fault::{FaultClass, Plant, Variant};
 use crate::jobs::selftest::target::{CellScope, Target};
@@ -36,13 +35,7 @@ impl Injector<'_> {
         let Some((draft, new)) = redrafted(&target, variant, rows, random)? else {
             return Ok(None);
         };
-        let by_rows = !matches!(variant.fault.plant, Plant::Retype(_) | Plant::Bytes(_));
         let mut planted = Planted { slice, rows: new.len(), ..Planted::default() };
-        if by_rows {
-            let mut marked = vec![false; draft.rows];
-            new.iter().for_each(|r| marked[*r] = true);
-            planted.rows_changed = RowChange::Rows(marked);
-        }
         let Ok(bytes) = draft.parquet() else { return Ok(None) };
         planted.changes.insert(file.entry.path.clone(), FileChange::Bytes(bytes));
         Ok(Some(planted))

@@ -1,13 +1,40 @@
-//! The facts that a pull request changes: about systems, and about tables.
+//! What two states of a database state differently beside their tables.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::{FileDiff, Status};
 use crate::database::catalog::{Role, TableFile};
-use crate::database::diff::{Diff, FileDiff};
 use crate::database::state::State;
 
+/// Lists the files beside the tables that are not the same in both states.
+pub(crate) fn files(base: State<'_>, head: State<'_>) -> Vec<FileDiff> {
+    let by_path = |state: State<'_>| -> BTreeMap<String, (Option<git2::Oid>, Role)> {
+        let facts = state.facts.files().map(|file| &file.entry);
+        let facts = facts.chain(state.catalog.support.values()).map(|e| (e, Role::Facts));
+        let beside = state.catalog.beside.iter().map(|(e, role)| (e, *role)).chain(facts);
+        beside.map(|(e, role)| (e.path.clone(), (state.source.id(e), role))).collect()
+    };
+    let (base, head) = (by_path(base), by_path(head));
+    let mut files = Vec::new();
+    for path in base.keys().chain(head.keys()).collect::<BTreeSet<&String>>() {
+        let (status, role) = match (base.get(path), head.get(path)) {
+            (Some((before, _)), Some((after, role))) => {
+                if before == after {
+                    continue;
+                }
+                (Status::Modified, *role)
+            }
+            (None, Some((_, role))) => (Status::Added, *role),
+            (Some((_, role)), None) => (Status::Deleted, *role),
+            (None, None) => continue,
+        };
+        files.push(FileDiff { path: path.clone(), status, role });
+    }
+    files
+}
+
 /// The facts that two states state differently.
-pub(super) struct ChangedFacts<'a> {
+pub(crate) struct ChangedFacts<'a> {
     /// The systems of the head whose YAML states something else than before. A comment, or the order of lines,
     /// changes nothing.
     systems: BTreeSet<&'a str>,
@@ -16,10 +43,10 @@ pub(super) struct ChangedFacts<'a> {
 }
 
 impl<'a> ChangedFacts<'a> {
-    /// Compares the facts of two states whose files differ as `diff` says.
-    pub fn between(base: State<'a>, head: State<'a>, diff: &Diff) -> Self {
+    /// Compares the facts of two states whose `files` differ.
+    pub fn between(base: State<'a>, head: State<'a>, files: &[FileDiff]) -> Self {
         let yaml = |f: &&FileDiff| f.role == Role::System;
-        let changed: BTreeSet<&str> = diff.files.iter().filter(yaml).map(|f| &*f.path).collect();
+        let changed: BTreeSet<&str> = files.iter().filter(yaml).map(|f| &*f.path).collect();
         let systems = head.catalog.systems.iter();
         let systems = systems.filter(|(_, system)| changed.contains(&*system.yaml));
         let systems = systems.filter(|(name, after)| {

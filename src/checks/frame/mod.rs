@@ -1,0 +1,326 @@
+//! The frame: one loop over the names of tables that judges one state of a database, or two against each other.
+//!
+//! For each name, every table of every state is taken once: decoded, compared with what it was, sketched, and judged by
+//! itself ([`table`]). Then the tables of the name are judged against each other ([`name`]) and dropped. What remains is
+//! judged as a whole ([`whole`]). Checks see one state; which findings are new is decided from the hits of both.
+
+mod name;
+mod scope;
+mod state;
+mod table;
+mod whole;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+
+use self::name::KeptNames;
+pub(crate) use self::scope::{Before, StateScope};
+use self::scope::{Group, Lineage, batches};
+use self::state::JudgedState;
+use self::table::JudgedLineage;
+use crate::base::error::Result;
+use crate::base::progress::Progress;
+use crate::base::threads;
+use crate::checks::rule::{Rule, Rules};
+use crate::checks::{CheckInputs, History};
+use crate::database::catalog::TableFile;
+use crate::database::diff::{ChangedFacts, Details, Side, TableDiff};
+use crate::database::ledger::Ledger;
+use crate::findings::{BaseFindings, Finding, Novelty, Repaired, RowChange, Successor};
+use crate::planner::{NameCodes, SharedFileKeys, SharedModels};
+
+/// What all states are judged by.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms<'a> {
+    /// The rules of the run.
+    pub rules: &'a [Arc<Rule>],
+    /// All rules, those of the run or not.
+    pub all_rules: &'a Rules,
+    /// The models that are planned, for rules that ask for them.
+    pub models: &'a SharedModels<'a>,
+    /// What a collector failed at, where its log was given.
+    pub ledger: Option<&'a Ledger>,
+}
+
+/// What judging leaves.
+#[derive(Default)]
+pub(crate) struct Judgement {
+    /// Findings of the head, in no order.
+    pub findings: Vec<Finding>,
+    /// Findings of the base that the head no longer has.
+    pub repaired: Vec<Repaired>,
+    /// What changed of tables, by path.
+    pub diff: Vec<TableDiff>,
+    /// Sidecars, system YAML and files of facts that were judged.
+    pub files: u64,
+    /// Rows of the tables judged.
+    pub rows: u64,
+    /// Rows of each table that was read, by path.
+    pub table_rows: BTreeMap<String, usize>,
+    /// Paths of the tables judged that are in git-LFS and were not fetched, sorted.
+    pub in_lfs: Vec<String>,
+}
+
+/// A run of the loop.
+struct Judging<'a> {
+    terms: Terms<'a>,
+    needs: CheckInputs,
+    /// Whether any of the rules judges tables against each other.
+    compares: bool,
+    /// The states, in the order of time.
+    states: Vec<JudgedState<'a>>,
+    /// Paths of the tables that all rules judge, by state.
+    subjects: Vec<BTreeSet<&'a str>>,
+    changed_facts: Option<ChangedFacts<'a>>,
+    details: Option<&'a Details>,
+    /// Systems that rules may plan models on: those of which a pull request changes tables, or any are judged.
+    planned: BTreeSet<&'a str>,
+    /// The numbers of texts in slices.
+    names: Arc<NameCodes>,
+    /// The slices of all tables.
+    slices: SharedFileKeys,
+}
+
+/// Judges a state, or what a pull request makes of the state before.
+///
+/// # Errors
+///
+/// When a formula of a spec, a limit or a rule fails, or details cannot be written. Whatever is wrong with the data is
+/// a finding.
+pub(crate) fn judge<'a>(
+    head: StateScope<'a>,
+    before: Option<Before<'a>>,
+    terms: Terms<'a>,
+    progress: &dyn Progress,
+) -> Result<Judgement> {
+    let (changed_facts, details, base) = match before {
+        Some(Before { base, facts, details }) => (Some(facts), details, Some(base)),
+        None => (None, None, None),
+    };
+    let scopes: Vec<StateScope<'a>> = base.into_iter().chain([head]).collect();
+    let batches = batches(&scopes);
+    let needs = terms.rules.iter().map(|rule| rule.check.needs());
+    let needs = needs.fold(CheckInputs::default(), CheckInputs::and);
+    let subjects: Vec<BTreeSet<&str>> = scopes.iter().map(|scope| scope.subjects.clone()).collect();
+    let mut judging = Judging {
+        terms,
+        needs,
+        compares: terms.rules.iter().any(|rule| rule.check.judge().compares()),
+        states: scopes.into_iter().map(|scope| JudgedState::new(scope, needs, terms.all_rules)).collect(),
+        subjects,
+        changed_facts,
+        details,
+        planned: BTreeSet::new(),
+        names: Arc::default(),
+        slices: SharedFileKeys::default(),
+    };
+    judging.planned = judging.planned(&batches);
+    judging.run(batches, progress)
+}
+
+impl<'a> Judging<'a> {
+    /// The number of the head among the states.
+    fn head_number(&self) -> usize {
+        self.states.len() - 1
+    }
+
+    fn head(&self) -> &JudgedState<'a> {
+        &self.states[self.head_number()]
+    }
+
+    /// Systems that rules may plan models on.
+    fn planned(&self, batches: &[Vec<Group<'a>>]) -> BTreeSet<&'a str> {
+        let lineages = batches.iter().flatten().flat_map(|group| &group.lineages);
+        let planned = lineages.filter(|lineage| match self.states.len() {
+            1 => lineage.is_subject,
+            _ => lineage.pair.is_some(),
+        });
+        planned.filter_map(Lineage::file).map(|file| file.place.system.as_str()).collect()
+    }
+
+    fn run(self, batches: Vec<Vec<Group<'a>>>, progress: &dyn Progress) -> Result<Judgement> {
+        let lineages = || batches.iter().flatten().flat_map(|group| &group.lineages);
+        let all = lineages().filter(|lineage| lineage.is_subject).count();
+        let done = AtomicUsize::new(0);
+        let changed = lineages().filter(|lineage| lineage.pair.is_some());
+        let places = changed.filter_map(Lineage::file).map(|file| &file.place);
+        let backends = places.map(|place| (place.system.clone(), place.backend.clone())).collect();
+        let mut left = Leftovers {
+            kept: self.states.iter().map(|_| KeptNames::default()).collect(),
+            history: History { backends, ..History::default() },
+            ..Leftovers::default()
+        };
+        for batch in &batches {
+            let tables: Vec<(usize, &Lineage<'a>)> = batch
+                .iter()
+                .enumerate()
+                .flat_map(|(number, group)| group.lineages.iter().map(move |one| (number, one)))
+                .filter(|(_, lineage)| lineage.is_subject || self.compares)
+                .collect();
+            let judged = threads::map_largest_first(
+                &tables,
+                |(_, lineage)| lineage.size(),
+                |(_, lineage)| {
+                    let judged = self.lineage(lineage);
+                    if lineage.is_subject {
+                        progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, all);
+                    }
+                    judged
+                },
+            );
+            let mut names: Vec<Vec<(&Lineage<'a>, JudgedLineage)>> =
+                batch.iter().map(|_| Vec::new()).collect();
+            for ((number, lineage), judged) in tables.into_iter().zip(judged) {
+                names[number].push((lineage, judged?));
+            }
+            left.history.latencies.clear();
+            for judged in &names {
+                left.history.add(judged);
+            }
+            let numbered: Vec<(&Group<'a>, &Vec<_>)> = batch.iter().zip(&names).collect();
+            let crossed: Vec<Result<Vec<KeptNames<'a>>>> = numbered
+                .par_iter()
+                .map(|(group, judged)| self.group(group, judged, &left.history))
+                .collect();
+            for (lineages, crossed) in names.into_iter().zip(crossed) {
+                left.add(&self, lineages, crossed?);
+            }
+        }
+        self.conclude(left)
+    }
+}
+
+/// What the names that were judged leave.
+#[derive(Default)]
+struct Leftovers<'a> {
+    /// By state.
+    kept: Vec<KeptNames<'a>>,
+    history: History,
+    diff: Vec<TableDiff>,
+    /// What the pull request does to the rows of the head's tables, by path.
+    changes: BTreeMap<&'a str, RowChange>,
+    /// Where the tables of the base are in the head, by path.
+    successors: BTreeMap<&'a str, &'a TableFile>,
+    in_lfs: Vec<String>,
+}
+
+impl History {
+    /// Takes in the tables of a name.
+    fn add(&mut self, judged: &[(&Lineage<'_>, JudgedLineage)]) {
+        for (lineage, judged) in judged {
+            if let ([Some(_), Some(head), ..], [Some(before), ..]) =
+                (&lineage.sides[..], &judged.facts[..])
+            {
+                let latencies = before.sketch.as_ref().and_then(|sketch| sketch.latencies.clone());
+                let path = || head.entry.path.clone();
+                self.latencies.extend(latencies.map(|latencies| (path(), latencies)));
+            }
+            if lineage.pair.is_none() || !judged.change.is_any() {
+                continue;
+            }
+            let paths = lineage.sides.iter().flatten().map(|file| file.entry.path.clone());
+            let paths: Vec<String> = paths.collect();
+            self.came.extend(paths.iter().cloned());
+            if judged.is_remade {
+                self.remade.extend(paths);
+            }
+        }
+    }
+}
+
+impl<'a> Leftovers<'a> {
+    fn add(
+        &mut self,
+        judging: &Judging<'a>,
+        lineages: Vec<(&Lineage<'a>, JudgedLineage)>,
+        name: Vec<KeptNames<'a>>,
+    ) {
+        for (kept, of_name) in self.kept.iter_mut().zip(name) {
+            kept.add(of_name);
+        }
+        for (lineage, judged) in lineages {
+            let head = lineage.sides[judging.head_number()];
+            if let (Some(base), Some(head)) = (lineage.sides[0], head)
+                && judging.states.len() > 1
+            {
+                self.successors.insert(&base.entry.path, head);
+            }
+            for (kept, found) in self.kept.iter_mut().zip(judged.findings) {
+                kept.findings.extend(found);
+            }
+            if let Some(file) = head {
+                let path = file.entry.path.as_str();
+                self.changes.insert(path, judged.change);
+                self.in_lfs.extend(judged.is_in_lfs.then(|| path.to_owned()));
+            }
+            self.diff.extend(judged.diff);
+        }
+    }
+}
+
+impl<'a> Judging<'a> {
+    /// Judges the states as a whole, and settles what is new and what is repaired.
+    fn conclude(&self, mut left: Leftovers<'a>) -> Result<Judgement> {
+        let mut judgement = Judgement::default();
+        left.in_lfs.sort_unstable();
+        let mut findings = Vec::new();
+        for number in 0..self.states.len() {
+            let in_lfs = if number == self.head_number() { &left.in_lfs[..] } else { &[] };
+            let whole = self.whole(number, &left.kept[number], &left.history, in_lfs)?;
+            let mut found = std::mem::take(&mut left.kept[number].findings);
+            found.extend(whole.findings);
+            findings.push(found);
+            judgement.files = whole.files;
+        }
+        let head = self.head_number();
+        judgement.table_rows = std::mem::take(&mut left.kept[head].rows);
+        let subjects = self.subjects[head].iter();
+        judgement.rows = subjects.filter_map(|path| judgement.table_rows.get(*path)).sum::<usize>() as u64;
+        judgement.in_lfs = left.in_lfs;
+        judgement.diff = left.diff;
+        judgement.diff.sort_by(|a, b| a.path.cmp(&b.path));
+        judgement.findings = findings.pop().unwrap_or_default();
+        if let Some(base) = findings.pop() {
+            settle(&mut judgement, base, &left.changes, &left.successors);
+        }
+        Ok(judgement)
+    }
+}
+
+/// Decides which findings of the head are new that no row splits, and which of the base are repaired. What is inherited
+/// is kept for the tables that changed only.
+fn settle(
+    judgement: &mut Judgement,
+    base: Vec<Finding>,
+    changes: &BTreeMap<&str, RowChange>,
+    successors: &BTreeMap<&str, &TableFile>,
+) {
+    let successor = |path: &str| {
+        let file = successors.get(path)?;
+        Some(Successor { path: &file.entry.path, place: &file.place, table: &file.table })
+    };
+    let base = BaseFindings::new(base, successor);
+    let mut findings = std::mem::take(&mut judgement.findings);
+    for finding in findings.iter_mut().filter(|finding| finding.novelty == Novelty::Unjudged) {
+        finding.novelty = base.novelty(finding);
+    }
+    base.mark_moved(&mut findings);
+    let lacking = |side: Side| -> BTreeSet<&str> {
+        let lacking = judgement.diff.iter().filter(|table| table.lacks(side));
+        lacking.map(|table| table.path.as_str()).collect()
+    };
+    // That neither side is at hand is said once, by the verdict.
+    let absent = lacking(Side::Both);
+    findings.retain(|f| f.table.is_none() || !absent.contains(f.path.as_str()));
+    let unread: BTreeSet<&str> = lacking(Side::Head).union(&absent).copied().collect();
+    let untouched = RowChange::Untouched;
+    judgement.repaired = base.repaired(&findings, |path| {
+        (!unread.contains(path)).then(|| changes.get(path).unwrap_or(&untouched))
+    });
+    let changed: BTreeSet<&str> = judgement.diff.iter().map(|t| t.path.as_str()).collect();
+    findings.retain(|f| f.is_new() || f.table.is_none() || changed.contains(f.path.as_str()));
+    judgement.findings = findings;
+}

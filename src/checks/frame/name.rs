@@ -1,0 +1,301 @@
+//! The tables of one name against each other, in all states.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use rayon::prelude::*;
+use tracing::debug;
+
+use super::scope::{Group, Lineage};
+use super::table::JudgedLineage;
+use super::Judging;
+use crate::base::error::{Error, Result};
+use crate::base::expr::ExprError;
+use crate::checks::compare::kin::Kin;
+use crate::checks::compare::relative_latency::NamedPeers;
+use crate::checks::compare::sketch::{Sketch, Sketches};
+use crate::checks::rule::Rule;
+use crate::checks::{CrossContext, History};
+use crate::database::catalog::TableFile;
+use crate::findings::{Finding, Hits, Reads, RowStates};
+use crate::planner::{FileKeys, Models};
+
+/// What the tables of some names leave in one state.
+#[derive(Default)]
+pub(super) struct KeptNames<'a> {
+    pub findings: Vec<Finding>,
+    /// Sketches of the tables without their points.
+    pub sketches: BTreeMap<String, Arc<Sketch>>,
+    /// The slices that each table has for the lookups of operations.
+    pub slices: BTreeMap<String, Arc<FileKeys>>,
+    /// Rows of each table that can be read.
+    pub rows: BTreeMap<String, usize>,
+    /// Paths of the tables that were judged against others.
+    pub compared: BTreeSet<&'a str>,
+    /// What rules keep of the tables of each name, by rule.
+    pub peers: BTreeMap<String, Vec<NamedPeers>>,
+}
+
+impl KeptNames<'_> {
+    /// Takes in what other names leave.
+    pub fn add(&mut self, mut others: Self) {
+        self.findings.append(&mut others.findings);
+        self.sketches.append(&mut others.sketches);
+        self.slices.append(&mut others.slices);
+        self.rows.append(&mut others.rows);
+        self.compared.append(&mut others.compared);
+        for (rule, peers) in others.peers {
+            self.peers.entry(rule).or_default().extend(peers);
+        }
+    }
+}
+
+/// A table with what the pull request does to its rows.
+type ChangedRows<'j, 'a> = (&'j Lineage<'a>, &'j JudgedLineage);
+
+impl<'a> Judging<'a> {
+    /// Judges the tables of a group against each other in all states.
+    pub(super) fn group(
+        &self,
+        group: &Group<'a>,
+        judged: &[(&Lineage<'a>, JudgedLineage)],
+        history: &History,
+    ) -> Result<Vec<KeptNames<'a>>> {
+        let compared = self.compared(judged);
+        let mut kept: Vec<KeptNames<'a>> = Vec::new();
+        let mut sketches: Vec<Sketches> = Vec::new();
+        for (number, compared) in compared.into_iter().enumerate() {
+            let mut of_state = KeptNames { compared, ..KeptNames::default() };
+            let mut by_path = BTreeMap::new();
+            for (lineage, judged) in judged {
+                let (Some(file), Some(facts)) = (lineage.sides[number], &judged.facts[number]) else {
+                    continue;
+                };
+                let path = || file.entry.path.clone();
+                of_state.slices.extend(facts.slices.clone().map(|slices| (path(), slices)));
+                if let Some(sketch) = &facts.sketch {
+                    by_path.insert(path(), sketch.clone());
+                    of_state.rows.insert(path(), sketch.rows);
+                }
+            }
+            sketches.push(Sketches { by_path, names: self.names.clone(), ..Sketches::default() });
+            kept.push(of_state);
+        }
+        for name in &group.names {
+            self.name(name, judged, history, &sketches, &mut kept)?;
+        }
+        for (lineage, judged) in judged {
+            let mut last: Option<(&Arc<Sketch>, Arc<Sketch>)> = None;
+            for (number, facts) in judged.facts.iter().enumerate() {
+                let (Some(file), Some(facts)) = (lineage.sides[number], facts) else { continue };
+                let Some(sketch) = &facts.sketch else { continue };
+                let known = last.take().filter(|(full, _)| Arc::ptr_eq(full, sketch));
+                let (_, small) = &*last.insert(
+                    known.unwrap_or_else(|| (sketch, Arc::new(sketch.without_points()))),
+                );
+                kept[number].sketches.insert(file.entry.path.clone(), small.clone());
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Paths of the tables that are judged against others, by state: those that all rules judge, and those of which the
+    /// loader serves less since rows of another version are gone.
+    fn compared(&self, judged: &[(&Lineage<'a>, JudgedLineage)]) -> Vec<BTreeSet<&'a str>> {
+        let version_of = |file: &'a TableFile| {
+            let (system, backend, _, table) = file.identity();
+            (system, backend, table)
+        };
+        let mut poorer = BTreeSet::new();
+        for (lineage, judged) in judged {
+            let (Some(diff), Some(before)) = (&judged.diff, lineage.sides[0]) else { continue };
+            let after = lineage.sides.last().copied().flatten();
+            let is_moved = after.is_some_and(|after| after.identity() != before.identity());
+            let lost = diff.rows.as_ref().is_none_or(|rows| !rows.removed.is_empty());
+            if is_moved || lost {
+                poorer.insert(version_of(before));
+            }
+        }
+        let is_compared = |lineage: &Lineage<'a>| {
+            let head = lineage.sides.last().copied().flatten();
+            lineage.is_subject || head.is_some_and(|file| poorer.contains(&version_of(file)))
+        };
+        let of_state = |number: usize| {
+            let lineages = judged.iter().map(|(lineage, _)| *lineage);
+            let compared = lineages.filter(|lineage| is_compared(lineage));
+            compared.filter_map(move |lineage| lineage.sides[number]).map(|f| f.entry.path.as_str())
+        };
+        (0..self.states.len()).map(|number| of_state(number).collect()).collect()
+    }
+
+    /// Judges the tables of a name against each other in all states.
+    fn name(
+        &self,
+        name: &str,
+        judged: &[(&Lineage<'a>, JudgedLineage)],
+        history: &History,
+        sketches: &[Sketches],
+        kept: &mut [KeptNames<'a>],
+    ) -> Result<()> {
+        let tables: Vec<Vec<&TableFile>> = self
+            .states
+            .iter()
+            .map(|judged| {
+                let tables = judged.state.catalog.tables.iter();
+                tables.filter(|file| file.table == name).collect()
+            })
+            .collect();
+        let kin: Vec<Kin<'_>> = tables
+            .iter()
+            .zip(sketches)
+            .map(|(tables, sketches)| {
+                let sketch = |file: &&TableFile| sketches.by_path.get(&file.entry.path);
+                Kin::of(tables.iter().filter_map(|file| Some((*file, &**sketch(file)?))))
+            })
+            .collect();
+        let (models, peers) = (Models::default(), BTreeMap::new());
+        let mut contexts = Vec::new();
+        for (number, tables) in tables.iter().enumerate() {
+            let (sketches, kin) = (&sketches[number], &kin[number]);
+            let judged = &kept[number].compared;
+            let of = SeenTables { tables, sketches, kin, judged, peers: &peers, models: &models };
+            contexts.push(self.context(number, history, of));
+        }
+        let rules: Vec<&Arc<Rule>> =
+            self.terms.rules.iter().filter(|rule| rule.check.judge().compares()).collect();
+        // Several rules ask for them: those that come later would wait, and keep a thread from helping.
+        if self.needs.curves.is_some() {
+            contexts.iter().for_each(|context| _ = context.curve_scores());
+        }
+        let changes: BTreeMap<&str, ChangedRows<'_, 'a>> = judged
+            .iter()
+            .filter_map(|(lineage, judged)| {
+                let head = lineage.sides[self.head_number()]?;
+                Some((head.entry.path.as_str(), (*lineage, judged)))
+            })
+            .collect();
+        let found: Vec<_> =
+            rules.par_iter().map(|rule| self.by_rule(rule, &contexts, &changes)).collect();
+        let mut by_state: Vec<(Vec<Finding>, BTreeMap<String, Vec<NamedPeers>>)> =
+            kept.iter().map(|_| Default::default()).collect();
+        for (rule, found) in rules.into_iter().zip(found) {
+            for ((findings, peers), (found, of_rule)) in by_state.iter_mut().zip(found?) {
+                findings.extend(found);
+                peers.extend(of_rule.map(|peers| (rule.id.clone(), vec![peers])));
+            }
+        }
+        drop(contexts);
+        for (kept, (findings, peers)) in kept.iter_mut().zip(by_state) {
+            kept.add(KeptNames { findings, peers, ..KeptNames::default() });
+        }
+        Ok(())
+    }
+
+    /// What a rule finds in the tables of a name, and what it keeps of them, in each state.
+    fn by_rule(
+        &self,
+        rule: &Rule,
+        at: &[CrossContext<'_>],
+        changes: &BTreeMap<&str, ChangedRows<'_, 'a>>,
+    ) -> Result<Vec<(Vec<Finding>, Option<NamedPeers>)>> {
+        let start = Instant::now();
+        let judge = rule.check.judge();
+        let failed = |why: ExprError| {
+            let hint = "the formula is in rules/limits.yaml";
+            Error::caused(format!("cannot check the rule {}", rule.id), hint, why)
+        };
+        let mut hits = Vec::new();
+        for at in at {
+            let is_judged = at.judged_tables().next().is_some();
+            hits.push(if is_judged { judge.cross(rule, at).map_err(failed)? } else { Hits::new() });
+        }
+        let found = self.settle_hits(rule, hits, changes);
+        let table = at.iter().flat_map(|at| at.tables).next().map(|file| &file.table);
+        debug!(rule = rule.id, table, took = ?start.elapsed(), "compared tables");
+        let peers = at.iter().map(|at| judge.peers(at));
+        let known = found.into_iter().zip(at).map(|(mut found, at)| {
+            found.retain(|f| at.knows(f));
+            found
+        });
+        Ok(known.zip(peers).collect())
+    }
+
+    /// The findings of each state. Rows of the head are compared with those that the rule hits in the same table before.
+    fn settle_hits<'v>(
+        &self,
+        rule: &Rule,
+        mut hits: Vec<Hits<'v>>,
+        changes: &BTreeMap<&str, ChangedRows<'_, 'a>>,
+    ) -> Vec<Vec<Finding>> {
+        let by_table = |hits: Hits<'v>| {
+            let mut tables: BTreeMap<Option<&'v str>, Hits<'v>> = BTreeMap::new();
+            for hit in hits {
+                let path = hit.file().map(|file| file.entry.path.as_str());
+                tables.entry(path).or_default().push(hit);
+            }
+            tables
+        };
+        let after = by_table(hits.pop().unwrap_or_default());
+        let mut before = by_table(hits.pop().unwrap_or_default());
+        let (mut findings_before, mut findings) = (Vec::new(), Vec::new());
+        for (path, hits) in after {
+            let changed = path.and_then(|path| changes.get(path));
+            let Some((lineage, judged)) = changed else {
+                let settled = hits.into_iter().flat_map(|hit| hit.settle(&RowStates::unjudged()));
+                findings.extend(settled);
+                continue;
+            };
+            let table = lineage.file().map(|file| file.table.as_str());
+            let spec = table.and_then(|table| self.head().state.specs.tables.get(table));
+            let reads = spec.map_or_else(Reads::all, |spec| rule.check.judge().reads(spec));
+            let mut states = RowStates::new(&judged.change, &reads);
+            let base = lineage.sides[0].filter(|_| self.states.len() > 1);
+            let base = base.and_then(|file| before.remove(&Some(file.entry.path.as_str())));
+            findings_before.extend(states.take_base(base.unwrap_or_default()));
+            findings.extend(hits.into_iter().flat_map(|hit| hit.settle(&states)));
+        }
+        for hit in before.into_values().flatten() {
+            findings_before.extend(hit.settle(&RowStates::unjudged()));
+        }
+        let before = (self.states.len() > 1).then_some(findings_before);
+        before.into_iter().chain([findings]).collect()
+    }
+
+    /// What rules see of some tables of a state.
+    pub(super) fn context<'v>(
+        &'v self,
+        number: usize,
+        history: &'v History,
+        of: SeenTables<'v>,
+    ) -> CrossContext<'v> {
+        let judged = &self.states[number];
+        let SeenTables { tables, sketches, kin, judged: subjects, peers, models } = of;
+        CrossContext {
+            state: judged.state,
+            tables,
+            sketches,
+            shelf: &judged.shelf,
+            support: &judged.support,
+            ledger: self.terms.ledger,
+            judged: subjects,
+            reread: judged,
+            peers,
+            curves: OnceLock::new(),
+            kin,
+            models,
+            history: (self.states.len() > 1).then_some(history),
+        }
+    }
+}
+
+/// Tables of a state as rules see them: those of a name, or all.
+pub(super) struct SeenTables<'v> {
+    pub tables: &'v [&'v TableFile],
+    pub sketches: &'v Sketches,
+    pub kin: &'v Kin<'v>,
+    /// Paths of those that are judged.
+    pub judged: &'v BTreeSet<&'v str>,
+    pub peers: &'v BTreeMap<String, Vec<NamedPeers>>,
+    pub models: &'v Models,
+}

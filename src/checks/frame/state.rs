@@ -1,0 +1,99 @@
+//! A state under judgement, with what rules ask of it beside its tables.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use super::scope::StateScope;
+use super::table::{Side, in_context};
+use crate::base::expr::ExprError;
+use crate::checks::compare::sketch::Slice;
+use crate::checks::compare::unit_shift::least_over_bound;
+use crate::checks::rule::Rules;
+use crate::checks::{CheckInputs, Reread, RowContext};
+use crate::database::catalog::TableFile;
+use crate::database::selection::Selected;
+use crate::database::served::Shelf;
+use crate::database::source::Entry;
+use crate::database::state::State;
+use crate::database::support::{self, Matrices};
+use crate::database::table::Wanted;
+use crate::findings::{Finding, Hit, RowStates, Severity};
+
+/// A state under judgement.
+pub(super) struct JudgedState<'a> {
+    pub state: State<'a>,
+    pub selected: &'a Selected,
+    /// Its tables by backend, system and version.
+    pub shelf: Shelf<'a>,
+    /// Paths of the tables whose keys others lack by name.
+    pub named: BTreeSet<&'a str>,
+    /// The support matrices of its systems.
+    pub support: Matrices,
+    /// All rules, those of the run or not.
+    all_rules: &'a Rules,
+    /// In how many ways the rows of tables name another origin, by path: each table is decoded again once, however many
+    /// others it is like.
+    origin_mismatches: Mutex<BTreeMap<String, usize>>,
+}
+
+impl<'a> JudgedState<'a> {
+    pub fn new(scope: StateScope<'a>, needs: CheckInputs, all_rules: &'a Rules) -> Self {
+        let StateScope { state, selected, .. } = scope;
+        let shelf = Shelf::new(state.catalog, &state.facts.sidecars.reuse, state.specs);
+        let named = if needs.keys { shelf.references(state.specs) } else { BTreeSet::new() };
+        let support = if needs.support_matrices {
+            support::read(state.source, state.catalog)
+        } else {
+            Matrices::default()
+        };
+        let origin_mismatches = Mutex::default();
+        Self { state, selected, shelf, named, support, all_rules, origin_mismatches }
+    }
+
+    /// A formula that fails was reported when the table was judged by itself.
+    fn count_origin_mismatches(&self, file: &TableFile) -> Result<usize, ExprError> {
+        let side = Side::read(self.state, file, false, Wanted::All);
+        in_context(&[side], |contexts| {
+            let mut ways = 0;
+            for rule in self.all_rules.all().filter(|rule| rule.check.needs().origin) {
+                let Some(rows) = RowContext::of(&contexts[0], rule) else { continue };
+                let hits = rule.check.judge().table(&rows)?.into_iter();
+                let mut found = hits.flat_map(|hit| Hit::settle(hit, &RowStates::unjudged()));
+                ways += usize::from(found.any(|finding| finding.severity != Severity::Info));
+            }
+            Ok(ways)
+        })
+    }
+
+    /// Adds the id of a file that cannot be read to the findings on it: one that is unreadable in another way than
+    /// before is new, since nobody knows what it holds.
+    pub fn name_bytes(&self, entry: &Entry, findings: &mut [Finding]) {
+        let Some(id) = self.state.source.id(entry) else { return };
+        for finding in findings.iter_mut().filter(|finding| finding.path == entry.path) {
+            finding.parts.insert(id.to_string());
+        }
+    }
+}
+
+impl Reread for JudgedState<'_> {
+    fn origin_mismatches(&self, file: &TableFile) -> usize {
+        let path = file.entry.path.as_str();
+        let known = || self.origin_mismatches.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ways) = known().get(path).copied() {
+            return ways;
+        }
+        let ways = self.count_origin_mismatches(file).unwrap_or_default();
+        known().insert(path.to_owned(), ways);
+        ways
+    }
+
+    fn over_bound(&self, file: &TableFile) -> BTreeMap<Slice, f64> {
+        let side = Side::read(self.state, file, false, Wanted::All);
+        let least = in_context(&[side], |contexts| match (contexts[0].keys, contexts[0].scope) {
+            (Some(keys), Some(scope)) => least_over_bound(keys, scope),
+            _ => Ok(BTreeMap::new()),
+        });
+        // A formula that fails was reported when the table was judged by itself.
+        least.unwrap_or_default()
+    }
+}

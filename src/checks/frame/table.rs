@@ -1,0 +1,394 @@
+//! One table in all states: it is decoded once, compared with what it was, sketched for comparisons with others, and
+//! judged by itself.
+
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::Judging;
+use super::scope::Lineage;
+use crate::base::digest::sha256;
+use crate::base::error::{Error, Result};
+use crate::base::expr::{ExprError, Scope};
+use crate::checks::compare::sketch::{Sketch, SketchTerms};
+use crate::checks::rule::Rule;
+use crate::checks::{RowContext, TableContext};
+use crate::database::catalog::TableFile;
+use crate::database::diff::{Comparison, TableDiff};
+use crate::database::seal::SealFile;
+use crate::database::sidecar::Meta;
+use crate::database::state::State;
+use crate::database::table::{Keys, Table, TableFault, TableScope, Wanted};
+use crate::findings::{
+    ComparedRows, Finding, Hits, NewFacts, Reads, RowChange, RowStates, wholes,
+};
+use crate::planner::{FileKeys, TableName};
+use crate::specs::TableSpec;
+
+/// A table in one state, decoded.
+pub(super) struct Side<'a> {
+    state: State<'a>,
+    file: &'a TableFile,
+    table: Arc<Result<Table, TableFault>>,
+    /// SHA-256 of the file, in hex, where a sidecar or seal states one.
+    digest: Option<String>,
+    spec: Arc<TableSpec>,
+    seal: Option<SealFile>,
+}
+
+/// What other tables are compared with: what is known of a table when its rows are dropped.
+#[derive(Default)]
+pub(super) struct TableFacts {
+    /// `None` of a table that cannot be read.
+    pub sketch: Option<Arc<Sketch>>,
+    /// Its slices, where operations look it up.
+    pub slices: Option<Arc<FileKeys>>,
+}
+
+/// What judging a table in all states leaves.
+pub(super) struct JudgedLineage {
+    /// By state.
+    pub facts: Vec<Option<Arc<TableFacts>>>,
+    /// Findings by state.
+    pub findings: Vec<Vec<Finding>>,
+    pub diff: Option<TableDiff>,
+    /// What the pull request does to its rows.
+    pub change: RowChange,
+    /// Whether the pull request adds it, or changes most of what the loader reads of it.
+    pub is_remade: bool,
+    /// Whether it was to be judged and is in git-LFS, whose object was not fetched.
+    pub is_in_lfs: bool,
+}
+
+impl<'a> Side<'a> {
+    /// Decodes some columns of a table, and takes the digest of its bytes where that is asked for.
+    pub fn read(
+        state: State<'a>,
+        file: &'a TableFile,
+        takes_digest: bool,
+        wanted: Wanted<'_>,
+    ) -> Self {
+        let bytes = state.source.read(&file.entry);
+        let digest = bytes.as_ref().ok().filter(|_| takes_digest).map(|bytes| sha256(bytes));
+        let table = match bytes {
+            Err(why) => Err(why.into()),
+            Ok(bytes) => file.decode_of(state.specs, &bytes, wanted),
+        };
+        let is_pointer = matches!(table, Err(TableFault::LfsPointer(_)));
+        let table = if is_pointer && state.source.is_in_lfs(&file.entry.path) {
+            Err(TableFault::InLfs)
+        } else {
+            table
+        };
+        Self::of(state, file, Arc::new(table), digest)
+    }
+
+    fn of(
+        state: State<'a>,
+        file: &'a TableFile,
+        table: Arc<Result<Table, TableFault>>,
+        digest: Option<String>,
+    ) -> Self {
+        let spec = file.spec(state.specs, table.as_ref().as_ref().ok());
+        let seal = state.specs.tables.get(&file.table).and_then(|spec| spec.seal.as_ref());
+        let seal = seal.map(|seal| SealFile::read(state.source, state.catalog, file, seal));
+        Self { state, file, table, digest, spec, seal }
+    }
+
+    fn table(&self) -> Result<&Table, &TableFault> {
+        self.table.as_ref().as_ref()
+    }
+
+    fn scope(&self) -> Option<TableScope<'_>> {
+        let (place, specs) = (&self.file.place, self.state.specs);
+        let system = self.state.catalog.system(&place.system, specs);
+        let table = self.table().ok()?;
+        Some(TableScope::new(table, &self.spec, place, system, &specs.lookups))
+    }
+
+    /// The loader's keys of its rows, where there are rows and it has a key.
+    fn keys<'k>(&'k self, scope: Option<&'k TableScope<'_>>) -> Result<Option<Keys<'k>>, ExprError> {
+        let scope = scope.filter(|_| !self.spec.key.is_empty());
+        scope.map(|scope| Keys::new(&self.spec.key, scope)).transpose()
+    }
+
+    /// Its directory's sidecar, where it has one that can be read.
+    fn meta(&self) -> Option<&'a Meta> {
+        meta(self.state, self.file)
+    }
+}
+
+/// The sidecar of a table's directory, where it has one that can be read.
+fn meta<'a>(state: State<'a>, file: &TableFile) -> Option<&'a Meta> {
+    let dir = state.catalog.dir_of(file)?;
+    state.facts.sidecars.meta.get(&dir.path)?.as_ref().ok()
+}
+
+/// Calls `work` on what rules see of a table in each of some states.
+pub(super) fn in_context<R>(
+    sides: &[Side<'_>],
+    work: impl FnOnce(&[TableContext<'_>]) -> Result<R, ExprError>,
+) -> Result<R, ExprError> {
+    let scopes: Vec<Option<TableScope<'_>>> = sides.iter().map(Side::scope).collect();
+    let keys = sides.iter().zip(&scopes).map(|(side, scope)| side.keys(scope.as_ref()));
+    let keys: Vec<Option<Keys<'_>>> = keys.collect::<Result<_, _>>()?;
+    let mut contexts = Vec::with_capacity(sides.len());
+    for ((side, scope), keys) in sides.iter().zip(&scopes).zip(&keys) {
+        contexts.push(TableContext {
+            file: side.file,
+            spec: &side.spec,
+            table: side.table(),
+            system: side.state.catalog.system(&side.file.place.system, side.state.specs),
+            scope: scope.as_ref(),
+            keys: keys.as_ref(),
+            has_distinct_keys: OnceCell::new(),
+            specs: side.state.specs,
+            digest: side.digest.as_deref(),
+            meta: side.meta(),
+            seal: side.seal.as_ref(),
+            series: OnceCell::new(),
+        });
+    }
+    work(&contexts)
+}
+
+impl<'a> Judging<'a> {
+    /// Judges a table in all states.
+    pub(super) fn lineage(&self, lineage: &Lineage<'a>) -> Result<JudgedLineage> {
+        let path = lineage.file().map_or("", |file| file.entry.path.as_str());
+        // A fault of ours must not pass for a verdict on the data.
+        catch_unwind(AssertUnwindSafe(|| self.judge_lineage(lineage))).unwrap_or_else(|_| {
+            Err(Error::new(
+                format!("perfdb-gate failed while checking {path}"),
+                "please report this bug and attach the file",
+            ))
+        })
+    }
+
+    fn judge_lineage(&self, lineage: &Lineage<'a>) -> Result<JudgedLineage> {
+        let (sides, side_of_state) = self.read(lineage);
+        let diff = lineage.pair.as_ref().map(|pair| {
+            let read = |state: usize| side_of_state[state].map(|side| sides[side].table());
+            let comparison =
+                Comparison { specs: self.head().state.specs, details: self.details };
+            comparison.compare(pair, (read(0), read(1)))
+        });
+        let diff = diff.transpose()?;
+        let change = self.row_change(lineage, diff.as_ref());
+        let path = lineage.file().map_or("", |file| file.entry.path.as_str());
+        let judged = in_context(&sides, |contexts| {
+            let mut facts: Vec<Arc<TableFacts>> = Vec::new();
+            for (number, context) in contexts.iter().enumerate() {
+                let facts_before = facts.first().filter(|_| number > 0 && self.is_alike(lineage));
+                let own = match facts_before {
+                    Some(before) => before.clone(),
+                    None => Arc::new(self.facts(context, lineage.is_subject)?),
+                };
+                let latencies = own.sketch.as_ref().and_then(|sketch| sketch.latencies.as_ref());
+                let rows = context.scope.map_or(0, Scope::rows);
+                let is_distinct = latencies.is_some_and(|own| own.are_of_each(rows));
+                _ = context.has_distinct_keys.set(is_distinct);
+                facts.push(own);
+            }
+            let in_states: Vec<Option<&TableContext<'_>>> =
+                side_of_state.iter().map(|side| side.map(|side| &contexts[side])).collect();
+            let findings = if lineage.is_subject {
+                self.table_findings(&in_states, &change)?
+            } else {
+                vec![Vec::new(); in_states.len()]
+            };
+            let facts = side_of_state.iter().map(|side| side.map(|side| facts[side].clone()));
+            Ok((facts.collect(), findings))
+        });
+        let (facts, findings): (Vec<Option<Arc<TableFacts>>>, _) = judged.map_err(|e| {
+            Error::caused(
+                format!("cannot check {path}"),
+                "the formula is in rules/tables; `perfdb-gate rules` lists the rules",
+                e,
+            )
+        })?;
+        let head = side_of_state[self.head_number()].map(|side| &sides[side]);
+        let rows = head.and_then(|side| Some(side.table().ok()?.rows)).unwrap_or(0);
+        let is_remade = diff.is_some()
+            && head.is_none_or(|side| change.is_most(rows, &Reads::loaded(&side.spec)));
+        let is_in_lfs = head.is_some_and(|side| matches!(side.table(), Err(TableFault::InLfs)));
+        let is_in_lfs = is_in_lfs && lineage.is_subject;
+        Ok(JudgedLineage { facts, findings, diff, change, is_remade, is_in_lfs })
+    }
+
+    /// Decodes a table, once if it is the same in two states, and says which decoded table each state has.
+    fn read(&self, lineage: &Lineage<'a>) -> (Vec<Side<'a>>, Vec<Option<usize>>) {
+        let mut sides: Vec<Side<'a>> = Vec::new();
+        let mut side_of_state = Vec::new();
+        let is_unchanged = lineage.pair.as_ref().is_none_or(|pair| pair.same_bytes);
+        for (judged, file) in self.states.iter().zip(&lineage.sides) {
+            let Some(file) = *file else {
+                side_of_state.push(None);
+                continue;
+            };
+            let state = judged.state;
+            if let Some(same) = sides.first().filter(|_| is_unchanged) {
+                if lineage.is_subject {
+                    let side = Side::of(state, file, same.table.clone(), same.digest.clone());
+                    sides.push(side);
+                }
+                side_of_state.push(Some(sides.len() - 1));
+                continue;
+            }
+            let stated = meta(state, file).and_then(|meta| meta.tables.get(&file.table));
+            let spec = state.specs.tables.get(&file.table);
+            let is_stated = stated.is_some_and(|table| table.sha256.is_some())
+                || spec.is_some_and(|spec| spec.seal.is_some());
+            let columns = spec.filter(|_| !lineage.is_subject).map(|spec| self.columns(file, spec));
+            let wanted = columns.as_ref().map_or(Wanted::All, Wanted::Named);
+            sides.push(Side::read(state, file, is_stated && lineage.is_subject, wanted));
+            side_of_state.push(Some(sides.len() - 1));
+        }
+        (sides, side_of_state)
+    }
+
+    /// The columns that are read of a table which is only there to compare with: those that its sketch and its slices
+    /// are taken of.
+    fn columns<'s>(&self, file: &TableFile, spec: &'s TableSpec) -> BTreeSet<&'s str> {
+        let looked_up = self.name_of_slices(file).map(FileKeys::columns);
+        Sketch::columns(spec).into_iter().chain(looked_up.into_iter().flatten()).collect()
+    }
+
+    /// The name under which operations look a table up, where its slices are taken.
+    fn name_of_slices(&self, file: &TableFile) -> Option<TableName> {
+        let is_planned = self.needs.plans && self.planned.contains(file.place.system.as_str());
+        TableName::of(&file.table).filter(|_| is_planned)
+    }
+
+    /// Whether what other tables are compared with is the same in all states that have a table.
+    fn is_alike(&self, lineage: &Lineage<'_>) -> bool {
+        let [Some(before), Some(after), ..] = lineage.sides[..] else { return true };
+        let reads_facts = || {
+            let spec = self.head().state.specs.tables.get(&after.table);
+            spec.is_none_or(|spec| Reads::loaded(spec).reads_any())
+        };
+        let is_unchanged = lineage.pair.as_ref().is_none_or(|pair| pair.same_bytes);
+        let new_facts = self.new_facts(before, after);
+        is_unchanged
+            && match new_facts {
+                NewFacts::None => true,
+                NewFacts::System => !reads_facts(),
+                NewFacts::All => false,
+            }
+    }
+
+    /// The facts that changed among those by which the rows of a table are judged.
+    fn new_facts(&self, before: &TableFile, after: &TableFile) -> NewFacts {
+        let Some(facts) = &self.changed_facts else { return NewFacts::None };
+        if before.identity() != after.identity() || facts.are_of_table(after) {
+            NewFacts::All
+        } else if facts.are_of_system(&after.place.system) {
+            NewFacts::System
+        } else {
+            NewFacts::None
+        }
+    }
+
+    /// What the pull request does to the rows of a table.
+    fn row_change(&self, lineage: &Lineage<'_>, diff: Option<&TableDiff>) -> RowChange {
+        if self.states.len() == 1 {
+            return RowChange::Unknown;
+        }
+        // Of a base that cannot be read nothing is known, so that nothing of the head is inherited.
+        let [Some(before), Some(after), ..] = lineage.sides[..] else { return RowChange::All };
+        let facts = self.new_facts(before, after);
+        let Some(diff) = diff else {
+            return match facts {
+                NewFacts::None => RowChange::Untouched,
+                NewFacts::System | NewFacts::All => {
+                    RowChange::Compared(ComparedRows { facts, ..ComparedRows::default() })
+                }
+            };
+        };
+        let is_moved_as_it_is = diff.only_moved() && diff.base_rows.is_none();
+        if !is_moved_as_it_is && diff.matched.is_none() {
+            return RowChange::All;
+        }
+        // Of another machine or version, rows are other rows, unless the base has the same finding.
+        let (matched, moved) = (diff.matched.clone(), diff.old_path.is_some());
+        RowChange::Compared(ComparedRows { matched, facts, moved })
+    }
+
+    /// What is known of a table when its rows are dropped.
+    fn facts(&self, at: &TableContext<'_>, is_scanned: bool) -> Result<TableFacts, ExprError> {
+        let Some(scope) = at.scope else { return Ok(TableFacts::default()) };
+        let path = at.file.entry.path.as_str();
+        let named = self.states.iter().any(|state| state.named.contains(path));
+        let terms = SketchTerms { needs: self.needs, named, scanned: is_scanned };
+        let sketch = match at.keys {
+            Some(keys) if self.compares => Sketch::of(keys, scope, terms)?,
+            _ => Sketch { rows: scope.rows(), ..Sketch::default() },
+        };
+        let slices = self
+            .name_of_slices(at.file)
+            .and_then(|name| FileKeys::of(scope.table, name, &self.names))
+            .map(|keys| self.slices.share(keys));
+        Ok(TableFacts { sketch: Some(Arc::new(sketch)), slices })
+    }
+
+    /// The findings of all rules on a table by itself, in each state.
+    fn table_findings(
+        &self,
+        at: &[Option<&TableContext<'_>>],
+        change: &RowChange,
+    ) -> Result<Vec<Vec<Finding>>, ExprError> {
+        let mut findings = vec![Vec::new(); at.len()];
+        for rule in self.terms.rules {
+            let mut rows = Vec::new();
+            for context in at {
+                rows.push(context.and_then(|context| RowContext::of(context, rule)));
+            }
+            let mut hits = Vec::new();
+            for ((number, context), rows) in at.iter().enumerate().zip(&rows) {
+                hits.push(self.table_hits(number, rule, *context, rows.as_ref())?);
+            }
+            let spec = at.iter().rev().flatten().next().map(|context| context.spec);
+            let reads = spec.map_or_else(Reads::all, |spec| rule.check.judge().reads(spec));
+            let mut states = RowStates::new(change, &reads);
+            let head = self.head_number();
+            for (number, hits) in hits.into_iter().enumerate() {
+                let found = if number == head {
+                    hits.into_iter().flat_map(|hit| hit.settle(&states)).collect()
+                } else {
+                    states.take_base(hits)
+                };
+                findings[number].extend(found);
+            }
+        }
+        Ok(findings)
+    }
+
+    /// What a rule hits in a table by itself, in one state. Without a spec only those rules apply that are right for any
+    /// table.
+    fn table_hits<'v>(
+        &self,
+        state: usize,
+        rule: &'v Rule,
+        context: Option<&'v TableContext<'v>>,
+        rows: Option<&'v RowContext<'v>>,
+    ) -> Result<Hits<'v>, ExprError> {
+        let judge = rule.check.judge();
+        let Some(context) = context else { return Ok(Hits::new()) };
+        if context.spec.inferred && !judge.judges_unknown_tables() {
+            return Ok(Hits::new());
+        }
+        let mut hits = match (context.table, rows) {
+            (Err(fault), _) => {
+                let found = judge.unreadable(rule, context, fault);
+                let mut found: Vec<Finding> = found.into_iter().collect();
+                self.states[state].name_bytes(&context.file.entry, &mut found);
+                wholes(found)
+            }
+            (Ok(_), Some(rows)) => judge.table(rows)?,
+            (Ok(_), None) => Hits::new(),
+        };
+        hits.extend(wholes(judge.placement(rule, context.file, context.specs)));
+        Ok(hits)
+    }
+}

@@ -1,0 +1,224 @@
+//! A state as a whole, once all tables were read: rules on the database, version directories, systems, files of facts,
+//! and what is not a table.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rayon::prelude::*;
+use tracing::debug;
+
+use super::name::{KeptNames, SeenTables};
+use super::Judging;
+use crate::base::error::{Error, Result};
+use crate::checks::compare::kin::Kin;
+use crate::checks::compare::sketch::Sketches;
+use crate::checks::rule::Rule;
+use crate::checks::{DirContext, FactsContext, History, SystemContext};
+use crate::database::catalog::{TableFile, VersionDir};
+use crate::database::source::Entry;
+use crate::findings::Finding;
+use crate::planner::Models;
+
+/// What judging a state as a whole leaves.
+pub(super) struct JudgedWhole {
+    pub findings: Vec<Finding>,
+    /// Sidecars, system YAML and files of facts that were judged.
+    pub files: u64,
+}
+
+impl<'a> Judging<'a> {
+    /// Judges a state as a whole. `in_lfs` are the tables judged that are in git-LFS and were not fetched.
+    pub(super) fn whole(
+        &self,
+        number: usize,
+        kept: &KeptNames<'a>,
+        history: &History,
+        in_lfs: &[String],
+    ) -> Result<JudgedWhole> {
+        let mut findings = self.database(number, kept, history)?;
+        let files = self.dirs(number, &mut findings)
+            + self.systems(number, &mut findings)
+            + self.stated_facts(number, &mut findings);
+        findings.extend(self.strays(number));
+        if !in_lfs.is_empty() {
+            let mut rules = self.terms.rules.iter();
+            findings.extend(rules.find_map(|rule| rule.check.judge().tables_in_lfs(rule, in_lfs)));
+        }
+        Ok(JudgedWhole { findings, files })
+    }
+
+    /// What the rules find in a database as a whole.
+    fn database(
+        &self,
+        number: usize,
+        kept: &KeptNames<'a>,
+        history: &History,
+    ) -> Result<Vec<Finding>> {
+        let state = self.states[number].state;
+        let tables: Vec<&TableFile> = state.catalog.tables.iter().collect();
+        let sketches = Sketches {
+            by_path: kept.sketches.clone(),
+            slices: kept.slices.clone(),
+            names: self.names.clone(),
+        };
+        let sketch = |file: &&TableFile| sketches.by_path.get(&file.entry.path);
+        let kin = Kin::of(tables.iter().filter_map(|file| Some((*file, &**sketch(file)?))));
+        let asks =
+            |rule: &Arc<Rule>| rule.check.judge().asks_for_models(state.catalog, state.specs);
+        let models: Arc<Models> = if self.terms.rules.iter().any(asks) {
+            self.terms.models.get()?
+        } else {
+            Arc::default()
+        };
+        let of = SeenTables {
+            tables: &tables,
+            sketches: &sketches,
+            kin: &kin,
+            judged: &kept.compared,
+            peers: &kept.peers,
+            models: &models,
+        };
+        let at = self.context(number, history, of);
+        let rules: Vec<&Arc<Rule>> =
+            self.terms.rules.iter().filter(|rule| rule.check.judge().compares()).collect();
+        let judge = |rule: &&Arc<Rule>| {
+            let start = Instant::now();
+            let found = rule.check.judge().whole(rule, &at);
+            debug!(rule = rule.id, took = ?start.elapsed(), "checked the database as a whole");
+            let hint = "the formula is in rules/limits.yaml";
+            found.map_err(|e| Error::caused(format!("cannot check the rule {}", rule.id), hint, e))
+        };
+        let found: Vec<Result<Vec<Finding>>> = rules.par_iter().map(judge).collect();
+        let mut findings = found.into_iter().collect::<Result<Vec<_>>>()?.concat();
+        findings.retain(|finding| at.knows(finding));
+        Ok(findings)
+    }
+
+    /// Judges version directories; counts the sidecars among them.
+    fn dirs(&self, number: usize, findings: &mut Vec<Finding>) -> u64 {
+        let judged = &self.states[number];
+        let (state, selected) = (judged.state, judged.selected);
+        let sidecars = &state.facts.sidecars;
+        let mut files = 0;
+        for dir in state.catalog.dirs.values() {
+            if !selected.place(&dir.place) || !self.touched(number, dir) || !self.wanted(number, dir)
+            {
+                continue;
+            }
+            if self.needs.version_dirs {
+                files += dir.meta.iter().chain(&dir.reuse).chain(&dir.markers).count() as u64;
+            }
+            let context = DirContext {
+                dir,
+                catalog: state.catalog,
+                specs: state.specs,
+                meta: sidecars.meta.get(&dir.path),
+                reuse: sidecars.reuse.get(&dir.path),
+            };
+            let of_selected =
+                |f: &Finding| f.table.as_ref().is_none_or(|t| selected.table(&dir.place, t));
+            let rules = self.terms.rules.iter();
+            let found = rules.flat_map(|rule| rule.check.judge().dir(rule, &context));
+            let mut found: Vec<Finding> = found.filter(of_selected).collect();
+            let is_unread = |sidecar: Option<bool>| sidecar == Some(false);
+            let meta = dir.meta.iter().filter(|_| is_unread(context.meta.map(Result::is_ok)));
+            let reuse = dir.reuse.iter().filter(|_| is_unread(context.reuse.map(Result::is_ok)));
+            meta.chain(reuse).for_each(|entry| judged.name_bytes(entry, &mut found));
+            findings.append(&mut found);
+        }
+        files
+    }
+
+    /// Whether a directory changed, or one that it takes rows from.
+    fn touched(&self, number: usize, dir: &VersionDir) -> bool {
+        let judged = &self.states[number];
+        let parent = dir.path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let reuse = judged.state.facts.sidecars.reuse.get(&dir.path);
+        let reuse = reuse.and_then(|reuse| reuse.as_ref().ok());
+        let mut donors =
+            reuse.iter().flat_map(|r| &r.reuse).map(|d| format!("{parent}/{}", d.from_version));
+        let selected = judged.selected;
+        selected.touched(&dir.path) || donors.any(|donor| selected.touched(&donor))
+    }
+
+    /// Whether a directory holds a selected table, or no table is selected by name.
+    fn wanted(&self, number: usize, dir: &VersionDir) -> bool {
+        let judged = &self.states[number];
+        let tables = &judged.state.catalog.tables;
+        let selected = |i: &usize| judged.selected.table(&dir.place, &tables[*i].table);
+        judged.selected.whole_dirs() || dir.tables.iter().any(selected)
+    }
+
+    /// Judges systems; counts them.
+    fn systems(&self, number: usize, findings: &mut Vec<Finding>) -> u64 {
+        let judged = &self.states[number];
+        let catalog = judged.state.catalog;
+        let mut by_data_dir: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for system in catalog.systems.values() {
+            by_data_dir.entry(&system.data_dir).or_default().push(&system.name);
+        }
+        let mut files = 0;
+        for file in catalog.systems.values() {
+            if !judged.selected.system(&file.name) || !judged.selected.changed(&file.yaml) {
+                continue;
+            }
+            files += u64::from(self.needs.systems);
+            let specs = judged.state.specs;
+            let context = SystemContext { file, by_data_dir: &by_data_dir, specs };
+            let rules = self.terms.rules.iter();
+            let found = rules.flat_map(|rule| rule.check.judge().system(rule, &context));
+            let mut found: Vec<Finding> = found.collect();
+            let yaml = catalog.beside.iter().map(|(entry, _)| entry);
+            if let Some(yaml) = yaml.filter(|_| file.system.is_err()).find(|e| e.path == file.yaml)
+            {
+                judged.name_bytes(yaml, &mut found);
+            }
+            findings.append(&mut found);
+        }
+        files
+    }
+
+    /// Judges the files that state facts, of a change those that it touches; counts them.
+    fn stated_facts(&self, number: usize, findings: &mut Vec<Finding>) -> u64 {
+        if !self.needs.facts {
+            return 0;
+        }
+        let judged = &self.states[number];
+        let mut files: BTreeMap<&str, FactsContext<'_>> = BTreeMap::new();
+        let facts = judged.state.facts.files();
+        let facts = facts.map(|file| (&file.entry, file.fault.clone(), file.is_code));
+        let matrices = judged.support.values();
+        let matrices = matrices
+            .map(|(entry, read)| (entry, read.as_ref().err().map(ToString::to_string), false));
+        for (entry, fault, is_code) in facts.chain(matrices) {
+            let file = FactsContext { entry, is_code, faults: Vec::new() };
+            files.entry(&entry.path).or_insert(file).faults.extend(fault);
+        }
+        files.retain(|path, _| judged.selected.changed(path));
+        for file in files.values().filter(|file| !file.faults.is_empty()) {
+            let rules = self.terms.rules.iter();
+            let found = rules.filter_map(|rule| rule.check.judge().facts(rule, file));
+            let mut found: Vec<Finding> = found.collect();
+            judged.name_bytes(file.entry, &mut found);
+            findings.append(&mut found);
+        }
+        files.len() as u64
+    }
+
+    /// Judges files below a system's data that are not a table in its place.
+    fn strays(&self, number: usize) -> Vec<Finding> {
+        let judged = &self.states[number];
+        let is_judged = |(entry, system): &&(Entry, String)| {
+            let selected = system.is_empty() || judged.selected.system(system);
+            selected && judged.selected.changed(&entry.path)
+        };
+        let strays = judged.state.catalog.strays.iter().filter(is_judged);
+        strays
+            .flat_map(|(entry, _)| {
+                let rules = self.terms.rules.iter();
+                rules.filter_map(|rule| rule.check.judge().stray(rule, entry))
+            })
+            .collect()
+    }
+}
