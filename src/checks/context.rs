@@ -77,6 +77,9 @@ pub struct ChangeContext<'a> {
     pub head: State<'a>,
     /// What changed between them.
     pub diff: &'a Diff,
+    /// Errors on rows that the pull request adds or changes, which the head would have if the pull request did not change
+    /// what the database states.
+    pub excused: &'a [Finding],
     /// What is known of tables.
     pub specs: &'a Specs,
 }

@@ -82,11 +82,7 @@ pub trait Judge {
     /// # Errors
     ///
     /// When a formula of a limit or of the rule fails.
-    fn cross<'v>(
-        &'v self,
-        _: &'v Rule,
-        _: &'v CrossContext<'v>,
-    ) -> Result<Hits<'v>, ExprError> {
+    fn cross<'v>(&'v self, _: &'v Rule, _: &'v CrossContext<'v>) -> Result<Hits<'v>, ExprError> {
         Ok(Hits::new())
     }
 
@@ -155,6 +151,8 @@ pub struct CheckInputs {
     pub changes: bool,
     /// What a pull request does to predicted step times.
     pub predictions: bool,
+    /// Errors that the head would have under what the base states.
+    pub excused: bool,
     /// Where rows say that they were measured: device, framework, version.
     pub origin: bool,
     /// Support matrices.
@@ -197,6 +195,7 @@ impl CheckInputs {
             traces: self.traces || other.traces,
             changes: self.changes || other.changes,
             predictions: self.predictions || other.predictions,
+            excused: self.excused || other.excused,
             origin: self.origin || other.origin,
             support_matrices: self.support_matrices || other.support_matrices,
             facts: self.facts || other.facts,

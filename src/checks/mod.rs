@@ -28,8 +28,8 @@ pub use self::context::{
 pub use self::judge::{CheckInputs, CurveTerms, Found, Judge};
 use self::kinds::traces::TraceCheck;
 use self::kinds::{
-    bounds, decoding, deleted, duplicates, facts, header, identity, placement, power, predictions,
-    reuse, sidecars, synthetic, systems, values, waivers,
+    bounds, decoding, deleted, duplicates, excused, facts, header, identity, placement, power,
+    predictions, reuse, sidecars, synthetic, systems, values, waivers,
 };
 
 /// A kind of check with its parameters, as a rule file gives them.
@@ -120,6 +120,8 @@ pub enum Check {
     Deleted,
     /// Keys and measurements that a pull request takes away.
     NoLongerServed,
+    /// Errors that a pull request excuses by changing what the database states.
+    Excused(excused::Excuses),
     /// Predicted step times that become errors.
     PredictionLost,
     /// Predicted step times that move.
@@ -174,6 +176,7 @@ impl Check {
             Self::SystemSuspicious(plausible) => plausible,
             Self::Deleted => &deleted::Deleted,
             Self::NoLongerServed => &no_longer_served::NoLongerServed,
+            Self::Excused(excuses) => excuses,
             Self::PredictionLost => &predictions::LostPredictions,
             Self::PredictionMoved(moved) => moved,
             Self::Trace(trace) => trace,

@@ -53,7 +53,7 @@ impl FactOrigin {
 }
 
 /// What a tree says of itself.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct TreeFacts {
     tree: StatedFacts,
     /// What backends take from each other; none where nothing says.
@@ -67,7 +67,7 @@ pub struct TreeFacts {
 }
 
 /// A file that states a fact.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct FactsFile {
     /// What it is about, as in [`Fact::name`].
     pub name: String,

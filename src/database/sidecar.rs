@@ -260,7 +260,7 @@ fn numbers(text: &str) -> BTreeSet<u64> {
 }
 
 /// `reuse.yaml` of a version directory.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Reuse {
     /// Always 1.
     pub schema_version: i64,
@@ -269,7 +269,7 @@ pub struct Reuse {
 }
 
 /// A table whose missing rows come from another version.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Donor {
     /// File stem.
     pub table: String,

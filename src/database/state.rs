@@ -59,6 +59,20 @@ impl ReadState {
         Self { catalog, facts, specs }
     }
 
+    /// The bytes of `head` under what `base` states: its facts, its systems and its declared reuse. Systems that came with
+    /// the head keep what the head states.
+    pub fn excused(base: State<'_>, head: State<'_>) -> Self {
+        let mut catalog = head.catalog.clone();
+        for (name, system) in &mut catalog.systems {
+            if let Some(before) = base.catalog.systems.get(name) {
+                system.system = before.system.clone();
+            }
+        }
+        let mut facts = base.facts.clone();
+        facts.sidecars.meta = head.facts.sidecars.meta.clone();
+        Self { catalog, facts, specs: base.specs.clone() }
+    }
+
     /// It with its bytes.
     pub fn of<'a>(&'a self, source: &'a dyn Source) -> State<'a> {
         State { source, catalog: &self.catalog, facts: &self.facts, specs: &self.specs }

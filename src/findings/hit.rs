@@ -15,7 +15,8 @@ pub enum Hit<'v> {
 /// All hits of a rule's hook.
 pub type Hits<'v> = Vec<Hit<'v>>;
 
-/// Describes some of the rows that a rule hits; `None` where there is nothing to report of them.
+/// Describes some of the rows that a rule hits; `None` where there is nothing to report of them. A finding that names no
+/// rows gets those of its worst grade.
 pub type Describe<'v> = Box<dyn Fn(&Part<'_>) -> Option<Finding> + 'v>;
 
 /// Rows of a table that a rule hits. A comparison of two states reports the new ones and the others apart, so that the
@@ -60,6 +61,14 @@ impl Part<'_> {
 }
 
 impl<'v> Hit<'v> {
+    /// The error that no row splits, if it is one.
+    pub(crate) fn error(&self) -> Option<&Finding> {
+        match self {
+            Self::Whole(finding) => Some(finding).filter(|finding| finding.is_error()),
+            Self::Rows(_) => None,
+        }
+    }
+
     /// Rows of one grade. Nothing where there are none.
     pub fn rows(
         file: &'v TableFile,

@@ -303,7 +303,8 @@ mod tests {
             let finding = Finding { table: Some("t".into()), ..finding };
             finding.naming(rows.iter().copied())
         };
-        let change = RowChange::Compared(ComparedRows { facts: NewFacts::All, ..ComparedRows::default() });
+        let change =
+            RowChange::Compared(ComparedRows { facts: NewFacts::All, ..ComparedRows::default() });
         let place = place(None);
         let left = |rows: &[usize], change: Option<&RowChange>| {
             let successor = |_: &str| Some(Successor { path: "t", place: &place, table: "t" });

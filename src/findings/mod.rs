@@ -317,6 +317,11 @@ impl Finding {
         self.novelty == Novelty::New
     }
 
+    /// Whether it is an error.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
     /// Whether it counts: neither waived nor known nor there before.
     pub fn counts(&self) -> bool {
         self.waived_by.is_none() && self.novelty.as_new() != Some(false)

@@ -177,10 +177,9 @@ impl<'a> RowStates<'a> {
         match self.change {
             RowChange::Untouched => false,
             RowChange::All | RowChange::Unknown => true,
-            RowChange::Compared(rows) => rows
-                .matched
-                .as_ref()
-                .is_some_and(|m| m.is_added(row) || m.changes(row, self.bits)),
+            RowChange::Compared(rows) => {
+                rows.matched.as_ref().is_some_and(|m| m.is_added(row) || m.changes(row, self.bits))
+            }
         }
     }
 
@@ -222,8 +221,40 @@ impl<'v> Hit<'v> {
         }
     }
 
+    /// The error that it is on rows which the pull request adds or changes, without those that `is_hit` says are hit
+    /// anyway; of what no row splits the error itself.
+    pub(crate) fn error_on_new_rows(
+        self,
+        states: &RowStates<'_>,
+        is_hit: impl Fn(usize) -> bool,
+    ) -> Option<Finding> {
+        let RowHits { rows, describe, .. } = match self {
+            Self::Whole(finding) => return Some(finding).filter(Finding::is_error),
+            Self::Rows(hits) => hits,
+        };
+        let counts = |row: &usize| states.is_brought(*row) && !is_hit(*row);
+        let (mut own, mut shown) = (Vec::new(), Vec::new());
+        match rows {
+            HitRows::Each(hits) => {
+                let errors = hits.iter().filter(|hit| hit.grade == Severity::Error);
+                own.extend(errors.map(|hit| hit.row).filter(counts));
+            }
+            HitRows::Copies(copies, _) => {
+                for rows in copies {
+                    let before = own.len();
+                    own.extend(rows[1..].iter().copied().filter(counts));
+                    shown.extend((own.len() > before).then_some(rows));
+                }
+                own.sort_unstable();
+                own.dedup();
+            }
+        }
+        let part = (!own.is_empty()).then_some(Part { rows: &own, copies: &shown })?;
+        describe(&part).filter(Finding::is_error)
+    }
+
     /// The rows in one state by itself, with their grades.
-    fn graded_rows(&self) -> Vec<(usize, Severity)> {
+    pub(crate) fn graded_rows(&self) -> Vec<(usize, Severity)> {
         match self {
             Self::Whole(_) => Vec::new(),
             Self::Rows(RowHits { rows: HitRows::Each(hits), .. }) => {
@@ -254,7 +285,9 @@ impl<'v> Hit<'v> {
             let rows: Vec<usize> = part.hits.iter().map(|hit| hit.row).collect();
             let finding = describe(&Part { rows: &rows, copies: &part.copies })?;
             let decisive = part.hits.iter().filter(|hit| hit.grade == worst);
-            let mut finding = finding.naming(decisive.map(|hit| hit.row));
+            let is_named = !finding.named_rows.is_empty();
+            let mut finding =
+                if is_named { finding } else { finding.naming(decisive.map(|hit| hit.row)) };
             finding.all_rows = Some(count(worst));
             let is_worse = states.worst_before.is_none_or(|before| finding.severity < before);
             let is_touched = || rows.iter().any(|row| states.is_touched(*row));
@@ -372,7 +405,8 @@ mod tests {
             states.take_base(vec![hit(&file, before)]);
             states
         };
-        let rows = |before: &[(usize, Severity)]| settled(errors(&file, &[0, 1, 2]), &states(before));
+        let rows =
+            |before: &[(usize, Severity)]| settled(errors(&file, &[0, 1, 2]), &states(before));
         assert_eq!(rows(&[(1, Severity::Error)]), [vec![0, 2], vec![1]]);
         assert_eq!(rows(&[(1, Severity::Warning)]), [vec![0, 1, 2], vec![]]);
         let warnings = hit(&file, &[(0, Severity::Warning), (1, Severity::Warning)]);

@@ -87,7 +87,8 @@ impl<'a> Namesakes<'a> {
             (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for (file, sketch) in at.sketched() {
             let Place { system, backend, version, .. } = &file.place;
-            let generation = at.state.catalog.system(system, at.state.specs).and_then(|s| s.generation());
+            let generation =
+                at.state.catalog.system(system, at.state.specs).and_then(|s| s.generation());
             let named =
                 generation.map_or((None, Some(system)), |generation| (Some(generation), None));
             let number = namesakes.tables.len();
@@ -238,8 +239,7 @@ impl StubSize {
         // A table that versions do not share is compared with those of earlier versions all the same.
         let served = at.shelf.sources(&file.place, &file.table, Filling::Always);
         let before = served.donors.iter().chain(&served.earlier);
-        let earlier: Vec<&Sketch> =
-            before.filter_map(|f| at.sketches.get(&f.entry.path)).collect();
+        let earlier: Vec<&Sketch> = before.filter_map(|f| at.sketches.get(&f.entry.path)).collect();
         let end = earlier.iter().map(|s| s.end).fold(own.end, u64::min);
         let known: BTreeSet<u64> =
             earlier.iter().flat_map(|s| s.points.iter().map(|p| p.hash)).collect();

@@ -76,7 +76,8 @@ impl Judge for SupportNeeds {
     fn whole(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
         let mut found = Vec::new();
         for (name, (entry, matrix)) in at.support {
-            let Some(system) = at.state.catalog.systems.get(name).filter(|_| whole(at, name)) else {
+            let Some(system) = at.state.catalog.systems.get(name).filter(|_| whole(at, name))
+            else {
                 continue;
             };
             // One that cannot be read is a finding of facts-invalid.
@@ -245,7 +246,8 @@ impl<'a> MatrixCase<'a> {
         for claim in &self.matrix.claims {
             listed.entry(&claim.backend).or_default().insert(&claim.version);
         }
-        let tables = self.at.state.catalog.tables.iter().filter(|t| t.place.system == self.system.name);
+        let tables =
+            self.at.state.catalog.tables.iter().filter(|t| t.place.system == self.system.name);
         let with_tables: BTreeSet<Release<'_>> =
             tables.map(|t| (t.place.backend.as_str(), t.place.version.as_str())).collect();
         let mut gaps: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -266,7 +268,8 @@ impl<'a> MatrixCase<'a> {
     /// Whether a backend is a library whose version some system's YAML names.
     fn is_library(&self, backend: &str) -> bool {
         let field = format!("misc.{backend}_version");
-        let mut systems = self.at.state.catalog.systems.values().filter_map(|s| s.system.as_ref().ok());
+        let mut systems =
+            self.at.state.catalog.systems.values().filter_map(|s| s.system.as_ref().ok());
         systems.any(|s| s.texts.contains_key(&field) || s.figure(&field).is_some())
     }
 

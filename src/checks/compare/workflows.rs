@@ -112,7 +112,9 @@ impl<'a> Newest<'a> {
         let whole = match at.history {
             None => files.iter().all(|f| at.judged(f)),
             // A pull request touches a backend by one of its tables, gone ones too.
-            Some(history) => history.backends.contains(&(place.system.clone(), place.backend.clone())),
+            Some(history) => {
+                history.backends.contains(&(place.system.clone(), place.backend.clone()))
+            }
         };
         whole.then_some(Self { at, place, system, machine, shelf, lent })
     }
@@ -284,7 +286,8 @@ impl<'a> Newest<'a> {
 
     /// The version, wherever its families lie.
     fn home(&self) -> (Place, String) {
-        let data = self.at.state.catalog.systems.get(&self.place.system).map_or("", |s| &s.data_dir);
+        let data =
+            self.at.state.catalog.systems.get(&self.place.system).map_or("", |s| &s.data_dir);
         let parts = [data, &self.place.backend, &self.place.version];
         let parts: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
         (Place { family: None, ..self.place.clone() }, parts.join("/"))

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use self::name::KeptNames;
+use self::name::{JudgedName, KeptNames};
 pub(crate) use self::scope::{Before, StateScope};
 use self::scope::{Group, Lineage, batches};
 use self::state::JudgedState;
@@ -62,6 +62,18 @@ pub(crate) struct Judgement {
     pub table_rows: BTreeMap<String, usize>,
     /// Paths of the tables judged that are in git-LFS and were not fetched, sorted.
     pub in_lfs: Vec<String>,
+    /// Errors on rows that the pull request adds or changes, which the head does not have since the pull request changes
+    /// what the database states.
+    pub excused: Vec<Finding>,
+}
+
+impl Judgement {
+    /// Keeps the findings of some rules.
+    pub fn keep(&mut self, rules: &[Arc<Rule>]) {
+        let is_asked = |finding: &Finding| rules.iter().any(|rule| rule.id == finding.rule);
+        self.findings.retain(is_asked);
+        self.repaired.retain(|repaired| is_asked(&repaired.finding));
+    }
 }
 
 /// A run of the loop.
@@ -70,10 +82,12 @@ struct Judging<'a> {
     needs: CheckInputs,
     /// Whether any of the rules judges tables against each other.
     compares: bool,
-    /// The states, in the order of time.
+    /// The base, where there is one, the head, and the head under what the base states, where that is judged.
     states: Vec<JudgedState<'a>>,
-    /// Paths of the tables that all rules judge, by state.
-    subjects: Vec<BTreeSet<&'a str>>,
+    /// The number of the head among the states.
+    head: usize,
+    /// Paths of the head's tables that all rules judge.
+    subjects: BTreeSet<&'a str>,
     changed_facts: Option<ChangedFacts<'a>>,
     details: Option<&'a Details>,
     /// Systems that rules may plan models on: those of which a pull request changes tables, or any are judged.
@@ -96,20 +110,29 @@ pub(crate) fn judge<'a>(
     terms: Terms<'a>,
     progress: &dyn Progress,
 ) -> Result<Judgement> {
-    let (changed_facts, details, base) = match before {
-        Some(Before { base, facts, details }) => (Some(facts), details, Some(base)),
-        None => (None, None, None),
+    let (changed_facts, details, excused, base) = match before {
+        Some(Before { base, facts, excused, details }) => {
+            (Some(facts), details, excused, Some(base))
+        }
+        None => (None, None, None, None),
     };
-    let scopes: Vec<StateScope<'a>> = base.into_iter().chain([head]).collect();
+    let selected = head.selected;
+    let mut scopes: Vec<StateScope<'a>> = base.into_iter().chain([head]).collect();
     let batches = batches(&scopes);
     let needs = terms.rules.iter().map(|rule| rule.check.needs());
     let needs = needs.fold(CheckInputs::default(), CheckInputs::and);
-    let subjects: Vec<BTreeSet<&str>> = scopes.iter().map(|scope| scope.subjects.clone()).collect();
+    let head = scopes.len() - 1;
+    let subjects = scopes[head].subjects.clone();
+    scopes.extend(excused.map(|state| StateScope { state, selected, subjects: BTreeSet::new() }));
     let mut judging = Judging {
         terms,
         needs,
         compares: terms.rules.iter().any(|rule| rule.check.judge().compares()),
-        states: scopes.into_iter().map(|scope| JudgedState::new(scope, needs, terms.all_rules)).collect(),
+        states: scopes
+            .into_iter()
+            .map(|scope| JudgedState::new(scope, needs, terms.all_rules))
+            .collect(),
+        head,
         subjects,
         changed_facts,
         details,
@@ -122,21 +145,25 @@ pub(crate) fn judge<'a>(
 }
 
 impl<'a> Judging<'a> {
-    /// The number of the head among the states.
-    fn head_number(&self) -> usize {
-        self.states.len() - 1
+    fn head(&self) -> &JudgedState<'a> {
+        &self.states[self.head]
     }
 
-    fn head(&self) -> &JudgedState<'a> {
-        &self.states[self.head_number()]
+    /// Whether two states are compared.
+    fn has_base(&self) -> bool {
+        self.head > 0
+    }
+
+    /// The number of the state that is the head under what the base states.
+    fn excused(&self) -> Option<usize> {
+        (self.states.len() > self.head + 1).then_some(self.head + 1)
     }
 
     /// Systems that rules may plan models on.
     fn planned(&self, batches: &[Vec<Group<'a>>]) -> BTreeSet<&'a str> {
         let lineages = batches.iter().flatten().flat_map(|group| &group.lineages);
-        let planned = lineages.filter(|lineage| match self.states.len() {
-            1 => lineage.is_subject,
-            _ => lineage.pair.is_some(),
+        let planned = lineages.filter(|lineage| {
+            if self.has_base() { lineage.pair.is_some() } else { lineage.is_subject }
         });
         planned.filter_map(Lineage::file).map(|file| file.place.system.as_str()).collect()
     }
@@ -181,7 +208,7 @@ impl<'a> Judging<'a> {
                 left.history.add(judged);
             }
             let numbered: Vec<(&Group<'a>, &Vec<_>)> = batch.iter().zip(&names).collect();
-            let crossed: Vec<Result<Vec<KeptNames<'a>>>> = numbered
+            let crossed: Vec<Result<JudgedName<'a>>> = numbered
                 .par_iter()
                 .map(|(group, judged)| self.group(group, judged, &left.history))
                 .collect();
@@ -205,6 +232,7 @@ struct Leftovers<'a> {
     /// Where the tables of the base are in the head, by path.
     successors: BTreeMap<&'a str, &'a TableFile>,
     in_lfs: Vec<String>,
+    excused: Vec<Finding>,
 }
 
 impl History {
@@ -236,15 +264,16 @@ impl<'a> Leftovers<'a> {
         &mut self,
         judging: &Judging<'a>,
         lineages: Vec<(&Lineage<'a>, JudgedLineage)>,
-        name: Vec<KeptNames<'a>>,
+        name: JudgedName<'a>,
     ) {
-        for (kept, of_name) in self.kept.iter_mut().zip(name) {
+        for (kept, of_name) in self.kept.iter_mut().zip(name.kept) {
             kept.add(of_name);
         }
+        self.excused.extend(name.excused);
         for (lineage, judged) in lineages {
-            let head = lineage.sides[judging.head_number()];
+            let head = lineage.sides[judging.head];
             if let (Some(base), Some(head)) = (lineage.sides[0], head)
-                && judging.states.len() > 1
+                && judging.has_base()
             {
                 self.successors.insert(&base.entry.path, head);
             }
@@ -257,6 +286,7 @@ impl<'a> Leftovers<'a> {
                 self.in_lfs.extend(judged.is_in_lfs.then(|| path.to_owned()));
             }
             self.diff.extend(judged.diff);
+            self.excused.extend(judged.excused);
         }
     }
 }
@@ -267,19 +297,20 @@ impl<'a> Judging<'a> {
         let mut judgement = Judgement::default();
         left.in_lfs.sort_unstable();
         let mut findings = Vec::new();
-        for number in 0..self.states.len() {
-            let in_lfs = if number == self.head_number() { &left.in_lfs[..] } else { &[] };
+        for number in 0..=self.head {
+            let in_lfs = if number == self.head { &left.in_lfs[..] } else { &[] };
             let whole = self.whole(number, &left.kept[number], &left.history, in_lfs)?;
             let mut found = std::mem::take(&mut left.kept[number].findings);
             found.extend(whole.findings);
             findings.push(found);
             judgement.files = whole.files;
         }
-        let head = self.head_number();
-        judgement.table_rows = std::mem::take(&mut left.kept[head].rows);
-        let subjects = self.subjects[head].iter();
-        judgement.rows = subjects.filter_map(|path| judgement.table_rows.get(*path)).sum::<usize>() as u64;
+        judgement.table_rows = std::mem::take(&mut left.kept[self.head].rows);
+        let subjects = self.subjects.iter();
+        judgement.rows =
+            subjects.filter_map(|path| judgement.table_rows.get(*path)).sum::<usize>() as u64;
         judgement.in_lfs = left.in_lfs;
+        judgement.excused = left.excused;
         judgement.diff = left.diff;
         judgement.diff.sort_by(|a, b| a.path.cmp(&b.path));
         judgement.findings = findings.pop().unwrap_or_default();

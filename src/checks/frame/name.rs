@@ -7,9 +7,9 @@ use std::time::Instant;
 use rayon::prelude::*;
 use tracing::debug;
 
+use super::Judging;
 use super::scope::{Group, Lineage};
 use super::table::JudgedLineage;
-use super::Judging;
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::checks::compare::kin::Kin;
@@ -18,7 +18,7 @@ use crate::checks::compare::sketch::{Sketch, Sketches};
 use crate::checks::rule::Rule;
 use crate::checks::{CrossContext, History};
 use crate::database::catalog::TableFile;
-use crate::findings::{Finding, Hits, Reads, RowStates};
+use crate::findings::{Finding, Hit, Hits, Reads, RowStates};
 use crate::planner::{FileKeys, Models};
 
 /// What the tables of some names leave in one state.
@@ -51,6 +51,21 @@ impl KeptNames<'_> {
     }
 }
 
+/// What judging the tables of a group against each other leaves.
+pub(super) struct JudgedName<'a> {
+    /// By state.
+    pub kept: Vec<KeptNames<'a>>,
+    /// Errors that what the pull request states excuses.
+    pub excused: Vec<Finding>,
+}
+
+/// What a rule finds in the tables of a name.
+struct RuleFindings {
+    /// With what the rule keeps of the tables to judge the database as a whole by, by state.
+    by_state: Vec<(Vec<Finding>, Option<NamedPeers>)>,
+    excused: Vec<Finding>,
+}
+
 /// A table with what the pull request does to its rows.
 type ChangedRows<'j, 'a> = (&'j Lineage<'a>, &'j JudgedLineage);
 
@@ -61,7 +76,7 @@ impl<'a> Judging<'a> {
         group: &Group<'a>,
         judged: &[(&Lineage<'a>, JudgedLineage)],
         history: &History,
-    ) -> Result<Vec<KeptNames<'a>>> {
+    ) -> Result<JudgedName<'a>> {
         let compared = self.compared(judged);
         let mut kept: Vec<KeptNames<'a>> = Vec::new();
         let mut sketches: Vec<Sketches> = Vec::new();
@@ -69,7 +84,8 @@ impl<'a> Judging<'a> {
             let mut of_state = KeptNames { compared, ..KeptNames::default() };
             let mut by_path = BTreeMap::new();
             for (lineage, judged) in judged {
-                let (Some(file), Some(facts)) = (lineage.sides[number], &judged.facts[number]) else {
+                let (Some(file), Some(facts)) = (lineage.sides[number], &judged.facts[number])
+                else {
                     continue;
                 };
                 let path = || file.entry.path.clone();
@@ -82,22 +98,29 @@ impl<'a> Judging<'a> {
             sketches.push(Sketches { by_path, names: self.names.clone(), ..Sketches::default() });
             kept.push(of_state);
         }
+        let mut excused = Vec::new();
         for name in &group.names {
-            self.name(name, judged, history, &sketches, &mut kept)?;
+            excused.extend(self.name(name, judged, history, &sketches, &mut kept)?);
         }
         for (lineage, judged) in judged {
             let mut last: Option<(&Arc<Sketch>, Arc<Sketch>)> = None;
             for (number, facts) in judged.facts.iter().enumerate() {
-                let (Some(file), Some(facts)) = (lineage.sides[number], facts) else { continue };
+                let (Some(file), Some(facts)) = (self.side(lineage, number), facts) else {
+                    continue;
+                };
                 let Some(sketch) = &facts.sketch else { continue };
                 let known = last.take().filter(|(full, _)| Arc::ptr_eq(full, sketch));
-                let (_, small) = &*last.insert(
-                    known.unwrap_or_else(|| (sketch, Arc::new(sketch.without_points()))),
-                );
+                let (_, small) = &*last
+                    .insert(known.unwrap_or_else(|| (sketch, Arc::new(sketch.without_points()))));
                 kept[number].sketches.insert(file.entry.path.clone(), small.clone());
             }
         }
-        Ok(kept)
+        Ok(JudgedName { kept, excused })
+    }
+
+    /// A table in a state, by the state's number.
+    fn side(&self, lineage: &Lineage<'a>, number: usize) -> Option<&'a TableFile> {
+        lineage.sides[number.min(self.head)]
     }
 
     /// Paths of the tables that are judged against others, by state: those that all rules judge, and those of which the
@@ -124,12 +147,15 @@ impl<'a> Judging<'a> {
         let of_state = |number: usize| {
             let lineages = judged.iter().map(|(lineage, _)| *lineage);
             let compared = lineages.filter(|lineage| is_compared(lineage));
-            compared.filter_map(move |lineage| lineage.sides[number]).map(|f| f.entry.path.as_str())
+            compared
+                .filter_map(move |lineage| self.side(lineage, number))
+                .map(|f| f.entry.path.as_str())
         };
         (0..self.states.len()).map(|number| of_state(number).collect()).collect()
     }
 
-    /// Judges the tables of a name against each other in all states.
+    /// Judges the tables of a name against each other in all states, and returns the errors that what the pull request
+    /// states excuses.
     fn name(
         &self,
         name: &str,
@@ -137,7 +163,7 @@ impl<'a> Judging<'a> {
         history: &History,
         sketches: &[Sketches],
         kept: &mut [KeptNames<'a>],
-    ) -> Result<()> {
+    ) -> Result<Vec<Finding>> {
         let tables: Vec<Vec<&TableFile>> = self
             .states
             .iter()
@@ -171,25 +197,24 @@ impl<'a> Judging<'a> {
         let changes: BTreeMap<&str, ChangedRows<'_, 'a>> = judged
             .iter()
             .filter_map(|(lineage, judged)| {
-                let head = lineage.sides[self.head_number()]?;
+                let head = lineage.sides[self.head]?;
                 Some((head.entry.path.as_str(), (*lineage, judged)))
             })
             .collect();
         let found: Vec<_> =
             rules.par_iter().map(|rule| self.by_rule(rule, &contexts, &changes)).collect();
-        let mut by_state: Vec<(Vec<Finding>, BTreeMap<String, Vec<NamedPeers>>)> =
-            kept.iter().map(|_| Default::default()).collect();
+        let found = found.into_iter().collect::<Result<Vec<RuleFindings>>>()?;
+        let mut excused = Vec::new();
         for (rule, found) in rules.into_iter().zip(found) {
-            for ((findings, peers), (found, of_rule)) in by_state.iter_mut().zip(found?) {
-                findings.extend(found);
-                peers.extend(of_rule.map(|peers| (rule.id.clone(), vec![peers])));
+            for (kept, (findings, peers)) in kept.iter_mut().zip(found.by_state) {
+                kept.findings.extend(findings);
+                if let Some(peers) = peers {
+                    kept.peers.entry(rule.id.clone()).or_default().push(peers);
+                }
             }
+            excused.extend(found.excused);
         }
-        drop(contexts);
-        for (kept, (findings, peers)) in kept.iter_mut().zip(by_state) {
-            kept.add(KeptNames { findings, peers, ..KeptNames::default() });
-        }
-        Ok(())
+        Ok(excused)
     }
 
     /// What a rule finds in the tables of a name, and what it keeps of them, in each state.
@@ -198,7 +223,7 @@ impl<'a> Judging<'a> {
         rule: &Rule,
         at: &[CrossContext<'_>],
         changes: &BTreeMap<&str, ChangedRows<'_, 'a>>,
-    ) -> Result<Vec<(Vec<Finding>, Option<NamedPeers>)>> {
+    ) -> Result<RuleFindings> {
         let start = Instant::now();
         let judge = rule.check.judge();
         let failed = |why: ExprError| {
@@ -210,15 +235,30 @@ impl<'a> Judging<'a> {
             let is_judged = at.judged_tables().next().is_some();
             hits.push(if is_judged { judge.cross(rule, at).map_err(failed)? } else { Hits::new() });
         }
+        let under_base = self.excused().and_then(|_| hits.pop()).unwrap_or_default();
+        let head = hits.last().into_iter().flatten();
+        let errors: BTreeSet<&str> =
+            head.filter_map(Hit::error).map(|finding| finding.path.as_str()).collect();
+        let is_changed = |path: &str| {
+            let changed = changes.get(path);
+            changed
+                .is_some_and(|(lineage, judged)| lineage.pair.is_some() && judged.change.is_any())
+        };
+        let excused: Vec<Finding> = under_base
+            .iter()
+            .filter_map(Hit::error)
+            .filter(|f| is_changed(&f.path) && !errors.contains(f.path.as_str()))
+            .cloned()
+            .collect();
         let found = self.settle_hits(rule, hits, changes);
         let table = at.iter().flat_map(|at| at.tables).next().map(|file| &file.table);
         debug!(rule = rule.id, table, took = ?start.elapsed(), "compared tables");
-        let peers = at.iter().map(|at| judge.peers(at));
-        let known = found.into_iter().zip(at).map(|(mut found, at)| {
-            found.retain(|f| at.knows(f));
-            found
-        });
-        Ok(known.zip(peers).collect())
+        let mut by_state = Vec::new();
+        for (mut found, at) in found.into_iter().zip(at) {
+            found.retain(|finding| at.knows(finding));
+            by_state.push((found, judge.peers(at)));
+        }
+        Ok(RuleFindings { by_state, excused })
     }
 
     /// The findings of each state. Rows of the head are compared with those that the rule hits in the same table before.
@@ -250,7 +290,7 @@ impl<'a> Judging<'a> {
             let spec = table.and_then(|table| self.head().state.specs.tables.get(table));
             let reads = spec.map_or_else(Reads::all, |spec| rule.check.judge().reads(spec));
             let mut states = RowStates::new(&judged.change, &reads);
-            let base = lineage.sides[0].filter(|_| self.states.len() > 1);
+            let base = lineage.sides[0].filter(|_| self.has_base());
             let base = base.and_then(|file| before.remove(&Some(file.entry.path.as_str())));
             findings_before.extend(states.take_base(base.unwrap_or_default()));
             findings.extend(hits.into_iter().flat_map(|hit| hit.settle(&states)));
@@ -258,7 +298,7 @@ impl<'a> Judging<'a> {
         for hit in before.into_values().flatten() {
             findings_before.extend(hit.settle(&RowStates::unjudged()));
         }
-        let before = (self.states.len() > 1).then_some(findings_before);
+        let before = (self.has_base()).then_some(findings_before);
         before.into_iter().chain([findings]).collect()
     }
 
@@ -284,7 +324,7 @@ impl<'a> Judging<'a> {
             curves: OnceLock::new(),
             kin,
             models,
-            history: (self.states.len() > 1).then_some(history),
+            history: (self.has_base()).then_some(history),
         }
     }
 }

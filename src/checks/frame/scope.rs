@@ -53,6 +53,8 @@ pub(crate) struct Before<'a> {
     pub base: StateScope<'a>,
     /// The facts that the states state differently.
     pub facts: ChangedFacts<'a>,
+    /// The bytes of the head under what the base states, where that differs and a rule asks for what it excuses.
+    pub excused: Option<State<'a>>,
     /// Where rows that changed are written.
     pub details: Option<&'a Details>,
 }
@@ -90,7 +92,7 @@ pub(super) struct Group<'a> {
 }
 
 /// The tables of all names that have a subject, in batches that are read at once: names in the order of their bytes, the
-/// most first.
+/// most first. `states` are the base, where there is one, and the head.
 pub(super) fn batches<'a>(states: &[StateScope<'a>]) -> Vec<Vec<Group<'a>>> {
     let mut sized: Vec<(u64, Group<'a>)> = groups(lineages(states))
         .into_iter()

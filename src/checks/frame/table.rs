@@ -21,7 +21,7 @@ use crate::database::sidecar::Meta;
 use crate::database::state::State;
 use crate::database::table::{Keys, Table, TableFault, TableScope, Wanted};
 use crate::findings::{
-    ComparedRows, Finding, Hits, NewFacts, Reads, RowChange, RowStates, wholes,
+    ComparedRows, Finding, Hit, Hits, NewFacts, Reads, RowChange, RowStates, Severity, wholes,
 };
 use crate::planner::{FileKeys, TableName};
 use crate::specs::TableSpec;
@@ -46,6 +46,35 @@ pub(super) struct TableFacts {
     pub slices: Option<Arc<FileKeys>>,
 }
 
+/// What the rules find in a table by itself.
+struct TableFindings {
+    by_state: Vec<Vec<Finding>>,
+    /// Errors that what the pull request states excuses.
+    excused: Vec<Finding>,
+}
+
+impl TableFindings {
+    /// Nothing yet.
+    fn of(states: &[Option<&TableContext<'_>>]) -> Self {
+        Self { by_state: vec![Vec::new(); states.len()], excused: Vec::new() }
+    }
+}
+
+/// The errors among the hits under what the base states, on rows that the pull request adds or changes and that the head
+/// does not hit as badly.
+pub(super) fn excused_errors<'v>(
+    hits: Hits<'v>,
+    head: &Hits<'v>,
+    states: &RowStates<'_>,
+) -> Vec<Finding> {
+    let rows = head.iter().flat_map(Hit::graded_rows);
+    let errors: BTreeSet<usize> =
+        rows.filter(|(_, grade)| *grade == Severity::Error).map(|(row, _)| row).collect();
+    let has_error = head.iter().any(|hit| hit.error().is_some());
+    let hits = hits.into_iter().filter(|hit| hit.file().is_some() || !has_error);
+    hits.filter_map(|hit| hit.error_on_new_rows(states, |row| errors.contains(&row))).collect()
+}
+
 /// What judging a table in all states leaves.
 pub(super) struct JudgedLineage {
     /// By state.
@@ -59,6 +88,8 @@ pub(super) struct JudgedLineage {
     pub is_remade: bool,
     /// Whether it was to be judged and is in git-LFS, whose object was not fetched.
     pub is_in_lfs: bool,
+    /// Errors that what the pull request states excuses.
+    pub excused: Vec<Finding>,
 }
 
 impl<'a> Side<'a> {
@@ -108,7 +139,10 @@ impl<'a> Side<'a> {
     }
 
     /// The loader's keys of its rows, where there are rows and it has a key.
-    fn keys<'k>(&'k self, scope: Option<&'k TableScope<'_>>) -> Result<Option<Keys<'k>>, ExprError> {
+    fn keys<'k>(
+        &'k self,
+        scope: Option<&'k TableScope<'_>>,
+    ) -> Result<Option<Keys<'k>>, ExprError> {
         let scope = scope.filter(|_| !self.spec.key.is_empty());
         scope.map(|scope| Keys::new(&self.spec.key, scope)).transpose()
     }
@@ -170,8 +204,7 @@ impl<'a> Judging<'a> {
         let (sides, side_of_state) = self.read(lineage);
         let diff = lineage.pair.as_ref().map(|pair| {
             let read = |state: usize| side_of_state[state].map(|side| sides[side].table());
-            let comparison =
-                Comparison { specs: self.head().state.specs, details: self.details };
+            let comparison = Comparison { specs: self.head().state.specs, details: self.details };
             comparison.compare(pair, (read(0), read(1)))
         });
         let diff = diff.transpose()?;
@@ -179,8 +212,11 @@ impl<'a> Judging<'a> {
         let path = lineage.file().map_or("", |file| file.entry.path.as_str());
         let judged = in_context(&sides, |contexts| {
             let mut facts: Vec<Arc<TableFacts>> = Vec::new();
+            let excused = self.excused().and_then(|state| side_of_state[state]);
+            let excused = excused.filter(|side| Some(*side) != side_of_state[self.head]);
             for (number, context) in contexts.iter().enumerate() {
-                let facts_before = facts.first().filter(|_| number > 0 && self.is_alike(lineage));
+                let is_first = number == 0 || excused == Some(number);
+                let facts_before = facts.first().filter(|_| !is_first && self.is_alike(lineage));
                 let own = match facts_before {
                     Some(before) => before.clone(),
                     None => Arc::new(self.facts(context, lineage.is_subject)?),
@@ -191,30 +227,33 @@ impl<'a> Judging<'a> {
                 _ = context.has_distinct_keys.set(is_distinct);
                 facts.push(own);
             }
-            let in_states: Vec<Option<&TableContext<'_>>> =
+            let mut in_states: Vec<Option<&TableContext<'_>>> =
                 side_of_state.iter().map(|side| side.map(|side| &contexts[side])).collect();
-            let findings = if lineage.is_subject {
-                self.table_findings(&in_states, &change)?
+            in_states.truncate(self.head + 1);
+            let found = if lineage.is_subject {
+                self.table_findings(&in_states, excused.map(|side| &contexts[side]), &change)?
             } else {
-                vec![Vec::new(); in_states.len()]
+                TableFindings::of(&in_states)
             };
             let facts = side_of_state.iter().map(|side| side.map(|side| facts[side].clone()));
-            Ok((facts.collect(), findings))
+            Ok((facts.collect(), found))
         });
-        let (facts, findings): (Vec<Option<Arc<TableFacts>>>, _) = judged.map_err(|e| {
-            Error::caused(
-                format!("cannot check {path}"),
-                "the formula is in rules/tables; `perfdb-gate rules` lists the rules",
-                e,
-            )
-        })?;
-        let head = side_of_state[self.head_number()].map(|side| &sides[side]);
+        let (facts, found): (Vec<Option<Arc<TableFacts>>>, TableFindings) =
+            judged.map_err(|e| {
+                Error::caused(
+                    format!("cannot check {path}"),
+                    "the formula is in rules/tables; `perfdb-gate rules` lists the rules",
+                    e,
+                )
+            })?;
+        let head = side_of_state[self.head].map(|side| &sides[side]);
         let rows = head.and_then(|side| Some(side.table().ok()?.rows)).unwrap_or(0);
         let is_remade = diff.is_some()
             && head.is_none_or(|side| change.is_most(rows, &Reads::loaded(&side.spec)));
         let is_in_lfs = head.is_some_and(|side| matches!(side.table(), Err(TableFault::InLfs)));
         let is_in_lfs = is_in_lfs && lineage.is_subject;
-        Ok(JudgedLineage { facts, findings, diff, change, is_remade, is_in_lfs })
+        let TableFindings { by_state: findings, excused } = found;
+        Ok(JudgedLineage { facts, findings, diff, change, is_remade, is_in_lfs, excused })
     }
 
     /// Decodes a table, once if it is the same in two states, and says which decoded table each state has.
@@ -222,12 +261,21 @@ impl<'a> Judging<'a> {
         let mut sides: Vec<Side<'a>> = Vec::new();
         let mut side_of_state = Vec::new();
         let is_unchanged = lineage.pair.as_ref().is_none_or(|pair| pair.same_bytes);
-        for (judged, file) in self.states.iter().zip(&lineage.sides) {
-            let Some(file) = *file else {
+        for (number, judged) in self.states.iter().enumerate() {
+            let state = judged.state;
+            if Some(number) == self.excused() {
+                side_of_state.push(self.excused_side(
+                    state,
+                    lineage,
+                    &mut sides,
+                    side_of_state[self.head],
+                ));
+                continue;
+            }
+            let Some(file) = lineage.sides[number] else {
                 side_of_state.push(None);
                 continue;
             };
-            let state = judged.state;
             if let Some(same) = sides.first().filter(|_| is_unchanged) {
                 if lineage.is_subject {
                     let side = Side::of(state, file, same.table.clone(), same.digest.clone());
@@ -246,6 +294,25 @@ impl<'a> Judging<'a> {
             side_of_state.push(Some(sides.len() - 1));
         }
         (sides, side_of_state)
+    }
+
+    /// The side of the head under what the base states: the head's own where nothing that concerns it differs.
+    fn excused_side(
+        &self,
+        state: State<'a>,
+        lineage: &Lineage<'a>,
+        sides: &mut Vec<Side<'a>>,
+        head: Option<usize>,
+    ) -> Option<usize> {
+        let (own, file) = (&sides[head?], lineage.sides[self.head]?);
+        let facts = self.changed_facts.as_ref()?;
+        let differs = facts.are_of_table(file) || facts.are_of_system(&file.place.system);
+        if !lineage.is_subject || !differs {
+            return head;
+        }
+        let side = Side::of(state, file, own.table.clone(), own.digest.clone());
+        sides.push(side);
+        Some(sides.len() - 1)
     }
 
     /// The columns that are read of a table which is only there to compare with: those that its sketch and its slices
@@ -292,7 +359,7 @@ impl<'a> Judging<'a> {
 
     /// What the pull request does to the rows of a table.
     fn row_change(&self, lineage: &Lineage<'_>, diff: Option<&TableDiff>) -> RowChange {
-        if self.states.len() == 1 {
+        if !self.has_base() {
             return RowChange::Unknown;
         }
         // Of a base that cannot be read nothing is known, so that nothing of the head is inherited.
@@ -332,13 +399,15 @@ impl<'a> Judging<'a> {
         Ok(TableFacts { sketch: Some(Arc::new(sketch)), slices })
     }
 
-    /// The findings of all rules on a table by itself, in each state.
+    /// The findings of all rules on a table by itself, in each state. `excused` is the table under what the base states,
+    /// where that concerns it.
     fn table_findings(
         &self,
         at: &[Option<&TableContext<'_>>],
+        excused: Option<&TableContext<'_>>,
         change: &RowChange,
-    ) -> Result<Vec<Vec<Finding>>, ExprError> {
-        let mut findings = vec![Vec::new(); at.len()];
+    ) -> Result<TableFindings, ExprError> {
+        let mut findings = TableFindings::of(at);
         for rule in self.terms.rules {
             let mut rows = Vec::new();
             for context in at {
@@ -351,15 +420,17 @@ impl<'a> Judging<'a> {
             let spec = at.iter().rev().flatten().next().map(|context| context.spec);
             let reads = spec.map_or_else(Reads::all, |spec| rule.check.judge().reads(spec));
             let mut states = RowStates::new(change, &reads);
-            let head = self.head_number();
-            for (number, hits) in hits.into_iter().enumerate() {
-                let found = if number == head {
-                    hits.into_iter().flat_map(|hit| hit.settle(&states)).collect()
-                } else {
-                    states.take_base(hits)
-                };
-                findings[number].extend(found);
+            let after = hits.pop().unwrap_or_default();
+            if let Some(before) = hits.pop() {
+                findings.by_state[0].extend(states.take_base(before));
             }
+            if let Some(context) = excused {
+                let rows = RowContext::of(context, rule);
+                let hits = self.table_hits(self.head, rule, Some(context), rows.as_ref())?;
+                findings.excused.extend(excused_errors(hits, &after, &states));
+            }
+            let after = after.into_iter().flat_map(|hit| hit.settle(&states));
+            findings.by_state[self.head].extend(after);
         }
         Ok(findings)
     }

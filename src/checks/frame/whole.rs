@@ -8,8 +8,8 @@ use std::time::Instant;
 use rayon::prelude::*;
 use tracing::debug;
 
-use super::name::{KeptNames, SeenTables};
 use super::Judging;
+use super::name::{KeptNames, SeenTables};
 use crate::base::error::{Error, Result};
 use crate::checks::compare::kin::Kin;
 use crate::checks::compare::sketch::Sketches;
@@ -102,7 +102,9 @@ impl<'a> Judging<'a> {
         let sidecars = &state.facts.sidecars;
         let mut files = 0;
         for dir in state.catalog.dirs.values() {
-            if !selected.place(&dir.place) || !self.touched(number, dir) || !self.wanted(number, dir)
+            if !selected.place(&dir.place)
+                || !self.touched(number, dir)
+                || !self.wanted(number, dir)
             {
                 continue;
             }

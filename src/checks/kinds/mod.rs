@@ -4,6 +4,7 @@ pub mod bounds;
 pub mod decoding;
 pub mod deleted;
 pub mod duplicates;
+pub mod excused;
 pub mod facts;
 pub mod header;
 pub mod identity;

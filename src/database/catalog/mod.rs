@@ -143,7 +143,7 @@ pub enum Role {
 }
 
 /// What a source holds.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Catalog {
     /// The folder of its systems' YAML, without a trailing slash.
     pub folder: String,

@@ -63,6 +63,11 @@ impl<'a> ChangedFacts<'a> {
         }
     }
 
+    /// Whether anything is stated differently.
+    pub fn are_any(&self) -> bool {
+        !self.systems.is_empty() || !self.tables.is_empty()
+    }
+
     /// Whether the YAML of a system states something else than before.
     pub fn are_of_system(&self, name: &str) -> bool {
         self.systems.contains(name)

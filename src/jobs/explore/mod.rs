@@ -15,8 +15,8 @@ use crate::base::words::{names, plural_verb};
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::selection::Selection;
 use crate::database::served::Shelf;
-use crate::database::state::State;
 use crate::database::source::{Commit, Source};
+use crate::database::state::State;
 use crate::database::table::Table;
 use crate::findings::Finding;
 use crate::jobs::validate::{self, Looked};
@@ -83,7 +83,8 @@ fn explored(options: &Options, looked: &Looked<'_>) -> Result<ExploredTable> {
             plural_verb(own.len() - findings.len(), "finding", ["is", "are"])
         ));
     }
-    let base = options.base.as_deref().map(|base| BaseTable::open(base, state, file)).transpose()?;
+    let base =
+        options.base.as_deref().map(|base| BaseTable::open(base, state, file)).transpose()?;
     if let (Some(name), Some(BaseTable { file: None, .. })) = (&options.base, &base) {
         notes.push(format!("{name} does not have this table."));
     }
@@ -134,8 +135,14 @@ fn filter(text: &str) -> Result<Expr> {
 /// The table that the options name: of several backends the one whose table is the largest, of several
 /// versions the one that counts, or the newest of those that are named.
 fn chosen<'a>(options: &Options, looked: &Looked<'a>, shelf: &Shelf<'a>) -> Result<&'a TableFile> {
-    let selected =
-        || looked.state.catalog.tables.iter().filter(|file| looked.selected.table(&file.place, &file.table));
+    let selected = || {
+        looked
+            .state
+            .catalog
+            .tables
+            .iter()
+            .filter(|file| looked.selected.table(&file.place, &file.table))
+    };
     let mut best: Option<&TableFile> = None;
     for file in selected() {
         let Some(editions) = shelf.editions(file) else { continue };

@@ -21,7 +21,7 @@ use crate::database::diff::{ChangedFacts, Details, Diff, FileDiff, files, pairs}
 use crate::database::facts::origins;
 use crate::database::selection::Selection;
 use crate::database::source::{self, Commit, Entry, Source};
-use crate::database::state::State;
+use crate::database::state::{ReadState, State};
 use crate::findings::{ComparedStates, Sink};
 use crate::jobs::impact;
 use crate::jobs::impact::predictions::PlannedChange;
@@ -79,16 +79,19 @@ pub(crate) fn judge_change<'a>(
         let sides = pair.base.into_iter().chain(pair.head);
         changed.extend(sides.map(|file| file.entry.path.clone()));
     }
-    let selected = |state: State<'_>| {
-        Selection::default().resolve(state.catalog, Some(changed.clone()))
-    };
+    let selected =
+        |state: State<'_>| Selection::default().resolve(state.catalog, Some(changed.clone()));
     let (of_base, of_head) = (selected(base)?, selected(head)?);
-    let is_known_otherwise = |file: &TableFile| {
-        facts.are_of_table(file) || facts.are_of_system(&file.place.system)
-    };
+    let asks = terms.rules.iter().any(|rule| rule.check.needs().excused);
+    let states_otherwise =
+        facts.are_any() || base.facts.sidecars.reuse != head.facts.sidecars.reuse;
+    let excused = (asks && states_otherwise).then(|| ReadState::excused(base, head));
+    let excused = excused.as_ref().map(|state| state.of(head.source));
+    let is_known_otherwise =
+        |file: &TableFile| facts.are_of_table(file) || facts.are_of_system(&file.place.system);
     let base = StateScope::new(base, &of_base, is_known_otherwise);
     let head = StateScope::new(head, &of_head, is_known_otherwise);
-    judge(head, Some(Before { base, facts, details }), terms, progress)
+    judge(head, Some(Before { base, facts, excused, details }), terms, progress)
 }
 
 /// Compares a head with its merge base, judges what changed and picks charts of it.
@@ -175,18 +178,25 @@ fn compare(
     let (mut sink, mut found) = (Sink::default(), Vec::new());
     let mut absent = AbsentFiles::default();
     let (mut diffs, mut repaired) = (Vec::new(), traces.repaired);
+    // What is excused is an error of any rule, even if only this is asked for.
+    let judging = if rules.iter().any(|rule| rule.check.needs().excused) {
+        settings.rules.choose(&[], &[], &|_| true)?
+    } else {
+        rules.to_vec()
+    };
     for root in &roots {
         let (base, head) = root.states(base, head);
-        let terms =
-            Terms { rules, all_rules: &settings.rules, models, ledger: None };
+        let terms = Terms { rules: &judging, all_rules: &settings.rules, models, ledger: None };
         let files = files(base, head);
-        let judged = judge_change((base, head), &files, details.as_ref(), terms, progress)?;
+        let mut judged = judge_change((base, head), &files, details.as_ref(), terms, progress)?;
+        judged.keep(rules);
         debug!(tables = judged.diff.len(), files = files.len(), took = ?start.elapsed(), "judged");
         let diff = Diff { tables: judged.diff, files };
         found.extend(judged.findings);
         absent.in_lfs.extend(judged.in_lfs);
         repaired.extend(judged.repaired);
-        let change = ChangeContext { base, head, diff: &diff, specs: root.specs() };
+        let (excused, specs) = (&judged.excused[..], root.specs());
+        let change = ChangeContext { base, head, diff: &diff, excused, specs };
         for rule in rules {
             let of_change = rule.check.judge().change(rule, &change);
             found.extend(of_change.map_err(|e| unjudged(rule, e))?);

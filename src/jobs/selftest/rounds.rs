@@ -15,10 +15,10 @@ use crate::base::random::Random;
 use crate::base::reason::Reason;
 use crate::checks::WaiverContext;
 use crate::database::catalog::{Catalog, TableFile};
-use crate::findings::waiver::Waivers;
 use crate::database::diff::files;
 use crate::database::facts::TreeFacts;
 use crate::database::state::State;
+use crate::findings::waiver::Waivers;
 use crate::findings::{Finding, Severity};
 use crate::jobs::sanity::judge_change;
 
@@ -256,8 +256,9 @@ fn waivers(clean: &Clean<'_>, number: usize, text: &str, scores: &mut Scores) ->
     let applied = applied.map_err(|e| failed(e.to_string().into()))?;
     let rules: Vec<std::sync::Arc<crate::checks::rule::Rule>> =
         clean.terms.all_rules.all().cloned().collect();
-    let unused = applied
-        .unused_by(&|id| clean.terms.all_rules.contains(id), &|id| clean.terms.all_rules.contains(id));
+    let unused = applied.unused_by(&|id| clean.terms.all_rules.contains(id), &|id| {
+        clean.terms.all_rules.contains(id)
+    });
     let context = WaiverContext { path, expired: &applied.expired, unused: &unused };
     let told: Vec<Finding> =
         rules.iter().filter_map(|r| r.check.judge().waivers(r, &context)).collect();

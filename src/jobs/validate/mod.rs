@@ -18,8 +18,8 @@ use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::facts::{TreeFacts, origins};
 use crate::database::ledger::Ledger;
-use crate::database::served::Shelf;
 use crate::database::selection::{Selected, Selection};
+use crate::database::served::Shelf;
 use crate::database::source::{self, Source};
 use crate::database::state::State;
 use crate::findings::{Finding, Sink};
@@ -154,15 +154,18 @@ pub(crate) fn judged<R>(
         roots.iter().map(|root| TreeFacts::read(source, root, &settings.specs)).collect();
     let specs: Vec<Specs> = facts.iter().map(|facts| facts.over(&settings.specs)).collect();
     let models = SharedModels::new(&settings.specs.library);
-    let terms =
-        Terms { rules: &rules, all_rules: &settings.rules, models: &models, ledger: ledger.as_ref() };
+    let terms = Terms {
+        rules: &rules,
+        all_rules: &settings.rules,
+        models: &models,
+        ledger: ledger.as_ref(),
+    };
     let (mut tables, mut rows, mut files) = (0, 0, 0);
     let mut found = Vec::new();
     let mut absent = AbsentFiles::default();
     let mut table_rows = Vec::new();
     let mut places = JudgedPlaces::default();
-    for (((catalog, selected), facts), specs) in
-        roots.iter().zip(&selected).zip(&facts).zip(&specs)
+    for (((catalog, selected), facts), specs) in roots.iter().zip(&selected).zip(&facts).zip(&specs)
     {
         let state = State { source, catalog, facts, specs };
         // A system speaks of its rows, so a change of it is one of theirs.

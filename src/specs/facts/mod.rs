@@ -94,7 +94,7 @@ impl FactFiles {
 }
 
 /// What a tree says of itself, as far as it does.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct StatedFacts {
     /// Families and their tables.
     pub operations: Option<Operations>,

@@ -100,6 +100,7 @@ impl TableOutliers<'_> {
         let rows: Vec<u32> = order.iter().take(LISTED).map(|o| o.row).collect();
         let mut finding = Finding::on_table(&rule.id, severity, self.file, message)
             .rows(order.len())
+            .naming(order.iter().map(|o| o.row as usize))
             .examples(examples)
             .evidence("worst", number_json(worst.factor()))
             .evidence("axes", serde_json::json!(axes))

@@ -25,7 +25,7 @@ use crate::checks::compare::sketch::{Sketch, SketchOutlier, Sketched};
 use crate::checks::judge::{CheckInputs, CurveTerms, Judge};
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
-use crate::findings::{Hit, Hits, Reads};
+use crate::findings::{Hit, Hits, Reads, RowHit, Severity};
 use crate::specs::TableSpec;
 
 /// When a point stands out.
@@ -176,8 +176,16 @@ impl OutlierLimits {
                 Some(TableEvidence { limits, all, scores, sketch, file })
             });
             let points = self.points(at, file, sketch, evidence.as_ref(), spike);
-            let rows: Vec<usize> = points.iter().map(|p| p.point.row as usize).collect();
-            found.extend(Hit::rows(file, rows, rule.severity, move |part| {
+            let info = rule.severity.at_most(Severity::Info);
+            let hits: Vec<RowHit> = points
+                .iter()
+                .map(|p| {
+                    let is_alone = p.standing == PointStanding::Alone;
+                    let grade = if is_alone { rule.severity } else { info };
+                    RowHit { row: p.point.row as usize, grade }
+                })
+                .collect();
+            found.extend(Hit::graded(file, hits, move |part| {
                 let part = points.iter().filter(|p| part.has(p.point.row as usize));
                 let of = |standing: PointStanding| -> Vec<OutlyingPoint> {
                     let of_part = part.clone().filter(|p| p.standing == standing);
@@ -307,8 +315,12 @@ impl OutlierLimits {
     fn is_outlier(&self, file: &TableFile, point: &Outlier, at: &CrossContext<'_>) -> bool {
         // What the neighbours took, where they are the slower side.
         let slower = if point.spike() { point.latency } else { point.latency / point.ratio };
-        let tail =
-            at.state.specs.noise.at(&file.table, &file.place.backend, slower).map_or(1.0, |b| b.p99);
+        let tail = at
+            .state
+            .specs
+            .noise
+            .at(&file.table, &file.place.backend, slower)
+            .map_or(1.0, |b| b.p99);
         slower >= self.floor_ms && point.factor() >= self.factor.max(tail.powf(self.tails))
     }
 }

@@ -84,10 +84,7 @@ impl Judge for Signs {
 }
 
 /// Rows that their own columns say are not what they seem.
-fn doubted<'v>(
-    rows: &'v RowContext<'v>,
-    doubt: &'v Doubt,
-) -> Result<Option<Hit<'v>>, ExprError> {
+fn doubted<'v>(rows: &'v RowContext<'v>, doubt: &'v Doubt) -> Result<Option<Hit<'v>>, ExprError> {
     let scope = rows.scope;
     let mask = doubt.rows.mask(scope)?;
     let all: Vec<usize> = (0..rows.table.rows).filter(|row| mask.get(*row)).collect();

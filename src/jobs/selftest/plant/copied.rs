@@ -51,10 +51,7 @@ impl Injector<'_> {
             }
         }
         let Ok(bytes) = draft.parquet() else { return Ok(None) };
-        Ok(Some(Planted {
-            rows: table.rows,
-            ..changed(file, FileChange::Bytes(bytes))
-        }))
+        Ok(Some(Planted { rows: table.rows, ..changed(file, FileChange::Bytes(bytes)) }))
     }
 
     /// Whether another table's rows in a table's place are a fault that can be decided: they differ in

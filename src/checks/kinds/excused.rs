@@ -1,0 +1,66 @@
+//! Errors that a pull request excuses by changing what the database states.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::base::expr::ExprError;
+use crate::base::words::names;
+use crate::checks::ChangeContext;
+use crate::checks::judge::{CheckInputs, Found, Judge};
+use crate::checks::rule::Rule;
+use crate::database::catalog::Role;
+use crate::findings::{Finding, Severity};
+
+/// Which errors a pull request may excuse.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Excuses {
+    /// Rules whose errors are usually excused for a good reason: a family that moves, a figure that comes with a model.
+    info: Vec<String>,
+}
+
+impl Judge for Excuses {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { changes: true, excused: true, ..CheckInputs::default() }
+    }
+
+    /// One finding per rule and table.
+    fn change(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
+        Ok(at.excused.iter().map(|error| self.finding(rule, at, error)).collect())
+    }
+}
+
+impl Excuses {
+    fn finding(&self, rule: &Rule, at: &ChangeContext<'_>, error: &Finding) -> Finding {
+        let is_usual = self.info.contains(&error.rule);
+        let severity = if is_usual { rule.severity.at_most(Severity::Info) } else { rule.severity };
+        let facts = facts(at, error);
+        let message = format!(
+            "this change also changes {}; without that, {} would report an error here: {}",
+            names(facts.iter().copied()),
+            error.rule,
+            error.message,
+        );
+        let mut finding = Finding::on_path(&rule.id, severity, &error.path, message);
+        (finding.place, finding.table) = (error.place.clone(), error.table.clone());
+        finding.slice.insert("rule".into(), error.rule.clone().into());
+        let finding = finding.rows(error.rows as usize).examples(error.examples.clone());
+        finding
+            .evidence("rule", error.rule.clone())
+            .evidence("facts", facts)
+            .evidence("rows", error.rows)
+            .of_change()
+    }
+}
+
+/// Paths of the files of the pull request that may excuse an error: its system's YAML, files of facts, declared reuse.
+fn facts<'a>(at: &ChangeContext<'a>, error: &Finding) -> Vec<&'a str> {
+    let system = error.place.as_ref().and_then(|p| at.head.catalog.systems.get(&p.system));
+    let files = at.diff.files.iter().filter(|file| match file.role {
+        Role::System => system.is_some_and(|system| system.yaml == file.path),
+        Role::Facts => true,
+        Role::Sidecar => file.path.ends_with("/reuse.yaml"),
+        Role::Other | Role::Trace => false,
+    });
+    files.map(|file| file.path.as_str()).collect()
+}
