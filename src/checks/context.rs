@@ -159,6 +159,8 @@ pub trait Reread: Sync {
 pub struct History {
     /// Systems and their backends of which it adds, changes or removes tables.
     pub backends: BTreeSet<(String, String)>,
+    /// Systems of which it changes tables or the support matrix.
+    pub systems: BTreeSet<String>,
     /// Paths of the tables that it adds or changes.
     pub came: BTreeSet<String>,
     /// Those of them that it makes what they are: it adds them, or changes most of what the loader reads of them.

@@ -197,7 +197,7 @@ impl TableNeed {
 /// Whether all of a system is judged: of a part nothing can be said to be missing.
 fn whole(at: &CrossContext<'_>, system: &str) -> bool {
     match at.history {
-        Some(history) => history.backends.iter().any(|(s, _)| s == system),
+        Some(history) => history.systems.contains(system),
         None => {
             let mut tables =
                 at.state.catalog.tables.iter().filter(|t| t.place.system == system).peekable();

@@ -26,7 +26,7 @@ use crate::base::progress::Progress;
 use crate::base::threads;
 use crate::checks::rule::{Rule, Rules};
 use crate::checks::{CheckInputs, History};
-use crate::database::catalog::TableFile;
+use crate::database::catalog::{Place, TableFile};
 use crate::database::diff::{ChangedFacts, Details, Side, TableDiff};
 use crate::database::ledger::Ledger;
 use crate::findings::{BaseFindings, Finding, Novelty, Repaired, RowChange, Successor};
@@ -173,11 +173,17 @@ impl<'a> Judging<'a> {
         let all = lineages().filter(|lineage| lineage.is_subject).count();
         let done = AtomicUsize::new(0);
         let changed = lineages().filter(|lineage| lineage.pair.is_some());
-        let places = changed.filter_map(Lineage::file).map(|file| &file.place);
-        let backends = places.map(|place| (place.system.clone(), place.backend.clone())).collect();
+        let places: Vec<&Place> = changed.filter_map(Lineage::file).map(|f| &f.place).collect();
+        let backends = places.iter().map(|place| (place.system.clone(), place.backend.clone()));
+        let head = self.head();
+        let matrices = head.state.catalog.support.iter();
+        let matrices = matrices.filter(|(_, entry)| head.selected.changed(&entry.path));
+        let systems = places.iter().map(|place| &place.system);
+        let systems = systems.chain(matrices.map(|(system, _)| system)).cloned().collect();
+        let history = History { backends: backends.collect(), systems, ..History::default() };
         let mut left = Leftovers {
             kept: self.states.iter().map(|_| KeptNames::default()).collect(),
-            history: History { backends, ..History::default() },
+            history,
             ..Leftovers::default()
         };
         for batch in &batches {

@@ -84,7 +84,7 @@ impl<'a> Judging<'a> {
             let mut of_state = KeptNames { compared, ..KeptNames::default() };
             let mut by_path = BTreeMap::new();
             for (lineage, judged) in judged {
-                let (Some(file), Some(facts)) = (lineage.sides[number], &judged.facts[number])
+                let (Some(file), Some(facts)) = (self.side(lineage, number), &judged.facts[number])
                 else {
                     continue;
                 };

@@ -5,6 +5,9 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
+
+use tracing::debug;
 
 use super::Judging;
 use super::scope::Lineage;
@@ -191,13 +194,17 @@ impl<'a> Judging<'a> {
     /// Judges a table in all states.
     pub(super) fn lineage(&self, lineage: &Lineage<'a>) -> Result<JudgedLineage> {
         let path = lineage.file().map_or("", |file| file.entry.path.as_str());
+        let start = Instant::now();
         // A fault of ours must not pass for a verdict on the data.
-        catch_unwind(AssertUnwindSafe(|| self.judge_lineage(lineage))).unwrap_or_else(|_| {
-            Err(Error::new(
-                format!("perfdb-gate failed while checking {path}"),
-                "please report this bug and attach the file",
-            ))
-        })
+        let judged = catch_unwind(AssertUnwindSafe(|| self.judge_lineage(lineage)));
+        let judged = judged.map_err(|_| {
+            let hint = "please report this bug and attach the file";
+            Error::new(format!("perfdb-gate failed while checking {path}"), hint)
+        })??;
+        let sketch = judged.facts[self.head].as_ref().and_then(|facts| facts.sketch.as_ref());
+        let (rows, judge) = (sketch.map(|sketch| sketch.rows), lineage.is_subject);
+        debug!(?path, rows, judge, took = ?start.elapsed(), "read");
+        Ok(judged)
     }
 
     fn judge_lineage(&self, lineage: &Lineage<'a>) -> Result<JudgedLineage> {

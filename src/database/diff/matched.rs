@@ -66,7 +66,7 @@ impl RowMatch {
         Self { columns, changed, added, base_keys, head_keys }
     }
 
-    /// A match of a synthetic table of so many `rows`, of which some were added.
+    /// A match of a synthetic table with `rows` rows, of which some were added.
     #[cfg(test)]
     pub(crate) fn adding<const N: usize>(added: [usize; N], rows: usize) -> Self {
         let added: Vec<bool> = (0..rows).map(|row| added.contains(&row)).collect();

@@ -93,7 +93,7 @@ pub fn with_session(check: impl FnOnce(&PlannerSession<'_, '_>, &Fixture)) {
     let catalog = Catalog::read(&source, &specs).expect("a catalog");
     let store = Store::default();
     let facts = TreeFacts::read(&source, &catalog, &specs);
-    let read = ReadState::new(catalog, facts, &specs, 0);
+    let read = ReadState::new(catalog, facts, &specs);
     let snapshot =
         Snapshot::new(read.of(&source), ServedFormats::Parquet, &store).expect("a snapshot");
     let system = snapshot.system("synthetic").expect("a system");

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use perfdb_gate::database::catalog::Catalog;
-use perfdb_gate::database::decoded::Decoded;
-use perfdb_gate::database::diff::Comparison;
 use perfdb_gate::database::facts::TreeFacts;
 use perfdb_gate::database::source;
 use perfdb_gate::database::state::State;
 use perfdb_gate::findings::{Example, Finding, Novelty, Severity, SliceEvidence};
+use perfdb_gate::jobs::sanity;
 use perfdb_gate::report::chart::{ChartPoint, Charts, Figure, Gallery, LineKind};
 use perfdb_gate::specs::Specs;
 
@@ -32,12 +31,12 @@ fn charts(tree: &Tree, mut findings: Vec<Finding>, most: usize) -> Charts {
     let base = head.base("main").unwrap();
     let before = Catalog::walk(&base, &specs).unwrap();
     let after = Catalog::walk(head.as_ref(), &specs).unwrap();
-    let (was, is) = (Decoded::new(0), Decoded::new(0));
     let (facts, specs) = (&TreeFacts::default(), &specs);
-    let base = State { source: &base, catalog: &before, decoded: &was, facts, specs };
-    let head = State { source: head.as_ref(), catalog: &after, decoded: &is, facts, specs };
-    let comparison = Comparison { base, head, specs, details: None };
-    let diff = comparison.run(&()).unwrap();
+    let base = State { source: &base, catalog: &before, facts, specs };
+    let head = State { source: head.as_ref(), catalog: &after, facts, specs };
+    let root = tree.path().to_owned();
+    let options = sanity::Options { root, base: "main".into(), ..sanity::Options::default() };
+    let diff = sanity::run(&options, &()).unwrap().0.diff.unwrap();
     let gallery = Gallery { base, head, diff: &diff, findings: &findings, specs };
     gallery.charts(most).unwrap()
 }
