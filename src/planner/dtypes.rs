@@ -1,8 +1,8 @@
 //! What the planner's names of quantisations stand for: bytes of an element, and the rate at which
 //! its products are computed (sdk/common enums).
 
-use super::machine::{BFLOAT16, FP4, FP8, INT8};
-use super::{MachineFigures, Refusal};
+use super::machine::{BFLOAT16, FP4, FP8, INT8, MachineFigures};
+use super::refusal::Refusal;
 
 /// A quantisation's facts.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -5,85 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::index::{RowOrigin, TableIndex};
-use super::leaves::RowRef;
-
-/// How rows became an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum How {
-    /// The row of that very key.
-    Exact,
-    /// Interpolated between rows.
-    Between,
-    /// Beyond the rows: the nearest ones' utilisation is held.
-    Beyond,
-    /// The shape was not measured: taken over from the nearest shapes.
-    Transfer,
-}
-
-impl How {
-    /// The word for people.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::Between => "between rows",
-            Self::Beyond => "beyond the grid",
-            Self::Transfer => "from near shapes",
-        }
-    }
-}
-
-/// Rows with their weights, collected while an interpolator works; collects nothing when off.
-#[derive(Debug, Default)]
-pub struct Weights {
-    on: bool,
-    rows: Vec<(RowRef, f64)>,
-}
-
-impl Weights {
-    /// An empty collection.
-    pub fn new(on: bool) -> Self {
-        Self { on, rows: Vec::new() }
-    }
-
-    /// Adds a row.
-    pub fn push(&mut self, row: RowRef, weight: f64) {
-        if self.on {
-            self.rows.push((row, weight));
-        }
-    }
-
-    /// Adds the rows of another collection.
-    pub fn extend(&mut self, others: &Self) {
-        if self.on {
-            self.rows.extend_from_slice(&others.rows);
-        }
-    }
-
-    /// The rows with their weights.
-    #[cfg(test)]
-    pub fn rows(&self) -> impl Iterator<Item = (RowRef, f64)> {
-        self.rows.iter().copied()
-    }
-
-    /// The number of rows so far, for [`Self::scale`] and [`Self::drop_since`].
-    pub fn mark(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Multiplies the weights of the rows in a range of marks.
-    pub fn scale(&mut self, range: std::ops::Range<usize>, factor: f64) {
-        for (_, weight) in self.rows.get_mut(range).into_iter().flatten() {
-            *weight *= factor;
-        }
-    }
-
-    /// Forgets the rows since a mark.
-    pub fn drop_since(&mut self, mark: usize) {
-        self.rows.truncate(mark);
-    }
-}
+use super::index::{RowOrigin, TableRows};
+use super::interpolate::{How, RowRef, Weights};
+use super::refusal::Refusal;
 
 /// A row of a table with its share of an answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -208,50 +132,50 @@ impl Provenance {
         }
     }
 
-    /// Weights for an interpolator, on when they are read here.
-    pub(super) fn weights(&self) -> Weights {
-        Weights::new(self.lookups_on || self.power_on)
-    }
-
-    /// Adds a lookup of `index`; `key` is only called when lookups are collected.
-    pub(super) fn add(
+    /// The time of a lookup, ms: the answer of an interpolator times `factor`. `key` says for people what was looked up;
+    /// it is only called when lookups are collected.
+    ///
+    /// # Errors
+    ///
+    /// That of the interpolator.
+    pub(super) fn look_up(
         &mut self,
-        index: &TableIndex,
-        how: How,
-        ms: f64,
-        weights: Weights,
+        table: &TableRows,
+        factor: f64,
         key: impl FnOnce() -> String,
-    ) {
+        answer: impl FnOnce(&mut Weights) -> Result<(f64, How), Refusal>,
+    ) -> Result<f64, Refusal> {
+        let mut weights = Weights::new(self.lookups_on || self.power_on);
+        let (ms, how) = answer(&mut weights)?;
+        let ms = ms * factor;
         if self.power_on {
-            let powered = weights.rows.iter().filter(|(row, _)| row.powered);
+            let powered = weights.rows().iter().filter(|(row, _)| row.powered);
             let share: f64 = powered.map(|(_, weight)| weight).sum();
             self.last = PoweredTime { ms, powered_ms: ms * share };
             self.looked_up.ms += ms;
             self.looked_up.powered_ms += self.last.powered_ms;
         }
         if let Some(rows) = &mut self.rows {
-            for (row, _) in &weights.rows {
-                let path = index.origins().get(usize::from(row.source)).map(|o| o.path.as_str());
-                let known = path.and_then(|path| rows.0.get_mut(path));
+            for (row, _) in weights.rows() {
+                let known = rows.0.get_mut(&table.origin(*row).path);
                 known.map(|known| known.insert(row.row));
             }
         }
-        if !self.lookups_on {
-            return;
+        if self.lookups_on {
+            let weighed = |(row, weight): &(RowRef, f64)| {
+                Weighed { origin: table.origin(*row).clone(), row: row.row, weight: *weight }
+            };
+            self.lookups.push(TableLookup {
+                op: self.op.clone(),
+                table: table.table().stem(),
+                key: key(),
+                how,
+                bandwidth_scaled: false,
+                ms,
+                rows: weights.rows().iter().map(weighed).collect(),
+            });
         }
-        let weighed = |(row, weight): (RowRef, f64)| {
-            let origin = index.origin(row.source)?;
-            Some(Weighed { origin, row: row.row, weight })
-        };
-        self.lookups.push(TableLookup {
-            op: self.op.clone(),
-            table: index.table().stem(),
-            key: key(),
-            how,
-            bandwidth_scaled: false,
-            ms,
-            rows: weights.rows.into_iter().filter_map(weighed).collect(),
-        });
+        Ok(ms)
     }
 
     /// Notes that the last lookup's answer was scaled to `ms` by link bandwidths.

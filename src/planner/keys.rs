@@ -1,5 +1,5 @@
-//! What lookups ask before they interpolate: which slices a table serves. Rows are not needed for that, so
-//! what a plan lacks can be decided from the keys of files alone.
+//! What lookups ask before they interpolate: which slices a table serves. Rows are not needed for that, so what a plan
+//! lacks can be decided from the keys of files alone.
 
 use std::collections::BTreeSet;
 use std::hash::BuildHasher;
@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
 
-use super::cells::LoadedRows;
-use super::grouping::ServedSlice;
+use super::machine::MachineFigures;
 use super::names::NameCodes;
-use super::operations::TableName;
-use super::slices::SliceKey;
-use super::{MachineFigures, Refusal, Table};
+use super::refusal::Refusal;
+use super::slices::{FileSlices, SliceKey, key_columns};
+use super::tables::TableName;
+use crate::database::table::TableScope;
+use crate::specs::TableSpec;
 
 /// A machine, and the slices that its tables serve.
 pub trait SliceSource {
@@ -25,20 +26,13 @@ pub trait SliceSource {
     /// Whether the loader finds a file of a table.
     fn has_files(&self, table: TableName) -> bool;
 
-    /// The keys of the slices that a table serves.
+    /// The parts of keys that lookups in a table must match, of the rows that it serves.
     ///
     /// # Errors
     ///
-    /// Where the loader refuses the table or no row of it is served, and [`Refusal::Unread`] where a
-    /// file of it was not looked at.
+    /// If the loader refuses the table or serves no row of it, and [`Refusal::Unread`] if a file of it was not looked
+    /// at.
     fn keys(&self, table: TableName) -> Result<&HashSet<SliceKey>, Refusal>;
-
-    /// Whether a table serves a slice whose key begins so.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`keys`](Self::keys).
-    fn has_first(&self, table: TableName, first: u32) -> Result<bool, Refusal>;
 }
 
 /// The refusal of a lookup that finds no rows.
@@ -66,34 +60,25 @@ pub struct FileKeys(HashSet<(SliceKey, u32)>);
 
 impl FileKeys {
     /// The columns of a table that they follow from.
-    pub fn columns(name: TableName) -> BTreeSet<&'static str> {
-        name.columns().names()
+    pub fn columns(spec: &TableSpec) -> BTreeSet<&str> {
+        key_columns(spec)
     }
 
-    /// Those of a decoded table; `None` where its loader refuses the file or a row of it, so that nothing
-    /// shows what it would serve.
-    pub fn of(table: &Table, name: TableName, names: &NameCodes) -> Option<Self> {
-        let mut rows = LoadedRows::of(table, name, names).ok()?;
-        let refuses = |row| rows.refused_cell(row).is_some();
-        if rows.may_have_refused_cells() && (0..rows.count()).any(refuses) {
-            return None;
-        }
-        let mut keys = HashSet::new();
-        for row in rows.asked_for().first_rows(rows.count()) {
-            let key = rows.slice(row).ok()?;
-            keys.extend(key.map(|key| (asked_for(name, key), rows.kernel(row))));
-        }
-        Some(Self(keys))
+    /// The keys of a decoded table; `None` if its loader refuses the file or a row of it, so that nothing shows what it
+    /// would serve.
+    pub fn of(scope: &TableScope<'_>, names: &NameCodes) -> Option<Self> {
+        Self::of_slices(&FileSlices::group(scope, names).ok()?)
     }
 
-    /// The keys of those slices that have rows of kernels which are admitted.
-    pub(super) fn admitted(&self, admits: impl Fn(u32) -> bool) -> impl Iterator<Item = &SliceKey> {
+    /// The same of slices.
+    pub(super) fn of_slices(slices: &FileSlices) -> Option<Self> {
+        let is_refused = slices.fault(|_| true).is_some();
+        (!is_refused).then(|| Self(slices.keys().collect()))
+    }
+
+    /// The keys of rows of admitted kernels.
+    fn admitted(&self, admits: impl Fn(u32) -> bool) -> impl Iterator<Item = &SliceKey> {
         self.0.iter().filter(move |(_, kernel)| admits(*kernel)).map(|(key, _)| key)
-    }
-
-    /// Those of a file of which every slice is known with its kernels.
-    pub(super) fn of_slices(name: TableName, slices: Vec<ServedSlice>) -> Self {
-        Self(slices.into_iter().map(|(key, kernel)| (asked_for(name, key), kernel)).collect())
     }
 }
 
@@ -116,11 +101,6 @@ impl SharedFileKeys {
         alike.push(keys.clone());
         keys
     }
-}
-
-/// The part of a key that rows must have for an answer: of a GEMM the dtype, since shapes are interpolated.
-fn asked_for(table: TableName, key: SliceKey) -> SliceKey {
-    if table == TableName::Gemm { [key[0], 0, 0, 0, 0, 0, 0, 0, 0] } else { key }
 }
 
 /// A file behind a table.
@@ -162,7 +142,7 @@ impl<'k> ServedKeys<'k> {
             merged.extend(keys.admitted(admits));
         }
         if merged.is_empty() {
-            return Err(Refusal::Missing(format!("the loader finds no rows of {}", table.stem())));
+            return Err(Refusal::no_rows_at_all(table.stem()));
         }
         Ok(merged)
     }
@@ -184,10 +164,6 @@ impl SliceSource for ServedKeys<'_> {
     fn keys(&self, table: TableName) -> Result<&HashSet<SliceKey>, Refusal> {
         let merged = self.merged[table as usize].get_or_init(|| self.merge(table));
         merged.as_ref().map_err(Clone::clone)
-    }
-
-    fn has_first(&self, table: TableName, first: u32) -> Result<bool, Refusal> {
-        Ok(self.keys(table)?.iter().any(|key| key[0] == first))
     }
 }
 

@@ -1,6 +1,9 @@
 //! What a plan lacks: the slices that its operations ask for and no row is served of.
 
-use super::{Op, OpList, Refusal, SliceSource};
+use super::keys::SliceSource;
+use super::models::OpList;
+use super::operations::Op;
+use super::refusal::Refusal;
 
 /// What an operation asks for in vain.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,7 @@
 //! What lookups need of a machine: peak rates, bandwidths and the size of a node.
 
-use super::{Refusal, System};
+use super::refusal::Refusal;
+use crate::specs::system::System;
 
 /// The figures that formulas read, beside the rates at which types are multiplied ([`MachineFigures::flops`]).
 const FIGURES: [&str; 10] = [

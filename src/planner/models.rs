@@ -11,9 +11,14 @@ use serde::Deserialize;
 
 use super::dtypes::{self, QuantFacts};
 use super::keys::SliceSource;
-use super::{
-    Error, Library, MachineFigures, Op, Reason, Refusal, Result, SpecFile, TableName, yaml,
-};
+use super::machine::MachineFigures;
+use super::operations::Op;
+use super::refusal::Refusal;
+use super::tables::TableName;
+use crate::base::error::{Error, Result};
+use crate::base::reason::Reason;
+use crate::base::yaml;
+use crate::specs::{Library, SpecFile};
 
 /// The models that were asked for.
 #[derive(Debug, Default)]
@@ -308,7 +313,14 @@ fn settle(op: &mut Op, quant: &Quant, machine: &MachineFigures) {
             or(&mut o.kv_cache_dtype, &quant.kvcache);
             weights(&mut o.gemm_quant_mode);
         }
-        _ => {}
+        Op::MlaBmm(_)
+        | Op::CustomAllReduce(_)
+        | Op::Nccl(_)
+        | Op::Elementwise(_)
+        | Op::Embedding(_)
+        | Op::P2P(_)
+        | Op::Max(_)
+        | Op::First(_) => {}
     }
 }
 

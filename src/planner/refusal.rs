@@ -20,4 +20,9 @@ impl Refusal {
     pub(super) fn missing(why: impl Into<String>) -> Self {
         Self::Missing(why.into())
     }
+
+    /// The refusal of a table none of whose rows is served.
+    pub(super) fn no_rows_at_all(stem: &str) -> Self {
+        Self::Missing(format!("the loader finds no rows of {stem}"))
+    }
 }

@@ -1,21 +1,28 @@
 //! What a planner sees: a state of a database, and in it one version of a backend on one system.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hashbrown::HashSet;
 
-use super::files::Content;
-use super::index::{RowOrigin, TableIndex};
+use super::files::{FileOfTable, SharedSlices, pins};
+use super::index::{RowOrigin, TableIndex, TableRows};
 use super::keys::SliceSource;
-use super::operations::TableName;
+use super::machine::MachineFigures;
+use super::refusal::Refusal;
 use super::slices::{FileSlices, SliceKey};
 use super::store::Store;
-use super::{
-    Catalog, Channel, Error, MachineFigures, Op, Refusal, Result, Reuse, ReuseManifest,
-    ServedFormats, Slots, Source, Specs, State, SystemFile, SystemShelf, Table, TableFault,
-    TableFile, TableSource, VersionDir, slots,
-};
+use super::tables::TableName;
+use crate::base::error::{Error, Result};
+use crate::database::catalog::{Catalog, SystemFile, TableFile, VersionDir};
+use crate::database::served::{Channel, ReuseManifest, ServedFormats, SystemShelf, TableSource};
+use crate::database::sidecar::Reuse;
+use crate::database::slots::slots;
+use crate::database::source::Source;
+use crate::database::state::State;
+use crate::database::table::{TableFault, TableScope};
+use crate::specs::Specs;
+use crate::specs::facts::Slots;
 
 /// A state of a database.
 pub struct Snapshot<'a> {
@@ -25,6 +32,8 @@ pub struct Snapshot<'a> {
     manifest: ReuseManifest,
     /// The versions that a query can reach, by system and backend, where the state says that.
     slots: Option<BTreeMap<&'a str, BTreeMap<&'a str, Slots<'a>>>>,
+    /// What the loader's code pins for the formulas of each table.
+    pins: [Arc<str>; TableName::ALL.len()],
     /// What the loader finds, by system.
     shelves: Mutex<BTreeMap<String, Arc<SystemShelf<'a>>>>,
 }
@@ -42,7 +51,8 @@ impl<'a> Snapshot<'a> {
         let manifest = state.facts.sharing.clone().unwrap_or_default();
         let versions = state.specs.query_versions.as_ref();
         let slots = versions.map(|versions| slots(state.catalog, versions));
-        Ok(Self { state, formats, store, manifest, slots, shelves: Mutex::default() })
+        let pins = TableName::ALL.map(|table| pins(state.specs, table));
+        Ok(Self { state, formats, store, manifest, slots, pins, shelves: Mutex::default() })
     }
 
     /// Where its bytes come from.
@@ -67,18 +77,30 @@ impl<'a> Snapshot<'a> {
     }
 
     /// Takes over a file's rows that were decoded for another purpose.
-    pub fn offer(&self, table: TableName, file: &TableFile, decoded: &Table) {
-        self.store.files.take(&(table, Content::of(self.state.source, file)), decoded);
+    pub fn offer(&self, table: TableName, file: &TableFile, scope: &TableScope<'_>) {
+        self.store.files.take(&self.file(table, file), scope);
     }
 
-    /// What the planner reads of a file, which another stage may have decoded already; the store keeps what it
-    /// needs.
-    fn decode(
-        &self,
-        table: TableName,
-        file: &TableFile,
-    ) -> std::result::Result<Arc<Table>, TableFault> {
-        self.state.columns(file, self.state.specs, &FileSlices::columns(table))
+    fn file(&self, table: TableName, file: &TableFile) -> FileOfTable {
+        let pins = self.pins[table as usize].clone();
+        FileOfTable::new(self.state.source, file, table, pins)
+    }
+
+    /// The slices of a file, which another stage may have decoded or grouped already.
+    fn slices(&self, content: &FileOfTable, file: &TableFile) -> SharedSlices {
+        let State { catalog, specs, .. } = self.state;
+        self.store.files.slices(content, |names| {
+            let spec = specs.tables.get(&file.table).ok_or("no spec describes the table")?;
+            let table = match self.state.columns(file, specs, &FileSlices::columns(spec)) {
+                Ok(table) => table,
+                // A file without rows serves none, and fails nothing.
+                Err(TableFault::Empty) => return Ok(FileSlices::default()),
+                Err(fault) => return Err(fault.to_string().into()),
+            };
+            let system = catalog.system(&file.place.system, specs);
+            let scope = TableScope::new(&table, spec, &file.place, system, &specs.lookups);
+            FileSlices::group(&scope, names)
+        })
     }
 
     /// What is known of tables.
@@ -170,7 +192,6 @@ pub fn library_sources<'a>(
 struct TableSlot<'a> {
     files: Vec<&'a TableFile>,
     index: Arc<TableIndex>,
-    loaded: OnceLock<Result<(), Refusal>>,
 }
 
 impl<'a> TableSlot<'a> {
@@ -183,12 +204,11 @@ impl<'a> TableSlot<'a> {
         let files = sources.iter().map(|s| s.file).collect();
         let origin = |s: TableSource<'a>| {
             let path = s.file.entry.path.clone();
-            let content = Content::of(snapshot.state.source, s.file);
-            (content, RowOrigin { path, channel: s.channel, kernels: s.kernels })
+            (snapshot.file(table, s.file), RowOrigin { path, channel: s.channel, kernels: s.kernels })
         };
         let sources = sources.into_iter().map(origin).collect();
         let index = snapshot.store.index(table, sources, machine);
-        Self { files, index, loaded: OnceLock::new() }
+        Self { files, index }
     }
 }
 
@@ -218,17 +238,19 @@ impl PlannerSession<'_, '_> {
         self.machine == other.machine && self.tables.iter().zip(&other.tables).all(alike)
     }
 
-    /// Whether an operation takes as long as in another session, whatever else differs.
-    pub fn answers_op_as(&self, other: &PlannerSession<'_, '_>, op: &Op) -> bool {
-        let mut is_same = Arc::ptr_eq(&self.machine, &other.machine);
-        op.visit(&mut |op| {
-            let mut pairs = op.tables().iter().map(|table| {
-                let table = *table as usize;
-                (&self.tables[table].index, &other.tables[table].index)
-            });
-            is_same = is_same && pairs.all(|(own, other)| Arc::ptr_eq(own, other));
-        });
-        is_same
+    /// Whether lookups in a table answer as in another session, whatever else differs.
+    pub(super) fn answers_table_as(
+        &self,
+        other: &PlannerSession<'_, '_>,
+        table: TableName,
+    ) -> bool {
+        let (own, other) = (&self.tables[table as usize], &other.tables[table as usize]);
+        Arc::ptr_eq(&own.index, &other.index)
+    }
+
+    /// Whether both plan on the same machine.
+    pub(super) fn is_on_machine_of(&self, other: &PlannerSession<'_, '_>) -> bool {
+        Arc::ptr_eq(&self.machine, &other.machine)
     }
 
     /// The files behind a table, in the loader's order.
@@ -241,37 +263,30 @@ impl PlannerSession<'_, '_> {
         self.tables[table as usize].files.iter().copied()
     }
 
-    /// The content of a file of a table.
-    pub fn content(&self, table: TableName, file: usize) -> Option<&Content> {
-        self.tables[table as usize].index.content(file)
+    /// A file of a table by its place, as it is shared.
+    pub fn content(&self, table: TableName, file: usize) -> Option<&FileOfTable> {
+        self.tables[table as usize].index.files().get(file)
     }
 
     /// Reads one file of a table ahead, so that several threads can share the work.
     pub fn read(&self, table: TableName, file: usize) {
         let slot = &self.tables[table as usize];
-        if let Some((content, source)) = slot.index.content(file).zip(slot.files.get(file)) {
-            let file = (table, content.clone());
-            self.snapshot.store.files.file(&file, || self.snapshot.decode(table, source));
+        if let Some((content, source)) = slot.index.files().get(file).zip(slot.files.get(file)) {
+            // What is wrong with it is reported by the lookup that needs it.
+            drop(self.snapshot.slices(content, source));
         }
     }
 
-    /// A table, read where nobody did yet.
+    /// A table, read by the first caller.
     ///
     /// # Errors
     ///
-    /// Where the loader refuses the table, or no row of it is served.
-    pub fn table(&self, table: TableName) -> Result<&TableIndex, Refusal> {
-        let slot = &self.tables[table as usize];
-        let load = || {
-            let files = &self.snapshot.store.files;
-            slot.index.load(&files.names, |i, content| {
-                let file = (table, content.clone());
-                // Sources and files are of one length.
-                files.file(&file, || self.snapshot.decode(table, slot.files[i]))
-            })
-        };
-        slot.loaded.get_or_init(load).clone()?;
-        Ok(&slot.index)
+    /// If the loader refuses the table, or serves no row of it.
+    pub(super) fn table(&self, table: TableName) -> Result<&TableRows, Refusal> {
+        let TableSlot { files, index } = &self.tables[table as usize];
+        // Sources and files are of one length.
+        let slices = |place: usize| self.snapshot.slices(&index.files()[place], files[place]);
+        index.rows(&self.snapshot.store.files.names, slices)
     }
 }
 
@@ -289,10 +304,6 @@ impl SliceSource for PlannerSession<'_, '_> {
     }
 
     fn keys(&self, table: TableName) -> Result<&HashSet<SliceKey>, Refusal> {
-        self.table(table)?.keys()
-    }
-
-    fn has_first(&self, table: TableName, first: u32) -> Result<bool, Refusal> {
-        self.table(table)?.has_first(first)
+        Ok(self.table(table)?.keys())
     }
 }

@@ -1,7 +1,10 @@
 //! Steps: the sum of a list's operations at a point (engine/runtime.rs 427, 471).
 
+use super::evidence::{Provenance, TableLookup};
 use super::models::OpList;
-use super::{Op, PlannerSession, Provenance, Query, Refusal, TableLookup};
+use super::operations::{Op, Query};
+use super::refusal::Refusal;
+use super::session::PlannerSession;
 
 /// A phase of inference.
 #[derive(

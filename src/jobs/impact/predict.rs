@@ -129,10 +129,7 @@ pub(crate) fn contents_read(
     models: &Models,
 ) -> HashSet<FileOfTable> {
     let files = session_files(sides, models).into_values();
-    let content = |file: SessionFile<'_, '_, '_>| {
-        Some((file.table, file.session.content(file.table, file.index)?.clone()))
-    };
-    files.filter_map(content).collect()
+    files.filter_map(|file| file.session.content(file.table, file.index).cloned()).collect()
 }
 
 /// Decodes the tables that will be asked for, the largest first, by all threads. What two states share is
@@ -141,7 +138,7 @@ pub(crate) fn read_ahead(sides: &[VersionSides<'_, '_>], models: &Models) {
     let mut files: Vec<SessionFile<'_, '_, '_>> =
         session_files(sides, models).into_values().collect();
     let mut known = HashSet::new();
-    files.retain(|file| known.insert((file.table, file.session.content(file.table, file.index))));
+    files.retain(|file| known.insert(file.session.content(file.table, file.index)));
     let read = |file: &SessionFile<'_, '_, '_>| file.session.read(file.table, file.index);
     threads::map_largest_first(&files, |file| file.size, read);
 }
@@ -232,7 +229,7 @@ fn alike(
     phase: Phase,
 ) -> Vec<bool> {
     let pairs = then.ops.ops(phase).iter().zip(now.ops.ops(phase));
-    pairs.map(|(then, now)| then == now && before.answers_op_as(after, now)).collect()
+    pairs.map(|(then, now)| then == now && now.answers_alike(before, after)).collect()
 }
 
 fn times(

@@ -18,9 +18,7 @@ use crate::database::served::ServedFormats;
 use crate::database::source::Entry;
 use crate::database::state::State;
 use crate::findings::{Finding, ModelReach};
-use crate::planner::{
-    AskedSlices, Models, PlannerFiles, RowOrigin, RowsRead, SharedModels, Store, TableName,
-};
+use crate::planner::{Models, PlannerFiles, RowOrigin, RowsRead, SharedModels, Store, TableName};
 use crate::report::Predictions;
 
 /// Movers that are kept for reports.
@@ -86,7 +84,7 @@ impl PlannedChange {
         let versions: Vec<PlannedVersion> =
             chosen.into_iter().map(|(version, _)| version).collect();
         let awaited = predict::contents_read(&moving_sides(&states, &versions), &models);
-        let files = Arc::new(PlannerFiles::awaiting(awaited, AskedSlices::of(&models)));
+        let files = Arc::new(PlannerFiles::awaiting(awaited));
         Ok(Self { files, models: Some(models), versions, current })
     }
 

@@ -84,8 +84,8 @@ fn columns_beside<'s>(
     names: Option<&NameCodes>,
     awaited: Option<&FileOfTable>,
 ) -> BTreeSet<&'s str> {
-    let looked_up = names.and_then(|_| TableName::of(&file.table)).map(FileKeys::columns);
-    let planned = awaited.map(|(table, _)| PlannerFiles::columns(*table));
+    let looked_up = names.and_then(|_| TableName::of(&file.table)).map(|_| FileKeys::columns(spec));
+    let planned = awaited.map(|_| PlannerFiles::columns(spec));
     let more = looked_up.into_iter().chain(planned).flatten();
     Sketch::columns(spec).into_iter().chain(more).collect()
 }
@@ -142,7 +142,7 @@ impl Job<'_> {
         let seal = known.and_then(|spec| spec.seal.as_ref());
         let is_judged = !rules.is_empty();
         let is_beside = !is_judged && part != SketchPart::Scanned;
-        let awaited = self.files.and_then(|files| files.awaits(self.source, file));
+        let awaited = self.files.and_then(|files| files.awaits(self.source, self.specs, file));
         let columns = known
             .filter(|_| is_beside)
             .map(|spec| columns_beside(file, spec, names, awaited.as_ref()));
@@ -177,12 +177,12 @@ impl Job<'_> {
             && latencies
                 .zip(scope.as_ref())
                 .is_some_and(|(own, scope)| own.are_of_each(scope.rows()));
-        let ahead = self.files.zip(awaited).zip(table.as_deref().ok());
-        let ahead = ahead.and_then(|((files, file), table)| files.take(&file, table));
+        let ahead = self.files.zip(awaited).zip(scope.as_ref());
+        let ahead = ahead.and_then(|((files, file), scope)| files.take(&file, scope));
         let names = names.filter(|_| part != SketchPart::None);
-        let looked_up = TableName::of(&file.table).zip(table.as_deref().ok()).zip(names);
+        let looked_up = TableName::of(&file.table).and(scope.as_ref()).zip(names);
         let slices = looked_up
-            .and_then(|((name, table), names)| ahead.or_else(|| FileKeys::of(table, name, names)));
+            .and_then(|(scope, names)| ahead.or_else(|| FileKeys::of(scope, names)));
         let slices = slices.map(|keys| terms.slices.share(keys));
         let context = TableContext {
             file,

@@ -3,9 +3,8 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::super::Refusal;
-use super::super::evidence::{How, Weights};
-use super::super::leaves::Leaf;
+use super::super::refusal::Refusal;
+use super::leaf::{How, Leaf, Weights};
 use super::{Sol, fraction, is_usable, log2, no_anchor};
 
 /// Rows beyond the grid that share an answer.
@@ -14,7 +13,7 @@ const NEAREST: usize = 4;
 /// A ragged grid: leaves sorted by their coordinates, each place once. A branch is a range of leaves
 /// that agree in their first coordinates.
 #[derive(Debug)]
-pub struct LatencyGrid {
+pub(in crate::planner) struct LatencyGrid {
     axes: usize,
     /// The axis along which square roots are blended: latency grows with its square.
     sqrt_axis: Option<usize>,
@@ -25,12 +24,12 @@ pub struct LatencyGrid {
 
 impl LatencyGrid {
     /// A grid of `axes` axes over sorted, distinct leaves.
-    pub fn new(axes: usize, sqrt_axis: Option<usize>, leaves: Vec<Leaf>) -> Self {
+    pub(in crate::planner) fn new(axes: usize, sqrt_axis: Option<usize>, leaves: Vec<Leaf>) -> Self {
         Self { axes, sqrt_axis, leaves, logs: OnceLock::new() }
     }
 
     /// The leaves, sorted.
-    pub fn leaves(&self) -> &[Leaf] {
+    pub(in crate::planner) fn leaves(&self) -> &[Leaf] {
         &self.leaves
     }
 
@@ -39,7 +38,7 @@ impl LatencyGrid {
     /// # Errors
     ///
     /// Where no row has a positive latency and bound to hold on to.
-    pub fn query(
+    pub(in crate::planner) fn query(
         &self,
         at: [u64; 3],
         sol: Sol<'_>,
@@ -277,7 +276,7 @@ impl NearLeaf {
 mod tests {
     use super::*;
     use crate::base::random::Random;
-    use crate::planner::leaves::RowRef;
+    use crate::planner::interpolate::RowRef;
 
     /// Synthetic: few sizes along each axis, so that distances are often equal, and some rows without a latency.
     #[test]

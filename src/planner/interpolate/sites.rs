@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hashbrown::HashMap;
 
-use super::super::Refusal;
-use super::super::evidence::{How, Weights};
-use super::super::leaves::Leaf;
-use super::first_met::{FirstPlaces, ShapeRow};
-use super::{Sol, fraction, is_usable, log2, no_anchor};
+use super::super::refusal::Refusal;
+use super::curve::LatencyCurve;
+use super::leaf::{How, Leaf, Weights};
+use super::shapes::{FirstMet, FirstPlaces, ShapeRows};
+use super::{Sol, is_usable, log2, no_anchor};
 
 /// Sites that share an answer.
 const NEAREST: usize = 4;
@@ -18,21 +18,6 @@ const REACH: f64 = 2.0;
 /// Points of a curve's end whose median utilisation is held.
 const TAIL: usize = 3;
 
-/// The rows of a dtype, of which a lookup needs those of a few shapes.
-pub trait ShapeRows {
-    /// The rows of a shape by m, each once; none where it was not measured.
-    fn curve(&self, shape: [u64; 2]) -> Option<Arc<Vec<Leaf>>>;
-
-    /// Every shape with its lowest and highest m, in the order of the shapes.
-    fn spans(&self) -> Vec<([u64; 2], [u64; 2])>;
-
-    /// The rows of a shape, in no order, repeated ones too.
-    fn rows(&self, shape: [u64; 2]) -> Vec<ShapeRow>;
-
-    /// Visits rows of one shape at once until all have been seen, in no order.
-    fn visit(&self, see: &mut dyn FnMut([u64; 2], &[ShapeRow]));
-}
-
 /// A measured shape.
 #[derive(Debug)]
 struct ShapeSite {
@@ -40,13 +25,15 @@ struct ShapeSite {
     logs: [f64; 2],
     /// Lowest and highest m.
     span: [u64; 2],
+    /// Where it is met first, once somebody asked.
+    first: OnceLock<FirstMet>,
 }
 
 /// All shapes of a dtype.
 #[derive(Debug)]
-pub struct Sites {
+pub(in crate::planner) struct Sites {
     sites: Vec<ShapeSite>,
-    /// Where they are met first; found out when two are at one distance.
+    /// Where sizes are met first; read when two shapes are at one distance.
     first: OnceLock<FirstPlaces>,
     transfers: Mutex<Transfers>,
 }
@@ -68,25 +55,27 @@ struct Transfer {
 /// # Errors
 ///
 /// Where no site is near enough, or none of the nearest has a usable row.
-pub fn query(
+pub(in crate::planner) fn query(
     [m, n, k]: [u64; 3],
     rows: &dyn ShapeRows,
     sites: impl FnOnce() -> Arc<Sites>,
     sol: Sol<'_>,
     weights: &mut Weights,
 ) -> Result<(f64, How), Refusal> {
-    match rows.curve([n, k]) {
-        Some(curve) => at_shape([n, k], &curve, m as f64, sol, weights),
-        None => sites().answer([m, n, k], rows, sol, weights),
+    let curve = rows.curve([n, k]);
+    if curve.points().is_empty() {
+        sites().answer([m, n, k], rows, sol, weights)
+    } else {
+        at_shape([n, k], &curve, m as f64, sol, weights)
     }
 }
 
 impl Sites {
     /// The shapes of some rows.
-    pub fn new(rows: &dyn ShapeRows) -> Self {
+    pub(in crate::planner) fn new(rows: &dyn ShapeRows) -> Self {
         let site = |(shape, span): ([u64; 2], [u64; 2])| {
             let logs = shape.map(|c| log2(c as f64));
-            ShapeSite { shape, logs, span }
+            ShapeSite { shape, logs, span, first: OnceLock::new() }
         };
         Self {
             sites: rows.spans().into_iter().map(site).collect(),
@@ -129,8 +118,7 @@ impl Sites {
             let site = self.sites[site].shape;
             let mark = weights.mark();
             let bound = sol([m, site[0] as f64, site[1] as f64]);
-            let curve = rows.curve(site);
-            let answer = curve.and_then(|curve| at_shape(site, &curve, m, sol, &mut weights).ok());
+            let answer = at_shape(site, &rows.curve(site), m, sol, &mut weights).ok();
             let usable = answer.filter(|(ms, _)| is_usable(*ms) && is_usable(bound));
             let Some((ms, _)) = usable else {
                 weights.drop_since(mark);
@@ -183,8 +171,11 @@ impl Sites {
         // Which of those at one distance answers is the planner's choice; the order of those that do is not
         // looked into, since it moves no more than the last bits of a sum.
         if near.len() > NEAREST && near[NEAREST - 1].0 == near[NEAREST].0 {
-            let first = self.first.get_or_init(|| FirstPlaces::of(rows, self.sites.len()));
-            let met = |i: usize| first.of_shape(i, self.sites[i].shape, rows);
+            let first = self.first.get_or_init(|| FirstPlaces::of(rows));
+            let met = |i: usize| {
+                let ShapeSite { shape, first: known, .. } = &self.sites[i];
+                *known.get_or_init(|| first.of_shape(*shape, rows))
+            };
             near.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| met(a.1).cmp(&met(b.1))));
         }
         near.truncate(NEAREST);
@@ -250,28 +241,20 @@ impl ShapeSite {
 /// end's points (perf_interp.rs 1093).
 fn at_shape(
     shape: [u64; 2],
-    curve: &[Leaf],
+    curve: &LatencyCurve,
     m: f64,
     sol: Sol<'_>,
     weights: &mut Weights,
 ) -> Result<(f64, How), Refusal> {
-    let next = curve.partition_point(|l| (l.at[0] as f64) < m);
-    let after = curve.get(next);
-    if let Some(leaf) = after.filter(|l| l.at[0] as f64 == m) {
-        weights.push(leaf.row, 1.0);
-        return Ok((leaf.ms, How::Exact));
+    if let Some(answer) = curve.inside(m, weights) {
+        return Ok(answer);
     }
-    let before = next.checked_sub(1).and_then(|i| curve.get(i));
-    if let (Some(low), Some(high)) = (before, after) {
-        let w = fraction(m, low.at[0] as f64, high.at[0] as f64);
-        weights.push(low.row, 1.0 - w);
-        weights.push(high.row, w);
-        return Ok((low.ms + (high.ms - low.ms) * w, How::Between));
-    }
-    let tail = if next == 0 {
-        &curve[..curve.len().min(TAIL)]
+    let points = curve.points();
+    let is_below = points.first().is_some_and(|first| m < first.at[0] as f64);
+    let tail = if is_below {
+        &points[..points.len().min(TAIL)]
     } else {
-        &curve[curve.len().saturating_sub(TAIL)..]
+        &points[points.len().saturating_sub(TAIL)..]
     };
     let [n, k] = shape.map(|c| c as f64);
     let mut held: Vec<(f64, &Leaf)> = Vec::with_capacity(TAIL);
@@ -317,6 +300,7 @@ mod tests {
             shape: *shape,
             logs: shape.map(|c| log2(c as f64)),
             span: [1, shape[0]],
+            first: OnceLock::new(),
         };
         let sites = shapes.iter().map(site).collect();
         let sites = Sites { sites, first: OnceLock::new(), transfers: Mutex::default() };

@@ -4,9 +4,11 @@
 use serde::Deserialize;
 
 use super::super::keys::SliceSource;
-use super::super::{MachineFigures, PlannerSession, Provenance, Refusal};
-use super::collective::{Call, all_reduce_ms, check_all_reduce, check_library, library_ms};
-use super::{Query, once, one};
+use super::super::machine::MachineFigures;
+use super::super::refusal::Refusal;
+use super::super::tables::TableName;
+use super::collective::{Call, TABLES, all_reduce_ms, check_all_reduce, check_library, library_ms};
+use super::operation::{Evaluation, Operation, once, one};
 
 /// Communication before or after the experts of a layer.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -87,26 +89,23 @@ fn half(operation: &'static str, gpus: u64) -> Call<'static> {
     Call { dtype: "half", operation, gpus }
 }
 
-impl MoeDispatch {
-    pub(super) fn ms(
-        &self,
-        session: &PlannerSession<'_, '_>,
-        query: Query,
-        evidence: &mut Provenance,
-    ) -> Result<f64, Refusal> {
-        let (tokens, hidden) = (query.tokens as f64, self.hidden_size as f64);
+impl Operation for MoeDispatch {
+    fn tables(&self) -> &'static [TableName] {
+        &TABLES
+    }
+
+    fn ms(&self, at: &mut Evaluation<'_, '_, '_>) -> Result<f64, Refusal> {
+        let (tokens, hidden) = (at.query.tokens as f64, self.hidden_size as f64);
         let mut ms = 0.0;
-        for exchange in self.exchanges(session.machine())? {
+        for exchange in self.exchanges(at.session.machine())? {
             let part = match exchange {
-                Exchange::AllReduce { gpus } => {
-                    all_reduce_ms(session, gpus, tokens * hidden, evidence)?
-                }
+                Exchange::AllReduce { gpus } => all_reduce_ms(at, gpus, tokens * hidden)?,
                 Exchange::OneBatch { operation, gpus } => {
-                    library_ms(session, half(operation, gpus), tokens * hidden, evidence)?
+                    library_ms(at, half(operation, gpus), tokens * hidden)?
                 }
                 Exchange::AllBatches { operation, gpus, share } => {
                     let elements = tokens * self.spread().dp as f64 * (hidden * share);
-                    library_ms(session, half(operation, gpus), elements, evidence)?
+                    library_ms(at, half(operation, gpus), elements)?
                 }
             };
             ms += part.max(0.0);
@@ -114,10 +113,9 @@ impl MoeDispatch {
         Ok(ms.max(0.0) * self.count)
     }
 
-    /// Whether the slices that it reads are served.
-    pub(super) fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
+    fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
         let exchanges = self.exchanges(source.machine());
-        // Rows of that table may be there: it is this room that does not read them.
+        // Rows of that table may exist: it is this room that does not read them.
         let exchanges = exchanges.map_err(|_| Refusal::Unread("trtllm_alltoall_perf"))?;
         exchanges.into_iter().try_for_each(|exchange| match exchange {
             Exchange::AllReduce { gpus } => check_all_reduce(source, gpus),
@@ -127,7 +125,9 @@ impl MoeDispatch {
             }
         })
     }
+}
 
+impl MoeDispatch {
     fn spread(&self) -> Spread {
         let gpus = self.moe_tp_size.saturating_mul(self.moe_ep_size).max(1);
         let dp = self.attention_dp_size.max(1);

@@ -1,12 +1,8 @@
-//! The tables that operations read: their columns, and where a row belongs in them.
+//! The tables that operations read.
 
 use serde::Deserialize;
 
-use super::super::Reason;
-use super::super::cells::{Cells, Columns};
-use super::super::names::NameCodes;
-use super::super::slices::SliceKey;
-use super::{attention, collective, gemm, mla, mla_bmm, mla_module, moe, quantize};
+use crate::base::reason::Reason;
 
 /// A table that operations read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
@@ -96,54 +92,7 @@ impl TableName {
 
     /// The library whose version, not the backend's, a table is kept under.
     pub fn library(self) -> Option<&'static str> {
-        match self {
-            Self::Nccl => Some("nccl"),
-            Self::OneCcl => Some("oneccl"),
-            _ => None,
-        }
-    }
-
-    /// The columns that its loader reads.
-    pub(in super::super) fn columns(self) -> Columns {
-        match self {
-            Self::Gemm => gemm::COLUMNS,
-            Self::Computescale | Self::ScaleMatrix => quantize::COLUMNS,
-            Self::ContextAttention => attention::CONTEXT_COLUMNS,
-            Self::GenerationAttention => attention::GENERATION_COLUMNS,
-            Self::ContextMla => mla::CONTEXT_COLUMNS,
-            Self::GenerationMla => mla::GENERATION_COLUMNS,
-            Self::MlaContextModule => mla_module::CONTEXT_COLUMNS,
-            Self::MlaGenerationModule => mla_module::GENERATION_COLUMNS,
-            Self::MlaBmm => mla_bmm::COLUMNS,
-            Self::Moe => moe::COLUMNS,
-            Self::CustomAllReduce => collective::ALL_REDUCE_COLUMNS,
-            Self::Nccl | Self::OneCcl => collective::NCCL_COLUMNS,
-        }
-    }
-
-    /// The slice of a row; `None` for a row that its loader ignores.
-    ///
-    /// # Errors
-    ///
-    /// For a row that its loader refuses, which fails the whole table.
-    pub(in super::super) fn slice(
-        self,
-        cells: &Cells<'_>,
-        names: &NameCodes,
-    ) -> Result<Option<SliceKey>, Reason> {
-        match self {
-            Self::Gemm => Ok(gemm::slice_of(cells)),
-            Self::Computescale | Self::ScaleMatrix => Ok(Some(quantize::slice_of(cells))),
-            Self::ContextAttention => Ok(Some(attention::context_slice(cells))),
-            Self::GenerationAttention => Ok(Some(attention::generation_slice(cells))),
-            Self::ContextMla => Ok(Some(mla::context_slice(cells))),
-            Self::GenerationMla => Ok(Some(mla::generation_slice(cells))),
-            Self::MlaContextModule => mla_module::context_slice(cells).map(Some),
-            Self::MlaGenerationModule => mla_module::generation_slice(cells).map(Some),
-            Self::MlaBmm => Ok(Some(mla_bmm::slice_of(cells))),
-            Self::Moe => Ok(Some(moe::slice_of(cells, names))),
-            Self::CustomAllReduce => Ok(Some(collective::all_reduce_slice(cells))),
-            Self::Nccl | Self::OneCcl => Ok(Some(collective::nccl_slice(cells))),
-        }
+        let library = self.stem().trim_end_matches("_perf");
+        matches!(self, Self::Nccl | Self::OneCcl).then_some(library)
     }
 }
