@@ -29,7 +29,7 @@ enum Content {
 /// A file as a table, with all that its slices follow from: formulas read its content, its system's name and figures
 /// that are pinned in the loader's code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct FileOfTable {
+pub(crate) struct FileOfTable {
     table: TableName,
     content: Content,
     system: String,
@@ -67,7 +67,7 @@ pub(super) type SharedSlices = Result<Arc<FileSlices>, Reason>;
 
 /// Files by slices.
 #[derive(Default)]
-pub struct PlannerFiles {
+pub(crate) struct PlannerFiles {
     /// The numbers of texts in slices.
     pub names: Arc<NameCodes>,
     /// Each is read by the first thread that asks for it.
@@ -80,12 +80,12 @@ pub struct PlannerFiles {
 
 impl PlannerFiles {
     /// No files yet; some are `awaited`.
-    pub fn awaiting(awaited: HashSet<FileOfTable>) -> Self {
+    pub(crate) fn awaiting(awaited: HashSet<FileOfTable>) -> Self {
         Self { awaited, ..Self::default() }
     }
 
     /// The columns of a table that its rows are made of.
-    pub fn columns(spec: &TableSpec) -> BTreeSet<&str> {
+    pub(crate) fn columns(spec: &TableSpec) -> BTreeSet<&str> {
         FileSlices::columns(spec)
     }
 
@@ -104,7 +104,7 @@ impl PlannerFiles {
     }
 
     /// A file that is awaited, while there is room for its rows.
-    pub fn awaits(
+    pub(crate) fn awaits(
         &self,
         source: &dyn Source,
         specs: &Specs,
@@ -119,7 +119,7 @@ impl PlannerFiles {
 
     /// Takes in the rows of a decoded file. Returns the keys of its slices, unless its loader refuses the file or its
     /// rows are known already.
-    pub fn take(&self, file: &FileOfTable, scope: &TableScope<'_>) -> Option<FileKeys> {
+    pub(crate) fn take(&self, file: &FileOfTable, scope: &TableScope<'_>) -> Option<FileKeys> {
         let mut keys = None;
         self.slot(file).get_or_init(|| {
             let slices = FileSlices::group(scope, &self.names)?;
@@ -131,7 +131,7 @@ impl PlannerFiles {
     }
 
     /// Forgets the rows of some files, which nobody asks for again.
-    pub fn forget(&self, files: &HashSet<FileOfTable>) {
+    pub(crate) fn forget(&self, files: &HashSet<FileOfTable>) {
         let mut slices = self.slices.lock().unwrap_or_else(PoisonError::into_inner);
         slices.retain(|file, _| !files.contains(file));
     }

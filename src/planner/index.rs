@@ -20,7 +20,7 @@ use crate::database::served::Channel;
 pub struct RowOrigin {
     /// Path of the file.
     pub path: String,
-    /// How the loader came to it.
+    /// The way by which the loader comes to it.
     pub channel: Channel,
     /// The values of kernel_source that it serves; all without this.
     pub kernels: Option<BTreeSet<String>>,
@@ -44,17 +44,17 @@ impl TableIndex {
         Self { table, files, origins, rows: OnceLock::new() }
     }
 
-    /// Its files, in the loader's order.
+    /// The files, in the loader's order.
     pub(super) fn files(&self) -> &[FileOfTable] {
         &self.files
     }
 
-    /// What the loader makes of its files, in the same order.
+    /// The origin of each file.
     pub(super) fn origins(&self) -> &[Arc<RowOrigin>] {
         &self.origins
     }
 
-    /// Its rows; `slices` reads a file by its place.
+    /// Loads the rows, once; `slices` reads a file by its place.
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ impl SourceRows {
     }
 }
 
-/// What was built of slices.
+/// Things built of slices, each once.
 struct SliceCache<T>(Mutex<HashMap<SliceKey, Arc<T>>>);
 
 impl<T> SliceCache<T> {
@@ -164,7 +164,7 @@ impl TableRows {
         &self.origins[usize::from(row.source)]
     }
 
-    /// The parts of keys that it serves rows of.
+    /// The parts of keys that lookups must match, of all rows that are served.
     pub(super) fn keys(&self) -> &HashSet<SliceKey> {
         &self.keys
     }
@@ -272,9 +272,12 @@ impl ShapeRows for DtypeShapes<'_> {
 
     fn rows(&self, shape: [u64; 2]) -> Vec<ShapeRow> {
         let key = self.key(shape);
-        let parts = self.rows.files.iter().enumerate().flat_map(|(source, file)| {
-            file.parts(&key).map(move |part| (source, part))
-        });
+        let parts = self
+            .rows
+            .files
+            .iter()
+            .enumerate()
+            .flat_map(|(source, file)| file.parts(&key).map(move |part| (source, part)));
         parts.flat_map(|(source, part)| self.shape_rows(source, part)).collect()
     }
 

@@ -1,5 +1,5 @@
-//! What lookups ask before they interpolate: which slices a table serves. Rows are not needed for that, so what a plan
-//! lacks can be decided from the keys of files alone.
+//! The slices that tables serve. Lookups ask for them before they interpolate; rows are not needed, so the keys of files
+//! decide what a plan lacks.
 
 use std::collections::BTreeSet;
 use std::hash::BuildHasher;
@@ -15,7 +15,7 @@ use super::tables::TableName;
 use crate::database::table::TableScope;
 use crate::specs::TableSpec;
 
-/// A machine, and the slices that its tables serve.
+/// A machine with the slices that its tables serve.
 pub trait SliceSource {
     /// The machine.
     fn machine(&self) -> &MachineFigures;
@@ -23,7 +23,7 @@ pub trait SliceSource {
     /// The number that stands for a text in keys.
     fn code(&self, text: &str) -> u32;
 
-    /// Whether the loader finds a file of a table.
+    /// Returns whether the loader finds a file of a table.
     fn has_files(&self, table: TableName) -> bool;
 
     /// The parts of keys that lookups in a table must match, of the rows that it serves.
@@ -40,11 +40,11 @@ pub(super) fn no_rows(table: TableName, of: &str) -> Refusal {
     Refusal::Missing(format!("{} has no rows of {of}", table.stem()))
 }
 
-/// `key`, where the table serves that slice.
+/// Returns `key` if the table serves that slice.
 ///
 /// # Errors
 ///
-/// Where it does not: `of` says in words of what there are no rows.
+/// If it does not; `of` describes the slice for people.
 pub(super) fn served(
     source: &dyn SliceSource,
     table: TableName,
@@ -59,18 +59,18 @@ pub(super) fn served(
 pub struct FileKeys(HashSet<(SliceKey, u32)>);
 
 impl FileKeys {
-    /// The columns of a table that they follow from.
-    pub fn columns(spec: &TableSpec) -> BTreeSet<&str> {
+    /// The columns of a table that decide its keys.
+    pub(crate) fn columns(spec: &TableSpec) -> BTreeSet<&str> {
         key_columns(spec)
     }
 
     /// The keys of a decoded table; `None` if its loader refuses the file or a row of it, so that nothing shows what it
     /// would serve.
-    pub fn of(scope: &TableScope<'_>, names: &NameCodes) -> Option<Self> {
+    pub(crate) fn of(scope: &TableScope<'_>, names: &NameCodes) -> Option<Self> {
         Self::of_slices(&FileSlices::group(scope, names).ok()?)
     }
 
-    /// The same of slices.
+    /// The keys of slices; `None` if the loader refuses a row.
     pub(super) fn of_slices(slices: &FileSlices) -> Option<Self> {
         let is_refused = slices.fault(|_| true).is_some();
         (!is_refused).then(|| Self(slices.keys().collect()))
@@ -82,13 +82,13 @@ impl FileKeys {
     }
 }
 
-/// The slices of many files, equal ones once: versions mostly measure what the one before did.
+/// The keys of many files; equal ones are kept once, since versions mostly measure the same slices.
 #[derive(Debug, Default)]
-pub struct SharedFileKeys(Mutex<HashMap<u64, Vec<Arc<FileKeys>>>>);
+pub(crate) struct SharedFileKeys(Mutex<HashMap<u64, Vec<Arc<FileKeys>>>>);
 
 impl SharedFileKeys {
-    /// Those of a file; an earlier file's, where they are equal.
-    pub fn share(&self, keys: FileKeys) -> Arc<FileKeys> {
+    /// Returns an earlier file's keys if they are equal, else these.
+    pub(crate) fn share(&self, keys: FileKeys) -> Arc<FileKeys> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let hasher = known.hasher();
         // A sum, since a set has no order.
@@ -104,17 +104,17 @@ impl SharedFileKeys {
 }
 
 /// A file behind a table.
-pub struct KeySource<'k> {
-    /// Its slices; none where it was not read.
+pub(crate) struct KeySource<'k> {
+    /// The keys; `None` if the file was not read.
     pub keys: Option<&'k FileKeys>,
-    /// The values of kernel_source that it serves; all without this.
+    /// The values of kernel_source that are served; `None` for all.
     pub kernels: Option<BTreeSet<String>>,
 }
 
 type MergedKeys = OnceLock<Result<HashSet<SliceKey>, Refusal>>;
 
-/// A version of a backend on a machine, by the slices of its files.
-pub struct ServedKeys<'k> {
+/// A version of a backend on a machine, by the keys of its files.
+pub(crate) struct ServedKeys<'k> {
     machine: &'k MachineFigures,
     names: &'k NameCodes,
     sources: [Vec<KeySource<'k>>; TableName::ALL.len()],
@@ -123,7 +123,7 @@ pub struct ServedKeys<'k> {
 
 impl<'k> ServedKeys<'k> {
     /// A machine whose tables are read from `sources`, their texts numbered by `names`.
-    pub fn new(
+    pub(crate) fn new(
         machine: &'k MachineFigures,
         names: &'k NameCodes,
         sources: impl Fn(TableName) -> Vec<KeySource<'k>>,
@@ -170,48 +170,6 @@ impl SliceSource for ServedKeys<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::random::Random;
-    use crate::database::catalog::Format;
-
-    /// Synthetic: a table of every name, of whose columns one changes from row to row.
-    #[test]
-    fn keys_of_the_first_rows_of_combinations_are_those_of_all_rows() {
-        let mut random = Random::new(7);
-        for name in TableName::ALL {
-            let columns = name.columns();
-            let texts =
-                columns.texts.iter().chain(columns.optional_texts).chain(&["kernel_source"]);
-            let texts: BTreeSet<&str> = texts.copied().collect();
-            let sizes = columns.numbers.iter().chain(columns.optional.iter().map(|(name, _)| name));
-            let sizes: Vec<&str> = sizes.copied().collect();
-            let header: Vec<&str> = texts.iter().copied().chain(sizes.iter().copied()).collect();
-            let mut cell = |column: &str| match column {
-                // The loader knows the heads of few models.
-                "model" => "deepseek-ai/DeepSeek-V3".to_owned(),
-                "tp_size" => "1".to_owned(),
-                column if texts.contains(column) => format!("text{}", random.below(9)),
-                _ => format!("{}", 1 + random.below(99)),
-            };
-            let mut row: Vec<String> = header.iter().map(|column| cell(column)).collect();
-            let mut text = format!("{},latency\n", header.join(","));
-            for number in 0..500 {
-                let changed = number % header.len();
-                row[changed] = cell(header[changed]);
-                text += &format!("{},0.5\n", row.join(","));
-            }
-            let is_text = |column: &str| texts.contains(column);
-            let table = Table::decode(text.as_bytes(), Format::Csv, &is_text).unwrap();
-            let names = NameCodes::default();
-            let mut all = HashSet::new();
-            let mut rows = LoadedRows::of(&table, name, &names).unwrap();
-            for row in 0..rows.count() {
-                let key = rows.slice(row).unwrap().unwrap();
-                all.insert((asked_for(name, key), rows.kernel(row)));
-            }
-            assert!(all.len() > 1, "{name:?}");
-            assert_eq!(FileKeys::of(&table, name, &names).unwrap().0, all, "{name:?}");
-        }
-    }
 
     #[test]
     fn equal_keys_are_shared_and_others_are_not() {

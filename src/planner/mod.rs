@@ -22,8 +22,6 @@
 //! that results agree to the last bits. References such as `gemm.rs 80` in this room name files and
 //! lines of aiconfigurator at commit 095f58a.
 
-#[cfg(test)]
-mod agreement;
 mod dtypes;
 mod evidence;
 mod files;
@@ -41,23 +39,25 @@ mod slices;
 mod steps;
 mod store;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 pub use evidence::{Provenance, RowsRead, TableLookup, Weighed};
-pub use files::{FileOfTable, PlannerFiles};
+pub(crate) use files::{FileOfTable, PlannerFiles};
 pub use index::RowOrigin;
 pub use interpolate::How;
-pub use keys::{FileKeys, KeySource, ServedKeys, SharedFileKeys, SliceSource};
-pub use lacks::Lack;
+pub use keys::{FileKeys, SliceSource};
+pub(crate) use keys::{KeySource, ServedKeys, SharedFileKeys};
+pub(crate) use lacks::Lack;
 pub use machine::MachineFigures;
-pub use models::{
-    BackendPlan, Layout, ModelList, Models, OpList, PlannedLayout, Quant, Resolved, SharedModels,
-};
+pub(crate) use models::SharedModels;
+pub use models::{BackendPlan, Layout, ModelList, Models, OpList, PlannedLayout, Quant, Resolved};
 pub use names::NameCodes;
 pub use operations::{Op, Query};
 pub use refusal::Refusal;
-pub use session::{PlannerSession, Snapshot, library_sources};
-pub use steps::{
-    OpTime, OpTimes, POINTS, POWER_COVERAGE, Phase, Step, StepPart, StepPoint, StepTime,
-};
+pub(crate) use session::library_sources;
+pub use session::{PlannerSession, Snapshot};
+pub(crate) use steps::{OpTime, OpTimes, StepPart};
+pub use steps::{POINTS, Phase, Step, StepPoint, StepTime};
 pub use store::Store;
 pub use tables::TableName;

@@ -34,9 +34,9 @@ pub struct ModelList {
     /// The name of its file, which distinguishes its quantisations.
     #[serde(skip)]
     pub id: String,
-    /// Its name at the hub.
+    /// The name at the hub.
     pub model: String,
-    /// Where the lists come from: the planner's commit.
+    /// The planner's commit from which the lists come.
     pub captured_from: String,
     /// Quantisation by part.
     pub quant: ModelQuant,
@@ -111,9 +111,9 @@ pub struct Layout {
 /// The operations of a step, by phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpList {
-    /// Of prefill.
+    /// The operations of prefill.
     pub prefill: Vec<Op>,
-    /// Of decode.
+    /// The operations of decode.
     pub decode: Vec<Op>,
 }
 
@@ -157,21 +157,20 @@ impl Models {
     }
 
     /// The names of the models of all files, parsed or not.
-    pub fn names(library: &Library) -> Vec<&str> {
+    pub(crate) fn names(library: &Library) -> Vec<&str> {
         documents(library).into_values().filter_map(|file| named(&file.text)).collect()
     }
 }
 
-/// All models of a library, parsed when somebody asks for them first: parsing takes longer than a small pull
-/// request does without.
-pub struct SharedModels<'l> {
+/// All models of a library, parsed when somebody asks for them first: that takes longer than judging a small pull request.
+pub(crate) struct SharedModels<'l> {
     library: &'l Library,
     read: Mutex<Option<Arc<Models>>>,
 }
 
 impl<'l> SharedModels<'l> {
-    /// Those of a library.
-    pub fn new(library: &'l Library) -> Self {
+    /// The models of a library.
+    pub(crate) fn new(library: &'l Library) -> Self {
         Self { library, read: Mutex::default() }
     }
 
@@ -179,8 +178,8 @@ impl<'l> SharedModels<'l> {
     ///
     /// # Errors
     ///
-    /// Those of [`Models::read`].
-    pub fn get(&self) -> Result<Arc<Models>> {
+    /// The errors of [`Models::read`].
+    pub(crate) fn get(&self) -> Result<Arc<Models>> {
         // A thread that panicked left either all models or none.
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(models) = read.as_ref() {
@@ -213,26 +212,26 @@ impl ModelList {
         Ok(Self { id: file.stem().to_owned(), ..list })
     }
 
-    /// Its plan for a backend.
+    /// The plan for a backend.
     pub fn plan(&self, backend: &str) -> Option<&BackendPlan> {
         self.plans.iter().find(|plan| plan.backends.iter().any(|b| b == backend))
     }
 
     /// The tables that its plan for a backend may read.
-    pub fn tables(&self, backend: &str, found: &mut BTreeSet<TableName>) {
+    pub(crate) fn tables(&self, backend: &str, found: &mut BTreeSet<TableName>) {
         let Some(plan) = self.plan(backend) else { return };
         found.extend(plan.fmha_by_data.iter().filter_map(|stem| fmha_table(stem)));
         plan.visit(&mut |op| found.extend(op.tables()));
     }
 
-    /// Its quantisation as the file states it, where no data can be asked.
-    pub fn stated(&self, plan: &BackendPlan) -> Quant {
+    /// The quantisation that the file states, for use without data.
+    pub(crate) fn stated(&self, plan: &BackendPlan) -> Quant {
         let ModelQuant { gemm, moe, kvcache, comm } = self.quant.clone();
         Quant { gemm, moe, kvcache, fmha: plan.fmha.clone(), comm }
     }
 
-    /// Whether a machine multiplies its weights in the quantisation that the file states.
-    pub fn runs_on(&self, machine: &MachineFigures) -> bool {
+    /// Returns whether a machine multiplies the weights in the quantisation that the file states.
+    pub(crate) fn runs_on(&self, machine: &MachineFigures) -> bool {
         let rate = |dtype: Result<QuantFacts, Refusal>| dtype.and_then(|d| d.flops(machine));
         rate(dtypes::gemm(&self.quant.gemm)).is_ok() && rate(dtypes::moe(&self.quant.moe)).is_ok()
     }
@@ -333,7 +332,7 @@ fn fmha_table(stem: &str) -> Option<TableName> {
 impl PlannedLayout {
     /// Bytes of the weights that its operations name, on one GPU. Embeddings and the projections of
     /// modules that nothing stands in for are not among them.
-    pub fn weight_bytes(&self) -> f64 {
+    pub(crate) fn weight_bytes(&self) -> f64 {
         let phases = [&self.prefill, &self.decode];
         phases.map(|ops| ops.iter().map(Op::weight_bytes).sum()).into_iter().fold(0.0, f64::max)
     }

@@ -10,7 +10,7 @@ pub struct NameCodes(RwLock<HashMap<Box<str>, u32>>);
 
 impl NameCodes {
     /// The number of a text.
-    pub fn code(&self, text: &str) -> u32 {
+    pub(crate) fn code(&self, text: &str) -> u32 {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner).get(text).copied();
         known.unwrap_or_else(|| {
             let mut codes = self.0.write().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What a planner sees: a state of a database, and in it one version of a backend on one system.
+//! The data of a planner: a state of a database, and in it one version of a backend on one system.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,11 +30,11 @@ pub struct Snapshot<'a> {
     formats: ServedFormats,
     store: &'a Store,
     manifest: ReuseManifest,
-    /// The versions that a query can reach, by system and backend, where the state says that.
+    /// The versions that a query can reach, by system and backend, if the state names them.
     slots: Option<BTreeMap<&'a str, BTreeMap<&'a str, Slots<'a>>>>,
-    /// What the loader's code pins for the formulas of each table.
+    /// Figures that formulas read from the loader's code, by table.
     pins: [Arc<str>; TableName::ALL.len()],
-    /// What the loader finds, by system.
+    /// Shelves of the loader, by system.
     shelves: Mutex<BTreeMap<String, Arc<SystemShelf<'a>>>>,
 }
 
@@ -43,7 +43,7 @@ impl<'a> Snapshot<'a> {
     ///
     /// # Errors
     ///
-    /// Where what it says of itself cannot be read, so that it is not known which rows answer a query.
+    /// If a file cannot be read that decides which rows answer a query.
     pub fn new(state: State<'a>, formats: ServedFormats, store: &'a Store) -> Result<Self> {
         if let Some((path, why)) = state.facts.unread_answers() {
             return Err(Error::new(format!("{path}: {why}"), "the planner reads it too"));
@@ -55,29 +55,29 @@ impl<'a> Snapshot<'a> {
         Ok(Self { state, formats, store, manifest, slots, pins, shelves: Mutex::default() })
     }
 
-    /// Where its bytes come from.
-    pub fn source(&self) -> &'a dyn Source {
+    /// The source of its bytes.
+    pub(crate) fn source(&self) -> &'a dyn Source {
         self.state.source
     }
 
-    /// Its catalog.
-    pub fn catalog(&self) -> &'a Catalog {
+    /// The catalog.
+    pub(crate) fn catalog(&self) -> &'a Catalog {
         self.state.catalog
     }
 
-    /// The versions of a system's backend that a query can reach; none where the state does not say.
-    pub fn slots(&self, system: &str, backend: &str) -> Option<&Slots<'a>> {
+    /// The versions of a system's backend that a query can reach; `None` if the state does not name them.
+    pub(crate) fn slots(&self, system: &str, backend: &str) -> Option<&Slots<'a>> {
         self.slots.as_ref()?.get(system)?.get(backend)
     }
 
-    /// A system of it; `None` where there is none of that name.
+    /// A system; `None` if it does not exist.
     pub fn system(&self, name: &str) -> Option<SystemView<'_, 'a>> {
         let file = self.state.catalog.systems.get(name)?;
         Some(SystemView { snapshot: self, shelf: self.shelf(name), machine: self.machine(file) })
     }
 
-    /// Takes over a file's rows that were decoded for another purpose.
-    pub fn offer(&self, table: TableName, file: &TableFile, scope: &TableScope<'_>) {
+    /// Takes over the rows of a file that was decoded for another purpose.
+    pub(crate) fn offer(&self, table: TableName, file: &TableFile, scope: &TableScope<'_>) {
         self.store.files.take(&self.file(table, file), scope);
     }
 
@@ -103,13 +103,13 @@ impl<'a> Snapshot<'a> {
         })
     }
 
-    /// What is known of tables.
-    pub fn specs(&self) -> &'a Specs {
+    /// The specs, with the facts of the state.
+    pub(crate) fn specs(&self) -> &'a Specs {
         self.state.specs
     }
 
-    /// What backends take from each other.
-    pub fn manifest(&self) -> &ReuseManifest {
+    /// The rows that backends take from each other.
+    pub(crate) fn manifest(&self) -> &ReuseManifest {
         &self.manifest
     }
 
@@ -119,9 +119,9 @@ impl<'a> Snapshot<'a> {
         MachineFigures::new(system).map(|machine| self.store.machine(machine))
     }
 
-    /// What the loader finds of a system. A `reuse.yaml` that cannot be read declares no donor, as for
+    /// The shelf of a system: the files that the loader finds. A `reuse.yaml` that cannot be read declares no donor, as for
     /// the loader.
-    pub fn shelf(&self, system: &str) -> Arc<SystemShelf<'a>> {
+    pub(crate) fn shelf(&self, system: &str) -> Arc<SystemShelf<'a>> {
         let mut known = self.shelves.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(shelf) = known.get(system) {
             return shelf.clone();
@@ -146,7 +146,7 @@ pub struct SystemView<'s, 'a> {
 
 impl<'s, 'a> SystemView<'s, 'a> {
     /// Backends with their versions, oldest first.
-    pub fn versions(&self) -> impl Iterator<Item = (&'a str, Vec<&'a str>)> {
+    pub(crate) fn versions(&self) -> impl Iterator<Item = (&'a str, Vec<&'a str>)> {
         self.shelf.versions()
     }
 
@@ -154,7 +154,7 @@ impl<'s, 'a> SystemView<'s, 'a> {
     ///
     /// # Errors
     ///
-    /// Where the system cannot be read, or no family has a directory of the version.
+    /// If the system cannot be read, or no family has a directory of the version.
     pub fn session(&self, backend: &str, version: &str) -> Result<PlannerSession<'s, 'a>, Refusal> {
         let machine = self.machine.clone()?;
         let system = machine.name().to_owned();
@@ -170,13 +170,13 @@ impl<'s, 'a> SystemView<'s, 'a> {
         };
         let tables =
             TableName::ALL.map(|table| TableSlot::new(self.snapshot, table, of(table), &machine));
-        Ok(PlannerSession { snapshot: self.snapshot, machine, backend: backend.to_owned(), tables })
+        Ok(PlannerSession { snapshot: self.snapshot, machine, tables })
     }
 }
 
 /// The files behind a table of a library, in the version that the machine's YAML names; `None` for a
 /// table of a backend.
-pub fn library_sources<'a>(
+pub(crate) fn library_sources<'a>(
     shelf: &SystemShelf<'a>,
     machine: &MachineFigures,
     table: TableName,
@@ -204,7 +204,10 @@ impl<'a> TableSlot<'a> {
         let files = sources.iter().map(|s| s.file).collect();
         let origin = |s: TableSource<'a>| {
             let path = s.file.entry.path.clone();
-            (snapshot.file(table, s.file), RowOrigin { path, channel: s.channel, kernels: s.kernels })
+            (
+                snapshot.file(table, s.file),
+                RowOrigin { path, channel: s.channel, kernels: s.kernels },
+            )
         };
         let sources = sources.into_iter().map(origin).collect();
         let index = snapshot.store.index(table, sources, machine);
@@ -216,29 +219,22 @@ impl<'a> TableSlot<'a> {
 pub struct PlannerSession<'s, 'a> {
     snapshot: &'s Snapshot<'a>,
     machine: Arc<MachineFigures>,
-    backend: String,
     tables: [TableSlot<'a>; TableName::ALL.len()],
 }
 
 impl PlannerSession<'_, '_> {
     /// The machine.
-    pub fn machine(&self) -> &MachineFigures {
+    pub(crate) fn machine(&self) -> &MachineFigures {
         &self.machine
     }
 
-    /// The backend.
-    pub fn backend(&self) -> &str {
-        &self.backend
-    }
-
-    /// Whether every lookup answers as in another session: the same files, used alike, on the same
-    /// machine.
-    pub fn answers_as(&self, other: &PlannerSession<'_, '_>) -> bool {
+    /// Returns whether every lookup answers as in another session: the same files, used alike, on the same machine.
+    pub(crate) fn answers_as(&self, other: &PlannerSession<'_, '_>) -> bool {
         let alike = |(a, b): (&TableSlot<'_>, &TableSlot<'_>)| Arc::ptr_eq(&a.index, &b.index);
         self.machine == other.machine && self.tables.iter().zip(&other.tables).all(alike)
     }
 
-    /// Whether lookups in a table answer as in another session, whatever else differs.
+    /// Returns whether lookups in a table answer as in another session, whatever else differs.
     pub(super) fn answers_table_as(
         &self,
         other: &PlannerSession<'_, '_>,
@@ -248,7 +244,7 @@ impl PlannerSession<'_, '_> {
         Arc::ptr_eq(&own.index, &other.index)
     }
 
-    /// Whether both plan on the same machine.
+    /// Returns whether both sessions plan on the same machine.
     pub(super) fn is_on_machine_of(&self, other: &PlannerSession<'_, '_>) -> bool {
         Arc::ptr_eq(&self.machine, &other.machine)
     }
@@ -258,18 +254,18 @@ impl PlannerSession<'_, '_> {
         self.tables[table as usize].index.origins()
     }
 
-    /// Where the files of a table are, with their sizes, for [`Self::read`].
-    pub fn files(&self, table: TableName) -> impl Iterator<Item = &TableFile> {
+    /// The files of a table, for [`Self::read`].
+    pub(crate) fn files(&self, table: TableName) -> impl Iterator<Item = &TableFile> {
         self.tables[table as usize].files.iter().copied()
     }
 
     /// A file of a table by its place, as it is shared.
-    pub fn content(&self, table: TableName, file: usize) -> Option<&FileOfTable> {
+    pub(crate) fn content(&self, table: TableName, file: usize) -> Option<&FileOfTable> {
         self.tables[table as usize].index.files().get(file)
     }
 
     /// Reads one file of a table ahead, so that several threads can share the work.
-    pub fn read(&self, table: TableName, file: usize) {
+    pub(crate) fn read(&self, table: TableName, file: usize) {
         let slot = &self.tables[table as usize];
         if let Some((content, source)) = slot.index.files().get(file).zip(slot.files.get(file)) {
             // What is wrong with it is reported by the lookup that needs it.

@@ -16,7 +16,7 @@ use crate::specs::TableSpec;
 
 /// The parts of a key that a lookup must match in the spec's order, then those that it may take from near rows. Texts
 /// are numbers of [`NameCodes`]; unused parts are 0.
-pub type SliceKey = [u32; 9];
+pub(crate) type SliceKey = [u32; 9];
 
 /// A key of fewer parts than the longest one.
 pub(super) fn slice_key<const N: usize>(parts: [u32; N]) -> SliceKey {
@@ -39,7 +39,7 @@ pub(super) struct SlicePart {
 /// The rows of a file by slice.
 #[derive(Debug, Default)]
 pub(super) struct FileSlices {
-    /// How many parts of a key a lookup must match.
+    /// Parts of a key that a lookup must match.
     exact: usize,
     slices: HashMap<SliceKey, Vec<SlicePart>>,
     /// The coordinates of all rows, outer first.
@@ -48,7 +48,7 @@ pub(super) struct FileSlices {
     latency: Vec<f64>,
     /// Rows whose power was measured; empty where none was.
     powered: Vec<bool>,
-    /// Why the loader refuses the file, by the kernel of the row that it refuses.
+    /// Reasons to refuse the file, by the kernel of the refused row.
     faults: Vec<(u32, String)>,
 }
 
@@ -97,12 +97,12 @@ impl FileSlices {
         })
     }
 
-    /// How many axes lookups interpolate along.
+    /// The number of axes along which lookups interpolate.
     pub(super) fn axes(&self) -> usize {
         self.axes.len()
     }
 
-    /// Bytes of memory that it takes, about.
+    /// Approximate bytes of memory.
     pub(super) fn bytes(&self) -> usize {
         let axes: usize = self.axes.iter().map(CodedColumn::bytes).sum();
         axes + self.latency.len() * (size_of::<f64>() + size_of::<u32>())
@@ -117,7 +117,7 @@ impl FileSlices {
         })
     }
 
-    /// Its slices.
+    /// All slices.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&SliceKey, &[SlicePart])> {
         self.slices.iter().map(|(key, parts)| (key, &parts[..]))
     }
@@ -141,12 +141,12 @@ impl FileSlices {
         self.latency[row as usize]
     }
 
-    /// Whether the power of a row was measured.
+    /// Returns whether the power of a row was measured.
     pub(super) fn is_powered(&self, row: u32) -> bool {
         self.powered.get(row as usize).copied().unwrap_or(false)
     }
 
-    /// Why the loader refuses the file, if it refuses a row of the admitted kernels.
+    /// The reason to refuse the file, if the loader refuses a row of the admitted kernels.
     pub(super) fn fault(&self, admits: impl Fn(u32) -> bool) -> Option<&str> {
         self.faults.iter().find(|(kernel, _)| admits(*kernel)).map(|(_, why)| why.as_str())
     }
@@ -169,9 +169,7 @@ impl KeyColumns {
         names: &NameCodes,
     ) -> Result<Self, Reason> {
         let values: BTreeMap<&str, &PartValues<'_>> = keys.names().zip(keys.values()).collect();
-        let is_exact = |name: &&str| {
-            spec.axes.iter().chain(&spec.near).all(|other| other != *name)
-        };
+        let is_exact = |name: &&str| spec.axes.iter().chain(&spec.near).all(|other| other != *name);
         let column = |name: &str| coded(values[name], rows, names);
         let exact = keys.names().filter(is_exact);
         let parts: Vec<_> = exact.chain(spec.near.iter().map(String::as_str)).map(column).collect();
@@ -179,15 +177,23 @@ impl KeyColumns {
         if axes.is_empty() || parts.len() > SliceKey::default().len() {
             return Err("its spec has no axes, or too many parts in its key".into());
         }
-        let unnamed = || CodedColumn { codes: vec![0; rows], numbers: vec![i64::from(names.code(""))] };
+        let unnamed =
+            || CodedColumn { codes: vec![0; rows], numbers: vec![i64::from(names.code(""))] };
         let kernels = kernels.map_or_else(unnamed, |kernels| coded(kernels, rows, names));
         Ok(Self { parts, axes, kernels })
     }
 
     /// Groups the rows that are read.
-    fn group(&self, rows: usize, reads: impl Fn(usize) -> bool) -> HashMap<SliceKey, Vec<SlicePart>> {
+    fn group(
+        &self,
+        rows: usize,
+        reads: impl Fn(usize) -> bool,
+    ) -> HashMap<SliceKey, Vec<SlicePart>> {
         let mut combinations = Combinations::default();
-        self.parts.iter().chain([&self.kernels]).for_each(|column| combinations.add_numbers(column));
+        self.parts
+            .iter()
+            .chain([&self.kernels])
+            .for_each(|column| combinations.add_numbers(column));
         let NumberedRows { of_rows, counts } = combinations.numbers(rows);
         let mut found: Vec<Option<SlicePart>> = counts.iter().map(|_| None).collect();
         for row in (0..rows).filter(|row| reads(*row)) {
@@ -220,7 +226,9 @@ fn coded(values: &PartValues<'_>, rows: usize, names: &NameCodes) -> CodedColumn
             CodedColumn { codes: codes.to_vec(), numbers: numbers.to_vec() }
         }
         PartValues::Whole(WholeNumbers::Values(values)) => CodedColumn::of(values),
-        PartValues::Formula(Value::Number(values)) => coded_rows(rows, |row| values.get(row) as i64),
+        PartValues::Formula(Value::Number(values)) => {
+            coded_rows(rows, |row| values.get(row) as i64)
+        }
         PartValues::Formula(Value::Bool(values)) => coded_rows(rows, |row| values.get(row).into()),
         PartValues::Formula(Value::Text(codes, dict)) => {
             // The code of a null is the largest, so that it becomes the place behind all texts.

@@ -1,4 +1,4 @@
-//! What was made of files, kept for whoever asks next: two states or ten versions that share files share it.
+//! Everything made of files, kept so that two states or ten versions that share files share it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ pub struct Store {
     machines: Mutex<Vec<Arc<MachineFigures>>>,
 }
 
-/// What makes two indexes the same: their files with how they are used, and the machine's figures.
+/// The identity of an index: its files with their origins, and the machine's figures.
 #[derive(PartialEq, Eq, Hash)]
 struct IndexKey {
     table: TableName,
@@ -31,12 +31,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Store {
     /// An empty store over some files.
-    pub fn over(files: Arc<PlannerFiles>) -> Self {
+    pub(crate) fn over(files: Arc<PlannerFiles>) -> Self {
         Self { files, ..Self::default() }
     }
 
     /// Forgets the indexes, which nobody asks for again.
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         lock(&self.indexes).clear();
     }
 

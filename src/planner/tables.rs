@@ -47,7 +47,7 @@ impl TryFrom<String> for TableName {
 }
 
 impl TableName {
-    /// All of them, in the order of their discriminants.
+    /// Every table, in the order of the discriminants.
     pub const ALL: [Self; 14] = [
         Self::Gemm,
         Self::Computescale,
@@ -86,12 +86,12 @@ impl TableName {
     }
 
     /// The table of a file stem.
-    pub fn of(stem: &str) -> Option<Self> {
+    pub(crate) fn of(stem: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|table| table.stem() == stem)
     }
 
     /// The library whose version, not the backend's, a table is kept under.
-    pub fn library(self) -> Option<&'static str> {
+    pub(crate) fn library(self) -> Option<&'static str> {
         let library = self.stem().trim_end_matches("_perf");
         matches!(self, Self::Nccl | Self::OneCcl).then_some(library)
     }

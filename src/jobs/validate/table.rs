@@ -181,8 +181,8 @@ impl Job<'_> {
         let ahead = ahead.and_then(|((files, file), scope)| files.take(&file, scope));
         let names = names.filter(|_| part != SketchPart::None);
         let looked_up = TableName::of(&file.table).and(scope.as_ref()).zip(names);
-        let slices = looked_up
-            .and_then(|(scope, names)| ahead.or_else(|| FileKeys::of(scope, names)));
+        let slices =
+            looked_up.and_then(|(scope, names)| ahead.or_else(|| FileKeys::of(scope, names)));
         let slices = slices.map(|keys| terms.slices.share(keys));
         let context = TableContext {
             file,

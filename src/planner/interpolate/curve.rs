@@ -6,23 +6,23 @@ use super::{fraction, no_anchor};
 
 /// Points of one axis, sorted, each coordinate once.
 #[derive(Debug)]
-pub(in crate::planner) struct LatencyCurve {
+pub(crate) struct LatencyCurve {
     points: Vec<Leaf>,
 }
 
 impl LatencyCurve {
     /// A curve over the first coordinate of `points`, which are sorted and distinct.
-    pub(in crate::planner) fn new(points: Vec<Leaf>) -> Self {
+    pub(crate) fn new(points: Vec<Leaf>) -> Self {
         Self { points }
     }
 
-    /// Its points, sorted.
+    /// The points, sorted.
     pub(super) fn points(&self) -> &[Leaf] {
         &self.points
     }
 
-    /// Whether it is one point, and `at` lies below it.
-    pub(in crate::planner) fn is_singleton_above(&self, at: f64) -> bool {
+    /// Returns whether the curve is one point, and `at` is below it.
+    pub(crate) fn is_singleton_above(&self, at: f64) -> bool {
         self.points.len() == 1 && at < self.points[0].at[0] as f64
     }
 
@@ -31,8 +31,8 @@ impl LatencyCurve {
     ///
     /// # Errors
     ///
-    /// Beyond the ends, where the end point has no positive latency or bound.
-    pub(in crate::planner) fn query(
+    /// Beyond the ends, if the end point has no positive latency or bound.
+    pub(crate) fn query(
         &self,
         at: f64,
         sol: &dyn Fn(f64) -> f64,

@@ -13,7 +13,7 @@ const NEAREST: usize = 4;
 /// A ragged grid: leaves sorted by their coordinates, each place once. A branch is a range of leaves
 /// that agree in their first coordinates.
 #[derive(Debug)]
-pub(in crate::planner) struct LatencyGrid {
+pub(crate) struct LatencyGrid {
     axes: usize,
     /// The axis along which square roots are blended: latency grows with its square.
     sqrt_axis: Option<usize>,
@@ -24,12 +24,12 @@ pub(in crate::planner) struct LatencyGrid {
 
 impl LatencyGrid {
     /// A grid of `axes` axes over sorted, distinct leaves.
-    pub(in crate::planner) fn new(axes: usize, sqrt_axis: Option<usize>, leaves: Vec<Leaf>) -> Self {
+    pub(crate) fn new(axes: usize, sqrt_axis: Option<usize>, leaves: Vec<Leaf>) -> Self {
         Self { axes, sqrt_axis, leaves, logs: OnceLock::new() }
     }
 
     /// The leaves, sorted.
-    pub(in crate::planner) fn leaves(&self) -> &[Leaf] {
+    pub(crate) fn leaves(&self) -> &[Leaf] {
         &self.leaves
     }
 
@@ -37,8 +37,8 @@ impl LatencyGrid {
     ///
     /// # Errors
     ///
-    /// Where no row has a positive latency and bound to hold on to.
-    pub(in crate::planner) fn query(
+    /// If no row has a positive latency and bound to hold on to.
+    pub(crate) fn query(
         &self,
         at: [u64; 3],
         sol: Sol<'_>,
@@ -204,10 +204,10 @@ const ROUNDED: f64 = 1.0 + 1e-9;
 /// A search for the leaves that are near a place.
 struct NearSearch<'g> {
     leaves: &'g [Leaf],
-    /// log2 of their coordinates.
+    /// log2 of the coordinates of the leaves.
     logs: &'g [[f64; 3]],
     axes: usize,
-    /// The same of the place.
+    /// log2 of the coordinates of the place.
     own: [f64; 3],
     sol: Sol<'g>,
 }
@@ -259,7 +259,7 @@ struct NearLeaf {
 }
 
 impl NearLeaf {
-    /// Its share before normalisation; `radius` is the distance of the first leaf left out.
+    /// The share before normalisation; `radius` is the distance of the first leaf left out.
     fn share(&self, radius: Option<f64>) -> f64 {
         let d = self.distance;
         match radius {

@@ -28,18 +28,18 @@ impl How {
 
 /// A row of a table, by the place of its file among the table's sources. The order is that of reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::planner) struct RowRef {
+pub(crate) struct RowRef {
     /// Index among the sources.
     pub source: u16,
     /// Index in its file.
     pub row: u32,
-    /// Whether its power was measured too.
+    /// Set if the power was measured, too.
     pub powered: bool,
 }
 
 /// A row as interpolators see it.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::planner) struct Leaf {
+pub(crate) struct Leaf {
     /// Coordinates, outer first; unused ones are 0.
     pub at: [u64; 3],
     /// Latency, ms.
@@ -49,7 +49,7 @@ pub(in crate::planner) struct Leaf {
 }
 
 /// Sorts leaves by their coordinates and keeps the first that was read of each place.
-pub(in crate::planner) fn first_of_each_place(mut leaves: Vec<Leaf>) -> Vec<Leaf> {
+pub(crate) fn first_of_each_place(mut leaves: Vec<Leaf>) -> Vec<Leaf> {
     if !leaves.is_sorted_by(|a, b| a.at < b.at) {
         leaves.sort_unstable_by_key(|leaf| (leaf.at, leaf.row));
         leaves.dedup_by_key(|leaf| leaf.at);
@@ -59,14 +59,14 @@ pub(in crate::planner) fn first_of_each_place(mut leaves: Vec<Leaf>) -> Vec<Leaf
 
 /// Rows with their weights, collected while an interpolator works; collects nothing when off.
 #[derive(Debug, Default)]
-pub(in crate::planner) struct Weights {
+pub(crate) struct Weights {
     on: bool,
     rows: Vec<(RowRef, f64)>,
 }
 
 impl Weights {
     /// An empty collection.
-    pub(in crate::planner) fn new(on: bool) -> Self {
+    pub(crate) fn new(on: bool) -> Self {
         Self { on, rows: Vec::new() }
     }
 
@@ -85,7 +85,7 @@ impl Weights {
     }
 
     /// The rows with their weights.
-    pub(in crate::planner) fn rows(&self) -> &[(RowRef, f64)] {
+    pub(crate) fn rows(&self) -> &[(RowRef, f64)] {
         &self.rows
     }
 

@@ -4,10 +4,10 @@
 mod curve;
 mod grid;
 mod leaf;
-#[cfg(test)]
-mod properties;
 mod shapes;
 mod sites;
+#[cfg(test)]
+mod tests;
 
 pub(super) use curve::LatencyCurve;
 pub(super) use grid::LatencyGrid;
@@ -26,12 +26,12 @@ fn log2(value: f64) -> f64 {
     value.max(1e-12).log2()
 }
 
-/// Whether a latency or a bound can be divided by.
+/// Returns whether a latency or a bound can be divided by.
 fn is_usable(value: f64) -> bool {
     value.is_finite() && value > 0.0
 }
 
-/// The refusal where no row at the edge has a positive latency and bound.
+/// The refusal if no row at the edge has a positive latency and bound.
 fn no_anchor() -> Refusal {
     Refusal::missing(
         "no row at the edge of the grid has a positive latency and speed-of-light bound",

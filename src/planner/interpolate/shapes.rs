@@ -8,10 +8,10 @@ use hashbrown::HashMap;
 use super::curve::LatencyCurve;
 
 /// A row of a shape: its m, and its place in the order of reading.
-pub(in crate::planner) type ShapeRow = (u64, u64);
+pub(crate) type ShapeRow = (u64, u64);
 
 /// The rows of a dtype, by shape.
-pub(in crate::planner) trait ShapeRows {
+pub(crate) trait ShapeRows {
     /// The rows of a shape over m; no rows if it was not measured.
     fn curve(&self, shape: [u64; 2]) -> Arc<LatencyCurve>;
 
@@ -28,7 +28,7 @@ pub(in crate::planner) trait ShapeRows {
 /// The first places in the order of reading of an m, of an n under it, and of a row with both.
 pub(super) type FirstMet = [u64; 3];
 
-/// Where the sizes of some shapes are met first.
+/// The first places of sizes in the order of reading.
 #[derive(Debug, Default)]
 pub(super) struct FirstPlaces {
     /// The first place of each m.
@@ -43,7 +43,10 @@ impl FirstPlaces {
         let mut first = Self::default();
         rows.visit(&mut |[n, _], rows| {
             for (m, place) in rows {
-                for known in [first.of_m.entry(m).or_insert(place), first.of_n.entry((m, n)).or_insert(place)] {
+                for known in [
+                    first.of_m.entry(m).or_insert(place),
+                    first.of_n.entry((m, n)).or_insert(place),
+                ] {
                     *known = place.min(*known);
                 }
             }
@@ -51,7 +54,7 @@ impl FirstPlaces {
         first
     }
 
-    /// Where a shape is met first.
+    /// The place at which the walk meets a shape first.
     pub(super) fn of_shape(&self, shape: [u64; 2], rows: &dyn ShapeRows) -> FirstMet {
         let own = rows.rows(shape).into_iter().filter_map(|(m, place)| {
             Some([*self.of_m.get(&m)?, *self.of_n.get(&(m, shape[0]))?, place])

@@ -25,20 +25,20 @@ struct ShapeSite {
     logs: [f64; 2],
     /// Lowest and highest m.
     span: [u64; 2],
-    /// Where it is met first, once somebody asked.
+    /// The first place in the order of reading, once somebody asked.
     first: OnceLock<FirstMet>,
 }
 
 /// All shapes of a dtype.
 #[derive(Debug)]
-pub(in crate::planner) struct Sites {
+pub(crate) struct Sites {
     sites: Vec<ShapeSite>,
-    /// Where sizes are met first; read when two shapes are at one distance.
+    /// The first places of sizes; read when two shapes are at one distance.
     first: OnceLock<FirstPlaces>,
     transfers: Mutex<Transfers>,
 }
 
-/// What was answered for shapes that were not measured, by (m, n, k): layouts, models and both states of a
+/// Answers for shapes that were not measured, by (m, n, k): layouts, models and both states of a
 /// comparison ask for the same.
 type Transfers = HashMap<[u64; 3], Result<Arc<Transfer>, Refusal>>;
 
@@ -54,8 +54,8 @@ struct Transfer {
 ///
 /// # Errors
 ///
-/// Where no site is near enough, or none of the nearest has a usable row.
-pub(in crate::planner) fn query(
+/// If no site is near enough, or none of the nearest has a usable row.
+pub(crate) fn query(
     [m, n, k]: [u64; 3],
     rows: &dyn ShapeRows,
     sites: impl FnOnce() -> Arc<Sites>,
@@ -72,7 +72,7 @@ pub(in crate::planner) fn query(
 
 impl Sites {
     /// The shapes of some rows.
-    pub(in crate::planner) fn new(rows: &dyn ShapeRows) -> Self {
+    pub(crate) fn new(rows: &dyn ShapeRows) -> Self {
         let site = |(shape, span): ([u64; 2], [u64; 2])| {
             let logs = shape.map(|c| log2(c as f64));
             ShapeSite { shape, logs, span, first: OnceLock::new() }
@@ -162,7 +162,7 @@ impl Sites {
         let by_distance =
             |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
         if near.len() > NEAREST {
-            // What is farther than the first that may be left out cannot answer.
+            // Sites beyond the first that may be left out cannot answer.
             let (_, (next, _), _) = near.select_nth_unstable_by(NEAREST, by_distance);
             let next = *next;
             near.retain(|(distance, _)| *distance <= next);
@@ -225,13 +225,13 @@ fn too_far() -> Refusal {
 }
 
 impl ShapeSite {
-    /// How far another shape is, in octaves.
+    /// The distance of another shape, in octaves.
     fn distance(&self, logs: [f64; 2]) -> f64 {
         let (n, k) = (self.logs[0] - logs[0], self.logs[1] - logs[1]);
         (n * n + k * k).sqrt()
     }
 
-    /// Whether its curve spans m.
+    /// Returns whether the curve spans m.
     fn covers(&self, m: f64) -> bool {
         self.span[0] as f64 <= m && m <= self.span[1] as f64
     }

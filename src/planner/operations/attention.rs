@@ -27,7 +27,7 @@ pub struct ContextAttention {
     /// Tokens that a token attends to; 0 for all.
     #[serde(default)]
     pub window_size: u64,
-    /// Whether queries and keys are normalised first.
+    /// Set if queries and keys are normalised first.
     #[serde(default)]
     pub use_qk_norm: bool,
     /// Type of the cache; the list's where it is left out.
@@ -65,7 +65,7 @@ fn kv_key(heads: u64, kv_heads: u64) -> u64 {
     if heads == kv_heads { 0 } else { kv_heads }
 }
 
-/// What a bound needs beside the coordinates.
+/// Parameters of a bound, apart from the coordinates.
 #[derive(Debug, Clone, Copy)]
 struct AttentionShape {
     kv: u64,
@@ -104,7 +104,7 @@ impl AttentionShape {
 }
 
 impl ContextAttention {
-    /// The slice that it reads, and what bounds it.
+    /// The slice, and the parameters of its bound.
     fn slice(&self, source: &dyn SliceSource) -> Result<(SliceKey, AttentionShape), Refusal> {
         let machine = source.machine();
         let fmha = dtypes::fmha(&self.fmha_quant_mode)?;
@@ -122,7 +122,7 @@ impl ContextAttention {
         Ok((served(source, TableName::ContextAttention, key, || self.words())?, shape))
     }
 
-    /// Its slice, for people.
+    /// The slice, for people.
     fn words(&self) -> String {
         let heads = heads(self.n, self.n_kv, self.head_size, self.window_size);
         format!("{}, cache {}, {heads}", self.fmha_quant_mode, self.kv_cache_dtype)
@@ -167,7 +167,7 @@ impl Operation for ContextAttention {
 }
 
 impl GenerationAttention {
-    /// The slice that it reads, and what bounds it.
+    /// The slice, and the parameters of its bound.
     fn slice(&self, source: &dyn SliceSource) -> Result<(SliceKey, AttentionShape), Refusal> {
         let cache_bytes = dtypes::cache(&self.kv_cache_dtype)?;
         let kv = kv_key(self.n, self.n_kv);
@@ -186,7 +186,7 @@ impl GenerationAttention {
         Ok((key, shape))
     }
 
-    /// Its slice, for people.
+    /// The slice, for people.
     fn words(&self) -> String {
         let heads = heads(self.n, self.n_kv, self.head_size, self.window_size);
         format!("cache {}, {heads}", self.kv_cache_dtype)

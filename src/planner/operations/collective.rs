@@ -103,9 +103,9 @@ pub(super) fn all_reduce_ms(
     let table = at.session.table(TableName::CustomAllReduce)?;
     let curve = table.curve(key);
     let key = || format!("{measured} GPUs, {elements} elements");
-    let mut ms = at.evidence.look_up(table, 1.0, key, |weights| {
-        curve.query(elements, &proportional, weights)
-    })?;
+    let mut ms = at
+        .evidence
+        .look_up(table, 1.0, key, |weights| curve.query(elements, &proportional, weights))?;
     if gpus as f64 > machine.node() {
         ms *= machine.collective_scale(gpus as f64, machine.node());
         at.evidence.bandwidth_scaled(ms);
@@ -193,9 +193,9 @@ pub(super) fn library_ms(
     let table = at.session.table(name)?;
     let curve = table.curve(key);
     let key = || format!("{operation}, {dtype}, {measured} GPUs, {elements} elements");
-    let mut ms = at.evidence.look_up(table, 1.0, key, |weights| {
-        curve.query(elements, &proportional, weights)
-    })?;
+    let mut ms = at
+        .evidence
+        .look_up(table, 1.0, key, |weights| curve.query(elements, &proportional, weights))?;
     if gpus > measured {
         ms *= at.session.machine().collective_scale(gpus as f64, measured as f64);
         at.evidence.bandwidth_scaled(ms);

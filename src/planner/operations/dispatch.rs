@@ -27,21 +27,21 @@ pub struct MoeDispatch {
     /// GPUs that run attention on batches of their own.
     #[serde(default = "one")]
     pub attention_dp_size: u64,
-    /// Whether it comes before the experts.
+    /// Set if it comes before the experts.
     pub pre_dispatch: bool,
-    /// The backend whose way it is.
+    /// The backend.
     pub backend: String,
-    /// What the backend sends tokens with.
+    /// The means by which the backend sends tokens.
     pub flavor: Flavor,
     /// Quantisation of the experts, in which TensorRT-LLM sends tokens.
     #[serde(default)]
     pub moe_quant: String,
-    /// Whether the all-reduce before the experts is listed as an operation of attention.
+    /// Set if the all-reduce before the experts is listed as an operation of attention.
     #[serde(default)]
     pub attn_ar_modeled: bool,
 }
 
-/// What a backend sends tokens with.
+/// A means by which a backend sends tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum Flavor {
     CustomAllReduce,
@@ -65,11 +65,11 @@ enum Exchange {
 /// The GPUs of a layer.
 #[derive(Debug, Clone, Copy)]
 struct Spread {
-    /// Those of the experts.
+    /// GPUs of the experts.
     gpus: u64,
     /// Batches in attention.
     dp: u64,
-    /// Those that share a batch in attention.
+    /// GPUs that share a batch in attention.
     tp: u64,
 }
 
@@ -134,7 +134,7 @@ impl MoeDispatch {
         Spread { gpus, dp, tp: (gpus / dp).max(1) }
     }
 
-    /// What it is made of on a machine, in the planner's order.
+    /// The exchanges on a machine, in the planner's order.
     fn exchanges(&self, machine: &MachineFigures) -> Result<Vec<Exchange>, Refusal> {
         let spread = self.spread();
         match self.flavor {

@@ -26,10 +26,10 @@ pub struct Gemm {
     pub k: u64,
     /// Quantisation of the weights.
     pub quant_mode: String,
-    /// Whether the input comes quantised, so that `fp8_static` saves its quantisation too.
+    /// Set if the input comes quantised, so that `fp8_static` saves its quantisation too.
     #[serde(default)]
     pub low_precision_input: bool,
-    /// Whether the speed of light stands in for a missing row.
+    /// Set if the speed of light stands in for a missing row.
     #[serde(default)]
     pub below_grid_sol: bool,
     /// Tokens per row of the product.
@@ -47,18 +47,18 @@ fn sol(dtype: QuantFacts, flops: f64, machine: &MachineFigures) -> impl Fn([f64;
 }
 
 impl Gemm {
-    /// Rows of the product. The last layer's logits are computed for one token of a request.
+    /// The rows of the product. The last layer's logits are computed for one token of a request.
     fn rows(&self, query: Query) -> u64 {
         let tokens = if self.name.contains("logits_gemm") { query.batch } else { query.tokens };
         tokens / self.scale_num_tokens.max(1)
     }
 
-    /// Whether the scale is known before: the rows of fp8, less the time of computing one.
+    /// Returns whether the scale is known before: fp8 less the time of computing a scale.
     fn is_static(&self) -> bool {
         self.quant_mode == "fp8_static"
     }
 
-    /// The quantisation that it was measured in.
+    /// The quantisation of its rows.
     fn measured_quant(&self) -> &str {
         if self.is_static() { "fp8" } else { &self.quant_mode }
     }

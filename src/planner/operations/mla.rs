@@ -75,7 +75,7 @@ impl ContextMla {
         served(source, TableName::ContextMla, slice_key(key), || self.words())
     }
 
-    /// Its slice, for people.
+    /// The slice, for people.
     fn words(&self) -> String {
         format!("{}, cache {}", self.fmha_quant_mode, self.kv_cache_dtype)
     }
@@ -97,9 +97,9 @@ impl Operation for ContextMla {
         let full = at.query.sequence + at.query.prefix;
         let key = || format!("{}, {n} heads, isl {full}, batch {batch}", self.words());
         let share = new_share(full, at.query.prefix);
-        let ms = at.evidence.look_up(table, share, key, |weights| {
-            grid.query([n, full, batch], &sol, weights)
-        })?;
+        let ms = at
+            .evidence
+            .look_up(table, share, key, |weights| grid.query([n, full, batch], &sol, weights))?;
         Ok(ms.max(0.0) * self.count)
     }
 
@@ -116,7 +116,7 @@ impl GenerationMla {
         served(source, TableName::GenerationMla, key, || self.words())
     }
 
-    /// Its slice, for people.
+    /// The slice, for people.
     fn words(&self) -> String {
         format!("cache {}", self.kv_cache_dtype)
     }
@@ -140,9 +140,9 @@ impl Operation for GenerationMla {
         };
         let (n, batch, tokens) = (self.num_heads, at.query.batch, at.query.sequence);
         let key = || format!("{}, {n} heads, batch {batch}, tokens {tokens}", self.words());
-        let ms = at.evidence.look_up(table, 1.0, key, |weights| {
-            grid.query([n, batch, tokens], &sol, weights)
-        })?;
+        let ms = at
+            .evidence
+            .look_up(table, 1.0, key, |weights| grid.query([n, batch, tokens], &sol, weights))?;
         Ok(ms.max(0.0) * self.count)
     }
 

@@ -21,7 +21,7 @@ pub struct MlaBmm {
     pub num_heads: u64,
     /// Quantisation.
     pub quant_mode: String,
-    /// Whether it is the product before attention.
+    /// Set for the product before attention.
     pub is_pre: bool,
 }
 
@@ -35,7 +35,7 @@ impl MlaBmm {
         format!("{}, {}, {heads} heads", self.op_name(), self.quant_mode)
     }
 
-    /// The slice that it reads, and the heads that were measured: its own, else the next power of two.
+    /// The slice, and the heads that were measured: the same number, else the next power of two.
     fn slice(&self, source: &dyn SliceSource) -> Result<(SliceKey, u64), Refusal> {
         let known = source.keys(TableName::MlaBmm)?;
         let (asked, bfloat16) = (source.code(&self.quant_mode), source.code("bfloat16"));
@@ -76,9 +76,9 @@ impl Operation for MlaBmm {
         };
         let batch = at.query.batch;
         let key = || format!("{}, tokens {batch}", self.words(heads));
-        let ms = at.evidence.look_up(table, share, key, |weights| {
-            grid.query([batch, 0, 0], &sol, weights)
-        })?;
+        let ms = at
+            .evidence
+            .look_up(table, share, key, |weights| grid.query([batch, 0, 0], &sol, weights))?;
         Ok(ms.max(0.0) * self.count)
     }
 

@@ -82,7 +82,7 @@ impl MlaModuleContext {
         key.ok_or_else(|| no_rows(TableName::MlaContextModule, &self.words()))
     }
 
-    /// Its slice, for people.
+    /// The slice, for people.
     fn words(&self) -> String {
         let Self { fmha_quant_mode, kv_cache_dtype, gemm_quant_mode, num_heads, .. } = self;
         format!(
@@ -127,7 +127,7 @@ impl MlaModuleGeneration {
         key.ok_or_else(|| no_rows(TableName::MlaGenerationModule, &self.words()))
     }
 
-    /// Its slice, for people.
+    /// The slice, for people.
     fn words(&self) -> String {
         let Self { kv_cache_dtype, gemm_quant_mode, num_heads, .. } = self;
         format!("cache {kv_cache_dtype}, GEMM {gemm_quant_mode}, {num_heads} heads")

@@ -37,15 +37,15 @@ pub struct Moe {
     pub attention_dp_size: u64,
     /// Quantisation.
     pub quant_mode: String,
-    /// How tokens are spread over experts.
+    /// The distribution of tokens over experts.
     pub workload_distribution: String,
-    /// Whether an expert has a gate.
+    /// Set if an expert has a gate.
     #[serde(default)]
     pub is_gated: bool,
 }
 
 impl Moe {
-    /// Its slice, for people.
+    /// The slice, for people.
     fn words(&self) -> String {
         let Self { quant_mode, topk, num_experts, hidden_size, inter_size, .. } = self;
         format!(
@@ -55,7 +55,7 @@ impl Moe {
         )
     }
 
-    /// The slice that it reads for a number of tokens: that of the kernel for few where it has one.
+    /// The slice for a number of tokens: that of the kernel for few tokens if it exists.
     fn slice(&self, source: &dyn SliceSource, tokens: u64) -> Result<SliceKey, Refusal> {
         let known = source.keys(TableName::Moe)?;
         let few = tokens <= 128 && self.quant_mode == "nvfp4" && self.is_gated;
@@ -64,7 +64,7 @@ impl Moe {
         served(source, TableName::Moe, key, || self.words())
     }
 
-    /// The key of its shape. A distribution that the dtype has no row of is read as `uniform`.
+    /// The key of the shape. If the dtype has no row of the distribution, it is read as `uniform`.
     fn key(&self, source: &dyn SliceSource, known: &HashSet<SliceKey>, few: u32) -> SliceKey {
         let dtype = source.code(&self.quant_mode);
         let asked = source.code(&self.workload_distribution);
@@ -120,9 +120,9 @@ impl Operation for Moe {
             return Err(Refusal::missing(why));
         }
         let key = || format!("{}, tokens {tokens}", self.words());
-        let ms = at.evidence.look_up(table, 1.0, key, |weights| {
-            curve.query(tokens as f64, &sol, weights)
-        })?;
+        let ms = at
+            .evidence
+            .look_up(table, 1.0, key, |weights| curve.query(tokens as f64, &sol, weights))?;
         Ok(ms.max(0.0) * self.count)
     }
 

@@ -67,8 +67,8 @@ pub struct Max {
     pub of: [Vec<Op>; 2],
 }
 
-/// An operation and what stands in for it where the data does not answer; the planner calls it
-/// Fallback. It is decided anew at every point.
+/// An operation with the sum that stands in for it if the data does not answer; the planner calls it Fallback. It is
+/// decided anew at every point.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct First {
@@ -82,7 +82,7 @@ pub struct First {
 }
 
 impl Op {
-    /// Its name, and what it answers.
+    /// The name, and the operation itself.
     fn named(&self) -> (&str, &dyn Operation) {
         match self {
             Self::Gemm(op) => (&op.name, op),
@@ -105,12 +105,12 @@ impl Op {
         }
     }
 
-    /// Its name in the list, such as `context_qkv_gemm`.
+    /// The name in the list, such as `context_qkv_gemm`.
     pub fn name(&self) -> &str {
         self.named().0
     }
 
-    /// Its time at a point, ms, over all layers; never negative.
+    /// The time at a point, ms, over all layers; never negative.
     ///
     /// # Errors
     ///
@@ -143,17 +143,17 @@ impl Op {
         self.named().1.check(source)
     }
 
-    /// Bytes of the weights that it names, on one GPU, over all layers.
+    /// Bytes of the weights, on one GPU, over all layers.
     pub fn weight_bytes(&self) -> f64 {
         self.named().1.weight_bytes()
     }
 
-    /// The tables that it may read itself.
+    /// The tables that it may read, apart from those of operations inside it.
     pub fn tables(&self) -> &'static [TableName] {
         self.named().1.tables()
     }
 
-    /// Whether it takes as long in one session as in another, whatever else differs.
+    /// Returns whether it takes as long in one session as in another, whatever else differs.
     pub fn answers_alike(
         &self,
         session: &PlannerSession<'_, '_>,

@@ -1,4 +1,4 @@
-//! What an operation of any kind answers, and the point at which it is asked.
+//! The common part of all kinds of operations.
 
 use super::super::evidence::Provenance;
 use super::super::keys::SliceSource;
@@ -23,18 +23,18 @@ pub struct Query {
 pub(super) struct Evaluation<'e, 's, 'a> {
     pub session: &'e PlannerSession<'s, 'a>,
     pub query: Query,
-    /// Where lookups are noted.
+    /// Notes lookups.
     pub evidence: &'e mut Provenance,
 }
 
 /// An operation of one kind.
 pub(super) trait Operation {
-    /// The tables that it may read itself.
+    /// The tables that it may read, apart from those of operations inside it.
     fn tables(&self) -> &'static [TableName] {
         &[]
     }
 
-    /// Its time at a point, ms, over all layers.
+    /// The time at a point, ms, over all layers.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ pub(super) trait Operation {
         Ok(())
     }
 
-    /// Bytes of the weights that it names, on one GPU, over all layers.
+    /// Bytes of the weights, on one GPU, over all layers.
     fn weight_bytes(&self) -> f64 {
         0.0
     }

@@ -1,4 +1,4 @@
-//! What a static fp8 scale saves: computing the scale, and with quantised input its application.
+//! Time that a static fp8 scale saves: computing the scale, and with quantised input its application.
 
 use super::super::interpolate::How;
 use super::super::keys::{SliceSource, no_rows, served};
@@ -40,7 +40,7 @@ pub(super) fn scale_matrix(
     Ok(ms * ratio.unwrap_or(1.0))
 }
 
-/// The answer at the clamped coordinates, and where they were clamped the ratio of bounds.
+/// The answer at the clamped coordinates, and the ratio of bounds if they were clamped.
 /// Speed of light: `accesses` · m · k / bandwidth.
 fn lookup(
     at: &mut Evaluation<'_, '_, '_>,
