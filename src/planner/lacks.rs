@@ -1,9 +1,9 @@
 //! Slices that a plan lacks: its operations ask for them, but no row of them is served.
 
 use super::keys::SliceSource;
-use super::models::OpList;
 use super::operations::Op;
 use super::refusal::Refusal;
+use super::resolve::OpList;
 
 /// A slice that an operation asks for in vain.
 #[derive(Debug, Clone, PartialEq)]

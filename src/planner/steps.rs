@@ -1,9 +1,9 @@
 //! Steps: the sum of a list's operations at a point (engine/runtime.rs 427, 471).
 
 use super::evidence::{Provenance, TableLookup};
-use super::models::OpList;
 use super::operations::{Op, Query};
 use super::refusal::Refusal;
+use super::resolve::OpList;
 use super::session::PlannerSession;
 
 /// A phase of inference.

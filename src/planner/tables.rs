@@ -90,6 +90,12 @@ impl TableName {
         Self::ALL.into_iter().find(|table| table.stem() == stem)
     }
 
+    /// A table of prefill attention, whose keys begin with the precision and the type of the cache.
+    pub(super) fn of_prefill_attention(stem: &str) -> Option<Self> {
+        let tables = [Self::ContextAttention, Self::ContextMla, Self::MlaContextModule];
+        tables.into_iter().find(|table| table.stem() == stem)
+    }
+
     /// The library whose version, not the backend's, a table is kept under.
     pub(crate) fn library(self) -> Option<&'static str> {
         let library = self.stem().trim_end_matches("_perf");
