@@ -179,7 +179,7 @@ impl ModelList {
     }
 
     /// The tables that its plan for a backend may read.
-    pub(crate) fn tables(&self, backend: &str, found: &mut BTreeSet<TableName>) {
+    pub fn tables(&self, backend: &str, found: &mut BTreeSet<TableName>) {
         let Some(plan) = self.plan(backend) else { return };
         found.extend(
             plan.fmha_by_data.iter().filter_map(|stem| TableName::of_prefill_attention(stem)),

@@ -45,7 +45,7 @@ pub struct Resolved {
 
 impl ModelList {
     /// The quantisation that the file states, for use without data.
-    pub(crate) fn stated(&self, plan: &BackendPlan) -> Quant {
+    pub fn stated(&self, plan: &BackendPlan) -> Quant {
         let ModelQuant { gemm, moe, kvcache, comm } = self.quant.clone();
         Quant { gemm, moe, kvcache, fmha: plan.fmha.clone(), comm }
     }

@@ -169,76 +169,23 @@ impl LatencyGrid {
         let own = at.map(log2);
         let of_leaf = |leaf: &Leaf| leaf.at.map(|c| log2(c as f64));
         let logs = self.logs.get_or_init(|| self.leaves.iter().map(of_leaf).collect());
-        let apart = |branch: &Range<usize>| (logs[branch.start][0] - own[0]).abs();
-        let branches = self.branches();
-        let by_distance = |a: &&Range<usize>, b: &&Range<usize>| apart(a).total_cmp(&apart(b));
-        let Some(first) = branches.iter().min_by(by_distance) else { return Vec::new() };
-        let search = NearSearch { leaves: &self.leaves, logs, axes: self.axes, own, sol };
-        // The branch that is nearest along the first axis has leaves that are near, so that most branches need no look.
-        let mut found = Vec::with_capacity(NEAREST + 2);
-        search.take(first.clone(), f64::INFINITY, &mut found);
-        let most = found.get(NEAREST).map_or(f64::INFINITY, |fifth| fifth.distance);
-        found.clear();
-        for branch in branches.into_iter().filter(|branch| apart(branch) <= most * ROUNDED) {
-            search.take(branch, most, &mut found);
-        }
-        found
-    }
-
-    /// The leaves by their first coordinate.
-    fn branches(&self) -> Vec<Range<usize>> {
-        let all = 0..self.leaves.len();
-        let (mut branches, mut start) = (Vec::new(), 0);
-        while start < all.end {
-            let branch = self.same_key(&all, 0, start);
-            start = branch.end;
-            branches.push(branch);
-        }
-        branches
-    }
-}
-
-/// A factor that is more than what the rounding of distances comes to.
-const ROUNDED: f64 = 1.0 + 1e-9;
-
-/// A search for the leaves that are near a place.
-struct NearSearch<'g> {
-    leaves: &'g [Leaf],
-    /// log2 of the coordinates of the leaves.
-    logs: &'g [[f64; 3]],
-    axes: usize,
-    /// log2 of the coordinates of the place.
-    own: [f64; 3],
-    sol: Sol<'g>,
-}
-
-impl NearSearch<'_> {
-    /// Takes the leaves of a branch in where they are among the five nearest so far and at most `most` away.
-    fn take(&self, branch: Range<usize>, most: f64, found: &mut Vec<NearLeaf>) {
-        let of_branch = self.leaves[branch.clone()].iter().zip(&self.logs[branch.clone()]);
-        for (leaf, (l, logs)) in branch.zip(of_branch) {
-            let mut squares = 0.0;
-            for (log, own) in logs.iter().zip(&self.own).take(self.axes) {
-                let d = log - own;
-                squares += d * d;
-            }
-            // Nearly all are farther than five others, which needs no root.
-            let fifth = found.get(NEAREST).map_or(most, |near| near.distance);
-            if squares > fifth * fifth * ROUNDED {
+        let mut found: Vec<NearLeaf> = Vec::with_capacity(NEAREST + 2);
+        for (number, (leaf, logs)) in self.leaves.iter().zip(logs).enumerate() {
+            let apart = logs.iter().zip(&own).take(self.axes).map(|(log, own)| log - own);
+            let distance = apart.map(|d| d * d).sum::<f64>().sqrt();
+            let is_far = found.get(NEAREST).is_some_and(|fifth| fifth.distance <= distance);
+            if is_far || !is_usable(leaf.ms) {
                 continue;
             }
-            let distance = squares.sqrt();
-            // Leaves come in order, so an equal distance goes after the ones before.
-            let place = found.partition_point(|n| n.distance <= distance);
-            if place > NEAREST || !is_usable(l.ms) {
-                continue;
-            }
-            let bound = (self.sol)(l.at.map(|c| c as f64));
+            let bound = sol(leaf.at.map(|c| c as f64));
             if is_usable(bound) {
-                found.insert(place, NearLeaf { distance, leaf, bound });
+                // Leaves come in order, so an equal distance goes after the ones before.
+                let place = found.partition_point(|near| near.distance <= distance);
+                found.insert(place, NearLeaf { distance, leaf: number, bound });
                 found.truncate(NEAREST + 1);
             }
         }
+        found
     }
 }
 

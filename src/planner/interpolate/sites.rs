@@ -149,25 +149,22 @@ impl Sites {
         // A shape that no curve covers at m is answered from any of them.
         let is_covered = self.sites.iter().any(covers);
         let counts = |site: &ShapeSite| !is_covered || covers(site);
-        let mut near = self.within_reach(logs, counts);
+        let counted = self.sites.iter().enumerate().filter(|(_, site)| counts(site));
+        let all: Vec<_> = counted.map(|(i, site)| (site.distance(logs), i)).collect();
+        let within_reach = |(distance, _): &&(f64, usize)| *distance <= REACH;
+        let mut near: Vec<_> = all.iter().filter(within_reach).copied().collect();
         if near.is_empty() {
-            let all = self.sites.iter().enumerate().filter(|(_, site)| counts(site));
-            near = all.map(|(i, site)| (site.distance(logs), i)).collect();
+            near = all;
             let kept = self.inside_axis(&near, shape)?;
             near.retain(|(_, i)| (self.sites[*i].logs[kept] - logs[kept]).abs() <= REACH);
         }
         if near.is_empty() {
             return Err(too_far());
         }
-        let by_distance =
-            |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
-        if near.len() > NEAREST {
-            // Sites beyond the first that may be left out cannot answer.
-            let (_, (next, _), _) = near.select_nth_unstable_by(NEAREST, by_distance);
-            let next = *next;
-            near.retain(|(distance, _)| *distance <= next);
+        near.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        if let Some((fifth, _)) = near.get(NEAREST).copied() {
+            near.retain(|(distance, _)| *distance <= fifth);
         }
-        near.sort_by(by_distance);
         // Which of those at one distance answers is the planner's choice; the order of those that do is not
         // looked into, since it moves no more than the last bits of a sum.
         if near.len() > NEAREST && near[NEAREST - 1].0 == near[NEAREST].0 {
@@ -180,22 +177,6 @@ impl Sites {
         }
         near.truncate(NEAREST);
         Ok(near)
-    }
-
-    /// Distances and indices of the sites within reach that count.
-    fn within_reach(
-        &self,
-        logs: [f64; 2],
-        counts: impl Fn(&ShapeSite) -> bool,
-    ) -> Vec<(f64, usize)> {
-        // A little more than the reach, for rounding; shapes lie in the order of their n.
-        let [least, most] = [-1.0, 1.0].map(|side| logs[0] + side * (REACH + 1e-9));
-        let first = self.sites.partition_point(|site| site.logs[0] < least);
-        let end = self.sites.partition_point(|site| site.logs[0] <= most);
-        let beside = (first..end).zip(&self.sites[first..end]);
-        let beside = beside.filter(|(_, site)| counts(site));
-        let found = beside.map(|(i, site)| (site.distance(logs), i));
-        found.filter(|(distance, _)| *distance <= REACH).collect()
     }
 
     /// Far from all sites: allowed only beyond the largest of one axis, below none. Returns the other
@@ -281,39 +262,4 @@ fn median(values: &mut [f64]) -> Option<f64> {
         return Some(high);
     }
     Some((values[middle - 1] + high) / 2.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::base::random::Random;
-
-    /// Synthetic: shapes on a grid of powers of two and between them, of which some are just within reach of another.
-    #[test]
-    fn sites_within_reach_are_those_of_a_search_of_all() {
-        let mut random = Random::new(5);
-        let mut size = || [1 << random.below(12), 3 << random.below(10)][random.below(2)];
-        let mut shapes: Vec<[u64; 2]> = (0..200).map(|_| [size(), size()]).collect();
-        shapes.sort_unstable();
-        shapes.dedup();
-        let site = |shape: &[u64; 2]| ShapeSite {
-            shape: *shape,
-            logs: shape.map(|c| log2(c as f64)),
-            span: [1, shape[0]],
-            first: OnceLock::new(),
-        };
-        let sites = shapes.iter().map(site).collect();
-        let sites = Sites { sites, first: OnceLock::new(), transfers: Mutex::default() };
-        let mut at_reach = 0;
-        for shape in &shapes {
-            let logs = shape.map(|c| log2(c as f64));
-            let near = sites.within_reach(logs, |site| site.covers(8.0));
-            let all = sites.sites.iter().enumerate();
-            let expected = all.map(|(i, site)| (site.distance(logs), i));
-            let expected = expected.filter(|(d, i)| *d <= REACH && sites.sites[*i].covers(8.0));
-            assert_eq!(near, expected.collect::<Vec<_>>());
-            at_reach += near.iter().filter(|(distance, _)| *distance == REACH).count();
-        }
-        assert!(at_reach > 20, "{at_reach}");
-    }
 }
