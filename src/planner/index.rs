@@ -281,7 +281,9 @@ impl ShapeRows for DtypeShapes<'_> {
         parts.flat_map(|(source, part)| self.shape_rows(source, part)).collect()
     }
 
-    fn visit(&self, see: &mut dyn FnMut([u64; 2], &mut dyn Iterator<Item = ShapeRow>)) {
-        self.each_part(|source, shape, part| see(shape, &mut self.shape_rows(source, part)));
+    fn visit(&self, see: &mut dyn FnMut([u64; 2], ShapeRow)) {
+        self.each_part(|source, shape, part| {
+            self.shape_rows(source, part).for_each(|row| see(shape, row));
+        });
     }
 }

@@ -21,8 +21,8 @@ pub(crate) trait ShapeRows {
     /// The rows of a shape, in no order, repeated ones too.
     fn rows(&self, shape: [u64; 2]) -> Vec<ShapeRow>;
 
-    /// Visits rows of one shape at once until all have been seen, in no order.
-    fn visit(&self, see: &mut dyn FnMut([u64; 2], &mut dyn Iterator<Item = ShapeRow>));
+    /// Visits all rows with their shapes, in no order.
+    fn visit(&self, see: &mut dyn FnMut([u64; 2], ShapeRow));
 }
 
 /// The first places in the order of reading of an m, of an n under it, and of a row with both.
@@ -41,15 +41,11 @@ impl FirstPlaces {
     /// The places of all rows.
     pub(super) fn of(rows: &dyn ShapeRows) -> Self {
         let mut first = Self::default();
-        rows.visit(&mut |[n, _], rows| {
-            for (m, place) in rows {
-                for known in [
-                    first.of_m.entry(m).or_insert(place),
-                    first.of_n.entry((m, n)).or_insert(place),
-                ] {
-                    *known = place.min(*known);
-                }
-            }
+        rows.visit(&mut |[n, _], (m, place)| {
+            let of_m = first.of_m.entry(m).or_insert(place);
+            *of_m = place.min(*of_m);
+            let of_n = first.of_n.entry((m, n)).or_insert(place);
+            *of_n = place.min(*of_n);
         });
         first
     }
@@ -90,11 +86,11 @@ mod tests {
             self.places().filter(|(own, _)| *own == shape).map(|(_, row)| row).collect()
         }
 
-        fn visit(&self, see: &mut dyn FnMut([u64; 2], &mut dyn Iterator<Item = ShapeRow>)) {
+        fn visit(&self, see: &mut dyn FnMut([u64; 2], ShapeRow)) {
             // In another order than they were read in.
             let mut rows: Vec<_> = self.places().collect();
             rows.sort_unstable();
-            rows.iter().for_each(|(shape, row)| see(*shape, &mut [*row].into_iter()));
+            rows.into_iter().for_each(|(shape, row)| see(shape, row));
         }
     }
 

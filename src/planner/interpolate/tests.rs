@@ -51,10 +51,10 @@ impl ShapeRows for SyntheticShapes {
         of_shape.map(|leaf| (leaf.at[0], u64::from(leaf.row.row))).collect()
     }
 
-    fn visit(&self, see: &mut dyn FnMut([u64; 2], &mut dyn Iterator<Item = ShapeRow>)) {
+    fn visit(&self, see: &mut dyn FnMut([u64; 2], ShapeRow)) {
         for leaf in &self.0 {
             let row = (leaf.at[0], u64::from(leaf.row.row));
-            see([leaf.at[1], leaf.at[2]], &mut std::iter::once(row));
+            see([leaf.at[1], leaf.at[2]], row);
         }
     }
 }
