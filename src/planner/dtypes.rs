@@ -1,12 +1,12 @@
-//! What the planner's names of quantisations stand for: bytes of an element, and the rate at which
-//! its products are computed (sdk/common enums).
+//! The planner's names of quantisations: bytes of an element, and the rate at which its products are computed
+//! (sdk/common enums).
 
-use super::machine::{BFLOAT16, FP4, FP8, INT8};
-use super::{MachineFigures, Refusal};
+use super::machine::{BFLOAT16, FP4, FP8, INT8, MachineFigures};
+use super::refusal::Refusal;
 
 /// A quantisation's facts.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct QuantFacts {
+pub(crate) struct QuantFacts {
     /// Bytes of an element; block scales of fp4 count a sixteenth more.
     pub bytes: f64,
     /// The path of the machine's rate.
@@ -15,7 +15,7 @@ pub struct QuantFacts {
 
 impl QuantFacts {
     /// The machine's rate for it, FLOP/s.
-    pub fn flops(self, machine: &MachineFigures) -> Result<f64, Refusal> {
+    pub(crate) fn flops(self, machine: &MachineFigures) -> Result<f64, Refusal> {
         machine.flops(self.rate)
     }
 }
@@ -29,7 +29,7 @@ fn known(kind: &str, name: &str, found: Option<QuantFacts>) -> Result<QuantFacts
 }
 
 /// A quantisation of a GEMM.
-pub fn gemm(name: &str) -> Result<QuantFacts, Refusal> {
+pub(crate) fn gemm(name: &str) -> Result<QuantFacts, Refusal> {
     let found = match name {
         "bfloat16" => dtype(2.0, BFLOAT16),
         "int8_wo" => dtype(1.0, BFLOAT16),
@@ -44,7 +44,7 @@ pub fn gemm(name: &str) -> Result<QuantFacts, Refusal> {
 }
 
 /// A quantisation of a mixture of experts.
-pub fn moe(name: &str) -> Result<QuantFacts, Refusal> {
+pub(crate) fn moe(name: &str) -> Result<QuantFacts, Refusal> {
     let found = match name {
         "bfloat16" => dtype(2.0, BFLOAT16),
         "fp8" | "fp8_block" => dtype(1.0, FP8),
@@ -58,7 +58,7 @@ pub fn moe(name: &str) -> Result<QuantFacts, Refusal> {
 }
 
 /// A precision of prefill attention.
-pub fn fmha(name: &str) -> Result<QuantFacts, Refusal> {
+pub(crate) fn fmha(name: &str) -> Result<QuantFacts, Refusal> {
     let found = match name {
         "bfloat16" => dtype(2.0, BFLOAT16),
         "fp8" | "fp8_block" => dtype(1.0, FP8),
@@ -68,7 +68,7 @@ pub fn fmha(name: &str) -> Result<QuantFacts, Refusal> {
 }
 
 /// Bytes of an element of a key-value cache; `None` for a name that no cache has.
-pub fn cache_bytes(name: &str) -> Option<f64> {
+pub(crate) fn cache_bytes(name: &str) -> Option<f64> {
     match name {
         "bfloat16" => Some(2.0),
         "int8" | "fp8" => Some(1.0),
@@ -77,14 +77,14 @@ pub fn cache_bytes(name: &str) -> Option<f64> {
 }
 
 /// Bytes of an element of a key-value cache.
-pub fn cache(name: &str) -> Result<f64, Refusal> {
+pub(crate) fn cache(name: &str) -> Result<f64, Refusal> {
     let unknown = || Refusal::missing(format!("a key-value cache has no type named {name}"));
     cache_bytes(name).ok_or_else(unknown)
 }
 
 /// The rate of decode attention: fp8 where the cache is fp8 and the GPU multiplies it (sm 89 and
 /// later), else bfloat16.
-pub fn decode_flops(machine: &MachineFigures, cache: &str) -> Result<f64, Refusal> {
+pub(crate) fn decode_flops(machine: &MachineFigures, cache: &str) -> Result<f64, Refusal> {
     let fp8 = cache == "fp8" && machine.sm_version() >= 89.0;
     machine.flops(if fp8 { FP8 } else { BFLOAT16 })
 }

@@ -1,98 +1,21 @@
-//! Which rows an answer stands on, and with which weights.
-//!
-//! Totals are computed without it; it is collected for the values that moved.
+//! The rows behind an answer with their weights. Totals are computed without them; they are collected for the values that
+//! moved.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::index::{RowOrigin, TableIndex};
-use super::leaves::RowRef;
-
-/// How rows became an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum How {
-    /// The row of that very key.
-    Exact,
-    /// Interpolated between rows.
-    Between,
-    /// Beyond the rows: the nearest ones' utilisation is held.
-    Beyond,
-    /// The shape was not measured: taken over from the nearest shapes.
-    Transfer,
-}
-
-impl How {
-    /// The word for people.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::Between => "between rows",
-            Self::Beyond => "beyond the grid",
-            Self::Transfer => "from near shapes",
-        }
-    }
-}
-
-/// Rows with their weights, collected while an interpolator works; collects nothing when off.
-#[derive(Debug, Default)]
-pub struct Weights {
-    on: bool,
-    rows: Vec<(RowRef, f64)>,
-}
-
-impl Weights {
-    /// An empty collection.
-    pub fn new(on: bool) -> Self {
-        Self { on, rows: Vec::new() }
-    }
-
-    /// Adds a row.
-    pub fn push(&mut self, row: RowRef, weight: f64) {
-        if self.on {
-            self.rows.push((row, weight));
-        }
-    }
-
-    /// Adds the rows of another collection.
-    pub fn extend(&mut self, others: &Self) {
-        if self.on {
-            self.rows.extend_from_slice(&others.rows);
-        }
-    }
-
-    /// The rows with their weights.
-    #[cfg(test)]
-    pub fn rows(&self) -> impl Iterator<Item = (RowRef, f64)> {
-        self.rows.iter().copied()
-    }
-
-    /// The number of rows so far, for [`Self::scale`] and [`Self::drop_since`].
-    pub fn mark(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Multiplies the weights of the rows in a range of marks.
-    pub fn scale(&mut self, range: std::ops::Range<usize>, factor: f64) {
-        for (_, weight) in self.rows.get_mut(range).into_iter().flatten() {
-            *weight *= factor;
-        }
-    }
-
-    /// Forgets the rows since a mark.
-    pub fn drop_since(&mut self, mark: usize) {
-        self.rows.truncate(mark);
-    }
-}
+use super::index::{RowOrigin, TableRows};
+use super::interpolate::{How, RowRef, Weights};
+use super::refusal::Refusal;
 
 /// A row of a table with its share of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Weighed {
-    /// The file it lies in, and how the loader came to it.
+    /// The file, and the way by which the loader comes to it.
     pub origin: Arc<RowOrigin>,
     /// Index of the row in its file, from 0.
     pub row: u32,
-    /// Its share; the weights of a lookup sum to 1.
+    /// The share of the answer; the weights of a lookup sum to 1.
     pub weight: f64,
 }
 
@@ -103,29 +26,29 @@ pub struct TableLookup {
     pub op: Arc<str>,
     /// Stem of the table.
     pub table: &'static str,
-    /// What was looked up, for people: names and values of the key.
+    /// Names and values of the key, for people.
     pub key: String,
-    /// How it was answered.
+    /// The way in which rows became the answer.
     pub how: How,
-    /// Whether the answer was then scaled by link bandwidths, to more GPUs than were measured.
+    /// Set if the answer was then scaled by link bandwidths, to more GPUs than were measured.
     pub bandwidth_scaled: bool,
-    /// Its time, ms, before it is multiplied by layers.
+    /// The time, ms, before it is multiplied by layers.
     pub ms: f64,
     /// The rows that answered.
     pub rows: Vec<Weighed>,
 }
 
-/// What is collected while operations are evaluated: lookups with their rows, how much of the time
-/// stands on rows whose power was measured, or nothing.
+/// Collects lookups while operations are evaluated: their rows, the time that stands on rows whose power was measured, or
+/// nothing.
 #[derive(Debug, Default)]
 pub struct Provenance {
     lookups_on: bool,
     power_on: bool,
     op: Arc<str>,
     lookups: Vec<TableLookup>,
-    /// Of the lookups of the operation under way.
+    /// The lookups of the current operation.
     looked_up: PoweredTime,
-    /// The last of them.
+    /// The last lookup.
     last: PoweredTime,
     /// Time of finished operations that stands on rows with power, ms over all layers.
     powered_ms: f64,
@@ -138,18 +61,18 @@ pub struct Provenance {
 pub struct RowsRead(BTreeMap<String, BTreeSet<u32>>);
 
 impl RowsRead {
-    /// None yet, of files by their paths.
-    pub fn of<'p>(paths: impl IntoIterator<Item = &'p str>) -> Self {
+    /// No rows yet; rows of files with these paths will be noted.
+    pub(crate) fn of<'p>(paths: impl IntoIterator<Item = &'p str>) -> Self {
         Self(paths.into_iter().map(|path| (path.to_owned(), BTreeSet::new())).collect())
     }
 
-    /// The rows of a file; none where it was not asked for.
-    pub fn of_file(&self, path: &str) -> Option<&BTreeSet<u32>> {
+    /// The rows of a file; `None` if the file was not asked for.
+    pub(crate) fn of_file(&self, path: &str) -> Option<&BTreeSet<u32>> {
         self.0.get(path)
     }
 
-    /// Takes in others.
-    pub fn merge(&mut self, others: Self) {
+    /// Adds other rows.
+    pub(crate) fn merge(&mut self, others: Self) {
         for (path, rows) in others.0 {
             self.0.entry(path).or_default().extend(rows);
         }
@@ -177,12 +100,12 @@ impl Provenance {
     }
 
     /// Collects how much of the time stands on rows with power.
-    pub fn power() -> Self {
+    pub(crate) fn power() -> Self {
         Self { power_on: true, ..Self::default() }
     }
 
-    /// Collects the same, and which rows of some files answer.
-    pub fn power_and_rows(rows: RowsRead) -> Self {
+    /// Collects power, and the rows of some files that answer.
+    pub(crate) fn power_and_rows(rows: RowsRead) -> Self {
         Self { rows: Some(rows), ..Self::power() }
     }
 
@@ -191,7 +114,7 @@ impl Provenance {
         Self::default()
     }
 
-    /// The lookups that follow are those of an operation.
+    /// Starts an operation: the lookups that follow are its own.
     pub(super) fn enter(&mut self, op: &str) {
         if self.lookups_on {
             self.op = op.into();
@@ -199,8 +122,7 @@ impl Provenance {
         self.looked_up = PoweredTime::default();
     }
 
-    /// An operation that reads tables itself took `ms` over all layers: as much of it stands on rows
-    /// with power as of its lookups.
+    /// Ends an operation that took `ms` over all layers. The share that stands on rows with power is that of its lookups.
     pub(super) fn leave(&mut self, ms: f64) {
         let PoweredTime { ms: looked_up, powered_ms } = std::mem::take(&mut self.looked_up);
         if looked_up > 0.0 {
@@ -208,50 +130,52 @@ impl Provenance {
         }
     }
 
-    /// Weights for an interpolator, on when they are read here.
-    pub(super) fn weights(&self) -> Weights {
-        Weights::new(self.lookups_on || self.power_on)
-    }
-
-    /// Adds a lookup of `index`; `key` is only called when lookups are collected.
-    pub(super) fn add(
+    /// The time of a lookup, ms: the answer of an interpolator times `factor`. `key` says for people what was looked up;
+    /// it is only called when lookups are collected.
+    ///
+    /// # Errors
+    ///
+    /// The refusal of the interpolator.
+    pub(super) fn look_up(
         &mut self,
-        index: &TableIndex,
-        how: How,
-        ms: f64,
-        weights: Weights,
+        table: &TableRows,
+        factor: f64,
         key: impl FnOnce() -> String,
-    ) {
+        answer: impl FnOnce(&mut Weights) -> Result<(f64, How), Refusal>,
+    ) -> Result<f64, Refusal> {
+        let mut weights = Weights::new(self.lookups_on || self.power_on);
+        let (ms, how) = answer(&mut weights)?;
+        let ms = ms * factor;
         if self.power_on {
-            let powered = weights.rows.iter().filter(|(row, _)| row.powered);
+            let powered = weights.rows().iter().filter(|(row, _)| row.powered);
             let share: f64 = powered.map(|(_, weight)| weight).sum();
             self.last = PoweredTime { ms, powered_ms: ms * share };
             self.looked_up.ms += ms;
             self.looked_up.powered_ms += self.last.powered_ms;
         }
         if let Some(rows) = &mut self.rows {
-            for (row, _) in &weights.rows {
-                let path = index.origins().get(usize::from(row.source)).map(|o| o.path.as_str());
-                let known = path.and_then(|path| rows.0.get_mut(path));
+            for (row, _) in weights.rows() {
+                let known = rows.0.get_mut(&table.origin(*row).path);
                 known.map(|known| known.insert(row.row));
             }
         }
-        if !self.lookups_on {
-            return;
+        if self.lookups_on {
+            let weighed = |(row, weight): &(RowRef, f64)| Weighed {
+                origin: table.origin(*row).clone(),
+                row: row.row,
+                weight: *weight,
+            };
+            self.lookups.push(TableLookup {
+                op: self.op.clone(),
+                table: table.table().stem(),
+                key: key(),
+                how,
+                bandwidth_scaled: false,
+                ms,
+                rows: weights.rows().iter().map(weighed).collect(),
+            });
         }
-        let weighed = |(row, weight): (RowRef, f64)| {
-            let origin = index.origin(row.source)?;
-            Some(Weighed { origin, row: row.row, weight })
-        };
-        self.lookups.push(TableLookup {
-            op: self.op.clone(),
-            table: index.table().stem(),
-            key: key(),
-            how,
-            bandwidth_scaled: false,
-            ms,
-            rows: weights.rows.into_iter().filter_map(weighed).collect(),
-        });
+        Ok(ms)
     }
 
     /// Notes that the last lookup's answer was scaled to `ms` by link bandwidths.
@@ -266,19 +190,19 @@ impl Provenance {
         }
     }
 
-    /// This moment, for [`Self::back_to`].
+    /// The current moment, for [`Self::back_to`].
     pub(super) fn moment(&self) -> Moment {
         Moment { lookups: self.lookups.len(), powered_ms: self.powered_ms }
     }
 
-    /// Forgets what came since a moment, of an alternative that failed.
+    /// Forgets everything since a moment, since an alternative failed.
     pub(super) fn back_to(&mut self, moment: Moment) {
         self.lookups.truncate(moment.lookups);
         self.powered_ms = moment.powered_ms;
     }
 
-    /// Of two groups that overlap, the first between the moments and the second since the later one,
-    /// the power of the one that counts is kept.
+    /// Keeps the power of one of two groups that overlap: the first lies between the moments, the second after the later
+    /// one.
     pub(super) fn keep_one(&mut self, [before, between]: [Moment; 2], first: bool) {
         self.powered_ms = if first {
             between.powered_ms
@@ -288,12 +212,12 @@ impl Provenance {
     }
 
     /// Time that stands on rows whose power was measured, ms over all layers.
-    pub fn powered_ms(&self) -> f64 {
+    pub(crate) fn powered_ms(&self) -> f64 {
         self.powered_ms
     }
 
-    /// The rows that answered, where they were asked for.
-    pub fn into_rows(self) -> RowsRead {
+    /// The rows that answered, if they were asked for.
+    pub(crate) fn into_rows(self) -> RowsRead {
         self.rows.unwrap_or_default()
     }
 

@@ -1,5 +1,5 @@
-//! What lookups ask before they interpolate: which slices a table serves. Rows are not needed for that, so
-//! what a plan lacks can be decided from the keys of files alone.
+//! The slices that tables serve. Lookups ask for them before they interpolate; rows are not needed, so the keys of files
+//! decide what a plan lacks.
 
 use std::collections::BTreeSet;
 use std::hash::BuildHasher;
@@ -7,14 +7,15 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
 
-use super::cells::LoadedRows;
-use super::grouping::ServedSlice;
+use super::machine::MachineFigures;
 use super::names::NameCodes;
-use super::operations::TableName;
-use super::slices::SliceKey;
-use super::{MachineFigures, Refusal, Table};
+use super::refusal::Refusal;
+use super::slices::{FileSlices, SliceKey, key_columns};
+use super::tables::TableName;
+use crate::database::table::TableScope;
+use crate::specs::TableSpec;
 
-/// A machine, and the slices that its tables serve.
+/// A machine with the slices that its tables serve.
 pub trait SliceSource {
     /// The machine.
     fn machine(&self) -> &MachineFigures;
@@ -22,23 +23,16 @@ pub trait SliceSource {
     /// The number that stands for a text in keys.
     fn code(&self, text: &str) -> u32;
 
-    /// Whether the loader finds a file of a table.
+    /// Returns whether the loader finds a file of a table.
     fn has_files(&self, table: TableName) -> bool;
 
-    /// The keys of the slices that a table serves.
+    /// The parts of keys that lookups in a table must match, of the rows that it serves.
     ///
     /// # Errors
     ///
-    /// Where the loader refuses the table or no row of it is served, and [`Refusal::Unread`] where a
-    /// file of it was not looked at.
+    /// If the loader refuses the table or serves no row of it, and [`Refusal::Unread`] if a file of it was not looked
+    /// at.
     fn keys(&self, table: TableName) -> Result<&HashSet<SliceKey>, Refusal>;
-
-    /// Whether a table serves a slice whose key begins so.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`keys`](Self::keys).
-    fn has_first(&self, table: TableName, first: u32) -> Result<bool, Refusal>;
 }
 
 /// The refusal of a lookup that finds no rows.
@@ -46,11 +40,11 @@ pub(super) fn no_rows(table: TableName, of: &str) -> Refusal {
     Refusal::Missing(format!("{} has no rows of {of}", table.stem()))
 }
 
-/// `key`, where the table serves that slice.
+/// Returns `key` if the table serves that slice.
 ///
 /// # Errors
 ///
-/// Where it does not: `of` says in words of what there are no rows.
+/// If it does not; `of` describes the slice for people.
 pub(super) fn served(
     source: &dyn SliceSource,
     table: TableName,
@@ -65,45 +59,36 @@ pub(super) fn served(
 pub struct FileKeys(HashSet<(SliceKey, u32)>);
 
 impl FileKeys {
-    /// The columns of a table that they follow from.
-    pub fn columns(name: TableName) -> BTreeSet<&'static str> {
-        name.columns().names()
+    /// The columns of a table that decide its keys.
+    pub(crate) fn columns(spec: &TableSpec) -> BTreeSet<&str> {
+        key_columns(spec)
     }
 
-    /// Those of a decoded table; `None` where its loader refuses the file or a row of it, so that nothing
-    /// shows what it would serve.
-    pub fn of(table: &Table, name: TableName, names: &NameCodes) -> Option<Self> {
-        let mut rows = LoadedRows::of(table, name, names).ok()?;
-        let refuses = |row| rows.refused_cell(row).is_some();
-        if rows.may_have_refused_cells() && (0..rows.count()).any(refuses) {
-            return None;
-        }
-        let mut keys = HashSet::new();
-        for row in rows.asked_for().first_rows(rows.count()) {
-            let key = rows.slice(row).ok()?;
-            keys.extend(key.map(|key| (asked_for(name, key), rows.kernel(row))));
-        }
-        Some(Self(keys))
+    /// The keys of a decoded table; `None` if its loader refuses the file or a row of it, so that nothing shows what it
+    /// would serve.
+    pub(crate) fn of(scope: &TableScope<'_>, names: &NameCodes) -> Option<Self> {
+        Self::of_slices(&FileSlices::group(scope, names).ok()?)
     }
 
-    /// The keys of those slices that have rows of kernels which are admitted.
-    pub(super) fn admitted(&self, admits: impl Fn(u32) -> bool) -> impl Iterator<Item = &SliceKey> {
+    /// The keys of slices; `None` if the loader refuses a row.
+    pub(super) fn of_slices(slices: &FileSlices) -> Option<Self> {
+        let is_refused = slices.fault(|_| true).is_some();
+        (!is_refused).then(|| Self(slices.keys().collect()))
+    }
+
+    /// The keys of rows of admitted kernels.
+    fn admitted(&self, admits: impl Fn(u32) -> bool) -> impl Iterator<Item = &SliceKey> {
         self.0.iter().filter(move |(_, kernel)| admits(*kernel)).map(|(key, _)| key)
-    }
-
-    /// Those of a file of which every slice is known with its kernels.
-    pub(super) fn of_slices(name: TableName, slices: Vec<ServedSlice>) -> Self {
-        Self(slices.into_iter().map(|(key, kernel)| (asked_for(name, key), kernel)).collect())
     }
 }
 
-/// The slices of many files, equal ones once: versions mostly measure what the one before did.
+/// The keys of many files; equal ones are kept once, since versions mostly measure the same slices.
 #[derive(Debug, Default)]
-pub struct SharedFileKeys(Mutex<HashMap<u64, Vec<Arc<FileKeys>>>>);
+pub(crate) struct SharedFileKeys(Mutex<HashMap<u64, Vec<Arc<FileKeys>>>>);
 
 impl SharedFileKeys {
-    /// Those of a file; an earlier file's, where they are equal.
-    pub fn share(&self, keys: FileKeys) -> Arc<FileKeys> {
+    /// Returns an earlier file's keys if they are equal, else these.
+    pub(crate) fn share(&self, keys: FileKeys) -> Arc<FileKeys> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let hasher = known.hasher();
         // A sum, since a set has no order.
@@ -118,23 +103,18 @@ impl SharedFileKeys {
     }
 }
 
-/// The part of a key that rows must have for an answer: of a GEMM the dtype, since shapes are interpolated.
-fn asked_for(table: TableName, key: SliceKey) -> SliceKey {
-    if table == TableName::Gemm { [key[0], 0, 0, 0, 0, 0, 0, 0, 0] } else { key }
-}
-
 /// A file behind a table.
-pub struct KeySource<'k> {
-    /// Its slices; none where it was not read.
+pub(crate) struct KeySource<'k> {
+    /// The keys; `None` if the file was not read.
     pub keys: Option<&'k FileKeys>,
-    /// The values of kernel_source that it serves; all without this.
+    /// The values of kernel_source that are served; `None` for all.
     pub kernels: Option<BTreeSet<String>>,
 }
 
 type MergedKeys = OnceLock<Result<HashSet<SliceKey>, Refusal>>;
 
-/// A version of a backend on a machine, by the slices of its files.
-pub struct ServedKeys<'k> {
+/// A version of a backend on a machine, by the keys of its files.
+pub(crate) struct ServedKeys<'k> {
     machine: &'k MachineFigures,
     names: &'k NameCodes,
     sources: [Vec<KeySource<'k>>; TableName::ALL.len()],
@@ -143,7 +123,7 @@ pub struct ServedKeys<'k> {
 
 impl<'k> ServedKeys<'k> {
     /// A machine whose tables are read from `sources`, their texts numbered by `names`.
-    pub fn new(
+    pub(crate) fn new(
         machine: &'k MachineFigures,
         names: &'k NameCodes,
         sources: impl Fn(TableName) -> Vec<KeySource<'k>>,
@@ -162,7 +142,7 @@ impl<'k> ServedKeys<'k> {
             merged.extend(keys.admitted(admits));
         }
         if merged.is_empty() {
-            return Err(Refusal::Missing(format!("the loader finds no rows of {}", table.stem())));
+            return Err(Refusal::no_rows_at_all(table.stem()));
         }
         Ok(merged)
     }
@@ -185,57 +165,11 @@ impl SliceSource for ServedKeys<'_> {
         let merged = self.merged[table as usize].get_or_init(|| self.merge(table));
         merged.as_ref().map_err(Clone::clone)
     }
-
-    fn has_first(&self, table: TableName, first: u32) -> Result<bool, Refusal> {
-        Ok(self.keys(table)?.iter().any(|key| key[0] == first))
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::random::Random;
-    use crate::database::catalog::Format;
-
-    /// Synthetic: a table of every name, of whose columns one changes from row to row.
-    #[test]
-    fn keys_of_the_first_rows_of_combinations_are_those_of_all_rows() {
-        let mut random = Random::new(7);
-        for name in TableName::ALL {
-            let columns = name.columns();
-            let texts =
-                columns.texts.iter().chain(columns.optional_texts).chain(&["kernel_source"]);
-            let texts: BTreeSet<&str> = texts.copied().collect();
-            let sizes = columns.numbers.iter().chain(columns.optional.iter().map(|(name, _)| name));
-            let sizes: Vec<&str> = sizes.copied().collect();
-            let header: Vec<&str> = texts.iter().copied().chain(sizes.iter().copied()).collect();
-            let mut cell = |column: &str| match column {
-                // The loader knows the heads of few models.
-                "model" => "deepseek-ai/DeepSeek-V3".to_owned(),
-                "tp_size" => "1".to_owned(),
-                column if texts.contains(column) => format!("text{}", random.below(9)),
-                _ => format!("{}", 1 + random.below(99)),
-            };
-            let mut row: Vec<String> = header.iter().map(|column| cell(column)).collect();
-            let mut text = format!("{},latency\n", header.join(","));
-            for number in 0..500 {
-                let changed = number % header.len();
-                row[changed] = cell(header[changed]);
-                text += &format!("{},0.5\n", row.join(","));
-            }
-            let is_text = |column: &str| texts.contains(column);
-            let table = Table::decode(text.as_bytes(), Format::Csv, &is_text).unwrap();
-            let names = NameCodes::default();
-            let mut all = HashSet::new();
-            let mut rows = LoadedRows::of(&table, name, &names).unwrap();
-            for row in 0..rows.count() {
-                let key = rows.slice(row).unwrap().unwrap();
-                all.insert((asked_for(name, key), rows.kernel(row)));
-            }
-            assert!(all.len() > 1, "{name:?}");
-            assert_eq!(FileKeys::of(&table, name, &names).unwrap().0, all, "{name:?}");
-        }
-    }
 
     #[test]
     fn equal_keys_are_shared_and_others_are_not() {

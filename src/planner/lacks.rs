@@ -1,31 +1,32 @@
-//! What a plan lacks: the slices that its operations ask for and no row is served of.
+//! Slices that a plan lacks: its operations ask for them, but no row of them is served.
 
-use super::{Op, OpList, Refusal, SliceSource};
+use super::keys::SliceSource;
+use super::operations::Op;
+use super::refusal::Refusal;
+use super::resolve::OpList;
 
-/// What an operation asks for in vain.
+/// A slice that an operation asks for in vain.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Lack {
-    /// The planner's refusal, those of all alternatives where it has some.
+pub(crate) struct Lack {
+    /// The planner's refusal; of an operation with alternatives, the refusals of all.
     pub why: String,
     op: Op,
 }
 
 impl Lack {
-    /// Whether others serve what is lacking.
-    pub fn is_met_by(&self, source: &dyn SliceSource) -> bool {
+    /// Returns whether another source serves the slice.
+    pub(crate) fn is_met_by(&self, source: &dyn SliceSource) -> bool {
         self.op.check(source).is_ok()
     }
 }
 
 impl OpList {
-    /// What its operations lack, each thing once, in the order of the list. Tables that were not read lack
-    /// nothing.
+    /// The slices that the operations lack, each once, in the order of the list. Tables that were not read lack nothing.
     ///
     /// # Errors
     ///
-    /// [`Refusal::Machine`] where the machine has no figure that an operation needs, so that no rows would
-    /// help.
-    pub fn lacks(&self, source: &dyn SliceSource) -> Result<Vec<Lack>, Refusal> {
+    /// [`Refusal::Machine`] if the machine lacks a figure that an operation needs, so that no rows would help.
+    pub(crate) fn lacks(&self, source: &dyn SliceSource) -> Result<Vec<Lack>, Refusal> {
         let mut lacks = Vec::new();
         for op in self.prefill.iter().chain(&self.decode) {
             collect(op, source, &mut lacks)?;
@@ -57,7 +58,7 @@ fn collect(op: &Op, source: &dyn SliceSource, lacks: &mut Vec<Lack>) -> Result<(
     Ok(())
 }
 
-/// Why rows are missing, where that is what is wrong.
+/// The reason if rows are missing; `Ok(None)` if the operation is answered.
 fn missing(checked: Result<(), Refusal>) -> Result<Option<String>, Refusal> {
     match checked {
         Ok(()) | Err(Refusal::Unread(_)) => Ok(None),

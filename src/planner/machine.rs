@@ -1,8 +1,9 @@
-//! What lookups need of a machine: peak rates, bandwidths and the size of a node.
+//! The figures of a machine that lookups need: peak rates, bandwidths and the size of a node.
 
-use super::{Refusal, System};
+use super::refusal::Refusal;
+use crate::specs::system::System;
 
-/// The figures that formulas read, beside the rates at which types are multiplied ([`MachineFigures::flops`]).
+/// The figures that formulas read, apart from the rates at which types are multiplied ([`MachineFigures::flops`]).
 const FIGURES: [&str; 10] = [
     "gpu.mem_bw",
     "gpu.mem_bw_empirical_scaling_factor",
@@ -16,7 +17,7 @@ const FIGURES: [&str; 10] = [
     "node.p2p_latency",
 ];
 
-/// The rates at which types are multiplied end so.
+/// The end of the names of rates at which types are multiplied.
 const RATE: &str = "_tc_flops";
 
 /// The rate of bfloat16.
@@ -28,11 +29,11 @@ pub(super) const FP4: &str = "gpu.fp4_tc_flops";
 /// The rate of int8.
 pub(super) const INT8: &str = "gpu.int8_tc_flops";
 
-/// The figures of a system's YAML that formulas read. Rates are FLOP/s and B/s, times are seconds. Of two YAML
-/// that differ in other figures, the machine is the same.
+/// The figures of a system's YAML that formulas read. Rates are FLOP/s and B/s, times are seconds. If two files
+/// differ in other figures only, the machine is the same.
 #[derive(Debug, PartialEq)]
 pub struct MachineFigures {
-    /// Without the figures that no formula reads.
+    /// The description without the figures that no formula reads.
     system: System,
     /// Memory bandwidth, B/s.
     pub bandwidth: f64,
@@ -43,8 +44,8 @@ impl MachineFigures {
     ///
     /// # Errors
     ///
-    /// [`Refusal::Machine`] where a figure is missing without which the planner does not load.
-    pub fn new(system: &System) -> Result<Self, Refusal> {
+    /// [`Refusal::Machine`] if a figure is missing without which the planner does not load.
+    pub(crate) fn new(system: &System) -> Result<Self, Refusal> {
         for path in ["node.num_gpus_per_node", "node.inter_node_bw", "node.intra_node_bw"] {
             if system.figure(path).is_none() {
                 return Err(Refusal::Machine(path.to_owned()));
@@ -58,7 +59,7 @@ impl MachineFigures {
     }
 
     /// The system's name.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.system.name
     }
 
@@ -68,7 +69,7 @@ impl MachineFigures {
     }
 
     /// A text of the YAML, such as `misc.nccl_version`.
-    pub fn text(&self, path: &str) -> Option<&str> {
+    pub(crate) fn text(&self, path: &str) -> Option<&str> {
         self.system.texts.get(path).map(String::as_str)
     }
 
@@ -76,33 +77,33 @@ impl MachineFigures {
     ///
     /// # Errors
     ///
-    /// [`Refusal::Machine`] where the YAML has no positive figure.
-    pub fn flops(&self, rate: &'static str) -> Result<f64, Refusal> {
+    /// [`Refusal::Machine`] if the YAML has no positive figure.
+    pub(crate) fn flops(&self, rate: &'static str) -> Result<f64, Refusal> {
         debug_assert!(rate.ends_with(RATE), "{rate} is none of the figures that formulas read");
         let flops = self.system.figure(rate).filter(|flops| *flops > 0.0);
         flops.ok_or_else(|| Refusal::Machine(rate.to_owned()))
     }
 
-    /// The compute capability as one number, 100 for 10.0; 0 where the YAML does not say.
-    pub fn sm_version(&self) -> f64 {
+    /// The compute capability as one number, 100 for 10.0; 0 if the YAML does not state it.
+    pub(crate) fn sm_version(&self) -> f64 {
         self.figure("gpu.sm_version", 0.0)
     }
 
-    /// Whether the GPU multiplies fp4; others compute nvfp4 weights at bfloat16's rate.
-    pub fn has_fp4(&self) -> bool {
+    /// Returns whether the GPU multiplies fp4; others compute nvfp4 weights at bfloat16's rate.
+    pub(crate) fn has_fp4(&self) -> bool {
         self.flops(FP4).is_ok()
     }
 
     /// Time of an operation that only moves memory, ms (`Elementwise` and `Embedding`):
     /// bytes / (bandwidth × scaling factor) + constant.
-    pub fn memory_ms(&self, bytes: f64) -> f64 {
+    pub(crate) fn memory_ms(&self, bytes: f64) -> f64 {
         let scale = self.figure("gpu.mem_bw_empirical_scaling_factor", 1.0).max(1e-9);
         let constant = self.figure("gpu.mem_empirical_constant_latency", 0.0);
         (bytes / (self.bandwidth.max(1.0) * scale) + constant) * 1000.0
     }
 
     /// GPUs of a node.
-    pub fn node(&self) -> f64 {
+    pub(crate) fn node(&self) -> f64 {
         self.figure("node.num_gpus_per_node", 1.0)
     }
 
@@ -120,13 +121,13 @@ impl MachineFigures {
 
     /// Factor from the time of a collective among `measured` GPUs to that among `gpus`: a ring moves
     /// (g − 1)/g of the data through each link.
-    pub fn collective_scale(&self, gpus: f64, measured: f64) -> f64 {
+    pub(crate) fn collective_scale(&self, gpus: f64, measured: f64) -> f64 {
         (gpus - 1.0) / gpus * measured / (measured - 1.0).max(1.0) * self.link(measured)
             / self.link(gpus)
     }
 
     /// Time to hand `bytes` to the next node, ms.
-    pub fn hop_ms(&self, bytes: f64) -> f64 {
+    pub(crate) fn hop_ms(&self, bytes: f64) -> f64 {
         let bandwidth = self.figure("node.inter_node_bw", 1.0).max(1.0);
         (bytes / bandwidth + self.figure("node.p2p_latency", 0.0)) * 1000.0
     }

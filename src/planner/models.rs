@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
 
-use super::dtypes::{self, QuantFacts};
-use super::keys::SliceSource;
-use super::{
-    Error, Library, MachineFigures, Op, Reason, Refusal, Result, SpecFile, TableName, yaml,
-};
+use super::operations::Op;
+use super::tables::TableName;
+use crate::base::error::{Error, Result};
+use crate::base::reason::Reason;
+use crate::base::yaml;
+use crate::specs::{Library, SpecFile};
 
 /// The models that were asked for.
 #[derive(Debug, Default)]
@@ -29,9 +30,9 @@ pub struct ModelList {
     /// The name of its file, which distinguishes its quantisations.
     #[serde(skip)]
     pub id: String,
-    /// Its name at the hub.
+    /// The name at the hub.
     pub model: String,
-    /// Where the lists come from: the planner's commit.
+    /// The planner's commit from which the lists come.
     pub captured_from: String,
     /// Quantisation by part.
     pub quant: ModelQuant,
@@ -43,10 +44,10 @@ pub struct ModelList {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelQuant {
-    gemm: String,
-    moe: String,
-    kvcache: String,
-    comm: String,
+    pub(super) gemm: String,
+    pub(super) moe: String,
+    pub(super) kvcache: String,
+    pub(super) comm: String,
 }
 
 /// The lists of some backends.
@@ -103,41 +104,6 @@ pub struct Layout {
     pub moe_ep: u64,
 }
 
-/// The operations of a step, by phase.
-#[derive(Debug, Clone, PartialEq)]
-pub struct OpList {
-    /// Of prefill.
-    pub prefill: Vec<Op>,
-    /// Of decode.
-    pub decode: Vec<Op>,
-}
-
-/// Quantisation by part, as it is planned on a system.
-#[derive(
-    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, schemars::JsonSchema,
-)]
-pub struct Quant {
-    /// Weights of dense layers.
-    pub gemm: String,
-    /// Weights of experts.
-    pub moe: String,
-    /// The key-value cache.
-    pub kvcache: String,
-    /// Prefill attention.
-    pub fmha: String,
-    /// Messages between GPUs.
-    pub comm: String,
-}
-
-/// A list as it is planned on a system with its data.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Resolved {
-    /// Quantisation.
-    pub quant: Quant,
-    /// Operations.
-    pub ops: OpList,
-}
-
 impl Models {
     /// Parses the models whose name `wanted` accepts. An overlay's file replaces the one of its name.
     ///
@@ -152,21 +118,20 @@ impl Models {
     }
 
     /// The names of the models of all files, parsed or not.
-    pub fn names(library: &Library) -> Vec<&str> {
+    pub(crate) fn names(library: &Library) -> Vec<&str> {
         documents(library).into_values().filter_map(|file| named(&file.text)).collect()
     }
 }
 
-/// All models of a library, parsed when somebody asks for them first: parsing takes longer than a small pull
-/// request does without.
-pub struct SharedModels<'l> {
+/// All models of a library, parsed when somebody asks for them first: that takes longer than judging a small pull request.
+pub(crate) struct SharedModels<'l> {
     library: &'l Library,
     read: Mutex<Option<Arc<Models>>>,
 }
 
 impl<'l> SharedModels<'l> {
-    /// Those of a library.
-    pub fn new(library: &'l Library) -> Self {
+    /// The models of a library.
+    pub(crate) fn new(library: &'l Library) -> Self {
         Self { library, read: Mutex::default() }
     }
 
@@ -174,8 +139,8 @@ impl<'l> SharedModels<'l> {
     ///
     /// # Errors
     ///
-    /// Those of [`Models::read`].
-    pub fn get(&self) -> Result<Arc<Models>> {
+    /// The errors of [`Models::read`].
+    pub(crate) fn get(&self) -> Result<Arc<Models>> {
         // A thread that panicked left either all models or none.
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(models) = read.as_ref() {
@@ -208,7 +173,7 @@ impl ModelList {
         Ok(Self { id: file.stem().to_owned(), ..list })
     }
 
-    /// Its plan for a backend.
+    /// The plan for a backend.
     pub fn plan(&self, backend: &str) -> Option<&BackendPlan> {
         self.plans.iter().find(|plan| plan.backends.iter().any(|b| b == backend))
     }
@@ -216,112 +181,28 @@ impl ModelList {
     /// The tables that its plan for a backend may read.
     pub fn tables(&self, backend: &str, found: &mut BTreeSet<TableName>) {
         let Some(plan) = self.plan(backend) else { return };
-        found.extend(plan.fmha_by_data.iter().filter_map(|stem| fmha_table(stem)));
+        found.extend(
+            plan.fmha_by_data.iter().filter_map(|stem| TableName::of_prefill_attention(stem)),
+        );
         plan.visit(&mut |op| found.extend(op.tables()));
-    }
-
-    /// Its quantisation as the file states it, where no data can be asked.
-    pub fn stated(&self, plan: &BackendPlan) -> Quant {
-        let ModelQuant { gemm, moe, kvcache, comm } = self.quant.clone();
-        Quant { gemm, moe, kvcache, fmha: plan.fmha.clone(), comm }
-    }
-
-    /// Whether a machine multiplies its weights in the quantisation that the file states.
-    pub fn runs_on(&self, machine: &MachineFigures) -> bool {
-        let rate = |dtype: Result<QuantFacts, Refusal>| dtype.and_then(|d| d.flops(machine));
-        rate(dtypes::gemm(&self.quant.gemm)).is_ok() && rate(dtypes::moe(&self.quant.moe)).is_ok()
     }
 
     /// Checks what the types cannot.
     fn check(&self) -> Result<(), Reason> {
         for table in self.plans.iter().flat_map(|p| &p.fmha_by_data) {
-            if fmha_table(table).is_none() {
+            if TableName::of_prefill_attention(table).is_none() {
                 let why = format!("fmha_by_data names {table}, which no prefill attention reads");
                 return Err(why.into());
             }
         }
         Ok(())
     }
-
-    /// A layout's list as a backend's version plans it on a system: with the precision of attention
-    /// that the data has, and nvfp4 as weights alone where the GPU does not multiply fp4.
-    pub fn resolve(
-        &self,
-        plan: &BackendPlan,
-        layout: &PlannedLayout,
-        source: &dyn SliceSource,
-    ) -> Resolved {
-        let quant = &self.quant;
-        let weights = |name: &str| weights_only(name, source.machine()).to_owned();
-        let quant = Quant {
-            gemm: weights(&quant.gemm),
-            moe: weights(&quant.moe),
-            kvcache: quant.kvcache.clone(),
-            fmha: plan.fmha(source, &quant.kvcache),
-            comm: quant.comm.clone(),
-        };
-        let mut ops = OpList { prefill: layout.prefill.clone(), decode: layout.decode.clone() };
-        let all = ops.prefill.iter_mut().chain(&mut ops.decode);
-        all.for_each(|op| op.visit_mut(&mut |op| settle(op, &quant, source.machine())));
-        Resolved { quant, ops }
-    }
-}
-
-/// The planner's name of a quantisation on a GPU that may not multiply fp4.
-fn weights_only<'n>(name: &'n str, machine: &MachineFigures) -> &'n str {
-    if name == "nvfp4" && !machine.has_fp4() { "nvfp4_wo" } else { name }
-}
-
-/// Fills in what a list leaves to its quantisation.
-fn settle(op: &mut Op, quant: &Quant, machine: &MachineFigures) {
-    let or = |field: &mut String, otherwise: &str| {
-        if field.is_empty() {
-            otherwise.clone_into(field);
-        }
-    };
-    let weights = |field: &mut String| {
-        let name = weights_only(field, machine);
-        if name != field.as_str() {
-            *field = name.to_owned();
-        }
-    };
-    match op {
-        Op::Gemm(o) => weights(&mut o.quant_mode),
-        Op::Moe(o) => weights(&mut o.quant_mode),
-        Op::MoeDispatch(o) => weights(&mut o.moe_quant),
-        Op::ContextAttention(o) => {
-            or(&mut o.kv_cache_dtype, &quant.kvcache);
-            or(&mut o.fmha_quant_mode, &quant.fmha);
-        }
-        Op::GenerationAttention(o) => or(&mut o.kv_cache_dtype, &quant.kvcache),
-        Op::ContextMla(o) => {
-            or(&mut o.kv_cache_dtype, &quant.kvcache);
-            or(&mut o.fmha_quant_mode, &quant.fmha);
-        }
-        Op::GenerationMla(o) => or(&mut o.kv_cache_dtype, &quant.kvcache),
-        Op::MlaModuleContext(o) => {
-            or(&mut o.kv_cache_dtype, &quant.kvcache);
-            or(&mut o.fmha_quant_mode, &quant.fmha);
-            weights(&mut o.gemm_quant_mode);
-        }
-        Op::MlaModuleGeneration(o) => {
-            or(&mut o.kv_cache_dtype, &quant.kvcache);
-            weights(&mut o.gemm_quant_mode);
-        }
-        _ => {}
-    }
-}
-
-/// A table of prefill attention, whose keys begin with precision and type of the cache.
-fn fmha_table(stem: &str) -> Option<TableName> {
-    let tables = [TableName::ContextAttention, TableName::ContextMla, TableName::MlaContextModule];
-    tables.into_iter().find(|table| table.stem() == stem)
 }
 
 impl PlannedLayout {
     /// Bytes of the weights that its operations name, on one GPU. Embeddings and the projections of
     /// modules that nothing stands in for are not among them.
-    pub fn weight_bytes(&self) -> f64 {
+    pub(crate) fn weight_bytes(&self) -> f64 {
         let phases = [&self.prefill, &self.decode];
         phases.map(|ops| ops.iter().map(Op::weight_bytes).sum()).into_iter().fold(0.0, f64::max)
     }
@@ -332,20 +213,5 @@ impl BackendPlan {
     pub(super) fn visit(&self, each: &mut dyn FnMut(&Op)) {
         let phases = self.layouts.iter().flat_map(|layout| [&layout.prefill, &layout.decode]);
         phases.flatten().for_each(|op| op.visit(each));
-    }
-
-    /// The precision of prefill attention on a system with its data
-    /// (sdk/models helpers, `resolve_context_fmha_by_data`).
-    fn fmha(&self, source: &dyn SliceSource, cache: &str) -> String {
-        if self.fmha_by_data.is_empty() || self.fmha != "fp8" {
-            return self.fmha.clone();
-        }
-        let [fp8, bfloat16, cache] = ["fp8", "bfloat16", cache].map(|text| source.code(text));
-        let tables = self.fmha_by_data.iter().filter_map(|stem| fmha_table(stem));
-        // A table that cannot be loaded says nothing.
-        let tables: Vec<_> = tables.filter_map(|table| source.keys(table).ok()).collect();
-        let has = |fmha| tables.iter().any(|t| t.iter().any(|k| k[0] == fmha && k[1] == cache));
-        let lower = !has(fp8) && has(bfloat16);
-        if lower { "bfloat16".to_owned() } else { self.fmha.clone() }
     }
 }

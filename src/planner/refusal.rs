@@ -1,7 +1,6 @@
-//! Why a lookup has no answer.
+//! Reasons why a lookup has no answer.
 
-/// Why a lookup has no answer; the two kinds are distinguished, since a `First` operation goes on to its
-/// alternative after the first kind alone.
+/// The reason why a lookup has no answer. A `First` operation goes on to its alternative after `Missing` only.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// No row answers: a table, a key or a point is missing.
@@ -10,14 +9,19 @@ pub enum Refusal {
     /// The system's YAML lacks a figure that the operation needs.
     #[error("the YAML of the system has no positive {0}")]
     Machine(String),
-    /// A table that the answer stands on was not looked at.
+    /// The answer stands on a table that was not read.
     #[error("{0} was not read")]
     Unread(&'static str),
 }
 
 impl Refusal {
-    /// A refusal for want of rows.
+    /// A refusal since rows are missing.
     pub(super) fn missing(why: impl Into<String>) -> Self {
         Self::Missing(why.into())
+    }
+
+    /// The refusal of a table none of whose rows is served.
+    pub(super) fn no_rows_at_all(stem: &str) -> Self {
+        Self::Missing(format!("the loader finds no rows of {stem}"))
     }
 }

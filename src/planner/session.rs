@@ -1,21 +1,28 @@
-//! What a planner sees: a state of a database, and in it one version of a backend on one system.
+//! The data of a planner: a state of a database, and in it one version of a backend on one system.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hashbrown::HashSet;
 
-use super::files::Content;
-use super::index::{RowOrigin, TableIndex};
+use super::files::{FileOfTable, SharedSlices, pins};
+use super::index::{RowOrigin, TableIndex, TableRows};
 use super::keys::SliceSource;
-use super::operations::TableName;
+use super::machine::MachineFigures;
+use super::refusal::Refusal;
 use super::slices::{FileSlices, SliceKey};
 use super::store::Store;
-use super::{
-    Catalog, Channel, Error, MachineFigures, Op, Refusal, Result, Reuse, ReuseManifest,
-    ServedFormats, Slots, Source, Specs, State, SystemFile, SystemShelf, Table, TableFault,
-    TableFile, TableSource, VersionDir, slots,
-};
+use super::tables::TableName;
+use crate::base::error::{Error, Result};
+use crate::database::catalog::{Catalog, SystemFile, TableFile, VersionDir};
+use crate::database::served::{Channel, ReuseManifest, ServedFormats, SystemShelf, TableSource};
+use crate::database::sidecar::Reuse;
+use crate::database::slots::slots;
+use crate::database::source::Source;
+use crate::database::state::State;
+use crate::database::table::{TableFault, TableScope};
+use crate::specs::Specs;
+use crate::specs::facts::Slots;
 
 /// A state of a database.
 pub struct Snapshot<'a> {
@@ -23,9 +30,11 @@ pub struct Snapshot<'a> {
     formats: ServedFormats,
     store: &'a Store,
     manifest: ReuseManifest,
-    /// The versions that a query can reach, by system and backend, where the state says that.
+    /// The versions that a query can reach, by system and backend, if the state names them.
     slots: Option<BTreeMap<&'a str, BTreeMap<&'a str, Slots<'a>>>>,
-    /// What the loader finds, by system.
+    /// Figures that formulas read from the loader's code, by table.
+    pins: [Arc<str>; TableName::ALL.len()],
+    /// Shelves of the loader, by system.
     shelves: Mutex<BTreeMap<String, Arc<SystemShelf<'a>>>>,
 }
 
@@ -34,7 +43,7 @@ impl<'a> Snapshot<'a> {
     ///
     /// # Errors
     ///
-    /// Where what it says of itself cannot be read, so that it is not known which rows answer a query.
+    /// If a file cannot be read that decides which rows answer a query.
     pub fn new(state: State<'a>, formats: ServedFormats, store: &'a Store) -> Result<Self> {
         if let Some((path, why)) = state.facts.unread_answers() {
             return Err(Error::new(format!("{path}: {why}"), "the planner reads it too"));
@@ -42,52 +51,65 @@ impl<'a> Snapshot<'a> {
         let manifest = state.facts.sharing.clone().unwrap_or_default();
         let versions = state.specs.query_versions.as_ref();
         let slots = versions.map(|versions| slots(state.catalog, versions));
-        Ok(Self { state, formats, store, manifest, slots, shelves: Mutex::default() })
+        let pins = TableName::ALL.map(|table| pins(state.specs, table));
+        Ok(Self { state, formats, store, manifest, slots, pins, shelves: Mutex::default() })
     }
 
-    /// Where its bytes come from.
-    pub fn source(&self) -> &'a dyn Source {
+    /// The source of its bytes.
+    pub(crate) fn source(&self) -> &'a dyn Source {
         self.state.source
     }
 
-    /// Its catalog.
-    pub fn catalog(&self) -> &'a Catalog {
+    /// The catalog.
+    pub(crate) fn catalog(&self) -> &'a Catalog {
         self.state.catalog
     }
 
-    /// The versions of a system's backend that a query can reach; none where the state does not say.
-    pub fn slots(&self, system: &str, backend: &str) -> Option<&Slots<'a>> {
+    /// The versions of a system's backend that a query can reach; `None` if the state does not name them.
+    pub(crate) fn slots(&self, system: &str, backend: &str) -> Option<&Slots<'a>> {
         self.slots.as_ref()?.get(system)?.get(backend)
     }
 
-    /// A system of it; `None` where there is none of that name.
+    /// A system; `None` if it does not exist.
     pub fn system(&self, name: &str) -> Option<SystemView<'_, 'a>> {
         let file = self.state.catalog.systems.get(name)?;
         Some(SystemView { snapshot: self, shelf: self.shelf(name), machine: self.machine(file) })
     }
 
-    /// Takes over a file's rows that were decoded for another purpose.
-    pub fn offer(&self, table: TableName, file: &TableFile, decoded: &Table) {
-        self.store.files.take(&(table, Content::of(self.state.source, file)), decoded);
+    /// Takes over the rows of a file that was decoded for another purpose.
+    pub(crate) fn offer(&self, table: TableName, file: &TableFile, scope: &TableScope<'_>) {
+        self.store.files.take(&self.file(table, file), scope);
     }
 
-    /// What the planner reads of a file, which another stage may have decoded already; the store keeps what it
-    /// needs.
-    fn decode(
-        &self,
-        table: TableName,
-        file: &TableFile,
-    ) -> std::result::Result<Arc<Table>, TableFault> {
-        self.state.columns(file, &FileSlices::columns(table)).map(Arc::new)
+    fn file(&self, table: TableName, file: &TableFile) -> FileOfTable {
+        let pins = self.pins[table as usize].clone();
+        FileOfTable::new(self.state.source, file, table, pins)
     }
 
-    /// What is known of tables.
-    pub fn specs(&self) -> &'a Specs {
+    /// The slices of a file, which another stage may have decoded or grouped already.
+    fn slices(&self, content: &FileOfTable, file: &TableFile) -> SharedSlices {
+        let State { catalog, specs, .. } = self.state;
+        self.store.files.slices(content, |names| {
+            let spec = specs.tables.get(&file.table).ok_or("no spec describes the table")?;
+            let table = match self.state.columns(file, &FileSlices::columns(spec)) {
+                Ok(table) => table,
+                // A file without rows serves none, and fails nothing.
+                Err(TableFault::Empty) => return Ok(FileSlices::default()),
+                Err(fault) => return Err(fault.to_string().into()),
+            };
+            let system = catalog.system(&file.place.system, specs);
+            let scope = TableScope::new(&table, spec, &file.place, system, &specs.lookups);
+            FileSlices::group(&scope, names)
+        })
+    }
+
+    /// The specs, with the facts of the state.
+    pub(crate) fn specs(&self) -> &'a Specs {
         self.state.specs
     }
 
-    /// What backends take from each other.
-    pub fn manifest(&self) -> &ReuseManifest {
+    /// The rows that backends take from each other.
+    pub(crate) fn manifest(&self) -> &ReuseManifest {
         &self.manifest
     }
 
@@ -97,9 +119,9 @@ impl<'a> Snapshot<'a> {
         MachineFigures::new(system).map(|machine| self.store.machine(machine))
     }
 
-    /// What the loader finds of a system. A `reuse.yaml` that cannot be read declares no donor, as for
+    /// The shelf of a system: the files that the loader finds. A `reuse.yaml` that cannot be read declares no donor, as for
     /// the loader.
-    pub fn shelf(&self, system: &str) -> Arc<SystemShelf<'a>> {
+    pub(crate) fn shelf(&self, system: &str) -> Arc<SystemShelf<'a>> {
         let mut known = self.shelves.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(shelf) = known.get(system) {
             return shelf.clone();
@@ -124,7 +146,7 @@ pub struct SystemView<'s, 'a> {
 
 impl<'s, 'a> SystemView<'s, 'a> {
     /// Backends with their versions, oldest first.
-    pub fn versions(&self) -> impl Iterator<Item = (&'a str, Vec<&'a str>)> {
+    pub(crate) fn versions(&self) -> impl Iterator<Item = (&'a str, Vec<&'a str>)> {
         self.shelf.versions()
     }
 
@@ -132,7 +154,7 @@ impl<'s, 'a> SystemView<'s, 'a> {
     ///
     /// # Errors
     ///
-    /// Where the system cannot be read, or no family has a directory of the version.
+    /// If the system cannot be read, or no family has a directory of the version.
     pub fn session(&self, backend: &str, version: &str) -> Result<PlannerSession<'s, 'a>, Refusal> {
         let machine = self.machine.clone()?;
         let system = machine.name().to_owned();
@@ -148,13 +170,13 @@ impl<'s, 'a> SystemView<'s, 'a> {
         };
         let tables =
             TableName::ALL.map(|table| TableSlot::new(self.snapshot, table, of(table), &machine));
-        Ok(PlannerSession { snapshot: self.snapshot, machine, backend: backend.to_owned(), tables })
+        Ok(PlannerSession { snapshot: self.snapshot, machine, tables })
     }
 }
 
 /// The files behind a table of a library, in the version that the machine's YAML names; `None` for a
 /// table of a backend.
-pub fn library_sources<'a>(
+pub(crate) fn library_sources<'a>(
     shelf: &SystemShelf<'a>,
     machine: &MachineFigures,
     table: TableName,
@@ -170,7 +192,6 @@ pub fn library_sources<'a>(
 struct TableSlot<'a> {
     files: Vec<&'a TableFile>,
     index: Arc<TableIndex>,
-    loaded: OnceLock<Result<(), Refusal>>,
 }
 
 impl<'a> TableSlot<'a> {
@@ -183,12 +204,14 @@ impl<'a> TableSlot<'a> {
         let files = sources.iter().map(|s| s.file).collect();
         let origin = |s: TableSource<'a>| {
             let path = s.file.entry.path.clone();
-            let content = Content::of(snapshot.state.source, s.file);
-            (content, RowOrigin { path, channel: s.channel, kernels: s.kernels })
+            (
+                snapshot.file(table, s.file),
+                RowOrigin { path, channel: s.channel, kernels: s.kernels },
+            )
         };
         let sources = sources.into_iter().map(origin).collect();
         let index = snapshot.store.index(table, sources, machine);
-        Self { files, index, loaded: OnceLock::new() }
+        Self { files, index }
     }
 }
 
@@ -196,39 +219,34 @@ impl<'a> TableSlot<'a> {
 pub struct PlannerSession<'s, 'a> {
     snapshot: &'s Snapshot<'a>,
     machine: Arc<MachineFigures>,
-    backend: String,
     tables: [TableSlot<'a>; TableName::ALL.len()],
 }
 
 impl PlannerSession<'_, '_> {
     /// The machine.
-    pub fn machine(&self) -> &MachineFigures {
+    pub(crate) fn machine(&self) -> &MachineFigures {
         &self.machine
     }
 
-    /// The backend.
-    pub fn backend(&self) -> &str {
-        &self.backend
-    }
-
-    /// Whether every lookup answers as in another session: the same files, used alike, on the same
-    /// machine.
-    pub fn answers_as(&self, other: &PlannerSession<'_, '_>) -> bool {
+    /// Returns whether every lookup answers as in another session: the same files, used alike, on the same machine.
+    pub(crate) fn answers_as(&self, other: &PlannerSession<'_, '_>) -> bool {
         let alike = |(a, b): (&TableSlot<'_>, &TableSlot<'_>)| Arc::ptr_eq(&a.index, &b.index);
         self.machine == other.machine && self.tables.iter().zip(&other.tables).all(alike)
     }
 
-    /// Whether an operation takes as long as in another session, whatever else differs.
-    pub fn answers_op_as(&self, other: &PlannerSession<'_, '_>, op: &Op) -> bool {
-        let mut is_same = Arc::ptr_eq(&self.machine, &other.machine);
-        op.visit(&mut |op| {
-            let mut pairs = op.tables().iter().map(|table| {
-                let table = *table as usize;
-                (&self.tables[table].index, &other.tables[table].index)
-            });
-            is_same = is_same && pairs.all(|(own, other)| Arc::ptr_eq(own, other));
-        });
-        is_same
+    /// Returns whether lookups in a table answer as in another session, whatever else differs.
+    pub(super) fn answers_table_as(
+        &self,
+        other: &PlannerSession<'_, '_>,
+        table: TableName,
+    ) -> bool {
+        let (own, other) = (&self.tables[table as usize], &other.tables[table as usize]);
+        Arc::ptr_eq(&own.index, &other.index)
+    }
+
+    /// Returns whether both sessions plan on the same machine.
+    pub(super) fn is_on_machine_of(&self, other: &PlannerSession<'_, '_>) -> bool {
+        Arc::ptr_eq(&self.machine, &other.machine)
     }
 
     /// The files behind a table, in the loader's order.
@@ -236,42 +254,35 @@ impl PlannerSession<'_, '_> {
         self.tables[table as usize].index.origins()
     }
 
-    /// Where the files of a table are, with their sizes, for [`Self::read`].
-    pub fn files(&self, table: TableName) -> impl Iterator<Item = &TableFile> {
+    /// The files of a table, for [`Self::read`].
+    pub(crate) fn files(&self, table: TableName) -> impl Iterator<Item = &TableFile> {
         self.tables[table as usize].files.iter().copied()
     }
 
-    /// The content of a file of a table.
-    pub fn content(&self, table: TableName, file: usize) -> Option<&Content> {
-        self.tables[table as usize].index.content(file)
+    /// A file of a table by its place, as it is shared.
+    pub(crate) fn content(&self, table: TableName, file: usize) -> Option<&FileOfTable> {
+        self.tables[table as usize].index.files().get(file)
     }
 
     /// Reads one file of a table ahead, so that several threads can share the work.
-    pub fn read(&self, table: TableName, file: usize) {
+    pub(crate) fn read(&self, table: TableName, file: usize) {
         let slot = &self.tables[table as usize];
-        if let Some((content, source)) = slot.index.content(file).zip(slot.files.get(file)) {
-            let file = (table, content.clone());
-            self.snapshot.store.files.file(&file, || self.snapshot.decode(table, source));
+        if let Some((content, source)) = slot.index.files().get(file).zip(slot.files.get(file)) {
+            // What is wrong with it is reported by the lookup that needs it.
+            drop(self.snapshot.slices(content, source));
         }
     }
 
-    /// A table, read where nobody did yet.
+    /// A table, read by the first caller.
     ///
     /// # Errors
     ///
-    /// Where the loader refuses the table, or no row of it is served.
-    pub fn table(&self, table: TableName) -> Result<&TableIndex, Refusal> {
-        let slot = &self.tables[table as usize];
-        let load = || {
-            let files = &self.snapshot.store.files;
-            slot.index.load(&files.names, |i, content| {
-                let file = (table, content.clone());
-                // Sources and files are of one length.
-                files.file(&file, || self.snapshot.decode(table, slot.files[i]))
-            })
-        };
-        slot.loaded.get_or_init(load).clone()?;
-        Ok(&slot.index)
+    /// If the loader refuses the table, or serves no row of it.
+    pub(super) fn table(&self, table: TableName) -> Result<&TableRows, Refusal> {
+        let TableSlot { files, index } = &self.tables[table as usize];
+        // Sources and files are of one length.
+        let slices = |place: usize| self.snapshot.slices(&index.files()[place], files[place]);
+        index.rows(&self.snapshot.store.files.names, slices)
     }
 }
 
@@ -289,10 +300,6 @@ impl SliceSource for PlannerSession<'_, '_> {
     }
 
     fn keys(&self, table: TableName) -> Result<&HashSet<SliceKey>, Refusal> {
-        self.table(table)?.keys()
-    }
-
-    fn has_first(&self, table: TableName, first: u32) -> Result<bool, Refusal> {
-        self.table(table)?.has_first(first)
+        Ok(self.table(table)?.keys())
     }
 }

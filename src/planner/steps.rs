@@ -1,7 +1,10 @@
 //! Steps: the sum of a list's operations at a point (engine/runtime.rs 427, 471).
 
-use super::models::OpList;
-use super::{Op, PlannerSession, Provenance, Query, Refusal, TableLookup};
+use super::evidence::{Provenance, TableLookup};
+use super::operations::{Op, Query};
+use super::refusal::Refusal;
+use super::resolve::OpList;
+use super::session::PlannerSession;
 
 /// A phase of inference.
 #[derive(
@@ -17,7 +20,7 @@ pub enum Phase {
 
 impl Phase {
     /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Prefill => "prefill",
             Self::Decode => "decode",
@@ -59,7 +62,7 @@ pub const POINTS: [StepPoint; 10] = [
 ];
 
 impl StepPoint {
-    /// Where its operations are evaluated. A decode step attends to the new token too.
+    /// The point at which operations are evaluated. A decode step attends to the new token too.
     pub fn query(self) -> Query {
         match self.phase {
             Phase::Prefill => Query {
@@ -77,7 +80,7 @@ impl StepPoint {
 
 /// The share of a step's time that must stand on rows with power, or the planner calls the step's power
 /// unavailable.
-pub const POWER_COVERAGE: f64 = 0.9;
+const POWER_COVERAGE: f64 = 0.9;
 
 /// A step's time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -90,8 +93,8 @@ pub struct StepTime {
 }
 
 impl StepTime {
-    /// Whether the planner can say what power the step takes.
-    pub fn has_power(self) -> bool {
+    /// Returns whether the planner can state the power of the step.
+    pub(crate) fn has_power(self) -> bool {
         self.measured_power >= POWER_COVERAGE
     }
 }
@@ -101,7 +104,7 @@ pub type Step = Result<StepTime, Refusal>;
 
 /// The time of an operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct OpTime {
+pub(crate) struct OpTime {
     /// Over all layers, ms.
     pub ms: f64,
     /// The part of it that stands on rows whose power was measured, ms.
@@ -110,14 +113,14 @@ pub struct OpTime {
 
 /// The times of a step's operations in their order, up to the first that the planner refuses.
 #[derive(Debug, Clone)]
-pub struct OpTimes {
+pub(crate) struct OpTimes {
     times: Vec<OpTime>,
     refusal: Option<Refusal>,
 }
 
 impl OpTimes {
     /// The time of an operation by its place; none where the planner did not come to it.
-    pub fn get(&self, place: usize) -> Option<OpTime> {
+    pub(crate) fn get(&self, place: usize) -> Option<OpTime> {
         self.times.get(place).copied()
     }
 
@@ -126,7 +129,7 @@ impl OpTimes {
     /// # Errors
     ///
     /// The first refusal of an operation; the step has no time then.
-    pub fn step(self) -> Step {
+    pub(crate) fn step(self) -> Step {
         if let Some(why) = self.refusal {
             return Err(why);
         }
@@ -139,10 +142,10 @@ impl OpTimes {
 
 /// An operation's share of a step.
 #[derive(Debug, Clone, PartialEq)]
-pub struct StepPart {
-    /// Its name in the list.
+pub(crate) struct StepPart {
+    /// The name in the list.
     pub name: String,
-    /// Its time over all layers, ms.
+    /// The time over all layers, ms.
     pub ms: Result<f64, Refusal>,
     /// The lookups behind it.
     pub lookups: Vec<TableLookup>,
@@ -150,7 +153,7 @@ pub struct StepPart {
 
 impl OpList {
     /// The operations of a phase.
-    pub fn ops(&self, phase: Phase) -> &[Op] {
+    pub(crate) fn ops(&self, phase: Phase) -> &[Op] {
         match phase {
             Phase::Prefill => &self.prefill,
             Phase::Decode => &self.decode,
@@ -159,7 +162,7 @@ impl OpList {
 
     /// The times of a step's operations; `known` are those that need no evaluation, by place. How much of them
     /// stands on rows with power is known where `evidence` collects that.
-    pub fn times(
+    pub(crate) fn times(
         &self,
         session: &PlannerSession<'_, '_>,
         point: StepPoint,
@@ -186,7 +189,11 @@ impl OpList {
     }
 
     /// The operations of a step, each with the rows behind it.
-    pub fn parts(&self, session: &PlannerSession<'_, '_>, point: StepPoint) -> Vec<StepPart> {
+    pub(crate) fn parts(
+        &self,
+        session: &PlannerSession<'_, '_>,
+        point: StepPoint,
+    ) -> Vec<StepPart> {
         let query = point.query();
         let part = |op: &Op| {
             let mut evidence = Provenance::on();

@@ -1,27 +1,26 @@
-//! What was made of files, kept for whoever asks next: two states or ten versions that share them share it.
+//! Everything made of files, kept so that two states or ten versions that share files share it.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry as Slot;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::MachineFigures;
-use super::files::{Content, PlannerFiles};
+use super::files::{FileOfTable, PlannerFiles};
 use super::index::{RowOrigin, TableIndex};
-use super::operations::TableName;
+use super::machine::MachineFigures;
+use super::tables::TableName;
 
 /// Everything that was read, shared by threads.
 #[derive(Default)]
 pub struct Store {
-    pub(super) files: Arc<PlannerFiles>,
+    pub(super) files: PlannerFiles,
     indexes: Mutex<HashMap<IndexKey, Arc<TableIndex>>>,
     machines: Mutex<Vec<Arc<MachineFigures>>>,
 }
 
-/// What makes two indexes the same: their files with how they are used, and the machine's figures.
+/// The identity of an index: its files with their origins, and the machine's figures.
 #[derive(PartialEq, Eq, Hash)]
 struct IndexKey {
     table: TableName,
-    sources: Vec<(Content, RowOrigin)>,
+    sources: Vec<(FileOfTable, RowOrigin)>,
     /// Address of the machine, whose figures clamp rows; the store keeps it.
     machine: usize,
 }
@@ -31,17 +30,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Store {
-    /// An empty one over some files.
-    pub fn over(files: Arc<PlannerFiles>) -> Self {
-        Self { files, ..Self::default() }
-    }
-
-    /// Forgets the indexes, which nobody asks for again.
-    pub fn forget(&self) {
-        lock(&self.indexes).clear();
-    }
-
-    /// A machine; one for equal figures, so that states share what depends on them.
+    /// A machine; the same one for equal figures, so that states share what depends on them.
     pub(super) fn machine(&self, machine: MachineFigures) -> Arc<MachineFigures> {
         let mut known = lock(&self.machines);
         if let Some(same) = known.iter().find(|m| ***m == machine) {
@@ -51,21 +40,20 @@ impl Store {
         known[known.len() - 1].clone()
     }
 
-    /// The index of a table over its sources; one for equal content.
+    /// The index of a table over its sources; the same one for equal content.
     pub(super) fn index(
         &self,
         table: TableName,
-        sources: Vec<(Content, RowOrigin)>,
+        sources: Vec<(FileOfTable, RowOrigin)>,
         machine: &Arc<MachineFigures>,
     ) -> Arc<TableIndex> {
         let key = IndexKey { table, sources, machine: Arc::as_ptr(machine) as usize };
-        match lock(&self.indexes).entry(key) {
-            Slot::Occupied(known) => known.get().clone(),
-            Slot::Vacant(slot) => {
-                let origins = slot.key().sources.iter().cloned();
-                let index = Arc::new(TableIndex::new(table, origins));
-                slot.insert(index).clone()
-            }
+        let mut indexes = lock(&self.indexes);
+        if let Some(known) = indexes.get(&key) {
+            return known.clone();
         }
+        let index = Arc::new(TableIndex::new(table, key.sources.iter().cloned()));
+        indexes.insert(key, index.clone());
+        index
     }
 }

@@ -143,6 +143,10 @@ pub struct TableSpec {
     pub identity: Vec<String>,
     /// The loader's key.
     pub key: Vec<KeyPart>,
+    /// Numbers of the key along which the planner interpolates, outer first.
+    pub axes: Vec<String>,
+    /// Numbers of the key for which the planner takes the nearest ones where no row has them.
+    pub near: Vec<String>,
     /// Rows the loader reads; all when absent.
     pub filter: Option<Expr>,
     /// The maps rows go into; one that takes all rows when empty.
@@ -267,6 +271,8 @@ impl TableSpec {
             columns: specs,
             identity: IDENTITY.map(str::to_owned).to_vec(),
             key: Vec::new(),
+            axes: Vec::new(),
+            near: Vec::new(),
             filter: None,
             buckets: Vec::new(),
             require: None,

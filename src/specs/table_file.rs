@@ -37,6 +37,12 @@ struct TableEntry {
     columns: OrderedMap<String>,
     /// What the loader looks rows up by: columns, or names with formulas.
     key: Vec<KeyEntry>,
+    /// Numbers of the key along which the planner interpolates, outer first; three at most.
+    #[serde(default)]
+    axes: Vec<String>,
+    /// Numbers of the key for which the planner takes the nearest ones where no row has them.
+    #[serde(default)]
+    near: Vec<String>,
     /// Rows that the loader reads.
     #[serde(default)]
     filter: Option<Expr>,
@@ -201,6 +207,8 @@ impl TableEntry {
             family: family.to_owned(),
             columns,
             key,
+            axes: self.axes,
+            near: self.near,
             filter: self.filter,
             buckets: self.buckets,
             require: self.require,
@@ -221,6 +229,13 @@ impl TableEntry {
         };
         if spec.key.is_empty() || spec.latency.is_empty() {
             return Err(bad("a table needs a key and a measured column".into()));
+        }
+        let mut looked_up = spec.axes.iter().chain(&spec.near);
+        if let Some(name) = looked_up.find(|name| spec.key.iter().all(|part| part.name != **name)) {
+            return Err(bad(format!("{name} is not a part of its key").into()));
+        }
+        if spec.axes.len() > 3 {
+            return Err(bad("the planner interpolates along three axes at most".into()));
         }
         if tried {
             try_formulas(&spec).map_err(bad)?;

@@ -325,14 +325,14 @@ impl<'a> Judging<'a> {
     /// The columns that are read of a table which is only there to compare with: those that its sketch and its slices
     /// are taken of.
     fn columns<'s>(&self, file: &TableFile, spec: &'s TableSpec) -> BTreeSet<&'s str> {
-        let looked_up = self.name_of_slices(file).map(FileKeys::columns);
+        let looked_up = self.takes_slices(file).then(|| FileKeys::columns(spec));
         Sketch::columns(spec).into_iter().chain(looked_up.into_iter().flatten()).collect()
     }
 
-    /// The name under which operations look a table up, where its slices are taken.
-    fn name_of_slices(&self, file: &TableFile) -> Option<TableName> {
+    /// Whether the slices of a table are taken: operations look it up, and models are planned on its system.
+    fn takes_slices(&self, file: &TableFile) -> bool {
         let is_planned = self.needs.plans && self.planned.contains(file.place.system.as_str());
-        TableName::of(&file.table).filter(|_| is_planned)
+        is_planned && TableName::of(&file.table).is_some()
     }
 
     /// Whether what other tables are compared with is the same in all states that have a table.
@@ -399,10 +399,8 @@ impl<'a> Judging<'a> {
             Some(keys) if self.compares => Sketch::of(keys, scope, terms)?,
             _ => Sketch { rows: scope.rows(), ..Sketch::default() },
         };
-        let slices = self
-            .name_of_slices(at.file)
-            .and_then(|name| FileKeys::of(scope.table, name, &self.names))
-            .map(|keys| self.slices.share(keys));
+        let keys = self.takes_slices(at.file).then(|| FileKeys::of(scope, &self.names)).flatten();
+        let slices = keys.map(|keys| self.slices.share(keys));
         Ok(TableFacts { sketch: Some(Arc::new(sketch)), slices })
     }
 

@@ -14,6 +14,7 @@ pub use manifest::ReuseManifest;
 pub use near::Nearness;
 pub use shelf::{Served, Shelf};
 pub use sources::{Channel, ServedFormats, SystemShelf, TableSource};
+pub(crate) use states::row_faults;
 pub use states::{RowFault, RowRun, RowState, RowStates};
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ impl RowStates {
     /// When a formula of the spec does not fit the table's columns.
     pub fn of(scope: &TableScope<'_>) -> Result<Self, ExprError> {
         let rows = scope.rows() as u32;
-        let faults = faults(scope)?;
+        let faults = row_faults(scope)?;
         let read = scope.spec.key.iter().flat_map(|part| part.value.columns());
         if scope.spec.key.is_empty() || missing_column(scope, read).is_some() {
             let run = RowRun { first: 0, rows, state: RowState::Served, by_row: None };
@@ -148,8 +148,12 @@ fn shadows(serves: Serves, admission: &Admission<'_>, keys: &Keys<'_>) -> Vec<(u
     lost
 }
 
-/// What the loader refuses, the first of each kernel.
-fn faults(scope: &TableScope<'_>) -> Result<Vec<RowFault>, ExprError> {
+/// Rows that the loader refuses, the first of each kernel.
+///
+/// # Errors
+///
+/// When a formula of the spec does not fit the table's columns.
+pub(crate) fn row_faults(scope: &TableScope<'_>) -> Result<Vec<RowFault>, ExprError> {
     let spec = scope.spec;
     let whole = |why: String| vec![RowFault { row: None, kernel: None, why }];
     if spec.inferred {

@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use super::{Fate, ImpactCase, PlannedVersion, PointImpact, States, attribution};
 use crate::base::threads;
 use crate::planner::{
-    BackendPlan, FileOfTable, ModelList, Models, OpTime, OpTimes, POINTS, Phase, PlannerSession,
-    Provenance, Refusal, Resolved, RowsRead, Snapshot, StepPoint, TableName,
+    BackendPlan, ModelList, Models, OpTime, OpTimes, POINTS, Phase, PlannerSession, Provenance,
+    Refusal, Resolved, RowsRead, Snapshot, StepPoint, TableName,
 };
 
 /// A version on both sides, or why there is none.
@@ -123,25 +123,13 @@ pub(crate) fn files_read(
     session_files(sides, models).into_keys().map(|(table, path, _)| (table, path)).collect()
 }
 
-/// The same by their contents.
-pub(crate) fn contents_read(
-    sides: &[VersionSides<'_, '_>],
-    models: &Models,
-) -> HashSet<FileOfTable> {
-    let files = session_files(sides, models).into_values();
-    let content = |file: SessionFile<'_, '_, '_>| {
-        Some((file.table, file.session.content(file.table, file.index)?.clone()))
-    };
-    files.filter_map(content).collect()
-}
-
 /// Decodes the tables that will be asked for, the largest first, by all threads. What two states share is
 /// one item: a thread that asks for it again would wait for the first.
 pub(crate) fn read_ahead(sides: &[VersionSides<'_, '_>], models: &Models) {
     let mut files: Vec<SessionFile<'_, '_, '_>> =
         session_files(sides, models).into_values().collect();
     let mut known = HashSet::new();
-    files.retain(|file| known.insert((file.table, file.session.content(file.table, file.index))));
+    files.retain(|file| known.insert(file.session.content(file.table, file.index)));
     let read = |file: &SessionFile<'_, '_, '_>| file.session.read(file.table, file.index);
     threads::map_largest_first(&files, |file| file.size, read);
 }
@@ -232,7 +220,7 @@ fn alike(
     phase: Phase,
 ) -> Vec<bool> {
     let pairs = then.ops.ops(phase).iter().zip(now.ops.ops(phase));
-    pairs.map(|(then, now)| then == now && before.answers_op_as(after, now)).collect()
+    pairs.map(|(then, now)| then == now && now.answers_alike(before, after)).collect()
 }
 
 fn times(

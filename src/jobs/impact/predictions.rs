@@ -18,9 +18,7 @@ use crate::database::served::ServedFormats;
 use crate::database::source::Entry;
 use crate::database::state::State;
 use crate::findings::{Finding, ModelReach};
-use crate::planner::{
-    AskedSlices, Models, PlannerFiles, RowOrigin, RowsRead, SharedModels, Store, TableName,
-};
+use crate::planner::{RowOrigin, RowsRead, SharedModels, Store, TableName};
 use crate::report::Predictions;
 
 /// Movers that are kept for reports.
@@ -50,85 +48,51 @@ struct PathWeights {
     files: HashMap<u32, f64>,
 }
 
-/// What predictions a pull request may move, before any is made.
-pub(crate) struct PlannedChange {
-    /// The files that they read.
-    pub files: Arc<PlannerFiles>,
-    /// None where nothing moves.
-    models: Option<Arc<Models>>,
-    versions: Vec<PlannedVersion>,
-    current: BTreeSet<PlannedVersion>,
-}
-
-impl PlannedChange {
-    /// Chooses the versions that read what changed.
-    ///
-    /// # Errors
-    ///
-    /// Where a list of operations, a manifest or `query_versions.yaml` cannot be read.
-    pub fn of(
-        base: State<'_>,
-        head: State<'_>,
-        diff: &Diff,
-        models: &SharedModels<'_>,
-    ) -> Result<Self> {
-        if !may_move(base, head, diff) {
-            let (versions, current) = (Vec::new(), BTreeSet::new());
-            return Ok(Self { files: Arc::default(), models: None, versions, current });
-        }
-        let models = models.get()?;
+/// Predicts both states of a pull request on the versions that read what changed.
+///
+/// # Errors
+///
+/// Where a list of operations, a manifest or `query_versions.yaml` cannot be read.
+pub(crate) fn predict_change(
+    base: State<'_>,
+    head: State<'_>,
+    diff: &Diff,
+    models: &SharedModels<'_>,
+) -> Result<PredictedChange> {
+    let mut found = PredictedChange {
+        predictions: None,
+        impact: Impact { compared: true, ..Impact::default() },
+        current: BTreeSet::new(),
+        classes: BTreeMap::new(),
+        rows: RowsRead::default(),
+        weights: PathWeights::default(),
+    };
+    if !may_move(base, head, diff) {
+        found.predictions = (!diff.tables.is_empty()).then(Predictions::default);
+        return Ok(found);
+    }
+    let models = models.get()?;
+    let store = Store::default();
+    let states = both_states(base, head, &store)?;
+    let options = Options::default();
+    let choice = Choice { options: &options, models: &models, states: &states };
+    let chosen = choice.versions()?;
+    found.current = chosen.iter().filter(|(_, is)| *is).map(|(v, _)| v.clone()).collect();
+    let versions: Vec<PlannedVersion> = chosen.into_iter().map(|(version, _)| version).collect();
+    let changed = RowsRead::of(diff.tables.iter().map(|table| table.path.as_str()));
+    for of_system in versions.chunk_by(|a, b| a.system == b.system) {
+        // What is read of a system is dropped before the next one is read.
         let store = Store::default();
         let states = both_states(base, head, &store)?;
-        let options = Options::default();
-        let choice = Choice { options: &options, models: &models, states: &states };
-        let chosen = choice.versions()?;
-        let current = chosen.iter().filter(|(_, is)| *is).map(|(v, _)| v.clone()).collect();
-        let versions: Vec<PlannedVersion> =
-            chosen.into_iter().map(|(version, _)| version).collect();
-        let awaited = predict::contents_read(&moving_sides(&states, &versions), &models);
-        let files = Arc::new(PlannerFiles::awaiting(awaited, AskedSlices::of(&models)));
-        Ok(Self { files, models: Some(models), versions, current })
-    }
-
-    /// Predicts both states.
-    ///
-    /// # Errors
-    ///
-    /// Where a manifest or `query_versions.yaml` cannot be read.
-    pub fn predict(self, base: State<'_>, head: State<'_>, diff: &Diff) -> Result<PredictedChange> {
-        let Self { files, models, versions, current } = self;
-        let mut found = PredictedChange {
-            predictions: None,
-            impact: Impact { compared: true, ..Impact::default() },
-            current,
-            classes: BTreeMap::new(),
-            rows: RowsRead::default(),
-            weights: PathWeights::default(),
-        };
-        let Some(models) = models else {
-            found.predictions = (!diff.tables.is_empty()).then(Predictions::default);
-            return Ok(found);
-        };
-        let changed = RowsRead::of(diff.tables.iter().map(|table| table.path.as_str()));
-        for of_system in versions.chunk_by(|a, b| a.system == b.system) {
-            let store = Store::over(files.clone());
-            let states = both_states(base, head, &store)?;
-            let sides = moving_sides(&states, of_system);
-            for side in &sides {
-                found.classes.insert(side.version.clone(), class(&side.paths(), diff));
-            }
-            found.impact.versions.extend(sides.iter().map(|side| side.version.clone()));
-            let cases = predict::cases_of(&sides, &models, &changed);
-            // What was read of a system is dropped before the next one is.
-            let read = predict::contents_read(&sides, &models);
-            drop(sides);
-            store.forget();
-            files.forget(&read);
-            found.take_in(cases);
+        let sides = moving_sides(&states, of_system);
+        for side in &sides {
+            found.classes.insert(side.version.clone(), class(&side.paths(), diff));
         }
-        found.sum_up();
-        Ok(found)
+        found.impact.versions.extend(sides.iter().map(|side| side.version.clone()));
+        found.take_in(predict::cases_of(&sides, &models, &changed));
     }
+    found.sum_up();
+    Ok(found)
 }
 
 /// Both states as a planner sees them.

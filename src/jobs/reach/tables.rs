@@ -200,7 +200,7 @@ impl<'x, 'a> FileToRead<'x, 'a> {
         let scope = TableScope::new(&table, &spec, &file.place, system, &specs.lookups);
         let states = RowStates::of(&scope)?;
         if let Some(planned) = self.planned.filter(|_| file.format == Format::Parquet) {
-            snapshot.offer(planned, file, &table);
+            snapshot.offer(planned, file, &scope);
         }
         Ok(Ok(FileContent { states, guessed: spec.inferred }))
     }

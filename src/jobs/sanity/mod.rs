@@ -24,7 +24,7 @@ use crate::database::source::{self, Commit, Entry, Source};
 use crate::database::state::{ReadState, State};
 use crate::findings::{ComparedStates, Sink};
 use crate::jobs::impact;
-use crate::jobs::impact::predictions::PlannedChange;
+use crate::jobs::impact::predictions::predict_change;
 use crate::planner::SharedModels;
 use crate::report::chart::{Figure, Gallery};
 use crate::report::health::JudgedPlaces;
@@ -204,9 +204,8 @@ fn compare(
         diffs.push(diff);
     }
     // Default models are planned with the main root.
-    let predicted = asks_for_predictions(rules).then(|| {
-        PlannedChange::of(before, after, &diffs[0], models)?.predict(before, after, &diffs[0])
-    });
+    let predicted =
+        asks_for_predictions(rules).then(|| predict_change(before, after, &diffs[0], models));
     found.extend(traces.findings);
     // That these cannot be read is a property of the clone.
     let missing = head.missing();

@@ -3,9 +3,8 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::super::Refusal;
-use super::super::evidence::{How, Weights};
-use super::super::leaves::Leaf;
+use super::super::refusal::Refusal;
+use super::leaf::{How, Leaf, Weights};
 use super::{Sol, fraction, is_usable, log2, no_anchor};
 
 /// Rows beyond the grid that share an answer.
@@ -14,7 +13,7 @@ const NEAREST: usize = 4;
 /// A ragged grid: leaves sorted by their coordinates, each place once. A branch is a range of leaves
 /// that agree in their first coordinates.
 #[derive(Debug)]
-pub struct LatencyGrid {
+pub(crate) struct LatencyGrid {
     axes: usize,
     /// The axis along which square roots are blended: latency grows with its square.
     sqrt_axis: Option<usize>,
@@ -25,12 +24,12 @@ pub struct LatencyGrid {
 
 impl LatencyGrid {
     /// A grid of `axes` axes over sorted, distinct leaves.
-    pub fn new(axes: usize, sqrt_axis: Option<usize>, leaves: Vec<Leaf>) -> Self {
+    pub(crate) fn new(axes: usize, sqrt_axis: Option<usize>, leaves: Vec<Leaf>) -> Self {
         Self { axes, sqrt_axis, leaves, logs: OnceLock::new() }
     }
 
     /// The leaves, sorted.
-    pub fn leaves(&self) -> &[Leaf] {
+    pub(crate) fn leaves(&self) -> &[Leaf] {
         &self.leaves
     }
 
@@ -38,8 +37,8 @@ impl LatencyGrid {
     ///
     /// # Errors
     ///
-    /// Where no row has a positive latency and bound to hold on to.
-    pub fn query(
+    /// If no row has a positive latency and bound to hold on to.
+    pub(crate) fn query(
         &self,
         at: [u64; 3],
         sol: Sol<'_>,
@@ -170,76 +169,23 @@ impl LatencyGrid {
         let own = at.map(log2);
         let of_leaf = |leaf: &Leaf| leaf.at.map(|c| log2(c as f64));
         let logs = self.logs.get_or_init(|| self.leaves.iter().map(of_leaf).collect());
-        let apart = |branch: &Range<usize>| (logs[branch.start][0] - own[0]).abs();
-        let branches = self.branches();
-        let by_distance = |a: &&Range<usize>, b: &&Range<usize>| apart(a).total_cmp(&apart(b));
-        let Some(first) = branches.iter().min_by(by_distance) else { return Vec::new() };
-        let search = NearSearch { leaves: &self.leaves, logs, axes: self.axes, own, sol };
-        // The branch that is nearest along the first axis has leaves that are near, so that most branches need no look.
-        let mut found = Vec::with_capacity(NEAREST + 2);
-        search.take(first.clone(), f64::INFINITY, &mut found);
-        let most = found.get(NEAREST).map_or(f64::INFINITY, |fifth| fifth.distance);
-        found.clear();
-        for branch in branches.into_iter().filter(|branch| apart(branch) <= most * ROUNDED) {
-            search.take(branch, most, &mut found);
-        }
-        found
-    }
-
-    /// The leaves by their first coordinate.
-    fn branches(&self) -> Vec<Range<usize>> {
-        let all = 0..self.leaves.len();
-        let (mut branches, mut start) = (Vec::new(), 0);
-        while start < all.end {
-            let branch = self.same_key(&all, 0, start);
-            start = branch.end;
-            branches.push(branch);
-        }
-        branches
-    }
-}
-
-/// A factor that is more than what the rounding of distances comes to.
-const ROUNDED: f64 = 1.0 + 1e-9;
-
-/// A search for the leaves that are near a place.
-struct NearSearch<'g> {
-    leaves: &'g [Leaf],
-    /// log2 of their coordinates.
-    logs: &'g [[f64; 3]],
-    axes: usize,
-    /// The same of the place.
-    own: [f64; 3],
-    sol: Sol<'g>,
-}
-
-impl NearSearch<'_> {
-    /// Takes the leaves of a branch in where they are among the five nearest so far and at most `most` away.
-    fn take(&self, branch: Range<usize>, most: f64, found: &mut Vec<NearLeaf>) {
-        let of_branch = self.leaves[branch.clone()].iter().zip(&self.logs[branch.clone()]);
-        for (leaf, (l, logs)) in branch.zip(of_branch) {
-            let mut squares = 0.0;
-            for (log, own) in logs.iter().zip(&self.own).take(self.axes) {
-                let d = log - own;
-                squares += d * d;
-            }
-            // Nearly all are farther than five others, which needs no root.
-            let fifth = found.get(NEAREST).map_or(most, |near| near.distance);
-            if squares > fifth * fifth * ROUNDED {
+        let mut found: Vec<NearLeaf> = Vec::with_capacity(NEAREST + 2);
+        for (number, (leaf, logs)) in self.leaves.iter().zip(logs).enumerate() {
+            let apart = logs.iter().zip(&own).take(self.axes).map(|(log, own)| log - own);
+            let distance = apart.map(|d| d * d).sum::<f64>().sqrt();
+            let is_far = found.get(NEAREST).is_some_and(|fifth| fifth.distance <= distance);
+            if is_far || !is_usable(leaf.ms) {
                 continue;
             }
-            let distance = squares.sqrt();
-            // Leaves come in order, so an equal distance goes after the ones before.
-            let place = found.partition_point(|n| n.distance <= distance);
-            if place > NEAREST || !is_usable(l.ms) {
-                continue;
-            }
-            let bound = (self.sol)(l.at.map(|c| c as f64));
+            let bound = sol(leaf.at.map(|c| c as f64));
             if is_usable(bound) {
-                found.insert(place, NearLeaf { distance, leaf, bound });
+                // Leaves come in order, so an equal distance goes after the ones before.
+                let place = found.partition_point(|near| near.distance <= distance);
+                found.insert(place, NearLeaf { distance, leaf: number, bound });
                 found.truncate(NEAREST + 1);
             }
         }
+        found
     }
 }
 
@@ -260,7 +206,7 @@ struct NearLeaf {
 }
 
 impl NearLeaf {
-    /// Its share before normalisation; `radius` is the distance of the first leaf left out.
+    /// The share before normalisation; `radius` is the distance of the first leaf left out.
     fn share(&self, radius: Option<f64>) -> f64 {
         let d = self.distance;
         match radius {
@@ -277,7 +223,7 @@ impl NearLeaf {
 mod tests {
     use super::*;
     use crate::base::random::Random;
-    use crate::planner::leaves::RowRef;
+    use crate::planner::interpolate::RowRef;
 
     /// Synthetic: few sizes along each axis, so that distances are often equal, and some rows without a latency.
     #[test]

@@ -2,33 +2,36 @@
 //! rows, and beyond them by holding utilisation: the ratio of speed of light to latency.
 
 mod curve;
-mod first_met;
 mod grid;
-#[cfg(test)]
-mod properties;
+mod leaf;
+mod shapes;
 mod sites;
+#[cfg(test)]
+mod tests;
 
-pub use curve::LatencyCurve;
-pub use first_met::ShapeRow;
-pub use grid::LatencyGrid;
-pub use sites::{ShapeRows, Sites, query as query_sites};
+pub(super) use curve::LatencyCurve;
+pub(super) use grid::LatencyGrid;
+pub use leaf::How;
+pub(super) use leaf::{Leaf, RowRef, Weights, first_of_each_place};
+pub(super) use shapes::{ShapeRow, ShapeRows};
+pub(super) use sites::{Sites, query as query_sites};
 
-use super::Refusal;
+use super::refusal::Refusal;
 
 /// Speed of light at coordinates, ms; unused coordinates are 0.
-pub type Sol<'a> = &'a dyn Fn([f64; 3]) -> f64;
+pub(super) type Sol<'a> = &'a dyn Fn([f64; 3]) -> f64;
 
 /// log2 with a floor, so that a zero coordinate has a distance.
 fn log2(value: f64) -> f64 {
     value.max(1e-12).log2()
 }
 
-/// Whether a latency or a bound can be divided by.
+/// Returns whether a latency or a bound can be divided by.
 fn is_usable(value: f64) -> bool {
     value.is_finite() && value > 0.0
 }
 
-/// The refusal where no row at the edge has a positive latency and bound.
+/// The refusal if no row at the edge has a positive latency and bound.
 fn no_anchor() -> Refusal {
     Refusal::missing(
         "no row at the edge of the grid has a positive latency and speed-of-light bound",

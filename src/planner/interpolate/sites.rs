@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hashbrown::HashMap;
 
-use super::super::Refusal;
-use super::super::evidence::{How, Weights};
-use super::super::leaves::Leaf;
-use super::first_met::{FirstPlaces, ShapeRow};
-use super::{Sol, fraction, is_usable, log2, no_anchor};
+use super::super::refusal::Refusal;
+use super::curve::LatencyCurve;
+use super::leaf::{How, Leaf, Weights};
+use super::shapes::{FirstMet, FirstPlaces, ShapeRows};
+use super::{Sol, is_usable, log2, no_anchor};
 
 /// Sites that share an answer.
 const NEAREST: usize = 4;
@@ -18,21 +18,6 @@ const REACH: f64 = 2.0;
 /// Points of a curve's end whose median utilisation is held.
 const TAIL: usize = 3;
 
-/// The rows of a dtype, of which a lookup needs those of a few shapes.
-pub trait ShapeRows {
-    /// The rows of a shape by m, each once; none where it was not measured.
-    fn curve(&self, shape: [u64; 2]) -> Option<Arc<Vec<Leaf>>>;
-
-    /// Every shape with its lowest and highest m, in the order of the shapes.
-    fn spans(&self) -> Vec<([u64; 2], [u64; 2])>;
-
-    /// The rows of a shape, in no order, repeated ones too.
-    fn rows(&self, shape: [u64; 2]) -> Vec<ShapeRow>;
-
-    /// Visits rows of one shape at once until all have been seen, in no order.
-    fn visit(&self, see: &mut dyn FnMut([u64; 2], &[ShapeRow]));
-}
-
 /// A measured shape.
 #[derive(Debug)]
 struct ShapeSite {
@@ -40,18 +25,20 @@ struct ShapeSite {
     logs: [f64; 2],
     /// Lowest and highest m.
     span: [u64; 2],
+    /// The first place in the order of reading, once somebody asked.
+    first: OnceLock<FirstMet>,
 }
 
 /// All shapes of a dtype.
 #[derive(Debug)]
-pub struct Sites {
+pub(crate) struct Sites {
     sites: Vec<ShapeSite>,
-    /// Where they are met first; found out when two are at one distance.
+    /// The first places of sizes; read when two shapes are at one distance.
     first: OnceLock<FirstPlaces>,
     transfers: Mutex<Transfers>,
 }
 
-/// What was answered for shapes that were not measured, by (m, n, k): layouts, models and both states of a
+/// Answers for shapes that were not measured, by (m, n, k): layouts, models and both states of a
 /// comparison ask for the same.
 type Transfers = HashMap<[u64; 3], Result<Arc<Transfer>, Refusal>>;
 
@@ -67,26 +54,28 @@ struct Transfer {
 ///
 /// # Errors
 ///
-/// Where no site is near enough, or none of the nearest has a usable row.
-pub fn query(
+/// If no site is near enough, or none of the nearest has a usable row.
+pub(crate) fn query(
     [m, n, k]: [u64; 3],
     rows: &dyn ShapeRows,
     sites: impl FnOnce() -> Arc<Sites>,
     sol: Sol<'_>,
     weights: &mut Weights,
 ) -> Result<(f64, How), Refusal> {
-    match rows.curve([n, k]) {
-        Some(curve) => at_shape([n, k], &curve, m as f64, sol, weights),
-        None => sites().answer([m, n, k], rows, sol, weights),
+    let curve = rows.curve([n, k]);
+    if curve.points().is_empty() {
+        sites().answer([m, n, k], rows, sol, weights)
+    } else {
+        at_shape([n, k], &curve, m as f64, sol, weights)
     }
 }
 
 impl Sites {
     /// The shapes of some rows.
-    pub fn new(rows: &dyn ShapeRows) -> Self {
+    pub(crate) fn new(rows: &dyn ShapeRows) -> Self {
         let site = |(shape, span): ([u64; 2], [u64; 2])| {
             let logs = shape.map(|c| log2(c as f64));
-            ShapeSite { shape, logs, span }
+            ShapeSite { shape, logs, span, first: OnceLock::new() }
         };
         Self {
             sites: rows.spans().into_iter().map(site).collect(),
@@ -129,8 +118,7 @@ impl Sites {
             let site = self.sites[site].shape;
             let mark = weights.mark();
             let bound = sol([m, site[0] as f64, site[1] as f64]);
-            let curve = rows.curve(site);
-            let answer = curve.and_then(|curve| at_shape(site, &curve, m, sol, &mut weights).ok());
+            let answer = at_shape(site, &rows.curve(site), m, sol, &mut weights).ok();
             let usable = answer.filter(|(ms, _)| is_usable(*ms) && is_usable(bound));
             let Some((ms, _)) = usable else {
                 weights.drop_since(mark);
@@ -161,50 +149,34 @@ impl Sites {
         // A shape that no curve covers at m is answered from any of them.
         let is_covered = self.sites.iter().any(covers);
         let counts = |site: &ShapeSite| !is_covered || covers(site);
-        let mut near = self.within_reach(logs, counts);
+        let counted = self.sites.iter().enumerate().filter(|(_, site)| counts(site));
+        let all: Vec<_> = counted.map(|(i, site)| (site.distance(logs), i)).collect();
+        let within_reach = |(distance, _): &&(f64, usize)| *distance <= REACH;
+        let mut near: Vec<_> = all.iter().filter(within_reach).copied().collect();
         if near.is_empty() {
-            let all = self.sites.iter().enumerate().filter(|(_, site)| counts(site));
-            near = all.map(|(i, site)| (site.distance(logs), i)).collect();
+            near = all;
             let kept = self.inside_axis(&near, shape)?;
             near.retain(|(_, i)| (self.sites[*i].logs[kept] - logs[kept]).abs() <= REACH);
         }
         if near.is_empty() {
             return Err(too_far());
         }
-        let by_distance =
-            |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
-        if near.len() > NEAREST {
-            // What is farther than the first that may be left out cannot answer.
-            let (_, (next, _), _) = near.select_nth_unstable_by(NEAREST, by_distance);
-            let next = *next;
-            near.retain(|(distance, _)| *distance <= next);
+        near.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        if let Some((fifth, _)) = near.get(NEAREST).copied() {
+            near.retain(|(distance, _)| *distance <= fifth);
         }
-        near.sort_by(by_distance);
         // Which of those at one distance answers is the planner's choice; the order of those that do is not
         // looked into, since it moves no more than the last bits of a sum.
         if near.len() > NEAREST && near[NEAREST - 1].0 == near[NEAREST].0 {
-            let first = self.first.get_or_init(|| FirstPlaces::of(rows, self.sites.len()));
-            let met = |i: usize| first.of_shape(i, self.sites[i].shape, rows);
+            let first = self.first.get_or_init(|| FirstPlaces::of(rows));
+            let met = |i: usize| {
+                let ShapeSite { shape, first: known, .. } = &self.sites[i];
+                *known.get_or_init(|| first.of_shape(*shape, rows))
+            };
             near.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| met(a.1).cmp(&met(b.1))));
         }
         near.truncate(NEAREST);
         Ok(near)
-    }
-
-    /// Distances and indices of the sites within reach that count.
-    fn within_reach(
-        &self,
-        logs: [f64; 2],
-        counts: impl Fn(&ShapeSite) -> bool,
-    ) -> Vec<(f64, usize)> {
-        // A little more than the reach, for rounding; shapes lie in the order of their n.
-        let [least, most] = [-1.0, 1.0].map(|side| logs[0] + side * (REACH + 1e-9));
-        let first = self.sites.partition_point(|site| site.logs[0] < least);
-        let end = self.sites.partition_point(|site| site.logs[0] <= most);
-        let beside = (first..end).zip(&self.sites[first..end]);
-        let beside = beside.filter(|(_, site)| counts(site));
-        let found = beside.map(|(i, site)| (site.distance(logs), i));
-        found.filter(|(distance, _)| *distance <= REACH).collect()
     }
 
     /// Far from all sites: allowed only beyond the largest of one axis, below none. Returns the other
@@ -234,13 +206,13 @@ fn too_far() -> Refusal {
 }
 
 impl ShapeSite {
-    /// How far another shape is, in octaves.
+    /// The distance of another shape, in octaves.
     fn distance(&self, logs: [f64; 2]) -> f64 {
         let (n, k) = (self.logs[0] - logs[0], self.logs[1] - logs[1]);
         (n * n + k * k).sqrt()
     }
 
-    /// Whether its curve spans m.
+    /// Returns whether the curve spans m.
     fn covers(&self, m: f64) -> bool {
         self.span[0] as f64 <= m && m <= self.span[1] as f64
     }
@@ -250,28 +222,20 @@ impl ShapeSite {
 /// end's points (perf_interp.rs 1093).
 fn at_shape(
     shape: [u64; 2],
-    curve: &[Leaf],
+    curve: &LatencyCurve,
     m: f64,
     sol: Sol<'_>,
     weights: &mut Weights,
 ) -> Result<(f64, How), Refusal> {
-    let next = curve.partition_point(|l| (l.at[0] as f64) < m);
-    let after = curve.get(next);
-    if let Some(leaf) = after.filter(|l| l.at[0] as f64 == m) {
-        weights.push(leaf.row, 1.0);
-        return Ok((leaf.ms, How::Exact));
+    if let Some(answer) = curve.inside(m, weights) {
+        return Ok(answer);
     }
-    let before = next.checked_sub(1).and_then(|i| curve.get(i));
-    if let (Some(low), Some(high)) = (before, after) {
-        let w = fraction(m, low.at[0] as f64, high.at[0] as f64);
-        weights.push(low.row, 1.0 - w);
-        weights.push(high.row, w);
-        return Ok((low.ms + (high.ms - low.ms) * w, How::Between));
-    }
-    let tail = if next == 0 {
-        &curve[..curve.len().min(TAIL)]
+    let points = curve.points();
+    let is_below = points.first().is_some_and(|first| m < first.at[0] as f64);
+    let tail = if is_below {
+        &points[..points.len().min(TAIL)]
     } else {
-        &curve[curve.len().saturating_sub(TAIL)..]
+        &points[points.len().saturating_sub(TAIL)..]
     };
     let [n, k] = shape.map(|c| c as f64);
     let mut held: Vec<(f64, &Leaf)> = Vec::with_capacity(TAIL);
@@ -298,38 +262,4 @@ fn median(values: &mut [f64]) -> Option<f64> {
         return Some(high);
     }
     Some((values[middle - 1] + high) / 2.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::base::random::Random;
-
-    /// Synthetic: shapes on a grid of powers of two and between them, of which some are just within reach of another.
-    #[test]
-    fn sites_within_reach_are_those_of_a_search_of_all() {
-        let mut random = Random::new(5);
-        let mut size = || [1 << random.below(12), 3 << random.below(10)][random.below(2)];
-        let mut shapes: Vec<[u64; 2]> = (0..200).map(|_| [size(), size()]).collect();
-        shapes.sort_unstable();
-        shapes.dedup();
-        let site = |shape: &[u64; 2]| ShapeSite {
-            shape: *shape,
-            logs: shape.map(|c| log2(c as f64)),
-            span: [1, shape[0]],
-        };
-        let sites = shapes.iter().map(site).collect();
-        let sites = Sites { sites, first: OnceLock::new(), transfers: Mutex::default() };
-        let mut at_reach = 0;
-        for shape in &shapes {
-            let logs = shape.map(|c| log2(c as f64));
-            let near = sites.within_reach(logs, |site| site.covers(8.0));
-            let all = sites.sites.iter().enumerate();
-            let expected = all.map(|(i, site)| (site.distance(logs), i));
-            let expected = expected.filter(|(d, i)| *d <= REACH && sites.sites[*i].covers(8.0));
-            assert_eq!(near, expected.collect::<Vec<_>>());
-            at_reach += near.iter().filter(|(distance, _)| *distance == REACH).count();
-        }
-        assert!(at_reach > 20, "{at_reach}");
-    }
 }

@@ -2,13 +2,13 @@
 
 use serde::Deserialize;
 
-use super::super::asked::KeyPattern;
-use super::super::cells::{Cells, Columns};
 use super::super::dtypes;
-use super::super::keys::{SliceSource, no_rows, served};
-use super::super::slices::SliceKey;
-use super::super::{MachineFigures, PlannerSession, Provenance, Refusal};
-use super::{Query, TableName, new_share, once};
+use super::super::keys::{SliceSource, served};
+use super::super::machine::MachineFigures;
+use super::super::refusal::Refusal;
+use super::super::slices::{SliceKey, slice_key};
+use super::super::tables::TableName;
+use super::operation::{Evaluation, Operation, new_share, once};
 
 /// Prefill attention.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -27,7 +27,7 @@ pub struct ContextAttention {
     /// Tokens that a token attends to; 0 for all.
     #[serde(default)]
     pub window_size: u64,
-    /// Whether queries and keys are normalised first.
+    /// Set if queries and keys are normalised first.
     #[serde(default)]
     pub use_qk_norm: bool,
     /// Type of the cache; the list's where it is left out.
@@ -60,53 +60,14 @@ pub struct GenerationAttention {
     pub kv_cache_dtype: String,
 }
 
-pub(super) const CONTEXT_COLUMNS: Columns = Columns {
-    texts: &["attn_dtype", "kv_cache_dtype"],
-    numbers: &["batch_size", "isl", "num_heads", "num_key_value_heads", "head_dim"],
-    optional: &[("window_size", 0)],
-    optional_texts: &[],
-    at: &[&[2], &[1], &[0]],
-    inner: &[0, 1],
-    between: &[],
-};
-
-pub(super) const GENERATION_COLUMNS: Columns = Columns {
-    texts: &["kv_cache_dtype"],
-    numbers: &["batch_size", "isl", "num_heads", "num_key_value_heads", "head_dim", "step"],
-    optional: &[("window_size", 0)],
-    optional_texts: &[],
-    at: &[&[2], &[0], &[1, 5]],
-    inner: &[0, 1, 5],
-    between: &[],
-};
-
 /// Key-value heads as keys hold them: 0 where every query head has its own.
 fn kv_key(heads: u64, kv_heads: u64) -> u64 {
     if heads == kv_heads { 0 } else { kv_heads }
 }
 
-/// Key-value heads, head_dim and window as keys hold them.
-fn shape_key(heads: u64, kv_heads: u64, head_size: u64, window: u64) -> [u32; 3] {
-    [kv_key(heads, kv_heads), head_size, window].map(|n| n as u32)
-}
-
-/// attn_dtype, kv_cache_dtype, key-value heads, head_dim, window → (heads, isl, batch).
-pub(super) fn context_slice(cells: &Cells<'_>) -> SliceKey {
-    let kv = kv_key(cells.number(2), cells.number(3)) as u32;
-    let window = cells.optional(0) as u32;
-    [cells.code(0), cells.code(1), kv, cells.part(4), window, 0, 0, 0, 0]
-}
-
-/// kv_cache_dtype, key-value heads, head_dim, window → (heads, batch, isl + step). The precision of
-/// attention is not part of the key: the first row wins.
-pub(super) fn generation_slice(cells: &Cells<'_>) -> SliceKey {
-    let kv = kv_key(cells.number(2), cells.number(3)) as u32;
-    [cells.code(0), kv, cells.part(4), cells.optional(0) as u32, 0, 0, 0, 0, 0]
-}
-
-/// What a bound needs beside the coordinates.
+/// Parameters of a bound, apart from the coordinates.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct AttentionShape {
+struct AttentionShape {
     kv: u64,
     head_size: u64,
     window: u64,
@@ -143,34 +104,8 @@ impl AttentionShape {
 }
 
 impl ContextAttention {
-    pub(super) fn ms(
-        &self,
-        session: &PlannerSession<'_, '_>,
-        query: Query,
-        evidence: &mut Provenance,
-    ) -> Result<f64, Refusal> {
-        let machine = session.machine();
-        let (key, shape) = self.slice(session)?;
-        let table = session.table(TableName::ContextAttention)?;
-        let grid = table.grid(key, 3, Some(1), None);
-        let grid = grid.ok_or_else(|| no_rows(TableName::ContextAttention, &self.words()))?;
-        let full = query.sequence + query.prefix;
-        let mut weights = evidence.weights();
-        let sol = |at| shape.prefill_sol(at);
-        let (ms, how) = grid.query([self.n, full, query.batch], &sol, &mut weights)?;
-        let ms = ms * new_share(full, query.prefix);
-        evidence.add(table, how, ms, weights, || {
-            format!("{}, isl {full}, batch {}", self.words(), query.batch)
-        });
-        let fmha = dtypes::fmha(&self.fmha_quant_mode)?;
-        Ok((ms + self.around(machine, fmha.bytes)).max(0.0) * self.count)
-    }
-
-    /// The slice that it reads, and what bounds it.
-    pub(super) fn slice(
-        &self,
-        source: &dyn SliceSource,
-    ) -> Result<(SliceKey, AttentionShape), Refusal> {
+    /// The slice, and the parameters of its bound.
+    fn slice(&self, source: &dyn SliceSource) -> Result<(SliceKey, AttentionShape), Refusal> {
         let machine = source.machine();
         let fmha = dtypes::fmha(&self.fmha_quant_mode)?;
         let shape = AttentionShape {
@@ -181,20 +116,13 @@ impl ContextAttention {
             flops: fmha.flops(machine)?,
             bandwidth: machine.bandwidth,
         };
-        let codes = [&self.fmha_quant_mode, &self.kv_cache_dtype].map(|t| source.code(t));
-        let [kv, head, window] = shape_key(self.n, self.n_kv, self.head_size, self.window_size);
-        let key: SliceKey = [codes[0], codes[1], kv, head, window, 0, 0, 0, 0];
+        let [fmha, cache] = [&self.fmha_quant_mode, &self.kv_cache_dtype].map(|t| source.code(t));
+        let [kv, head, window] = [shape.kv, shape.head_size, shape.window].map(|n| n as u32);
+        let key = slice_key([fmha, cache, kv, head, window]);
         Ok((served(source, TableName::ContextAttention, key, || self.words())?, shape))
     }
 
-    /// What the keys of its shape have, whatever the precision.
-    pub(super) fn pattern(&self) -> KeyPattern {
-        let [kv, head, window] =
-            shape_key(self.n, self.n_kv, self.head_size, self.window_size).map(Some);
-        [None, None, kv, head, window, None, None, None, None]
-    }
-
-    /// Its slice, for people.
+    /// The slice, for people.
     fn words(&self) -> String {
         let heads = heads(self.n, self.n_kv, self.head_size, self.window_size);
         format!("{}, cache {}, {heads}", self.fmha_quant_mode, self.kv_cache_dtype)
@@ -214,44 +142,41 @@ impl ContextAttention {
     }
 }
 
-impl GenerationAttention {
-    pub(super) fn ms(
-        &self,
-        session: &PlannerSession<'_, '_>,
-        query: Query,
-        evidence: &mut Provenance,
-    ) -> Result<f64, Refusal> {
-        let (key, shape) = self.slice(session)?;
-        let sol = |at| shape.decode_sol(at);
-        let table = session.table(TableName::GenerationAttention)?;
-        // Rows faster than light are raised to it when they are loaded.
-        let grid = table.grid(key, 3, None, Some(&sol));
-        let grid = grid.ok_or_else(|| no_rows(TableName::GenerationAttention, &self.words()))?;
-        let mut mean = 0.0;
-        for tokens in samples(query.sequence) {
-            let mut weights = evidence.weights();
-            let (ms, how) = grid.query([self.n, query.batch, tokens], &sol, &mut weights)?;
-            mean += ms * 0.2;
-            evidence.add(table, how, ms * 0.2, weights, || {
-                format!("{}, batch {}, tokens {tokens}", self.words(), query.batch)
-            });
-        }
-        Ok(mean.max(0.0) * self.count)
+impl Operation for ContextAttention {
+    fn tables(&self) -> &'static [TableName] {
+        &[TableName::ContextAttention]
     }
 
-    /// The slice that it reads, and what bounds it.
-    pub(super) fn slice(
-        &self,
-        source: &dyn SliceSource,
-    ) -> Result<(SliceKey, AttentionShape), Refusal> {
+    fn ms(&self, at: &mut Evaluation<'_, '_, '_>) -> Result<f64, Refusal> {
+        let (key, shape) = self.slice(at.session)?;
+        let table = at.session.table(TableName::ContextAttention)?;
+        let grid = table.grid(key, Some(1), None);
+        let (batch, full) = (at.query.batch, at.query.sequence + at.query.prefix);
+        let key = || format!("{}, isl {full}, batch {batch}", self.words());
+        let share = new_share(full, at.query.prefix);
+        let ms = at.evidence.look_up(table, share, key, |weights| {
+            grid.query([self.n, full, batch], &|at| shape.prefill_sol(at), weights)
+        })?;
+        let fmha = dtypes::fmha(&self.fmha_quant_mode)?;
+        Ok((ms + self.around(at.session.machine(), fmha.bytes)).max(0.0) * self.count)
+    }
+
+    fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
+        self.slice(source).map(drop)
+    }
+}
+
+impl GenerationAttention {
+    /// The slice, and the parameters of its bound.
+    fn slice(&self, source: &dyn SliceSource) -> Result<(SliceKey, AttentionShape), Refusal> {
         let cache_bytes = dtypes::cache(&self.kv_cache_dtype)?;
-        let [kv, head, window] = shape_key(self.n, self.n_kv, self.head_size, self.window_size);
-        let cache = source.code(&self.kv_cache_dtype);
-        let key: SliceKey = [cache, kv, head, window, 0, 0, 0, 0, 0];
+        let kv = kv_key(self.n, self.n_kv);
+        let sizes = [kv, self.head_size, self.window_size].map(|n| n as u32);
+        let key = slice_key([source.code(&self.kv_cache_dtype), sizes[0], sizes[1], sizes[2]]);
         let key = served(source, TableName::GenerationAttention, key, || self.words())?;
         let machine = source.machine();
         let shape = AttentionShape {
-            kv: kv_key(self.n, self.n_kv),
+            kv,
             head_size: self.head_size,
             window: self.window_size,
             cache_bytes,
@@ -261,17 +186,37 @@ impl GenerationAttention {
         Ok((key, shape))
     }
 
-    /// What the keys of its shape have, whatever the type of the cache.
-    pub(super) fn pattern(&self) -> KeyPattern {
-        let [kv, head, window] =
-            shape_key(self.n, self.n_kv, self.head_size, self.window_size).map(Some);
-        [None, kv, head, window, None, None, None, None, None]
-    }
-
-    /// Its slice, for people.
+    /// The slice, for people.
     fn words(&self) -> String {
         let heads = heads(self.n, self.n_kv, self.head_size, self.window_size);
         format!("cache {}, {heads}", self.kv_cache_dtype)
+    }
+}
+
+impl Operation for GenerationAttention {
+    fn tables(&self) -> &'static [TableName] {
+        &[TableName::GenerationAttention]
+    }
+
+    fn ms(&self, at: &mut Evaluation<'_, '_, '_>) -> Result<f64, Refusal> {
+        let (key, shape) = self.slice(at.session)?;
+        let sol = |at| shape.decode_sol(at);
+        let table = at.session.table(TableName::GenerationAttention)?;
+        // Rows faster than light are raised to it when they are loaded.
+        let grid = table.grid(key, None, Some(&sol));
+        let batch = at.query.batch;
+        let mut mean = 0.0;
+        for tokens in samples(at.query.sequence) {
+            let key = || format!("{}, batch {batch}, tokens {tokens}", self.words());
+            mean += at.evidence.look_up(table, 0.2, key, |weights| {
+                grid.query([self.n, batch, tokens], &sol, weights)
+            })?;
+        }
+        Ok(mean.max(0.0) * self.count)
+    }
+
+    fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
+        self.slice(source).map(drop)
     }
 }
 

@@ -1,15 +1,14 @@
 //! Collectives: the backend's own all-reduce, and those of NCCL and oneCCL (operators, perf_database
 //! communication.rs). Sizes are counts of elements, although the tables' column says bytes.
 
-use hashbrown::HashSet;
-
 use serde::Deserialize;
 
-use super::super::cells::{Cells, Columns};
-use super::super::keys::{SliceSource, no_rows};
-use super::super::slices::SliceKey;
-use super::super::{MachineFigures, PlannerSession, Provenance, Refusal};
-use super::{Query, TableName, once};
+use super::super::keys::{SliceSource, served};
+use super::super::machine::MachineFigures;
+use super::super::refusal::Refusal;
+use super::super::slices::{SliceKey, slice_key};
+use super::super::tables::TableName;
+use super::operation::{Evaluation, Operation, once};
 
 /// The backend's own all-reduce.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -43,61 +42,25 @@ pub struct Nccl {
     pub num_gpus: u64,
 }
 
-pub(super) const ALL_REDUCE_COLUMNS: Columns = Columns {
-    texts: &[],
-    numbers: &["num_gpus", "message_size"],
-    optional: &[],
-    optional_texts: &["kernel_source", "backend"],
-    at: &[&[1]],
-    inner: &[1],
-    between: &[],
-};
-
-pub(super) const NCCL_COLUMNS: Columns = Columns {
-    texts: &["nccl_dtype", "op_name"],
-    numbers: &["num_gpus", "message_size"],
-    optional: &[],
-    optional_texts: &[],
-    at: &[&[1]],
-    inner: &[1],
-    between: &[],
-};
-
-/// GPUs, whether it ran without CUDA graphs → size.
-pub(super) fn all_reduce_slice(cells: &Cells<'_>) -> SliceKey {
-    let eager = cells.text(0).ends_with("_eager") || cells.text(1).ends_with("_eager");
-    all_reduce(cells.part(0), eager)
-}
-
-fn all_reduce(gpus: u32, eager: bool) -> SliceKey {
-    [gpus, u32::from(eager), 0, 0, 0, 0, 0, 0, 0]
-}
-
-/// nccl_dtype, op_name, GPUs → size.
-pub(super) fn nccl_slice(cells: &Cells<'_>) -> SliceKey {
-    [cells.code(0), cells.code(1), cells.part(0), 0, 0, 0, 0, 0, 0]
-}
-
-/// The system whose rows without CUDA graphs count too: it has no graphs.
-const EAGER_SYSTEM: &str = "b60";
+/// The tables of collectives: the backend's own, and those of libraries in the order in which they are asked.
+pub(super) const TABLES: [TableName; 3] =
+    [TableName::CustomAllReduce, TableName::Nccl, TableName::OneCcl];
 
 /// GPUs of a node from which all-reduce is NCCL's.
 const RACK_NODE: f64 = 72.0;
 
-impl CustomAllReduce {
-    /// Whether the slice that it reads is served.
-    pub(super) fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
-        check_all_reduce(source, self.tp_size)
+impl Operation for CustomAllReduce {
+    fn tables(&self) -> &'static [TableName] {
+        &TABLES
     }
 
-    pub(super) fn ms(
-        &self,
-        session: &PlannerSession<'_, '_>,
-        query: Query,
-        evidence: &mut Provenance,
-    ) -> Result<f64, Refusal> {
-        let elements = query.tokens as f64 * self.hidden_size as f64;
-        Ok(all_reduce_ms(session, self.tp_size, elements, evidence)?.max(0.0) * self.count)
+    fn ms(&self, at: &mut Evaluation<'_, '_, '_>) -> Result<f64, Refusal> {
+        let elements = at.query.tokens as f64 * self.hidden_size as f64;
+        Ok(all_reduce_ms(at, self.tp_size, elements)?.max(0.0) * self.count)
+    }
+
+    fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
+        check_all_reduce(source, self.tp_size)
     }
 }
 
@@ -105,51 +68,47 @@ impl Nccl {
     fn call(&self) -> Call<'_> {
         Call { dtype: &self.dtype, operation: &self.operation, gpus: self.num_gpus }
     }
+}
 
-    /// Whether the slice that it reads is served.
-    pub(super) fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
-        check_library(source, self.call())
+impl Operation for Nccl {
+    fn tables(&self) -> &'static [TableName] {
+        &TABLES[1..]
     }
 
-    pub(super) fn ms(
-        &self,
-        session: &PlannerSession<'_, '_>,
-        query: Query,
-        evidence: &mut Provenance,
-    ) -> Result<f64, Refusal> {
-        let elements = query.tokens as f64 * self.hidden_size as f64;
-        Ok(library_ms(session, self.call(), elements, evidence)?.max(0.0) * self.count)
+    fn ms(&self, at: &mut Evaluation<'_, '_, '_>) -> Result<f64, Refusal> {
+        let elements = at.query.tokens as f64 * self.hidden_size as f64;
+        Ok(library_ms(at, self.call(), elements)?.max(0.0) * self.count)
+    }
+
+    fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
+        check_library(source, self.call())
     }
 }
 
 /// Time of an all-reduce of `elements` among `gpus`, ms. More GPUs than a node has take the node's
 /// time, scaled by bandwidth.
 pub(super) fn all_reduce_ms(
-    session: &PlannerSession<'_, '_>,
+    at: &mut Evaluation<'_, '_, '_>,
     gpus: u64,
     elements: f64,
-    evidence: &mut Provenance,
 ) -> Result<f64, Refusal> {
     if gpus <= 1 {
         return Ok(0.0);
     }
-    let machine = session.machine();
-    let node = machine.node();
+    let machine = at.session.machine();
     if let Some(call) = library_all_reduce(machine, gpus) {
-        return library_ms(session, call, elements, evidence);
+        return library_ms(at, call, elements);
     }
-    let measured = (gpus as f64).min(node);
-    let [key, eager] = own_slices(measured);
-    let more = is_eager(machine).then_some(eager);
-    let table = session.table(TableName::CustomAllReduce)?;
-    let none = || no_rows(TableName::CustomAllReduce, &own_words(measured));
-    let curve = table.curve(key, more).ok_or_else(none)?;
-    let mut weights = evidence.weights();
-    let (mut ms, how) = curve.query(elements, &proportional, &mut weights)?;
-    evidence.add(table, how, ms, weights, || format!("{measured} GPUs, {elements} elements"));
-    if gpus as f64 > node {
-        ms *= machine.collective_scale(gpus as f64, node);
-        evidence.bandwidth_scaled(ms);
+    let (key, measured) = own_slice(at.session, gpus)?;
+    let table = at.session.table(TableName::CustomAllReduce)?;
+    let curve = table.curve(key);
+    let key = || format!("{measured} GPUs, {elements} elements");
+    let mut ms = at
+        .evidence
+        .look_up(table, 1.0, key, |weights| curve.query(elements, &proportional, weights))?;
+    if gpus as f64 > machine.node() {
+        ms *= machine.collective_scale(gpus as f64, machine.node());
+        at.evidence.bandwidth_scaled(ms);
     }
     Ok(ms)
 }
@@ -160,39 +119,26 @@ fn library_all_reduce(machine: &MachineFigures, gpus: u64) -> Option<Call<'stati
     (machine.node() == RACK_NODE && gpus > 4).then_some(call)
 }
 
-fn is_eager(machine: &MachineFigures) -> bool {
-    machine.name() == EAGER_SYSTEM
+/// The slice of the backend's own all-reduce, and the GPUs that were measured: at most a node's.
+fn own_slice(source: &dyn SliceSource, gpus: u64) -> Result<(SliceKey, f64), Refusal> {
+    let measured = (gpus as f64).min(source.machine().node());
+    let key = slice_key([measured as u32]);
+    let words = || format!("{measured} GPUs");
+    Ok((served(source, TableName::CustomAllReduce, key, words)?, measured))
 }
 
-/// The slices of the backend's own all-reduce: with CUDA graphs, and without.
-fn own_slices(measured: f64) -> [SliceKey; 2] {
-    [false, true].map(|eager| all_reduce(measured as u32, eager))
-}
-
-/// A slice of the backend's own all-reduce, for people.
-fn own_words(measured: f64) -> String {
-    format!("{measured} GPUs")
-}
-
-/// Whether the slice that an all-reduce among `gpus` reads is served.
+/// Checks that the slice that an all-reduce among `gpus` reads is served.
 pub(super) fn check_all_reduce(source: &dyn SliceSource, gpus: u64) -> Result<(), Refusal> {
-    let machine = source.machine();
     if gpus <= 1 {
         return Ok(());
     }
-    if let Some(call) = library_all_reduce(machine, gpus) {
-        return check_library(source, call);
+    match library_all_reduce(source.machine(), gpus) {
+        Some(call) => check_library(source, call),
+        None => own_slice(source, gpus).map(drop),
     }
-    let measured = (gpus as f64).min(machine.node());
-    let [key, eager] = own_slices(measured);
-    let known = source.keys(TableName::CustomAllReduce)?;
-    if known.contains(&key) || (is_eager(machine) && known.contains(&eager)) {
-        return Ok(());
-    }
-    Err(no_rows(TableName::CustomAllReduce, &own_words(measured)))
 }
 
-/// Whether the slice that a library's collective reads is served.
+/// Checks that the slice that a library's collective reads is served.
 pub(super) fn check_library(source: &dyn SliceSource, call: Call<'_>) -> Result<(), Refusal> {
     if call.gpus <= 1 { Ok(()) } else { library_slice(source, call).map(drop) }
 }
@@ -210,56 +156,49 @@ pub(super) struct Call<'a> {
     pub gpus: u64,
 }
 
-impl Call<'_> {
-    fn no_rows(self, measured: u64) -> Refusal {
-        let Call { dtype, operation, .. } = self;
-        Refusal::missing(format!(
-            "neither nccl_perf nor oneccl_perf has rows of {operation}, {dtype}, {measured} GPUs"
-        ))
-    }
-}
-
 /// The slice that a library's collective reads, and the GPUs that were measured: at most its own.
 fn library_slice(
     source: &dyn SliceSource,
     call: Call<'_>,
 ) -> Result<(TableName, SliceKey, u64), Refusal> {
     let names = [source.code(call.dtype), source.code(call.operation)];
-    let tables: Vec<(TableName, &HashSet<SliceKey>)> = [TableName::Nccl, TableName::OneCcl]
-        .into_iter()
-        .filter(|table| source.has_files(*table))
-        .map(|table| Ok((table, source.keys(table)?)))
-        .collect::<Result<_, Refusal>>()?;
+    let tables = TABLES[1..].iter().filter(|table| source.has_files(**table));
+    let tables = tables.map(|table| Ok((*table, source.keys(*table)?)));
+    let tables: Vec<_> = tables.collect::<Result<_, Refusal>>()?;
     let keys = tables.iter().flat_map(|(_, keys)| *keys);
     let most = keys.filter(|k| k[..2] == names).map(|k| u64::from(k[2])).max();
     let measured = most.map_or(call.gpus, |most| call.gpus.min(most));
-    let key = [names[0], names[1], measured as u32, 0, 0, 0, 0, 0, 0];
+    let key = slice_key([names[0], names[1], measured as u32]);
     let found = tables.iter().find(|(_, keys)| keys.contains(&key));
-    found.map(|(table, _)| (*table, key, measured)).ok_or_else(|| call.no_rows(measured))
+    found.map(|(table, _)| (*table, key, measured)).ok_or_else(|| {
+        let Call { dtype, operation, .. } = call;
+        Refusal::missing(format!(
+            "neither nccl_perf nor oneccl_perf has rows of {operation}, {dtype}, {measured} GPUs"
+        ))
+    })
 }
 
 /// Time of a library's collective of `elements`, ms: NCCL's rows first, then oneCCL's. More GPUs than
 /// were measured take the time of the most, scaled by bandwidth.
 pub(super) fn library_ms(
-    session: &PlannerSession<'_, '_>,
+    at: &mut Evaluation<'_, '_, '_>,
     call: Call<'_>,
     elements: f64,
-    evidence: &mut Provenance,
 ) -> Result<f64, Refusal> {
-    if call.gpus <= 1 {
+    let Call { dtype, operation, gpus } = call;
+    if gpus <= 1 {
         return Ok(0.0);
     }
-    let (name, key, measured) = library_slice(session, call)?;
-    let table = session.table(name)?;
-    let curve = table.curve(key, None).ok_or_else(|| call.no_rows(measured))?;
-    let mut weights = evidence.weights();
-    let (mut ms, how) = curve.query(elements, &proportional, &mut weights)?;
-    evidence.add(table, how, ms, weights, || {
-        format!("{}, {}, {measured} GPUs, {elements} elements", call.operation, call.dtype)
-    });
-    if call.gpus > measured {
-        ms *= session.machine().collective_scale(call.gpus as f64, measured as f64);
-        evidence.bandwidth_scaled(ms);
+    let (name, key, measured) = library_slice(at.session, call)?;
+    let table = at.session.table(name)?;
+    let curve = table.curve(key);
+    let key = || format!("{operation}, {dtype}, {measured} GPUs, {elements} elements");
+    let mut ms = at
+        .evidence
+        .look_up(table, 1.0, key, |weights| curve.query(elements, &proportional, weights))?;
+    if gpus > measured {
+        ms *= at.session.machine().collective_scale(gpus as f64, measured as f64);
+        at.evidence.bandwidth_scaled(ms);
     }
     Ok(ms)
 }

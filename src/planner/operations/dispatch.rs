@@ -4,9 +4,11 @@
 use serde::Deserialize;
 
 use super::super::keys::SliceSource;
-use super::super::{MachineFigures, PlannerSession, Provenance, Refusal};
-use super::collective::{Call, all_reduce_ms, check_all_reduce, check_library, library_ms};
-use super::{Query, once, one};
+use super::super::machine::MachineFigures;
+use super::super::refusal::Refusal;
+use super::super::tables::TableName;
+use super::collective::{Call, TABLES, all_reduce_ms, check_all_reduce, check_library, library_ms};
+use super::operation::{Evaluation, Operation, once, one};
 
 /// Communication before or after the experts of a layer.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -25,21 +27,21 @@ pub struct MoeDispatch {
     /// GPUs that run attention on batches of their own.
     #[serde(default = "one")]
     pub attention_dp_size: u64,
-    /// Whether it comes before the experts.
+    /// Set if it comes before the experts.
     pub pre_dispatch: bool,
-    /// The backend whose way it is.
+    /// The backend.
     pub backend: String,
-    /// What the backend sends tokens with.
+    /// The means by which the backend sends tokens.
     pub flavor: Flavor,
     /// Quantisation of the experts, in which TensorRT-LLM sends tokens.
     #[serde(default)]
     pub moe_quant: String,
-    /// Whether the all-reduce before the experts is listed as an operation of attention.
+    /// Set if the all-reduce before the experts is listed as an operation of attention.
     #[serde(default)]
     pub attn_ar_modeled: bool,
 }
 
-/// What a backend sends tokens with.
+/// A means by which a backend sends tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum Flavor {
     CustomAllReduce,
@@ -63,11 +65,11 @@ enum Exchange {
 /// The GPUs of a layer.
 #[derive(Debug, Clone, Copy)]
 struct Spread {
-    /// Those of the experts.
+    /// GPUs of the experts.
     gpus: u64,
     /// Batches in attention.
     dp: u64,
-    /// Those that share a batch in attention.
+    /// GPUs that share a batch in attention.
     tp: u64,
 }
 
@@ -87,26 +89,23 @@ fn half(operation: &'static str, gpus: u64) -> Call<'static> {
     Call { dtype: "half", operation, gpus }
 }
 
-impl MoeDispatch {
-    pub(super) fn ms(
-        &self,
-        session: &PlannerSession<'_, '_>,
-        query: Query,
-        evidence: &mut Provenance,
-    ) -> Result<f64, Refusal> {
-        let (tokens, hidden) = (query.tokens as f64, self.hidden_size as f64);
+impl Operation for MoeDispatch {
+    fn tables(&self) -> &'static [TableName] {
+        &TABLES
+    }
+
+    fn ms(&self, at: &mut Evaluation<'_, '_, '_>) -> Result<f64, Refusal> {
+        let (tokens, hidden) = (at.query.tokens as f64, self.hidden_size as f64);
         let mut ms = 0.0;
-        for exchange in self.exchanges(session.machine())? {
+        for exchange in self.exchanges(at.session.machine())? {
             let part = match exchange {
-                Exchange::AllReduce { gpus } => {
-                    all_reduce_ms(session, gpus, tokens * hidden, evidence)?
-                }
+                Exchange::AllReduce { gpus } => all_reduce_ms(at, gpus, tokens * hidden)?,
                 Exchange::OneBatch { operation, gpus } => {
-                    library_ms(session, half(operation, gpus), tokens * hidden, evidence)?
+                    library_ms(at, half(operation, gpus), tokens * hidden)?
                 }
                 Exchange::AllBatches { operation, gpus, share } => {
                     let elements = tokens * self.spread().dp as f64 * (hidden * share);
-                    library_ms(session, half(operation, gpus), elements, evidence)?
+                    library_ms(at, half(operation, gpus), elements)?
                 }
             };
             ms += part.max(0.0);
@@ -114,10 +113,9 @@ impl MoeDispatch {
         Ok(ms.max(0.0) * self.count)
     }
 
-    /// Whether the slices that it reads are served.
-    pub(super) fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
+    fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
         let exchanges = self.exchanges(source.machine());
-        // Rows of that table may be there: it is this room that does not read them.
+        // Rows of that table may exist: it is this room that does not read them.
         let exchanges = exchanges.map_err(|_| Refusal::Unread("trtllm_alltoall_perf"))?;
         exchanges.into_iter().try_for_each(|exchange| match exchange {
             Exchange::AllReduce { gpus } => check_all_reduce(source, gpus),
@@ -127,14 +125,16 @@ impl MoeDispatch {
             }
         })
     }
+}
 
+impl MoeDispatch {
     fn spread(&self) -> Spread {
         let gpus = self.moe_tp_size.saturating_mul(self.moe_ep_size).max(1);
         let dp = self.attention_dp_size.max(1);
         Spread { gpus, dp, tp: (gpus / dp).max(1) }
     }
 
-    /// What it is made of on a machine, in the planner's order.
+    /// The exchanges on a machine, in the planner's order.
     fn exchanges(&self, machine: &MachineFigures) -> Result<Vec<Exchange>, Refusal> {
         let spread = self.spread();
         match self.flavor {

@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 
-use super::super::{MachineFigures, Refusal, dtypes};
-use super::{Query, once, one};
+use super::super::dtypes;
+use super::super::refusal::Refusal;
+use super::operation::{Evaluation, Operation, once, one};
 
 /// Norms, activations, additions.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -48,27 +49,28 @@ pub struct P2p {
     pub pp_size: u64,
 }
 
-impl Elementwise {
-    pub(super) fn ms(&self, machine: &MachineFigures, query: Query) -> f64 {
-        let rows = query.tokens / self.scale_num_tokens.max(1);
-        machine.memory_ms(self.bytes_per_token * rows as f64) * self.count
+impl Operation for Elementwise {
+    fn ms(&self, at: &mut Evaluation<'_, '_, '_>) -> Result<f64, Refusal> {
+        let rows = at.query.tokens / self.scale_num_tokens.max(1);
+        Ok(at.session.machine().memory_ms(self.bytes_per_token * rows as f64) * self.count)
     }
 }
 
-impl Embedding {
-    pub(super) fn ms(&self, machine: &MachineFigures, query: Query) -> Result<f64, Refusal> {
+impl Operation for Embedding {
+    fn ms(&self, at: &mut Evaluation<'_, '_, '_>) -> Result<f64, Refusal> {
         let bytes = dtypes::gemm(&self.quant_mode)?.bytes;
-        let elements = query.tokens as f64 * self.hidden_size as f64;
-        Ok(machine.memory_ms(elements * bytes) * self.count)
+        let elements = at.query.tokens as f64 * self.hidden_size as f64;
+        Ok(at.session.machine().memory_ms(elements * bytes) * self.count)
     }
 }
 
-impl P2p {
-    pub(super) fn ms(&self, machine: &MachineFigures, query: Query) -> f64 {
+impl Operation for P2p {
+    fn ms(&self, at: &mut Evaluation<'_, '_, '_>) -> Result<f64, Refusal> {
         if self.pp_size <= 1 {
-            return 0.0;
+            return Ok(0.0);
         }
         // Hand-overs are of 16 bits an element.
-        machine.hop_ms(query.tokens as f64 * self.hidden_size as f64 * 2.0) * self.count
+        let bytes = at.query.tokens as f64 * self.hidden_size as f64 * 2.0;
+        Ok(at.session.machine().hop_ms(bytes) * self.count)
     }
 }

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use std::sync::Arc;
 
-use super::super::Refusal;
-use super::super::evidence::{How, Weights};
-use super::super::leaves::{Leaf, RowRef};
-use super::{LatencyCurve, LatencyGrid, ShapeRow, ShapeRows, Sites, query_sites};
+use super::super::refusal::Refusal;
+use super::{
+    How, LatencyCurve, LatencyGrid, Leaf, RowRef, ShapeRow, ShapeRows, Sites, Weights, query_sites,
+};
 
 fn leaf(at: [u64; 3], ms: f64, seq: usize) -> Leaf {
     Leaf { at, ms, row: RowRef { source: 0, row: seq as u32, powered: false } }
@@ -28,18 +28,19 @@ impl SyntheticShapes {
 }
 
 impl ShapeRows for SyntheticShapes {
-    fn curve(&self, shape: [u64; 2]) -> Option<Arc<Vec<Leaf>>> {
+    fn curve(&self, shape: [u64; 2]) -> Arc<LatencyCurve> {
         let of_shape = self.0.iter().filter(|leaf| leaf.at[1..] == shape);
         let mut curve: Vec<Leaf> = of_shape.copied().collect();
         curve.sort_unstable_by_key(|leaf| leaf.at[0]);
-        (!curve.is_empty()).then(|| Arc::new(curve))
+        LatencyCurve::new(curve).into()
     }
 
     fn spans(&self) -> Vec<([u64; 2], [u64; 2])> {
         let shapes = self.0.iter().map(|leaf| [leaf.at[1], leaf.at[2]]);
         let shapes: std::collections::BTreeSet<_> = shapes.collect();
         let span = |shape| {
-            let curve = self.curve(shape).expect("a curve");
+            let curve = self.curve(shape);
+            let curve = curve.points();
             (shape, [curve[0].at[0], curve[curve.len() - 1].at[0]])
         };
         shapes.into_iter().map(span).collect()
@@ -50,9 +51,10 @@ impl ShapeRows for SyntheticShapes {
         of_shape.map(|leaf| (leaf.at[0], u64::from(leaf.row.row))).collect()
     }
 
-    fn visit(&self, see: &mut dyn FnMut([u64; 2], &[ShapeRow])) {
+    fn visit(&self, see: &mut dyn FnMut([u64; 2], ShapeRow)) {
         for leaf in &self.0 {
-            see([leaf.at[1], leaf.at[2]], &[(leaf.at[0], u64::from(leaf.row.row))]);
+            let row = (leaf.at[0], u64::from(leaf.row.row));
+            see([leaf.at[1], leaf.at[2]], row);
         }
     }
 }
@@ -178,7 +180,7 @@ proptest! {
         let mut shares: Vec<(f64, f64)> = Vec::new();
         for shape in shapes {
             let is_of = |row: &RowRef| leaves[row.row as usize].at[1..] == shape;
-            let share = weights.rows().filter(|(row, _)| is_of(row)).map(|(_, w)| w).sum();
+            let share = weights.rows().iter().filter(|(row, _)| is_of(row)).map(|(_, w)| w).sum();
             shares.push((distance(shape), share));
         }
         shares.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -208,6 +210,6 @@ fn of_shapes_at_one_distance_those_that_are_met_first_answer() {
     let rows = SyntheticShapes(leaves);
     let mut weights = Weights::new(true);
     rows.ask([64, 1024, 1024], &mut weights).expect("an answer");
-    let answering: Vec<usize> = weights.rows().map(|(row, _)| row.row as usize).collect();
+    let answering: Vec<usize> = weights.rows().iter().map(|(row, _)| row.row as usize).collect();
     assert_eq!(answering, [4, 0, 3, 1]);
 }
