@@ -4,14 +4,15 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Policy;
 use crate::base::expr::Vals;
 use crate::checks::kinds::duplicates::CopySpread;
 use crate::database::catalog::{Format, TableFile};
-use crate::database::served::rows::{KeyRows, copies, repeats};
+use crate::database::served::rows::{KeyRows, copies};
 use crate::database::table::{Column, Keys, Table, TableScope, encode, keep_lines};
+use crate::jobs::repair::measurements::{cells, compared_columns, equal, repeated_rows};
 use crate::jobs::repair::{RepairError, Site, disk};
 use crate::specs::{Serves, TableSpec, measured_unit};
 
@@ -68,7 +69,7 @@ pub struct Dropped {
     /// Whether that is more than reruns differ by.
     pub disagrees: bool,
     /// Its cells by column.
-    pub cells: Vec<(String, Value)>,
+    pub cells: Map<String, Value>,
 }
 
 /// What is to be done to a table.
@@ -122,10 +123,9 @@ impl TablePlan {
     pub(super) fn ledger(&self, policy: &Policy) -> String {
         let mut lines = String::new();
         for d in &self.dropped {
-            let cells: serde_json::Map<String, Value> = d.cells.iter().cloned().collect();
             let line = json!({
                 "path": self.path, "row": d.row, "kept_row": d.kept, "keep": policy.keep.name(),
-                "spread": d.spread, "disagrees": d.disagrees, "cells": cells,
+                "spread": d.spread, "disagrees": d.disagrees, "cells": d.cells,
             });
             lines += &format!("{line}\n");
         }
@@ -230,7 +230,7 @@ impl TablePlan {
                 kept,
                 spread: copies.spread,
                 disagrees: copies.disagree,
-                cells: table.columns().map(|(name, c)| (name.to_owned(), c.json(row))).collect(),
+                cells: cells(table, row),
             });
         }
     }
@@ -284,13 +284,6 @@ fn competing(scope: &TableScope<'_>) -> Result<Vec<KeyRows>, RepairError> {
     Ok(copies(scope, &Keys::new(&key, scope)?)?)
 }
 
-/// Columns that are neither measured nor to `ignore`: where two rows differ in one, they are different
-/// measurements.
-fn compared_columns<'a>(table: &'a Table, ignore: &[String]) -> Vec<(&'a str, &'a Column)> {
-    let ignored = |name: &str| ignore.iter().any(|i| i == name);
-    table.columns().filter(|(name, _)| measured_unit(name).is_none() && !ignored(name)).collect()
-}
-
 /// Rows that agree in every column that is not a measurement and is not to `ignore`, in file order; those
 /// alone that are more than one.
 fn measurements(
@@ -308,18 +301,11 @@ fn measurements(
         return Err(RepairError::NothingMeasured);
     }
     let identity = compared_columns(table, ignore);
-    let mut hashes = vec![0; table.rows];
-    identity.iter().for_each(|(_, column)| column.hash_into(&mut hashes));
-    let alike = |a: usize, b: usize| identity.iter().all(|(_, column)| column.equal(a, b));
     let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (row, first) in repeats(&hashes, |_| true, alike) {
+    for (row, first) in repeated_rows(&identity, table.rows, |_| true) {
         groups.entry(first).or_insert_with(|| vec![first]).push(row);
     }
     Ok(groups.into_values().collect())
-}
-
-fn equal(table: &Table, a: usize, b: usize) -> bool {
-    a == b || table.columns().all(|(_, column)| column.equal(a, b))
 }
 
 /// The table's bytes without the rows that are not kept, read back and compared.
