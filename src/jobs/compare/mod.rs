@@ -18,7 +18,6 @@ use serde::Serialize;
 use self::side::{ComparedSide, pair};
 use self::table::TwoTables;
 use crate::base::error::{Error, Result};
-use crate::base::escape::inert_json;
 use crate::base::exit::Exit;
 use crate::base::progress::Progress;
 use crate::base::threads;
@@ -185,22 +184,17 @@ impl CompareReport {
         match self.verdict {
             Tendency::Faster | Tendency::Slower | Tendency::Mixed => Exit::Findings,
             Tendency::Same if self.unread.is_empty() => Exit::Clean,
-            _ => Exit::Inconclusive,
+            Tendency::Same | Tendency::Unclear => Exit::Inconclusive,
         }
     }
 
-    /// Renders it.
-    ///
-    /// # Errors
-    ///
-    /// When a template fails, which is a fault of this program.
-    pub fn render(&self, format: DocumentFormat) -> Result<String> {
-        Ok(match format {
-            DocumentFormat::Human { brief } => human::render(self, brief),
-            DocumentFormat::Markdown => human::markdown(self)?,
-            DocumentFormat::Json => {
-                inert_json(&serde_json::to_string_pretty(self).unwrap_or_default()) + "\n"
-            }
-        })
+    /// Renders it. Markdown has no details, since a comment has little space.
+    pub fn render(&self, format: DocumentFormat) -> String {
+        let detailed = matches!(format, DocumentFormat::Human { .. });
+        format.render(
+            || human::headline(self),
+            || human::document(self, detailed),
+            || serde_json::to_string_pretty(self).unwrap_or_default(),
+        )
     }
 }

@@ -18,6 +18,7 @@ use crate::database::served::Shelf;
 use crate::database::source::{Commit, Source};
 use crate::database::table::Table;
 use crate::findings::Finding;
+use crate::jobs::rows::read_table;
 use crate::jobs::validate::{self, Job, Looked};
 use crate::report::chart;
 use crate::report::explore::{Exploration, ExploredSide, ExplorerPage, SideKind};
@@ -72,7 +73,7 @@ fn explored(options: &Options, looked: &Looked<'_>) -> Result<ExploredTable> {
     let shelf = Shelf::new(job.catalog, &reuse, job.specs);
     let file = chosen(options, job, &shelf)?;
     let filter = options.filter.as_deref().map(filter).transpose()?;
-    let table = read(job.source, job, file)?;
+    let table = read_table(job.source, file, job.specs)?;
     let mut notes = Vec::new();
     let own: Vec<&Finding> = looked.findings.iter().filter(|f| f.path == file.entry.path).collect();
     let findings: Vec<&Finding> = own.iter().copied().filter(|f| f.counts()).collect();
@@ -93,7 +94,7 @@ fn explored(options: &Options, looked: &Looked<'_>) -> Result<ExploredTable> {
     let mut sides = vec![side(job, SideKind::Head, name, file, table)];
     let before = base.as_ref().and_then(|base| Some((base, base.file.as_ref()?)));
     if let Some((base, before)) = before {
-        let table = read(&base.commit, job, before)?;
+        let table = read_table(&base.commit, before, job.specs)?;
         let id: String = base.commit.commit().unwrap_or_default().chars().take(9).collect();
         sides.push(side(job, SideKind::Base, format!("before, at {id}"), before, table));
     }
@@ -103,7 +104,7 @@ fn explored(options: &Options, looked: &Looked<'_>) -> Result<ExploredTable> {
         notes.push(format!("Peers that are not drawn: {left_out} (--peers draws more)."));
     }
     for (name, peer) in files {
-        match read(job.source, job, peer) {
+        match read_table(job.source, peer, job.specs) {
             Ok(table) => sides.push(side(job, SideKind::Peer, name, peer, table)),
             Err(why) => notes.push(format!("A peer cannot be drawn: {}.", why.message)),
         }
@@ -179,16 +180,6 @@ fn side<'a>(
 ) -> ExploredSide<'a> {
     let system = job.catalog.system(&file.place.system, job.specs);
     ExploredSide { kind, name, table: table.into(), place: &file.place, system }
-}
-
-fn read(source: &dyn Source, job: &Job<'_>, file: &TableFile) -> Result<Table> {
-    let read = || file.decode(job.specs, &source.read(&file.entry)?);
-    read().map_err(|why| {
-        Error::new(
-            format!("{} {why}", file.entry.path),
-            "`perfdb-gate validate` shows what is wrong with it",
-        )
-    })
 }
 
 /// A table before.

@@ -164,7 +164,7 @@ pub(super) fn plan(
     };
     let mut plan = TablePlan::new(file, table.rows, spec.serves);
     for rows in &groups {
-        plan.drop_copies(&CopyGroup::compare(&table, rows, &latencies, noise), policy);
+        plan.drop_copies(&table, rows, &latencies, noise, policy);
     }
     plan.dropped.sort_by_key(|d| d.row);
     let mut keep = vec![true; table.rows];
@@ -180,58 +180,35 @@ pub(super) fn plan(
     Ok(reported.then_some((plan, rewrite)))
 }
 
-/// CopyGroup of one measurement.
-struct CopyGroup<'a> {
-    table: &'a Table,
-    /// In file order.
-    rows: &'a [usize],
-    latencies: &'a [&'a Vals<'a, f64>],
-    /// Slowest over fastest.
-    spread: f64,
-    /// Whether they differ by more than reruns do.
-    disagree: bool,
-}
-
-impl<'a> CopyGroup<'a> {
-    /// Compares copies; `noise` is the most that reruns of a latency differ by.
-    fn compare(
-        table: &'a Table,
-        rows: &'a [usize],
-        latencies: &'a [&'a Vals<'a, f64>],
+impl TablePlan {
+    /// Drops all copies of a measurement but the one that the policy keeps. Copies that disagree stay,
+    /// unless the policy drops them, too; `noise` is the most that reruns of a latency differ by.
+    fn drop_copies(
+        &mut self,
+        table: &Table,
+        rows: &[usize],
+        latencies: &[&Vals<'_, f64>],
         noise: impl Fn(f64) -> f64,
-    ) -> Self {
+        policy: &Policy,
+    ) {
         let CopySpread { ratio: spread, beyond_noise } = CopySpread::of(rows, latencies, noise);
         // A copy without a time agrees with none that has one, unless all their cells are equal.
         let is_timed =
             |values: &&Vals<'_, f64>| rows.iter().all(|row| values.get(*row).is_finite());
         let timed = !latencies.is_empty() && latencies.iter().all(is_timed);
-        let disagree =
+        let disagrees =
             beyond_noise || !timed && !rows.iter().all(|row| equal(table, *row, rows[0]));
-        Self { table, rows, latencies, spread, disagree }
-    }
-}
-
-impl TablePlan {
-    /// Drops all copies of a measurement but the one that the policy keeps. CopyGroup that disagree stay,
-    /// unless the policy drops them too.
-    fn drop_copies(&mut self, copies: &CopyGroup<'_>, policy: &Policy) {
-        if copies.disagree {
+        if disagrees {
             self.disagreeing += 1;
-            self.worst = self.worst.max(copies.spread);
+            self.worst = self.worst.max(spread);
             if !policy.disagreeing {
                 return;
             }
         }
-        let (table, kept) = (copies.table, policy.keep.choose(copies.rows, copies.latencies));
-        for row in copies.rows.iter().copied().filter(|row| *row != kept) {
+        let kept = policy.keep.choose(rows, latencies);
+        for row in rows.iter().copied().filter(|row| *row != kept) {
             self.equal += usize::from(equal(table, row, kept));
-            self.dropped.push(Dropped {
-                row,
-                kept,
-                spread: copies.spread,
-                disagrees: copies.disagree,
-                cells: cells(table, row),
-            });
+            self.dropped.push(Dropped { row, kept, spread, disagrees, cells: cells(table, row) });
         }
     }
 

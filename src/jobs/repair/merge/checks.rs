@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::MergeOptions;
-use super::groups::{LoadedRows, MeasurementGroup, MergeEffect};
+use super::groups::{MeasurementGroup, MergeEffect, StackRows};
 use super::refusal::{NotMerged, refuse};
 use crate::base::words::{names, plural, plural_verb};
 use crate::database::table::Column;
@@ -14,13 +14,13 @@ use crate::specs::measured_unit;
 /// Refuses rows of the run without a time; `counts` selects the rows that are merged, and `zero` says
 /// whether a time may be zero.
 pub(super) fn check_times(
-    rows: &LoadedRows<'_>,
+    rows: &StackRows<'_>,
     zero: bool,
     counts: impl Fn(usize) -> bool,
 ) -> Result<(), NotMerged> {
     let is_timed = |time: f64| time.is_finite() && (time > 0.0 || time == 0.0 && zero);
     for (file, range) in &rows.stack.files {
-        let is_wrong = |row: &usize| counts(*row) && !is_timed(rows.latency[*row]);
+        let is_wrong = |row: &usize| counts(*row) && !is_timed(rows.loaded.latency[*row]);
         let wrong: Vec<usize> = range.clone().filter(is_wrong).collect();
         if let Some(first) = wrong.first() {
             let has = plural_verb(wrong.len(), "row", ["has", "have"]);
@@ -33,13 +33,13 @@ pub(super) fn check_times(
 
 /// Refuses to replace a row by one that lacks a measurement of it.
 pub(super) fn check_losses(
-    rows: &LoadedRows<'_>,
+    rows: &StackRows<'_>,
     groups: &[MeasurementGroup],
 ) -> Result<(), NotMerged> {
     let measured = rows.stack.table.columns().filter(|(name, _)| measured_unit(name).is_some());
     for (name, column) in measured {
         let loses = |group: &&MeasurementGroup| {
-            let before = rows.served(&group.own);
+            let before = rows.loaded.served(&group.own);
             group.effect == MergeEffect::Replaced
                 && column.is_null(group.winner)
                 && before.is_some_and(|row| !column.is_null(row))
@@ -58,7 +58,7 @@ pub(super) fn check_losses(
 
 /// With `--append`, refuses keys that the table has already.
 pub(super) fn check_new(
-    rows: &LoadedRows<'_>,
+    rows: &StackRows<'_>,
     groups: &[MeasurementGroup],
     options: &MergeOptions,
 ) -> Result<(), NotMerged> {
@@ -75,16 +75,17 @@ pub(super) fn check_new(
 
 /// Refuses new measurements whose key the table has, under another kernel for example.
 pub(super) fn check_conflicts(
-    rows: &LoadedRows<'_>,
+    rows: &StackRows<'_>,
     groups: &[MeasurementGroup],
     ignore: &[String],
 ) -> Result<(), NotMerged> {
     let added = groups.iter().filter(|g| g.effect == MergeEffect::Added).map(|g| g.winner);
     let added: BTreeSet<usize> = added.collect();
     let mut pairs: Vec<(usize, usize)> = Vec::new();
-    for competing in rows.competing() {
+    for competing in rows.loaded.competing() {
         if let Some(own) = competing.iter().find(|row| **row < rows.stack.own) {
-            pairs.extend(competing.iter().filter(|row| added.contains(row)).map(|row| (*row, *own)));
+            pairs
+                .extend(competing.iter().filter(|row| added.contains(row)).map(|row| (*row, *own)));
         }
     }
     let Some((first, _)) = pairs.iter().min() else { return Ok(()) };

@@ -78,7 +78,8 @@ fn commented(text: &str, line: usize, event: &MergeEvent) -> String {
     let at = line.saturating_sub(1).min(lines.len());
     let indent = lines.get(at).map_or("", |l| leading(l)).to_owned();
     let words = format!("{}: {}", event.date, event.said);
-    let comment: String = textwrap::wrap(&words, 96).iter().map(|l| format!("{indent}# {l}\n")).collect();
+    let comment: String =
+        textwrap::wrap(&words, 96).iter().map(|l| format!("{indent}# {l}\n")).collect();
     if text.contains(&comment) {
         return text.to_owned();
     }

@@ -5,11 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::stack::{ORIGIN, Stack};
-use crate::base::expr::{ExprError, Vals};
-use crate::database::diff::rows_by_key;
-use crate::database::table::{Keys, TableScope};
 use crate::jobs::repair::measurements::{compared_columns, equal, repeated_rows};
-use crate::specs::Serves;
+use crate::jobs::rows::LoadedRows;
 
 /// Selects the measurement that stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,57 +66,17 @@ pub(super) struct MeasurementGroup {
     pub(super) effect: MergeEffect,
 }
 
-/// The rows of a stack as the table's loader sees them.
-pub(super) struct LoadedRows<'a> {
+/// The rows of a stack as the table's loader reads them.
+pub(super) struct StackRows<'a> {
     pub(super) stack: &'a Stack,
-    pub(super) keys: Keys<'a>,
-    /// A hash of each key, with the rows that are read under it.
-    by_key: Vec<(u64, u32)>,
-    /// The time that a lookup returns for each row, in ms; NaN where the table has no latency.
-    pub(super) latency: Vec<f64>,
-    pub(super) serves: Serves,
+    pub(super) loaded: LoadedRows<'a>,
 }
 
-impl<'a> LoadedRows<'a> {
-    /// Evaluates the formulas of the table's spec.
-    ///
-    /// # Errors
-    ///
-    /// When a formula does not fit the table's columns.
-    pub(super) fn new(stack: &'a Stack, scope: &'a TableScope<'a>) -> Result<Self, ExprError> {
-        let parts = scope.spec.latency.iter().map(|part| part.value.numbers(scope));
-        let parts: Vec<Vals<'_, f64>> = parts.collect::<Result<_, _>>()?;
-        let time = |row: usize| match parts[..] {
-            [] => f64::NAN,
-            _ => parts.iter().map(|part| part.get(row)).sum(),
-        };
-        Ok(Self {
-            stack,
-            keys: Keys::new(&scope.spec.key, scope)?,
-            by_key: rows_by_key(scope)?.unwrap_or_default(),
-            latency: (0..stack.table.rows).map(time).collect(),
-            serves: scope.spec.serves,
-        })
-    }
-
-    /// The rows that are read under one key, key by key.
-    pub(super) fn competing(&self) -> impl Iterator<Item = Vec<usize>> {
-        let keys = self.by_key.chunk_by(|a, b| a.0 == b.0);
-        keys.map(|rows| rows.iter().map(|(_, row)| *row as usize).collect())
-    }
-
-    /// The row that is served of some with one key, in file order.
-    pub(super) fn served(&self, rows: &[usize]) -> Option<usize> {
-        match self.serves {
-            Serves::First | Serves::Error => rows.first().copied(),
-            Serves::Last => rows.last().copied(),
-        }
-    }
-
+impl StackRows<'_> {
     /// The number of keys of some rows; the number of rows if the table has no key.
     pub(super) fn count_keys(&self, rows: impl Iterator<Item = usize>) -> usize {
-        let has_key = self.keys.names().next().is_some();
-        let ids = rows.map(|row| if has_key { self.keys.hashes()[row] } else { row as u64 });
+        let has_key = self.loaded.keys.names().next().is_some();
+        let ids = rows.map(|row| if has_key { self.loaded.keys.hashes()[row] } else { row as u64 });
         ids.collect::<BTreeSet<u64>>().len()
     }
 
@@ -129,7 +86,7 @@ impl<'a> LoadedRows<'a> {
             Some(text) => format!("{name} {text}"),
             None => format!("{name} {value}"),
         };
-        self.keys.show(row).into_iter().map(part).collect::<Vec<_>>().join(", ")
+        self.loaded.keys.show(row).into_iter().map(part).collect::<Vec<_>>().join(", ")
     }
 
     /// The groups that the run has measurements of, in the order of its rows. Rows for which `counts` is
@@ -152,7 +109,7 @@ impl<'a> LoadedRows<'a> {
             rows_of.entry(first).or_default().push(row);
         }
         let group = |rows: Vec<usize>| {
-            let winner = policy.choose(&rows, &self.latency);
+            let winner = policy.choose(&rows, &self.loaded.latency);
             let (own, run): (Vec<usize>, Vec<usize>) = rows.into_iter().partition(|row| row < own);
             let effect = match own[..] {
                 [] => MergeEffect::Added,

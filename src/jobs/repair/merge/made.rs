@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::groups::{LoadedRows, MeasurementGroup, MergeEffect};
+use super::groups::{MeasurementGroup, MergeEffect, StackRows};
 use super::refusal::{NotMerged, refuse};
 use crate::base::words::{count, plural, plural_verb};
 use crate::database::diff::RowDiff;
@@ -52,7 +52,7 @@ impl Merged {
     ///
     /// When the table cannot be written, or rows would change that the run has no measurement of.
     pub(super) fn make(
-        rows: &LoadedRows<'_>,
+        rows: &StackRows<'_>,
         groups: &[MeasurementGroup],
     ) -> Result<Self, NotMerged> {
         let order = order(rows, groups);
@@ -67,8 +67,8 @@ impl Merged {
                 row: group.winner,
                 at: at[&group.winner],
                 own: group.own.clone(),
-                before: rows.served(&group.own).map(|row| rows.latency[row]),
-                after: rows.latency[group.winner],
+                before: rows.loaded.served(&group.own).map(|row| rows.loaded.latency[row]),
+                after: rows.loaded.latency[group.winner],
             });
             merged.collect()
         };
@@ -100,7 +100,7 @@ impl Merged {
 
 /// Rows of the stack in the order of the new table: a row that replaces another takes its place, added
 /// rows come last.
-fn order(rows: &LoadedRows<'_>, groups: &[MeasurementGroup]) -> Vec<usize> {
+fn order(rows: &StackRows<'_>, groups: &[MeasurementGroup]) -> Vec<usize> {
     let mut instead: BTreeMap<usize, Option<usize>> = BTreeMap::new();
     let mut added = Vec::new();
     for group in groups {
@@ -109,7 +109,7 @@ fn order(rows: &LoadedRows<'_>, groups: &[MeasurementGroup]) -> Vec<usize> {
             MergeEffect::Added => added.push(group.winner),
             MergeEffect::Replaced => {
                 instead.extend(group.own.iter().map(|row| (*row, None)));
-                instead.extend(rows.served(&group.own).map(|row| (row, Some(group.winner))));
+                instead.extend(rows.loaded.served(&group.own).map(|row| (row, Some(group.winner))));
             }
         }
     }
@@ -120,7 +120,7 @@ fn order(rows: &LoadedRows<'_>, groups: &[MeasurementGroup]) -> Vec<usize> {
 /// Compares the new table with the old one, as `sanity` does, and refuses the merge if rows differ that the
 /// run has no measurement of.
 fn check_untouched(
-    rows: &LoadedRows<'_>,
+    rows: &StackRows<'_>,
     groups: &[MeasurementGroup],
     order: &[usize],
     new: &Table,
@@ -149,7 +149,7 @@ fn check_untouched(
 /// Counts the merged keys for which the loader serves another row; `at` has the rows of the new table with
 /// their numbers.
 fn unserved(
-    rows: &LoadedRows<'_>,
+    rows: &StackRows<'_>,
     groups: &[MeasurementGroup],
     at: &BTreeMap<usize, usize>,
 ) -> usize {
@@ -160,13 +160,13 @@ fn unserved(
             competing.iter().filter(|row| at.contains_key(row)).copied().collect();
         there.sort_by_key(|row| at[row]);
         there.iter().any(|row| merged.contains(row))
-            && rows.served(&there).is_none_or(|row| !merged.contains(&row))
+            && rows.loaded.served(&there).is_none_or(|row| !merged.contains(&row))
     };
-    rows.competing().filter(is_unserved).count()
+    rows.loaded.competing().filter(is_unserved).count()
 }
 
 /// A line on measurements that several files of the run have.
-fn overlap(rows: &LoadedRows<'_>, groups: &[MeasurementGroup]) -> Option<String> {
+fn overlap(rows: &StackRows<'_>, groups: &[MeasurementGroup]) -> Option<String> {
     let files = |group: &MeasurementGroup| -> BTreeSet<String> {
         group.run.iter().map(|row| rows.stack.origin(*row).0.to_owned()).collect()
     };

@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use self::event::{MergeEvent, with_event};
-use self::groups::LoadedRows;
+use self::groups::StackRows;
 use self::made::Merged;
 use self::refusal::{NotMerged, refuse};
 use self::shards::RunFile;
@@ -30,13 +30,12 @@ use crate::base::dates::today;
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result, unknown};
 use crate::base::exit::Exit;
-use crate::base::expr::ExprError;
 use crate::base::files::write_all;
 use crate::base::words::plural_verb;
-use crate::database::catalog::{Format, TableFile, place_of};
-use crate::database::source::{Entry, EntryKind};
+use crate::database::catalog::{Format, TableFile};
 use crate::database::table::{Table, TableFault, TableScope};
 use crate::gpu::rerun::RerunList;
+use crate::jobs::rows::{LoadedRows, loose_table, misfit, unreadable};
 use crate::specs::Specs;
 
 pub use groups::MergePolicy;
@@ -120,19 +119,13 @@ pub fn run(options: &MergeOptions) -> Result<Merge> {
 
 /// The table as a file of a database, by its path.
 fn table_file(options: &MergeOptions, specs: &Specs) -> Result<TableFile> {
-    let path = &options.table;
-    let hint = "merge writes Parquet tables; `perfdb-gate convert` converts a text table";
-    let (Some(stem), Some(format)) = (path.file_stem(), path.extension()) else {
-        return Err(Error::new(format!("{} is not the file of a table", path.display()), hint));
-    };
-    if format != "parquet" {
-        return Err(Error::new(format!("{} is not a Parquet file", path.display()), hint));
-    }
-    let table = stem.to_string_lossy().into_owned();
-    let kind = EntryKind::Path(path.clone());
-    let entry = Entry { path: path.display().to_string(), kind, size: 0 };
-    let place = place_of(path, specs);
-    Ok(TableFile { entry, place, table, format: Format::Parquet })
+    let file = loose_table(&options.table, specs).filter(|file| file.format == Format::Parquet);
+    file.ok_or_else(|| {
+        Error::new(
+            format!("{} is not a Parquet file", options.table.display()),
+            "merge writes Parquet tables; `perfdb-gate convert` converts a text table",
+        )
+    })
 }
 
 /// The table's bytes and rows; nothing if there is no table yet.
@@ -150,10 +143,7 @@ fn own_rows(
     match file.decode(specs, &bytes) {
         Ok(table) => Ok((bytes, Some(table))),
         Err(TableFault::Empty) => Ok((bytes, None)),
-        Err(fault) => {
-            let hint = "`perfdb-gate validate` shows what is wrong with it";
-            Err(Error::new(format!("{}: {fault}", path.display()), hint).because(fault))
-        }
+        Err(fault) => Err(unreadable(file, &fault)),
     }
 }
 
@@ -180,12 +170,10 @@ fn prepared(
         }
     }
     stack.check_origin(&file.place, specs)?;
-    let formula = |e: ExprError| {
-        Error::caused(file.entry.path.as_str(), "the formula is in rules/tables", e)
-    };
     let system = specs.systems.get(&file.place.system);
     let scope = TableScope::new(&stack.table, &spec, &file.place, system, &specs.lookups);
-    let rows = LoadedRows::new(&stack, &scope).map_err(formula)?;
+    let loaded = LoadedRows::new(&scope).map_err(|e| misfit(file, e))?;
+    let rows = StackRows { stack: &stack, loaded };
     let listed = listed(options, file, &rows, specs, &spec)?;
     let counts = |row: usize| !listed.left_out.contains(&row);
     let groups = rows.groups(&options.ignore, options.policy, counts);
@@ -228,20 +216,18 @@ fn prepared(
 fn listed(
     options: &MergeOptions,
     file: &TableFile,
-    rows: &LoadedRows<'_>,
+    rows: &StackRows<'_>,
     specs: &Specs,
     spec: &crate::specs::TableSpec,
 ) -> Result<Listed, NotMerged> {
     let Some(path) = &options.only else { return Ok(Listed::default()) };
     let list = RerunList::read(path)?;
     let operation = list.of(&file.place, &file.table);
-    let keys = operation.map(|o| o.keys(spec, specs)).transpose().map_err(|e| {
-        Error::caused(path.display().to_string(), "the formula is in rules/tables", e)
-    })?;
+    let keys = operation.map(|o| o.keys(spec, specs)).transpose().map_err(|e| misfit(file, e))?;
     let keys = keys.unwrap_or_default();
     let run = rows.stack.own..rows.stack.table.rows;
     let (measured, left_out): (BTreeSet<usize>, BTreeSet<usize>) =
-        run.partition(|row| keys.contains(&rows.keys.hashes()[*row]));
+        run.partition(|row| keys.contains(&rows.loaded.keys.hashes()[*row]));
     if let Some(first) = left_out.first().filter(|_| !options.pick) {
         return refuse(format!(
             "{} not in {}, for example {}; --pick leaves them out",
@@ -250,7 +236,8 @@ fn listed(
             rows.key_text(*first)
         ));
     }
-    let measured: BTreeSet<u64> = measured.iter().map(|row| rows.keys.hashes()[*row]).collect();
+    let measured: BTreeSet<u64> =
+        measured.iter().map(|row| rows.loaded.keys.hashes()[*row]).collect();
     Ok(Listed { absent: keys.difference(&measured).count(), left_out })
 }
 
@@ -282,7 +269,9 @@ impl Merge {
                 lines.extend(prepared.facts.iter().cloned());
                 lines.push(match prepared.files.len() {
                     0 => "nothing to write".to_owned(),
-                    _ if !written => "dry run: nothing was written; add --write to merge".to_owned(),
+                    _ if !written => {
+                        "dry run: nothing was written; add --write to merge".to_owned()
+                    }
                     files => {
                         let beside = if files > 2 { ", and in the sidecar" } else { "" };
                         format!("merged; recorded in {}{beside}", self.options.ledger.display())

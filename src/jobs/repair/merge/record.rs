@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::MergeOptions;
-use super::groups::LoadedRows;
+use super::groups::StackRows;
 use super::made::{Merged, MergedRow};
 use super::shards::RunFile;
 use crate::base::digest::sha256;
@@ -20,7 +20,7 @@ pub(super) fn record(
     options: &MergeOptions,
     run: &[RunFile],
     before: &str,
-    rows: &LoadedRows<'_>,
+    rows: &StackRows<'_>,
     merged: &Merged,
 ) -> String {
     let head = json!({"merge": {
@@ -33,7 +33,8 @@ pub(super) fn record(
     let line = |effect: &'static str| {
         move |change: &MergedRow| {
             let table = &rows.stack.table;
-            let key: serde_json::Map<_, _> = rows.keys.show(change.row).into_iter().collect();
+            let key: serde_json::Map<_, _> =
+                rows.loaded.keys.show(change.row).into_iter().collect();
             let own = change.own.iter().map(|row| json!({"row": row, "cells": cells(table, *row)}));
             let (file, from_row) = rows.stack.origin(change.row);
             json!({
@@ -49,8 +50,8 @@ pub(super) fn record(
 }
 
 /// A digest of the keys that are merged, whatever their order.
-pub(super) fn digest_of_keys(rows: &LoadedRows<'_>, merged: &Merged) -> String {
-    let keys = merged.taken().map(|change| json!(rows.keys.show(change.row)).to_string());
+pub(super) fn digest_of_keys(rows: &StackRows<'_>, merged: &Merged) -> String {
+    let keys = merged.taken().map(|change| json!(rows.loaded.keys.show(change.row)).to_string());
     let keys: BTreeSet<String> = keys.collect();
     sha256(keys.into_iter().collect::<Vec<_>>().join("\n").as_bytes())
 }

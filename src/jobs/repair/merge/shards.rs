@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::base::error::{Error, Result};
 use crate::base::words::{count, plural};
 use crate::database::catalog::Format;
+use crate::jobs::rows::format_of;
 
 /// A file with rows of a table.
 #[derive(Debug, Clone)]
@@ -30,8 +31,7 @@ impl RunFile {
     }
 
     fn at(path: PathBuf, below: &Path) -> Option<Self> {
-        let name = path.file_name()?.to_string_lossy().into_owned();
-        let format = format_of(&name)?;
+        let format = format_of(&path)?;
         let inside = path.strip_prefix(below).unwrap_or(&path).display().to_string();
         let shard = shard_of(&inside);
         Some(Self { path, format, shard })
@@ -72,17 +72,10 @@ pub(super) fn files(named: &[PathBuf], table: &str) -> Result<Vec<RunFile>> {
     Ok(found)
 }
 
-fn format_of(name: &str) -> Option<Format> {
-    match name.rsplit_once('.')?.1 {
-        "parquet" => Some(Format::Parquet),
-        "txt" | "csv" => Some(Format::Csv),
-        _ => None,
-    }
-}
-
 /// Whether a file's name is the table's, or that of a shard of it: `gemm_perf.shard-3.txt`.
 fn holds(name: &str, table: &str) -> bool {
-    let Some((stem, _)) = name.rsplit_once('.').filter(|_| format_of(name).is_some()) else {
+    let Some((stem, _)) = name.rsplit_once('.').filter(|_| format_of(Path::new(name)).is_some())
+    else {
         return false;
     };
     match stem.strip_prefix(table) {

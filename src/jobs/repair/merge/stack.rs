@@ -133,7 +133,10 @@ fn check_columns(model: &Table, file: &str, table: &Table) -> Result<(), NotMerg
         .map(|(verb, columns)| format!("it {verb} {}", names(columns.iter().map(String::as_str))))
         .collect();
     if !parts.is_empty() {
-        return refuse(format!("{file} has another header than the table: {}", parts.join(" and ")));
+        return refuse(format!(
+            "{file} has another header than the table: {}",
+            parts.join(" and ")
+        ));
     }
     for (name, _) in model.columns() {
         joined([model, table].into_iter(), name)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::groups::{LoadedRows, MergePolicy};
+use super::groups::{MergePolicy, StackRows};
 use super::made::{Merged, MergedRow};
 use super::shards::RunFile;
 use super::stack::ORIGIN;
@@ -16,7 +16,7 @@ const SHOWN: usize = 5;
 /// The lines that say what a merge does.
 pub(super) fn facts(
     options: &MergeOptions,
-    rows: &LoadedRows<'_>,
+    rows: &StackRows<'_>,
     listed: &Listed,
     merged: &Merged,
 ) -> Vec<String> {
@@ -50,7 +50,7 @@ pub(super) fn facts(
 }
 
 /// New over old latency of the replaced rows: its median and range, and the keys that change most.
-fn ratios(rows: &LoadedRows<'_>, replaced: &[MergedRow]) -> Vec<String> {
+fn ratios(rows: &StackRows<'_>, replaced: &[MergedRow]) -> Vec<String> {
     let ratio = |row: &MergedRow| {
         let ratio = row.after / row.before?;
         (ratio > 0.0 && ratio.is_finite()).then_some(ratio)
@@ -80,7 +80,7 @@ fn ratios(rows: &LoadedRows<'_>, replaced: &[MergedRow]) -> Vec<String> {
 }
 
 /// A line for each device, framework or version of the table that the merge replaces by another.
-fn changed_origins(rows: &LoadedRows<'_>, replaced: &[MergedRow]) -> Vec<String> {
+fn changed_origins(rows: &StackRows<'_>, replaced: &[MergedRow]) -> Vec<String> {
     let mut changed = BTreeSet::new();
     for name in ORIGIN {
         let Some(column) = rows.stack.table.column(name) else { continue };
