@@ -22,6 +22,9 @@ pub use fault::{Fault, FaultClass, Faults};
 pub use render::render;
 pub use score::Scores;
 
+use fault::Variant;
+use score::FaultScore;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -57,11 +60,10 @@ pub struct Options {
 }
 
 /// The clean state, and what the gate says of it.
-struct Clean<'a> {
+struct CleanState<'a> {
     source: &'a dyn Source,
     catalog: &'a Catalog,
     terms: JudgeTerms<'a>,
-    faults: &'a Faults,
     sketches: &'a Sketches,
     /// Its findings by what they are about.
     known: BaseFindings,
@@ -116,7 +118,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
     let catalog = Catalog::read(source.as_ref(), &settings.specs)?;
     let facts = &settings.take_facts(source.as_ref(), &catalog);
     let specs = &settings.specs;
-    let faults = Faults::read(&specs.library)?;
+    let Faults { always, beside, faults } = Faults::read(&specs.library)?;
+    let variants: Vec<Variant> = faults.into_iter().flat_map(Fault::variants).collect();
     let terms = JudgeTerms {
         specs,
         facts,
@@ -129,18 +132,30 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
     let tables = job.judged_tables();
     let Judgement { findings, sketches, rows, .. } =
         job.run(&tables, &tables, Sketches::default(), progress)?;
-    let clean = Clean {
+    let clean = CleanState {
         source: source.as_ref(),
         catalog: &catalog,
         terms,
-        faults: &faults,
         sketches: &sketches,
         known: findings.iter().cloned().collect(),
         findings: &findings,
         alike: AlikeTables::of(&findings),
     };
-    let mut scores = Scores::new(&settings.rules, &faults, options, tables.len(), rows);
-    rounds::run(&clean, &tables, options, &mut scores, progress)?;
+    // Faults are planted in one state of a database, without traces.
+    let rules =
+        settings.rules.all().filter(|r| !r.check.needs().traces && !r.check.needs().changes);
+    let mut scores = Scores {
+        seed: options.seed,
+        tables: tables.len(),
+        rows,
+        faults: variants.iter().map(FaultScore::new).collect(),
+        rules: rules.map(|r| (r.id.clone(), r.severity)).collect(),
+        missed: Vec::new(),
+        alarms: Vec::new(),
+        always,
+        beside,
+    };
+    rounds::run(&clean, &tables, &variants, options, &mut scores, progress)?;
     Ok(scores)
 }
 

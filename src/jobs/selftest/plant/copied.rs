@@ -1,6 +1,6 @@
 //! Faults that copy: the rows of another table in a table's place.
 
-use super::{FileChange, Injector, Planted, changed};
+use super::{CleanState, FileChange, Planted, changed};
 use crate::base::expr::ExprError;
 use crate::base::random::Random;
 use crate::checks::compare::sketch::Sketch;
@@ -8,13 +8,13 @@ use crate::database::catalog::TableFile;
 use crate::database::table::{Column, TableScope};
 use crate::findings::RowChange;
 use crate::jobs::selftest::draft::Draft;
-use crate::jobs::selftest::fault::{Copied, Other};
+use crate::jobs::selftest::fault::{Copied, CopiedFrom};
 use crate::jobs::selftest::target::Target;
 
 /// Points that two tables must share for one to pass for a copy of the other; the rule's own.
 const SHARED: usize = 20;
 
-impl<'a> Injector<'a> {
+impl<'a> CleanState<'a> {
     /// Another table's rows in a table's place, where the two share enough keys to decide.
     pub(super) fn copy(
         &self,
@@ -31,8 +31,13 @@ impl<'a> Injector<'a> {
         let Some((table, spec)) = self.table(other) else { return Ok(None) };
         let rows: Vec<usize> = (0..table.rows).collect();
         let mut draft = Draft::of(&table, &rows);
-        let scope =
-            TableScope::new(&table, &spec, &file.place, self.system(file), &self.specs.lookups);
+        let scope = TableScope::new(
+            &table,
+            &spec,
+            &file.place,
+            self.system(file),
+            &self.terms.specs.lookups,
+        );
         let target = Target { table: &table, spec: &spec, scope: &scope };
         for set in &copied.set {
             target.set(set, None, &rows, &mut draft)?;
@@ -75,15 +80,15 @@ impl<'a> Injector<'a> {
 }
 
 /// Whether a table's place differs from another's in that part, and in no other that matters.
-fn differs_as(part: Other, table: &TableFile, file: &TableFile) -> bool {
+fn differs_as(part: CopiedFrom, table: &TableFile, file: &TableFile) -> bool {
     let (a, b) = (&table.place, &file.place);
     let version = a.version != b.version;
     let differs = (a.system != b.system, a.backend != b.backend, version);
     differs
         == match part {
-            Other::System => (true, false, false),
-            Other::Backend => (false, true, version),
-            Other::Version => (false, false, true),
+            CopiedFrom::System => (true, false, false),
+            CopiedFrom::Backend => (false, true, version),
+            CopiedFrom::Version => (false, false, true),
         }
 }
 
