@@ -40,7 +40,7 @@ pub(super) fn document(report: &CompareReport, detailed: bool) -> Document {
 }
 
 /// Counts of tables by what became of them, and the verdict.
-pub(super) fn headline(report: &CompareReport) -> String {
+fn headline(report: &CompareReport) -> String {
     let mut parts = vec![format!("{} compared", plural(report.tables.len(), "table"))];
     let more = [
         (report.identical, "identical"),

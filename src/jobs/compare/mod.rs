@@ -18,6 +18,7 @@ use serde::Serialize;
 use self::side::{ComparedSide, pair};
 use self::table::TwoTables;
 use crate::base::error::{Error, Result};
+use crate::base::escape::inert_json;
 use crate::base::exit::Exit;
 use crate::base::progress::Progress;
 use crate::base::threads;
@@ -188,13 +189,14 @@ impl CompareReport {
         }
     }
 
-    /// Renders it. Markdown has no details, since a comment has little space.
+    /// Renders it. A brief report and Markdown have a line for each table, but no details.
     pub fn render(&self, format: DocumentFormat) -> String {
-        let detailed = matches!(format, DocumentFormat::Human { .. });
-        format.render(
-            || human::headline(self),
-            || human::document(self, detailed),
-            || serde_json::to_string_pretty(self).unwrap_or_default(),
-        )
+        match format {
+            DocumentFormat::Human { brief } => human::document(self, !brief).text(),
+            DocumentFormat::Markdown => human::document(self, false).markdown(),
+            DocumentFormat::Json => {
+                inert_json(&serde_json::to_string_pretty(self).unwrap_or_default()) + "\n"
+            }
+        }
     }
 }
