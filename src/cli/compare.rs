@@ -69,7 +69,7 @@ impl CompareArgs {
             outputs.charts(folder, &drawings);
         }
         let target = self.output.clone().unwrap_or_else(|| PathBuf::from("-"));
-        outputs.add(&target, report.render(format)?);
+        outputs.add(&target, report.render(format));
         outputs.write()?;
         Ok(report.exit())
     }

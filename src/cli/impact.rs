@@ -67,7 +67,7 @@ impl ImpactArgs {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         outputs::check(&self.output, [])?;
         let impact = impact::run(&self.into())?;
-        write_text(self.output.as_deref(), impact::render(&impact, self.format.of(terminal))?)?;
+        write_text(self.output.as_deref(), impact::render(&impact, self.format.of(terminal)))?;
         Ok(impact.exit())
     }
 }

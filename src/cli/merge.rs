@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use perfdb_gate::base::error::Result;
 use perfdb_gate::base::escape::clean_lines;
 use perfdb_gate::base::exit::Exit;
-use perfdb_gate::jobs::repair::merge::{self, MergePolicy};
+use perfdb_gate::jobs::repair::merge::{self, MergeOptions, MergePolicy};
 use perfdb_gate::report;
 
 use super::repair::file_name;
@@ -75,7 +75,7 @@ impl From<PolicyName> for MergePolicy {
     }
 }
 
-impl From<&MergeArgs> for merge::Options {
+impl From<&MergeArgs> for MergeOptions {
     fn from(args: &MergeArgs) -> Self {
         Self {
             table: args.table.clone(),

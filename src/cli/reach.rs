@@ -72,7 +72,7 @@ impl ReachArgs {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         outputs::check(&self.output, [])?;
         let reach = reach::run(&self.into())?;
-        write_text(self.output.as_deref(), reach::render(&reach, self.format.of(terminal))?)?;
+        write_text(self.output.as_deref(), reach::render(&reach, self.format.of(terminal)))?;
         Ok(reach.exit())
     }
 }

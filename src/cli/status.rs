@@ -73,7 +73,7 @@ impl StatusArgs {
             return Ok(map.exit());
         }
         let status = status::run(&self.into(), &Bar::of("tables", terminal))?;
-        let text = status::render(&status, self.format.of(terminal))?;
+        let text = status::render(&status, self.format.of(terminal));
         write_text(self.output.as_deref(), text)?;
         Ok(status.exit())
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use textwrap::{Options, fill};
+use textwrap::{Options, fill, indent};
 
 use crate::checks::rule::{ExampleTree, Rule, Rules};
 
@@ -70,26 +70,13 @@ fn literal(text: &str) -> String {
 
 /// An example's files: the first lines of each, and those that show the finding.
 fn shortened(example: &ExampleTree) -> String {
-    let mut out = said(example);
-    for (when, files) in [("before: ", example.base.as_ref()), ("after: ", Some(&example.files))] {
-        let when = if example.base.is_some() { when } else { "" };
-        for (path, text) in files.into_iter().flatten() {
-            let _ = writeln!(out, "{when}{path}");
-            let mut skipped = 0;
-            for (number, line) in (1..).zip(text.lines()) {
-                // Lines of the base show how it was right.
-                let is_marked = !when.starts_with('b') && example.is_marked(path, number);
-                if number > LINES && !is_marked {
-                    skipped += 1;
-                    continue;
-                }
-                write_skipped(&mut out, &mut skipped);
-                let _ = writeln!(out, "{}", format!("{}{line}", mark(is_marked)).trim_end());
-            }
-            write_skipped(&mut out, &mut skipped);
-        }
+    let (mut out, mut after) = (said(example), "");
+    if let Some(base) = &example.base {
+        // Lines of the base show how it was right.
+        out += &contents(base, "before: ", LINES, |_, _| false);
+        after = "after: ";
     }
-    out
+    out + &contents(&example.files, after, LINES, |path, line| example.is_marked(path, line))
 }
 
 /// What the rule finds in an example, in a line.
@@ -98,19 +85,6 @@ fn said(example: &ExampleTree) -> String {
         let on = if found.lines.is_empty() { format!("on {}", found.path) } else { "(→)".into() };
         format!("Finding {on}: {}\n\n", found.message)
     })
-}
-
-/// What stands before a line of an example.
-fn mark(is_marked: bool) -> &'static str {
-    if is_marked { "→ " } else { "  " }
-}
-
-/// Says how many lines were left out, if any were.
-fn write_skipped(out: &mut String, skipped: &mut usize) {
-    if *skipped > 0 {
-        let _ = writeln!(out, "  … {skipped} more");
-        *skipped = 0;
-    }
 }
 
 /// A rule's texts with their titles, and the list that follows each.
@@ -150,24 +124,48 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// An example's files as a whole, indented.
 fn files(example: &ExampleTree) -> String {
     let mut out = String::new();
     if let Some(base) = &example.base {
-        let before = contents(base, |_, _| false);
-        let _ = write!(out, "  before:\n{before}  after:\n");
+        let before = contents(base, "", usize::MAX, |_, _| false);
+        out += &format!("before:\n{before}after:\n");
     }
-    out + &contents(&example.files, |path, line| example.is_marked(path, line))
+    out += &contents(&example.files, "", usize::MAX, |path, line| example.is_marked(path, line));
+    indent(&out, "  ")
 }
 
-/// Files with their lines; those that show the finding begin with an arrow.
-fn contents(files: &BTreeMap<String, String>, is_marked: impl Fn(&str, usize) -> bool) -> String {
+/// Files with their lines; those that show the finding begin with an arrow. Of a long file, the first
+/// `most` lines and the marked ones are shown.
+fn contents(
+    files: &BTreeMap<String, String>,
+    when: &str,
+    most: usize,
+    is_marked: impl Fn(&str, usize) -> bool,
+) -> String {
     let mut out = String::new();
     for (path, text) in files {
-        let _ = writeln!(out, "  {path}");
+        let _ = writeln!(out, "{when}{path}");
+        let mut skipped = 0;
         for (number, line) in (1..).zip(text.trim_end().lines()) {
-            let line = format!("  {}{line}", mark(is_marked(path, number)));
-            let _ = writeln!(out, "{}", line.trim_end());
+            let is_marked = is_marked(path, number);
+            if number > most && !is_marked {
+                skipped += 1;
+                continue;
+            }
+            write_skipped(&mut out, &mut skipped);
+            let mark = if is_marked { "→ " } else { "  " };
+            let _ = writeln!(out, "{}", format!("{mark}{line}").trim_end());
         }
+        write_skipped(&mut out, &mut skipped);
     }
     out
+}
+
+/// Says how many lines were left out, if any were.
+fn write_skipped(out: &mut String, skipped: &mut usize) {
+    if *skipped > 0 {
+        let _ = writeln!(out, "  … {skipped} more");
+        *skipped = 0;
+    }
 }

@@ -12,6 +12,7 @@ pub mod plan;
 pub mod reach;
 pub mod remeasure;
 pub mod repair;
+mod rows;
 pub mod sanity;
 pub mod schema;
 pub mod selftest;
@@ -20,6 +21,9 @@ pub mod status;
 pub mod suggest;
 pub mod validate;
 pub mod watch;
+
+use crate::base::escape::{clean, inert_json};
+use crate::report::document::Document;
 
 /// The formats of what is not a report: an impact, a selftest's scores, a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +37,23 @@ pub enum DocumentFormat {
     Markdown,
     /// For programs; `docs/` has the schema of each.
     Json,
+}
+
+impl DocumentFormat {
+    /// Renders a result, of which one form is made.
+    pub(crate) fn render(
+        self,
+        headline: impl FnOnce() -> String,
+        document: impl FnOnce() -> Document,
+        json: impl FnOnce() -> String,
+    ) -> String {
+        match self {
+            Self::Human { brief: true } => clean(&headline()) + "\n",
+            Self::Human { brief: false } => document().text(),
+            Self::Markdown => document().markdown(),
+            Self::Json => inert_json(&json()) + "\n",
+        }
+    }
 }
 
 /// The program that wrote a document.

@@ -44,7 +44,6 @@ mod tables;
 mod tests;
 
 pub use evidence::{Provenance, RowsRead, TableLookup, Weighed};
-pub(crate) use files::FileOfTable;
 pub use index::RowOrigin;
 pub use interpolate::How;
 pub use keys::{FileKeys, SliceSource};

@@ -2,11 +2,11 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 
 use serde::Serialize;
 
 use super::Report;
+use super::document::{Document, DocumentTable};
 use crate::base::escape::clean;
 use crate::base::words::plural;
 use crate::database::catalog::Place;
@@ -97,39 +97,18 @@ impl HealthMap {
         Some(Self { schema: "perfdb-gate/health/v1", systems, tables })
     }
 
-    /// The map for a terminal, and what its cells mean.
-    pub fn text(&self) -> String {
+    /// Adds the map to a document, and what its cells mean.
+    pub(crate) fn add_to(&self, document: &mut Document) {
         let rows = self.tables.iter().map(|row| {
             let cells = row.cells.iter().map(|cell| cell.as_ref().map_or("", |c| c.short.as_str()));
-            std::iter::once(row.name()).chain(cells).collect::<Vec<_>>()
+            std::iter::once(row.name()).chain(cells).map(str::to_owned).collect()
         });
-        let head = std::iter::once("").chain(self.systems.iter().map(String::as_str)).collect();
-        let rows: Vec<Vec<&str>> = std::iter::once(head).chain(rows).collect();
-        let widths: Vec<usize> = (0..=self.systems.len())
-            .map(|i| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0))
-            .collect();
-        let mut out = String::new();
-        for row in rows {
-            let mut line = String::new();
-            for (cell, width) in row.into_iter().zip(&widths) {
-                let _ = write!(line, "{cell:width$}  ");
-            }
-            let _ = writeln!(out, "{}", line.trim_end());
-        }
-        out + "\nE errors, W warnings, I infos; ok without any; nothing where a system has no such table\n"
-    }
-
-    /// The map as a Markdown table.
-    pub fn markdown(&self) -> String {
-        let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
-        let head: Vec<&str> =
+        let heads: Vec<&str> =
             std::iter::once("").chain(self.systems.iter().map(String::as_str)).collect();
-        let mut out = line(head) + "|---|" + &"---|".repeat(self.systems.len()) + "\n";
-        for row in &self.tables {
-            let cells = row.cells.iter().map(|cell| cell.as_ref().map_or("", |c| c.short.as_str()));
-            out += &line(std::iter::once(row.name()).chain(cells).collect());
-        }
-        out.replace('_', "\\_")
+        document.table("", DocumentTable::new(&heads, [], rows));
+        document.paragraph(
+            "E errors, W warnings, I infos; ok without any; nothing where a system has no such table",
+        );
     }
 }
 

@@ -3,6 +3,7 @@
 mod absent;
 pub mod chart;
 pub mod comment;
+pub(crate) mod document;
 pub mod explore;
 mod facts;
 mod github;

@@ -35,7 +35,7 @@ fn rendered(
     env.add_filter("cut", |text: String| cut(&text, SENTENCE));
     env.add_filter("brief", |text: String| cut(&text, LINE));
     env.add_filter("tame", |text: String| tame(&text));
-    env.add_filter("fenced", |text: String| clean(&text).replace('`', "'"));
+    env.add_filter("fenced", |text: String| fenced(&text));
     env.add_template(name, template)?;
     env.get_template(name)?.render(Value::from(Serde(view)))
 }
@@ -59,6 +59,11 @@ pub(crate) fn code(text: &str) -> String {
     format!("`{}`", clean(text).replace('`', "'").replace('|', "\\|"))
 }
 
+/// A line from data inside a code block, which it cannot end.
+pub(crate) fn fenced(text: &str) -> String {
+    clean(text).replace('`', "'")
+}
+
 /// A name from data inside HTML, where neither code spans nor escapes keep a site from reading markup,
 /// mentions or links into it: one that holds more than backends and versions do is left out.
 fn tame(text: &str) -> String {
@@ -74,7 +79,8 @@ pub(crate) fn inert(text: &str) -> String {
 
 fn inert_word(word: &str) -> String {
     let bare = word.trim_end_matches([',', ';', ':', '.', ')']).trim_start_matches('(');
-    if bare.is_empty() || bare.chars().all(is_harmless) && !bare.starts_with("www.") {
+    let is_figure = bare.chars().all(|c| c.is_ascii_digit() || "/±.,%".contains(c));
+    if is_figure || bare.chars().all(is_harmless) && !bare.starts_with("www.") {
         word.to_owned()
     } else {
         word.replacen(bare, &code(bare), 1)

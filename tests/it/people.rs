@@ -100,6 +100,7 @@ fn a_map_of_tables_and_systems() {
     gemm  ok        16E
 
     E errors, W warnings, I infos; ok without any; nothing where a system has no such table
+
     16 errors, 0 warnings, 0 infos in 8 files; checked 9 tables, 34 rows
     ");
     let json = crate::common::run(&["status", "--all", "--root", &root, "--format", "json"]);

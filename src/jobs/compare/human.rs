@@ -3,14 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::table::{FarKey, TableComparison};
-use super::tendency::{RatioSummary, Tendency};
+use super::tendency::Tendency;
 use super::{CompareReport, SliceSummary};
-use crate::base::error::Result;
-use crate::base::escape::clean;
 use crate::base::words::{Figure, count, plural};
-use crate::report::template::fill;
-
-const TEMPLATE: &str = include_str!("../../../charts/compare.md.j2");
+use crate::report::document::{Document, DocumentTable, ListItem};
 
 /// Slices that are shown, those that say most first.
 const SLICES: usize = 12;
@@ -18,18 +14,33 @@ const SLICES: usize = 12;
 /// Far keys that are shown.
 const FAR: usize = 5;
 
-pub fn render(report: &CompareReport, brief: bool) -> String {
-    let mut out = format!("A  {}\nB  {}\n", report.a, report.b);
-    for table in &report.tables {
-        out += &format!("\n{}\n", headline(table));
-        if !brief {
-            details(table).iter().for_each(|line| out += &format!("  {line}\n"));
-        }
+/// The document for people; `detailed` adds the slices and keys that differ most.
+pub(super) fn document(report: &CompareReport, detailed: bool) -> Document {
+    let mut document = Document::new("");
+    document.paragraph(headline(report));
+    document.paragraph(format!("A is {}, B is {}", report.a, report.b));
+    let heads = [
+        "table",
+        "verdict",
+        "median",
+        "interval",
+        "margin",
+        "common keys",
+        "outside rerun noise",
+        "2× slower / faster",
+    ];
+    let rows = report.tables.iter().map(cells);
+    document.table("", DocumentTable::new(&heads, [2, 3, 4, 5, 6, 7], rows));
+    for table in report.tables.iter().filter(|_| detailed) {
+        document.list(&place(table), details(table));
     }
-    for unread in &report.unread {
-        out += &format!("\n{}: not compared: {}\n", unread.path, unread.why);
-    }
-    out.push('\n');
+    let unread = report.unread.iter().map(|unread| format!("{}: {}", unread.path, unread.why));
+    document.list("Not compared", unread);
+    document
+}
+
+/// Counts of tables by what became of them, and the verdict.
+fn headline(report: &CompareReport) -> String {
     let mut parts = vec![format!("{} compared", plural(report.tables.len(), "table"))];
     let more = [
         (report.identical, "identical"),
@@ -37,51 +48,22 @@ pub fn render(report: &CompareReport, brief: bool) -> String {
         (report.only_b.len(), "only in B"),
         (report.unread.len(), "not compared"),
     ];
-    parts.extend(
-        more.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(*n))),
-    );
-    out += &format!("{}: B is {}\n", parts.join(", "), word(report.verdict));
-    out.lines().map(|line| clean(line) + "\n").collect()
+    let more = more.iter().filter(|(n, _)| *n > 0);
+    parts.extend(more.map(|(n, what)| format!("{} {what}", count(*n))));
+    format!("{}: B is {}", parts.join(", "), word(report.verdict))
 }
 
-/// What the template sees: every cell as a text.
-#[derive(serde::Serialize)]
-struct CompareView<'a> {
-    a: &'a str,
-    b: &'a str,
-    verdict: &'static str,
-    tables: Vec<[String; 7]>,
-    identical: String,
-    unread: Vec<[&'a str; 2]>,
-}
-
-/// A comparison for a pull request.
-///
-/// # Errors
-///
-/// When the template fails, which is a fault of this program.
-pub fn markdown(report: &CompareReport) -> Result<String> {
-    let view = CompareView {
-        a: &report.a,
-        b: &report.b,
-        verdict: word(report.verdict),
-        tables: report.tables.iter().map(cells).collect(),
-        identical: plural(report.identical, "table"),
-        unread: report.unread.iter().map(|u| [u.path.as_str(), u.why.as_str()]).collect(),
-    };
-    fill("compare.md.j2", TEMPLATE, &view).map(|text| text + "\n")
-}
-
-/// A table's cells in the Markdown table.
-fn cells(table: &TableComparison) -> [String; 7] {
+/// A table's cells in the table of all.
+fn cells(table: &TableComparison) -> Vec<String> {
     let whole = &table.whole;
-    let between =
+    let interval =
         whole.interval.map(|[low, high]| format!("{} to {}", percent(low), percent(high)));
-    [
+    vec![
         place(table),
         table.verdict.name().to_owned(),
         whole.ratio.map_or_else(|| "-".to_owned(), percent),
-        between.unwrap_or_default(),
+        interval.unwrap_or_default(),
+        format!("±{:.1} %", Figure((whole.allowed - 1.0) * 100.0)),
         count(table.common),
         format!("{:.1} %", whole.beyond * 100.0),
         format!("{} / {}", count(table.slower_2x), count(table.faster_2x)),
@@ -92,12 +74,8 @@ fn word(verdict: Tendency) -> &'static str {
     match verdict {
         Tendency::Same => "the same",
         Tendency::Unclear => "not comparable: too few common keys",
-        other => other.name(),
+        Tendency::Faster | Tendency::Slower | Tendency::Mixed => verdict.name(),
     }
-}
-
-fn headline(table: &TableComparison) -> String {
-    format!("{}: {}{}", place(table), table.verdict.name(), middle(&table.whole))
 }
 
 fn place(table: &TableComparison) -> String {
@@ -106,41 +84,33 @@ fn place(table: &TableComparison) -> String {
     place.join(" ")
 }
 
-/// A middle ratio with its interval: ` (+3.1 %, 90 %: +2.9 to +3.3 %)`.
-fn middle(summary: &RatioSummary) -> String {
-    match (summary.ratio, summary.interval) {
-        (Some(ratio), Some([low, high])) => format!(
-            "; B is {} over A in the median (interval {} to {}); independent collections differ by at most ±{:.1} %",
-            percent(ratio),
-            percent(low),
-            percent(high),
-            Figure((summary.allowed - 1.0) * 100.0),
-        ),
-        _ => String::new(),
-    }
-}
-
 fn percent(ratio: f64) -> String {
     format!("{:+.1} %", Figure((ratio - 1.0) * 100.0))
 }
 
-fn details(table: &TableComparison) -> Vec<String> {
-    let mut lines = vec![format!(
-        "{} in both, {} only in A, {} only in B; {:.1} % are outside rerun noise (1 % is usual), {} are more than 2× slower, {} more than 2× faster",
-        plural(table.common, "key"),
-        count(table.only_a),
-        count(table.only_b),
-        table.whole.beyond * 100.0,
-        count(table.slower_2x),
-        count(table.faster_2x),
-    )];
+/// The lines on a table: its keys, slices, latencies and order.
+fn details(table: &TableComparison) -> Vec<ListItem> {
+    let mut items: Vec<ListItem> = vec![
+        format!(
+            "{} in both, {} only in A, {} only in B; {:.1} % are outside rerun noise (1 % is usual), {} are \
+             more than 2× slower, {} more than 2× faster",
+            plural(table.common, "key"),
+            count(table.only_a),
+            count(table.only_b),
+            table.whole.beyond * 100.0,
+            count(table.slower_2x),
+            count(table.faster_2x),
+        )
+        .into(),
+    ];
     if table.slices.len() > 1 {
-        lines.push(format!("by slice ({}):", count(table.slices.len())));
-        lines.extend(slices(&table.slices));
+        let text = format!("by slice ({}):", count(table.slices.len()));
+        items.push(ListItem { text, below: slices(&table.slices) });
     }
     if !table.deciles.is_empty() {
         let ratios = table.deciles.iter().map(|d| percent(d.ratio.unwrap_or(1.0)));
-        lines.push(format!("by latency, short to long: {}", ratios.collect::<Vec<_>>().join(", ")));
+        let ratios = ratios.collect::<Vec<_>>().join(", ");
+        items.push(format!("by latency, short to long: {ratios}").into());
     }
     if let Some(drift) = table.drift {
         let ratios: Vec<String> = table.order.iter().map(|r| percent(*r)).collect();
@@ -149,17 +119,14 @@ fn details(table: &TableComparison) -> Vec<String> {
         } else {
             "no drift; the last tenth over the first:"
         };
-        lines.push(format!(
-            "in the order of the rows of B: {}; {what} {}",
-            ratios.join(", "),
-            percent(drift)
-        ));
+        let (ratios, drift) = (ratios.join(", "), percent(drift));
+        items.push(format!("in the order of the rows of B: {ratios}; {what} {drift}").into());
     }
     if !table.far.is_empty() {
-        lines.push("largest differences:".to_owned());
-        lines.extend(table.far.iter().take(FAR).map(far));
+        let below = table.far.iter().take(FAR).map(far).collect();
+        items.push(ListItem { text: "largest differences:".to_owned(), below });
     }
-    lines
+    items
 }
 
 fn slices(all: &[SliceSummary]) -> Vec<String> {
@@ -172,7 +139,7 @@ fn slices(all: &[SliceSummary]) -> Vec<String> {
     });
     let mut lines: Vec<String> = order.into_iter().take(SLICES).map(slice).collect();
     if all.len() > SLICES {
-        lines.push(format!("  and {} more", count(all.len() - SLICES)));
+        lines.push(format!("and {} more", count(all.len() - SLICES)));
     }
     lines
 }
@@ -182,7 +149,7 @@ fn slice(summary: &SliceSummary) -> String {
     let names: Vec<&str> = summary.slice.values().map(String::as_str).collect();
     let ratio = ratios.ratio.map_or_else(|| "-".to_owned(), percent);
     format!(
-        "  {:<8} {ratio:>8}  {:>5.1} % outside noise  {:>7} keys  {}",
+        "{:<8} {ratio:>8}  {:>5.1} % outside noise  {:>7} keys  {}",
         ratios.verdict.name(),
         ratios.beyond * 100.0,
         count(ratios.keys),
@@ -192,7 +159,7 @@ fn slice(summary: &SliceSummary) -> String {
 
 fn far(key: &FarKey) -> String {
     format!(
-        "  {:.4} → {:.4} ms, {:.2}×: {}",
+        "{:.4} → {:.4} ms, {:.2}×: {}",
         Figure(key.a_ms),
         Figure(key.b_ms),
         Figure(key.ratio),

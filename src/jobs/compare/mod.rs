@@ -185,22 +185,18 @@ impl CompareReport {
         match self.verdict {
             Tendency::Faster | Tendency::Slower | Tendency::Mixed => Exit::Findings,
             Tendency::Same if self.unread.is_empty() => Exit::Clean,
-            _ => Exit::Inconclusive,
+            Tendency::Same | Tendency::Unclear => Exit::Inconclusive,
         }
     }
 
-    /// Renders it.
-    ///
-    /// # Errors
-    ///
-    /// When a template fails, which is a fault of this program.
-    pub fn render(&self, format: DocumentFormat) -> Result<String> {
-        Ok(match format {
-            DocumentFormat::Human { brief } => human::render(self, brief),
-            DocumentFormat::Markdown => human::markdown(self)?,
+    /// Renders it. A brief report and Markdown have a line for each table, but no details.
+    pub fn render(&self, format: DocumentFormat) -> String {
+        match format {
+            DocumentFormat::Human { brief } => human::document(self, !brief).text(),
+            DocumentFormat::Markdown => human::document(self, false).markdown(),
             DocumentFormat::Json => {
                 inert_json(&serde_json::to_string_pretty(self).unwrap_or_default()) + "\n"
             }
-        })
+        }
     }
 }

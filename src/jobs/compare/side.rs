@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::Options;
 use crate::base::error::{Error, Result};
-use crate::database::catalog::{Catalog, Format, Place, TableFile, place_of};
+use crate::database::catalog::{Catalog, Place, TableFile};
 use crate::database::source::{self, LooseFiles, Source, WorkTree};
+use crate::jobs::rows::loose_table;
 use crate::specs::Specs;
 
 /// A side of a comparison.
@@ -61,13 +62,9 @@ impl ComparedSide {
         let source = LooseFiles::at(path)?;
         let mut tables = Vec::new();
         for entry in source.files()? {
-            let file = PathBuf::from(&entry.path);
-            let Some(stem) = file.file_stem().map(|s| s.to_string_lossy().into_owned()) else {
-                continue;
-            };
-            let parquet = file.extension().is_some_and(|e| e == "parquet");
-            let format = if parquet { Format::Parquet } else { Format::Csv };
-            tables.push(TableFile { place: place_of(&file, specs), entry, table: stem, format });
+            tables.extend(
+                loose_table(Path::new(&entry.path), specs).map(|t| TableFile { entry, ..t }),
+            );
         }
         let wanted = |t: &TableFile| options.selection.names(&t.table);
         tables.retain(wanted);

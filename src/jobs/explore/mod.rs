@@ -19,6 +19,7 @@ use crate::database::source::{Commit, Source};
 use crate::database::state::State;
 use crate::database::table::Table;
 use crate::findings::Finding;
+use crate::jobs::rows::read_table;
 use crate::jobs::validate::{self, Looked};
 use crate::report::chart;
 use crate::report::explore::{Exploration, ExploredSide, ExplorerPage, SideKind};
@@ -73,7 +74,7 @@ fn explored(options: &Options, looked: &Looked<'_>) -> Result<ExploredTable> {
     let shelf = Shelf::new(state.catalog, &reuse, state.specs);
     let file = chosen(options, looked, &shelf)?;
     let filter = options.filter.as_deref().map(filter).transpose()?;
-    let table = read(state.source, state, file)?;
+    let table = read_table(state.source, file, state.specs)?;
     let mut notes = Vec::new();
     let own: Vec<&Finding> = looked.findings.iter().filter(|f| f.path == file.entry.path).collect();
     let findings: Vec<&Finding> = own.iter().copied().filter(|f| f.counts()).collect();
@@ -95,7 +96,7 @@ fn explored(options: &Options, looked: &Looked<'_>) -> Result<ExploredTable> {
     let mut sides = vec![side(state, SideKind::Head, name, file, table)];
     let before = base.as_ref().and_then(|base| Some((base, base.file.as_ref()?)));
     if let Some((base, before)) = before {
-        let table = read(&base.commit, state, before)?;
+        let table = read_table(&base.commit, before, state.specs)?;
         let id: String = base.commit.commit().unwrap_or_default().chars().take(9).collect();
         sides.push(side(state, SideKind::Base, format!("before, at {id}"), before, table));
     }
@@ -105,7 +106,7 @@ fn explored(options: &Options, looked: &Looked<'_>) -> Result<ExploredTable> {
         notes.push(format!("Peers that are not drawn: {left_out} (--peers draws more)."));
     }
     for (name, peer) in files {
-        match read(state.source, state, peer) {
+        match read_table(state.source, peer, state.specs) {
             Ok(table) => sides.push(side(state, SideKind::Peer, name, peer, table)),
             Err(why) => notes.push(format!("A peer cannot be drawn: {}.", why.message)),
         }
@@ -187,16 +188,6 @@ fn side<'a>(
 ) -> ExploredSide<'a> {
     let system = state.catalog.system(&file.place.system, state.specs);
     ExploredSide { kind, name, table: table.into(), place: &file.place, system }
-}
-
-fn read(source: &dyn Source, state: State<'_>, file: &TableFile) -> Result<Table> {
-    let read = || file.decode(state.specs, &source.read(&file.entry)?);
-    read().map_err(|why| {
-        Error::new(
-            format!("{} {why}", file.entry.path),
-            "`perfdb-gate validate` shows what is wrong with it",
-        )
-    })
 }
 
 /// A table before.

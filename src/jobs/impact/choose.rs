@@ -1,6 +1,9 @@
 //! Which versions are predicted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use schemars::JsonSchema;
 
 use super::{Options, States};
 use crate::base::error::{Error, Result, unknown};
@@ -9,7 +12,7 @@ use crate::database::catalog::VersionDir;
 use crate::planner::{Models, PlannerSession, Refusal, Snapshot};
 
 /// A version of a backend on a system.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, JsonSchema)]
 pub struct PlannedVersion {
     /// System.
     pub system: String,
@@ -17,6 +20,12 @@ pub struct PlannedVersion {
     pub backend: String,
     /// Version.
     pub version: String,
+}
+
+impl fmt::Display for PlannedVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.system, self.backend, self.version)
+    }
 }
 
 impl PlannedVersion {

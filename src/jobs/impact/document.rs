@@ -6,7 +6,6 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
 use super::{Fate, Impact, ImpactCase, LEFT_OUT, OpMove, PointImpact, PowerCoverage};
-use crate::base::escape::inert_json;
 use crate::jobs::ToolName;
 use crate::planner::{How, Layout, Phase, Quant, TableLookup};
 
@@ -250,5 +249,5 @@ pub(super) fn json(impact: &Impact) -> String {
         files: files.paths,
         cases,
     };
-    inert_json(&serde_json::to_string(&document).unwrap_or_default()) + "\n"
+    serde_json::to_string(&document).unwrap_or_default()
 }

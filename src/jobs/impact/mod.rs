@@ -7,13 +7,12 @@ mod attribution;
 pub(crate) mod choose;
 mod document;
 mod findings;
-mod human;
-mod markdown;
 mod power;
 pub(crate) mod predict;
 pub(crate) mod predictions;
 mod states;
 mod summary;
+mod text;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -182,15 +181,10 @@ pub fn run(options: &Options) -> Result<Impact> {
 }
 
 /// Renders an impact.
-///
-/// # Errors
-///
-/// When a template fails, which is a fault of this program.
-pub fn render(impact: &Impact, format: DocumentFormat) -> Result<String> {
-    Ok(match format {
-        DocumentFormat::Human { brief: true } => human::brief(impact),
-        DocumentFormat::Human { brief: false } => human::text(impact),
-        DocumentFormat::Markdown => markdown::text(impact)?,
-        DocumentFormat::Json => document::json(impact),
-    })
+pub fn render(impact: &Impact, format: DocumentFormat) -> String {
+    format.render(
+        || summary::headline(impact),
+        || text::document(impact),
+        || document::json(impact),
+    )
 }

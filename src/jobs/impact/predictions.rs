@@ -2,7 +2,6 @@
 //! finding matters to predictions.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use hashbrown::HashMap;
 
@@ -18,7 +17,7 @@ use crate::database::served::ServedFormats;
 use crate::database::source::Entry;
 use crate::database::state::State;
 use crate::findings::{Finding, ModelReach};
-use crate::planner::{RowOrigin, RowsRead, SharedModels, Store, TableName};
+use crate::planner::{RowsRead, SharedModels, Store, TableName};
 use crate::report::Predictions;
 
 /// Movers that are kept for reports.
@@ -37,15 +36,15 @@ pub(crate) struct PredictedChange {
     weights: PathWeights,
 }
 
-/// How far rows and files move steps, ms.
+/// By path, how far a file and its rows move a step at most, in ms.
 #[derive(Default)]
-struct PathWeights {
-    /// The numbers of paths.
-    numbers: HashMap<String, u32>,
-    /// By the number of their file, and their place in it.
-    rows: HashMap<(u32, u32), f64>,
-    /// By number.
-    files: HashMap<u32, f64>,
+struct PathWeights(HashMap<String, FileWeights>);
+
+/// How far a file and its rows move a step, in ms.
+#[derive(Default)]
+struct FileWeights {
+    whole: f64,
+    rows: HashMap<u32, f64>,
 }
 
 /// Predicts both states of a pull request on the versions that read what changed.
@@ -166,11 +165,7 @@ impl PredictedChange {
             finding.all_rows.is_some() && told.len() as u64 == finding.rows && finding.rows > 0;
         let read = told.iter().any(|row| rows.contains(row));
         let reads = (all_told || read).then_some(read);
-        let moves_ms = if told.is_empty() {
-            self.weights.of_file(&finding.path)
-        } else {
-            self.weights.of_rows(&finding.path, &told)
-        };
+        let moves_ms = self.weights.of(&finding.path, &told);
         let place = finding.place.as_ref();
         let here = |case: &ImpactCase| {
             place.is_some_and(|p| {
@@ -194,52 +189,37 @@ impl PathWeights {
     /// Takes in how a step that moved is spread over lookups and rows: an operation's move by the time of
     /// its lookups, a lookup's by the weights of its rows.
     fn add(&mut self, point: &PointImpact) {
-        let mut rows: HashMap<(u32, u32), f64> = HashMap::new();
-        let mut files: HashMap<u32, f64> = HashMap::new();
-        // The rows of a lookup are mostly of one file.
-        let mut last: Option<(&Arc<RowOrigin>, u32)> = None;
+        let mut moved: HashMap<&str, FileWeights> = HashMap::new();
         for op in &point.ops {
             for lookups in [&op.lookups_before, &op.lookups_after] {
                 let all: f64 = lookups.iter().map(|lookup| lookup.ms).sum();
                 for lookup in lookups.iter().filter(|_| all > 0.0) {
-                    let moved = op.delta().abs() * lookup.ms / all;
+                    let share = op.delta().abs() * lookup.ms / all;
                     for row in &lookup.rows {
-                        let known = last.filter(|(origin, _)| Arc::ptr_eq(origin, &row.origin));
-                        let file = known.map_or_else(|| self.number(&row.origin.path), |(_, n)| n);
-                        last = Some((&row.origin, file));
-                        *files.entry(file).or_default() += moved * row.weight;
-                        *rows.entry((file, row.row)).or_default() += moved * row.weight;
+                        let file = moved.entry(&row.origin.path).or_default();
+                        file.whole += share * row.weight;
+                        *file.rows.entry(row.row).or_default() += share * row.weight;
                     }
                 }
             }
         }
-        for (row, ms) in rows {
-            let most = self.rows.entry(row).or_default();
-            *most = most.max(ms);
+        for (path, file) in moved {
+            let most = self.0.entry_ref(path).or_default();
+            most.whole = most.whole.max(file.whole);
+            for (row, ms) in file.rows {
+                let row = most.rows.entry(row).or_default();
+                *row = row.max(ms);
+            }
         }
-        for (file, ms) in files {
-            let most = self.files.entry(file).or_default();
-            *most = most.max(ms);
+    }
+
+    /// How far one of some rows of a file moves a step at most; without rows, how far the file does.
+    fn of(&self, path: &str, rows: &[u32]) -> f64 {
+        let Some(file) = self.0.get(path) else { return 0.0 };
+        if rows.is_empty() {
+            return file.whole;
         }
-    }
-
-    /// The number of a path.
-    fn number(&mut self, path: &str) -> u32 {
-        let next = self.numbers.len() as u32;
-        *self.numbers.entry_ref(path).or_insert(next)
-    }
-
-    /// How far a file moves a step, at most.
-    fn of_file(&self, path: &str) -> f64 {
-        let number = self.numbers.get(path);
-        number.and_then(|number| self.files.get(number)).copied().unwrap_or(0.0)
-    }
-
-    /// How far one of some rows of a file moves a step, at most.
-    fn of_rows(&self, path: &str, rows: &[u32]) -> f64 {
-        let Some(number) = self.numbers.get(path) else { return 0.0 };
-        let of_rows = rows.iter().filter_map(|row| self.rows.get(&(*number, *row)));
-        of_rows.copied().fold(0.0, f64::max)
+        rows.iter().filter_map(|row| file.rows.get(row)).copied().fold(0.0, f64::max)
     }
 }
 

@@ -7,9 +7,8 @@ use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::base::words::plural_verb;
 use crate::database::catalog::TableFile;
-use crate::database::diff::rows_by_key;
-use crate::database::table::{Keys, Table, TableScope};
-use crate::specs::Serves;
+use crate::database::table::{Table, TableScope};
+use crate::jobs::rows::{LoadedRows, misfit, read_table};
 
 /// For each slice of the selected tables that have the column in less than the share of its keys, rows
 /// without it, evenly spaced by latency.
@@ -22,21 +21,14 @@ pub fn wishes(
     let (mut all, mut without, mut tables) = (Vec::new(), 0, 0);
     for file in site.selected() {
         let specs = site.specs();
-        let unreadable = |why: String| {
-            let hint = "`perfdb-gate validate` shows what is wrong with it";
-            Error::new(format!("{}: {why}", file.entry.path), hint)
-        };
-        let bytes = site.source.read(&file.entry).map_err(|e| unreadable(e.to_string()))?;
-        let table = file.decode(specs, &bytes).map_err(|e| unreadable(e.to_string()))?;
+        let table = read_table(site.source.as_ref(), file, specs)?;
         tables += 1;
         if table.column(column).is_none() {
             without += 1;
             continue;
         }
-        let found = of_table(site, file, &table, column, share).map_err(|e| {
-            Error::caused(file.entry.path.as_str(), "the formula is in rules/tables", e)
-        })?;
-        all.extend(found);
+        let found = of_table(site, file, &table, column, share);
+        all.extend(found.map_err(|e| misfit(file, e))?);
     }
     if without == tables {
         return Err(Error::new(
@@ -69,23 +61,16 @@ fn of_table(
     let spec = file.spec(specs, Some(table));
     let system = specs.systems.get(&file.place.system);
     let scope = TableScope::new(table, &spec, &file.place, system, &specs.lookups);
-    let Some(by_key) = rows_by_key(&scope)? else { return Ok(Vec::new()) };
-    let keys = Keys::new(&spec.key, &scope)?;
-    let parts = spec.latency.iter().map(|part| part.value.numbers(&scope));
-    let parts: Vec<_> = parts.collect::<Result<_, _>>()?;
+    let loaded = LoadedRows::new(&scope)?;
     let mut slices: BTreeMap<u64, SliceCoverage> = BTreeMap::new();
-    let served = by_key.chunk_by(|a, b| a.0 == b.0).filter_map(|rows| match spec.serves {
-        Serves::Last => rows.last(),
-        Serves::First | Serves::Error => rows.first(),
-    });
-    for (_, row) in served {
-        let row = *row as usize;
-        let slice = slices.entry(keys.text_code(row)).or_default();
+    for rows in loaded.competing() {
+        let Some(row) = loaded.served(&rows) else { continue };
+        let slice = slices.entry(loaded.keys.text_code(row)).or_default();
         let has = table.column(column).is_some_and(|c| c.number(row) > 0.0);
         if has {
             slice.having += 1;
         } else {
-            slice.lacking.push((parts.iter().map(|p| p.get(row)).sum(), row));
+            slice.lacking.push((loaded.latency[row], row));
         }
     }
     let mut wishes = Vec::new();

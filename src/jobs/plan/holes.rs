@@ -7,12 +7,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Options, PlanSite, Wish};
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::checks::Check;
 use crate::database::catalog::TableFile;
 use crate::database::table::{Keys, TableScope};
 use crate::findings::Severity;
+use crate::jobs::rows::{misfit, read_table};
 use crate::jobs::validate::{self, Looked};
 
 /// A block of missing keys, as a finding describes it: values by part of the key.
@@ -124,12 +125,11 @@ fn each_key(
 ) -> Result<()> {
     let specs = site.specs();
     // What cannot be read is a finding of its own; it serves nothing.
-    let Ok(bytes) = site.source.read(&file.entry) else { return Ok(()) };
-    let Ok(table) = file.decode(specs, &bytes) else { return Ok(()) };
+    let Ok(table) = read_table(site.source.as_ref(), file, specs) else { return Ok(()) };
     let spec = file.spec(specs, Some(&table));
     let system = specs.systems.get(&file.place.system);
     let scope = TableScope::new(&table, &spec, &file.place, system, &specs.lookups);
-    let bad = |e| Error::caused(file.entry.path.as_str(), "the formula is in rules/tables", e);
+    let bad = |e| misfit(file, e);
     let keys = Keys::new(&spec.key, &scope).map_err(bad)?;
     let loaded = spec.filter.as_ref().map(|f| f.mask(&scope)).transpose().map_err(bad)?;
     for (row, hash) in keys.hashes().iter().enumerate() {

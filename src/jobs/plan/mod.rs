@@ -12,6 +12,7 @@ mod reported;
 mod text;
 mod wish;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::base::error::{Result, unknown};
@@ -19,12 +20,13 @@ use crate::base::exit::Exit;
 use crate::base::progress::Progress;
 use crate::base::words::plural;
 use crate::checks::settings::Settings;
-use crate::database::catalog::{Catalog, Format, Place, TableFile, place_of};
+use crate::database::catalog::{Catalog, Place, TableFile};
 use crate::database::facts::TreeFacts;
 use crate::database::selection::Selection;
-use crate::database::source::{self, Entry, EntryKind, LooseFiles, Source};
+use crate::database::source::{self, LooseFiles, Source};
 use crate::database::state::{ReadState, State};
 use crate::gpu::rerun::RerunList;
+use crate::jobs::rows::loose_table;
 use crate::specs::Specs;
 
 use self::cost::Collectors;
@@ -170,66 +172,56 @@ fn file_name(path: &Path) -> String {
 fn of_report(options: &Options, reported: Vec<ReportedRow>, about: String) -> Result<RerunPlan> {
     let is_file = |row: &ReportedRow| options.reference.is_none() && Path::new(&row.path).is_file();
     let all_files = !reported.is_empty() && reported.iter().all(is_file);
-    let site = match PlanSite::open(options) {
-        Ok(site) => site,
-        Err(_) if all_files => return of_loose_rows(options, reported, about),
-        Err(why) => return Err(why),
-    };
-    // A path of the database is meant as such, wherever the command runs.
-    let is_known = |row: &ReportedRow| site.tables().iter().any(|t| t.entry.path == row.path);
-    match reported.iter().find(|row| !is_known(row)) {
-        None => of_site_rows(&site, reported, about),
-        Some(_) if all_files => of_loose_rows(options, reported, about),
-        Some(row) => {
-            let paths = site.tables().iter().map(|t| t.entry.path.as_str());
-            Err(unknown("table", &row.path, paths))
+    match PlanSite::open(options) {
+        Ok(site) => {
+            // A path of the database is meant as such, wherever the command runs.
+            let paths: BTreeSet<&str> =
+                site.tables().iter().map(|t| t.entry.path.as_str()).collect();
+            match reported.iter().find(|row| !paths.contains(row.path.as_str())) {
+                None => {
+                    let file = |row: &ReportedRow| {
+                        site.selected().find(|t| t.entry.path == row.path).cloned()
+                    };
+                    return of_rows(reported, about, file, site.source.as_ref(), site.specs());
+                }
+                Some(row) if !all_files => return Err(unknown("table", &row.path, paths)),
+                Some(_) => {}
+            }
         }
+        Err(why) if !all_files => return Err(why),
+        Err(_) => {}
     }
+    let specs = Specs::overlaid(options.rules.as_deref())?;
+    of_rows(reported, about, |row| loose_file(row, &specs), &LooseFiles::default(), &specs)
 }
 
-fn of_site_rows(site: &PlanSite, reported: Vec<ReportedRow>, about: String) -> Result<RerunPlan> {
-    let chosen: Vec<&TableFile> = site.selected().collect();
-    let wish = |row: ReportedRow| {
-        let file = chosen.iter().find(|t| t.entry.path == row.path)?;
-        Some(wish_of((*file).clone(), row))
-    };
-    let wishes = reported.into_iter().filter_map(wish).collect();
-    let specs = site.specs();
-    let collectors = Collectors::read(&specs.library)?;
-    Ok(finish(about, gather(wishes, site.source.as_ref(), specs, &collectors)?, Vec::new()))
-}
-
-fn of_loose_rows(
-    options: &Options,
+/// The list of reported rows, of which those without a `file` are left out.
+fn of_rows(
     reported: Vec<ReportedRow>,
     about: String,
+    file: impl Fn(&ReportedRow) -> Option<TableFile>,
+    source: &dyn Source,
+    specs: &Specs,
 ) -> Result<RerunPlan> {
-    let specs = Specs::overlaid(options.rules.as_deref())?;
-    let wish = |row: ReportedRow| Some(wish_of(loose_file(&row, &specs)?, row));
-    let wishes: Vec<Wish> = reported.into_iter().filter_map(wish).collect();
+    let wish = |row: ReportedRow| {
+        let file = file(&row)?;
+        let place = file.place.clone();
+        Some(Wish { place, file, row: row.row, key: row.key, reason: row.reason })
+    };
+    let wishes = reported.into_iter().filter_map(wish).collect();
     let collectors = Collectors::read(&specs.library)?;
-    let source = LooseFiles::default();
-    Ok(finish(about, gather(wishes, &source, &specs, &collectors)?, Vec::new()))
+    Ok(finish(about, gather(wishes, source, specs, &collectors)?, Vec::new()))
 }
 
 /// The file of a row in a report on loose files; none where its path names no file.
 fn loose_file(row: &ReportedRow, specs: &Specs) -> Option<TableFile> {
-    let path = PathBuf::from(&row.path);
-    let table = path.file_stem()?.to_string_lossy().into_owned();
-    let parquet = path.extension().is_some_and(|e| e == "parquet");
-    let format = if parquet { Format::Parquet } else { Format::Csv };
-    let mut place = place_of(&path, specs);
+    let mut file = loose_table(Path::new(&row.path), specs)?;
     if let Some([system, backend, version]) = row.place.clone()
-        && specs.systems.get(&place.system).is_none()
+        && specs.systems.get(&file.place.system).is_none()
     {
-        place = Place { system, family: None, backend, version };
+        file.place = Place { system, family: None, backend, version };
     }
-    let entry = Entry { path: row.path.clone(), kind: EntryKind::Path(path), size: 0 };
-    Some(TableFile { entry, place, table, format })
-}
-
-fn wish_of(file: TableFile, row: ReportedRow) -> Wish {
-    Wish { place: file.place.clone(), file, row: row.row, key: row.key, reason: row.reason }
+    Some(file)
 }
 
 fn finish(about: String, gathered: GatheredPoints, mut notes: Vec<String>) -> RerunPlan {

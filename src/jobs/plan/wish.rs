@@ -6,13 +6,12 @@ use serde_json::Value;
 
 use super::cost::Collectors;
 use crate::base::error::{Error, Result};
-use crate::base::expr::{ExprError, Vals};
 use crate::database::catalog::{Place, TableFile};
-use crate::database::diff::rows_by_key;
 use crate::database::source::Source;
-use crate::database::table::{Keys, Table, TableScope};
+use crate::database::table::{Table, TableScope};
 use crate::gpu::rerun::{RerunOperation, RerunPoint, is_listed};
-use crate::specs::{Serves, Specs, TableSpec};
+use crate::jobs::rows::{LoadedRows, misfit, read_table};
+use crate::specs::Specs;
 
 /// A row that is to be measured.
 #[derive(Debug, Clone)]
@@ -40,20 +39,11 @@ pub struct GatheredPoints {
     pub unlike: usize,
 }
 
-/// A table that wishes are about, read.
-struct WishedTable {
-    table: Table,
-    facts: RowFacts,
-}
-
-/// What is known of a table's rows.
-struct RowFacts {
-    /// What a lookup returns, in ms.
-    latency: Vec<f64>,
-    /// Rows that the loader serves.
-    served: BTreeSet<u32>,
-    /// Keys of the rows that are asked for.
-    keys: BTreeMap<usize, Vec<(String, Value)>>,
+/// A table that wishes are about.
+struct WishedTable<'a> {
+    table: &'a Table,
+    loaded: LoadedRows<'a>,
+    served: BTreeSet<usize>,
 }
 
 /// Reads the rows and makes points of them; of one key, one point.
@@ -77,11 +67,16 @@ pub fn gather(
     let mut own: BTreeMap<(Place, String), String> = BTreeMap::new();
     for (path, wishes) in by_file {
         let file = wishes[0].file.clone();
-        let rows: BTreeSet<usize> = wishes.iter().map(|w| w.row).collect();
-        let read = WishedTable::read(&file, &rows, source, specs)?;
+        let table = read_table(source, &file, specs)?;
+        let spec = file.spec(specs, Some(&table));
+        let system = specs.systems.get(&file.place.system);
+        let scope = TableScope::new(&table, &spec, &file.place, system, &specs.lookups);
+        let loaded = LoadedRows::new(&scope).map_err(|e| misfit(&file, e))?;
+        let served = loaded.all_served().into_iter().collect();
+        let read = WishedTable { table: &table, loaded, served };
         for wish in wishes {
             read.check(&wish)?;
-            if !read.facts.served.contains(&(wish.row as u32)) {
+            if !read.served.contains(&wish.row) {
                 gathered.unserved += 1;
                 continue;
             }
@@ -125,37 +120,18 @@ pub fn gather(
     Ok(gathered)
 }
 
-impl WishedTable {
-    fn read(
-        file: &TableFile,
-        rows: &BTreeSet<usize>,
-        source: &dyn Source,
-        specs: &Specs,
-    ) -> Result<Self> {
-        let path = &file.entry.path;
-        let unreadable = |why: String| {
-            let hint = "`perfdb-gate validate` shows what is wrong with it";
-            Error::new(format!("{path}: {why}"), hint)
-        };
-        let bytes = source.read(&file.entry).map_err(|e| unreadable(e.to_string()))?;
-        let table = file.decode(specs, &bytes).map_err(|e| unreadable(e.to_string()))?;
-        let spec = file.spec(specs, Some(&table));
-        let facts = RowFacts::of(file, &table, &spec, rows, specs)
-            .map_err(|e| Error::caused(path.as_str(), "the formula is in rules/tables", e))?;
-        Ok(Self { table, facts })
-    }
-
+impl WishedTable<'_> {
     /// Makes sure that a row is the one that was asked for.
     fn check(&self, wish: &Wish) -> Result<()> {
-        let key = self.facts.keys.get(&wish.row);
-        let is_it = |key: &Vec<(String, Value)>| {
+        let is_it = || {
+            let key = self.loaded.keys.show(wish.row);
             wish.key.iter().all(|(name, value)| {
                 let own = key.iter().find(|(part, _)| part == name).map(|(_, value)| value.clone());
                 let cell = || self.table.column(name).map(|c| c.json(wish.row));
                 own.or_else(cell).is_none_or(|own| own == *value)
             })
         };
-        if key.is_some_and(is_it) {
+        if wish.row < self.table.rows && is_it() {
             return Ok(());
         }
         Err(Error::new(
@@ -167,7 +143,7 @@ impl WishedTable {
     fn point(&self, wish: &Wish, collectors: &Collectors, table: &str) -> RerunPoint {
         let row = wish.row;
         let listed = self.table.columns().filter(|(name, _)| is_listed(name));
-        let latency_ms = Some(self.facts.latency[row]).filter(|ms| *ms > 0.0 && ms.is_finite());
+        let latency_ms = Some(self.loaded.latency[row]).filter(|ms| *ms > 0.0 && ms.is_finite());
         // Another's table says nothing of whether this one has power.
         let is_own = wish.place == wish.file.place;
         let power = is_own && self.table.column("power").is_some_and(|c| c.number(row) > 0.0);
@@ -179,41 +155,4 @@ impl WishedTable {
             power,
         }
     }
-}
-
-impl RowFacts {
-    fn of(
-        file: &TableFile,
-        table: &Table,
-        spec: &TableSpec,
-        rows: &BTreeSet<usize>,
-        specs: &Specs,
-    ) -> Result<Self, ExprError> {
-        let system = specs.systems.get(&file.place.system);
-        let scope = TableScope::new(table, spec, &file.place, system, &specs.lookups);
-        let parts = spec.latency.iter().map(|part| part.value.numbers(&scope));
-        let parts: Vec<Vals<'_, f64>> = parts.collect::<Result<_, _>>()?;
-        let sum = |row: usize| parts.iter().map(|p| p.get(row)).sum();
-        let latency = match parts[..] {
-            [] => vec![f64::NAN; table.rows],
-            _ => (0..table.rows).map(sum).collect(),
-        };
-        let keys = Keys::new(&spec.key, &scope)?;
-        let there = rows.iter().filter(|row| **row < table.rows);
-        let keys = there.map(|row| (*row, keys.show(*row))).collect();
-        let served = match rows_by_key(&scope)? {
-            None => (0..table.rows as u32).collect(),
-            Some(all) => serving(&all, spec.serves),
-        };
-        Ok(Self { latency, served, keys })
-    }
-}
-
-/// The rows that serve a key, of rows by key in file order.
-fn serving(by_key: &[(u64, u32)], serves: Serves) -> BTreeSet<u32> {
-    let of_key = |rows: &[(u64, u32)]| match serves {
-        Serves::First | Serves::Error => rows.first().map(|(_, row)| *row),
-        Serves::Last => rows.last().map(|(_, row)| *row),
-    };
-    by_key.chunk_by(|a, b| a.0 == b.0).filter_map(of_key).collect()
 }

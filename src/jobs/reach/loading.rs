@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::FileRows;
+use super::{FileRows, StateCounts};
 use crate::database::catalog::{TableFile, VersionDir};
 use crate::database::served::{RowRun, RowState, RowStates, SystemShelf, TableSource};
 use crate::database::table::TableFault;
 use crate::planner::{Snapshot, TableName};
 
 /// The rows of a file by itself, or why it cannot be read.
-pub(super) type OwnRows = Arc<Result<FileContent, TableFault>>;
+pub(super) type OwnRows = Result<FileContent, TableFault>;
 
 pub(super) struct FileContent {
     pub states: RowStates,
@@ -82,7 +82,7 @@ impl<'x, 'a> Loading<'x, 'a> {
     /// The rows of a file, as a query of its version sees them.
     pub(super) fn rows(&self, file: &TableFile, own: &OwnRows) -> FileRows {
         let read_by = self.read_by.get(file.entry.path.as_str()).cloned().unwrap_or_default();
-        let content = match own.as_ref() {
+        let content = match own {
             Ok(content) => content,
             Err(why) => {
                 return FileRows { unread: Some(why.to_string()), read_by, ..FileRows::default() };
@@ -90,7 +90,7 @@ impl<'x, 'a> Loading<'x, 'a> {
         };
         let mut rows = FileRows {
             runs: content.states.runs.clone(),
-            guessed: content.guessed,
+            key_guessed: content.guessed,
             read_by,
             ..FileRows::default()
         };
@@ -99,8 +99,9 @@ impl<'x, 'a> Loading<'x, 'a> {
         if let Some((state, why, instead)) = self.whole(file) {
             rows.runs =
                 if content.states.runs.is_empty() { Vec::new() } else { vec![whole(state)] };
-            (rows.why, rows.instead) = (Some(why), instead);
+            (rows.why, rows.by_file) = (Some(why), instead);
         }
+        rows.states = StateCounts::of(&rows.runs);
         rows
     }
 
@@ -140,7 +141,7 @@ impl<'x, 'a> Loading<'x, 'a> {
         let admits = |kernel: Option<&str>| {
             source.kernels.as_ref().is_none_or(|k| kernel.is_some_and(|kernel| k.contains(kernel)))
         };
-        match content.as_ref() {
+        match content {
             Err(why) => Some(format!("{path} cannot be read: {why}")),
             Ok(content) => {
                 let fault = content.states.fault(admits)?;

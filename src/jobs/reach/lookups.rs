@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::database::served::Channel;
 use crate::jobs::impact::PlannedVersion;
@@ -13,9 +15,7 @@ use crate::planner::{
 };
 
 /// Where a lookup finds its answer.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LookupSource {
     /// In the row of that very key, of the version's own file.
@@ -63,7 +63,7 @@ impl LookupSource {
 }
 
 /// Lookups by source.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LookupCounts {
     /// In the row of that very key.
     pub exact: usize,
@@ -82,47 +82,38 @@ pub struct LookupCounts {
 impl LookupCounts {
     /// Counts sources.
     pub fn of(sources: impl Iterator<Item = LookupSource>) -> Self {
-        let mut this = Self::default();
-        for source in sources {
-            *match source {
-                LookupSource::Exact => &mut this.exact,
-                LookupSource::Between => &mut this.between,
-                LookupSource::Transfer => &mut this.transfer,
-                LookupSource::Beyond => &mut this.beyond,
-                LookupSource::Donor => &mut this.donor,
-                LookupSource::Missing => &mut this.missing,
-            } += 1;
-        }
-        this
+        let mut counts = Self::default();
+        sources.for_each(|source| *counts.of_source(source) += 1);
+        counts
     }
 
     /// Adds others.
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            exact: self.exact + other.exact,
-            between: self.between + other.between,
-            transfer: self.transfer + other.transfer,
-            beyond: self.beyond + other.beyond,
-            donor: self.donor + other.donor,
-            missing: self.missing + other.missing,
+    pub fn plus(mut self, other: Self) -> Self {
+        for source in LookupSource::ALL {
+            *self.of_source(source) += other.count(source);
         }
+        self
     }
 
     /// How many have a source.
-    pub fn count(self, source: LookupSource) -> usize {
-        match source {
-            LookupSource::Exact => self.exact,
-            LookupSource::Between => self.between,
-            LookupSource::Transfer => self.transfer,
-            LookupSource::Beyond => self.beyond,
-            LookupSource::Donor => self.donor,
-            LookupSource::Missing => self.missing,
-        }
+    pub fn count(mut self, source: LookupSource) -> usize {
+        *self.of_source(source)
     }
 
     /// How many there are.
     pub fn all(self) -> usize {
         LookupSource::ALL.into_iter().map(|source| self.count(source)).sum()
+    }
+
+    fn of_source(&mut self, source: LookupSource) -> &mut usize {
+        match source {
+            LookupSource::Exact => &mut self.exact,
+            LookupSource::Between => &mut self.between,
+            LookupSource::Transfer => &mut self.transfer,
+            LookupSource::Beyond => &mut self.beyond,
+            LookupSource::Donor => &mut self.donor,
+            LookupSource::Missing => &mut self.missing,
+        }
     }
 }
 
@@ -130,22 +121,36 @@ impl LookupCounts {
 type LookupKey = (String, String);
 
 /// The lookups of a model on a version, each once however many steps and layouts ask for it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "ModelView")]
 pub struct ModelLookups {
-    /// The version.
+    /// System, backend and version.
+    #[serde(flatten)]
     pub version: PlannedVersion,
     /// The model.
     pub model: String,
-    /// By table: sources before, where there are two states, and after.
-    pub tables: BTreeMap<String, [Option<LookupCounts>; 2]>,
+    /// Sources by table.
+    pub tables: BTreeMap<String, SourceSides>,
     /// Lookups whose source is another than before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub moved: Vec<SourceMove>,
-    /// Why lookups after find nothing, with the table.
+    /// Lookups that find nothing, as table and reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<(String, String)>,
 }
 
+/// Lookups by source in both states.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SourceSides {
+    /// Before; none where there is one state, or nothing was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<LookupCounts>,
+    /// After; null where nothing is asked.
+    pub after: Option<LookupCounts>,
+}
+
 /// A lookup whose source is another than before; none where a state does not ask.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SourceMove {
     /// The table.
     pub table: String,
@@ -160,10 +165,9 @@ pub struct SourceMove {
 impl ModelLookups {
     /// Sources before, where there are two states, and after, over all tables.
     pub fn counts(&self) -> [Option<LookupCounts>; 2] {
-        [0, 1].map(|side| {
-            let counts = self.tables.values().filter_map(|sides| sides[side]);
-            counts.reduce(LookupCounts::plus)
-        })
+        let before = self.tables.values().filter_map(|sides| sides.before);
+        let after = self.tables.values().filter_map(|sides| sides.after);
+        [before.reduce(LookupCounts::plus), after.reduce(LookupCounts::plus)]
     }
 }
 
@@ -183,17 +187,12 @@ fn of_model(side: &VersionSides<'_, '_>, list: &ModelList, plan: &BackendPlan) -
         .before
         .as_ref()
         .map(|before| if side.is_same() { after.clone() } else { asked(before, list, plan) });
-    let mut tables: BTreeMap<String, [Option<LookupCounts>; 2]> = BTreeMap::new();
-    for (i, sources) in [before.as_ref(), Some(&after)].into_iter().enumerate() {
-        let Some(sources) = sources else { continue };
-        let mut by_table: BTreeMap<&str, Vec<LookupSource>> = BTreeMap::new();
-        for ((table, _), source) in sources {
-            by_table.entry(table).or_default().push(*source);
-        }
-        for (table, sources) in by_table {
-            let counts = LookupCounts::of(sources.into_iter());
-            tables.entry(table.to_owned()).or_default()[i] = Some(counts);
-        }
+    let mut tables: BTreeMap<String, SourceSides> = BTreeMap::new();
+    for (table, counts) in before.iter().flat_map(by_table) {
+        tables.entry(table).or_default().before = Some(counts);
+    }
+    for (table, counts) in by_table(&after) {
+        tables.entry(table).or_default().after = Some(counts);
     }
     let mut moved = Vec::new();
     if let Some(before) = &before {
@@ -214,6 +213,18 @@ fn of_model(side: &VersionSides<'_, '_>, list: &ModelList, plan: &BackendPlan) -
         tables,
         moved,
     }
+}
+
+/// The sources of lookups by table.
+fn by_table(lookups: &BTreeMap<LookupKey, LookupSource>) -> BTreeMap<String, LookupCounts> {
+    let mut tables: BTreeMap<String, Vec<LookupSource>> = BTreeMap::new();
+    for ((table, _), source) in lookups {
+        tables.entry(table.clone()).or_default().push(*source);
+    }
+    let counts = |(table, sources): (String, Vec<LookupSource>)| {
+        (table, LookupCounts::of(sources.into_iter()))
+    };
+    tables.into_iter().map(counts).collect()
 }
 
 /// The table that an operation finds nothing in: the one that the reason names, else its first.

@@ -1,15 +1,15 @@
 //! What queries reach: the state of every row, and the rows behind the lookups of default models.
 
 mod document;
-mod human;
 mod loading;
 mod lookups;
-mod markdown;
 mod summary;
 mod tables;
 
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use tracing::debug;
 
 use crate::base::error::Result;
@@ -50,39 +50,48 @@ pub struct Reach {
 }
 
 /// A table file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FileReach {
     /// Its path.
     pub path: String,
     /// Its system, backend and version.
+    #[serde(flatten)]
     pub version: PlannedVersion,
     /// File stem.
     pub table: String,
-    /// Its rows before; none where there is one state, or it was not there.
+    /// Its rows before; null where there is one state, or it was not there.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<FileRows>,
-    /// Its rows; none where it is gone.
+    /// Its rows; null where it is gone.
     pub after: Option<FileRows>,
 }
 
 /// The rows of a file in one state.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FileRows {
-    /// Every row, in order; empty where the file cannot be read.
+    /// By state.
+    pub states: StateCounts,
+    /// Every row, in order: consecutive rows of one state. Empty where the file cannot be read.
     pub runs: Vec<RowRun>,
-    /// Why it cannot be read: then nothing is known of its rows.
+    /// Why the file cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
-    /// Why no row of it is served.
+    /// Why no row is served.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// The file that is loaded in its place.
-    pub instead: Option<String>,
+    /// The file that shadows it as a whole; without this, shadowed rows are shadowed by rows of the file
+    /// itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_file: Option<String>,
     /// Versions that can be asked for and load it, as `backend version`.
     pub read_by: Vec<String>,
-    /// Whether its key was guessed, since no spec describes the table.
-    pub guessed: bool,
+    /// Whether no spec describes the table, so that its key was guessed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub key_guessed: bool,
 }
 
 /// Rows by state.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StateCounts {
     /// All.
     pub rows: u64,
@@ -114,13 +123,6 @@ impl StateCounts {
             } += rows;
         }
         this
-    }
-}
-
-impl FileRows {
-    /// Its rows by state.
-    pub fn counts(&self) -> StateCounts {
-        StateCounts::of(&self.runs)
     }
 }
 
@@ -190,15 +192,10 @@ pub fn run(options: &Options) -> Result<Reach> {
 }
 
 /// Renders it.
-///
-/// # Errors
-///
-/// When a template fails, which is a fault of this program.
-pub fn render(reach: &Reach, format: DocumentFormat) -> Result<String> {
-    Ok(match format {
-        DocumentFormat::Human { brief: true } => human::headline(reach) + "\n",
-        DocumentFormat::Human { brief: false } => human::text(reach),
-        DocumentFormat::Markdown => markdown::text(reach)?,
-        DocumentFormat::Json => document::json(reach),
-    })
+pub fn render(reach: &Reach, format: DocumentFormat) -> String {
+    format.render(
+        || summary::headline(reach),
+        || summary::document(reach),
+        || document::json(reach),
+    )
 }

@@ -1,4 +1,4 @@
-//! What people read of a reach, before it becomes text or Markdown.
+//! A reach for people.
 
 use std::collections::BTreeMap;
 
@@ -6,27 +6,12 @@ use super::{FileReach, FileRows, LookupCounts, LookupSource, Reach, StateCounts}
 use crate::base::words::{count, plural, plural_verb};
 use crate::database::served::RowState;
 use crate::jobs::impact::PlannedVersion;
+use crate::report::document::Document;
 
 /// Tables that are shown.
 const SHOWN_TABLES: usize = 20;
 /// Lookups that are shown.
 const SHOWN_LOOKUPS: usize = 10;
-
-pub(super) const TABLES: &str = "Tables whose rows are not all served";
-pub(super) const LOOKUPS: &str = "Lookups of default models";
-pub(super) const MOVED: &str = "Lookups that read from another source than before";
-pub(super) const MISSING: &str = "Lookups that find no rows";
-
-/// Everything that is shown.
-pub(super) struct ReachSummary {
-    pub headline: String,
-    /// What was not looked at.
-    pub notes: Vec<String>,
-    pub tables: Vec<String>,
-    pub versions: Vec<String>,
-    pub moved: Vec<String>,
-    pub missing: Vec<String>,
-}
 
 /// The line that sums it up.
 pub(super) fn headline(reach: &Reach) -> String {
@@ -66,47 +51,36 @@ fn sources(counts: LookupCounts) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
-fn name(version: &PlannedVersion) -> String {
-    format!("{} {} {}", version.system, version.backend, version.version)
-}
-
-impl ReachSummary {
-    pub(super) fn of(reach: &Reach) -> Self {
-        let unread = |(path, why): (&str, &str)| {
-            format!("{path} cannot be read, so its rows are not counted: {why}")
-        };
-        let mut notes: Vec<String> = reach.unread().map(unread).collect();
-        if reach.strays > 0 {
-            let files = plural_verb(reach.strays, "file", ["is", "are"]);
-            notes.push(format!(
-                "{files} at places that no loader reads; their rows are not counted"
-            ));
-        }
-        let versions = reach.models.iter().map(|model| &model.version);
-        let mut by_version: BTreeMap<&PlannedVersion, Vec<_>> =
-            versions.map(|version| (version, Vec::new())).collect();
-        for model in &reach.models {
-            by_version.entry(&model.version).or_default().push(model.counts());
-        }
-        Self {
-            headline: headline(reach),
-            notes,
-            tables: tables(reach),
-            versions: by_version
-                .iter()
-                .map(|(version, counts)| version_line(version, counts))
-                .collect(),
-            moved: moved(reach),
-            missing: missing(reach),
-        }
+/// The document for people.
+pub(super) fn document(reach: &Reach) -> Document {
+    let mut document = Document::new("Reach");
+    document.paragraph(headline(reach));
+    let unread = reach
+        .unread()
+        .map(|(path, why)| format!("{path} cannot be read, so its rows are not counted: {why}"));
+    let mut notes: Vec<String> = unread.collect();
+    if reach.strays > 0 {
+        let files = plural_verb(reach.strays, "file", ["is", "are"]);
+        notes.push(format!("{files} at places that no loader reads; their rows are not counted"));
     }
+    document.list("", notes);
+    let mut versions: BTreeMap<&PlannedVersion, Vec<_>> = BTreeMap::new();
+    for model in &reach.models {
+        versions.entry(&model.version).or_default().push(model.counts());
+    }
+    let versions = versions.iter().map(|(version, counts)| version_line(version, counts));
+    document.list("Tables whose rows are not all served", tables(reach));
+    document.list("Lookups of default models", versions);
+    document.list("Lookups that read from another source than before", moved(reach));
+    document.list("Lookups that find no rows", missing(reach));
+    document
 }
 
 /// Lookups of a version by source.
 fn version_line(version: &PlannedVersion, counts: &[[Option<LookupCounts>; 2]]) -> String {
     let side = |i: usize| counts.iter().filter_map(|c| c[i]).reduce(LookupCounts::plus);
     let after = side(1).unwrap_or_default();
-    let of = format!("{}: {}: {}", name(version), count(after.all()), sources(after));
+    let of = format!("{}: {}: {}", version, count(after.all()), sources(after));
     match side(0).filter(|before| *before != after) {
         Some(before) => format!("{of}; before {}", sources(before)),
         None => of,
@@ -129,19 +103,18 @@ fn tables(reach: &Reach) -> Vec<String> {
 
 /// Rows of a file that are not served.
 fn unserved(file: &FileReach) -> u64 {
-    let counts = file.after.as_ref().map(FileRows::counts).unwrap_or_default();
+    let counts = file.after.as_ref().map(|rows| rows.states).unwrap_or_default();
     counts.rows - counts.served
 }
 
 fn is_news(file: &FileReach, compared: bool) -> bool {
-    let counts = |rows: &Option<FileRows>| rows.as_ref().map(FileRows::counts);
+    let counts = |rows: &Option<FileRows>| rows.as_ref().map(|rows| rows.states);
     if compared { counts(&file.before) != counts(&file.after) } else { unserved(file) > 0 }
 }
 
 fn table_line(file: &FileReach, compared: bool) -> String {
-    let side = |rows: &Option<FileRows>| {
-        rows.as_ref().map_or("missing".to_owned(), |r| states(r.counts()))
-    };
+    let side =
+        |rows: &Option<FileRows>| rows.as_ref().map_or("missing".to_owned(), |r| states(r.states));
     let mut line = format!("{}: {}", file.path, side(&file.after));
     if compared {
         line += &format!("; before {}", side(&file.before));
@@ -170,7 +143,7 @@ fn moved(reach: &Reach) -> Vec<String> {
     let word = |source: Option<LookupSource>| source.map_or("not asked", LookupSource::word);
     let line = |(model, lookup): &(&super::ModelLookups, &super::SourceMove)| {
         let moved = format!("{} → {}", word(lookup.before), word(lookup.after));
-        let of = format!("{}, {}", name(&model.version), model.model);
+        let of = format!("{}, {}", model.version, model.model);
         format!("{of}: {}, {}: {moved}", lookup.table, lookup.key)
     };
     let mut lines: Vec<String> = all.iter().take(SHOWN_LOOKUPS).map(line).collect();
@@ -192,7 +165,7 @@ fn missing(reach: &Reach) -> Vec<String> {
     reasons.sort_by_key(|(_, models)| std::cmp::Reverse(models.len()));
     let more = reasons.len().saturating_sub(SHOWN_LOOKUPS);
     let line = |((version, why), models): ((&PlannedVersion, &str), Vec<&str>)| {
-        format!("{}: {}: {why}", name(version), plural(models.len(), "model"))
+        format!("{}: {}: {why}", version, plural(models.len(), "model"))
     };
     let mut lines: Vec<String> = reasons.into_iter().take(SHOWN_LOOKUPS).map(line).collect();
     if more > 0 {

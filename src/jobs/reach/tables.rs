@@ -1,11 +1,10 @@
 //! The state of every row of a system's table files.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use super::loading::{FileContent, Loading, OwnRows};
 use super::{FileReach, Options};
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::expr::ExprError;
 use crate::base::threads;
 use crate::database::catalog::{Format, TableFile};
@@ -13,6 +12,7 @@ use crate::database::served::RowStates;
 use crate::database::table::{TableFault, TableScope};
 use crate::jobs::impact::choose::{NameFilter, names};
 use crate::jobs::impact::{Opened, PlannedVersion, States};
+use crate::jobs::rows::misfit;
 use crate::planner::{Snapshot, TableName};
 use crate::specs::Specs;
 
@@ -86,22 +86,13 @@ pub(super) struct SystemTables<'x, 'a> {
     pub filter: &'x RowFilter<'x>,
 }
 
-/// A file of a state, with what it is read for.
-struct FileToRead<'x, 'a> {
-    snapshot: &'x Snapshot<'a>,
-    file: &'a TableFile,
-    /// Whether a planner's session reads it, too.
-    planned: Option<TableName>,
-}
-
 impl<'a> SystemTables<'_, 'a> {
     /// The files, by path; those of `planned` are handed to the planner as they are decoded.
     pub(super) fn files(&self, planned: &BTreeSet<(TableName, String)>) -> Result<Vec<FileReach>> {
         let mut found: BTreeMap<&str, FileReach> = BTreeMap::new();
-        let mut known: BTreeMap<(&str, Option<git2::Oid>), OwnRows> = BTreeMap::new();
         for snapshot in self.states.all() {
             let is_after = std::ptr::eq(snapshot, &self.states.after);
-            let own = self.read(snapshot, planned, &known)?;
+            let own = self.read(snapshot, planned)?;
             let loading = Loading::new(snapshot, self.system, &own);
             for (path, (file, rows)) in &own {
                 if !self.filter.has(file) {
@@ -122,10 +113,6 @@ impl<'a> SystemTables<'_, 'a> {
                 let rows = Some(loading.rows(file, rows));
                 *(if is_after { &mut entry.after } else { &mut entry.before }) = rows;
             }
-            known.extend(
-                own.into_iter()
-                    .map(|(path, (file, rows))| ((path, snapshot.source().id(&file.entry)), rows)),
-            );
         }
         Ok(found.into_values().collect())
     }
@@ -135,73 +122,48 @@ impl<'a> SystemTables<'_, 'a> {
         &self,
         snapshot: &Snapshot<'a>,
         planned: &BTreeSet<(TableName, String)>,
-        known: &BTreeMap<(&'a str, Option<git2::Oid>), OwnRows>,
     ) -> Result<BTreeMap<&'a str, (&'a TableFile, OwnRows)>> {
         let catalog: &'a _ = snapshot.catalog();
         let of_system = catalog.tables.iter().filter(|f| f.place.system == self.system);
-        let files: Vec<FileToRead<'_, 'a>> = of_system
-            .filter(|file| self.filter.tables.has(&file.table))
-            .map(|file| FileToRead::new(snapshot, file, planned))
-            .collect();
-        let size = |file: &FileToRead<'_, 'a>| file.file.entry.size;
-        let read = threads::map_largest_first(&files, size, |file| file.known_or_read(known));
+        let files: Vec<&TableFile> =
+            of_system.filter(|file| self.filter.tables.has(&file.table)).collect();
+        let read = |file: &&'a TableFile| own_rows(snapshot, file, planned);
+        let rows = threads::map_largest_first(&files, |file| file.entry.size, read);
         let mut found = BTreeMap::new();
-        for (FileToRead { file, .. }, rows) in files.iter().zip(read) {
-            let path = file.entry.path.as_str();
-            found.insert(path, (*file, rows.map_err(|why| unjudged(path, why))?));
+        for (file, rows) in files.into_iter().zip(rows) {
+            found.insert(file.entry.path.as_str(), (file, rows.map_err(|e| misfit(file, e))?));
         }
         Ok(found)
     }
 }
 
-/// The error of a formula that does not fit a table.
-fn unjudged(path: &str, why: ExprError) -> Error {
-    Error::caused(format!("cannot judge {path}"), "the formula is in rules/tables", why)
-}
-
-impl<'x, 'a> FileToRead<'x, 'a> {
-    fn new(
-        snapshot: &'x Snapshot<'a>,
-        file: &'a TableFile,
-        planned: &BTreeSet<(TableName, String)>,
-    ) -> Self {
-        let reads = |table: &TableName| planned.contains(&(*table, file.entry.path.clone()));
-        Self { snapshot, file, planned: TableName::of(&file.table).filter(reads) }
-    }
-
-    /// Its rows, which another state with the same bytes in its place has already.
-    fn known_or_read(
-        &self,
-        known: &BTreeMap<(&'a str, Option<git2::Oid>), OwnRows>,
-    ) -> Result<OwnRows, ExprError> {
-        let id = self.snapshot.source().id(&self.file.entry);
-        match known.get(&(self.file.entry.path.as_str(), id)).filter(|_| id.is_some()) {
-            Some(rows) => Ok(rows.clone()),
-            None => self.rows().map(Arc::new),
+/// Reads the rows of a file; a table of `planned` is handed to the planner, too.
+fn own_rows(
+    snapshot: &Snapshot<'_>,
+    file: &TableFile,
+    planned: &BTreeSet<(TableName, String)>,
+) -> Result<OwnRows, ExprError> {
+    let specs: &Specs = snapshot.specs();
+    let decoded = match snapshot.source().read(&file.entry) {
+        Ok(bytes) => file.decode(specs, &bytes),
+        Err(why) => Err(why.into()),
+    };
+    let table = match decoded {
+        Ok(table) => table,
+        Err(TableFault::Empty) => {
+            return Ok(Ok(FileContent { states: RowStates::default(), guessed: false }));
         }
+        Err(fault) => return Ok(Err(fault)),
+    };
+    let spec = file.spec(specs, Some(&table));
+    let system = snapshot.catalog().system(&file.place.system, specs);
+    let scope = TableScope::new(&table, &spec, &file.place, system, &specs.lookups);
+    let states = RowStates::of(&scope)?;
+    if let Some(name) = TableName::of(&file.table)
+        && file.format == Format::Parquet
+        && planned.contains(&(name, file.entry.path.clone()))
+    {
+        snapshot.offer(name, file, &scope);
     }
-
-    fn rows(&self) -> Result<Result<FileContent, TableFault>, ExprError> {
-        let (snapshot, file) = (self.snapshot, self.file);
-        let specs: &Specs = snapshot.specs();
-        let decoded = match snapshot.source().read(&file.entry) {
-            Ok(bytes) => file.decode(specs, &bytes),
-            Err(why) => Err(why.into()),
-        };
-        let table = match decoded {
-            Ok(table) => table,
-            Err(TableFault::Empty) => {
-                return Ok(Ok(FileContent { states: RowStates::default(), guessed: false }));
-            }
-            Err(fault) => return Ok(Err(fault)),
-        };
-        let spec = file.spec(specs, Some(&table));
-        let system = snapshot.catalog().system(&file.place.system, specs);
-        let scope = TableScope::new(&table, &spec, &file.place, system, &specs.lookups);
-        let states = RowStates::of(&scope)?;
-        if let Some(planned) = self.planned.filter(|_| file.format == Format::Parquet) {
-            snapshot.offer(planned, file, &scope);
-        }
-        Ok(Ok(FileContent { states, guessed: spec.inferred }))
-    }
+    Ok(Ok(FileContent { states, guessed: spec.inferred }))
 }

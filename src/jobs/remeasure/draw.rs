@@ -4,10 +4,11 @@ use super::Remeasurement;
 use crate::base::error::{Error, Result, unknown};
 use crate::base::expr::{Expr, ExprError};
 use crate::database::catalog::TableFile;
-use crate::database::table::Keys;
+use crate::database::table::{Keys, TableScope};
 use crate::gpu::device::{About, Device, Point};
 use crate::gpu::points::MeasurablePoints;
 use crate::gpu::sample;
+use crate::jobs::rows::read_table;
 use crate::specs::NoiseBand;
 
 /// Points of a table that were drawn, not yet measured.
@@ -65,23 +66,10 @@ impl<'a> Remeasurement<'a> {
         device: &dyn Device,
     ) -> Result<Option<Drawn<'a>>> {
         let path = &file.entry.path;
-        let unreadable = |why: &dyn std::error::Error| {
-            Error::new(
-                format!("{path}: {why}"),
-                "`perfdb-gate validate` shows what is wrong with it",
-            )
-        };
-        let bytes = self.source.read(&file.entry).map_err(|e| unreadable(&e))?;
-        let table = file.decode(self.specs, &bytes).map_err(|fault| unreadable(&fault))?;
+        let table = read_table(self.source, file, self.specs)?;
         let spec = file.spec(self.specs, Some(&table));
         let system = self.catalog.system(&file.place.system, self.specs);
-        let scope = crate::database::table::TableScope::new(
-            &table,
-            &spec,
-            &file.place,
-            system,
-            &self.specs.lookups,
-        );
+        let scope = TableScope::new(&table, &spec, &file.place, system, &self.specs.lookups);
         if let Some(filter) = filter {
             let has = |name: &&str| *name == "system" || table.column(name).is_some();
             if let Some(name) = filter.columns().into_iter().find(|c| !has(c)) {

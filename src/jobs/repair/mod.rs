@@ -6,6 +6,7 @@
 pub mod convert;
 pub mod dedupe;
 mod error;
+mod measurements;
 pub mod merge;
 mod restate;
 

@@ -29,30 +29,23 @@ pub enum Amount {
 #[error("'{0}' is not a number of rows: 5, 1 %, run 20, slice, 3 % of a slice, shape or all")]
 pub struct BadAmount(String);
 
-/// How a share of a slice ends.
-const OF_A_SLICE: &str = "% of a slice";
-
 impl FromStr for Amount {
     type Err = BadAmount;
 
     fn from_str(text: &str) -> Result<Self, BadAmount> {
         let bad = || BadAmount(text.to_owned());
-        let number = |text: &str| text.trim().parse::<usize>().map_err(|_| bad());
-        Ok(match text {
-            "all" => Self::All,
-            "slice" => Self::Slice,
-            "shape" => Self::Shape,
-            _ if text.ends_with(OF_A_SLICE) => {
-                let share = text.strip_suffix(OF_A_SLICE).ok_or_else(bad)?;
-                Self::SliceShare(share.trim().parse::<f64>().map_err(|_| bad())? / 100.0)
-            }
-            _ => match (text.strip_prefix("run "), text.strip_suffix('%')) {
-                (Some(rows), _) => Self::Run(number(rows)?),
-                (None, Some(share)) => {
-                    Self::Share(share.trim().parse::<f64>().map_err(|_| bad())? / 100.0)
-                }
-                (None, None) => Self::Rows(number(text)?),
-            },
+        let rows = |number: &str| number.parse::<usize>().map_err(|_| bad());
+        let share =
+            |percent: &str| percent.parse::<f64>().map(|share| share / 100.0).map_err(|_| bad());
+        Ok(match text.split_whitespace().collect::<Vec<_>>()[..] {
+            ["all"] => Self::All,
+            ["slice"] => Self::Slice,
+            ["shape"] => Self::Shape,
+            ["run", number] => Self::Run(rows(number)?),
+            [percent, "%", "of", "a", "slice"] => Self::SliceShare(share(percent)?),
+            [percent, "%"] => Self::Share(share(percent)?),
+            [number] => Self::Rows(rows(number)?),
+            _ => return Err(bad()),
         })
     }
 }

@@ -13,7 +13,9 @@ use crate::report::chart::{ShareChart, ShareLine};
 pub fn recall_curves(scores: &Scores) -> Result<String> {
     let mut lines: Vec<ShareLine> = Vec::new();
     for fault in scores.faults.iter().filter(|fault| fault.planted > 0) {
-        let (Some(name), Some(by)) = (&fault.curve, fault.by) else { continue };
+        let (Some(name), Some(by)) = (&fault.variant.fault.curve, fault.variant.by) else {
+            continue;
+        };
         // A table at 0.7 of its latency is off by 1.43.
         let point = (by.max(1.0 / by), fault.found as f64 / fault.planted as f64);
         match lines.iter_mut().find(|line| line.name == *name) {

@@ -1,5 +1,7 @@
 //! Faults as data: `faults.yaml` beside this file.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 
 use super::amount::Amount;
@@ -111,7 +113,7 @@ pub struct Fault {
 #[serde(rename_all = "kebab-case")]
 pub enum Plant {
     /// Cells become what a formula says, null without one.
-    Set(Set),
+    Set(SetCells),
     /// Rows are gone.
     Drop,
     /// Rows are there again, their measurements what the formula says.
@@ -122,7 +124,7 @@ pub enum Plant {
     Draw,
     /// Every second point of `by` series along an axis, or of all, is put on the line between its
     /// neighbours.
-    DrawSeries(Drawn),
+    DrawSeries(DrawnSeries),
     /// The cells of a column stand in other rows.
     Shuffle(String),
     /// Two sizes of every row are exchanged.
@@ -143,7 +145,7 @@ pub enum Plant {
     Remove(String),
     /// A file beside the table says this; `support-matrix` is the system's matrix. `{table}`, `{system}`,
     /// `{backend}` and `{version}` stand for its place.
-    Write(Text),
+    Write(WrittenFile),
     /// A field of a YAML beside the table says something else.
     Edit(Edit),
     /// The repository has these waivers.
@@ -153,7 +155,7 @@ pub enum Plant {
 /// Cells that are set.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Set {
+pub struct SetCells {
     /// The first of these columns that a table has. `measured` stands for all that are measured,
     /// `size` for the first along which its sweep goes.
     pub column: Vec<String>,
@@ -166,7 +168,7 @@ pub struct Set {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retype {
-    /// As of [`Set`].
+    /// As of [`SetCells`].
     pub column: Vec<String>,
     /// What becomes of it.
     pub to: CellType,
@@ -187,10 +189,10 @@ pub enum CellType {
 #[serde(deny_unknown_fields)]
 pub struct Copied {
     /// What is another there; all else is the same.
-    pub other: Other,
+    pub other: CopiedFrom,
     /// Cells that are set in the copy.
     #[serde(default)]
-    pub set: Vec<Set>,
+    pub set: Vec<SetCells>,
     /// Noise on what the copy measured, its standard deviation over the latency.
     #[serde(default)]
     pub noise: f64,
@@ -199,7 +201,7 @@ pub struct Copied {
 /// How points are drawn.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Drawn {
+pub struct DrawnSeries {
     /// Noise on the line, its standard deviation over the latency.
     pub noise: f64,
 }
@@ -207,7 +209,7 @@ pub struct Drawn {
 /// A part of a table's place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Other {
+pub enum CopiedFrom {
     System,
     Backend,
     Version,
@@ -248,7 +250,7 @@ pub enum Tear {
 /// What a file says.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Text {
+pub struct WrittenFile {
     pub file: String,
     pub text: String,
 }
@@ -271,41 +273,71 @@ pub struct Edit {
     pub to: Option<String>,
 }
 
-/// A size of a fault.
-#[derive(Debug, Clone, Copy)]
-pub struct Variant<'a> {
+/// A fault of one size.
+#[derive(Debug, Clone)]
+pub struct Variant {
     /// The fault.
-    pub fault: &'a Fault,
-    /// How many rows of it.
+    pub fault: Arc<Fault>,
+    /// The rows that it is planted in.
     pub rows: Amount,
-    /// What `by` stands for.
+    /// What `by` stands for in its formulas.
     pub by: Option<f64>,
 }
 
 impl Fault {
-    /// Its sizes.
-    pub fn variants(&self) -> impl Iterator<Item = Variant<'_>> {
-        let amounts = if self.rows.is_empty() { &[Amount::All][..] } else { &self.rows };
-        let factors: Vec<Option<f64>> = if self.by.is_empty() {
-            vec![None]
-        } else {
-            self.by.iter().copied().map(Some).collect()
+    /// Whether it may break a rule in its place.
+    pub(super) fn may_break(&self, rule: &str) -> bool {
+        names(&self.finds, rule) || names(&self.may, rule)
+    }
+
+    /// Whether it may break a rule in other places.
+    pub(super) fn may_break_elsewhere(&self, rule: &str) -> bool {
+        names(&self.elsewhere, rule)
+    }
+
+    /// The fault in all its sizes.
+    pub(super) fn variants(self) -> Vec<Variant> {
+        let fault = Arc::new(self);
+        let amounts = if fault.rows.is_empty() { &[Amount::All][..] } else { &fault.rows };
+        let factors: Vec<Option<f64>> = fault.by.iter().copied().map(Some).collect();
+        let factors = if factors.is_empty() { vec![None] } else { factors };
+        let of_amount = |rows: &Amount| {
+            let variant = |by: &Option<f64>| Variant { fault: fault.clone(), rows: *rows, by: *by };
+            factors.iter().map(variant).collect::<Vec<_>>()
         };
-        amounts.iter().flat_map(move |rows| {
-            let rows = *rows;
-            factors.clone().into_iter().map(move |by| Variant { fault: self, rows, by })
-        })
+        amounts.iter().flat_map(of_amount).collect()
     }
 }
 
-impl Variant<'_> {
+impl Variant {
     /// Its size, for people.
     pub fn size(&self) -> String {
-        let mut said = Vec::new();
-        if !self.fault.rows.is_empty() {
-            said.push(self.rows.to_string());
-        }
-        said.extend(self.by.map(|by| format!("by {by}")));
-        said.join(", ")
+        let rows = (!self.fault.rows.is_empty()).then(|| self.rows.to_string());
+        let by = self.by.map(|by| format!("by {by}"));
+        rows.into_iter().chain(by).collect::<Vec<_>>().join(", ")
     }
+
+    /// Its name and size, for people.
+    pub(super) fn name(&self) -> String {
+        format!("{} {}", self.fault.id, self.size()).trim_end().to_owned()
+    }
+
+    /// Whether it changes a file of a whole system.
+    pub(super) fn touches_system(&self) -> bool {
+        matches!(
+            &self.fault.plant,
+            Plant::Edit(Edit { file, .. }) | Plant::Remove(file) | Plant::Write(WrittenFile { file, .. })
+                if is_of_system(file)
+        )
+    }
+
+    /// Whether it is planted beside the tables of a directory.
+    pub(super) fn is_beside(&self) -> bool {
+        matches!(self.fault.plant, Plant::Remove(_) | Plant::Write(_) | Plant::Edit(_))
+    }
+}
+
+/// Whether some rules name one, by its id or as any.
+fn names(rules: &[String], rule: &str) -> bool {
+    rules.iter().any(|r| r == rule || r == "*")
 }

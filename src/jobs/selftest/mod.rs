@@ -2,8 +2,7 @@
 //!
 //! The copy is in memory ([`overlay`]): a source whose changed files are those that were planted. Faults
 //! are data ([`fault`], `src/jobs/selftest/faults.yaml`). Tables of different names do not see each other, so one
-//! run judges as many faults as there are names ([`rounds`]); of tables without a fault the clean
-//! state's sketches serve. A finding counts as [`score`] says.
+//! run judges as many faults as there are names ([`rounds`]), as a pull request on the clean state. A finding counts as [`score`] says.
 
 mod amount;
 mod curves;
@@ -21,6 +20,9 @@ pub use curves::recall_curves;
 pub use fault::{Fault, FaultClass, Faults};
 pub use render::render;
 pub use score::Scores;
+
+use fault::Variant;
+use score::FaultScore;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -54,11 +56,10 @@ pub struct Options {
 }
 
 /// The clean state, and what the gate says of it.
-struct Clean<'a> {
+struct CleanState<'a> {
     state: State<'a>,
     /// What it and every round are judged by.
     terms: Terms<'a>,
-    faults: &'a Faults,
     findings: &'a [Finding],
     /// Tables that it says are alike.
     alike: AlikeTables,
@@ -100,11 +101,13 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
     let catalog = Catalog::read(source.as_ref(), &settings.specs)?;
     let facts = &settings.take_facts(source.as_ref(), &catalog);
     let specs = &settings.specs;
-    let faults = Faults::read(&specs.library)?;
-    let rules = &settings.rules;
-    let chosen = rules.choose(&[], &[], &|c| !c.needs().traces && !c.needs().changes)?;
+    let Faults { always, beside, faults } = Faults::read(&specs.library)?;
+    let variants: Vec<Variant> = faults.into_iter().flat_map(Fault::variants).collect();
+    // Faults are planted in one state of a database, without traces.
+    let all_rules = &settings.rules;
+    let rules = all_rules.choose(&[], &[], &|c| !c.needs().traces && !c.needs().changes)?;
     let models = &SharedModels::new(&specs.library);
-    let terms = Terms { rules: &chosen, all_rules: rules, models, ledger: None };
+    let terms = Terms { rules: &rules, all_rules, models, ledger: None };
     let state = State { source: source.as_ref(), catalog: &catalog, facts, specs };
     let selected = options.selection.resolve(&catalog, None)?;
     let scope = StateScope::new(state, &selected, |_| false);
@@ -112,8 +115,18 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
         (0..catalog.tables.len()).filter(|i| scope.judges(&catalog.tables[*i])).collect();
     let Judgement { findings, rows, .. } = judge(scope, None, terms, progress)?;
     let alike = AlikeTables::of(&findings);
-    let clean = Clean { state, terms, faults: &faults, findings: &findings, alike };
-    let mut scores = Scores::new(&settings.rules, &faults, options, tables.len(), rows);
-    rounds::run(&clean, &tables, options, &mut scores, progress)?;
+    let clean = CleanState { state, terms, findings: &findings, alike };
+    let mut scores = Scores {
+        seed: options.seed,
+        tables: tables.len(),
+        rows,
+        faults: variants.iter().map(FaultScore::new).collect(),
+        rules: rules.iter().map(|r| (r.id.clone(), r.severity)).collect(),
+        missed: Vec::new(),
+        alarms: Vec::new(),
+        always,
+        beside,
+    };
+    rounds::run(&clean, &tables, &variants, options, &mut scores, progress)?;
     Ok(scores)
 }

@@ -8,7 +8,7 @@ use crate::database::source::{Commit, Dated, Entry, EntryKind, ReadError, Source
 
 /// What stands in a file's place.
 #[derive(Debug, Clone, PartialEq)]
-pub enum FileChange {
+pub(super) enum FileChange {
     /// These bytes.
     Bytes(Vec<u8>),
     /// A symbolic link to there.
@@ -18,14 +18,14 @@ pub enum FileChange {
 }
 
 /// A source with changes, by path.
-pub struct Overlay<'a> {
+pub(super) struct Overlay<'a> {
     below: &'a dyn Source,
     changes: BTreeMap<String, FileChange>,
 }
 
 impl<'a> Overlay<'a> {
     /// Changes files of a source.
-    pub fn new(below: &'a dyn Source, changes: BTreeMap<String, FileChange>) -> Self {
+    pub(super) fn new(below: &'a dyn Source, changes: BTreeMap<String, FileChange>) -> Self {
         Self { below, changes }
     }
 }

@@ -1,4 +1,4 @@
-//! Which injected fault a finding is attributed to.
+//! The injected fault that a finding is attributed to.
 
 use super::rounds::Injection;
 use crate::findings::Finding;
@@ -6,89 +6,79 @@ use crate::findings::Finding;
 /// Where a finding is, seen from an injected fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FindingReach {
-    /// In the fault's place: its table, directory, system, or what is served from there.
+    /// In the fault's place: its table, directory or system, or a table served from there.
     Place,
     /// On another table, which the fault may reach since it serves it or has its name.
     Elsewhere,
 }
 
-/// Whether an injected fault and a finding are related in some way.
-type Attribution<'a> = fn(&Injection<'a>, &Finding) -> bool;
-
 /// The injection that a finding is attributed to: the nearest, the first of several as near.
-pub(super) fn owner<'a>(
-    injections: &[Injection<'a>],
+pub(super) fn owner(
+    injections: &[Injection<'_>],
     finding: &Finding,
 ) -> Option<(usize, FindingReach)> {
-    let first =
-        |is_related: Attribution<'a>| injections.iter().position(|i| is_related(i, finding));
-    // A version that takes rows from a table that is gone says so, and no path is the donor's.
-    if finding.table.is_none()
-        && first(Injection::has_path_of).is_none()
-        && let Some(at) = first(Injection::is_donor_of)
-    {
-        return Some((at, FindingReach::Elsewhere));
-    }
-    let nearest_first: [Attribution<'a>; 5] = [
-        Injection::has_path_of,
-        Injection::is_table_of,
-        Injection::is_twin_of,
-        Injection::is_system_of,
-        Injection::is_backend_of,
-    ];
-    if let Some(at) = nearest_first.into_iter().find_map(first) {
-        return Some((at, FindingReach::Place));
-    }
-    first(Injection::is_namesake_of).map(|at| (at, FindingReach::Elsewhere))
+    let distances = injections.iter().enumerate();
+    let distances =
+        distances.filter_map(|(at, injection)| Some((injection.distance(finding)?, at)));
+    let (distance, at) = distances.min()?;
+    // A version that took rows from a table that is gone, or a table of the same name.
+    let is_elsewhere = matches!(distance, Distance::Donor | Distance::Namesake);
+    Some((at, if is_elsewhere { FindingReach::Elsewhere } else { FindingReach::Place }))
 }
 
-/// How an injected fault and a finding are related.
-impl Injection<'_> {
-    /// The finding is on a file that the fault changes, or on what that is found at.
-    fn has_path_of(&self, finding: &Finding) -> bool {
-        self.paths.contains(&finding.path)
-    }
-
-    /// The finding is on the table, whichever file holds it.
-    fn is_table_of(&self, finding: &Finding) -> bool {
-        finding.place.as_ref() == Some(&self.file.place)
-            && finding.table.as_ref() == Some(&self.file.table)
-    }
-
-    /// The finding says that its table is like this one: of two tables that are alike, either may be
-    /// reported.
-    fn is_twin_of(&self, finding: &Finding) -> bool {
-        finding.evidence.other.as_deref().is_some_and(|other| self.paths.contains(other))
-    }
-
-    /// The fault is in the YAML of the finding's system.
-    fn is_system_of(&self, finding: &Finding) -> bool {
-        let system = &self.file.place.system;
-        let yaml = format!("/{system}.yaml");
-        self.planted.changes.keys().any(|path| path.ends_with(&yaml))
-            && finding.place.as_ref().is_some_and(|place| place.system == *system)
-    }
-
-    /// The finding is on a version of the backend as a whole: a model lacks what its version, or one
-    /// that takes rows from it, lacks.
-    fn is_backend_of(&self, finding: &Finding) -> bool {
-        let own = &self.file.place;
-        finding.table.is_none()
-            && finding
-                .place
-                .as_ref()
-                .is_some_and(|f| (&f.system, &f.backend) == (&own.system, &own.backend))
-    }
-
+/// The relation of an injected fault and a finding, the nearest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Distance {
+    /// The finding is on a file that the fault changes, or where that is found.
+    Path,
     /// The finding is on a version that took rows from the table.
-    fn is_donor_of(&self, finding: &Finding) -> bool {
-        let part = format!("{} from {}", self.file.table, self.file.place.version);
-        finding.parts.contains(&part)
+    Donor,
+    /// The finding is on the table, whichever file holds it.
+    Table,
+    /// The finding names the table as the other one of two that are alike.
+    Twin,
+    /// The fault is in the YAML of the finding's system.
+    System,
+    /// The finding is on a version of the backend as a whole: a model lacks rows.
+    Backend,
+    /// The finding is on a table of the same name.
+    Namesake,
+}
+
+impl Injection<'_> {
+    fn distance(&self, finding: &Finding) -> Option<Distance> {
+        let (own, table) = (&self.file.place, &self.file.table);
+        let place = finding.place.as_ref();
+        let is_named = finding.table.as_ref() == Some(table);
+        let donated = format!("{table} from {}", own.version);
+        let yaml = format!("/{}.yaml", own.system);
+        let relations = [
+            (Distance::Path, self.paths.contains(&finding.path)),
+            (Distance::Donor, finding.table.is_none() && finding.parts.contains(&donated)),
+            (Distance::Table, is_named && place == Some(own)),
+            (
+                Distance::Twin,
+                finding.evidence.other.as_deref().is_some_and(|other| self.paths.contains(other)),
+            ),
+            (
+                Distance::System,
+                self.planted.changes.keys().any(|path| path.ends_with(&yaml))
+                    && place.is_some_and(|place| place.system == own.system),
+            ),
+            (
+                Distance::Backend,
+                finding.table.is_none()
+                    && place
+                        .is_some_and(|f| (&f.system, &f.backend) == (&own.system, &own.backend)),
+            ),
+            (Distance::Namesake, is_named),
+        ];
+        relations.into_iter().find(|(_, holds)| *holds).map(|(distance, _)| distance)
     }
 
-    /// The finding is on a table of the same name.
-    fn is_namesake_of(&self, finding: &Finding) -> bool {
-        finding.table.as_ref() == Some(&self.file.table)
+    /// Whether the fault is to be found by the rule of a finding.
+    pub(super) fn finds(&self, finding: &Finding) -> bool {
+        self.variant.fault.finds.contains(&finding.rule)
     }
 
     /// Whether the finding names the slice that the fault changes, where both name slices.

@@ -1,27 +1,24 @@
 //! A selftest's tables, for people, programs and Markdown.
 
-use std::fmt::Write;
+use serde_json::{Value, json};
 
-use serde_json::json;
-
-use super::fault::FaultClass;
+use super::fault::{FaultClass, Variant};
 use super::score::{FaultScore, RuleScore, Scores};
 use crate::base::escape::clean;
+use crate::findings::Severity;
 use crate::jobs::DocumentFormat;
+use crate::report::document::{Document, DocumentTable};
 
 /// False alarms and missed faults that people are shown; JSON has all.
 const SHOWN: usize = 20;
 
 /// Renders the scores.
 pub fn render(scores: &Scores, format: DocumentFormat) -> String {
-    match format {
-        DocumentFormat::Json => {
-            serde_json::to_string_pretty(&json(scores)).unwrap_or_default() + "\n"
-        }
-        DocumentFormat::Human { brief: true } => headline(scores) + "\n",
-        DocumentFormat::Human { brief: false } => text(scores, &aligned),
-        DocumentFormat::Markdown => text(scores, &markdown),
-    }
+    format.render(
+        || headline(scores),
+        || document(scores),
+        || serde_json::to_string_pretty(&json(scores)).unwrap_or_default(),
+    )
 }
 
 /// A part of a whole, to three digits; none of nothing.
@@ -41,42 +38,43 @@ fn rates(rule: &RuleScore) -> [Option<f64>; 3] {
     ]
 }
 
-/// Lays a table out: a header and rows of cells.
-type Lay = dyn Fn(&[&str], &[Vec<String>]) -> String;
-
-fn text(scores: &Scores, lay: &Lay) -> String {
-    let mut out = headline(scores) + "\n\n";
-    let rules: Vec<Vec<String>> = scores.rules.iter().map(|(id, r)| rule_cells(id, r)).collect();
-    let header =
+fn document(scores: &Scores) -> Document {
+    let mut document = Document::new("");
+    document.paragraph(headline(scores));
+    let heads =
         ["rule", "severity", "faults", "found", "recall", "rows", "false alarms", "errors", "rate"];
-    out += &lay(&header, &rules);
-    let faults: Vec<Vec<String>> = scores.faults.iter().map(fault_cells).collect();
-    out += "\n";
-    out += &lay(&["fault", "size", "class", "planted", "found", "recall", "warned", "by"], &faults);
-    let structural: Vec<String> = scores
-        .missed
-        .iter()
-        .filter(|m| m.class == FaultClass::Structural)
-        .map(|m| format!("{} {} in {}", m.fault, m.size, m.path))
-        .collect();
-    list(&mut out, "Structural faults missed", &structural);
-    let alarms: Vec<String> = scores
-        .alarms
-        .iter()
-        .map(|a| {
-            let near = a.fault.as_deref().unwrap_or("no fault near");
-            format!("{} {} {} ({near}): {}", a.severity.name(), a.rule, a.path, a.message)
-        })
-        .collect();
-    list(&mut out, "False alarms", &alarms);
-    out
+    let rules = scores.rules.iter();
+    let rules = rules.map(|(id, severity)| rule_cells(id, *severity, &scores.rule(id)));
+    document.table("Rules", DocumentTable::new(&heads, [2, 3, 4, 5, 6, 7, 8], rules));
+    let heads = ["fault", "size", "class", "planted", "found", "recall", "warned", "by"];
+    let faults = scores.faults.iter().map(fault_cells);
+    document.table("Faults", DocumentTable::new(&heads, [3, 4, 5, 6], faults));
+    let structural = scores.missed.iter();
+    let structural = structural.filter(|m| m.variant.fault.class == FaultClass::Structural);
+    let structural = structural.map(|m| format!("{} in {}", m.variant.name(), m.path));
+    document.list("Structural faults missed", first(structural.collect()));
+    let alarms = scores.alarms.iter().map(|a| {
+        let near = a.fault.as_ref().map_or_else(|| "no fault near".to_owned(), Variant::name);
+        let f = &a.finding;
+        format!("{} {} {} ({near}): {}", f.severity.name(), f.rule, f.path, f.message)
+    });
+    document.list("False alarms", first(alarms.collect()));
+    document
 }
 
-fn rule_cells(id: &str, rule: &RuleScore) -> Vec<String> {
+/// The first lines, and the number of the others.
+fn first(mut lines: Vec<String>) -> Vec<String> {
+    let more = lines.len().saturating_sub(SHOWN);
+    lines.truncate(SHOWN);
+    lines.extend((more > 0).then(|| format!("… {more} more in the JSON")));
+    lines
+}
+
+fn rule_cells(id: &str, severity: Severity, rule: &RuleScore) -> Vec<String> {
     let [recall, rows, alarms] = rates(rule);
     vec![
         id.to_owned(),
-        rule.severity.map_or("", |s| s.name()).to_owned(),
+        severity.name().to_owned(),
         rule.planted.to_string(),
         rule.found.to_string(),
         shown(recall),
@@ -87,33 +85,32 @@ fn rule_cells(id: &str, rule: &RuleScore) -> Vec<String> {
     ]
 }
 
-fn fault_cells(fault: &FaultScore) -> Vec<String> {
-    let recall = match fault.class {
-        FaultClass::Control => "-".to_owned(),
-        _ => shown(share(fault.found as u64, fault.planted as u64)),
-    };
+fn fault_cells(score: &FaultScore) -> Vec<String> {
+    let fault = &score.variant.fault;
+    let recall = share(score.found as u64, score.planted as u64);
     vec![
         fault.id.clone(),
-        fault.size.clone(),
+        score.variant.size(),
         fault.class.name().to_owned(),
-        fault.planted.to_string(),
-        fault.found.to_string(),
-        recall,
-        fault.warned.to_string(),
+        score.planted.to_string(),
+        score.found.to_string(),
+        shown(recall.filter(|_| fault.class != FaultClass::Control)),
+        score.warned.to_string(),
         fault.finds.join(", "),
     ]
 }
 
 /// How many faults of a class were found.
 fn found_of(scores: &Scores, class: FaultClass) -> String {
-    let faults = || scores.faults.iter().filter(|f| f.class == class);
+    let faults = || scores.faults.iter().filter(|f| f.variant.fault.class == class);
     let found: usize = faults().map(|f| f.found).sum();
     let planted: usize = faults().map(|f| f.planted).sum();
     format!("{found} of {planted} {} faults found", class.name())
 }
 
 fn headline(scores: &Scores) -> String {
-    let errors: usize = scores.rules.values().map(|r| r.alarm_errors).sum();
+    let alarms = scores.alarms.iter();
+    let errors = alarms.filter(|a| a.finding.severity == Severity::Error).count();
     format!(
         "{}, {}; {} false alarms, {errors} of them errors; {} tables, seed {}",
         found_of(scores, FaultClass::Structural),
@@ -124,91 +121,46 @@ fn headline(scores: &Scores) -> String {
     )
 }
 
-fn list(out: &mut String, title: &str, lines: &[String]) {
-    if lines.is_empty() {
-        return;
-    }
-    let _ = writeln!(out, "\n{title}:\n");
-    for line in lines.iter().take(SHOWN) {
-        // Paths and messages hold names of the data: as code they are inert in Markdown, too.
-        let _ = writeln!(out, "    {}", clean(line));
-    }
-    if lines.len() > SHOWN {
-        let _ = writeln!(out, "    … {} more in the JSON", lines.len() - SHOWN);
-    }
-}
-
-fn aligned(header: &[&str], rows: &[Vec<String>]) -> String {
-    let width = |i: usize| {
-        let cells = rows.iter().map(|r| r[i].chars().count());
-        cells.chain([header[i].len()]).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..header.len()).map(width).collect();
-    let line = |cells: &[String]| {
-        let cells: Vec<String> =
-            cells.iter().zip(&widths).map(|(c, w)| format!("{c:w$}", w = *w)).collect();
-        cells.join("  ").trim_end().to_owned() + "\n"
-    };
-    let header: Vec<String> = header.iter().map(|h| (*h).to_owned()).collect();
-    std::iter::once(line(&header)).chain(rows.iter().map(|r| line(r))).collect()
-}
-
-fn markdown(header: &[&str], rows: &[Vec<String>]) -> String {
-    let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
-    let mut out = line(header.to_vec());
-    out += &line(vec!["---"; header.len()]);
-    for row in rows {
-        out += &line(row.iter().map(String::as_str).collect());
-    }
-    out
-}
-
-fn json(scores: &Scores) -> serde_json::Value {
-    let rules: Vec<_> = scores
-        .rules
-        .iter()
-        .map(|(id, r)| {
-            let [recall, rows, rate] = rates(r);
-            json!({
-                "rule": id, "severity": r.severity.map(crate::findings::Severity::name), "planted": r.planted,
-                "found": r.found, "recall": recall, "rows_recall": rows,
-                "false_alarms": r.alarms, "false_errors": r.alarm_errors,
-                "plants_that_do_not_imply_it": r.others, "false_alarm_rate": rate,
-            })
+fn json(scores: &Scores) -> Value {
+    let rules = scores.rules.iter().map(|(id, severity)| {
+        let rule = scores.rule(id);
+        let [recall, rows, rate] = rates(&rule);
+        json!({
+            "rule": id, "severity": severity.name(), "planted": rule.planted,
+            "found": rule.found, "recall": recall, "rows_recall": rows,
+            "false_alarms": rule.alarms, "false_errors": rule.alarm_errors,
+            "plants_that_do_not_imply_it": rule.others, "false_alarm_rate": rate,
         })
-        .collect();
-    let faults: Vec<_> = scores
-        .faults
-        .iter()
-        .map(|f| {
-            json!({
-                "fault": f.id, "size": f.size, "class": f.class.name(), "finds": f.finds,
-                "planted": f.planted, "found": f.found, "warned": f.warned,
-                "recall": share(f.found as u64, f.planted as u64),
-                "rows_recall": share(f.rows_told, f.rows),
-            })
+    });
+    let faults = scores.faults.iter().map(|score| {
+        let fault = &score.variant.fault;
+        json!({
+            "fault": fault.id, "size": score.variant.size(), "class": fault.class.name(),
+            "finds": fault.finds, "planted": score.planted, "found": score.found,
+            "warned": score.warned, "recall": share(score.found as u64, score.planted as u64),
+            "rows_recall": share(score.rows_told, score.rows),
         })
-        .collect();
-    let missed: Vec<_> = scores
-        .missed
-        .iter()
-        .map(|m| json!({"fault": m.fault, "size": m.size, "class": m.class.name(), "path": clean(&m.path)}))
-        .collect();
-    let alarms: Vec<_> = scores
-        .alarms
-        .iter()
-        .map(|a| {
-            json!({
-                "rule": a.rule, "severity": a.severity.name(), "path": clean(&a.path),
-                "fault": a.fault, "message": clean(&a.message),
-            })
+    });
+    let missed = scores.missed.iter().map(|missed| {
+        let fault = &missed.variant.fault;
+        json!({
+            "fault": fault.id, "size": missed.variant.size(), "class": fault.class.name(),
+            "path": clean(&missed.path),
         })
-        .collect();
+    });
+    let alarms = scores.alarms.iter().map(|alarm| {
+        let f = &alarm.finding;
+        json!({
+            "rule": f.rule, "severity": f.severity.name(), "path": clean(&f.path),
+            "fault": alarm.fault.as_ref().map(Variant::name), "message": clean(&f.message),
+        })
+    });
     json!({
         "schema": "perfdb-gate/selftest/v1",
         "tool": {"name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION")},
         "seed": scores.seed, "tables": scores.tables, "rows": scores.rows,
-        "planted": scores.planted(), "rules": rules, "faults": faults, "missed": missed,
-        "false_alarms": alarms,
+        "planted": scores.planted(), "rules": rules.collect::<Vec<_>>(),
+        "faults": faults.collect::<Vec<_>>(), "missed": missed.collect::<Vec<_>>(),
+        "false_alarms": alarms.collect::<Vec<_>>(),
     })
 }

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::civil::Date;
 
-use super::fault::{Plant, Variant, is_of_system};
+use super::fault::{Plant, Variant};
 use super::overlay::{FileChange, Overlay};
-use super::plant::{Injector, Planted};
+use super::plant::Planted;
 use super::score::Scores;
-use super::{Clean, Options};
+use super::{CleanState, Options};
 use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
 use crate::base::random::Random;
@@ -23,48 +23,49 @@ use crate::findings::{Finding, Severity};
 use crate::jobs::sanity::judge_change;
 
 /// A fault that was injected in a round.
-pub struct Injection<'a> {
-    /// Which of the variants.
-    pub number: usize,
+pub(super) struct Injection<'a> {
+    /// The number of its variant.
+    pub(super) number: usize,
     /// The fault and its size.
-    pub variant: Variant<'a>,
+    pub(super) variant: &'a Variant,
     /// The table that has it.
-    pub file: &'a TableFile,
+    pub(super) file: &'a TableFile,
     /// What was done.
-    pub planted: Planted,
+    pub(super) planted: Planted,
     /// Paths that it is found at: files that it changes, the table, its directory, its system.
-    pub paths: BTreeSet<String>,
+    pub(super) paths: BTreeSet<String>,
 }
 
 /// Faults that do not see each other: tables of one name each, or systems.
-#[derive(Default)]
 struct Round<'a> {
+    clean: &'a CleanState<'a>,
     injections: Vec<Injection<'a>>,
+    /// Names of tables and systems that the injections touch.
     taken: BTreeSet<String>,
 }
 
 /// A fault that waits for its round.
 struct Waiting<'a> {
     number: usize,
-    variant: Variant<'a>,
+    variant: &'a Variant,
     /// Tables to try, in this order.
     candidates: Vec<usize>,
 }
 
 /// Plants every fault in this many tables, and judges round by round.
 pub(super) fn run(
-    clean: &Clean<'_>,
+    clean: &CleanState<'_>,
     tables: &[usize],
+    variants: &[Variant],
     options: &Options,
     scores: &mut Scores,
     progress: &dyn Progress,
 ) -> Result<()> {
     let mut random = Random::new(options.seed);
-    let variants: Vec<Variant<'_>> =
-        clean.faults.faults.iter().flat_map(super::fault::Fault::variants).collect();
+    let system = |table: &usize| clean.state.catalog.tables[*table].place.system.as_str();
+    let systems: BTreeSet<&str> = tables.iter().map(system).collect();
     let mut waiting = Vec::new();
     for (number, variant) in variants.iter().enumerate() {
-        scores.variant(*variant);
         if let Plant::Waivers(text) = &variant.fault.plant {
             waivers(clean, number, text, scores)?;
             continue;
@@ -73,168 +74,141 @@ pub(super) fn run(
             let mut candidates = tables.to_vec();
             random.shuffle(&mut candidates);
             // A large table is chosen as often as a small one, but each system in turn.
-            let systems: BTreeSet<&str> =
-                tables.iter().map(|i| system(clean.state.catalog, *i)).collect();
             let turn = systems.iter().nth(sample % systems.len().max(1)).copied();
-            candidates.sort_by_key(|i| Some(system(clean.state.catalog, *i)) != turn);
-            if !(touches_system(*variant) && sample >= systems.len()) {
-                waiting.push(Waiting { number, variant: *variant, candidates });
+            candidates.sort_by_key(|table| Some(system(table)) != turn);
+            if sample < systems.len() || !variant.touches_system() {
+                waiting.push(Waiting { number, variant, candidates });
             }
         }
     }
     let all = waiting.len();
     random.shuffle(&mut waiting);
-    let injector = Injector {
-        source: clean.state.source,
-        catalog: clean.state.catalog,
-        specs: clean.state.specs,
-        alike: &clean.alike,
-    };
-    // Tables where a variant does not grow, and those that have it already.
-    let mut barren: BTreeSet<(usize, usize)> = BTreeSet::new();
+    let mut tried = BTreeSet::new();
     while !waiting.is_empty() {
-        let mut round = Round::default();
+        let mut round = Round { clean, injections: Vec::new(), taken: BTreeSet::new() };
         let mut left = Vec::new();
-        for mut one in waiting {
-            match round.take(&mut one, &injector, &mut barren, &mut random)? {
-                Taken::Planted => {}
-                Taken::Later => left.push(one),
-                Taken::Never => {}
+        for mut fault in waiting {
+            if round.take(&mut fault, &mut tried, &mut random)? == Taken::Later {
+                left.push(fault);
             }
         }
         waiting = left;
-        judge(clean, &round, scores, progress)?;
+        if !round.injections.is_empty() {
+            round.judge(scores, progress)?;
+        }
         progress.step(all - waiting.len(), all);
     }
     Ok(())
 }
 
-fn system(catalog: &Catalog, table: usize) -> &str {
-    &catalog.tables[table].place.system
-}
-
-fn touches_system(variant: Variant<'_>) -> bool {
-    match &variant.fault.plant {
-        Plant::Edit(edit) => is_of_system(&edit.file),
-        Plant::Remove(name) => is_of_system(name),
-        Plant::Write(text) => is_of_system(&text.file),
-        _ => false,
-    }
-}
-
-/// Whether a fault is planted beside the tables of a directory.
-fn is_beside(variant: Variant<'_>) -> bool {
-    matches!(variant.fault.plant, Plant::Remove(_) | Plant::Write(_) | Plant::Edit(_))
-}
-
 /// What became of a fault.
+#[derive(PartialEq, Eq)]
 enum Taken {
     Planted,
     /// What it would touch is touched in this round.
     Later,
-    /// It grows nowhere.
+    /// It does not grow in any table.
     Never,
 }
 
 impl<'a> Round<'a> {
+    /// Plants a fault in the first of its tables where it grows. `tried` has the tables where each
+    /// variant was planted or does not grow: the same fault there would say the same.
     fn take(
         &mut self,
-        one: &mut Waiting<'a>,
-        injector: &Injector<'a>,
-        barren: &mut BTreeSet<(usize, usize)>,
+        fault: &mut Waiting<'a>,
+        tried: &mut BTreeSet<(usize, usize)>,
         random: &mut Random,
     ) -> Result<Taken> {
         // A table is decoded to see what grows there; some are enough for a round.
         const TRIES: usize = 8;
-        let mut tries = 0;
-        let mut later = false;
-        for &table in &one.candidates {
-            let file = &injector.catalog.tables[table];
-            if barren.contains(&(one.number, table)) {
-                continue;
+        let (number, variant) = (fault.number, fault.variant);
+        let catalog = self.clean.state.catalog;
+        // A system's fault is seen by all its tables, so such faults have rounds of their own.
+        let of_system = variant.touches_system();
+        let is_free = self.injections.iter().all(|i| i.variant.touches_system() == of_system);
+        fault.candidates.retain(|table| !tried.contains(&(number, *table)));
+        for _ in 0..TRIES {
+            let Some(table) = fault.candidates.first() else { return Ok(Taken::Never) };
+            let file = &catalog.tables[*table];
+            let touched = touched(catalog, file, variant);
+            // Not another table in its place: rare names, which are free in more rounds, would be drawn
+            // more often than others.
+            if !is_free || touched.iter().any(|name| self.taken.contains(name)) {
+                return Ok(Taken::Later);
             }
-            let touched = touched(injector.catalog, file, one.variant);
-            // A system's fault is seen by all its tables, so such faults have rounds of their own.
-            let of_system = touches_system(one.variant);
-            let free = self.injections.iter().all(|i| touches_system(i.variant) == of_system);
-            if !free || tries == TRIES || touched.iter().any(|t| self.taken.contains(t)) {
-                // Not another table in its place: rare names, which are free in more rounds, would be
-                // drawn more often than others.
-                later = true;
-                break;
-            }
-            tries += 1;
-            let planted = injector.plant(one.variant, file, random).map_err(|e| {
-                let id = &one.variant.fault.id;
-                Error::caused(format!("cannot plant {id}"), "faults are in rules/faults.yaml", e)
+            tried.insert((number, fault.candidates.remove(0)));
+            let planted = self.clean.plant(variant, file, random).map_err(|e| {
+                let hint = "faults are in rules/faults.yaml";
+                Error::caused(format!("cannot plant {}", variant.fault.id), hint, e)
             })?;
-            // The same fault in the same table would say the same.
-            barren.insert((one.number, table));
             let Some(planted) = planted else { continue };
-            let mut paths: BTreeSet<String> = planted.changes.keys().cloned().collect();
-            paths.insert(file.entry.path.clone());
-            paths.extend(injector.catalog.dir_of(file).map(|d| d.path.clone()));
-            if is_beside(one.variant) {
-                // What is said of a directory is said of its tables.
-                let dir = injector.catalog.dir_of(file).into_iter().flat_map(|d| &d.tables);
-                paths.extend(dir.map(|i| injector.catalog.tables[*i].entry.path.clone()));
-            }
-            let folders = paths.iter().filter_map(|p| Some(p.rsplit_once('/')?.0.to_owned()));
-            paths.extend(folders.collect::<Vec<_>>());
-            if touches_system(one.variant) {
-                let system = injector.catalog.systems.get(&file.place.system);
-                paths.extend(system.map(|s| s.data_dir.clone()));
-            }
+            let paths = paths(catalog, file, variant, &planted);
             self.taken.extend(touched);
-            self.injections.push(Injection {
-                number: one.number,
-                variant: one.variant,
-                file,
-                planted,
-                paths,
-            });
+            self.injections.push(Injection { number, variant, file, planted, paths });
             return Ok(Taken::Planted);
         }
-        Ok(if later { Taken::Later } else { Taken::Never })
+        Ok(Taken::Later)
     }
+}
+
+/// The paths that a planted fault is found at.
+fn paths(
+    catalog: &Catalog,
+    file: &TableFile,
+    variant: &Variant,
+    planted: &Planted,
+) -> BTreeSet<String> {
+    let mut paths: BTreeSet<String> = planted.changes.keys().cloned().collect();
+    paths.insert(file.entry.path.clone());
+    let dir = catalog.dir_of(file);
+    paths.extend(dir.map(|d| d.path.clone()));
+    if variant.is_beside() {
+        // Findings on a directory are findings on its tables.
+        let tables = dir.into_iter().flat_map(|d| &d.tables);
+        paths.extend(tables.map(|i| catalog.tables[*i].entry.path.clone()));
+    }
+    let folders = paths.iter().filter_map(|p| Some(p.rsplit_once('/')?.0.to_owned()));
+    paths.extend(folders.collect::<Vec<_>>());
+    if variant.touches_system() {
+        let system = catalog.systems.get(&file.place.system);
+        paths.extend(system.map(|s| s.data_dir.clone()));
+    }
+    paths
 }
 
 /// What a fault touches: names of tables, of all in the directory where one beside them changes; a system.
-fn touched(catalog: &Catalog, file: &TableFile, variant: Variant<'_>) -> Vec<String> {
-    match &variant.fault.plant {
-        _ if touches_system(variant) => vec![format!("system {}", file.place.system)],
-        _ if is_beside(variant) => {
-            let dir = catalog.dir_of(file).into_iter();
-            dir.flat_map(|d| d.tables.iter().map(|i| catalog.tables[*i].table.clone())).collect()
-        }
-        _ => vec![file.table.clone()],
+fn touched(catalog: &Catalog, file: &TableFile, variant: &Variant) -> Vec<String> {
+    if variant.touches_system() {
+        vec![format!("system {}", file.place.system)]
+    } else if variant.is_beside() {
+        let tables = catalog.dir_of(file).into_iter().flat_map(|d| &d.tables);
+        tables.map(|i| catalog.tables[*i].table.clone()).collect()
+    } else {
+        vec![file.table.clone()]
     }
 }
 
-/// Judges a round, and scores what is new against the clean state.
-fn judge(
-    clean: &Clean<'_>,
-    round: &Round<'_>,
-    scores: &mut Scores,
-    progress: &dyn Progress,
-) -> Result<()> {
-    if round.injections.is_empty() {
-        return Ok(());
+impl Round<'_> {
+    /// Judges a round, and scores what is new against the clean state.
+    fn judge(&self, scores: &mut Scores, progress: &dyn Progress) -> Result<()> {
+        let (clean, injections) = (self.clean, &self.injections);
+        let before = clean.state;
+        let changes: BTreeMap<String, FileChange> =
+            injections.iter().flat_map(|i| i.planted.changes.clone()).collect();
+        let source = Overlay::new(before.source, changes);
+        let catalog = Catalog::read(&source, before.specs)?;
+        let facts = TreeFacts::read(&source, &catalog, before.specs);
+        let planted = State { source: &source, catalog: &catalog, facts: &facts, ..before };
+        let files = files(before, planted);
+        let found = judge_change((before, planted), &files, None, clean.terms, progress)?.findings;
+        scores.round(injections, &found, &|f| is_new(clean, f));
+        Ok(())
     }
-    let changes: BTreeMap<String, FileChange> =
-        round.injections.iter().flat_map(|p| p.planted.changes.clone()).collect();
-    let source = Overlay::new(clean.state.source, changes);
-    let catalog = Catalog::read(&source, clean.state.specs)?;
-    let facts = TreeFacts::read(&source, &catalog, clean.state.specs);
-    let planted = State { source: &source, catalog: &catalog, facts: &facts, ..clean.state };
-    let (before, files) = (clean.state, files(clean.state, planted));
-    let found = judge_change((before, planted), &files, None, clean.terms, progress)?.findings;
-    scores.round(&round.injections, &found, &|f| is_new(clean, f));
-    Ok(())
 }
 
 /// Whether the clean state lacks a finding. Infos report what may be right.
-fn is_new(clean: &Clean<'_>, finding: &Finding) -> bool {
+fn is_new(clean: &CleanState<'_>, finding: &Finding) -> bool {
     // Of two tables that were alike before, the one that changes now would be reported as the later.
     let is_old_pair = || {
         let other = finding.evidence.other.as_deref();
@@ -244,7 +218,7 @@ fn is_new(clean: &Clean<'_>, finding: &Finding) -> bool {
 }
 
 /// Waivers are judged by what came of applying them to the clean state's findings.
-fn waivers(clean: &Clean<'_>, number: usize, text: &str, scores: &mut Scores) -> Result<()> {
+fn waivers(clean: &CleanState<'_>, number: usize, text: &str, scores: &mut Scores) -> Result<()> {
     let path = ".perfdb-gate/waivers.yaml";
     let failed = |why: Reason| {
         Error::new(format!("{path}: {why}"), "it is in src/jobs/selftest/faults.yaml")
@@ -254,14 +228,11 @@ fn waivers(clean: &Clean<'_>, number: usize, text: &str, scores: &mut Scores) ->
     // Any day will do for waivers that ended long ago, or end in a thousand years.
     let applied = waivers.apply(&mut findings, Date::constant(2030, 1, 1));
     let applied = applied.map_err(|e| failed(e.to_string().into()))?;
-    let rules: Vec<std::sync::Arc<crate::checks::rule::Rule>> =
-        clean.terms.all_rules.all().cloned().collect();
-    let unused = applied.unused_by(&|id| clean.terms.all_rules.contains(id), &|id| {
-        clean.terms.all_rules.contains(id)
-    });
+    let rules = clean.terms.all_rules;
+    let unused = applied.unused_by(&|id| rules.contains(id), &|id| rules.contains(id));
     let context = WaiverContext { path, expired: &applied.expired, unused: &unused };
-    let told: Vec<Finding> =
-        rules.iter().filter_map(|r| r.check.judge().waivers(r, &context)).collect();
+    let told = rules.all().filter_map(|rule| rule.check.judge().waivers(rule, &context));
+    let told: Vec<Finding> = told.collect();
     scores.waivers(number, &told);
     Ok(())
 }

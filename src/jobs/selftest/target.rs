@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::amount::Amount;
-use super::draft::{Draft, coded, texts};
-use super::fault::{CellType, Retype, Set};
+use super::draft::{Draft, texts};
+use super::fault::{CellType, Retype, SetCells};
 use crate::base::expr::{ExprError, Lookup, Scope, Vals, Value};
 use crate::base::random::Random;
 use crate::checks::compare::sketch::Slice;
@@ -15,26 +15,26 @@ use crate::specs::{ColumnKind, TableSpec, measured_unit};
 const LEAST_SLICE: usize = 20;
 
 /// A table that faults are planted in.
-pub struct Target<'a> {
+pub(super) struct Target<'a> {
     /// Its rows.
-    pub table: &'a Table,
+    pub(super) table: &'a Table,
     /// What is known of such tables.
-    pub spec: &'a TableSpec,
+    pub(super) spec: &'a TableSpec,
     /// Both, as formulas see them.
-    pub scope: &'a TableScope<'a>,
+    pub(super) scope: &'a TableScope<'a>,
 }
 
 /// Rows to plant in, and the slice that they are where they are one.
-pub type Chosen = (Vec<usize>, Option<Slice>);
+pub(super) type Chosen = (Vec<usize>, Option<Slice>);
 
 /// A table as a fault's formulas see it.
-pub struct CellScope<'a> {
+pub(super) struct CellScope<'a> {
     /// The table.
-    pub scope: &'a TableScope<'a>,
+    pub(super) scope: &'a TableScope<'a>,
     /// The column whose cells are `value`.
-    pub column: &'a str,
+    pub(super) column: &'a str,
     /// What `by` stands for.
-    pub by: Option<f64>,
+    pub(super) by: Option<f64>,
 }
 
 impl Scope for CellScope<'_> {
@@ -67,7 +67,7 @@ fn drawn(rows: usize, draw: impl Fn(&mut Random) -> f64) -> Value<'static> {
 impl<'a> Target<'a> {
     /// Rows to plant in, and the slice they are where they are one: rows that the loader reads, of
     /// times that are above zero and have to be.
-    pub fn choose(
+    pub(super) fn choose(
         &self,
         amount: Amount,
         within: Option<[f64; 2]>,
@@ -94,61 +94,50 @@ impl<'a> Target<'a> {
                 && measured.iter().all(|c| c.number(*row) > 0.0)
                 && !zero.iter().any(|z| z.get(*row))
         };
-        let mut rows: Vec<usize> = (0..self.table.rows).filter(fertile).collect();
+        let rows: Vec<usize> = (0..self.table.rows).filter(fertile).collect();
         if rows.is_empty() || measured.is_empty() {
             return Ok(None);
         }
-        let some = |rows: &mut Vec<usize>, n: usize, random: &mut Random| {
-            random.shuffle(rows);
-            rows.truncate(n);
-            rows.sort_unstable();
+        let chosen = match amount {
+            Amount::All | Amount::Rows(_) | Amount::Share(_) => Some((rows, None)),
+            Amount::Run(n) => run(&rows, n, random).map(|rows| (rows, None)),
+            Amount::Shape => self.shape(&rows, random).map(|rows| (rows, None)),
+            Amount::Slice | Amount::SliceShare(_) => self.slice(&rows, random)?,
         };
-        let mut slice = None;
-        match amount {
-            Amount::All => {}
-            Amount::Rows(n) if n > rows.len() => return Ok(None),
-            Amount::Rows(n) => some(&mut rows, n, random),
-            Amount::Share(share) => {
-                let n = (share * rows.len() as f64).round() as usize;
-                if n == 0 {
-                    return Ok(None);
-                }
-                some(&mut rows, n, random);
+        let Some((mut rows, slice)) = chosen else { return Ok(None) };
+        let count = match amount {
+            Amount::Rows(n) => n,
+            Amount::Share(share) | Amount::SliceShare(share) => {
+                (share * rows.len() as f64).round() as usize
             }
-            Amount::Run(n) => {
-                let runs: Vec<usize> = (0..rows.len())
-                    .filter(|i| rows.get(i + n - 1) == Some(&(rows[*i] + n - 1)))
-                    .collect();
-                if runs.is_empty() {
-                    return Ok(None);
-                }
-                let start = runs[random.below(runs.len())];
-                rows = rows[start..start + n].to_vec();
-            }
-            Amount::Shape => {
-                let Some(shape) = self.shape(&rows, random) else { return Ok(None) };
-                rows = shape;
-            }
-            Amount::Slice | Amount::SliceShare(_) => {
-                let keys = Keys::new(&self.spec.key, self.scope)?;
-                let mut slices: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-                rows.iter().for_each(|r| slices.entry(keys.text_code(*r)).or_default().push(*r));
-                slices.retain(|_, rows| rows.len() >= LEAST_SLICE);
-                if slices.is_empty() {
-                    return Ok(None);
-                }
-                let chosen = random.below(slices.len());
-                rows = slices.into_values().nth(chosen).unwrap_or_default();
-                let texts = keys.show(rows[0]).into_iter();
-                let text = |(k, v): (String, serde_json::Value)| Some((k, v.as_str()?.to_owned()));
-                slice = Some(texts.filter_map(text).collect());
-                if let Amount::SliceShare(share) = amount {
-                    let n = (share * rows.len() as f64).round() as usize;
-                    some(&mut rows, n, random);
-                }
-            }
+            Amount::All | Amount::Run(_) | Amount::Shape | Amount::Slice => rows.len(),
+        };
+        if count == 0 || count > rows.len() {
+            return Ok(None);
+        }
+        if count < rows.len() {
+            random.shuffle(&mut rows);
+            rows.truncate(count);
+            rows.sort_unstable();
         }
         Ok(Some((rows, slice)))
+    }
+
+    /// The rows of one slice of `rows`.
+    fn slice(&self, rows: &[usize], random: &mut Random) -> Result<Option<Chosen>, ExprError> {
+        let keys = Keys::new(&self.spec.key, self.scope)?;
+        let mut slices: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        rows.iter().for_each(|r| slices.entry(keys.text_code(*r)).or_default().push(*r));
+        slices.retain(|_, rows| rows.len() >= LEAST_SLICE);
+        if slices.is_empty() {
+            return Ok(None);
+        }
+        let chosen = random.below(slices.len());
+        let rows = slices.into_values().nth(chosen).unwrap_or_default();
+        let texts = keys.show(rows[0]).into_iter();
+        let text = |(k, v): (String, serde_json::Value)| Some((k, v.as_str()?.to_owned()));
+        let slice = texts.filter_map(text).collect();
+        Ok(Some((rows, Some(slice))))
     }
 
     /// The rows of one series of `rows`: alike in all but what is measured and the first axis of the sweep.
@@ -195,9 +184,9 @@ impl<'a> Target<'a> {
     }
 
     /// Sets cells; false where none changes.
-    pub fn set(
+    pub(super) fn set(
         &self,
-        set: &'a Set,
+        set: &'a SetCells,
         by: Option<f64>,
         rows: &[usize],
         draft: &mut Draft,
@@ -215,7 +204,7 @@ impl<'a> Target<'a> {
         Ok(any)
     }
 
-    pub fn retype(&self, retype: &'a Retype, draft: &mut Draft) -> bool {
+    pub(super) fn retype(&self, retype: &'a Retype, draft: &mut Draft) -> bool {
         let Some(name) = self.columns(&retype.column).first().copied() else { return false };
         let Some(at) = draft.columns.iter().position(|(n, _)| n == name) else { return false };
         let (name, column) = &mut draft.columns[at];
@@ -223,7 +212,7 @@ impl<'a> Target<'a> {
             (CellType::Gone, _) => drop(draft.columns.remove(at)),
             (CellType::Renamed, _) => *name += "_2",
             (CellType::Text, Column::Text { .. }) => return false,
-            (CellType::Text, _) => *column = coded(texts(column)),
+            (CellType::Text, _) => *column = Column::texts(texts(column)),
             (CellType::Number, Column::Int { .. } | Column::Bool { .. }) => {
                 let values = (0..draft.rows).map(|r| column.number(r)).collect();
                 *column = Column::Float { values, nulls: None };
@@ -238,7 +227,7 @@ impl<'a> Target<'a> {
 
     /// Puts every second point of a stretch on the straight line between its neighbours in the file,
     /// where those differ along one axis alone; shows the rows.
-    pub fn draw(&self, draft: &mut Draft, rows: &[usize]) -> Vec<usize> {
+    pub(super) fn draw(&self, draft: &mut Draft, rows: &[usize]) -> Vec<usize> {
         let Some((measured, _)) = self.spec.measures().next() else { return Vec::new() };
         let (Some(Column::Float { values, .. }), true) =
             (self.table.column(measured), rows.len() > 2)
@@ -274,4 +263,10 @@ impl<'a> Target<'a> {
         // Fewer than the rule asks for say nothing of it.
         if drawn.len() < 10 { Vec::new() } else { drawn }
     }
+}
+
+/// Some `n` of `rows` that follow each other in the table.
+fn run(rows: &[usize], n: usize, random: &mut Random) -> Option<Vec<usize>> {
+    let runs: Vec<&[usize]> = rows.windows(n).filter(|run| run[n - 1] - run[0] == n - 1).collect();
+    (!runs.is_empty()).then(|| runs[random.below(runs.len())].to_vec())
 }

@@ -5,12 +5,13 @@ use crate::base::error::Result;
 use crate::base::exit::Exit;
 use crate::base::progress::Progress;
 use crate::jobs::{DocumentFormat, validate};
+use crate::report::document::Document;
 use crate::report::health::HealthMap;
 
 /// The map of a database, and the line that sums it up.
 #[derive(Debug)]
 pub struct DatabaseMap {
-    /// None where there is but one table.
+    /// `None` if the database has at most one table.
     map: Option<HealthMap>,
     headline: String,
     tables: u64,
@@ -29,26 +30,21 @@ pub fn map(options: &Options, progress: &dyn Progress) -> Result<DatabaseMap> {
         ..validate::Options::default()
     };
     let report = validate::run(&judged, progress)?;
-    let view = report.view(report.outcome(None));
-    let headline = format!("{}\n", view.headline());
+    let headline = report.view(report.outcome(None)).headline().to_owned();
     Ok(DatabaseMap { map: HealthMap::of(&report), headline, tables: report.tables })
 }
 
 impl DatabaseMap {
     /// The map in a format.
     pub fn render(&self, format: DocumentFormat) -> String {
-        let of =
-            |render: fn(&HealthMap) -> String| self.map.as_ref().map(render).unwrap_or_default();
-        match format {
-            DocumentFormat::Human { brief: true } => self.headline.clone(),
-            DocumentFormat::Human { brief: false } => {
-                format!("{}{}", of(HealthMap::text), self.headline)
-            }
-            DocumentFormat::Markdown => format!("{}\n{}", of(HealthMap::markdown), self.headline),
-            DocumentFormat::Json => {
-                serde_json::to_string_pretty(&self.map).unwrap_or_default() + "\n"
-            }
-        }
+        let document = || {
+            let mut document = Document::new("");
+            self.map.iter().for_each(|map| map.add_to(&mut document));
+            document.paragraph(&self.headline);
+            document
+        };
+        let json = || serde_json::to_string_pretty(&self.map).unwrap_or_default();
+        format.render(|| self.headline.clone(), document, json)
     }
 
     /// How the run ends, as a status of one system does.

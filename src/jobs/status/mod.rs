@@ -226,17 +226,17 @@ fn newest(versions: &BTreeSet<&str>) -> String {
     newest.map_or_else(String::new, |v| (*v).to_owned())
 }
 
+/// Sums over tables by backend and version.
 fn sums(tables: &[TableStatus]) -> Vec<VersionStatus> {
-    let mut sums: Vec<VersionStatus> = Vec::new();
+    let mut sums: BTreeMap<(&str, Option<Version>, &str), VersionStatus> = BTreeMap::new();
     for table in tables {
-        let at =
-            sums.iter().position(|s| (&s.backend, &s.version) == (&table.backend, &table.version));
-        if at.is_none() {
-            let (backend, version) = (table.backend.clone(), table.version.clone());
-            sums.push(VersionStatus { backend, version, ..VersionStatus::default() });
-        }
-        let at = at.unwrap_or(sums.len() - 1);
-        let sum = &mut sums[at];
+        let (backend, version) = (table.backend.as_str(), table.version.as_str());
+        let key = (backend, Version::from_str(version).ok(), version);
+        let sum = sums.entry(key).or_insert_with(|| VersionStatus {
+            backend: backend.to_owned(),
+            version: version.to_owned(),
+            ..VersionStatus::default()
+        });
         match table.path {
             Some(_) => sum.tables += 1,
             None => sum.missing += 1,
@@ -246,9 +246,5 @@ fn sums(tables: &[TableStatus]) -> Vec<VersionStatus> {
         sum.errors += table.errors;
         sum.warnings += table.warnings;
     }
-    let order = |s: &VersionStatus| {
-        (s.backend.clone(), Version::from_str(&s.version).ok(), s.version.clone())
-    };
-    sums.sort_by_cached_key(order);
-    sums
+    sums.into_values().collect()
 }

@@ -11,6 +11,7 @@ use crate::database::catalog::{Format, Place, TableFile, place_of};
 use crate::database::source::{Entry, EntryKind};
 use crate::database::table::{Column, Keys, Table, TableFault, TableScope};
 use crate::gpu::rerun::RerunList;
+use crate::jobs::rows::format_of;
 use crate::specs::Specs;
 
 /// Folders below a staging folder in which its files may be.
@@ -124,12 +125,8 @@ fn staged<'a>(name: &'a str, specs: &Specs) -> Option<(&'a str, Format)> {
         // A log that `measure` keeps: its rows come before the table.
         return specs.tables.contains_key(stem).then_some((stem, Format::Csv));
     }
-    let (stem, ending) = name.rsplit_once('.')?;
-    let format = match ending {
-        "parquet" => Format::Parquet,
-        "txt" | "csv" => Format::Csv,
-        _ => return None,
-    };
+    let (stem, _) = name.rsplit_once('.')?;
+    let format = format_of(Path::new(name))?;
     (specs.tables.contains_key(stem) || stem.ends_with("_perf")).then_some((stem, format))
 }
 
@@ -185,10 +182,7 @@ impl StagedTable {
         let clocks = ["clocks_mhz", "sm_clock_mhz", "clock_mhz"];
         if let Some(column) = clocks.iter().find_map(|name| table.column(name)) {
             let all = (0..table.rows).map(|row| column.number(row)).filter(|c| c.is_finite());
-            self.clocks = all.fold(None, |ends, clock| match ends {
-                None => Some((clock, clock)),
-                Some((low, high)) => Some((f64::min(low, clock), f64::max(high, clock))),
-            });
+            self.clocks = all.map(|c| (c, c)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
         }
         let spec = self.file.spec(specs, Some(table));
         let system = specs.systems.get(&self.file.place.system);

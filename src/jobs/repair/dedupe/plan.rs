@@ -4,14 +4,15 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Policy;
 use crate::base::expr::Vals;
 use crate::checks::kinds::duplicates::CopySpread;
 use crate::database::catalog::{Format, TableFile};
-use crate::database::served::rows::{KeyRows, copies, repeats};
+use crate::database::served::rows::{KeyRows, copies};
 use crate::database::table::{Column, Keys, Table, TableScope, encode, keep_lines};
+use crate::jobs::repair::measurements::{cells, compared_columns, equal, repeated_rows};
 use crate::jobs::repair::{RepairError, Site, disk};
 use crate::specs::{Serves, TableSpec, measured_unit};
 
@@ -68,7 +69,7 @@ pub struct Dropped {
     /// Whether that is more than reruns differ by.
     pub disagrees: bool,
     /// Its cells by column.
-    pub cells: Vec<(String, Value)>,
+    pub cells: Map<String, Value>,
 }
 
 /// What is to be done to a table.
@@ -122,10 +123,9 @@ impl TablePlan {
     pub(super) fn ledger(&self, policy: &Policy) -> String {
         let mut lines = String::new();
         for d in &self.dropped {
-            let cells: serde_json::Map<String, Value> = d.cells.iter().cloned().collect();
             let line = json!({
                 "path": self.path, "row": d.row, "kept_row": d.kept, "keep": policy.keep.name(),
-                "spread": d.spread, "disagrees": d.disagrees, "cells": cells,
+                "spread": d.spread, "disagrees": d.disagrees, "cells": d.cells,
             });
             lines += &format!("{line}\n");
         }
@@ -164,7 +164,7 @@ pub(super) fn plan(
     };
     let mut plan = TablePlan::new(file, table.rows, spec.serves);
     for rows in &groups {
-        plan.drop_copies(&CopyGroup::compare(&table, rows, &latencies, noise), policy);
+        plan.drop_copies(&table, rows, &latencies, noise, policy);
     }
     plan.dropped.sort_by_key(|d| d.row);
     let mut keep = vec![true; table.rows];
@@ -180,58 +180,35 @@ pub(super) fn plan(
     Ok(reported.then_some((plan, rewrite)))
 }
 
-/// CopyGroup of one measurement.
-struct CopyGroup<'a> {
-    table: &'a Table,
-    /// In file order.
-    rows: &'a [usize],
-    latencies: &'a [&'a Vals<'a, f64>],
-    /// Slowest over fastest.
-    spread: f64,
-    /// Whether they differ by more than reruns do.
-    disagree: bool,
-}
-
-impl<'a> CopyGroup<'a> {
-    /// Compares copies; `noise` is the most that reruns of a latency differ by.
-    fn compare(
-        table: &'a Table,
-        rows: &'a [usize],
-        latencies: &'a [&'a Vals<'a, f64>],
+impl TablePlan {
+    /// Drops all copies of a measurement but the one that the policy keeps. Copies that disagree stay,
+    /// unless the policy drops them, too; `noise` is the most that reruns of a latency differ by.
+    fn drop_copies(
+        &mut self,
+        table: &Table,
+        rows: &[usize],
+        latencies: &[&Vals<'_, f64>],
         noise: impl Fn(f64) -> f64,
-    ) -> Self {
+        policy: &Policy,
+    ) {
         let CopySpread { ratio: spread, beyond_noise } = CopySpread::of(rows, latencies, noise);
         // A copy without a time agrees with none that has one, unless all their cells are equal.
         let is_timed =
             |values: &&Vals<'_, f64>| rows.iter().all(|row| values.get(*row).is_finite());
         let timed = !latencies.is_empty() && latencies.iter().all(is_timed);
-        let disagree =
+        let disagrees =
             beyond_noise || !timed && !rows.iter().all(|row| equal(table, *row, rows[0]));
-        Self { table, rows, latencies, spread, disagree }
-    }
-}
-
-impl TablePlan {
-    /// Drops all copies of a measurement but the one that the policy keeps. CopyGroup that disagree stay,
-    /// unless the policy drops them too.
-    fn drop_copies(&mut self, copies: &CopyGroup<'_>, policy: &Policy) {
-        if copies.disagree {
+        if disagrees {
             self.disagreeing += 1;
-            self.worst = self.worst.max(copies.spread);
+            self.worst = self.worst.max(spread);
             if !policy.disagreeing {
                 return;
             }
         }
-        let (table, kept) = (copies.table, policy.keep.choose(copies.rows, copies.latencies));
-        for row in copies.rows.iter().copied().filter(|row| *row != kept) {
+        let kept = policy.keep.choose(rows, latencies);
+        for row in rows.iter().copied().filter(|row| *row != kept) {
             self.equal += usize::from(equal(table, row, kept));
-            self.dropped.push(Dropped {
-                row,
-                kept,
-                spread: copies.spread,
-                disagrees: copies.disagree,
-                cells: table.columns().map(|(name, c)| (name.to_owned(), c.json(row))).collect(),
-            });
+            self.dropped.push(Dropped { row, kept, spread, disagrees, cells: cells(table, row) });
         }
     }
 
@@ -284,13 +261,6 @@ fn competing(scope: &TableScope<'_>) -> Result<Vec<KeyRows>, RepairError> {
     Ok(copies(scope, &Keys::new(&key, scope)?)?)
 }
 
-/// Columns that are neither measured nor to `ignore`: where two rows differ in one, they are different
-/// measurements.
-fn compared_columns<'a>(table: &'a Table, ignore: &[String]) -> Vec<(&'a str, &'a Column)> {
-    let ignored = |name: &str| ignore.iter().any(|i| i == name);
-    table.columns().filter(|(name, _)| measured_unit(name).is_none() && !ignored(name)).collect()
-}
-
 /// Rows that agree in every column that is not a measurement and is not to `ignore`, in file order; those
 /// alone that are more than one.
 fn measurements(
@@ -308,18 +278,11 @@ fn measurements(
         return Err(RepairError::NothingMeasured);
     }
     let identity = compared_columns(table, ignore);
-    let mut hashes = vec![0; table.rows];
-    identity.iter().for_each(|(_, column)| column.hash_into(&mut hashes));
-    let alike = |a: usize, b: usize| identity.iter().all(|(_, column)| column.equal(a, b));
     let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (row, first) in repeats(&hashes, |_| true, alike) {
+    for (row, first) in repeated_rows(&identity, table.rows, |_| true) {
         groups.entry(first).or_insert_with(|| vec![first]).push(row);
     }
     Ok(groups.into_values().collect())
-}
-
-fn equal(table: &Table, a: usize, b: usize) -> bool {
-    a == b || table.columns().all(|(_, column)| column.equal(a, b))
 }
 
 /// The table's bytes without the rows that are not kept, read back and compared.

@@ -1,5 +1,5 @@
-//! A merge in the sidecar beside its table: an event of schema 2, a dated comment in one of schema 1,
-//! which has no place for events.
+//! A merge in the sidecar beside its table: an event in schema 2, a dated comment in schema 1, which has no
+//! place for events.
 
 use std::collections::BTreeMap;
 
@@ -10,88 +10,89 @@ use serde_yaml::Spanned;
 use crate::base::yaml;
 use crate::jobs::repair::SidecarError;
 
-/// What a merge leaves in a sidecar.
+/// A merge as a sidecar records it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MergeEvent {
+pub(super) struct MergeEvent {
     /// File stem of the table.
-    pub table: String,
+    pub(super) table: String,
     /// Day, UTC, as YYYY-MM-DD.
-    pub date: String,
-    /// What was done, in a sentence.
-    pub said: String,
-    /// Rows that the run brought.
-    pub rows: usize,
-    /// Whether all that was to be measured is among them.
-    pub complete: bool,
+    pub(super) date: String,
+    /// A sentence for people.
+    pub(super) said: String,
+    /// The number of rows that the table takes from the run.
+    pub(super) rows: usize,
+    /// Whether the run measured all that it should.
+    pub(super) complete: bool,
     /// Digest of the keys that were merged.
-    pub keys: String,
+    pub(super) keys: String,
     /// The collector's commit and digest, as the run's own sidecar states them.
-    pub collector: Option<(String, String)>,
+    pub(super) collector: Option<(String, String)>,
 }
 
 #[derive(Deserialize)]
-struct TableEntries {
+struct EventSidecar {
     schema_version: i64,
-    tables: BTreeMap<String, Spanned<Value>>,
+    tables: BTreeMap<String, Spanned<EventTable>>,
 }
 
 #[derive(Deserialize)]
-struct MultiEventSidecar {
-    tables: BTreeMap<String, MultiEventTable>,
-}
-
-#[derive(Deserialize)]
-struct MultiEventTable {
+struct EventTable {
     #[serde(default)]
     collections: Vec<Spanned<Value>>,
 }
 
-/// The sidecar's text with the event; none where it says nothing of the table.
+/// The sidecar's text with the event; `None` if it does not mention the table. A text that ends with the
+/// same event already stays as it is.
 ///
 /// # Errors
 ///
-/// When it is not a sidecar, or the event cannot be added without changing what else it says.
-pub fn with_event(text: &str, event: &MergeEvent) -> Result<Option<String>, SidecarError> {
-    let sidecar: TableEntries = yaml::parse(text)?;
+/// When it is not a sidecar, or the event cannot be added without changing another value.
+pub(super) fn with_event(text: &str, event: &MergeEvent) -> Result<Option<String>, SidecarError> {
+    let sidecar: EventSidecar = yaml::parse(text)?;
     let Some(entry) = sidecar.tables.get(&event.table) else { return Ok(None) };
-    let (new, wanted) = match sidecar.schema_version {
-        1 => (commented(text, entry.referenced.line() as usize, event), yaml::parse(text)?),
+    let mut wanted: Value = yaml::parse(text)?;
+    let new = match sidecar.schema_version {
+        1 => commented(text, entry.referenced.line() as usize, event),
         2 => {
-            let mut wanted: Value = yaml::parse(text)?;
+            let last = entry.value.collections.last().ok_or(SidecarError::Elsewhere)?;
+            let json: Value = event.fields().into_iter().collect();
+            if last.value == json {
+                return Ok(Some(text.to_owned()));
+            }
             let events = wanted["tables"][&event.table]["collections"].as_array_mut();
-            events.ok_or(SidecarError::Elsewhere)?.push(event.json());
-            (listed(text, event)?, wanted)
+            events.ok_or(SidecarError::Elsewhere)?.push(json);
+            listed(text, last, event)?
         }
-        other => return Err(crate::base::reason::Reason::from(unknown(other)).into()),
+        other => {
+            let why = format!("schema_version is {other}, not 1 or 2");
+            return Err(crate::base::reason::Reason::from(why).into());
+        }
     };
     let now: Value = yaml::parse(&new)?;
     if now == wanted { Ok(Some(new)) } else { Err(SidecarError::NotAlone) }
 }
 
-fn unknown(schema: i64) -> String {
-    format!("schema_version is {schema}, not 1 or 2")
-}
-
-/// The text with a comment above the first line of an entry, as far to the right.
+/// The text with a comment above the first line of an entry, indented as the line is.
 fn commented(text: &str, line: usize, event: &MergeEvent) -> String {
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     let at = line.saturating_sub(1).min(lines.len());
     let indent = lines.get(at).map_or("", |l| leading(l)).to_owned();
     let words = format!("{}: {}", event.date, event.said);
-    let comment: String = wrapped(&words, 96).iter().map(|l| format!("{indent}# {l}\n")).collect();
+    let comment: String =
+        textwrap::wrap(&words, 96).iter().map(|l| format!("{indent}# {l}\n")).collect();
+    if text.contains(&comment) {
+        return text.to_owned();
+    }
     lines.insert(at, comment);
     lines.concat()
 }
 
 /// The text with the event below the last one of its table.
-fn listed(text: &str, event: &MergeEvent) -> Result<String, SidecarError> {
-    let sidecar: MultiEventSidecar = yaml::parse(text)?;
-    let last = sidecar.tables.get(&event.table).and_then(|t| t.collections.last());
-    let last = last.ok_or(SidecarError::Elsewhere)?.referenced;
+fn listed(text: &str, last: &Spanned<Value>, event: &MergeEvent) -> Result<String, SidecarError> {
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
-    let start = (last.line() as usize).saturating_sub(1);
+    let start = (last.referenced.line() as usize).saturating_sub(1);
     let first = lines.get(start).ok_or(SidecarError::Elsewhere)?;
-    let column = (last.column() as usize).saturating_sub(1);
+    let column = (last.referenced.column() as usize).saturating_sub(1);
     let prefix: String = first.chars().take(column).collect();
     // A list in one line has no line of its own to go below.
     if prefix.trim() != "-" {
@@ -99,18 +100,23 @@ fn listed(text: &str, event: &MergeEvent) -> Result<String, SidecarError> {
     }
     let inside = |line: &String| leading(line).len() >= column || line.trim().is_empty();
     let mut end = start + 1 + lines[start + 1..].iter().take_while(|l| inside(l)).count();
-    while end > start + 1 && lines[end - 1].trim().is_empty() {
+    while lines[end - 1].trim().is_empty() {
         end -= 1;
     }
-    if let Some(before) = lines.get_mut(end - 1).filter(|l| !l.ends_with('\n')) {
-        before.push('\n');
+    if !lines[end - 1].ends_with('\n') {
+        lines[end - 1].push('\n');
     }
-    let fields = event.fields();
-    let field = |(i, (name, value)): (usize, &(&str, String))| {
-        let lead = if i == 0 { prefix.clone() } else { " ".repeat(column) };
-        format!("{lead}{name}: {value}\n")
-    };
-    lines.insert(end, fields.iter().enumerate().map(field).collect());
+    let mut lead = prefix;
+    for (name, value) in event.fields() {
+        // A quoted text is not read as a number or a date.
+        let shown = match value {
+            Value::String(text) if name != "status" => format!("'{}'", text.replace('\'', "''")),
+            Value::String(text) => text,
+            number => number.to_string(),
+        };
+        lines.insert(end, format!("{lead}{name}: {shown}\n"));
+        (end, lead) = (end + 1, " ".repeat(column));
+    }
     Ok(lines.concat())
 }
 
@@ -118,52 +124,21 @@ fn leading(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches(' ').len()]
 }
 
-/// Words in lines of at most this many characters.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let line = lines.last_mut().filter(|l| l.is_empty() || l.len() + word.len() < width);
-        match line {
-            Some(line) if line.is_empty() => line.push_str(word),
-            Some(line) => *line += &format!(" {word}"),
-            None => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
 impl MergeEvent {
-    fn collector(&self) -> (&str, &str) {
-        const UNKNOWN: &str = "unknown";
-        self.collector.as_ref().map_or((UNKNOWN, UNKNOWN), |(commit, hash)| (commit, hash))
-    }
-
-    fn status(&self) -> &'static str {
-        if self.complete { "complete" } else { "partial" }
-    }
-
-    /// The event as the collectors write one: the fields in their order.
-    fn json(&self) -> Value {
-        let (commit, hash) = self.collector();
-        json!({
-            "collector_ref": commit, "collector_hash": hash,
-            "case_plan_hash": format!("sha256:{}", self.keys), "collected_at": self.date,
-            "rows": self.rows, "status": self.status(),
-        })
-    }
-
-    fn fields(&self) -> [(&'static str, String); 6] {
-        // A quoted text is no number and no date, whoever reads it.
-        let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
-        let (commit, hash) = self.collector();
+    /// The event as the collectors write one.
+    fn fields(&self) -> [(String, Value); 6] {
+        let unknown = || ("unknown".to_owned(), "unknown".to_owned());
+        let (commit, hash) = self.collector.clone().unwrap_or_else(unknown);
+        let status = if self.complete { "complete" } else { "partial" };
         [
-            ("collector_ref", quoted(commit)),
-            ("collector_hash", quoted(hash)),
-            ("case_plan_hash", quoted(&format!("sha256:{}", self.keys))),
-            ("collected_at", quoted(&self.date)),
-            ("rows", self.rows.to_string()),
-            ("status", self.status().to_owned()),
+            ("collector_ref", json!(commit)),
+            ("collector_hash", json!(hash)),
+            ("case_plan_hash", json!(format!("sha256:{}", self.keys))),
+            ("collected_at", json!(self.date)),
+            ("rows", json!(self.rows)),
+            ("status", json!(status)),
         ]
+        .map(|(name, value)| (name.to_owned(), value))
     }
 }
 

@@ -1,134 +1,178 @@
-//! A merge that was made: what takes whose place.
+//! A merge that was made in memory, with the proof that it changes nothing else.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
-use super::stack::ORIGIN;
-use crate::base::words::{count, plural};
-
-/// A key for people, part by part.
-pub type ShownKey = Vec<(String, Value)>;
-
-/// A key for people.
-pub fn key_text(key: &ShownKey) -> String {
-    let part = |(name, value): &(String, Value)| match value.as_str() {
-        Some(text) => format!("{name} {text}"),
-        None => format!("{name} {value}"),
-    };
-    key.iter().map(part).collect::<Vec<_>>().join(", ")
-}
-
-/// A row that a merge puts into a table.
-#[derive(Debug)]
-pub struct MergedRow {
-    /// The loader's key.
-    pub key: ShownKey,
-    /// A hash of it; none of a row that the loader does not read.
-    pub id: Option<u64>,
-    /// The run's file that has it.
-    pub file: String,
-    /// Its number there, from 0.
-    pub row: usize,
-    /// Its number in the table afterwards.
-    pub at: usize,
-    /// What the loader served of it before, in ms; none of one that is added.
-    pub before: Option<f64>,
-    /// What the row says, in ms.
-    pub after: f64,
-    /// The rows that it replaces: their numbers and cells.
-    pub own: Vec<(usize, Vec<(String, Value)>)>,
-    /// Its cells.
-    pub cells: Vec<(String, Value)>,
-}
+use super::groups::{MeasurementGroup, MergeEffect, StackRows};
+use super::refusal::{NotMerged, refuse};
+use crate::base::words::{count, plural, plural_verb};
+use crate::database::diff::RowDiff;
+use crate::database::table::{Table, encode};
 
 /// A merge that was made and proved.
 #[derive(Debug)]
-pub struct Merged {
-    /// Its file stem.
-    pub table: String,
-    /// Its new bytes.
-    pub bytes: Vec<u8>,
-    /// Its new rows.
-    pub rows: usize,
-    /// Its rows before.
-    pub own: usize,
-    /// Of those, the ones that the run measured again.
-    pub before: usize,
-    /// What takes the place of the table's rows.
-    pub replaced: Vec<MergedRow>,
-    /// What it did not have.
-    pub added: Vec<MergedRow>,
-    /// What stays as it is though it was measured again.
-    pub kept: usize,
-    /// Rows of the run that the list does not name and that are left out.
-    pub left_out: usize,
-    /// Keys of the list that no file of the run has.
-    pub absent: usize,
-    /// Keys of which the loader serves another row than the merged one.
-    pub unserved: usize,
-    /// Files of the run that have keys in common, by pair with how many.
-    pub overlaps: Vec<(String, String, usize)>,
-    /// Columns that say where rows come from, with the values before and after.
-    pub origins: Vec<(String, String, String)>,
+pub(super) struct Merged {
+    /// The table's new bytes.
+    pub(super) bytes: Vec<u8>,
+    /// The number of rows of the new table.
+    pub(super) rows: usize,
+    /// Rows of the run that replace rows of the table.
+    pub(super) replaced: Vec<MergedRow>,
+    /// Rows of the run that are added.
+    pub(super) added: Vec<MergedRow>,
+    /// Measurements of the run that change nothing.
+    pub(super) kept: usize,
+    /// What the merge does, in words: `12 keys replaced, 3 added, 0 others touched`.
+    pub(super) counts: String,
+    /// Rows of the table that the run has no measurement of.
+    pub(super) others: usize,
+    /// Keys for which the loader serves another row than the merged one.
+    pub(super) unserved: usize,
+    /// A line on measurements that several files of the run have.
+    pub(super) overlap: Option<String>,
+}
+
+/// A row of the run that a merge puts into a table; rows are numbers in the stack.
+#[derive(Debug)]
+pub(super) struct MergedRow {
+    pub(super) row: usize,
+    /// Its number in the new table.
+    pub(super) at: usize,
+    /// The rows of the table that it replaces.
+    pub(super) own: Vec<usize>,
+    /// The time that the loader served before, in ms; `None` for an added row.
+    pub(super) before: Option<f64>,
+    /// The new time, in ms.
+    pub(super) after: f64,
 }
 
 impl Merged {
-    /// Whether the table changes.
-    pub fn changes(&self) -> bool {
-        !self.replaced.is_empty() || !self.added.is_empty()
-    }
-
-    /// Measurements of the run.
-    pub fn groups(&self) -> usize {
-        self.replaced.len() + self.added.len() + self.kept
-    }
-
-    /// Rows of the run that the table takes.
-    pub fn taken(&self) -> usize {
-        self.replaced.len() + self.added.len()
-    }
-
-    /// Rows of the table that nothing of the run is about: none of them is touched.
-    pub fn others(&self) -> usize {
-        self.own - self.before
-    }
-
-    /// What the merge does, in words: `12 keys replaced, 3 added, 0 others touched`.
-    pub fn counts(&self) -> String {
-        let kept = match self.kept {
-            0 => String::new(),
-            n => format!(", {} kept", count(n)),
+    /// Makes the new table, reads it back, and compares it with the old one.
+    ///
+    /// # Errors
+    ///
+    /// When the table cannot be written, or rows would change that the run has no measurement of.
+    pub(super) fn make(
+        rows: &StackRows<'_>,
+        groups: &[MeasurementGroup],
+    ) -> Result<Self, NotMerged> {
+        let order = order(rows, groups);
+        let columns = rows.stack.table.take(&order);
+        let bytes = encode(&columns).map_err(NotMerged::refused)?;
+        check_untouched(rows, groups, &order, &Table::of(order.len(), columns))?;
+        let at: BTreeMap<usize, usize> =
+            order.iter().enumerate().map(|(at, row)| (*row, at)).collect();
+        let of = |effect: MergeEffect| groups.iter().filter(move |g| g.effect == effect);
+        let merged = |effect: MergeEffect| -> Vec<MergedRow> {
+            let merged = of(effect).map(|group| MergedRow {
+                row: group.winner,
+                at: at[&group.winner],
+                own: group.own.clone(),
+                before: rows.loaded.served(&group.own).map(|row| rows.loaded.latency[row]),
+                after: rows.loaded.latency[group.winner],
+            });
+            merged.collect()
         };
-        format!(
-            "{} replaced, {} added{kept}, 0 others touched",
-            plural(keys(&self.replaced), "key"),
-            count(keys(&self.added))
-        )
+        let keys = |effect| rows.count_keys(of(effect).map(|g| g.winner));
+        let kept = of(MergeEffect::Kept).count();
+        let kept_words = if kept > 0 { format!(", {} kept", count(kept)) } else { String::new() };
+        Ok(Self {
+            bytes,
+            rows: order.len(),
+            replaced: merged(MergeEffect::Replaced),
+            added: merged(MergeEffect::Added),
+            kept,
+            counts: format!(
+                "{} replaced, {} added{kept_words}, 0 others touched",
+                plural(keys(MergeEffect::Replaced), "key"),
+                count(keys(MergeEffect::Added))
+            ),
+            others: rows.stack.own - groups.iter().map(|g| g.own.len()).sum::<usize>(),
+            unserved: unserved(rows, groups, &at),
+            overlap: overlap(rows, groups),
+        })
     }
 
-    /// Columns that say where rows come from and of which a row that is replaced says something else: the
-    /// column, before and after.
-    pub fn origins_changed(&self) -> Vec<(String, String, String)> {
-        let mut found = BTreeSet::new();
-        for change in &self.replaced {
-            for name in ORIGIN {
-                let of = |cells: &[(String, Value)]| {
-                    let cell = cells.iter().find(|(column, _)| column == name);
-                    cell.and_then(|(_, value)| value.as_str()).unwrap_or("").to_owned()
-                };
-                let after = of(&change.cells);
-                let before = change.own.iter().map(|(_, cells)| of(cells));
-                let other = before.filter(|before| *before != after);
-                found.extend(other.map(|before| (name.to_owned(), before, after.clone())));
-            }
-        }
-        found.into_iter().collect()
+    /// The rows of the run that the table takes.
+    pub(super) fn taken(&self) -> impl Iterator<Item = &MergedRow> {
+        self.replaced.iter().chain(&self.added)
     }
 }
 
-/// How many keys changes are of; a row that the loader does not read counts by itself.
-fn keys(changes: &[MergedRow]) -> usize {
-    let loaded: BTreeSet<u64> = changes.iter().filter_map(|c| c.id).collect();
-    loaded.len() + changes.iter().filter(|c| c.id.is_none()).count()
+/// Rows of the stack in the order of the new table: a row that replaces another takes its place, added
+/// rows come last.
+fn order(rows: &StackRows<'_>, groups: &[MeasurementGroup]) -> Vec<usize> {
+    let mut instead: BTreeMap<usize, Option<usize>> = BTreeMap::new();
+    let mut added = Vec::new();
+    for group in groups {
+        match group.effect {
+            MergeEffect::Kept => {}
+            MergeEffect::Added => added.push(group.winner),
+            MergeEffect::Replaced => {
+                instead.extend(group.own.iter().map(|row| (*row, None)));
+                instead.extend(rows.loaded.served(&group.own).map(|row| (row, Some(group.winner))));
+            }
+        }
+    }
+    let stays = |row: usize| instead.get(&row).copied().unwrap_or(Some(row));
+    (0..rows.stack.own).filter_map(stays).chain(added).collect()
+}
+
+/// Compares the new table with the old one, as `sanity` does, and refuses the merge if rows differ that the
+/// run has no measurement of.
+fn check_untouched(
+    rows: &StackRows<'_>,
+    groups: &[MeasurementGroup],
+    order: &[usize],
+    new: &Table,
+) -> Result<(), NotMerged> {
+    let own = rows.stack.own;
+    if own == 0 {
+        return Ok(());
+    }
+    let base = Table::of(own, rows.stack.table.take(&(0..own).collect::<Vec<_>>()));
+    let diff = RowDiff::between(&base, new);
+    let replaced = groups.iter().filter(|g| g.effect == MergeEffect::Replaced);
+    let replaced: BTreeSet<usize> = replaced.flat_map(|group| group.own.iter().copied()).collect();
+    let before = diff.removed.iter().chain(diff.changed.iter().map(|(row, _)| row));
+    let after = diff.added.iter().chain(diff.changed.iter().map(|(_, row)| row));
+    let lost = before.filter(|row| !replaced.contains(&(**row as usize))).count();
+    let other = after.filter(|row| order[**row as usize] < own).count();
+    match lost.max(other) {
+        0 => Ok(()),
+        touched => refuse(format!(
+            "{} outside the merge would change; please report this bug with the table",
+            plural(touched, "row")
+        )),
+    }
+}
+
+/// Counts the merged keys for which the loader serves another row; `at` has the rows of the new table with
+/// their numbers.
+fn unserved(
+    rows: &StackRows<'_>,
+    groups: &[MeasurementGroup],
+    at: &BTreeMap<usize, usize>,
+) -> usize {
+    let merged = groups.iter().filter(|g| g.effect != MergeEffect::Kept).map(|g| g.winner);
+    let merged: BTreeSet<usize> = merged.collect();
+    let is_unserved = |competing: &Vec<usize>| {
+        let mut there: Vec<usize> =
+            competing.iter().filter(|row| at.contains_key(row)).copied().collect();
+        there.sort_by_key(|row| at[row]);
+        there.iter().any(|row| merged.contains(row))
+            && rows.loaded.served(&there).is_none_or(|row| !merged.contains(&row))
+    };
+    rows.loaded.competing().filter(is_unserved).count()
+}
+
+/// A line on measurements that several files of the run have.
+fn overlap(rows: &StackRows<'_>, groups: &[MeasurementGroup]) -> Option<String> {
+    let files = |group: &MeasurementGroup| -> BTreeSet<String> {
+        group.run.iter().map(|row| rows.stack.origin(*row).0.to_owned()).collect()
+    };
+    let shared = groups.iter().map(files).filter(|files| files.len() > 1);
+    let shared: Vec<BTreeSet<String>> = shared.collect();
+    let example: Vec<&str> = shared.first()?.iter().map(String::as_str).collect();
+    let keys = plural_verb(shared.len(), "key", ["is", "are"]);
+    Some(format!("{keys} in several files of the run, for example in {}", example.join(" and ")))
 }

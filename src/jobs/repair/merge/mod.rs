@@ -1,63 +1,63 @@
-//! A run's rows, put into a table key by key: what was measured again takes the place of what was there,
-//! and nothing else changes.
+//! Puts the rows of a run into a table key by key: a new measurement takes the place of the old one, and
+//! nothing else changes.
 //!
-//! A measurement is what agrees in every column that is not a measurement and does not say where a row comes
-//! from (device, version, framework). The run's row takes the table's place where the policy says so. All
-//! of it is made in memory, read back and compared row by row before a file changes; the record of the
-//! merge names the table's digest before and after, so that it agrees with whichever of the two is there.
+//! Two rows are measurements of one thing if they agree in every column that is neither measured nor says
+//! where a row comes from (device, version, framework). The run's row takes the table's place where the
+//! policy says so. The new table is made in memory, read back and compared row by row before a file changes.
 
-mod choose;
+mod checks;
 mod event;
-mod ledger;
-mod losses;
+mod groups;
 mod made;
-mod objection;
-mod proof;
+mod record;
+mod refusal;
 mod shards;
 mod stack;
 mod text;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use self::event::{MergeEvent, with_event};
-use self::ledger::{EarlierMerge, MergeRecord};
+use self::groups::StackRows;
 use self::made::Merged;
-use self::objection::Objection;
-use self::proof::JudgedMerge;
+use self::refusal::{NotMerged, refuse};
 use self::shards::RunFile;
 use self::stack::Stack;
-use super::{DiskChange, RepairError, restate::Now};
+use super::RepairError;
+use super::restate::{Now, restated};
 use crate::base::dates::today;
-use crate::base::error::{Error, Result};
+use crate::base::digest::sha256;
+use crate::base::error::{Error, Result, unknown};
 use crate::base::exit::Exit;
 use crate::base::files::write_all;
-use crate::database::catalog::{Format, TableFile, place_of};
-use crate::database::source::{Entry, EntryKind};
-use crate::database::table::{Table, TableFault};
+use crate::base::words::plural_verb;
+use crate::database::catalog::{Format, TableFile};
+use crate::database::table::{Table, TableFault, TableScope};
 use crate::gpu::rerun::RerunList;
+use crate::jobs::rows::{LoadedRows, loose_table, misfit, unreadable};
 use crate::specs::Specs;
 
-pub use choose::MergePolicy;
+pub use groups::MergePolicy;
 
-/// What to merge, and how.
+/// Options of a merge.
 #[derive(Debug, Clone)]
-pub struct Options {
-    /// The table; of shards, the one that they become.
+pub struct MergeOptions {
+    /// The table; for shards, the table that they become.
     pub table: PathBuf,
     /// Files of a run, and folders that hold some.
     pub with: Vec<PathBuf>,
-    /// Which measurement stays.
+    /// Selects the measurement that stays.
     pub policy: MergePolicy,
-    /// A rerun list: only its keys.
+    /// A rerun list: only its keys are merged.
     pub only: Option<PathBuf>,
     /// Whether rows that the list does not name are left out, instead of refused.
     pub pick: bool,
-    /// Whether keys may be added alone.
+    /// Whether keys may only be added.
     pub append: bool,
-    /// Columns that make no other measurement of a row, though they hold something else. None that a
-    /// loader reads.
+    /// Columns that do not make a row another measurement. The loader reads none of them.
     pub ignore: Vec<String>,
-    /// How many shards the run has, where their names do not say.
+    /// The number of shards of the run, where their names do not say it.
     pub shards: Option<usize>,
     /// Whether the run is merged though shards are lost.
     pub incomplete: bool,
@@ -67,96 +67,70 @@ pub struct Options {
     pub ledger: PathBuf,
 }
 
-/// A merge that was made in memory.
+/// A merge that was made in memory, or refused.
 #[derive(Debug)]
 pub struct Merge {
-    options: Options,
+    options: MergeOptions,
     run: Vec<RunFile>,
-    objections: Vec<Objection>,
-    /// None where there is an objection, or nothing to merge.
-    merged: Option<Merged>,
-    change: DiskChange,
-    ledger: Option<MergeRecord>,
-    /// What there is of an earlier merge that was stopped.
-    standing: EarlierMerge,
-    /// Whether a sidecar stands beside the table that says something of it.
-    recorded: bool,
+    outcome: Result<PreparedMerge, String>,
+}
+
+/// A merge that was made in memory.
+#[derive(Debug)]
+struct PreparedMerge {
+    /// Lines for people.
+    facts: Vec<String>,
+    /// Whether the run has any measurement.
+    is_empty: bool,
+    /// Digest of the table's old bytes.
+    before: String,
+    /// The record, the sidecar and the table, in the order in which they are written; empty if the table
+    /// does not change.
+    files: Vec<(PathBuf, Vec<u8>)>,
+}
+
+/// The rows of a run that its rerun list does not name.
+#[derive(Debug, Default)]
+struct Listed {
+    /// Rows that are left out.
+    left_out: BTreeSet<usize>,
+    /// The number of keys of the list that the run lacks.
+    absent: usize,
 }
 
 /// Makes the merge in memory; nothing is written.
 ///
 /// # Errors
 ///
-/// When the table or the run cannot be read, or the options name what is not there. What is wrong with the
-/// run is an objection that [`Merge::text`] shows.
-pub fn run(options: &Options) -> Result<Merge> {
+/// When the table or the run cannot be read, or the options name what does not exist. A run that cannot be
+/// merged is refused: [`Merge::text`] says why.
+pub fn run(options: &MergeOptions) -> Result<Merge> {
     let specs = Specs::overlaid(options.rules.as_deref())?;
     let file = table_file(options, &specs)?;
     let (bytes, own) = own_rows(options, &file, &specs)?;
-    let list = options.only.as_deref().map(RerunList::read).transpose()?;
     let run = shards::files(&options.with, &file.table)?;
-    let mut merge = Merge {
-        options: options.clone(),
-        run,
-        objections: Vec::new(),
-        merged: None,
-        change: DiskChange::default(),
-        ledger: None,
-        standing: EarlierMerge::read(&options.ledger, &options.table, &bytes)?,
-        recorded: false,
+    let outcome = match prepared(options, &file, &run, &specs, (&bytes, own)) {
+        Ok(prepared) => Ok(prepared),
+        Err(NotMerged::Refused(why)) => Err(why),
+        Err(NotMerged::Failed(error)) => return Err(error),
     };
-    let lost = shards::lost(&merge.run, options.shards).filter(|_| !options.incomplete);
-    merge.objections.extend(lost.map(Objection::Lost));
-    let stack = Stack::read(
-        &file,
-        own.as_ref(),
-        &merge.run,
-        &specs,
-        options.incomplete,
-        &mut merge.objections,
-    );
-    let Some(stack) = stack else { return Ok(merge) };
-    let spec = file.spec(&specs, Some(&stack.table));
-    if let Some(name) = options.ignore.iter().find(|name| spec.reads(name)) {
-        merge.objections.push(Objection::Table(RepairError::Loaded(name.clone())));
-        return Ok(merge);
-    }
-    if let Some(name) = options.ignore.iter().find(|name| stack.table.column(name).is_none()) {
-        let known = stack.table.columns().map(|(name, _)| name);
-        return Err(crate::base::error::unknown("column", name, known));
-    }
-    stack.check_origin(&file.place, &specs, &merge.run, &mut merge.objections);
-    let judged = JudgedMerge::of(&stack, &file, &spec, &specs, options, list.as_ref());
-    let judged = judged.map_err(|e| {
-        Error::caused(file.entry.path.as_str(), "the formula is in rules/tables", e)
-    })?;
-    merge.objections.extend(judged.objections(&merge.run, options));
-    if merge.objections.is_empty() {
-        merge.finish(&file, &bytes, &stack, judged);
-    }
-    Ok(merge)
+    Ok(Merge { options: options.clone(), run, outcome })
 }
 
 /// The table as a file of a database, by its path.
-fn table_file(options: &Options, specs: &Specs) -> Result<TableFile> {
-    let path = &options.table;
-    let hint = "merge writes Parquet tables; `perfdb-gate convert` converts a text table";
-    let (Some(stem), Some(format)) = (path.file_stem(), path.extension()) else {
-        return Err(Error::new(format!("{} is not the file of a table", path.display()), hint));
-    };
-    if format != "parquet" {
-        return Err(Error::new(format!("{} is not a Parquet file", path.display()), hint));
-    }
-    let table = stem.to_string_lossy().into_owned();
-    let kind = EntryKind::Path(path.clone());
-    let entry = Entry { path: path.display().to_string(), kind, size: 0 };
-    let place = place_of(path, specs);
-    Ok(TableFile { entry, place, table, format: Format::Parquet })
+fn table_file(options: &MergeOptions, specs: &Specs) -> Result<TableFile> {
+    let file = loose_table(&options.table, specs).filter(|file| file.format == Format::Parquet);
+    file.ok_or_else(|| {
+        Error::new(
+            format!("{} is not a Parquet file", options.table.display()),
+            "merge writes Parquet tables; `perfdb-gate convert` converts a text table",
+        )
+    })
 }
 
-/// The table's bytes and rows; of one that is not there, nothing.
+/// The table's bytes and rows; nothing if there is no table yet.
 fn own_rows(
-    options: &Options,
+    options: &MergeOptions,
     file: &TableFile,
     specs: &Specs,
 ) -> Result<(Vec<u8>, Option<Table>)> {
@@ -169,114 +143,172 @@ fn own_rows(
     match file.decode(specs, &bytes) {
         Ok(table) => Ok((bytes, Some(table))),
         Err(TableFault::Empty) => Ok((bytes, None)),
-        Err(fault) => {
-            let hint = "`perfdb-gate validate` shows what is wrong with it";
-            Err(Error::new(format!("{}: {fault}", path.display()), hint).because(fault))
-        }
+        Err(fault) => Err(unreadable(file, &fault)),
     }
 }
 
-impl Merge {
-    /// Makes the table's new bytes, proves what they change, and prepares record and sidecar.
-    fn finish(&mut self, file: &TableFile, before: &[u8], stack: &Stack, judged: JudgedMerge) {
-        let merged = match judged.merged(file, stack, &self.run) {
-            Ok(merged) => merged,
-            Err(why) => return self.objections.push(why),
-        };
-        if merged.changes() {
-            let ledger = MergeRecord::new(&self.options, before, &merged, &self.run);
-            let event = self.event(&merged, &ledger);
-            match self.record(file, &merged, &event) {
-                Err(why) => return self.objections.push(Objection::Table(why)),
-                Ok(recorded) => self.recorded = recorded,
-            }
-            let sidecar = self.change.sidecars.iter().next();
-            let ledger = ledger.with_sidecar(sidecar);
-            let table = self.options.table.clone();
-            self.change.files = vec![
-                (self.options.ledger.clone(), ledger.text().into_bytes()),
-                (table, merged.bytes.clone()),
-            ];
-            self.ledger = Some(ledger);
-        }
-        self.merged = Some(merged);
+/// Makes the merge, proves what it changes, and prepares the files that it writes.
+fn prepared(
+    options: &MergeOptions,
+    file: &TableFile,
+    run: &[RunFile],
+    specs: &Specs,
+    (bytes, own): (&[u8], Option<Table>),
+) -> Result<PreparedMerge, NotMerged> {
+    let lost = shards::lost(run, options.shards);
+    if let Some(lost) = lost.as_ref().filter(|_| !options.incomplete) {
+        return refuse(lost);
     }
-
-    fn event(&self, merged: &Merged, ledger: &MergeRecord) -> MergeEvent {
-        MergeEvent {
-            table: merged.table.clone(),
+    let stack = Stack::read(file, own, run, specs, options.incomplete)?;
+    let spec = file.spec(specs, Some(&stack.table));
+    for name in &options.ignore {
+        if spec.reads(name) {
+            return refuse(RepairError::Loaded(name.clone()));
+        }
+        if stack.table.column(name).is_none() {
+            return Err(unknown("column", name, stack.table.columns().map(|(name, _)| name)).into());
+        }
+    }
+    stack.check_origin(&file.place, specs)?;
+    let system = specs.systems.get(&file.place.system);
+    let scope = TableScope::new(&stack.table, &spec, &file.place, system, &specs.lookups);
+    let loaded = LoadedRows::new(&scope).map_err(|e| misfit(file, e))?;
+    let rows = StackRows { stack: &stack, loaded };
+    let listed = listed(options, file, &rows, specs, &spec)?;
+    let counts = |row: usize| !listed.left_out.contains(&row);
+    let groups = rows.groups(&options.ignore, options.policy, counts);
+    if !spec.latency.is_empty() {
+        checks::check_times(&rows, !spec.zero.is_empty(), counts)?;
+    }
+    checks::check_losses(&rows, &groups)?;
+    checks::check_new(&rows, &groups, options)?;
+    checks::check_conflicts(&rows, &groups, &options.ignore)?;
+    let merged = Merged::make(&rows, &groups)?;
+    let before = sha256(bytes);
+    let mut files = Vec::new();
+    if merged.taken().next().is_some() {
+        let record = record::record(options, run, &before, &rows, &merged);
+        files.push((options.ledger.clone(), record.into_bytes()));
+        let event = MergeEvent {
+            table: file.table.clone(),
             date: today().to_string(),
             said: format!(
                 "merge of {} ({}): {}",
-                text::run_names(&self.run),
-                self.options.policy.name(),
-                merged.counts()
+                text::run_names(run),
+                options.policy.name(),
+                merged.counts
             ),
-            rows: merged.taken(),
-            complete: merged.absent == 0 && shards::lost(&self.run, self.options.shards).is_none(),
-            keys: ledger.digest_of_keys(),
-            collector: self
-                .run
-                .iter()
-                .find_map(|file| ledger::collector(&file.path, &merged.table)),
-        }
-    }
-
-    /// Keeps the sidecar beside the table true and adds the merge to it, where it says something of the
-    /// table.
-    fn record(
-        &mut self,
-        file: &TableFile,
-        merged: &Merged,
-        event: &MergeEvent,
-    ) -> Result<bool, RepairError> {
-        let path = self.options.table.with_file_name("collection_meta.yaml");
-        if !path.exists() {
-            return Ok(false);
-        }
-        let now = Now { table: &file.table, rows: merged.rows as u64, bytes: &merged.bytes };
-        self.change.restate(&self.options.table, &now)?;
-        let text = match self.change.sidecars.get(&path) {
-            Some(text) => text.clone(),
-            None => std::fs::read_to_string(&path).map_err(super::SidecarError::from)?,
+            rows: merged.taken().count(),
+            complete: listed.absent == 0 && lost.is_none(),
+            keys: record::digest_of_keys(&rows, &merged),
+            collector: run.iter().find_map(|f| record::collector(&f.path, &file.table)),
         };
-        let Some(text) = with_event(&text, event)? else { return Ok(false) };
-        self.change.sidecars.insert(path, text);
-        Ok(true)
+        files.extend(sidecar(options, &event, &merged).map_err(NotMerged::refused)?);
+    }
+    let facts = text::facts(options, &rows, &listed, &merged);
+    if !files.is_empty() {
+        files.push((options.table.clone(), merged.bytes));
+    }
+    Ok(PreparedMerge { facts, is_empty: groups.is_empty(), before, files })
+}
+
+/// Compares the keys of the run with those of the rerun list, if there is one.
+fn listed(
+    options: &MergeOptions,
+    file: &TableFile,
+    rows: &StackRows<'_>,
+    specs: &Specs,
+    spec: &crate::specs::TableSpec,
+) -> Result<Listed, NotMerged> {
+    let Some(path) = &options.only else { return Ok(Listed::default()) };
+    let list = RerunList::read(path)?;
+    let operation = list.of(&file.place, &file.table);
+    let keys = operation.map(|o| o.keys(spec, specs)).transpose().map_err(|e| misfit(file, e))?;
+    let keys = keys.unwrap_or_default();
+    let run = rows.stack.own..rows.stack.table.rows;
+    let (measured, left_out): (BTreeSet<usize>, BTreeSet<usize>) =
+        run.partition(|row| keys.contains(&rows.loaded.keys.hashes()[*row]));
+    if let Some(first) = left_out.first().filter(|_| !options.pick) {
+        return refuse(format!(
+            "{} not in {}, for example {}; --pick leaves them out",
+            plural_verb(left_out.len(), "row", ["is", "are"]),
+            path.display(),
+            rows.key_text(*first)
+        ));
+    }
+    let measured: BTreeSet<u64> =
+        measured.iter().map(|row| rows.loaded.keys.hashes()[*row]).collect();
+    Ok(Listed { absent: keys.difference(&measured).count(), left_out })
+}
+
+/// The sidecar beside the table with the new number of rows, the new digest and the merge; `None` if there
+/// is no sidecar or it does not mention the table.
+fn sidecar(
+    options: &MergeOptions,
+    event: &MergeEvent,
+    merged: &Merged,
+) -> Result<Option<(PathBuf, Vec<u8>)>, RepairError> {
+    let path = options.table.with_file_name("collection_meta.yaml");
+    if !path.exists() {
+        return Ok(None);
+    }
+    let text = std::fs::read_to_string(&path).map_err(super::SidecarError::from)?;
+    let now = Now { table: &event.table, rows: merged.rows as u64, bytes: &merged.bytes };
+    let text = restated(&text, &now)?.unwrap_or(text);
+    Ok(with_event(&text, event)?.map(|text| (path, text.into_bytes())))
+}
+
+impl Merge {
+    /// The report for people; `written` says whether the merge was written.
+    pub fn text(&self, written: bool) -> String {
+        let path = self.options.table.display();
+        let mut lines = vec![format!("with {}", text::run_names(&self.run))];
+        match &self.outcome {
+            Err(why) => lines.extend([format!("not merged: {why}"), "nothing was written".into()]),
+            Ok(prepared) => {
+                lines.extend(prepared.facts.iter().cloned());
+                lines.push(match prepared.files.len() {
+                    0 => "nothing to write".to_owned(),
+                    _ if !written => {
+                        "dry run: nothing was written; add --write to merge".to_owned()
+                    }
+                    files => {
+                        let beside = if files > 2 { ", and in the sidecar" } else { "" };
+                        format!("merged; recorded in {}{beside}", self.options.ledger.display())
+                    }
+                });
+            }
+        }
+        let lines: String = lines.iter().map(|line| format!("  {line}\n")).collect();
+        format!("{path}\n{lines}")
     }
 
-    /// How the run ends: with findings where something speaks against it.
+    /// The exit code: findings if the merge is refused.
     pub fn exit(&self) -> Exit {
-        match &self.merged {
-            _ if !self.objections.is_empty() => Exit::Findings,
-            None => Exit::Inconclusive,
-            Some(merged) if merged.groups() == 0 => Exit::Inconclusive,
-            Some(_) => Exit::Clean,
+        match &self.outcome {
+            Err(_) => Exit::Findings,
+            Ok(prepared) if prepared.is_empty => Exit::Inconclusive,
+            Ok(_) => Exit::Clean,
         }
     }
 
-    /// Writes the record, then the table, then the sidecar; nothing where there is an objection or no
-    /// change. What an earlier merge could not write any more, since it was stopped, is written too.
+    /// Writes the record, then the sidecar, then the table; nothing if the merge is refused or changes
+    /// nothing. The same command completes a merge that was stopped in between.
     ///
     /// # Errors
     ///
     /// When the record of another merge has the name of this one's, the table has changed since it was
     /// read, or a file cannot be written.
     pub fn write(self) -> Result<()> {
-        if !self.objections.is_empty() {
-            return Ok(());
-        }
-        if let EarlierMerge::WithoutSidecar { path, text } = &self.standing {
-            return write_all(&[], &[(path.clone(), text.clone().into_bytes())]);
-        }
-        let Some(ledger) = &self.ledger else { return Ok(()) };
-        self.standing.permits(ledger, &self.options.ledger)?;
-        if ledger.table_changed(&self.options.table) {
+        let Ok(PreparedMerge { before, files, .. }) = self.outcome else { return Ok(()) };
+        let Some((_, text)) = files.first() else { return Ok(()) };
+        record::check_free(&self.options.ledger, text)?;
+        if sha256(&std::fs::read(&self.options.table).unwrap_or_default()) != before {
             return Err(Error::new(
                 format!("{} has changed since it was read", self.options.table.display()),
                 "another program wrote the file: run the merge again",
             ));
         }
-        self.change.make()
+        write_all(&[], &files)
     }
 }

@@ -1,37 +1,37 @@
 //! The files of a run: which hold rows of a table, which shards of it they are, and which are lost.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::base::error::{Error, Result};
+use crate::base::words::{count, plural};
 use crate::database::catalog::Format;
+use crate::jobs::rows::format_of;
 
 /// A file with rows of a table.
 #[derive(Debug, Clone)]
-pub struct RunFile {
-    /// Where it is.
-    pub path: PathBuf,
-    /// How its bytes are laid out.
-    pub format: Format,
-    /// Its number and of how many, where its path names them.
-    pub shard: Option<(usize, Option<usize>)>,
+pub(super) struct RunFile {
+    pub(super) path: PathBuf,
+    pub(super) format: Format,
+    /// Its number, and the number of shards, where its path names them.
+    shard: Option<(usize, Option<usize>)>,
 }
 
 /// Words that a shard's number follows.
 const SHARD_WORDS: [&str; 6] = ["shard", "rank", "part", "gpu", "node", "worker"];
 
-/// Folders below a run's in which its shards may be.
+/// Levels of folders in which the shards of a run are looked for.
 const DEPTH: usize = 8;
 
 impl RunFile {
     /// Its path for people.
-    pub fn shown(&self) -> String {
+    pub(super) fn shown(&self) -> String {
         self.path.display().to_string()
     }
 
     fn at(path: PathBuf, below: &Path) -> Option<Self> {
-        let name = path.file_name()?.to_string_lossy().into_owned();
-        let format = format_of(&name)?;
+        let format = format_of(&path)?;
         let inside = path.strip_prefix(below).unwrap_or(&path).display().to_string();
         let shard = shard_of(&inside);
         Some(Self { path, format, shard })
@@ -43,7 +43,7 @@ impl RunFile {
 /// # Errors
 ///
 /// When one of them cannot be listed, is not a table's file, or holds none of the table.
-pub fn files(named: &[PathBuf], table: &str) -> Result<Vec<RunFile>> {
+pub(super) fn files(named: &[PathBuf], table: &str) -> Result<Vec<RunFile>> {
     let mut found = Vec::new();
     for path in named {
         let before = found.len();
@@ -72,17 +72,10 @@ pub fn files(named: &[PathBuf], table: &str) -> Result<Vec<RunFile>> {
     Ok(found)
 }
 
-fn format_of(name: &str) -> Option<Format> {
-    match name.rsplit_once('.')?.1 {
-        "parquet" => Some(Format::Parquet),
-        "txt" | "csv" => Some(Format::Csv),
-        _ => None,
-    }
-}
-
 /// Whether a file's name is the table's, or that of a shard of it: `gemm_perf.shard-3.txt`.
 fn holds(name: &str, table: &str) -> bool {
-    let Some((stem, _)) = name.rsplit_once('.').filter(|_| format_of(name).is_some()) else {
+    let Some((stem, _)) = name.rsplit_once('.').filter(|_| format_of(Path::new(name)).is_some())
+    else {
         return false;
     };
     match stem.strip_prefix(table) {
@@ -95,7 +88,7 @@ fn holds(name: &str, table: &str) -> bool {
     }
 }
 
-/// The last number that follows a shard's word in a path, and of how many: `shard3of16`.
+/// The last number that follows a shard's word in a path, and the number of shards: `shard3of16`.
 fn shard_of(path: &str) -> Option<(usize, Option<usize>)> {
     let lower = path.to_ascii_lowercase();
     let after = |word: &str| Some(lower.rmatch_indices(word).next()?.0 + word.len());
@@ -112,20 +105,31 @@ fn number(text: &str) -> Option<(usize, &str)> {
     Some((text[..end].parse().ok()?, &text[end..]))
 }
 
-/// Shards that should be there and are not.
+/// Shards that a run should have and lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LostShards {
-    /// Their numbers; none where the files have no numbers.
-    pub numbers: Vec<usize>,
-    /// How many there are.
-    pub missing: usize,
-    /// How many there should be.
-    pub of: usize,
+pub(super) struct LostShards {
+    /// Their numbers; empty if the files have no numbers.
+    numbers: Vec<usize>,
+    missing: usize,
+    /// The number of shards that the run should have.
+    of: usize,
+}
+
+impl fmt::Display for LostShards {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let be = if self.missing == 1 { "is" } else { "are" };
+        write!(f, "{} of {} {be} missing", count(self.missing), plural(self.of, "shard"))?;
+        if !self.numbers.is_empty() {
+            let all: Vec<String> = self.numbers.iter().map(usize::to_string).collect();
+            write!(f, ": {}", all.join(", "))?;
+        }
+        f.write_str("; --incomplete merges without them")
+    }
 }
 
 /// The shards that are lost: gaps in the numbers of those that are there, and what `of` (from the command
 /// line, else from the names) counts beyond them.
-pub fn lost(files: &[RunFile], of: Option<usize>) -> Option<LostShards> {
+pub(super) fn lost(files: &[RunFile], of: Option<usize>) -> Option<LostShards> {
     let numbered: BTreeMap<usize, Option<usize>> = files.iter().filter_map(|f| f.shard).collect();
     let of = of.or_else(|| numbered.values().flatten().max().copied());
     let Some(last) = numbered.keys().next_back() else {

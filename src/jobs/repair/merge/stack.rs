@@ -3,175 +3,160 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::objection::Objection;
+use super::refusal::{NotMerged, refuse};
 use super::shards::RunFile;
+use crate::base::words::{names, plural};
 use crate::database::catalog::{Place, TableFile};
 use crate::database::source::{Entry, EntryKind};
 use crate::database::table::{Column, Table, TableFault};
 use crate::specs::{Specs, Unit, measured_unit};
 
-/// Columns that say where a row comes from and make no other measurement of it.
-pub const ORIGIN: [&str; 3] = ["framework", "version", "device"];
+/// Columns that say where a row comes from. They do not make it another measurement.
+pub(super) const ORIGIN: [&str; 3] = ["framework", "version", "device"];
 
 /// Rows of a table and of a run.
 #[derive(Debug)]
-pub struct Stack {
-    /// All of them.
-    pub table: Table,
-    /// How many are the table's own.
-    pub own: usize,
-    /// The rows of each file of the run that could be read, with its number.
-    pub files: Vec<(usize, Range<usize>)>,
-}
-
-/// A file of the run, read.
-struct RunPart {
-    number: usize,
-    table: Table,
+pub(super) struct Stack {
+    /// All rows.
+    pub(super) table: Table,
+    /// The number of rows that are the table's own.
+    pub(super) own: usize,
+    /// The files of the run by name, each with its rows.
+    pub(super) files: Vec<(String, Range<usize>)>,
 }
 
 impl Stack {
-    /// Reads a run and puts it below the table's own rows; none where nothing of it can be read.
-    pub fn read(
+    /// Reads a run and puts it below the table's own rows. With `incomplete`, empty files are left out.
+    pub(super) fn read(
         file: &TableFile,
-        own: Option<&Table>,
+        own: Option<Table>,
         run: &[RunFile],
         specs: &Specs,
         incomplete: bool,
-        objections: &mut Vec<Objection>,
-    ) -> Option<Self> {
-        let mut parts = Vec::new();
-        for (number, source) in run.iter().enumerate() {
-            match read(source, file, specs) {
-                Ok(table) if table.torn.rows > 0 => {
-                    objections.push(Objection::Torn { file: source.shown(), torn: table.torn });
+    ) -> Result<Self, NotMerged> {
+        let mut names = Vec::new();
+        let mut tables: Vec<Table> = own.into_iter().collect();
+        let own = tables.first().map_or(0, |table| table.rows);
+        for source in run {
+            let name = source.shown();
+            let table = match read(source, file, specs) {
+                Ok(table) => table,
+                Err(TableFault::Empty) if incomplete => continue,
+                Err(TableFault::Empty) => {
+                    return refuse(format!(
+                        "{name} has no rows, so this shard is lost; --incomplete merges without it"
+                    ));
                 }
-                Ok(table) => parts.push(RunPart { number, table }),
-                Err(TableFault::Empty) if incomplete => {}
-                Err(fault) => {
-                    objections.push(Objection::Unreadable { file: source.shown(), fault });
-                }
+                Err(fault) => return refuse(format!("{name}: {fault}")),
+            };
+            if table.torn.rows > 0 {
+                return refuse(format!("{name}: {}", table.torn));
             }
+            check_columns(tables.first().unwrap_or(&table), &name, &table)?;
+            names.push(name);
+            tables.push(table);
         }
-        Self::join(own, parts, run, objections)
-    }
-
-    fn join(
-        own: Option<&Table>,
-        mut parts: Vec<RunPart>,
-        run: &[RunFile],
-        objections: &mut Vec<Objection>,
-    ) -> Option<Self> {
-        let model = own.or(parts.first().map(|p| &p.table))?;
-        let names: Vec<String> = model.columns().map(|(name, _)| name.to_owned()).collect();
-        parts.retain(|part| {
-            let (mut missing, unknown) = header(&names, &part.table);
-            // A run may have measured no power: what it replaces must not have any, then.
-            missing.retain(|name| measured_unit(name) != Some(Unit::W));
-            let fits = missing.is_empty() && unknown.is_empty();
-            if !fits {
-                let file = run[part.number].shown();
-                objections.push(Objection::Header { file, missing, unknown });
-            }
-            fits
+        let Some(first) = tables.first() else {
+            return refuse("all files of the run are empty");
+        };
+        let columns = first.columns().map(|(name, _)| {
+            let column = joined(tables.iter(), name).map_err(NotMerged::refused)?;
+            Ok((name.to_owned(), column))
         });
-        if parts.is_empty() {
-            return None;
-        }
-        let tables = || own.into_iter().chain(parts.iter().map(|p| &p.table));
-        let mut columns = Vec::new();
-        for name in names {
-            let absent: Vec<Column> = tables().map(|t| Column::null_numbers(t.rows)).collect();
-            let cells = tables().zip(&absent).map(|(t, nulls)| t.column(&name).unwrap_or(nulls));
-            let all: Vec<&Column> = cells.collect();
-            match Column::joined(&all) {
-                Ok(column) => columns.push((name, column)),
-                Err(why) => {
-                    // The first of the run that does not fit the columns before it.
-                    let fits = |n: &usize| Column::joined(&all[..=*n]).is_err();
-                    let at = (0..all.len()).find(fits).unwrap_or(0);
-                    let part = at.saturating_sub(usize::from(own.is_some()));
-                    let file = parts.get(part).map_or_else(String::new, |p| run[p.number].shown());
-                    objections.push(Objection::Type { file, column: name, why: why.to_string() });
-                }
-            }
-        }
-        if objections.iter().any(|o| matches!(o, Objection::Type { .. })) {
-            return None;
-        }
-        let own = own.map_or(0, |t| t.rows);
+        let columns = columns.collect::<Result<Vec<(String, Column)>, NotMerged>>()?;
         let mut end = own;
-        let files = parts.iter().map(|part| {
+        let files = names.into_iter().zip(&tables[usize::from(own > 0)..]).map(|(name, table)| {
             let start = end;
-            end += part.table.rows;
-            (part.number, start..end)
+            end += table.rows;
+            (name, start..end)
         });
-        let files: Vec<_> = files.collect();
-        Some(Self { table: Table::of(end, columns), own, files })
+        let files = files.collect();
+        Ok(Self { table: Table::of(end, columns), own, files })
     }
 
-    /// The number of the file that a row of the run comes from, and its number there.
-    pub fn origin(&self, row: usize) -> Option<(usize, usize)> {
-        let (number, rows) = self.files.iter().find(|(_, rows)| rows.contains(&row))?;
-        Some((*number, row - rows.start))
+    /// The file that a row of the run comes from, and its number there.
+    pub(super) fn origin(&self, row: usize) -> (&str, usize) {
+        let file = self.files.iter().find(|(_, rows)| rows.contains(&row));
+        file.map_or(("", row), |(name, rows)| (name, row - rows.start))
     }
 
-    /// Objects to rows of another device, framework or version than the table's. A system's own devices
-    /// are right whatever the table says.
-    pub fn check_origin(
-        &self,
-        place: &Place,
-        specs: &Specs,
-        run: &[RunFile],
-        objections: &mut Vec<Objection>,
-    ) {
+    /// Refuses rows of another device, framework or version than the table's. All devices of the table's
+    /// system are right.
+    pub(super) fn check_origin(&self, place: &Place, specs: &Specs) -> Result<(), NotMerged> {
         let system = specs.systems.get(&place.system);
         for name in ORIGIN {
             let Some(column) = self.table.column(name) else { continue };
-            let own: BTreeSet<&str> = (0..self.own).filter_map(|row| column.text(row)).collect();
-            let mut wanted: Vec<String> = own.iter().map(|text| (*text).to_owned()).collect();
-            // A folder that is no place in a database does not say a version.
-            let says = name == "version" && system.is_some();
-            if says && !own.contains(place.version.as_str()) {
-                wanted.push(place.version.clone());
+            let mut known: BTreeSet<&str> =
+                (0..self.own).filter_map(|row| column.text(row)).collect();
+            if name == "version" && system.is_some() {
+                known.insert(&place.version);
             }
-            if wanted.is_empty() {
-                // Of a table that is made of shards, all say what the first says.
-                wanted.extend(column.text(self.own).map(str::to_owned));
+            let run = self.own..self.table.rows;
+            if known.is_empty() {
+                // The rows of a new table all have the origin of its first row.
+                known.extend(run.clone().next().and_then(|row| column.text(row)));
             }
-            let machine = system.filter(|_| name == "device");
-            if let Some(system) = machine {
-                wanted = vec![format!("a device of {}", place.system)];
-                wanted.extend(own.iter().filter(|d| system.is_device(d)).map(|d| (*d).to_owned()));
-            }
-            let is_right = |text: &str| match machine {
-                Some(system) => system.is_device(text),
-                None => wanted.iter().any(|w| w == text),
+            let device_of = system.filter(|_| name == "device");
+            let is_right = |row: usize| {
+                let text = column.text(row).unwrap_or("");
+                device_of.map_or_else(|| known.contains(text), |system| system.is_device(text))
             };
-            for (number, rows) in &self.files {
-                let text = |row: usize| column.text(row).unwrap_or("");
-                let wrong: Vec<usize> = rows.clone().filter(|row| !is_right(text(*row))).collect();
-                let Some(first) = wrong.first() else { continue };
-                objections.push(Objection::Origin {
-                    file: run[*number].shown(),
-                    column: name,
-                    rows: wrong.len(),
-                    found: text(*first).to_owned(),
-                    wanted: wanted.clone(),
-                });
-            }
+            let wrong: Vec<usize> = run.filter(|row| !is_right(*row)).collect();
+            let Some(first) = wrong.first() else { continue };
+            let wanted = match device_of {
+                Some(_) => format!("a device of {}", place.system),
+                None => names(known.into_iter()),
+            };
+            return refuse(format!(
+                "{}: {name} is '{}' in {} instead of {wanted}",
+                self.origin(*first).0,
+                column.text(*first).unwrap_or(""),
+                plural(wrong.len(), "row"),
+            ));
         }
+        Ok(())
     }
 }
 
-/// Columns that a run's file lacks, and those that the table does not have.
-fn header(names: &[String], table: &Table) -> (Vec<String>, Vec<String>) {
-    let missing = names.iter().filter(|name| table.column(name).is_none()).cloned().collect();
-    let unknown = table.columns().map(|(name, _)| name.to_owned());
-    (missing, unknown.filter(|name| !names.contains(name)).collect())
+/// Refuses a file whose columns are not the table's, in name or type. A file may lack the power, which
+/// was not measured then.
+fn check_columns(model: &Table, file: &str, table: &Table) -> Result<(), NotMerged> {
+    let lacks = |table: &Table, of: &Table| -> Vec<String> {
+        let columns = of.columns().map(|(name, _)| name);
+        columns.filter(|name| table.column(name).is_none()).map(str::to_owned).collect()
+    };
+    let mut missing = lacks(table, model);
+    missing.retain(|name| measured_unit(name) != Some(Unit::W));
+    let parts = [("lacks", missing), ("also has", lacks(model, table))];
+    let parts = parts.iter().filter(|(_, columns)| !columns.is_empty());
+    let parts: Vec<String> = parts
+        .map(|(verb, columns)| format!("it {verb} {}", names(columns.iter().map(String::as_str))))
+        .collect();
+    if !parts.is_empty() {
+        return refuse(format!(
+            "{file} has another header than the table: {}",
+            parts.join(" and ")
+        ));
+    }
+    for (name, _) in model.columns() {
+        joined([model, table].into_iter(), name)
+            .map_err(|why| NotMerged::refused(format!("{file}: {why}")))?;
+    }
+    Ok(())
 }
 
-/// Reads a file of a run as the table that it is a part of.
+/// A column of several tables in one; nulls where a table lacks it.
+fn joined<'a>(
+    tables: impl Iterator<Item = &'a Table> + Clone,
+    name: &str,
+) -> Result<Column, String> {
+    let absent: Vec<Column> = tables.clone().map(|t| Column::null_numbers(t.rows)).collect();
+    let parts = tables.zip(&absent).map(|(t, nulls)| t.column(name).unwrap_or(nulls));
+    let parts: Vec<&Column> = parts.collect();
+    Column::joined(&parts).map_err(|why| format!("column {name} contains {why}"))
+}
+
+/// Reads a file of a run as a part of the table.
 fn read(source: &RunFile, file: &TableFile, specs: &Specs) -> Result<Table, TableFault> {
     let bytes =
         std::fs::read(&source.path).map_err(|e| TableFault::Unreadable(e.kind().to_string()))?;

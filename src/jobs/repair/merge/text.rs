@@ -1,138 +1,100 @@
 //! A merge, for people.
 
-use super::ledger::EarlierMerge;
-use super::made::{Merged, MergedRow, key_text};
+use std::collections::BTreeSet;
+
+use super::groups::{MergePolicy, StackRows};
+use super::made::{Merged, MergedRow};
 use super::shards::RunFile;
-use super::{Merge, MergePolicy};
+use super::stack::ORIGIN;
+use super::{Listed, MergeOptions};
 use crate::base::stats::quantile;
 use crate::base::words::{Figure, plural, plural_verb};
 
 /// Keys that are shown, the ones whose latency changes most.
 const SHOWN: usize = 5;
 
-impl Merge {
-    /// What a person reads; `written` says whether it was done.
-    pub fn text(&self, written: bool) -> String {
-        let path = self.options.table.display();
-        let mut out = format!("{path}\n  with {}\n", run_names(&self.run));
-        let mut line = |text: String| out += &format!("  {text}\n");
-        if let EarlierMerge::WithoutSidecar { path, .. } = &self.standing {
-            let path = path.display();
-            line(format!("an earlier merge was stopped before {path} was written"));
-        }
-        for objection in &self.objections {
-            line(format!("not merged: {objection}"));
-        }
-        let Some(merged) = self.merged.as_ref().filter(|_| self.objections.is_empty()) else {
-            line(if self.objections.is_empty() {
-                "nothing to merge: all files of the run are empty".to_owned()
-            } else {
-                "nothing was written".to_owned()
-            });
-            return out;
+/// The lines that say what a merge does.
+pub(super) fn facts(
+    options: &MergeOptions,
+    rows: &StackRows<'_>,
+    listed: &Listed,
+    merged: &Merged,
+) -> Vec<String> {
+    let others = plural(merged.others, "other row");
+    let mut facts = vec![format!("{}; {others} of the table keep every cell", merged.counts)];
+    if merged.kept > 0 {
+        let why = match options.policy {
+            MergePolicy::Last => "the run has the same values",
+            MergePolicy::Min => "the row of the table is at least as fast",
+            MergePolicy::Median => "the row of the table is the median",
         };
-        self.facts(merged).into_iter().for_each(&mut line);
-        line(self.end(merged, written));
-        out
+        facts.push(format!("{} kept: {why}", plural(merged.kept, "measurement")));
     }
-
-    fn facts(&self, merged: &Merged) -> Vec<String> {
-        let mut facts = vec![format!(
-            "{}; {} of the table keep every cell",
-            merged.counts(),
-            plural(merged.others(), "other row")
-        )];
-        if self.options.append {
-            let (rows, added) = (
-                plural(merged.own, "row"),
-                plural_verb(merged.added.len(), "new row", ["follows", "follow"]),
-            );
-            facts.push(format!(
-                "append-only: the {rows} of the table come first, in their order; {added}"
-            ));
-        }
-        if merged.kept > 0 {
-            let why = match self.options.policy {
-                MergePolicy::Last => "the run has the same values",
-                MergePolicy::Min => "the row of the table is at least as fast",
-                MergePolicy::Median => "the row of the table is the median",
-            };
-            facts.push(format!("{} kept: {why}", plural(merged.kept, "measurement")));
-        }
-        facts.extend(ratios(&merged.replaced));
-        for (a, b, keys) in merged.overlaps.iter().take(SHOWN) {
-            facts.push(format!("{a} and {b} overlap in {}", plural(*keys, "key")));
-        }
-        if merged.overlaps.len() > SHOWN {
-            let more = plural(merged.overlaps.len() - SHOWN, "more pair");
-            facts.push(format!("{more} of files overlap, too"));
-        }
-        for (column, before, after) in &merged.origins {
-            facts.push(format!("{column}: {before} → {after}"));
-        }
-        if merged.unserved > 0 {
-            facts.push(format!(
-                "for {}, the loader uses another row of the table instead of the merged one",
-                plural(merged.unserved, "key")
-            ));
-        }
-        if merged.left_out > 0 {
-            let rows = plural_verb(merged.left_out, "row", ["is", "are"]);
-            facts.push(format!("{rows} left out, because the list does not contain them"));
-        }
-        if merged.absent > 0 {
-            facts.push(format!("the run lacks {} of the list", plural(merged.absent, "key")));
-        }
-        facts
+    facts.extend(ratios(rows, &merged.replaced));
+    facts.extend(merged.overlap.clone());
+    facts.extend(changed_origins(rows, &merged.replaced));
+    if merged.unserved > 0 {
+        facts.push(format!(
+            "for {}, the loader uses another row of the table instead of the merged one",
+            plural(merged.unserved, "key")
+        ));
     }
-
-    fn end(&self, merged: &Merged, written: bool) -> String {
-        match (merged.changes(), written) {
-            (false, _) => "nothing to write".to_owned(),
-            (true, false) => "dry run: nothing was written; add --write to merge".to_owned(),
-            (true, true) => {
-                let beside = if self.recorded { ", and in the sidecar" } else { "" };
-                format!("merged; recorded in {}{beside}", self.options.ledger.display())
-            }
-        }
+    if !listed.left_out.is_empty() {
+        let rows = plural_verb(listed.left_out.len(), "row", ["is", "are"]);
+        facts.push(format!("{rows} left out, because the list does not contain them"));
     }
+    if listed.absent > 0 {
+        facts.push(format!("the run lacks {} of the list", plural(listed.absent, "key")));
+    }
+    facts
 }
 
-/// New over old latency of what is replaced: its middle and ends, and the keys of which it is furthest
-/// from 1.
-fn ratios(replaced: &[MergedRow]) -> Vec<String> {
-    let ratio = |c: &MergedRow| {
-        let ratio = c.after / c.before?;
+/// New over old latency of the replaced rows: its median and range, and the keys that change most.
+fn ratios(rows: &StackRows<'_>, replaced: &[MergedRow]) -> Vec<String> {
+    let ratio = |row: &MergedRow| {
+        let ratio = row.after / row.before?;
         (ratio > 0.0 && ratio.is_finite()).then_some(ratio)
     };
     let mut known: Vec<(f64, &MergedRow)> =
-        replaced.iter().filter_map(|c| Some((ratio(c)?, c))).collect();
-    if known.is_empty() {
-        return Vec::new();
-    }
+        replaced.iter().filter_map(|row| Some((ratio(row)?, row))).collect();
     known.sort_by(|a, b| a.0.total_cmp(&b.0));
     let sorted: Vec<f64> = known.iter().map(|(ratio, _)| *ratio).collect();
+    let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return Vec::new() };
     let mut lines = vec![format!(
         "new over old latency: {:.3} in the median, from {:.3} to {:.3}",
         Figure(quantile(&sorted, 0.5)),
-        Figure(sorted[0]),
-        Figure(sorted[sorted.len() - 1])
+        Figure(*first),
+        Figure(*last)
     )];
     known.sort_by(|a, b| b.0.ln().abs().total_cmp(&a.0.ln().abs()).then(a.1.at.cmp(&b.1.at)));
-    for (ratio, change) in known.iter().filter(|(ratio, _)| *ratio != 1.0).take(SHOWN) {
+    for (ratio, row) in known.iter().filter(|(ratio, _)| *ratio != 1.0).take(SHOWN) {
         lines.push(format!(
             "  {:.4} → {:.4} ms, {:.3}×: {}",
-            Figure(change.before.unwrap_or(f64::NAN)),
-            Figure(change.after),
+            Figure(row.before.unwrap_or(f64::NAN)),
+            Figure(row.after),
             Figure(*ratio),
-            key_text(&change.key)
+            rows.key_text(row.row)
         ));
     }
     lines
 }
 
+/// A line for each device, framework or version of the table that the merge replaces by another.
+fn changed_origins(rows: &StackRows<'_>, replaced: &[MergedRow]) -> Vec<String> {
+    let mut changed = BTreeSet::new();
+    for name in ORIGIN {
+        let Some(column) = rows.stack.table.column(name) else { continue };
+        let text = |row: usize| column.text(row).unwrap_or("");
+        for row in replaced {
+            let others = row.own.iter().filter(|own| text(**own) != text(row.row));
+            changed.extend(others.map(|own| format!("{name}: {} → {}", text(*own), text(row.row))));
+        }
+    }
+    changed.into_iter().collect()
+}
+
 /// A run's files in words: the only one, or the first and the number of others.
-pub fn run_names(run: &[RunFile]) -> String {
+pub(super) fn run_names(run: &[RunFile]) -> String {
     match run {
         [] => "nothing".to_owned(),
         [one] => one.shown(),

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use super::{FileChange, Injector, Planted, changed};
+use super::{CleanState, FileChange, Planted, changed};
 use crate::base::expr::ExprError;
 use crate::base::random::Random;
 use crate::database::catalog::TableFile;
 use crate::database::table::{Column, Keys, TableScope};
 use crate::jobs::selftest::draft::Draft;
-use crate::jobs::selftest::fault::{Copied, Other};
+use crate::jobs::selftest::fault::{Copied, CopiedFrom};
 use crate::jobs::selftest::target::Target;
 
 /// Points that two tables must share for one to pass for a copy of the other; the rule's own.
 const SHARED: usize = 20;
 
-impl Injector<'_> {
+impl CleanState<'_> {
     /// Another table's rows in a table's place, where the two share enough keys to decide.
     pub(super) fn copy(
         &self,
@@ -22,7 +22,7 @@ impl Injector<'_> {
         file: &TableFile,
         random: &mut Random,
     ) -> Result<Option<Planted>, ExprError> {
-        let tables = self.catalog.tables.iter();
+        let tables = self.state.catalog.tables.iter();
         let mut others: Vec<&TableFile> =
             tables.filter(|t| self.can_copy(t, copied, file)).collect();
         random.shuffle(&mut others);
@@ -37,8 +37,13 @@ impl Injector<'_> {
         let Some((table, spec)) = source else { return Ok(None) };
         let rows: Vec<usize> = (0..table.rows).collect();
         let mut draft = Draft::of(&table, &rows);
-        let scope =
-            TableScope::new(&table, &spec, &file.place, self.system(file), &self.specs.lookups);
+        let scope = TableScope::new(
+            &table,
+            &spec,
+            &file.place,
+            self.system(file),
+            &self.state.specs.lookups,
+        );
         let target = Target { table: &table, spec: &spec, scope: &scope };
         for set in &copied.set {
             target.set(set, None, &rows, &mut draft)?;
@@ -61,15 +66,15 @@ impl Injector<'_> {
             && other.table == file.table
             && other.format == file.format
             && !self.reuses(other)
-            && self.source.id(&other.entry) != self.source.id(&file.entry)
+            && self.state.source.id(&other.entry) != self.state.source.id(&file.entry)
             && !self.alike.holds(&other.entry.path, &file.entry.path)
     }
 
-    /// Hashes of the keys of a table that took time; empty where it cannot be read.
+    /// Hashes of the keys of a table that took time; empty if it cannot be read.
     fn timed_keys(&self, file: &TableFile) -> Result<BTreeSet<u64>, ExprError> {
         let Some((table, spec)) = self.table(file) else { return Ok(BTreeSet::new()) };
-        let scope =
-            TableScope::new(&table, &spec, &file.place, self.system(file), &self.specs.lookups);
+        let lookups = &self.state.specs.lookups;
+        let scope = TableScope::new(&table, &spec, &file.place, self.system(file), lookups);
         let Some(latency) = spec.latency.first() else { return Ok(BTreeSet::new()) };
         let (keys, latency) = (Keys::new(&spec.key, &scope)?, latency.value.numbers(&scope)?);
         let keys = keys.hashes().iter().enumerate().filter(|(row, _)| latency.get(*row) > 0.0);
@@ -78,19 +83,19 @@ impl Injector<'_> {
 
     /// Whether its directory declares reuse.
     fn reuses(&self, file: &TableFile) -> bool {
-        self.catalog.dir_of(file).is_some_and(|dir| dir.reuse.is_some())
+        self.state.catalog.dir_of(file).is_some_and(|dir| dir.reuse.is_some())
     }
 }
 
 /// Whether a table's place differs from another's in that part, and in no other that matters.
-fn differs_as(part: Other, table: &TableFile, file: &TableFile) -> bool {
+fn differs_as(part: CopiedFrom, table: &TableFile, file: &TableFile) -> bool {
     let (a, b) = (&table.place, &file.place);
     let version = a.version != b.version;
     let differs = (a.system != b.system, a.backend != b.backend, version);
     differs
         == match part {
-            Other::System => (true, false, false),
-            Other::Backend => (false, true, version),
-            Other::Version => (false, false, true),
+            CopiedFrom::System => (true, false, false),
+            CopiedFrom::Backend => (false, true, version),
+            CopiedFrom::Version => (false, false, true),
         }
 }

@@ -11,50 +11,37 @@ use std::str::FromStr;
 use pep440_rs::Version;
 
 use self::text::edited;
-use super::AlikeTables;
-use super::fault::{Damage, Plant, Text, Variant, is_of_system};
+use super::CleanState;
+use super::fault::{Damage, Plant, Variant, WrittenFile, is_of_system};
 use super::overlay::FileChange;
 use crate::base::expr::ExprError;
 use crate::base::random::Random;
 use crate::checks::compare::sketch::Slice;
-use crate::database::catalog::{Catalog, Format, TableFile};
-use crate::database::source::Source;
+use crate::database::catalog::{Format, TableFile};
 use crate::database::table::Table;
+use crate::specs::TableSpec;
 use crate::specs::system::System;
-use crate::specs::{Specs, TableSpec};
-
-/// Plants faults in the clean state of a database.
-pub struct Injector<'a> {
-    /// The clean state's bytes.
-    pub source: &'a dyn Source,
-    /// What it holds.
-    pub catalog: &'a Catalog,
-    /// What is known of tables.
-    pub specs: &'a Specs,
-    /// Tables that are alike as it is.
-    pub alike: &'a AlikeTables,
-}
 
 /// A fault that was planted.
 #[derive(Debug, Default)]
-pub struct Planted {
+pub(super) struct Planted {
     /// Files that it changes.
-    pub changes: BTreeMap<String, FileChange>,
+    pub(super) changes: BTreeMap<String, FileChange>,
     /// Rows that it changes or adds; 0 where rows are not counted.
-    pub rows: usize,
+    pub(super) rows: usize,
     /// The slice that it changes.
-    pub slice: Option<Slice>,
+    pub(super) slice: Option<Slice>,
 }
 
-impl Injector<'_> {
+impl CleanState<'_> {
     /// Plants a fault in a table; none where it does not grow there.
     ///
     /// # Errors
     ///
     /// When a formula of the fault fails.
-    pub fn plant(
+    pub(super) fn plant(
         &self,
-        variant: Variant<'_>,
+        variant: &Variant,
         file: &TableFile,
         random: &mut Random,
     ) -> Result<Option<Planted>, ExprError> {
@@ -68,16 +55,28 @@ impl Injector<'_> {
             Plant::Family(family) => Ok(self.misplace(file, family)),
             Plant::Link => Ok(Some(changed(file, FileChange::Link("elsewhere".into())))),
             Plant::Bytes(Damage::Gone) => Ok(Some(changed(file, FileChange::Gone))),
-            Plant::Bytes(damage) if !matches!(damage, Damage::Rowless) => {
-                Ok(self.damaged(*damage, variant.by, file))
-            }
+            Plant::Bytes(
+                damage @ (Damage::Cut | Damage::Empty | Damage::Footer | Damage::Pointer),
+            ) => Ok(self.damaged(*damage, variant.by, file)),
             Plant::Copy(copied) => self.copy(copied, file, random),
             Plant::Remove(name) => Ok(self.beside(file, name, |_| Some(FileChange::Gone))),
             Plant::Write(text) => Ok(self.written(file, text)),
             Plant::Edit(edit) => {
                 Ok(self.beside(file, &edit.file, |text| edited(edit, variant.by, text)))
             }
-            _ => self.in_rows(variant, file, random),
+            Plant::Set(_)
+            | Plant::Drop
+            | Plant::Repeat(_)
+            | Plant::Retype(_)
+            | Plant::Draw
+            | Plant::DrawSeries(_)
+            | Plant::Shuffle(_)
+            | Plant::SwapColumns
+            | Plant::SwapTexts(_)
+            | Plant::Bytes(Damage::Rowless)
+            | Plant::Text(_) => self.in_rows(variant, file, random),
+            // Waivers are judged without a table.
+            Plant::Waivers(_) => Ok(None),
         }
     }
 
@@ -87,7 +86,7 @@ impl Injector<'_> {
         let alike = |t: &&TableFile| {
             (&t.place.system, &t.place.backend) == (&file.place.system, &file.place.backend)
         };
-        let mut others = self.catalog.tables.iter().filter(alike);
+        let mut others = self.state.catalog.tables.iter().filter(alike);
         own.is_some() && others.all(|t| Version::from_str(&t.place.version).ok() <= own)
     }
 
@@ -96,22 +95,22 @@ impl Injector<'_> {
         if file.format != Format::Parquet {
             return None;
         }
-        let bytes = self.source.read(&file.entry).ok()?;
-        let table = file.decode(self.specs, &bytes).ok()?;
-        let spec = file.spec(self.specs, Some(&table));
+        let bytes = self.state.source.read(&file.entry).ok()?;
+        let table = file.decode(self.state.specs, &bytes).ok()?;
+        let spec = file.spec(self.state.specs, Some(&table));
         Some((table, spec)).filter(|(_, spec)| !spec.inferred)
     }
 
     fn system(&self, file: &TableFile) -> Option<&System> {
-        self.catalog.system(&file.place.system, self.specs)
+        self.state.catalog.system(&file.place.system, self.state.specs)
     }
 
     fn misplace(&self, file: &TableFile, family: &str) -> Option<Planted> {
         let own = file.place.family.as_deref().filter(|own| *own != family)?;
-        let spec = self.specs.tables.get(&file.table)?;
+        let spec = self.state.specs.tables.get(&file.table)?;
         let path = file.entry.path.replace(&format!("/{own}/"), &format!("/{family}/"));
-        let bytes = self.source.read(&file.entry).ok()?;
-        let there = self.catalog.tables.iter().any(|t| t.entry.path == path);
+        let bytes = self.state.source.read(&file.entry).ok()?;
+        let there = self.state.catalog.tables.iter().any(|t| t.entry.path == path);
         if spec.family == family || there {
             return None;
         }
@@ -121,16 +120,20 @@ impl Injector<'_> {
     }
 
     /// A file beside a table, or beside its system, that says something.
-    fn written(&self, file: &TableFile, text: &Text) -> Option<Planted> {
+    fn written(&self, file: &TableFile, text: &WrittenFile) -> Option<Planted> {
         let place = &file.place;
         // Sidecars are of the family layout.
         if place.family.is_none() && !is_of_system(&text.file) {
             return None;
         }
-        let says = text.text.replace("{table}", &file.table);
-        let says = says.replace("{system}", &place.system);
-        let says = says.replace("{backend}", &place.backend);
-        let says = says.replace("{version}", &place.version).into_bytes();
+        let names = [
+            ("{table}", &file.table),
+            ("{system}", &place.system),
+            ("{backend}", &place.backend),
+            ("{version}", &place.version),
+        ];
+        let fill = |text: String, (name, value): (&str, &String)| text.replace(name, value);
+        let says = names.into_iter().fold(text.text.clone(), fill).into_bytes();
         let path = self.path_beside(file, &text.file)?;
         let changes = [(path, FileChange::Bytes(says))].into();
         Some(Planted { changes, ..Planted::default() })
@@ -141,7 +144,7 @@ impl Injector<'_> {
         if matches!(damage, Damage::Cut | Damage::Footer) && file.format != Format::Parquet {
             return None;
         }
-        let mut bytes = self.source.read(&file.entry).ok()?;
+        let mut bytes = self.state.source.read(&file.entry).ok()?;
         let len = bytes.len();
         match damage {
             Damage::Cut => bytes.truncate((len as f64 * by.unwrap_or(0.5)) as usize),
@@ -160,11 +163,11 @@ impl Injector<'_> {
 
     /// Where a file beside a table is, or would be.
     fn path_beside(&self, file: &TableFile, name: &str) -> Option<String> {
-        let system = || self.catalog.systems.get(&file.place.system);
+        let system = || self.state.catalog.systems.get(&file.place.system);
         Some(match name {
             "system" => system()?.yaml.clone(),
             "support-matrix" => system()?.matrix(),
-            name => format!("{}/{name}", self.catalog.dir_of(file)?.path),
+            name => format!("{}/{name}", self.state.catalog.dir_of(file)?.path),
         })
     }
 
@@ -175,8 +178,8 @@ impl Injector<'_> {
         change: impl Fn(&str) -> Option<FileChange>,
     ) -> Option<Planted> {
         let path = self.path_beside(file, name)?;
-        let entry = self.catalog.beside.iter().map(|(e, _)| e).find(|e| e.path == path)?;
-        let text = String::from_utf8(self.source.read(entry).ok()?).ok()?;
+        let entry = self.state.catalog.beside.iter().map(|(e, _)| e).find(|e| e.path == path)?;
+        let text = String::from_utf8(self.state.source.read(entry).ok()?).ok()?;
         Some(Planted { changes: [(path, change(&text)?)].into(), ..Planted::default() })
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::text::torn;
-use super::{FileChange, Injector, Planted, series};
+use super::{CleanState, FileChange, Planted, series};
 use crate::base::expr::{Expr, ExprError, Vals, Value};
 use crate::base::random::Random;
 use crate::database::catalog::TableFile;
@@ -15,17 +15,17 @@ use crate::jobs::selftest::target::{CellScope, Target};
 /// A table as it becomes, and which of its rows a fault changed or added.
 type Redrafted = (Draft, Vec<usize>);
 
-impl Injector<'_> {
+impl CleanState<'_> {
     /// Plants a fault in a table's rows.
     pub(super) fn in_rows(
         &self,
-        variant: Variant<'_>,
+        variant: &Variant,
         file: &TableFile,
         random: &mut Random,
     ) -> Result<Option<Planted>, ExprError> {
         let Some((table, spec)) = self.table(file) else { return Ok(None) };
         let system = self.system(file);
-        let scope = TableScope::new(&table, &spec, &file.place, system, &self.specs.lookups);
+        let scope = TableScope::new(&table, &spec, &file.place, system, &self.state.specs.lookups);
         let target = Target { table: &table, spec: &spec, scope: &scope };
         let chosen = target.choose(variant.rows, variant.fault.latency_ms, random)?;
         let Some((rows, slice)) = chosen else { return Ok(None) };
@@ -50,7 +50,7 @@ fn whole(target: &Target<'_>) -> Draft {
 /// The table with a fault in `rows`; none where the fault changes nothing.
 fn redrafted(
     target: &Target<'_>,
-    variant: Variant<'_>,
+    variant: &Variant,
     rows: Vec<usize>,
     random: &mut Random,
 ) -> Result<Option<Redrafted>, ExprError> {
@@ -80,8 +80,16 @@ fn redrafted(
             let swapped = series::swap_texts(target, names, &mut draft);
             (!swapped.is_empty()).then_some((draft, swapped))
         }
-        // Bytes of a table without rows.
-        _ => Some((Draft::of(target.table, &[]), Vec::new())),
+        // The only damage that is made of rows: there are none.
+        Plant::Bytes(_) => Some((Draft::of(target.table, &[]), Vec::new())),
+        Plant::Copy(_)
+        | Plant::Text(_)
+        | Plant::Family(_)
+        | Plant::Link
+        | Plant::Remove(_)
+        | Plant::Write(_)
+        | Plant::Edit(_)
+        | Plant::Waivers(_) => None,
     })
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::base::expr::{ExprError, Vals, Value};
 use crate::base::random::Random;
 use crate::database::table::{Column, Keys};
-use crate::jobs::selftest::draft::{Draft, coded};
-use crate::jobs::selftest::fault::Drawn;
+use crate::jobs::selftest::draft::Draft;
+use crate::jobs::selftest::fault::DrawnSeries;
 use crate::jobs::selftest::target::Target;
 
 /// Points of a series worth drawing.
@@ -18,10 +18,10 @@ const LEAST_SERIES: usize = 5;
 type Series = Vec<(f64, usize)>;
 
 /// Draws every second point of some series along one axis, `by` of them or all: a power law between its
-/// neighbours, or a straight line from a size of zero. The rows that are drawn.
+/// neighbours, or a straight line if the first size is zero. Returns the rows that are drawn.
 pub(super) fn draw(
     target: &Target<'_>,
-    drawn: &Drawn,
+    drawn: &DrawnSeries,
     by: Option<f64>,
     draft: &mut Draft,
     random: &mut Random,
@@ -50,11 +50,11 @@ pub(super) fn draw(
     for series in chosen {
         for three in series.windows(3).step_by(2) {
             let [(x0, a), (x1, b), (x2, c)] = *three else { continue };
-            let share =
-                if x0 > 0.0 { (x1 / x0).ln() / (x2 / x0).ln() } else { (x1 - x0) / (x2 - x0) };
             let line = if x0 > 0.0 {
+                let share = (x1 / x0).ln() / (x2 / x0).ln();
                 values[a] * (values[c] / values[a]).powf(share)
             } else {
+                let share = (x1 - x0) / (x2 - x0);
                 values[a] + share * (values[c] - values[a])
             };
             new[b] = line * (1.0 + drawn.noise * f64::from(random.normal()));
@@ -106,24 +106,15 @@ pub(super) fn shuffle(
 
 /// Exchanges two sizes of every row: the first two columns of the sweep that differ.
 pub(super) fn swap_columns(target: &Target<'_>, draft: &mut Draft) -> bool {
-    let sweep =
-        target.spec.sweep.iter().filter(|name| {
-            matches!(target.table.column(name), Some(Column::Int { nulls: None, .. }))
-        });
-    let names: Vec<&String> = sweep.collect();
-    let column = |name: &str| draft.columns.iter().position(|(n, _)| n == name);
-    for (i, a) in names.iter().enumerate() {
-        for b in &names[i + 1..] {
-            let (Some(at_a), Some(at_b)) = (column(a), column(b)) else { continue };
-            let sizes = |name: &str| match target.table.column(name) {
-                Some(Column::Int { values, .. }) => &values[..],
-                _ => &[],
-            };
-            if sizes(a) != sizes(b) {
-                let (name_a, name_b) = ((*a).clone(), (*b).clone());
-                draft.columns[at_a].0 = name_b;
-                draft.columns[at_b].0 = name_a;
-                draft.columns.swap(at_a, at_b);
+    let is_size = |column: &Column| matches!(column, Column::Int { nulls: None, .. });
+    let place =
+        |name: &String| draft.columns.iter().position(|(n, column)| n == name && is_size(column));
+    let places: Vec<usize> = target.spec.sweep.iter().filter_map(place).collect();
+    for (i, a) in places.iter().enumerate() {
+        for b in &places[i + 1..] {
+            let Ok([a, b]) = draft.columns.get_disjoint_mut([*a, *b]) else { continue };
+            if (0..draft.rows).any(|row| a.1.number(row) != b.1.number(row)) {
+                std::mem::swap(&mut a.1, &mut b.1);
                 return true;
             }
         }
@@ -148,7 +139,7 @@ pub(super) fn swap_texts(target: &Target<'_>, names: &[String], draft: &mut Draf
             text => text.to_owned(),
         };
         let cells = (0..target.table.rows).map(|row| column.text(row).map(exchanged));
-        let new = coded(cells.collect());
+        let new = Column::texts(cells);
         let is_changed = |row: &usize| column.text(*row).is_some_and(|t| t == first || t == second);
         if let Some(own) = draft.column(name) {
             *own = new;

@@ -1,0 +1,102 @@
+//! What speaks against taking in the rows of a run: rows without a time, keys that may not change, and
+//! measurements that would be lost.
+
+use std::collections::BTreeSet;
+
+use super::MergeOptions;
+use super::groups::{MeasurementGroup, MergeEffect, StackRows};
+use super::refusal::{NotMerged, refuse};
+use crate::base::words::{names, plural, plural_verb};
+use crate::database::table::Column;
+use crate::jobs::repair::measurements::compared_columns;
+use crate::specs::measured_unit;
+
+/// Refuses rows of the run without a time; `counts` selects the rows that are merged, and `zero` says
+/// whether a time may be zero.
+pub(super) fn check_times(
+    rows: &StackRows<'_>,
+    zero: bool,
+    counts: impl Fn(usize) -> bool,
+) -> Result<(), NotMerged> {
+    let is_timed = |time: f64| time.is_finite() && (time > 0.0 || time == 0.0 && zero);
+    for (file, range) in &rows.stack.files {
+        let is_wrong = |row: &usize| counts(*row) && !is_timed(rows.loaded.latency[*row]);
+        let wrong: Vec<usize> = range.clone().filter(is_wrong).collect();
+        if let Some(first) = wrong.first() {
+            let has = plural_verb(wrong.len(), "row", ["has", "have"]);
+            let first = first - range.start;
+            return refuse(format!("{file}: {has} no time above zero, for example row {first}"));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses to replace a row by one that lacks a measurement of it.
+pub(super) fn check_losses(
+    rows: &StackRows<'_>,
+    groups: &[MeasurementGroup],
+) -> Result<(), NotMerged> {
+    let measured = rows.stack.table.columns().filter(|(name, _)| measured_unit(name).is_some());
+    for (name, column) in measured {
+        let loses = |group: &&MeasurementGroup| {
+            let before = rows.loaded.served(&group.own);
+            group.effect == MergeEffect::Replaced
+                && column.is_null(group.winner)
+                && before.is_some_and(|row| !column.is_null(row))
+        };
+        let losing: Vec<&MeasurementGroup> = groups.iter().filter(loses).collect();
+        if let Some(first) = losing.first() {
+            return refuse(format!(
+                "{} would lose their {name}, for example {}; measure this column, too",
+                plural(losing.len(), "key"),
+                rows.key_text(first.winner)
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// With `--append`, refuses keys that the table has already.
+pub(super) fn check_new(
+    rows: &StackRows<'_>,
+    groups: &[MeasurementGroup],
+    options: &MergeOptions,
+) -> Result<(), NotMerged> {
+    let old: Vec<&MeasurementGroup> = groups.iter().filter(|g| !g.own.is_empty()).collect();
+    match old.first().filter(|_| options.append) {
+        None => Ok(()),
+        Some(first) => refuse(format!(
+            "{} in the table already, for example {}; --append only adds keys",
+            plural_verb(old.len(), "key", ["is", "are"]),
+            rows.key_text(first.run[0])
+        )),
+    }
+}
+
+/// Refuses new measurements whose key the table has, under another kernel for example.
+pub(super) fn check_conflicts(
+    rows: &StackRows<'_>,
+    groups: &[MeasurementGroup],
+    ignore: &[String],
+) -> Result<(), NotMerged> {
+    let added = groups.iter().filter(|g| g.effect == MergeEffect::Added).map(|g| g.winner);
+    let added: BTreeSet<usize> = added.collect();
+    let mut pairs: Vec<(usize, usize)> = Vec::new();
+    for competing in rows.loaded.competing() {
+        if let Some(own) = competing.iter().find(|row| **row < rows.stack.own) {
+            pairs
+                .extend(competing.iter().filter(|row| added.contains(row)).map(|row| (*row, *own)));
+        }
+    }
+    let Some((first, _)) = pairs.iter().min() else { return Ok(()) };
+    let differs = |column: &Column| pairs.iter().any(|(a, b)| !column.equal(*a, *b));
+    let columns = compared_columns(&rows.stack.table, ignore);
+    let columns = columns.iter().filter(|(_, column)| differs(column)).map(|(name, _)| *name);
+    refuse(format!(
+        "{} in the table with another {}, for example {}; pass --ignore COLUMN if the column does not \
+         change the measurement",
+        plural_verb(pairs.len(), "key", ["is", "are"]),
+        names(columns),
+        rows.key_text(*first)
+    ))
+}

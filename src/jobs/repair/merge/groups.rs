@@ -1,0 +1,143 @@
+//! The measurements of a run, each with the table's rows of the same thing, and the row that stays.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::stack::{ORIGIN, Stack};
+use crate::jobs::repair::measurements::{compared_columns, equal, repeated_rows};
+use crate::jobs::rows::LoadedRows;
+
+/// Selects the measurement that stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MergePolicy {
+    /// The run's; of several, the last.
+    Last,
+    /// The fastest, the table's own included.
+    Min,
+    /// The one in the middle by latency, the table's own included; of an even number, the faster of the
+    /// two.
+    Median,
+}
+
+impl MergePolicy {
+    /// Its name on the command line.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Last => "last",
+            Self::Min => "min",
+            Self::Median => "median",
+        }
+    }
+
+    /// The row that stays of some, which are in the order of the table and then of the run.
+    fn choose(self, rows: &[usize], latency: &[f64]) -> usize {
+        let mut order = rows.to_vec();
+        order.sort_by(|a, b| latency[*a].total_cmp(&latency[*b]).then(a.cmp(b)));
+        match self {
+            Self::Last => rows[rows.len() - 1],
+            Self::Min => order[0],
+            Self::Median => order[(order.len() - 1) / 2],
+        }
+    }
+}
+
+/// The effect of a merge on a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MergeEffect {
+    /// The run's row takes the place of the table's.
+    Replaced,
+    /// The table does not have the measurement yet.
+    Added,
+    /// The table's row stays: the policy selects it, or the run's is equal.
+    Kept,
+}
+
+/// Measurements of one thing: rows that agree in every column that is neither measured nor says where a
+/// row comes from.
+#[derive(Debug)]
+pub(super) struct MeasurementGroup {
+    /// Rows of the table.
+    pub(super) own: Vec<usize>,
+    /// Rows of the run, at least one.
+    pub(super) run: Vec<usize>,
+    /// The row that stays.
+    pub(super) winner: usize,
+    pub(super) effect: MergeEffect,
+}
+
+/// The rows of a stack as the table's loader reads them.
+pub(super) struct StackRows<'a> {
+    pub(super) stack: &'a Stack,
+    pub(super) loaded: LoadedRows<'a>,
+}
+
+impl StackRows<'_> {
+    /// The number of keys of some rows; the number of rows if the table has no key.
+    pub(super) fn count_keys(&self, rows: impl Iterator<Item = usize>) -> usize {
+        let has_key = self.loaded.keys.names().next().is_some();
+        let ids = rows.map(|row| if has_key { self.loaded.keys.hashes()[row] } else { row as u64 });
+        ids.collect::<BTreeSet<u64>>().len()
+    }
+
+    /// A row's key for people.
+    pub(super) fn key_text(&self, row: usize) -> String {
+        let part = |(name, value): (String, Value)| match value.as_str() {
+            Some(text) => format!("{name} {text}"),
+            None => format!("{name} {value}"),
+        };
+        self.loaded.keys.show(row).into_iter().map(part).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The groups that the run has measurements of, in the order of its rows. Rows for which `counts` is
+    /// false are left out.
+    pub(super) fn groups(
+        &self,
+        ignore: &[String],
+        policy: MergePolicy,
+        counts: impl Fn(usize) -> bool,
+    ) -> Vec<MeasurementGroup> {
+        let Stack { table, own, .. } = self.stack;
+        let ignore: Vec<&str> = ignore.iter().map(String::as_str).chain(ORIGIN).collect();
+        let columns = compared_columns(table, &ignore);
+        let mut rows_of: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        (0..table.rows).filter(|row| counts(*row)).for_each(|row| {
+            rows_of.insert(row, vec![row]);
+        });
+        for (row, first) in repeated_rows(&columns, table.rows, counts) {
+            rows_of.remove(&row);
+            rows_of.entry(first).or_default().push(row);
+        }
+        let group = |rows: Vec<usize>| {
+            let winner = policy.choose(&rows, &self.loaded.latency);
+            let (own, run): (Vec<usize>, Vec<usize>) = rows.into_iter().partition(|row| row < own);
+            let effect = match own[..] {
+                [] => MergeEffect::Added,
+                _ if own.contains(&winner) => MergeEffect::Kept,
+                [only] if equal(table, only, winner) => MergeEffect::Kept,
+                _ => MergeEffect::Replaced,
+            };
+            MeasurementGroup { own, run, winner, effect }
+        };
+        let of_run = |rows: &Vec<usize>| rows.last().is_some_and(|last| last >= own);
+        let mut groups: Vec<MeasurementGroup> =
+            rows_of.into_values().filter(of_run).map(group).collect();
+        groups.sort_by_key(|g| g.run.first().copied());
+        groups
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_chooses_among_the_table_s_and_the_run_s() {
+        let latency = [3.0, 1.0, 2.0, 1.0];
+        let all = [0, 1, 2, 3];
+        assert_eq!(MergePolicy::Last.choose(&all, &latency), 3);
+        assert_eq!(MergePolicy::Min.choose(&all, &latency), 1, "the first of two as fast");
+        assert_eq!(MergePolicy::Median.choose(&all, &latency), 3);
+        assert_eq!(MergePolicy::Median.choose(&[0, 1], &latency), 1);
+    }
+}

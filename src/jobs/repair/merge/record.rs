@@ -1,0 +1,85 @@
+//! The record of a merge: one JSON object per line, the first with the digests of the table before and
+//! after the merge.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::json;
+
+use super::MergeOptions;
+use super::groups::StackRows;
+use super::made::{Merged, MergedRow};
+use super::shards::RunFile;
+use crate::base::digest::sha256;
+use crate::base::error::{Error, Result};
+use crate::database::sidecar::Meta;
+use crate::jobs::repair::measurements::cells;
+
+/// The text of a record; `before` is the digest of the table's old bytes.
+pub(super) fn record(
+    options: &MergeOptions,
+    run: &[RunFile],
+    before: &str,
+    rows: &StackRows<'_>,
+    merged: &Merged,
+) -> String {
+    let head = json!({"merge": {
+        "table": options.table.display().to_string(), "before": before,
+        "after": sha256(&merged.bytes),
+        "with": run.iter().map(RunFile::shown).collect::<Vec<_>>(),
+        "policy": options.policy.name(),
+        "replaced": merged.replaced.len(), "added": merged.added.len(),
+    }});
+    let line = |effect: &'static str| {
+        move |change: &MergedRow| {
+            let table = &rows.stack.table;
+            let key: serde_json::Map<_, _> =
+                rows.loaded.keys.show(change.row).into_iter().collect();
+            let own = change.own.iter().map(|row| json!({"row": row, "cells": cells(table, *row)}));
+            let (file, from_row) = rows.stack.origin(change.row);
+            json!({
+                "effect": effect, "row": change.at, "key": key, "from": file, "from_row": from_row,
+                "before_ms": change.before, "after_ms": change.after,
+                "before": own.collect::<Vec<_>>(), "after": cells(table, change.row),
+            })
+        }
+    };
+    let replaced = merged.replaced.iter().map(line("replaced"));
+    let lines = replaced.chain(merged.added.iter().map(line("added")));
+    std::iter::once(head).chain(lines).map(|line| format!("{line}\n")).collect()
+}
+
+/// A digest of the keys that are merged, whatever their order.
+pub(super) fn digest_of_keys(rows: &StackRows<'_>, merged: &Merged) -> String {
+    let keys = merged.taken().map(|change| json!(rows.loaded.keys.show(change.row)).to_string());
+    let keys: BTreeSet<String> = keys.collect();
+    sha256(keys.into_iter().collect::<Vec<_>>().join("\n").as_bytes())
+}
+
+/// Fails if a file is where a record goes, unless it is the same record: its merge was stopped.
+///
+/// # Errors
+///
+/// When it is another record, which may be the only one of its merge, or cannot be read.
+pub(super) fn check_free(path: &Path, record: &[u8]) -> Result<()> {
+    match std::fs::read(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Ok(text) if text == record => Ok(()),
+        Ok(_) => Err(Error::new(
+            format!("{} exists already", path.display()),
+            "it may be the record of an earlier merge: name another file with --ledger",
+        )),
+        Err(e) => {
+            let message = format!("cannot read {}", path.display());
+            Err(Error::caused(message, "name another ledger with --ledger", e))
+        }
+    }
+}
+
+/// The collector's commit and digest in the sidecar beside a run's file.
+pub(super) fn collector(file: &Path, table: &str) -> Option<(String, String)> {
+    let text = std::fs::read_to_string(file.with_file_name("collection_meta.yaml")).ok()?;
+    let meta = Meta::parse(&text).ok()?;
+    let entry = meta.tables.get(table)?;
+    Some((entry.collector_ref.clone()?, entry.collector_hash.clone()?))
+}

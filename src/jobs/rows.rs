@@ -1,0 +1,105 @@
+//! Tables and their rows as a loader reads them, for jobs that choose rows.
+
+use std::path::Path;
+
+use crate::base::error::{Error, Result};
+use crate::base::expr::{ExprError, Vals};
+use crate::database::catalog::{Format, TableFile, place_of};
+use crate::database::diff::rows_by_key;
+use crate::database::source::{Entry, EntryKind, Source};
+use crate::database::table::{Keys, Table, TableScope};
+use crate::specs::{Serves, Specs};
+
+/// Reads a table.
+///
+/// # Errors
+///
+/// When its bytes cannot be had or are not a table.
+pub(crate) fn read_table(source: &dyn Source, file: &TableFile, specs: &Specs) -> Result<Table> {
+    let bytes = source.read(&file.entry).map_err(|why| unreadable(file, &why))?;
+    file.decode(specs, &bytes).map_err(|why| unreadable(file, &why))
+}
+
+/// The error of a table that cannot be read.
+pub(crate) fn unreadable(file: &TableFile, why: &dyn std::error::Error) -> Error {
+    let hint = "`perfdb-gate validate` shows what is wrong with it";
+    Error::new(format!("{}: {why}", file.entry.path), hint)
+}
+
+/// The error of a formula that does not fit a table.
+pub(crate) fn misfit(file: &TableFile, why: ExprError) -> Error {
+    Error::caused(file.entry.path.as_str(), "the formula is in rules/tables", why)
+}
+
+/// A table's file by its path, outside of a database; `None` if the path is not a table's.
+pub(crate) fn loose_table(path: &Path, specs: &Specs) -> Option<TableFile> {
+    let table = path.file_stem()?.to_string_lossy().into_owned();
+    let format = format_of(path)?;
+    let kind = EntryKind::Path(path.to_owned());
+    let entry = Entry { path: path.display().to_string(), kind, size: 0 };
+    Some(TableFile { entry, place: place_of(path, specs), table, format })
+}
+
+/// The format of a table's file by its extension.
+pub(crate) fn format_of(path: &Path) -> Option<Format> {
+    match path.extension()?.to_str()? {
+        "parquet" => Some(Format::Parquet),
+        "txt" | "csv" => Some(Format::Csv),
+        _ => None,
+    }
+}
+
+/// Rows of a table with what its spec says of them.
+pub(crate) struct LoadedRows<'a> {
+    /// The loader's key of each row.
+    pub(crate) keys: Keys<'a>,
+    /// The time that a lookup returns for each row, in ms; NaN where the table has no latency.
+    pub(crate) latency: Vec<f64>,
+    /// A hash of each key, with the rows that are read under it; `None` if the table has no key.
+    by_key: Option<Vec<(u64, u32)>>,
+    serves: Serves,
+}
+
+impl<'a> LoadedRows<'a> {
+    /// Evaluates the formulas of a table's spec.
+    ///
+    /// # Errors
+    ///
+    /// When a formula does not fit the table's columns.
+    pub(crate) fn new(scope: &'a TableScope<'a>) -> Result<Self, ExprError> {
+        let parts = scope.spec.latency.iter().map(|part| part.value.numbers(scope));
+        let parts: Vec<Vals<'_, f64>> = parts.collect::<Result<_, _>>()?;
+        let time = |row: usize| match parts[..] {
+            [] => f64::NAN,
+            _ => parts.iter().map(|part| part.get(row)).sum(),
+        };
+        Ok(Self {
+            keys: Keys::new(&scope.spec.key, scope)?,
+            latency: (0..scope.table.rows).map(time).collect(),
+            by_key: rows_by_key(scope)?,
+            serves: scope.spec.serves,
+        })
+    }
+
+    /// The rows that are read under one key, key by key, each in file order.
+    pub(crate) fn competing(&self) -> impl Iterator<Item = Vec<usize>> {
+        let keys = self.by_key.as_deref().unwrap_or_default().chunk_by(|a, b| a.0 == b.0);
+        keys.map(|rows| rows.iter().map(|(_, row)| *row as usize).collect())
+    }
+
+    /// The row that is served of some with one key, in file order.
+    pub(crate) fn served(&self, rows: &[usize]) -> Option<usize> {
+        match self.serves {
+            Serves::First | Serves::Error => rows.first().copied(),
+            Serves::Last => rows.last().copied(),
+        }
+    }
+
+    /// The rows that the loader serves; all if the table has no key.
+    pub(crate) fn all_served(&self) -> Vec<usize> {
+        match self.by_key {
+            None => (0..self.latency.len()).collect(),
+            Some(_) => self.competing().filter_map(|rows| self.served(&rows)).collect(),
+        }
+    }
+}
