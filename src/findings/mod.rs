@@ -5,6 +5,7 @@ mod evidence;
 mod hit;
 mod known;
 mod reads;
+mod settle;
 mod sink;
 mod states;
 pub mod waiver;

@@ -175,6 +175,7 @@ fn rule_ids_are_the_contract() {
     data-deleted
     device-mismatch
     duplicate-key
+    excused-by-change
     facts-invalid
     framework-mismatch
     header-mismatch

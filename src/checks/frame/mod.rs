@@ -4,6 +4,8 @@
 //! itself ([`table`]). Then the tables of the name are judged against each other ([`name`]) and dropped. What remains is
 //! judged as a whole ([`whole`]). Checks see one state; which findings are new is decided from the hits of both.
 
+mod conclude;
+mod lineage;
 mod name;
 mod scope;
 mod state;
@@ -16,20 +18,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use self::name::{JudgedName, KeptNames};
+use self::conclude::Leftovers;
+use self::lineage::JudgedLineage;
+use self::name::JudgedName;
 pub(crate) use self::scope::{Before, StateScope};
 use self::scope::{Group, Lineage, batches};
 use self::state::JudgedState;
-use self::table::JudgedLineage;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::base::threads;
 use crate::checks::rule::{Rule, Rules};
 use crate::checks::{CheckInputs, History};
-use crate::database::catalog::{Place, TableFile};
-use crate::database::diff::{ChangedFacts, Details, Side, TableDiff};
+use crate::database::catalog::Place;
+use crate::database::diff::{ChangedFacts, Details, TableDiff};
 use crate::database::ledger::Ledger;
-use crate::findings::{BaseFindings, Finding, Novelty, Repaired, RowChange, Successor};
+use crate::findings::{Finding, Repaired};
 use crate::planner::{NameCodes, SharedFileKeys, SharedModels};
 
 /// What all states are judged by.
@@ -181,11 +184,7 @@ impl<'a> Judging<'a> {
         let systems = places.iter().map(|place| &place.system);
         let systems = systems.chain(matrices.map(|(system, _)| system)).cloned().collect();
         let history = History { backends: backends.collect(), systems, ..History::default() };
-        let mut left = Leftovers {
-            kept: self.states.iter().map(|_| KeptNames::default()).collect(),
-            history,
-            ..Leftovers::default()
-        };
+        let mut left = Leftovers::new(self.states.len(), history);
         for batch in &batches {
             let tables: Vec<(usize, &Lineage<'a>)> = batch
                 .iter()
@@ -224,140 +223,4 @@ impl<'a> Judging<'a> {
         }
         self.conclude(left)
     }
-}
-
-/// What the names that were judged leave.
-#[derive(Default)]
-struct Leftovers<'a> {
-    /// By state.
-    kept: Vec<KeptNames<'a>>,
-    history: History,
-    diff: Vec<TableDiff>,
-    /// What the pull request does to the rows of the head's tables, by path.
-    changes: BTreeMap<&'a str, RowChange>,
-    /// Where the tables of the base are in the head, by path.
-    successors: BTreeMap<&'a str, &'a TableFile>,
-    in_lfs: Vec<String>,
-    excused: Vec<Finding>,
-}
-
-impl History {
-    /// Takes in the tables of a name.
-    fn add(&mut self, judged: &[(&Lineage<'_>, JudgedLineage)]) {
-        for (lineage, judged) in judged {
-            if let ([Some(_), Some(head), ..], [Some(before), ..]) =
-                (&lineage.sides[..], &judged.facts[..])
-            {
-                let latencies = before.sketch.as_ref().and_then(|sketch| sketch.latencies.clone());
-                let path = || head.entry.path.clone();
-                self.latencies.extend(latencies.map(|latencies| (path(), latencies)));
-            }
-            if lineage.pair.is_none() || !judged.change.is_any() {
-                continue;
-            }
-            let paths = lineage.sides.iter().flatten().map(|file| file.entry.path.clone());
-            let paths: Vec<String> = paths.collect();
-            self.came.extend(paths.iter().cloned());
-            if judged.is_remade {
-                self.remade.extend(paths);
-            }
-        }
-    }
-}
-
-impl<'a> Leftovers<'a> {
-    fn add(
-        &mut self,
-        judging: &Judging<'a>,
-        lineages: Vec<(&Lineage<'a>, JudgedLineage)>,
-        name: JudgedName<'a>,
-    ) {
-        for (kept, of_name) in self.kept.iter_mut().zip(name.kept) {
-            kept.add(of_name);
-        }
-        self.excused.extend(name.excused);
-        for (lineage, judged) in lineages {
-            let head = lineage.sides[judging.head];
-            if let (Some(base), Some(head)) = (lineage.sides[0], head)
-                && judging.has_base()
-            {
-                self.successors.insert(&base.entry.path, head);
-            }
-            for (kept, found) in self.kept.iter_mut().zip(judged.findings) {
-                kept.findings.extend(found);
-            }
-            if let Some(file) = head {
-                let path = file.entry.path.as_str();
-                self.changes.insert(path, judged.change);
-                self.in_lfs.extend(judged.is_in_lfs.then(|| path.to_owned()));
-            }
-            self.diff.extend(judged.diff);
-            self.excused.extend(judged.excused);
-        }
-    }
-}
-
-impl<'a> Judging<'a> {
-    /// Judges the states as a whole, and settles what is new and what is repaired.
-    fn conclude(&self, mut left: Leftovers<'a>) -> Result<Judgement> {
-        let mut judgement = Judgement::default();
-        left.in_lfs.sort_unstable();
-        let mut findings = Vec::new();
-        for number in 0..=self.head {
-            let in_lfs = if number == self.head { &left.in_lfs[..] } else { &[] };
-            let whole = self.whole(number, &left.kept[number], &left.history, in_lfs)?;
-            let mut found = std::mem::take(&mut left.kept[number].findings);
-            found.extend(whole.findings);
-            findings.push(found);
-            judgement.files = whole.files;
-        }
-        judgement.table_rows = std::mem::take(&mut left.kept[self.head].rows);
-        let subjects = self.subjects.iter();
-        judgement.rows =
-            subjects.filter_map(|path| judgement.table_rows.get(*path)).sum::<usize>() as u64;
-        judgement.in_lfs = left.in_lfs;
-        judgement.excused = left.excused;
-        judgement.diff = left.diff;
-        judgement.diff.sort_by(|a, b| a.path.cmp(&b.path));
-        judgement.findings = findings.pop().unwrap_or_default();
-        if let Some(base) = findings.pop() {
-            settle(&mut judgement, base, &left.changes, &left.successors);
-        }
-        Ok(judgement)
-    }
-}
-
-/// Decides which findings of the head are new that no row splits, and which of the base are repaired. What is inherited
-/// is kept for the tables that changed only.
-fn settle(
-    judgement: &mut Judgement,
-    base: Vec<Finding>,
-    changes: &BTreeMap<&str, RowChange>,
-    successors: &BTreeMap<&str, &TableFile>,
-) {
-    let successor = |path: &str| {
-        let file = successors.get(path)?;
-        Some(Successor { path: &file.entry.path, place: &file.place, table: &file.table })
-    };
-    let base = BaseFindings::new(base, successor);
-    let mut findings = std::mem::take(&mut judgement.findings);
-    for finding in findings.iter_mut().filter(|finding| finding.novelty == Novelty::Unjudged) {
-        finding.novelty = base.novelty(finding);
-    }
-    base.mark_moved(&mut findings);
-    let lacking = |side: Side| -> BTreeSet<&str> {
-        let lacking = judgement.diff.iter().filter(|table| table.lacks(side));
-        lacking.map(|table| table.path.as_str()).collect()
-    };
-    // That neither side is at hand is said once, by the verdict.
-    let absent = lacking(Side::Both);
-    findings.retain(|f| f.table.is_none() || !absent.contains(f.path.as_str()));
-    let unread: BTreeSet<&str> = lacking(Side::Head).union(&absent).copied().collect();
-    let untouched = RowChange::Untouched;
-    judgement.repaired = base.repaired(&findings, |path| {
-        (!unread.contains(path)).then(|| changes.get(path).unwrap_or(&untouched))
-    });
-    let changed: BTreeSet<&str> = judgement.diff.iter().map(|t| t.path.as_str()).collect();
-    findings.retain(|f| f.is_new() || f.table.is_none() || changed.contains(f.path.as_str()));
-    judgement.findings = findings;
 }

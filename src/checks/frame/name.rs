@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use tracing::debug;
 
 use super::Judging;
+use super::lineage::JudgedLineage;
 use super::scope::{Group, Lineage};
-use super::table::JudgedLineage;
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::checks::compare::kin::Kin;

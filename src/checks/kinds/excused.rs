@@ -8,7 +8,7 @@ use crate::base::words::names;
 use crate::checks::ChangeContext;
 use crate::checks::judge::{CheckInputs, Found, Judge};
 use crate::checks::rule::Rule;
-use crate::database::catalog::Role;
+use crate::database::catalog::{Place, Role};
 use crate::findings::{Finding, Severity};
 
 /// Which errors a pull request may excuse.
@@ -55,11 +55,18 @@ impl Excuses {
 
 /// Paths of the files of the pull request that may excuse an error: its system's YAML, files of facts, declared reuse.
 fn facts<'a>(at: &ChangeContext<'a>, error: &Finding) -> Vec<&'a str> {
-    let system = error.place.as_ref().and_then(|p| at.head.catalog.systems.get(&p.system));
+    let place = error.place.as_ref();
+    let system = place.and_then(|place| at.head.catalog.systems.get(&place.system));
+    let is_own = |path: &str| {
+        place.is_some_and(|Place { system, backend, version, .. }| {
+            path.contains(&format!("/{system}/"))
+                && path.ends_with(&format!("/{backend}/{version}/reuse.yaml"))
+        })
+    };
     let files = at.diff.files.iter().filter(|file| match file.role {
         Role::System => system.is_some_and(|system| system.yaml == file.path),
         Role::Facts => true,
-        Role::Sidecar => file.path.ends_with("/reuse.yaml"),
+        Role::Sidecar => is_own(&file.path),
         Role::Other | Role::Trace => false,
     });
     files.map(|file| file.path.as_str()).collect()

@@ -1,0 +1,352 @@
+//! One table in all states: it is decoded once, compared with what it was, sketched for comparisons with others, and
+//! judged by itself.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+
+use tracing::debug;
+
+use super::Judging;
+use super::scope::Lineage;
+use super::table::{Side, TableFacts, in_context, meta};
+use crate::base::error::{Error, Result};
+use crate::base::expr::{ExprError, Scope};
+use crate::checks::compare::sketch::{Sketch, SketchTerms};
+use crate::checks::rule::Rule;
+use crate::checks::{RowContext, TableContext};
+use crate::database::catalog::TableFile;
+use crate::database::diff::{Comparison, TableDiff};
+use crate::database::state::State;
+use crate::database::table::{TableFault, Wanted};
+use crate::findings::{
+    ComparedRows, Finding, Hit, Hits, NewFacts, Reads, RowChange, RowStates, Severity, wholes,
+};
+use crate::planner::{FileKeys, TableName};
+use crate::specs::TableSpec;
+
+/// What the rules find in a table by itself.
+struct TableFindings {
+    by_state: Vec<Vec<Finding>>,
+    /// Errors that what the pull request states excuses.
+    excused: Vec<Finding>,
+}
+
+impl TableFindings {
+    /// Nothing yet.
+    fn of(states: &[Option<&TableContext<'_>>]) -> Self {
+        Self { by_state: vec![Vec::new(); states.len()], excused: Vec::new() }
+    }
+}
+
+/// The errors among the hits under what the base states, on rows that the pull request adds or changes and that the head
+/// does not hit as badly.
+pub(super) fn excused_errors<'v>(
+    hits: Hits<'v>,
+    head: &Hits<'v>,
+    states: &RowStates<'_>,
+) -> Vec<Finding> {
+    let rows = head.iter().flat_map(Hit::graded_rows);
+    let errors: BTreeSet<usize> =
+        rows.filter(|(_, grade)| *grade == Severity::Error).map(|(row, _)| row).collect();
+    let has_error = head.iter().any(|hit| hit.error().is_some());
+    let hits = hits.into_iter().filter(|hit| hit.file().is_some() || !has_error);
+    hits.filter_map(|hit| hit.error_on_new_rows(states, |row| errors.contains(&row))).collect()
+}
+
+/// What judging a table in all states leaves.
+pub(super) struct JudgedLineage {
+    /// By state.
+    pub facts: Vec<Option<Arc<TableFacts>>>,
+    /// Findings by state.
+    pub findings: Vec<Vec<Finding>>,
+    pub diff: Option<TableDiff>,
+    /// What the pull request does to its rows.
+    pub change: RowChange,
+    /// Whether the pull request adds it, or changes most of what the loader reads of it.
+    pub is_remade: bool,
+    /// Whether it was to be judged and is in git-LFS, whose object was not fetched.
+    pub is_in_lfs: bool,
+    /// Errors that what the pull request states excuses.
+    pub excused: Vec<Finding>,
+}
+
+impl<'a> Judging<'a> {
+    /// Judges a table in all states.
+    pub(super) fn lineage(&self, lineage: &Lineage<'a>) -> Result<JudgedLineage> {
+        let path = lineage.file().map_or("", |file| file.entry.path.as_str());
+        let start = Instant::now();
+        // A fault of ours must not pass for a verdict on the data.
+        let judged = catch_unwind(AssertUnwindSafe(|| self.judge_lineage(lineage)));
+        let judged = judged.map_err(|_| {
+            let hint = "please report this bug and attach the file";
+            Error::new(format!("perfdb-gate failed while checking {path}"), hint)
+        })??;
+        let sketch = judged.facts[self.head].as_ref().and_then(|facts| facts.sketch.as_ref());
+        let (rows, judge) = (sketch.map(|sketch| sketch.rows), lineage.is_subject);
+        debug!(?path, rows, judge, took = ?start.elapsed(), "read");
+        Ok(judged)
+    }
+
+    fn judge_lineage(&self, lineage: &Lineage<'a>) -> Result<JudgedLineage> {
+        let (sides, side_of_state) = self.read(lineage);
+        let diff = lineage.pair.as_ref().map(|pair| {
+            let read = |state: usize| side_of_state[state].map(|side| sides[side].table());
+            let comparison = Comparison { specs: self.head().state.specs, details: self.details };
+            comparison.compare(pair, (read(0), read(1)))
+        });
+        let diff = diff.transpose()?;
+        let change = self.row_change(lineage, diff.as_ref());
+        let path = lineage.file().map_or("", |file| file.entry.path.as_str());
+        let judged = in_context(&sides, |contexts| {
+            let mut facts: Vec<Arc<TableFacts>> = Vec::new();
+            let excused = self.excused().and_then(|state| side_of_state[state]);
+            let excused = excused.filter(|side| Some(*side) != side_of_state[self.head]);
+            for (number, context) in contexts.iter().enumerate() {
+                let is_first = number == 0 || excused == Some(number);
+                let facts_before = facts.first().filter(|_| !is_first && self.is_alike(lineage));
+                let own = match facts_before {
+                    Some(before) => before.clone(),
+                    None => Arc::new(self.facts(context, lineage.is_subject)?),
+                };
+                let latencies = own.sketch.as_ref().and_then(|sketch| sketch.latencies.as_ref());
+                let rows = context.scope.map_or(0, Scope::rows);
+                let is_distinct = latencies.is_some_and(|own| own.are_of_each(rows));
+                _ = context.has_distinct_keys.set(is_distinct);
+                facts.push(own);
+            }
+            let mut in_states: Vec<Option<&TableContext<'_>>> =
+                side_of_state.iter().map(|side| side.map(|side| &contexts[side])).collect();
+            in_states.truncate(self.head + 1);
+            let found = if lineage.is_subject {
+                self.table_findings(&in_states, excused.map(|side| &contexts[side]), &change)?
+            } else {
+                TableFindings::of(&in_states)
+            };
+            let facts = side_of_state.iter().map(|side| side.map(|side| facts[side].clone()));
+            Ok((facts.collect(), found))
+        });
+        let (facts, found): (Vec<Option<Arc<TableFacts>>>, TableFindings) =
+            judged.map_err(|e| {
+                Error::caused(
+                    format!("cannot check {path}"),
+                    "the formula is in rules/tables; `perfdb-gate rules` lists the rules",
+                    e,
+                )
+            })?;
+        let head = side_of_state[self.head].map(|side| &sides[side]);
+        let rows = head.and_then(|side| Some(side.table().ok()?.rows)).unwrap_or(0);
+        let is_remade = diff.is_some()
+            && head.is_none_or(|side| change.is_most(rows, &Reads::loaded(&side.spec)));
+        let is_in_lfs = head.is_some_and(|side| matches!(side.table(), Err(TableFault::InLfs)));
+        let is_in_lfs = is_in_lfs && lineage.is_subject;
+        let TableFindings { by_state: findings, excused } = found;
+        Ok(JudgedLineage { facts, findings, diff, change, is_remade, is_in_lfs, excused })
+    }
+
+    /// Decodes a table, once if it is the same in two states, and says which decoded table each state has.
+    fn read(&self, lineage: &Lineage<'a>) -> (Vec<Side<'a>>, Vec<Option<usize>>) {
+        let mut sides: Vec<Side<'a>> = Vec::new();
+        let mut side_of_state = Vec::new();
+        let is_unchanged = lineage.pair.as_ref().is_none_or(|pair| pair.same_bytes);
+        for (number, judged) in self.states.iter().enumerate() {
+            let state = judged.state;
+            if Some(number) == self.excused() {
+                side_of_state.push(self.excused_side(
+                    state,
+                    lineage,
+                    &mut sides,
+                    side_of_state[self.head],
+                ));
+                continue;
+            }
+            let Some(file) = lineage.sides[number] else {
+                side_of_state.push(None);
+                continue;
+            };
+            if let Some(same) = sides.first().filter(|_| is_unchanged) {
+                if lineage.is_subject {
+                    let side = Side::of(state, file, same.table.clone(), same.digest.clone());
+                    sides.push(side);
+                }
+                side_of_state.push(Some(sides.len() - 1));
+                continue;
+            }
+            let stated = meta(state, file).and_then(|meta| meta.tables.get(&file.table));
+            let spec = state.specs.tables.get(&file.table);
+            let is_stated = stated.is_some_and(|table| table.sha256.is_some())
+                || spec.is_some_and(|spec| spec.seal.is_some());
+            let columns = spec.filter(|_| !lineage.is_subject).map(|spec| self.columns(file, spec));
+            let wanted = columns.as_ref().map_or(Wanted::All, Wanted::Named);
+            sides.push(Side::read(state, file, is_stated && lineage.is_subject, wanted));
+            side_of_state.push(Some(sides.len() - 1));
+        }
+        (sides, side_of_state)
+    }
+
+    /// The side of the head under what the base states: the head's own where nothing that concerns it differs.
+    fn excused_side(
+        &self,
+        state: State<'a>,
+        lineage: &Lineage<'a>,
+        sides: &mut Vec<Side<'a>>,
+        head: Option<usize>,
+    ) -> Option<usize> {
+        let (own, file) = (&sides[head?], lineage.sides[self.head]?);
+        let facts = self.changed_facts.as_ref()?;
+        let differs = facts.are_of_table(file) || facts.are_of_system(&file.place.system);
+        if !lineage.is_subject || !differs {
+            return head;
+        }
+        let side = Side::of(state, file, own.table.clone(), own.digest.clone());
+        sides.push(side);
+        Some(sides.len() - 1)
+    }
+
+    /// The columns that are read of a table which is only there to compare with: those that its sketch and its slices
+    /// are taken of.
+    fn columns<'s>(&self, file: &TableFile, spec: &'s TableSpec) -> BTreeSet<&'s str> {
+        let looked_up = self.takes_slices(file).then(|| FileKeys::columns(spec));
+        Sketch::columns(spec).into_iter().chain(looked_up.into_iter().flatten()).collect()
+    }
+
+    /// Whether the slices of a table are taken: operations look it up, and models are planned on its system.
+    fn takes_slices(&self, file: &TableFile) -> bool {
+        let is_planned = self.needs.plans && self.planned.contains(file.place.system.as_str());
+        is_planned && TableName::of(&file.table).is_some()
+    }
+
+    /// Whether what other tables are compared with is the same in all states that have a table.
+    fn is_alike(&self, lineage: &Lineage<'_>) -> bool {
+        let [Some(before), Some(after), ..] = lineage.sides[..] else { return true };
+        let reads_facts = || {
+            let spec = self.head().state.specs.tables.get(&after.table);
+            spec.is_none_or(|spec| Reads::loaded(spec).reads_any())
+        };
+        let is_unchanged = lineage.pair.as_ref().is_none_or(|pair| pair.same_bytes);
+        let new_facts = self.new_facts(before, after);
+        is_unchanged
+            && match new_facts {
+                NewFacts::None => true,
+                NewFacts::System => !reads_facts(),
+                NewFacts::All => false,
+            }
+    }
+
+    /// The facts that changed among those by which the rows of a table are judged.
+    fn new_facts(&self, before: &TableFile, after: &TableFile) -> NewFacts {
+        let Some(facts) = &self.changed_facts else { return NewFacts::None };
+        if before.identity() != after.identity() || facts.are_of_table(after) {
+            NewFacts::All
+        } else if facts.are_of_system(&after.place.system) {
+            NewFacts::System
+        } else {
+            NewFacts::None
+        }
+    }
+
+    /// What the pull request does to the rows of a table.
+    fn row_change(&self, lineage: &Lineage<'_>, diff: Option<&TableDiff>) -> RowChange {
+        if !self.has_base() {
+            return RowChange::Unknown;
+        }
+        // Of a base that cannot be read nothing is known, so that nothing of the head is inherited.
+        let [Some(before), Some(after), ..] = lineage.sides[..] else { return RowChange::All };
+        let facts = self.new_facts(before, after);
+        let Some(diff) = diff else {
+            return match facts {
+                NewFacts::None => RowChange::Untouched,
+                NewFacts::System | NewFacts::All => {
+                    RowChange::Compared(ComparedRows { facts, ..ComparedRows::default() })
+                }
+            };
+        };
+        let is_moved_as_it_is = diff.only_moved() && diff.base_rows.is_none();
+        if !is_moved_as_it_is && diff.matched.is_none() {
+            return RowChange::All;
+        }
+        // Of another machine or version, rows are other rows, unless the base has the same finding.
+        let (matched, moved) = (diff.matched.clone(), diff.old_path.is_some());
+        RowChange::Compared(ComparedRows { matched, facts, moved })
+    }
+
+    /// What is known of a table when its rows are dropped.
+    fn facts(&self, at: &TableContext<'_>, is_scanned: bool) -> Result<TableFacts, ExprError> {
+        let Some(scope) = at.scope else { return Ok(TableFacts::default()) };
+        let path = at.file.entry.path.as_str();
+        let named = self.states.iter().any(|state| state.named.contains(path));
+        let terms = SketchTerms { needs: self.needs, named, scanned: is_scanned };
+        let sketch = match at.keys {
+            Some(keys) if self.compares => Sketch::of(keys, scope, terms)?,
+            _ => Sketch { rows: scope.rows(), ..Sketch::default() },
+        };
+        let keys = self.takes_slices(at.file).then(|| FileKeys::of(scope, &self.names)).flatten();
+        let slices = keys.map(|keys| self.slices.share(keys));
+        Ok(TableFacts { sketch: Some(Arc::new(sketch)), slices })
+    }
+
+    /// The findings of all rules on a table by itself, in each state. `excused` is the table under what the base states,
+    /// where that concerns it.
+    fn table_findings(
+        &self,
+        at: &[Option<&TableContext<'_>>],
+        excused: Option<&TableContext<'_>>,
+        change: &RowChange,
+    ) -> Result<TableFindings, ExprError> {
+        let mut findings = TableFindings::of(at);
+        for rule in self.terms.rules {
+            let mut rows = Vec::new();
+            for context in at {
+                rows.push(context.and_then(|context| RowContext::of(context, rule)));
+            }
+            let mut hits = Vec::new();
+            for ((number, context), rows) in at.iter().enumerate().zip(&rows) {
+                hits.push(self.table_hits(number, rule, *context, rows.as_ref())?);
+            }
+            let spec = at.iter().rev().flatten().next().map(|context| context.spec);
+            let reads = spec.map_or_else(Reads::all, |spec| rule.check.judge().reads(spec));
+            let mut states = RowStates::new(change, &reads);
+            let after = hits.pop().unwrap_or_default();
+            if let Some(before) = hits.pop() {
+                findings.by_state[0].extend(states.take_base(before));
+            }
+            if let Some(context) = excused {
+                let rows = RowContext::of(context, rule);
+                let hits = self.table_hits(self.head, rule, Some(context), rows.as_ref())?;
+                findings.excused.extend(excused_errors(hits, &after, &states));
+            }
+            let after = after.into_iter().flat_map(|hit| hit.settle(&states));
+            findings.by_state[self.head].extend(after);
+        }
+        Ok(findings)
+    }
+
+    /// What a rule hits in a table by itself, in one state. Without a spec only those rules apply that are right for any
+    /// table.
+    fn table_hits<'v>(
+        &self,
+        state: usize,
+        rule: &'v Rule,
+        context: Option<&'v TableContext<'v>>,
+        rows: Option<&'v RowContext<'v>>,
+    ) -> Result<Hits<'v>, ExprError> {
+        let judge = rule.check.judge();
+        let Some(context) = context else { return Ok(Hits::new()) };
+        if context.spec.inferred && !judge.judges_unknown_tables() {
+            return Ok(Hits::new());
+        }
+        let mut hits = match (context.table, rows) {
+            (Err(fault), _) => {
+                let found = judge.unreadable(rule, context, fault);
+                let mut found: Vec<Finding> = found.into_iter().collect();
+                self.states[state].name_bytes(&context.file.entry, &mut found);
+                wholes(found)
+            }
+            (Ok(_), Some(rows)) => judge.table(rows)?,
+            (Ok(_), None) => Hits::new(),
+        };
+        hits.extend(wholes(judge.placement(rule, context.file, context.specs)));
+        Ok(hits)
+    }
+}
