@@ -9,7 +9,7 @@ pub enum Hit<'v> {
     /// Rows of a table.
     Rows(RowHits<'v>),
     /// A finding that no row splits: on a file, on slices, on a whole database.
-    Whole(Finding),
+    Whole(Box<Finding>),
 }
 
 /// All hits of a rule's hook.
@@ -64,7 +64,7 @@ impl<'v> Hit<'v> {
     /// The error that no row splits, if it is one.
     pub(crate) fn error(&self) -> Option<&Finding> {
         match self {
-            Self::Whole(finding) => Some(finding).filter(|finding| finding.is_error()),
+            Self::Whole(finding) => Some(&**finding).filter(|finding| finding.is_error()),
             Self::Rows(_) => None,
         }
     }
@@ -110,11 +110,11 @@ impl<'v> Hit<'v> {
 
 impl From<Finding> for Hit<'_> {
     fn from(finding: Finding) -> Self {
-        Self::Whole(finding)
+        Self::Whole(Box::new(finding))
     }
 }
 
 /// Findings that no row splits, as hits.
 pub fn wholes<'v>(findings: impl IntoIterator<Item = Finding>) -> Hits<'v> {
-    findings.into_iter().map(Hit::Whole).collect()
+    findings.into_iter().map(Hit::from).collect()
 }

@@ -51,7 +51,7 @@ impl<'v> Hit<'v> {
         is_hit: impl Fn(usize) -> bool,
     ) -> Option<Finding> {
         let RowHits { rows, describe, .. } = match self {
-            Self::Whole(finding) => return Some(finding).filter(Finding::is_error),
+            Self::Whole(finding) => return Some(*finding).filter(Finding::is_error),
             Self::Rows(hits) => hits,
         };
         let [new, _] = match rows {
@@ -81,7 +81,7 @@ impl<'v> Hit<'v> {
     /// The findings: of rows one on those that are new, and one on the others.
     pub(crate) fn settle(self, states: &RowStates<'_>) -> Vec<Finding> {
         let RowHits { rows, describe, .. } = match self {
-            Self::Whole(finding) => return vec![finding],
+            Self::Whole(finding) => return vec![*finding],
             Self::Rows(hits) => hits,
         };
         let parts = match rows {

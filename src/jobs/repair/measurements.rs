@@ -1,4 +1,4 @@
-//! Rows that are measurements of the same thing: they agree in every column that tells measurements apart.
+//! Rows that are measurements of the same thing: they agree in every column that distinguishes measurements.
 
 use serde_json::{Map, Value};
 

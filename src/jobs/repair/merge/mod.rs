@@ -241,8 +241,8 @@ fn listed(
     Ok(Listed { absent: keys.difference(&measured).count(), left_out })
 }
 
-/// The sidecar beside the table with the new number of rows, the new digest and the merge; `None` if there
-/// is no sidecar or it does not mention the table.
+/// The sidecar beside the table with the new number of rows, the new digest and the merge; `None` if the
+/// sidecar is missing or does not mention the table.
 fn sidecar(
     options: &MergeOptions,
     event: &MergeEvent,
