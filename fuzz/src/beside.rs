@@ -11,7 +11,6 @@ use perfdb_gate::base::reason::Reason;
 use perfdb_gate::checks::rule::Rule;
 use perfdb_gate::database::catalog::{Catalog, Format, Place};
 use perfdb_gate::database::coverage::{Coverage, Points};
-use perfdb_gate::database::decoded::Decoded;
 use perfdb_gate::database::facts::TreeFacts;
 use perfdb_gate::database::ledger::Ledger;
 use perfdb_gate::database::served::ReuseManifest;
@@ -76,10 +75,8 @@ pub fn trace(data: &[u8]) {
     // As a pull request brings them, with their charts.
     let nothing = Memory::default();
     let (before, after) = (catalog(&nothing), catalog(&files));
-    let decoded = Decoded::new(0);
     let facts = &TreeFacts::default();
-    let state =
-        |source, catalog| State { source, catalog, decoded: &decoded, facts, specs: &SPECS };
+    let state = |source, catalog| State { source, catalog, facts, specs: &SPECS };
     let (base, head) = (state(&nothing, &before), state(&files, &after));
     traces::changed(base, head, &TRACES, &OF_TRACES, 2).expect("no formula fails");
 }
