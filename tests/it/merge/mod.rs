@@ -133,6 +133,17 @@ fn shards_become_a_table_and_lost_ones_are_named() {
 }
 
 #[test]
+fn a_run_without_rows_is_inconclusive() {
+    let tree = Tree::new();
+    let table = tree.path().join(DIR).join("gemm_perf.parquet");
+    std::fs::create_dir_all(table.parent().unwrap()).unwrap();
+    tree.file("run/gemm_perf.txt", common::GEMM);
+    let run = merge(&tree, &["run"], &["--write", "--incomplete"]);
+    assert_eq!(run.code(), 3, "{}{}", run.out(), run.err());
+    assert!(run.out().contains("all files of the run are empty") && !table.exists());
+}
+
+#[test]
 fn what_is_not_the_table_s_is_refused() {
     let (tree, table) = site(&[(1, 0.5), (2, 4.8)]);
     let before = std::fs::read(&table).unwrap();

@@ -159,7 +159,11 @@ fn prepared(
     if let Some(lost) = lost.as_ref().filter(|_| !options.incomplete) {
         return refuse(lost);
     }
-    let stack = Stack::read(file, own, run, specs, options.incomplete)?;
+    let before = sha256(bytes);
+    let Some(stack) = Stack::read(file, own, run, specs, options.incomplete)? else {
+        let facts = vec!["all files of the run are empty".to_owned()];
+        return Ok(PreparedMerge { facts, is_empty: true, before, files: Vec::new() });
+    };
     let spec = file.spec(specs, Some(&stack.table));
     for name in &options.ignore {
         if spec.reads(name) {
@@ -184,7 +188,6 @@ fn prepared(
     checks::check_new(&rows, &groups, options)?;
     checks::check_conflicts(&rows, &groups, &options.ignore)?;
     let merged = Merged::make(&rows, &groups)?;
-    let before = sha256(bytes);
     let mut files = Vec::new();
     if merged.taken().next().is_some() {
         let record = record::record(options, run, &before, &rows, &merged);

@@ -26,14 +26,15 @@ pub(super) struct Stack {
 }
 
 impl Stack {
-    /// Reads a run and puts it below the table's own rows. With `incomplete`, empty files are left out.
+    /// Reads a run and puts it below the table's own rows. With `incomplete`, empty files are left out; `None` if no
+    /// rows are left, neither of the run nor of the table.
     pub(super) fn read(
         file: &TableFile,
         own: Option<Table>,
         run: &[RunFile],
         specs: &Specs,
         incomplete: bool,
-    ) -> Result<Self, NotMerged> {
+    ) -> Result<Option<Self>, NotMerged> {
         let mut names = Vec::new();
         let mut tables: Vec<Table> = own.into_iter().collect();
         let own = tables.first().map_or(0, |table| table.rows);
@@ -56,9 +57,7 @@ impl Stack {
             names.push(name);
             tables.push(table);
         }
-        let Some(first) = tables.first() else {
-            return refuse("all files of the run are empty");
-        };
+        let Some(first) = tables.first() else { return Ok(None) };
         let columns = first.columns().map(|(name, _)| {
             let column = joined(tables.iter(), name).map_err(NotMerged::refused)?;
             Ok((name.to_owned(), column))
@@ -71,7 +70,7 @@ impl Stack {
             (name, start..end)
         });
         let files = files.collect();
-        Ok(Self { table: Table::of(end, columns), own, files })
+        Ok(Some(Self { table: Table::of(end, columns), own, files }))
     }
 
     /// The file that a row of the run comes from, and its number there.
@@ -104,7 +103,10 @@ impl Stack {
             let wrong: Vec<usize> = run.filter(|row| !is_right(*row)).collect();
             let Some(first) = wrong.first() else { continue };
             let wanted = match device_of {
-                Some(_) => format!("a device of {}", place.system),
+                Some(system) => {
+                    let devices = names(system.devices.iter().map(String::as_str));
+                    format!("a device of {}, {devices}", place.system)
+                }
                 None => names(known.into_iter()),
             };
             return refuse(format!(
