@@ -37,7 +37,7 @@ pub struct TableContext<'a> {
     pub table: Result<&'a Table, &'a TableFault>,
     /// Its machine.
     pub system: Option<&'a System>,
-    /// It as formulas see it, where it has rows.
+    /// The table as formulas see it; `None` if it cannot be read.
     pub scope: Option<&'a TableScope<'a>>,
     /// The loader's key of its rows, where it has rows and a key.
     pub keys: Option<&'a Keys<'a>>,
@@ -154,7 +154,7 @@ pub trait Reread: Sync {
     fn over_bound(&self, file: &TableFile) -> BTreeMap<Slice, f64>;
 }
 
-/// What a pull request changes of a database: the same for the state before and the one after.
+/// The tables and systems that a pull request changes. Rules on the base and on the head see the same history.
 #[derive(Debug, Default)]
 pub struct History {
     /// Systems and their backends of which it adds, changes or removes tables.
@@ -163,7 +163,7 @@ pub struct History {
     pub systems: BTreeSet<String>,
     /// Paths of the tables that it adds or changes.
     pub came: BTreeSet<String>,
-    /// Those of them that it makes what they are: it adds them, or changes most of what the loader reads of them.
+    /// Paths of the tables that it adds, or of which it changes most of the rows that the loader reads.
     pub remade: BTreeSet<String>,
     /// The latencies that tables of the names at hand had before, by the path that they have now.
     pub latencies: BTreeMap<String, Arc<KeyLatencies>>,
@@ -207,7 +207,7 @@ impl<'a> CrossContext<'a> {
         self.judged.contains(file.entry.path.as_str())
     }
 
-    /// Whether a finding is on a table that has a spec, or not on a table.
+    /// Returns false for a finding on a table without a spec.
     pub(super) fn knows(&self, finding: &Finding) -> bool {
         let has_spec = |name: &String| self.state.specs.tables.contains_key(name);
         finding.table.as_ref().is_none_or(has_spec)
@@ -256,7 +256,7 @@ pub struct RowContext<'a> {
     pub at: &'a TableContext<'a>,
     /// Its rows.
     pub table: &'a Table,
-    /// Its rows as formulas see them.
+    /// The table as formulas see it: its columns, its place and its system's figures.
     pub scope: &'a TableScope<'a>,
     /// The rule that judges.
     pub rule: &'a Rule,

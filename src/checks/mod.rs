@@ -31,6 +31,8 @@ use self::kinds::{
     bounds, decoding, deleted, duplicates, excused, facts, header, identity, placement, power,
     predictions, reuse, sidecars, synthetic, systems, values, waivers,
 };
+use crate::findings::Reads;
+use crate::specs::TableSpec;
 
 /// A kind of check with its parameters, as a rule file gives them.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -181,6 +183,11 @@ impl Check {
             Self::PredictionMoved(moved) => moved,
             Self::Trace(trace) => trace,
         }
+    }
+
+    /// By what it judges the rows of a table; any column of a table without a spec.
+    pub(crate) fn reads(&self, spec: Option<&TableSpec>) -> Reads {
+        spec.map_or_else(Reads::all, |spec| self.judge().reads(spec))
     }
 
     /// What has to be gathered for it.

@@ -165,6 +165,7 @@ impl<'a> RowStates<'a> {
         self.is_brought(row) || self.has_new_facts
     }
 
+    /// Whether a hit is new: the row is touched, and the base has no hit on its key that is as bad.
     pub(super) fn is_new(&self, RowHit { row, grade }: RowHit) -> bool {
         let RowChange::Compared(rows) = self.change else { return self.is_brought(row) };
         let is_added = || rows.matched.as_ref().is_some_and(|matched| matched.is_added(row));

@@ -28,7 +28,7 @@ pub(super) struct LosingTable<'a> {
 pub(super) struct UnservedKeys<'a> {
     /// The keys by slice.
     pub slices: BTreeMap<&'a SliceName, LostSlice<'a>>,
-    /// How many of these slices no version serves at all.
+    /// The number of these slices of which no version serves any key.
     pub whole_slices: usize,
 }
 

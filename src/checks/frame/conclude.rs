@@ -1,4 +1,4 @@
-//! What all names leave, and what is settled once they were judged.
+//! Collects what was found name by name, and decides at the end which findings are new and which are repaired.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,22 +9,21 @@ use super::{Judgement, Judging};
 use crate::base::error::Result;
 use crate::checks::History;
 use crate::database::catalog::TableFile;
-use crate::database::diff::{Side, TableDiff};
+use crate::database::diff::Side;
 use crate::findings::{BaseFindings, Finding, Novelty, RowChange, Successor};
 
-/// What the names that were judged leave.
+/// What is collected name by name, for rules on whole states and for the end of the run.
 #[derive(Default)]
 pub(super) struct Leftovers<'a> {
-    /// By state.
+    /// What is kept of the tables, by state.
     pub kept: Vec<KeptNames<'a>>,
     pub history: History,
-    diff: Vec<TableDiff>,
-    /// What the pull request does to the rows of the head's tables, by path.
+    /// The result so far: its differences, excused errors and tables in git-LFS.
+    judgement: Judgement,
+    /// Which rows of the head's tables are new, by path.
     changes: BTreeMap<&'a str, RowChange>,
     /// Where the tables of the base are in the head, by path.
     successors: BTreeMap<&'a str, &'a TableFile>,
-    in_lfs: Vec<String>,
-    excused: Vec<Finding>,
 }
 
 impl History {
@@ -38,7 +37,7 @@ impl History {
                 let path = || head.entry.path.clone();
                 self.latencies.extend(latencies.map(|latencies| (path(), latencies)));
             }
-            if lineage.pair.is_none() || !judged.change.is_any() {
+            if !judged.is_changed() {
                 continue;
             }
             let paths = lineage.sides.iter().flatten().map(|file| file.entry.path.clone());
@@ -68,7 +67,7 @@ impl<'a> Leftovers<'a> {
         for (kept, of_name) in self.kept.iter_mut().zip(name.kept) {
             kept.add(of_name);
         }
-        self.excused.extend(name.excused);
+        self.judgement.excused.extend(name.excused);
         for (lineage, judged) in lineages {
             let head = lineage.sides[judging.head];
             if let (Some(base), Some(head)) = (lineage.sides[0], head)
@@ -82,10 +81,10 @@ impl<'a> Leftovers<'a> {
             if let Some(file) = head {
                 let path = file.entry.path.as_str();
                 self.changes.insert(path, judged.change);
-                self.in_lfs.extend(judged.is_in_lfs.then(|| path.to_owned()));
+                self.judgement.in_lfs.extend(judged.is_in_lfs.then(|| path.to_owned()));
             }
-            self.diff.extend(judged.diff);
-            self.excused.extend(judged.excused);
+            self.judgement.diff.extend(judged.diff);
+            self.judgement.excused.extend(judged.excused);
         }
     }
 }
@@ -93,11 +92,12 @@ impl<'a> Leftovers<'a> {
 impl<'a> Judging<'a> {
     /// Judges the states as a whole, and settles what is new and what is repaired.
     pub(super) fn conclude(&self, mut left: Leftovers<'a>) -> Result<Judgement> {
-        let mut judgement = Judgement::default();
-        left.in_lfs.sort_unstable();
+        let mut judgement = std::mem::take(&mut left.judgement);
+        judgement.in_lfs.sort_unstable();
+        judgement.diff.sort_by(|a, b| a.path.cmp(&b.path));
         let mut findings = Vec::new();
         for number in 0..=self.head {
-            let in_lfs = if number == self.head { &left.in_lfs[..] } else { &[] };
+            let in_lfs = if number == self.head { &judgement.in_lfs[..] } else { &[] };
             let whole = self.whole(number, &left.kept[number], &left.history, in_lfs)?;
             let mut found = std::mem::take(&mut left.kept[number].findings);
             found.extend(whole.findings);
@@ -108,10 +108,6 @@ impl<'a> Judging<'a> {
         let subjects = self.subjects.iter();
         judgement.rows =
             subjects.filter_map(|path| judgement.table_rows.get(*path)).sum::<usize>() as u64;
-        judgement.in_lfs = left.in_lfs;
-        judgement.excused = left.excused;
-        judgement.diff = left.diff;
-        judgement.diff.sort_by(|a, b| a.path.cmp(&b.path));
         judgement.findings = findings.pop().unwrap_or_default();
         if let Some(base) = findings.pop() {
             settle(&mut judgement, base, &left.changes, &left.successors);
@@ -142,7 +138,7 @@ fn settle(
         let lacking = judgement.diff.iter().filter(|table| table.lacks(side));
         lacking.map(|table| table.path.as_str()).collect()
     };
-    // That neither side is at hand is said once, by the verdict.
+    // A table of which neither side is at hand is counted by the report's verdict, and has no findings.
     let absent = lacking(Side::Both);
     findings.retain(|f| f.table.is_none() || !absent.contains(f.path.as_str()));
     let unread: BTreeSet<&str> = lacking(Side::Head).union(&absent).copied().collect();

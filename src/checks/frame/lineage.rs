@@ -26,27 +26,24 @@ use crate::findings::{
 use crate::planner::{FileKeys, TableName};
 use crate::specs::TableSpec;
 
-/// What the rules find in a table by itself.
+/// The findings of all rules on a table by itself.
 struct TableFindings {
+    /// Findings by state.
     by_state: Vec<Vec<Finding>>,
     /// Errors that what the pull request states excuses.
     excused: Vec<Finding>,
 }
 
 impl TableFindings {
-    /// Nothing yet.
+    /// No findings yet.
     fn of(states: &[Option<&TableContext<'_>>]) -> Self {
         Self { by_state: vec![Vec::new(); states.len()], excused: Vec::new() }
     }
 }
 
-/// The errors among the hits under what the base states, on rows that the pull request adds or changes and that the head
-/// does not hit as badly.
-pub(super) fn excused_errors<'v>(
-    hits: Hits<'v>,
-    head: &Hits<'v>,
-    states: &RowStates<'_>,
-) -> Vec<Finding> {
+/// The errors among the hits of a table that changes, under what the base states: on rows that the pull request adds or
+/// changes and that the head does not hit as badly.
+fn excused_errors<'v>(hits: Hits<'v>, head: &Hits<'v>, states: &RowStates<'_>) -> Vec<Finding> {
     let rows = head.iter().flat_map(Hit::graded_rows);
     let errors: BTreeSet<usize> =
         rows.filter(|(_, grade)| *grade == Severity::Error).map(|(row, _)| row).collect();
@@ -55,14 +52,15 @@ pub(super) fn excused_errors<'v>(
     hits.filter_map(|hit| hit.error_on_new_rows(states, |row| errors.contains(&row))).collect()
 }
 
-/// What judging a table in all states leaves.
+/// The result of judging a table in all states.
 pub(super) struct JudgedLineage {
-    /// By state.
+    /// What is known of the table by state.
     pub facts: Vec<Option<Arc<TableFacts>>>,
     /// Findings by state.
     pub findings: Vec<Vec<Finding>>,
+    /// The difference between base and head; `None` if they are the same file with the same bytes.
     pub diff: Option<TableDiff>,
-    /// What the pull request does to its rows.
+    /// Which rows of the head's table are new.
     pub change: RowChange,
     /// Whether the pull request adds it, or changes most of what the loader reads of it.
     pub is_remade: bool,
@@ -70,6 +68,13 @@ pub(super) struct JudgedLineage {
     pub is_in_lfs: bool,
     /// Errors that what the pull request states excuses.
     pub excused: Vec<Finding>,
+}
+
+impl JudgedLineage {
+    /// Whether the pull request adds the table, or changes it or its place.
+    pub fn is_changed(&self) -> bool {
+        self.diff.is_some() && self.change.is_any()
+    }
 }
 
 impl<'a> Judging<'a> {
@@ -103,6 +108,7 @@ impl<'a> Judging<'a> {
             let mut facts: Vec<Arc<TableFacts>> = Vec::new();
             let excused = self.excused().and_then(|state| side_of_state[state]);
             let excused = excused.filter(|side| Some(*side) != side_of_state[self.head]);
+            let excused_context = excused.filter(|_| diff.is_some()).map(|side| &contexts[side]);
             for (number, context) in contexts.iter().enumerate() {
                 let is_first = number == 0 || excused == Some(number);
                 let facts_before = facts.first().filter(|_| !is_first && self.is_alike(lineage));
@@ -120,7 +126,7 @@ impl<'a> Judging<'a> {
                 side_of_state.iter().map(|side| side.map(|side| &contexts[side])).collect();
             in_states.truncate(self.head + 1);
             let found = if lineage.is_subject {
-                self.table_findings(&in_states, excused.map(|side| &contexts[side]), &change)?
+                self.table_findings(&in_states, excused_context, &change)?
             } else {
                 TableFindings::of(&in_states)
             };
@@ -278,7 +284,9 @@ impl<'a> Judging<'a> {
         let named = self.states.iter().any(|state| state.named.contains(path));
         let terms = SketchTerms { needs: self.needs, named, scanned: is_scanned };
         let sketch = match at.keys {
-            Some(keys) if self.compares => Sketch::of(keys, scope, terms)?,
+            Some(keys) if self.comparing_rules().next().is_some() => {
+                Sketch::of(keys, scope, terms)?
+            }
             _ => Sketch { rows: scope.rows(), ..Sketch::default() },
         };
         let keys = self.takes_slices(at.file).then(|| FileKeys::of(scope, &self.names)).flatten();
@@ -287,7 +295,7 @@ impl<'a> Judging<'a> {
     }
 
     /// The findings of all rules on a table by itself, in each state. `excused` is the table under what the base states,
-    /// where that concerns it.
+    /// if the table changes and that differs for it.
     fn table_findings(
         &self,
         at: &[Option<&TableContext<'_>>],
@@ -305,8 +313,7 @@ impl<'a> Judging<'a> {
                 hits.push(self.table_hits(number, rule, *context, rows.as_ref())?);
             }
             let spec = at.iter().rev().flatten().next().map(|context| context.spec);
-            let reads = spec.map_or_else(Reads::all, |spec| rule.check.judge().reads(spec));
-            let mut states = RowStates::new(change, &reads);
+            let mut states = RowStates::new(change, &rule.check.reads(spec));
             let after = hits.pop().unwrap_or_default();
             if let Some(before) = hits.pop() {
                 findings.by_state[0].extend(states.take_base(before));

@@ -1,7 +1,7 @@
 //! The frame: one loop over the names of tables that judges one state of a database, or two against each other.
 //!
 //! For each name, every table of every state is taken once: decoded, compared with what it was, sketched, and judged by
-//! itself ([`table`]). Then the tables of the name are judged against each other ([`name`]) and dropped. What remains is
+//! itself ([`lineage`]). Then the tables of the name are judged against each other ([`name`]) and dropped. What remains is
 //! judged as a whole ([`whole`]). Checks see one state; which findings are new is decided from the hits of both.
 
 mod conclude;
@@ -24,7 +24,8 @@ use self::name::JudgedName;
 pub(crate) use self::scope::{Before, StateScope};
 use self::scope::{Group, Lineage, batches};
 use self::state::JudgedState;
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
+use crate::base::expr::ExprError;
 use crate::base::progress::Progress;
 use crate::base::threads;
 use crate::checks::rule::{Rule, Rules};
@@ -48,7 +49,7 @@ pub(crate) struct Terms<'a> {
     pub ledger: Option<&'a Ledger>,
 }
 
-/// What judging leaves.
+/// The result of judging a state or a pull request.
 #[derive(Default)]
 pub(crate) struct Judgement {
     /// Findings of the head, in no order.
@@ -83,8 +84,6 @@ impl Judgement {
 struct Judging<'a> {
     terms: Terms<'a>,
     needs: CheckInputs,
-    /// Whether any of the rules judges tables against each other.
-    compares: bool,
     /// The base, where there is one, the head, and the head under what the base states, where that is judged.
     states: Vec<JudgedState<'a>>,
     /// The number of the head among the states.
@@ -101,6 +100,12 @@ struct Judging<'a> {
     slices: SharedFileKeys,
 }
 
+/// The error of a rule whose formula fails.
+fn unjudged(rule: &Rule, why: ExprError) -> Error {
+    let hint = "the formula is in rules/limits.yaml";
+    Error::caused(format!("cannot check the rule {}", rule.id), hint, why)
+}
+
 /// Judges a state, or what a pull request makes of the state before.
 ///
 /// # Errors
@@ -113,15 +118,15 @@ pub(crate) fn judge<'a>(
     terms: Terms<'a>,
     progress: &dyn Progress,
 ) -> Result<Judgement> {
-    let (changed_facts, details, excused, base) = match before {
-        Some(Before { base, facts, excused, details }) => {
-            (Some(facts), details, excused, Some(base))
+    let (base, pairs, changed_facts, excused, details) = match before {
+        Some(Before { base, pairs, facts, excused, details }) => {
+            (Some(base), pairs, Some(facts), excused, details)
         }
-        None => (None, None, None, None),
+        None => (None, Vec::new(), None, None, None),
     };
     let selected = head.selected;
     let mut scopes: Vec<StateScope<'a>> = base.into_iter().chain([head]).collect();
-    let batches = batches(&scopes);
+    let batches = batches(&scopes, pairs);
     let needs = terms.rules.iter().map(|rule| rule.check.needs());
     let needs = needs.fold(CheckInputs::default(), CheckInputs::and);
     let head = scopes.len() - 1;
@@ -130,7 +135,6 @@ pub(crate) fn judge<'a>(
     let mut judging = Judging {
         terms,
         needs,
-        compares: terms.rules.iter().any(|rule| rule.check.judge().compares()),
         states: scopes
             .into_iter()
             .map(|scope| JudgedState::new(scope, needs, terms.all_rules))
@@ -148,6 +152,11 @@ pub(crate) fn judge<'a>(
 }
 
 impl<'a> Judging<'a> {
+    /// The rules that judge tables against each other.
+    fn comparing_rules(&self) -> impl Iterator<Item = &'a Arc<Rule>> + use<'a> {
+        self.terms.rules.iter().filter(|rule| rule.check.judge().compares())
+    }
+
     fn head(&self) -> &JudgedState<'a> {
         &self.states[self.head]
     }
@@ -185,12 +194,13 @@ impl<'a> Judging<'a> {
         let systems = systems.chain(matrices.map(|(system, _)| system)).cloned().collect();
         let history = History { backends: backends.collect(), systems, ..History::default() };
         let mut left = Leftovers::new(self.states.len(), history);
+        let compares = self.comparing_rules().next().is_some();
         for batch in &batches {
             let tables: Vec<(usize, &Lineage<'a>)> = batch
                 .iter()
                 .enumerate()
                 .flat_map(|(number, group)| group.lineages.iter().map(move |one| (number, one)))
-                .filter(|(_, lineage)| lineage.is_subject || self.compares)
+                .filter(|(_, lineage)| lineage.is_subject || compares)
                 .collect();
             let judged = threads::map_largest_first(
                 &tables,

@@ -7,21 +7,20 @@ use std::time::Instant;
 use rayon::prelude::*;
 use tracing::debug;
 
-use super::Judging;
 use super::lineage::JudgedLineage;
 use super::scope::{Group, Lineage};
-use crate::base::error::{Error, Result};
-use crate::base::expr::ExprError;
+use super::{Judging, unjudged};
+use crate::base::error::Result;
 use crate::checks::compare::kin::Kin;
 use crate::checks::compare::relative_latency::NamedPeers;
 use crate::checks::compare::sketch::{Sketch, Sketches};
 use crate::checks::rule::Rule;
 use crate::checks::{CrossContext, History};
 use crate::database::catalog::TableFile;
-use crate::findings::{Finding, Hit, Hits, Reads, RowStates};
+use crate::findings::{Finding, Hit, Hits, RowStates};
 use crate::planner::{FileKeys, Models};
 
-/// What the tables of some names leave in one state.
+/// What is kept of the tables of some names in one state, once their points are dropped.
 #[derive(Default)]
 pub(super) struct KeptNames<'a> {
     pub findings: Vec<Finding>,
@@ -51,22 +50,22 @@ impl KeptNames<'_> {
     }
 }
 
-/// What judging the tables of a group against each other leaves.
+/// The result of judging the tables of a group against each other.
 pub(super) struct JudgedName<'a> {
-    /// By state.
+    /// What is kept of the tables, by state.
     pub kept: Vec<KeptNames<'a>>,
     /// Errors that what the pull request states excuses.
     pub excused: Vec<Finding>,
 }
 
-/// What a rule finds in the tables of a name.
+/// The findings of a rule on the tables of a name.
 struct RuleFindings {
-    /// With what the rule keeps of the tables to judge the database as a whole by, by state.
+    /// Findings by state, with what the rule keeps of the tables to judge the database as a whole.
     by_state: Vec<(Vec<Finding>, Option<NamedPeers>)>,
     excused: Vec<Finding>,
 }
 
-/// A table with what the pull request does to its rows.
+/// A table in all states, with the result of judging it.
 type ChangedRows<'j, 'a> = (&'j Lineage<'a>, &'j JudgedLineage);
 
 impl<'a> Judging<'a> {
@@ -172,14 +171,9 @@ impl<'a> Judging<'a> {
                 tables.filter(|file| file.table == name).collect()
             })
             .collect();
-        let kin: Vec<Kin<'_>> = tables
-            .iter()
-            .zip(sketches)
-            .map(|(tables, sketches)| {
-                let sketch = |file: &&TableFile| sketches.by_path.get(&file.entry.path);
-                Kin::of(tables.iter().filter_map(|file| Some((*file, &**sketch(file)?))))
-            })
-            .collect();
+        let kin = tables.iter().zip(sketches);
+        let kin: Vec<Kin<'_>> =
+            kin.map(|(tables, sketches)| Kin::of(sketches.of_tables(tables))).collect();
         let (models, peers) = (Models::default(), BTreeMap::new());
         let mut contexts = Vec::new();
         for (number, tables) in tables.iter().enumerate() {
@@ -188,8 +182,7 @@ impl<'a> Judging<'a> {
             let of = SeenTables { tables, sketches, kin, judged, peers: &peers, models: &models };
             contexts.push(self.context(number, history, of));
         }
-        let rules: Vec<&Arc<Rule>> =
-            self.terms.rules.iter().filter(|rule| rule.check.judge().compares()).collect();
+        let rules: Vec<&Arc<Rule>> = self.comparing_rules().collect();
         // Several rules ask for them: those that come later would wait, and keep a thread from helping.
         if self.needs.curves.is_some() {
             contexts.iter().for_each(|context| _ = context.curve_scores());
@@ -226,24 +219,21 @@ impl<'a> Judging<'a> {
     ) -> Result<RuleFindings> {
         let start = Instant::now();
         let judge = rule.check.judge();
-        let failed = |why: ExprError| {
-            let hint = "the formula is in rules/limits.yaml";
-            Error::caused(format!("cannot check the rule {}", rule.id), hint, why)
-        };
         let mut hits = Vec::new();
         for at in at {
             let is_judged = at.judged_tables().next().is_some();
-            hits.push(if is_judged { judge.cross(rule, at).map_err(failed)? } else { Hits::new() });
+            hits.push(if is_judged {
+                judge.cross(rule, at).map_err(|why| unjudged(rule, why))?
+            } else {
+                Hits::new()
+            });
         }
         let under_base = self.excused().and_then(|_| hits.pop()).unwrap_or_default();
         let head = hits.last().into_iter().flatten();
         let errors: BTreeSet<&str> =
             head.filter_map(Hit::error).map(|finding| finding.path.as_str()).collect();
-        let is_changed = |path: &str| {
-            let changed = changes.get(path);
-            changed
-                .is_some_and(|(lineage, judged)| lineage.pair.is_some() && judged.change.is_any())
-        };
+        let is_changed =
+            |path: &str| changes.get(path).is_some_and(|(_, judged)| judged.is_changed());
         let excused: Vec<Finding> = under_base
             .iter()
             .filter_map(Hit::error)
@@ -287,9 +277,10 @@ impl<'a> Judging<'a> {
                 continue;
             };
             let table = lineage.file().map(|file| file.table.as_str());
-            let spec = table.and_then(|table| self.head().state.specs.tables.get(table));
-            let reads = spec.map_or_else(Reads::all, |spec| rule.check.judge().reads(spec));
-            let mut states = RowStates::new(&judged.change, &reads);
+            let spec = table
+                .and_then(|table| self.head().state.specs.tables.get(table))
+                .map(AsRef::as_ref);
+            let mut states = RowStates::new(&judged.change, &rule.check.reads(spec));
             let base = lineage.sides[0].filter(|_| self.has_base());
             let base = base.and_then(|file| before.remove(&Some(file.entry.path.as_str())));
             findings_before.extend(states.take_base(base.unwrap_or_default()));
@@ -298,7 +289,7 @@ impl<'a> Judging<'a> {
         for hit in before.into_values().flatten() {
             findings_before.extend(hit.settle(&RowStates::unjudged()));
         }
-        let before = (self.has_base()).then_some(findings_before);
+        let before = self.has_base().then_some(findings_before);
         before.into_iter().chain([findings]).collect()
     }
 
@@ -324,7 +315,7 @@ impl<'a> Judging<'a> {
             curves: OnceLock::new(),
             kin,
             models,
-            history: (self.has_base()).then_some(history),
+            history: self.has_base().then_some(history),
         }
     }
 }

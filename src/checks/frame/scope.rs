@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::database::catalog::TableFile;
-use crate::database::diff::{ChangedFacts, Details, FilePair, pairs};
+use crate::database::diff::{ChangedFacts, Details, FilePair};
 use crate::database::selection::Selected;
 use crate::database::state::State;
 
@@ -51,6 +51,8 @@ impl<'a> StateScope<'a> {
 pub(crate) struct Before<'a> {
     /// The state before.
     pub base: StateScope<'a>,
+    /// The tables that differ between the states.
+    pub pairs: Vec<FilePair<'a>>,
     /// The facts that the states state differently.
     pub facts: ChangedFacts<'a>,
     /// The bytes of the head under what the base states, where that differs and a rule asks for what it excuses.
@@ -93,8 +95,11 @@ pub(super) struct Group<'a> {
 
 /// The tables of all names that have a subject, in batches that are read at once: names in the order of their bytes, the
 /// most first. `states` are the base, where there is one, and the head.
-pub(super) fn batches<'a>(states: &[StateScope<'a>]) -> Vec<Vec<Group<'a>>> {
-    let mut sized: Vec<(u64, Group<'a>)> = groups(lineages(states))
+pub(super) fn batches<'a>(
+    states: &[StateScope<'a>],
+    pairs: Vec<FilePair<'a>>,
+) -> Vec<Vec<Group<'a>>> {
+    let mut sized: Vec<(u64, Group<'a>)> = groups(lineages(states, pairs))
         .into_iter()
         .filter(|group| group.lineages.iter().any(|lineage| lineage.is_subject))
         .map(|group| (group.lineages.iter().map(Lineage::size).sum(), group))
@@ -118,7 +123,7 @@ pub(super) fn batches<'a>(states: &[StateScope<'a>]) -> Vec<Vec<Group<'a>>> {
 }
 
 /// Each table with what it was before.
-fn lineages<'a>(states: &[StateScope<'a>]) -> Vec<Lineage<'a>> {
+fn lineages<'a>(states: &[StateScope<'a>], pairs: Vec<FilePair<'a>>) -> Vec<Lineage<'a>> {
     let is_subject = |sides: &[Option<&TableFile>]| {
         sides.iter().zip(states).any(|(file, scope)| file.is_some_and(|file| scope.judges(file)))
     };
@@ -132,7 +137,7 @@ fn lineages<'a>(states: &[StateScope<'a>]) -> Vec<Lineage<'a>> {
     };
     let mut found = Vec::new();
     let mut paired = BTreeSet::new();
-    for pair in pairs(base.state, head.state) {
+    for pair in pairs {
         paired.extend(pair.head.map(|file| file.entry.path.as_str()));
         let sides = vec![pair.base, pair.head];
         found.push(Lineage { sides, pair: Some(pair), is_subject: true });

@@ -50,7 +50,7 @@ impl<'a> JudgedState<'a> {
         Self { state, selected, shelf, named, support, all_rules, origin_mismatches }
     }
 
-    /// A formula that fails was reported when the table was judged by itself.
+    /// Counts the rules on device, framework and version that find something in a table.
     fn count_origin_mismatches(&self, file: &TableFile) -> Result<usize, ExprError> {
         let side = Side::read(self.state, file, false, Wanted::All);
         in_context(&[side], |contexts| {
@@ -82,6 +82,7 @@ impl Reread for JudgedState<'_> {
         if let Some(ways) = known().get(path).copied() {
             return ways;
         }
+        // A formula that fails was reported when the table was judged by itself.
         let ways = self.count_origin_mismatches(file).unwrap_or_default();
         known().insert(path.to_owned(), ways);
         ways

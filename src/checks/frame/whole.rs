@@ -8,9 +8,9 @@ use std::time::Instant;
 use rayon::prelude::*;
 use tracing::debug;
 
-use super::Judging;
 use super::name::{KeptNames, SeenTables};
-use crate::base::error::{Error, Result};
+use super::{Judging, unjudged};
+use crate::base::error::Result;
 use crate::checks::compare::kin::Kin;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::rule::Rule;
@@ -20,7 +20,7 @@ use crate::database::source::Entry;
 use crate::findings::Finding;
 use crate::planner::Models;
 
-/// What judging a state as a whole leaves.
+/// The result of judging a state as a whole.
 pub(super) struct JudgedWhole {
     pub findings: Vec<Finding>,
     /// Sidecars, system YAML and files of facts that were judged.
@@ -62,8 +62,7 @@ impl<'a> Judging<'a> {
             slices: kept.slices.clone(),
             names: self.names.clone(),
         };
-        let sketch = |file: &&TableFile| sketches.by_path.get(&file.entry.path);
-        let kin = Kin::of(tables.iter().filter_map(|file| Some((*file, &**sketch(file)?))));
+        let kin = Kin::of(sketches.of_tables(&tables));
         let asks =
             |rule: &Arc<Rule>| rule.check.judge().asks_for_models(state.catalog, state.specs);
         let models: Arc<Models> = if self.terms.rules.iter().any(asks) {
@@ -80,14 +79,12 @@ impl<'a> Judging<'a> {
             models: &models,
         };
         let at = self.context(number, history, of);
-        let rules: Vec<&Arc<Rule>> =
-            self.terms.rules.iter().filter(|rule| rule.check.judge().compares()).collect();
+        let rules: Vec<&Arc<Rule>> = self.comparing_rules().collect();
         let judge = |rule: &&Arc<Rule>| {
             let start = Instant::now();
             let found = rule.check.judge().whole(rule, &at);
             debug!(rule = rule.id, took = ?start.elapsed(), "checked the database as a whole");
-            let hint = "the formula is in rules/limits.yaml";
-            found.map_err(|e| Error::caused(format!("cannot check the rule {}", rule.id), hint, e))
+            found.map_err(|why| unjudged(rule, why))
         };
         let found: Vec<Result<Vec<Finding>>> = rules.par_iter().map(judge).collect();
         let mut findings = found.into_iter().collect::<Result<Vec<_>>>()?.concat();

@@ -75,7 +75,8 @@ pub(crate) fn judge_change<'a>(
 ) -> Result<Judgement> {
     let facts = ChangedFacts::between(base, head, files);
     let mut changed: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
-    for pair in pairs(base, head) {
+    let pairs = pairs(base, head);
+    for pair in &pairs {
         let sides = pair.base.into_iter().chain(pair.head);
         changed.extend(sides.map(|file| file.entry.path.clone()));
     }
@@ -91,7 +92,7 @@ pub(crate) fn judge_change<'a>(
         |file: &TableFile| facts.are_of_table(file) || facts.are_of_system(&file.place.system);
     let base = StateScope::new(base, &of_base, is_known_otherwise);
     let head = StateScope::new(head, &of_head, is_known_otherwise);
-    judge(head, Some(Before { base, facts, excused, details }), terms, progress)
+    judge(head, Some(Before { base, pairs, facts, excused, details }), terms, progress)
 }
 
 /// Compares a head with its merge base, judges what changed and picks charts of it.

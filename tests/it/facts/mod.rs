@@ -71,6 +71,26 @@ fn a_family_moves_with_its_catalog() {
 }
 
 #[test]
+fn a_change_of_facts_excuses_only_tables_that_change_with_it() {
+    let only = ["--base-ref", "main", "--only", "excused-by-change"];
+    let tree = Tree::new();
+    gemm_under(&tree, "gemm");
+    tree.file(CATALOG, catalog("gemm"));
+    tree.commit();
+    tree.rename("systems/data/h200_sxm/gemm", "systems/data/h200_sxm/matmul");
+    tree.file(CATALOG, catalog("matmul"));
+    let path = "systems/data/h200_sxm/matmul/vllm/0.24.0/gemm_perf.txt";
+    assert_eq!(news(&tree.sanity(&only)), [format!("+excused-by-change info {path}")]);
+    // The catalog is corrected, and the table stays as it is.
+    let tree = Tree::new();
+    gemm_under(&tree, "gemm");
+    tree.file(CATALOG, catalog("matmul"));
+    tree.commit();
+    tree.file(CATALOG, catalog("gemm"));
+    assert_eq!(news(&tree.sanity(&only)), [""; 0]);
+}
+
+#[test]
 fn facts_that_cannot_be_read_are_told() {
     let tree = Tree::new();
     gemm_under(&tree, "gemm");

@@ -275,6 +275,14 @@ impl Sketches {
         self.by_path.get(path).map(AsRef::as_ref)
     }
 
+    /// Some tables with their sketches, without those that cannot be read.
+    pub(crate) fn of_tables<'s>(
+        &'s self,
+        tables: &'s [&'s TableFile],
+    ) -> impl Iterator<Item = Sketched<'s>> {
+        tables.iter().filter_map(|file| Some((*file, self.get(&file.entry.path)?)))
+    }
+
     /// Keys of the table at `path`, 0 where it cannot be read.
     pub fn keys(&self, path: &str) -> usize {
         self.by_path.get(path).map_or(0, |s| s.keys)
