@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use rayon::prelude::*;
 
-use crate::checks::CrossContext;
+use crate::checks::context::CrossContext;
 use crate::checks::compare::sketch::{Sketch, Sketched};
 use crate::database::catalog::TableFile;
 

@@ -7,7 +7,7 @@ use super::name::{JudgedName, KeptNames};
 use super::scope::Lineage;
 use super::{Judgement, Judging};
 use crate::base::error::Result;
-use crate::checks::History;
+use crate::checks::context::History;
 use crate::database::catalog::TableFile;
 use crate::database::diff::Side;
 use crate::findings::{BaseFindings, Finding, Novelty, RowChange, Successor};

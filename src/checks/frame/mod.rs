@@ -29,7 +29,8 @@ use crate::base::expr::ExprError;
 use crate::base::progress::Progress;
 use crate::base::threads;
 use crate::checks::rule::{Rule, Rules};
-use crate::checks::{CheckInputs, History};
+use crate::checks::context::History;
+use crate::checks::inputs::CheckInputs;
 use crate::database::catalog::Place;
 use crate::database::diff::{ChangedFacts, Details, TableDiff};
 use crate::database::ledger::Ledger;
@@ -154,7 +155,7 @@ pub(crate) fn judge<'a>(
 impl<'a> Judging<'a> {
     /// The rules that judge tables against each other.
     fn comparing_rules(&self) -> impl Iterator<Item = &'a Arc<Rule>> + use<'a> {
-        self.terms.rules.iter().filter(|rule| rule.check.judge().compares())
+        self.terms.rules.iter().filter(|rule| rule.check.needs().compares)
     }
 
     fn head(&self) -> &JudgedState<'a> {
@@ -194,7 +195,7 @@ impl<'a> Judging<'a> {
         let systems = systems.chain(matrices.map(|(system, _)| system)).cloned().collect();
         let history = History { backends: backends.collect(), systems, ..History::default() };
         let mut left = Leftovers::new(self.states.len(), history);
-        let compares = self.comparing_rules().next().is_some();
+        let compares = self.needs.compares;
         for batch in &batches {
             let tables: Vec<(usize, &Lineage<'a>)> = batch
                 .iter()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::base::digest::sha256;
 use crate::base::expr::ExprError;
-use crate::checks::TableContext;
+use crate::checks::context::TableContext;
 use crate::checks::compare::sketch::Sketch;
 use crate::database::catalog::TableFile;
 use crate::database::seal::SealFile;

@@ -12,7 +12,7 @@ use tracing::debug;
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::base::progress::Progress;
-use crate::checks::ChangeContext;
+use crate::checks::{ChangeContext, Item};
 use crate::checks::frame::{Before, Judgement, StateScope, Terms, judge};
 use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
@@ -198,8 +198,10 @@ fn compare(
         repaired.extend(judged.repaired);
         let (excused, specs) = (&judged.excused[..], root.specs());
         let change = ChangeContext { base, head, diff: &diff, excused, specs };
+        let catalogs = Item::Catalogs { before: base.catalog, after: head.catalog };
         for rule in rules {
-            let of_change = rule.check.judge().change(rule, &change);
+            found.extend(rule.item(&catalogs));
+            let of_change = rule.check.judge().change(rule.head(), &change);
             found.extend(of_change.map_err(|e| unjudged(rule, e))?);
         }
         diffs.push(diff);

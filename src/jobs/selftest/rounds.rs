@@ -13,7 +13,7 @@ use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
 use crate::base::random::Random;
 use crate::base::reason::Reason;
-use crate::checks::WaiverContext;
+use crate::checks::{Item, WaiverContext};
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::diff::files;
 use crate::database::facts::TreeFacts;
@@ -230,8 +230,8 @@ fn waivers(clean: &CleanState<'_>, number: usize, text: &str, scores: &mut Score
     let applied = applied.map_err(|e| failed(e.to_string().into()))?;
     let rules = clean.terms.all_rules;
     let unused = applied.unused_by(&|id| rules.contains(id), &|id| rules.contains(id));
-    let context = WaiverContext { path, expired: &applied.expired, unused: &unused };
-    let told = rules.all().filter_map(|rule| rule.check.judge().waivers(rule, &context));
+    let item = Item::Waivers(WaiverContext { path, expired: &applied.expired, unused: &unused });
+    let told = rules.all().flat_map(|rule| rule.item(&item));
     let told: Vec<Finding> = told.collect();
     scores.waivers(number, &told);
     Ok(())

@@ -11,7 +11,7 @@ use tracing::debug;
 
 use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
-use crate::checks::Check;
+use crate::checks::{Check, Item};
 use crate::checks::frame::{StateScope, Terms, judge};
 use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
@@ -277,9 +277,8 @@ fn deletions(
     let mut found = Vec::new();
     for (before, after) in partners(before.iter().collect(), roots.to_vec()) {
         let (before, after) = (before.unwrap_or(&empty), after.unwrap_or(&empty));
-        found.extend(
-            rules.iter().flat_map(|rule| rule.check.judge().deletions(rule, before, after)),
-        );
+        let catalogs = Item::Catalogs { before, after };
+        found.extend(rules.iter().flat_map(|rule| rule.item(&catalogs)));
     }
     Ok(found)
 }

@@ -51,10 +51,11 @@ use self::hole::Hole;
 use self::references::{Reference, ReferencePoints};
 use crate::base::expr::ExprError;
 use crate::base::words::count;
-use crate::checks::CrossContext;
+use crate::checks::context::CrossContext;
 use crate::checks::compare::sketch::Sketch;
-use crate::checks::judge::{CheckInputs, Judge};
-use crate::checks::rule::Rule;
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::Judge;
+use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::database::served::Nearness;
 use crate::findings::{EXAMPLES, Explained, Finding, Hits, Severity, wholes};
@@ -102,17 +103,13 @@ struct Lacking {
 
 impl Judge for HoleSize {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { keys: true, ..CheckInputs::default() }
-    }
-
-    fn compares(&self) -> bool {
-        true
+        CheckInputs { compares: true, keys: true, ..CheckInputs::default() }
     }
 
     /// One finding for each table that lacks what its references have.
     fn cross<'v>(
         &'v self,
-        rule: &'v Rule,
+        rule: RuleHead<'v>,
         at: &'v CrossContext<'v>,
     ) -> Result<Hits<'v>, ExprError> {
         let judged: Vec<&TableFile> = at.judged_tables().collect();
@@ -127,7 +124,7 @@ impl Judge for HoleSize {
 impl HoleSize {
     fn of_table(
         &self,
-        rule: &Rule,
+        rule: RuleHead<'_>,
         at: &CrossContext<'_>,
         file: &TableFile,
     ) -> Result<Option<Finding>, ExprError> {
@@ -232,7 +229,7 @@ impl<'a> CoverageCase<'a> {
         format!("{} ({} keys, present in {})", hole.words, self.about(hole.keys), hole.shares())
     }
 
-    fn finding(&self, rule: &Rule, lacking: &Lacking, workload: &[String]) -> Option<Finding> {
+    fn finding(&self, rule: RuleHead<'_>, lacking: &Lacking, workload: &[String]) -> Option<Finding> {
         let holes: Vec<&Hole> = lacking.holes.iter().filter(|h| h.matters()).collect();
         if holes.is_empty() && lacking.explained.is_empty() {
             return None;
@@ -267,7 +264,7 @@ impl<'a> CoverageCase<'a> {
             names.collect::<Vec<_>>().join(", "),
             said.join("; ")
         );
-        let mut finding = Finding::on_table(&rule.id, severity, self.file, message)
+        let mut finding = Finding::on_table(rule.id, severity, self.file, message)
             .rows(missing)
             .parts(holes.iter().map(|h| h.words.as_str()))
             .evidence("reference_keys", reference)

@@ -1,6 +1,6 @@
 //! What other tables say of a table's points and series.
 
-use crate::checks::CrossContext;
+use crate::checks::context::CrossContext;
 use crate::checks::compare::curves::{CurveScores, Evidence, ShapeScore, TableScores};
 use crate::checks::compare::sketch::{Sketch, SketchOutlier};
 use crate::database::catalog::TableFile;

@@ -18,12 +18,13 @@ use self::finding::TableOutliers;
 use self::point::{OutlyingPoint, StandsOutBy};
 use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
-use crate::checks::CrossContext;
+use crate::checks::context::CrossContext;
 use crate::checks::compare::curves::{Evidence, KeyPoint, stands_out_in};
 use crate::checks::compare::series::Outlier;
 use crate::checks::compare::sketch::{Sketch, SketchOutlier, Sketched};
-use crate::checks::judge::{CheckInputs, CurveTerms, Judge};
-use crate::checks::rule::Rule;
+use crate::checks::inputs::{CheckInputs, CurveTerms};
+use crate::checks::judge::Judge;
+use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::findings::{Hit, Hits, Reads, RowHit, Severity};
 use crate::specs::TableSpec;
@@ -102,13 +103,9 @@ impl Judge for Spikes {
         self.0.needs()
     }
 
-    fn compares(&self) -> bool {
-        true
-    }
-
     fn cross<'v>(
         &'v self,
-        rule: &'v Rule,
+        rule: RuleHead<'v>,
         at: &'v CrossContext<'v>,
     ) -> Result<Hits<'v>, ExprError> {
         Ok(self.0.hits(rule, at, true))
@@ -124,13 +121,9 @@ impl Judge for Drops {
         self.0.needs()
     }
 
-    fn compares(&self) -> bool {
-        true
-    }
-
     fn cross<'v>(
         &'v self,
-        rule: &'v Rule,
+        rule: RuleHead<'v>,
         at: &'v CrossContext<'v>,
     ) -> Result<Hits<'v>, ExprError> {
         Ok(self.0.hits(rule, at, false))
@@ -162,11 +155,11 @@ fn evidence_from(evidence: Option<&TableEvidence<'_>>) -> f64 {
 impl OutlierLimits {
     fn needs(&self) -> CheckInputs {
         let curves = self.curves.map(|c| CurveTerms { bends: c.bends, floor_ms: self.floor_ms });
-        CheckInputs { outliers: Some(self.recurs), curves, ..CheckInputs::default() }
+        CheckInputs { compares: true, outliers: Some(self.recurs), curves, ..CheckInputs::default() }
     }
 
     /// The outliers of each table; an info where all of them are outliers elsewhere, too.
-    fn hits<'v>(&'v self, rule: &'v Rule, at: &'v CrossContext<'v>, spike: bool) -> Hits<'v> {
+    fn hits<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>, spike: bool) -> Hits<'v> {
         let scores = self.curves.map(|limits| (limits, at.curve_scores()));
         let mut found = Hits::new();
         for file in at.judged_tables() {

@@ -17,7 +17,7 @@ use crate::base::expr::{ExprError, Scope};
 use crate::base::sample::sampled;
 use crate::checks::compare::curves::{AxisPoints, KeyLatencies, TableCurve};
 use crate::checks::compare::series::Outlier;
-use crate::checks::judge::CheckInputs;
+use crate::checks::inputs::CheckInputs;
 use crate::database::catalog::TableFile;
 use crate::database::coverage::Coverage;
 use crate::database::table::{Keys, TableScope, lane_ranks};

@@ -7,7 +7,7 @@ use super::{SketchOutlier, name_farthest};
 use crate::base::expr::Vals;
 use crate::checks::compare::curves::{CurveRows, KeyLatencies, TableCurve};
 use crate::checks::compare::series::{self, ScanTerms};
-use crate::checks::judge::CheckInputs;
+use crate::checks::inputs::CheckInputs;
 use crate::database::table::{Keys, TableScope};
 
 /// The rows of a table with what is known of them.
@@ -80,9 +80,9 @@ impl ReadRows<'_> {
 #[cfg(test)]
 mod tests {
     use crate::base::random::Random;
-    use crate::checks::CurveTerms;
+    use crate::checks::inputs::CurveTerms;
     use crate::checks::compare::sketch::{Sketch, SketchTerms};
-    use crate::checks::judge::CheckInputs;
+    use crate::checks::inputs::CheckInputs;
     use crate::database::catalog::Place;
     use crate::database::table::{Column, Keys, Table, TableScope};
     use crate::specs::{ColumnKind, IDENTITY, Specs, TableSpec};

@@ -14,7 +14,7 @@ use self::rivals::range;
 use self::whole_rows::whole_rows;
 use crate::base::expr::{ExprError, Vals};
 use crate::base::words::{Figure, count, plural, plural_verb};
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::checks::judge::Judge;
 use crate::database::served::rows::{KeyRows, copies};
 use crate::database::table::{Keys, number_json};

@@ -2,7 +2,7 @@
 
 use crate::base::expr::ExprError;
 use crate::base::words::plural;
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::database::served::rows::repeats;
 use crate::database::table::Keys;
 use crate::findings::{EXAMPLES, Example, Hit, Hits, Severity};

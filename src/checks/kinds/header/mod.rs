@@ -8,9 +8,10 @@ mod stored;
 use self::stored::unopened;
 use crate::base::expr::ExprError;
 use crate::base::words::{names, plural_verb};
+use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::Judge;
-use crate::checks::rule::Rule;
-use crate::checks::{CrossContext, RowContext};
+use crate::checks::rule_head::RuleHead;
+use crate::checks::context::{CrossContext, RowContext};
 use crate::database::catalog::TableFile;
 use crate::database::table::Column;
 use crate::findings::{EXAMPLES, Finding, Hits, Severity, wholes};
@@ -26,6 +27,10 @@ const SHARED: usize = 3;
 pub struct Header;
 
 impl Judge for Header {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { compares: true, ..CheckInputs::default() }
+    }
+
     fn judges_unknown_tables(&self) -> bool {
         true
     }
@@ -34,14 +39,10 @@ impl Judge for Header {
         Ok(wholes(columns(rows)))
     }
 
-    fn compares(&self) -> bool {
-        true
-    }
-
     /// Tables whose rows name an operation that no other table of the name has.
     fn cross<'v>(
         &'v self,
-        rule: &'v Rule,
+        rule: RuleHead<'v>,
         at: &'v CrossContext<'v>,
     ) -> Result<Hits<'v>, ExprError> {
         Ok(wholes(at.judged_tables().filter_map(|file| operation(rule, at, file))))
@@ -49,7 +50,7 @@ impl Judge for Header {
 }
 
 /// The finding on a table whose operations no other table names, where enough others share one.
-fn operation(rule: &Rule, at: &CrossContext<'_>, file: &TableFile) -> Option<Finding> {
+fn operation(rule: RuleHead<'_>, at: &CrossContext<'_>, file: &TableFile) -> Option<Finding> {
     let own = at.sketches.by_path.get(&file.entry.path)?;
     let named = &own.names.operations;
     let mut tables: BTreeMap<&str, usize> = BTreeMap::new();
@@ -70,7 +71,7 @@ fn operation(rule: &Rule, at: &CrossContext<'_>, file: &TableFile) -> Option<Fin
         plural_verb(count, &format!("other {} table", file.table), ["has", "have"]),
     );
     let finding =
-        Finding::on_table(&rule.id, rule.severity.at_most(Severity::Warning), file, message);
+        Finding::on_table(rule.id, rule.severity.at_most(Severity::Warning), file, message);
     Some(finding.rows(own.rows).parts(named.iter().map(|name| format!("op_name {name}"))))
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::database::table::StoredAs;
 use crate::specs::{ColumnKind, StoredType};
 

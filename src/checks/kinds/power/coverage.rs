@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::Readings;
 use crate::base::expr::ExprError;
 use crate::base::words::{count, plural};
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::checks::compare::sketch::{Slice, slice_id, slice_words};
 use crate::checks::judge::Judge;
 use crate::database::table::NumberedRows;

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::Sign;
 use super::digits::{Digits, rounding};
 use crate::base::words::names;
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::database::table::{Column, Keys, mix};
 
 /// How many points lie on the line between their neighbours along a sweep.

@@ -19,7 +19,7 @@ use self::jittered::JitteredSign;
 use self::line::LineSign;
 use crate::base::expr::ExprError;
 use crate::base::words::plural;
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::checks::judge::Judge;
 use crate::database::table::Keys;
 use crate::findings::{EXAMPLES, Hit, Hits, Part, Reads};

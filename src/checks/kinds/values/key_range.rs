@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::Wrong;
 use super::dtypes::UnknownDtypes;
 use crate::base::expr::{Expr, ExprError, Scope};
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::checks::judge::Judge;
 use crate::database::served::rows::guarded_rows;
 use crate::database::table::Column;

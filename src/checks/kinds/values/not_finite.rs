@@ -2,7 +2,7 @@
 
 use super::Wrong;
 use crate::base::expr::ExprError;
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::checks::judge::Judge;
 use crate::database::table::Column;
 use crate::findings::{Hits, Reads};
