@@ -35,12 +35,7 @@ pub trait Judge {
     }
 
     /// Judges a table that cannot be read, from the reason why.
-    fn unreadable(
-        &self,
-        _: RuleHead<'_>,
-        _: &TableContext<'_>,
-        _: &TableFault,
-    ) -> Option<Finding> {
+    fn unreadable(&self, _: RuleHead<'_>, _: &TableContext<'_>, _: &TableFault) -> Option<Finding> {
         None
     }
 
@@ -58,7 +53,11 @@ pub trait Judge {
     /// # Errors
     ///
     /// When a formula of a limit or of the rule fails.
-    fn cross<'v>(&'v self, _: RuleHead<'v>, _: &'v CrossContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn cross<'v>(
+        &'v self,
+        _: RuleHead<'v>,
+        _: &'v CrossContext<'v>,
+    ) -> Result<Hits<'v>, ExprError> {
         Ok(Hits::new())
     }
 

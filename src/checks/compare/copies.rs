@@ -8,10 +8,10 @@ use serde::Deserialize;
 
 use crate::base::expr::ExprError;
 use crate::base::words::{Figure, count, names, plural};
-use crate::checks::context::CrossContext;
 use crate::checks::compare::groups::{excused, groups};
 use crate::checks::compare::noisy_copy::{NoisyCopies, NoisyLikeness};
 use crate::checks::compare::sketch::{Sketch, Sketched};
+use crate::checks::context::CrossContext;
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::Judge;
 use crate::checks::rule_head::RuleHead;

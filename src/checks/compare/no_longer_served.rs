@@ -48,7 +48,11 @@ impl Judge for NoLongerServed {
 }
 
 impl LosingTable<'_> {
-    fn judge(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>) -> Result<Option<Finding>, ExprError> {
+    fn judge(
+        &self,
+        rule: RuleHead<'_>,
+        at: &ChangeContext<'_>,
+    ) -> Result<Option<Finding>, ExprError> {
         let Some((first, _)) = self.changes.first() else { return Ok(None) };
         let Some(spec) = at.specs.tables.get(self.table) else { return Ok(None) };
         let UnservedKeys { slices, whole_slices: whole } = self.unserved(at.head, spec)?;

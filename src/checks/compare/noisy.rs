@@ -11,9 +11,9 @@ use serde::Deserialize;
 
 use crate::base::expr::ExprError;
 use crate::base::words::{Figure, plural, plural_verb};
-use crate::checks::context::CrossContext;
 use crate::checks::compare::curves::{CurveScores, Roughness, SpikedPoints, TableScores};
 use crate::checks::compare::sketch::{Slice, slice_id, slice_words};
+use crate::checks::context::CrossContext;
 use crate::checks::inputs::{CheckInputs, CurveTerms};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
@@ -113,7 +113,8 @@ impl NoiseLimits {
         if !is_much(&scores.spiked(slice, factor, groups, floor_ms)) {
             return None;
         }
-        Some(scores.spiked_alone(all, at, file, slice, (factor, groups), floor_ms)).filter(is_much)
+        Some(scores.spiked_alone(all, at.kin, file, slice, (factor, groups), floor_ms))
+            .filter(is_much)
     }
 
     /// How rough a slice is, where that is too much.

@@ -11,10 +11,10 @@ use crate::checks::compare::scattered::Scattered;
 use crate::checks::compare::served_keys::{keys, points_by_slice};
 use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
 use crate::checks::compare::stubs::{Namesakes, StubSize};
+use crate::checks::context::{CrossContext, RowContext};
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::Judge;
 use crate::checks::rule_head::RuleHead;
-use crate::checks::context::{CrossContext, RowContext};
 use crate::database::catalog::TableFile;
 use crate::database::served::Nearness;
 use crate::findings::{Finding, Hits, Severity, SliceEvidence, wholes};
@@ -78,7 +78,12 @@ impl Judge for Shares {
 }
 
 impl Shares {
-    fn finding(&self, rule: RuleHead<'_>, at: &CrossContext<'_>, file: &TableFile) -> Option<Finding> {
+    fn finding(
+        &self,
+        rule: RuleHead<'_>,
+        at: &CrossContext<'_>,
+        file: &TableFile,
+    ) -> Option<Finding> {
         let case = ParityCase::new(at, file)?;
         let references: Vec<(&str, usize)> =
             case.references.iter().map(|(name, sketches)| (*name, keys(sketches))).collect();

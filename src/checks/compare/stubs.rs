@@ -12,9 +12,9 @@ use serde::Deserialize;
 
 use crate::base::stats::upper_median;
 use crate::base::words::{count, names, plural};
-use crate::checks::context::CrossContext;
 use crate::checks::compare::served_keys::keys;
 use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
+use crate::checks::context::CrossContext;
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::{Place, TableFile};
 use crate::findings::{Finding, Severity, SliceEvidence};

@@ -70,8 +70,8 @@ impl Judge for SupportNeeds {
     }
 
     /// One finding for each matrix that its system's data contradicts.
-    fn whole(&self, rule: RuleHead<'_>, whole: &WholeContext<'_>) -> Result<Found, ExprError> {
-        let at = &whole.tables;
+    fn whole(&self, rule: RuleHead<'_>, all: &WholeContext<'_>) -> Result<Found, ExprError> {
+        let at = &all.tables;
         let mut found = Vec::new();
         for (name, (entry, matrix)) in at.support {
             let Some(system) = at.state.catalog.systems.get(name).filter(|_| whole(at, name))

@@ -18,7 +18,8 @@ use crate::database::catalog::{Place, TableFile};
 use crate::database::served::{Channel, ReuseManifest, SystemShelf, TableSource};
 use crate::findings::{Finding, Severity};
 use crate::planner::{
-    BackendPlan, KeySource, Lack, MachineFigures, ModelList, Models, ServedKeys, TableName, library_sources,
+    BackendPlan, KeySource, Lack, MachineFigures, ModelList, Models, ServedKeys, TableName,
+    library_sources,
 };
 use crate::specs::system::System;
 

@@ -14,8 +14,8 @@ use super::table::{Side, TableFacts, in_context, meta};
 use crate::base::error::{Error, Result};
 use crate::base::expr::{ExprError, Scope};
 use crate::checks::compare::sketch::{Sketch, SketchTerms};
+use crate::checks::context::{Item, RowContext, TableContext};
 use crate::checks::rule::Rule;
-use crate::checks::context::{RowContext, TableContext};
 use crate::database::catalog::TableFile;
 use crate::database::diff::{Comparison, TableDiff};
 use crate::database::state::State;
@@ -284,9 +284,7 @@ impl<'a> Judging<'a> {
         let named = self.states.iter().any(|state| state.named.contains(path));
         let terms = SketchTerms { needs: self.needs, named, scanned: is_scanned };
         let sketch = match at.keys {
-            Some(keys) if self.needs.compares => {
-                Sketch::of(keys, scope, terms)?
-            }
+            Some(keys) if self.needs.compares => Sketch::of(keys, scope, terms)?,
             _ => Sketch { rows: scope.rows(), ..Sketch::default() },
         };
         let keys = self.takes_slices(at.file).then(|| FileKeys::of(scope, &self.names)).flatten();

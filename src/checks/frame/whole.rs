@@ -13,8 +13,10 @@ use super::{Judging, unjudged};
 use crate::base::error::Result;
 use crate::checks::compare::kin::Kin;
 use crate::checks::compare::sketch::Sketches;
+use crate::checks::context::{
+    DirContext, FactsContext, History, Item, SystemContext, WholeContext,
+};
 use crate::checks::rule::Rule;
-use crate::checks::context::{DirContext, FactsContext, History, SystemContext};
 use crate::database::catalog::{TableFile, VersionDir};
 use crate::database::source::Entry;
 use crate::findings::Finding;
@@ -65,12 +67,8 @@ impl<'a> Judging<'a> {
         let is_planned = self.needs.plans && !tables.is_empty();
         let models: Arc<Models> =
             if is_planned { self.terms.models.get()? } else { Arc::default() };
-        let of = SeenTables {
-            tables: &tables,
-            sketches: &sketches,
-            kin: &kin,
-            judged: &kept.compared,
-        };
+        let of =
+            SeenTables { tables: &tables, sketches: &sketches, kin: &kin, judged: &kept.compared };
         let at = WholeContext {
             tables: self.context(number, history, of),
             peers: &kept.peers,

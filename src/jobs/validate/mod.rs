@@ -11,10 +11,10 @@ use tracing::debug;
 
 use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
-use crate::checks::{Check, Item};
 use crate::checks::frame::{StateScope, Terms, judge};
 use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
+use crate::checks::{Check, Item};
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::facts::{TreeFacts, origins};
 use crate::database::ledger::Ledger;

@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::words::names;
-use crate::checks::context::CrossContext;
 use crate::checks::compare::sketch::Sketched;
+use crate::checks::context::CrossContext;
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::findings::Finding;
@@ -35,7 +35,12 @@ type TablesOfBackend<'a> = (&'a str, &'a [Sketched<'a>]);
 
 impl AxisShift {
     /// A finding for each axis of a table that is shifted against every other backend.
-    pub fn findings(&self, rule: RuleHead<'_>, at: &CrossContext<'_>, file: &TableFile) -> Vec<Finding> {
+    pub fn findings(
+        &self,
+        rule: RuleHead<'_>,
+        at: &CrossContext<'_>,
+        file: &TableFile,
+    ) -> Vec<Finding> {
         let Some(own) = at.sketches.by_path.get(&file.entry.path) else { return Vec::new() };
         let by_backend = &at.kin.by_backend;
         let own_backend = file.place.backend.as_str();

@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 use crate::base::stats::upper_median;
 use crate::base::words::plural;
-use crate::checks::context::CrossContext;
 use crate::checks::compare::sketch::Sketch;
+use crate::checks::context::CrossContext;
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::findings::Finding;
@@ -33,7 +33,12 @@ type AxisPair<'a> = (&'a str, &'a str);
 
 impl AxisExchange {
     /// The finding on a table of which two axes are exchanged.
-    pub fn finding(&self, rule: RuleHead<'_>, at: &CrossContext<'_>, file: &TableFile) -> Option<Finding> {
+    pub fn finding(
+        &self,
+        rule: RuleHead<'_>,
+        at: &CrossContext<'_>,
+        file: &TableFile,
+    ) -> Option<Finding> {
         let own = at.sketches.by_path.get(&file.entry.path).filter(|s| s.axes.len() > 1)?;
         let is_reference = |other: &TableFile| {
             let (a, b) = (&other.place, &file.place);

@@ -51,8 +51,8 @@ use self::hole::Hole;
 use self::references::{Reference, ReferencePoints};
 use crate::base::expr::ExprError;
 use crate::base::words::count;
-use crate::checks::context::CrossContext;
 use crate::checks::compare::sketch::Sketch;
+use crate::checks::context::CrossContext;
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::Judge;
 use crate::checks::rule_head::RuleHead;
@@ -229,7 +229,12 @@ impl<'a> CoverageCase<'a> {
         format!("{} ({} keys, present in {})", hole.words, self.about(hole.keys), hole.shares())
     }
 
-    fn finding(&self, rule: RuleHead<'_>, lacking: &Lacking, workload: &[String]) -> Option<Finding> {
+    fn finding(
+        &self,
+        rule: RuleHead<'_>,
+        lacking: &Lacking,
+        workload: &[String],
+    ) -> Option<Finding> {
         let holes: Vec<&Hole> = lacking.holes.iter().filter(|h| h.matters()).collect();
         if holes.is_empty() && lacking.explained.is_empty() {
             return None;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::point::{OutlyingPoint, StandsOutBy};
 use crate::base::words::{Figure, count, names, plural_verb};
-use crate::checks::context::CrossContext;
 use crate::checks::compare::sketch::Slice;
+use crate::checks::context::CrossContext;
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::database::table::number_json;

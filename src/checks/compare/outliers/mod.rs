@@ -18,10 +18,10 @@ use self::finding::TableOutliers;
 use self::point::{OutlyingPoint, StandsOutBy};
 use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
-use crate::checks::context::CrossContext;
 use crate::checks::compare::curves::{Evidence, KeyPoint, stands_out_in};
 use crate::checks::compare::series::Outlier;
 use crate::checks::compare::sketch::{Sketch, SketchOutlier, Sketched};
+use crate::checks::context::CrossContext;
 use crate::checks::inputs::{CheckInputs, CurveTerms};
 use crate::checks::judge::Judge;
 use crate::checks::rule_head::RuleHead;
@@ -155,7 +155,12 @@ fn evidence_from(evidence: Option<&TableEvidence<'_>>) -> f64 {
 impl OutlierLimits {
     fn needs(&self) -> CheckInputs {
         let curves = self.curves.map(|c| CurveTerms { bends: c.bends, floor_ms: self.floor_ms });
-        CheckInputs { compares: true, outliers: Some(self.recurs), curves, ..CheckInputs::default() }
+        CheckInputs {
+            compares: true,
+            outliers: Some(self.recurs),
+            curves,
+            ..CheckInputs::default()
+        }
     }
 
     /// The outliers of each table; an info where all of them are outliers elsewhere, too.

@@ -16,11 +16,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tracing::debug;
 
-use super::kept::{Differences, Residual, Residuals};
 use super::gaps::{Gap, GapsBySlice, LevelsBySlice, PairRatios};
+use super::kept::{Differences, Residual, Residuals};
 use crate::base::stats::median;
-use crate::checks::context::CrossContext;
 use crate::checks::compare::sketch::{Sketch, Slice};
+use crate::checks::context::CrossContext;
 use crate::database::catalog::TableFile;
 
 /// When a slice is off by differences in differences.

@@ -6,8 +6,8 @@ use rayon::prelude::*;
 
 use super::kept::{PeerLatencies, RelativeLatencies, RunPair, SoftwareRun};
 use crate::base::stats::upper_median;
-use crate::checks::context::CrossContext;
 use crate::checks::compare::sketch::{Sketch, Sketched, Sketches, Slice};
+use crate::checks::context::CrossContext;
 use crate::database::catalog::TableFile;
 
 /// The name of the systems nearby, as a reference beside the backends.
@@ -102,8 +102,7 @@ pub(super) fn peer_latencies(at: &CrossContext<'_>, terms: PeerTerms<'_>) -> Pee
     }
     all.add_medians(&mut own.relative);
     let with_points = of_runs.iter().zip(ratios).filter(|(_, ratios)| !ratios.is_empty());
-    own.runs =
-        with_points.map(|((run, pair), ratios)| run_pair(run, *pair, ratios)).collect();
+    own.runs = with_points.map(|((run, pair), ratios)| run_pair(run, *pair, ratios)).collect();
     own
 }
 

@@ -80,9 +80,9 @@ impl ReadRows<'_> {
 #[cfg(test)]
 mod tests {
     use crate::base::random::Random;
-    use crate::checks::inputs::CurveTerms;
     use crate::checks::compare::sketch::{Sketch, SketchTerms};
     use crate::checks::inputs::CheckInputs;
+    use crate::checks::inputs::CurveTerms;
     use crate::database::catalog::Place;
     use crate::database::table::{Column, Keys, Table, TableScope};
     use crate::specs::{ColumnKind, IDENTITY, Specs, TableSpec};

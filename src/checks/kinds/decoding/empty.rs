@@ -1,9 +1,9 @@
 //! Tables without rows, and tables of which the loader reads none.
 
 use crate::base::expr::ExprError;
+use crate::checks::context::{RowContext, TableContext};
 use crate::checks::judge::Judge;
 use crate::checks::rule_head::RuleHead;
-use crate::checks::context::{RowContext, TableContext};
 use crate::database::table::TableFault;
 use crate::findings::{Finding, Hits, wholes};
 

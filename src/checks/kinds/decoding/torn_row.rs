@@ -1,9 +1,9 @@
 //! Damaged rows of text tables.
 
 use crate::base::expr::ExprError;
+use crate::checks::context::{RowContext, TableContext};
 use crate::checks::judge::Judge;
 use crate::checks::rule_head::RuleHead;
-use crate::checks::context::{RowContext, TableContext};
 use crate::database::table::{TableFault, Torn};
 use crate::findings::{Example, Finding, Hits, wholes};
 

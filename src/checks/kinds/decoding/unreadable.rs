@@ -1,9 +1,9 @@
 //! Tables whose bytes cannot be decoded, or are not those that were digested.
 
 use crate::base::expr::ExprError;
+use crate::checks::context::{Item, RowContext, TableContext};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
-use crate::checks::context::{Item, RowContext, TableContext};
 use crate::database::table::TableFault;
 use crate::findings::{Finding, Hits, wholes};
 

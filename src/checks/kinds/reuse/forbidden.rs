@@ -4,7 +4,6 @@ use crate::checks::context::Item;
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
-use crate::findings::Finding;
 use crate::specs::Filling;
 
 /// Declared reuse of tables that the loader takes from their own version alone.

@@ -5,7 +5,6 @@ use crate::checks::context::{DirContext, Item};
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
-use crate::findings::Finding;
 
 /// A `reuse.yaml` that cannot be read, or that names donors without the table.
 pub struct ReuseInvalid;

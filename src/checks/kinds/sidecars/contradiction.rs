@@ -7,11 +7,11 @@ use serde::Deserialize;
 
 use super::seal;
 use crate::base::expr::ExprError;
+use crate::checks::context::{DirContext, Item, RowContext};
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Found, Judge};
 use crate::checks::kinds::identity::same_version;
 use crate::checks::rule_head::RuleHead;
-use crate::checks::context::{DirContext, Item, RowContext};
 use crate::database::sidecar::Meta;
 use crate::findings::{Finding, Hits, Severity, wholes};
 

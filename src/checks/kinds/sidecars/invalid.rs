@@ -2,11 +2,11 @@
 
 use super::seal;
 use crate::base::expr::ExprError;
+use crate::checks::context::{Item, RowContext};
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
-use crate::checks::context::{RowContext};
-use crate::findings::{Finding, Hits, wholes};
+use crate::findings::{Hits, wholes};
 
 /// A `collection_meta.yaml` that cannot be read as one.
 pub struct SidecarInvalid;
@@ -25,9 +25,6 @@ impl Judge for SidecarInvalid {
         let (Some(Err(why)), Some(entry)) = (at.meta, &at.dir.meta) else {
             return Vec::new();
         };
-        vec![
-            rule.on_path(&entry.path, why.to_string())
-                .at(&at.dir.place),
-        ]
+        vec![rule.on_path(&entry.path, why.to_string()).at(&at.dir.place)]
     }
 }

@@ -4,7 +4,6 @@ use crate::checks::context::Item;
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
-use crate::findings::Finding;
 
 /// Markers of the scheme before sidecars, in the layout that has sidecars.
 pub struct LegacyMarker;
@@ -20,8 +19,7 @@ impl Judge for LegacyMarker {
             return Vec::new();
         }
         let message = "this marker file belongs to a scheme that collection_meta.yaml replaced";
-        let finding =
-            |path: &str| rule.on_path(path, message).at(&at.dir.place);
+        let finding = |path: &str| rule.on_path(path, message).at(&at.dir.place);
         at.dir.markers.iter().map(|m| finding(&m.path)).collect()
     }
 }

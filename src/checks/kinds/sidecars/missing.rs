@@ -3,11 +3,11 @@
 use super::seal;
 use crate::base::expr::ExprError;
 use crate::base::words::plural_verb;
+use crate::checks::context::{Item, RowContext};
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
-use crate::checks::context::{RowContext};
-use crate::findings::{Finding, Hits, wholes};
+use crate::findings::{Hits, wholes};
 
 /// Tables of the family layout without a word on where they come from.
 pub struct SidecarMissing;

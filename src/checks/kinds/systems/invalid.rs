@@ -10,7 +10,6 @@ use crate::checks::context::Item;
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
-use crate::findings::Finding;
 
 /// Fields of a system YAML.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -44,8 +43,7 @@ impl Judge for SystemFields {
     /// A YAML that cannot be read, lacks what the loader requires, or has figures out of range.
     fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
         let Item::System(at) = item else { return Found::new() };
-        let finding =
-            |message: String| rule.on_path(&at.file.path, message);
+        let finding = |message: String| rule.on_path(&at.file.path, message);
         let system = match &at.file.system {
             Ok(system) => system,
             Err(why) => return vec![finding(why.to_string())],

@@ -8,7 +8,6 @@ use crate::checks::context::{Item, SystemContext};
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
-use crate::findings::Finding;
 use crate::specs::system::System;
 
 /// Figures of one system against each other and the nearest systems.
