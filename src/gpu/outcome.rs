@@ -65,7 +65,7 @@ pub struct Sample {
 
 impl Sample {
     /// The finding for formats that report findings: an error for a wrong table, a warning for an
-    /// inconclusive one, `None` for one that passes.
+    /// inconclusive one, `None` for a table that passes.
     pub fn finding(&self) -> Option<Finding> {
         let severity = match self.verdict.outcome {
             Outcome::Pass => return None,

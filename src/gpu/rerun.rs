@@ -28,7 +28,7 @@ pub struct RerunList {
     pub schema: String,
     /// Origin of the list, in one sentence.
     pub about: String,
-    /// Expected duration of all measurements in seconds; absent if that of any point is unknown.
+    /// Expected duration of all measurements in seconds; absent if a point's duration is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
     /// The points, by table.

@@ -1,9 +1,9 @@
-//! The planner's lookups: how long an operation takes, and which rows say so.
+//! Repeats the planner's lookups: the time of an operation, and the rows that decide it.
 //!
 //! A planner (aiconfigurator, for example) predicts the time of an inference step as the sum of its
-//! operations, and reads the time of each from the tables of a perf database. This room repeats those
-//! lookups from the same files, so that a change of a row can be followed to the predictions that it
-//! moves.
+//! operations, and reads the time of each operation from the tables of a performance database. This
+//! module repeats those lookups from the same files, so that a changed row can be traced to the
+//! predictions that it moves.
 //!
 //! ```text
 //! Snapshot (a state of a database)
@@ -19,7 +19,7 @@
 //! ```
 //!
 //! Figures are f64 and latencies are milliseconds. The order of arithmetic follows the planner's, so
-//! that results agree to the last bits. References such as `gemm.rs 80` in this room name files and
+//! that results agree to the last bits. References such as `gemm.rs 80` in this module name files and
 //! lines of aiconfigurator at commit 095f58a.
 
 mod dtypes;

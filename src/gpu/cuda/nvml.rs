@@ -136,7 +136,7 @@ impl CardMeter {
         }
     }
 
-    /// Returns true if an SM clock in MHz is that of a card with reduced clocks.
+    /// Returns true if an SM clock in MHz is below the clock of a rested card.
     pub fn slowed(&self, mhz: u32) -> bool {
         f64::from(mhz) < RESTED * f64::from(self.fastest.get())
     }
