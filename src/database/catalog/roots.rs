@@ -103,8 +103,7 @@ impl Catalog {
 }
 
 /// Returns the YAML files in folders that may be roots, each with its folder. These folders are named
-/// `systems`, are the top folder, or have tables in a `data` folder inside them or inside a folder whose name
-/// ends in `data`.
+/// `systems`, are the top folder, or contain a `data` folder with tables.
 fn yaml_of_roots(files: &[Entry]) -> impl Iterator<Item = (&str, &Entry)> {
     let mut beside: BTreeSet<&str> = BTreeSet::new();
     for path in files.iter().map(|entry| entry.path.as_str()).filter(|p| format_of(p).is_some()) {
