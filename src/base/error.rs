@@ -8,9 +8,9 @@ use std::error::Error as StdError;
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
-    /// What failed and, if known, why; without a full stop.
+    /// The problem and, if known, its cause; without a full stop.
     pub message: String,
-    /// What the user can try; may be empty.
+    /// A suggestion for the user; may be empty.
     pub hint: String,
     /// The underlying error, for callers that need its type. `message` already contains its text.
     source: Option<Box<dyn StdError + Send + Sync>>,

@@ -3,7 +3,7 @@
 /// The reason why a file cannot be used: one line without a full stop. The caller puts the file's name before
 /// it, and the line becomes a finding or an [`Error`](crate::base::error::Error).
 ///
-/// It is a type of its own and not a `String`, so that a function's signature shows which text is a failure.
+/// A type of its own is used instead of a `String`, so that a function's signature shows which text is a failure.
 /// Code that decides by the kind of failure uses an enum instead, such as
 /// [`ReadError`](crate::database::source::ReadError).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

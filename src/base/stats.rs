@@ -130,11 +130,11 @@ mod tests {
         assert_eq!(rank(0, 0.95), None);
         let twenty: Vec<f64> = (1..=20).map(f64::from).collect();
         let interval = median_interval(&twenty, 0.95).unwrap();
-        // By hand: 95.861 % at rank 6, 88.468 % at 7, so 0.2352 of the way.
+        // Calculated by hand: 95.861 % at rank 6, 88.468 % at 7, so 0.2352 of the way.
         assert!(near(interval.low, 6.2352) && near(interval.high, 14.7648), "{interval:?}");
         let six: Vec<f64> = (1..=6).map(f64::from).collect();
         let all = median_interval(&six, 0.95).unwrap();
-        // By hand: 96.875 % at rank 1, 78.125 % at 2, so a tenth between them, 0.3571 of the way.
+        // Calculated by hand: 96.875 % at rank 1, 78.125 % at 2, so a tenth between them, 0.3571 of the way.
         assert!(near(all.low, 1.3571) && near(all.high, 5.6429), "{all:?}");
         assert_eq!(median(&twenty), 10.5);
     }

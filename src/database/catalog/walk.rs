@@ -67,7 +67,7 @@ impl Catalog {
             if !owned.insert(dir.to_owned()) {
                 continue;
             }
-            // The name may also be that of a system whose data is elsewhere.
+            // A system with this name may have its data elsewhere.
             let (name, why) = match self.systems.get(name) {
                 None => (
                     name,

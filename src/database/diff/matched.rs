@@ -66,7 +66,7 @@ impl RowMatch {
         Self { columns, changed, added, base_keys, head_keys }
     }
 
-    /// Creates the match of a synthetic table with `rows` rows, some of which were added.
+    /// Creates the match of a synthetic table with `rows` rows. The rows in `added` count as added.
     #[cfg(test)]
     pub(crate) fn adding<const N: usize>(added: [usize; N], rows: usize) -> Self {
         let added: Vec<bool> = (0..rows).map(|row| added.contains(&row)).collect();

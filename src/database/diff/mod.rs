@@ -105,11 +105,11 @@ pub struct TableDiff {
 /// The side of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The state before.
+    /// The state before the change.
     Base,
-    /// The state after.
+    /// The state after the change.
     Head,
-    /// Both states.
+    /// Both states of the comparison.
     Both,
 }
 
@@ -118,7 +118,7 @@ pub enum Side {
 pub struct ReadFault {
     /// The unreadable side; the head if both are damaged.
     pub side: Side,
-    /// The reason.
+    /// The reason why the side cannot be read.
     pub why: FaultReason,
 }
 
@@ -162,7 +162,7 @@ impl fmt::Display for ReadFault {
 pub struct FileDiff {
     /// The file's path.
     pub path: String,
-    /// Added, deleted or modified; traces can also be renamed.
+    /// The kind of change: added, deleted or modified; traces can also be renamed.
     pub status: Status,
     /// The file's role.
     pub role: Role,

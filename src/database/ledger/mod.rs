@@ -12,13 +12,13 @@
 //! classification. A failure explains a missing key only if it is classified and identifies the failed case:
 //!
 //! - Named parameters that are parts of the table's key must all have the key's values, and the key must
-//! contain every other `…type` parameter.
+//!   contain every other `…type` parameter.
 //!
 //! - Parameters without names must contain all plain numbers of the key, each in a separate parameter. They
-//! must also contain the key's text of a part if they contain any text of that part.
+//!   must also contain the key's text of a part if they contain any text of that part.
 //!
 //! - A failure without parameters covers the dtypes of its group if the group names no model, since models
-//! are not part of a key. If the whole operation was skipped, the failure covers the operation.
+//!   are not part of a key. If the whole operation was skipped, the failure covers the operation.
 //!
 //! A failure is classified if the collector recorded it for the case itself: `unexpected` marks a case that
 //! failed with an exception of its own; `breaker_skipped` and `unverified_skipped` mark cases that it left

@@ -148,7 +148,7 @@ fn shadows(serves: Serves, admission: &Admission<'_>, keys: &Keys<'_>) -> Vec<(u
     lost
 }
 
-/// Returns the faults because of which the loader refuses a table, the first of each kernel.
+/// Returns the faults for which the loader refuses a table: the first fault of each kernel.
 ///
 /// # Errors
 ///

@@ -14,10 +14,10 @@ use crate::base::reason::Reason;
 #[serde(deny_unknown_fields)]
 pub struct QueryVersions {
     schema_version: i64,
-    /// By backend.
+    /// The versions by backend.
     #[serde(default)]
     defaults: BTreeMap<String, Authored>,
-    /// By system, then by backend. Entries here have no next version.
+    /// The exceptions by system, then by backend. They have no next version.
     #[serde(default)]
     overrides: BTreeMap<String, BTreeMap<String, Authored>>,
 }
