@@ -1,7 +1,8 @@
-//! Specs of tables and facts of systems, each file parsed when one of its names is looked up.
+//! Specs of tables and facts of systems. A file is parsed when one of its names is first looked up.
 //!
-//! This holds for the files of this program alone: tests parse them all and try their formulas. With an
-//! overlay every file is parsed and tried at once, so that whatever is wrong is reported at the start.
+//! Lazy parsing is only for the files embedded in the binary: tests parse all of them and check their
+//! formulas. If there is an overlay, every file is parsed and checked at the start, so that all errors are
+//! reported then.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -15,7 +16,8 @@ use crate::base::error::Result;
 #[derive(Debug, Default, Clone)]
 pub struct TableSpecs {
     families: Vec<Arc<FamilyFile>>,
-    /// The family that a table's spec is in; later files replace the tables of earlier ones.
+    /// The index in `families` of the file that describes a table. Later files replace tables of earlier
+    /// ones.
     by_name: BTreeMap<String, usize>,
     /// Specs that the facts of a tree changed.
     changed: BTreeMap<String, Arc<TableSpec>>,
@@ -29,17 +31,18 @@ struct FamilyFile {
 
 impl FamilyFile {
     fn specs(&self) -> &BTreeMap<String, Arc<TableSpec>> {
-        // A test excludes that one of this program's own files is malformed.
+        // A test ensures that no embedded file is malformed.
         self.parsed.get_or_init(|| tables(&self.file, false).unwrap_or_default())
     }
 }
 
 impl TableSpecs {
-    /// Lists the tables of some families; where they are `tried`, reads and tries all of them.
+    /// Lists the tables of all family files. If `tried` is true, also parses the files and checks their
+    /// formulas.
     ///
     /// # Errors
     ///
-    /// At the first file that is malformed, of those that are tried.
+    /// At the first malformed file, if `tried` is true.
     pub(super) fn read<'a>(files: impl Iterator<Item = &'a SpecFile>, tried: bool) -> Result<Self> {
         let files: Vec<&SpecFile> = files.collect();
         let mut specs = Self::default();
@@ -59,13 +62,13 @@ impl TableSpecs {
         Ok(specs)
     }
 
-    /// The spec of a table; none of a table that is not known.
+    /// Returns the spec of a table; `None` for an unknown table.
     pub fn get(&self, table: &str) -> Option<&Arc<TableSpec>> {
         let changed = self.changed.get(table);
         changed.or_else(|| self.families[*self.by_name.get(table)?].specs().get(table))
     }
 
-    /// The family of a known table. No more is read of its file than one line.
+    /// Returns the family of a known table. An unparsed file is only searched for its `family:` line.
     pub(super) fn family(&self, table: &str) -> Option<&str> {
         if let Some(spec) = self.changed.get(table) {
             return Some(&spec.family);
@@ -77,70 +80,70 @@ impl TableSpecs {
         }
     }
 
-    /// The spec of a known table, to be changed.
+    /// Returns the spec of a known table for modification.
     pub(super) fn get_mut(&mut self, table: &str) -> Option<&mut TableSpec> {
         let spec = self.get(table)?.clone();
         Some(Arc::make_mut(self.changed.entry(table.to_owned()).insert_entry(spec).into_mut()))
     }
 
-    /// Whether a table is known.
+    /// Returns true if a table is known.
     pub fn contains_key(&self, table: &str) -> bool {
         self.by_name.contains_key(table)
     }
 
-    /// The names of the tables, in order.
+    /// Returns the names of the tables, sorted.
     pub fn keys(&self) -> impl Iterator<Item = &String> {
         self.by_name.keys()
     }
 
-    /// The tables by name.
+    /// Returns the table specs with their names, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&String, &Arc<TableSpec>)> {
         self.by_name.keys().filter_map(|name| Some((name, self.get(name)?)))
     }
 
-    /// The specs, by name.
+    /// Returns the table specs, sorted by name.
     pub fn values(&self) -> impl Iterator<Item = &Arc<TableSpec>> {
         self.iter().map(|(_, spec)| spec)
     }
 
-    /// How many tables there are.
+    /// Returns the number of tables.
     pub fn len(&self) -> usize {
         self.by_name.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no tables.
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
     }
 
-    /// The tables that this program's own files describe, those that an overlay replaces too.
+    /// Returns the table specs of all embedded files, including those that an overlay replaces.
     pub(super) fn shipped(&self) -> impl Iterator<Item = &Arc<TableSpec>> {
         self.families.iter().filter(|f| f.file.shipped).flat_map(|f| f.specs().values())
     }
 }
 
-/// The tables of a family's file.
+/// Parses the table specs of a family's file. If `tried` is true, also checks their formulas.
 pub(super) fn tables(file: &SpecFile, tried: bool) -> Result<BTreeMap<String, Arc<TableSpec>>> {
     let family: table_file::Family = file.parse()?;
     let specs = family.into_specs(tried).map_err(|e| file.malformed(e))?;
     Ok(specs.into_iter().map(|spec| (spec.name.clone(), Arc::new(spec))).collect())
 }
 
-/// The names of the tables of a family's file as this program writes them: two spaces before each,
-/// nothing after it.
+/// Returns the table names of an embedded family file without parsing it. In these files a table's line is
+/// two spaces, the name and a colon.
 fn names(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().skip_while(|line| *line != "tables:");
     let names = lines.filter_map(|line| line.strip_prefix("  ")?.strip_suffix(':'));
     names.filter(|name| !name.starts_with([' ', '#']))
 }
 
-/// The family of a file as this program writes it.
+/// Returns the family name of an embedded family file without parsing it.
 fn family(text: &str) -> Option<&str> {
     let name = text.lines().find_map(|line| line.strip_prefix("family: "))?;
     Some(name.trim_matches('"'))
 }
 
-/// Facts about known systems by name.
+/// Facts about known systems, by system name.
 #[derive(Debug, Default, Clone)]
 pub struct KnownSystems(BTreeMap<String, Arc<KnownSystem>>);
 
@@ -152,17 +155,17 @@ struct KnownSystem {
 
 impl KnownSystem {
     fn system(&self) -> &System {
-        // A test excludes that one of this program's own files is malformed.
+        // A test ensures that no embedded file is malformed.
         self.parsed.get_or_init(|| system(&self.file).unwrap_or_default())
     }
 }
 
 impl KnownSystems {
-    /// Lists the systems of some files, and reads them where they are `tried`.
+    /// Lists the systems of all given files. If `tried` is true, also parses the files.
     ///
     /// # Errors
     ///
-    /// At the first file that is malformed, of those that are tried.
+    /// At the first malformed file, if `tried` is true.
     pub(super) fn read<'a>(files: impl Iterator<Item = &'a SpecFile>, tried: bool) -> Result<Self> {
         let files: Vec<&SpecFile> = files.collect();
         let parsed = if tried {
@@ -178,28 +181,28 @@ impl KnownSystems {
         Ok(systems)
     }
 
-    /// What is known of a system.
+    /// Returns the facts about a system; `None` for an unknown system.
     pub fn get(&self, name: &str) -> Option<&System> {
         Some(self.0.get(name)?.system())
     }
 
-    /// The names of the systems, in order.
+    /// Returns the names of the systems, sorted.
     pub fn keys(&self) -> impl Iterator<Item = &String> {
         self.0.keys()
     }
 
-    /// The systems by name.
+    /// Returns the systems with their names, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&String, &System)> {
         self.0.iter().map(|(name, known)| (name, known.system()))
     }
 
-    /// The systems, by name.
+    /// Returns the systems, sorted by name.
     pub fn values(&self) -> impl Iterator<Item = &System> {
         self.0.values().map(|known| known.system())
     }
 }
 
-/// A system's facts.
+/// Parses a system's file and refuses unknown fields.
 fn system(file: &SpecFile) -> Result<System> {
     let system = System::parse(file.stem(), &file.text).map_err(|e| file.malformed(e))?;
     match system.unknown_field() {

@@ -1,4 +1,4 @@
-//! Evaluation, a whole column at a time.
+//! Evaluates formulas, a whole column at a time.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl Node {
             Self::Not(a) => Value::Bool(a.bools(scope)?.map(|v| !v)),
             Self::Math(op, a, b) => {
                 let (a, b) = (a.numbers(scope)?, b.numbers(scope)?);
-                // A loop of its own for each: a function that is called by pointer is not inlined.
+                // Each operator has its own loop, because a function called by pointer is not inlined.
                 Value::Number(match op {
                     Math::Add => a.zip(&b, rows, |a, b| a + b),
                     Math::Sub => a.zip(&b, rows, |a, b| a - b),
@@ -34,8 +34,8 @@ impl Node {
             }
             Self::Logic { and, sides } => {
                 let left = sides.0.bools(scope)?;
-                // What settles every row spares the other side; formulas are tried on no rows, where
-                // both sides are looked at.
+                // If the left side decides every row, the right side is not evaluated. Formulas are checked
+                // on zero rows, and there both sides are evaluated.
                 if rows > 0 && (0..rows).all(|row| left.get(row) != *and) {
                     return Ok(Value::Bool(Vals::One(!*and)));
                 }
@@ -51,7 +51,7 @@ impl Node {
                     let hits: Vec<bool> = dict.iter().map(|t| like(t, pattern)).collect();
                     Value::Bool(codes.map(|c| c != NULL_CODE && hits[c as usize]))
                 }
-                // A column that this table lacks matches nothing.
+                // A column that the table lacks matches nothing.
                 Value::Number(Vals::One(n)) if n.is_nan() => Value::Bool(Vals::One(false)),
                 _ => return Err("LIKE needs a text column".into()),
             },
@@ -70,7 +70,7 @@ impl Node {
                         .collect();
                     codes.map(|c| known.get(c as usize).copied().unwrap_or(f64::NAN))
                 }
-                // A column that this table lacks.
+                // A column that the table lacks.
                 Value::Number(Vals::One(n)) if n.is_nan() => Vals::One(f64::NAN),
                 _ => return Err("a lookup needs a text column".into()),
             }),
@@ -95,7 +95,7 @@ impl Node {
 }
 
 impl Node {
-    /// Whether it is a number (or null) whatever its columns hold.
+    /// Returns true if the node is a number or null for all possible values of its columns.
     fn is_number(&self) -> bool {
         match self {
             Self::Number(_) | Self::Null | Self::Field(_) | Self::Lookup(..) => true,
@@ -118,7 +118,7 @@ fn compare(op: Compare, a: Value, b: Value, rows: usize) -> Result<Vals<'static,
         }
         (Value::Text(a, da), Value::Text(b, db)) if matches!(op, Compare::Eq | Compare::Ne) => {
             let same = op == Compare::Eq;
-            // Against a literal, the comparison is made once a dictionary entry.
+            // A comparison with a literal is made once per dictionary entry.
             if let Vals::One(code) = b
                 && code != NULL_CODE
             {
@@ -133,7 +133,7 @@ fn compare(op: Compare, a: Value, b: Value, rows: usize) -> Result<Vals<'static,
                 a != NULL_CODE && b != NULL_CODE && (da[a as usize] == db[b as usize]) == same
             }))
         }
-        // A column that this table lacks is null, and no comparison with null is true.
+        // A column that the table lacks is null, and no comparison with null is true.
         (Value::Number(Vals::One(n)), _) | (_, Value::Number(Vals::One(n))) if n.is_nan() => {
             Ok(Vals::One(false))
         }
@@ -149,8 +149,8 @@ fn case<'a>(
     let rows = scope.rows();
     let mut whens = Vec::new();
     let mut thens = Vec::new();
-    // What no row takes is not worked out where that cannot change what kind of value comes out;
-    // formulas that are tried on no rows are looked at whole.
+    // Branches that no row takes are skipped if this cannot change the type of the result. Formulas that are
+    // checked on zero rows are evaluated completely.
     let lazy =
         rows > 0 && arms.iter().map(|(_, then)| then).chain([otherwise]).all(Node::is_number);
     for (when, then) in arms {
@@ -206,7 +206,7 @@ fn case<'a>(
         Value::Text(..) => Vals::One(f64::NAN),
     };
     let mut thens = thens.into_iter().map(numbers);
-    // The last arm first, so that the first to hold has the last word.
+    // Arms are applied from last to first, so that the first matching arm wins.
     let mut result = match thens.next_back() {
         Some(Vals::Rows(values)) => values.into_owned(),
         Some(Vals::One(value)) => vec![value; rows],
@@ -259,7 +259,7 @@ fn call<'a>(
     }))
 }
 
-/// The first text that is there, a row at a time; a null number is a column that the table lacks.
+/// Returns the first text of each row that is not null. A null number is a column that the table lacks.
 fn first_text(values: &[Value<'_>], rows: usize) -> Result<Value<'static>, String> {
     let mut dict: Vec<Arc<str>> = Vec::new();
     let mut texts = Vec::new();
@@ -280,7 +280,7 @@ fn first_text(values: &[Value<'_>], rows: usize) -> Result<Value<'static>, Strin
     Ok(Value::Text(Vals::Rows((0..rows).map(code).collect()), Cow::Owned(dict)))
 }
 
-/// SQL's LIKE: `%` stands for any run of characters; `_` is literal here, since names are full of it.
+/// Matches SQL's LIKE: `%` matches any run of characters. `_` is literal, since names are full of it.
 fn like(text: &str, pattern: &str) -> bool {
     let mut parts = pattern.split('%');
     let first = parts.next().unwrap_or("");

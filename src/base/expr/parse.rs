@@ -1,4 +1,4 @@
-//! sqlparser's syntax tree → ours, refusing what is not understood.
+//! Converts sqlparser's syntax tree into [`Node`]s and refuses everything unsupported.
 
 use std::cell::Cell;
 
@@ -7,12 +7,12 @@ use sqlparser::ast;
 use super::Lookup;
 use super::node::{Compare, Function, Math, Node};
 
-/// Parts of a formula, at most; the longest known has 60. A chain of operators is as deep a tree, which a
-/// stack has to hold. IN, BETWEEN and CASE repeat what they compare, so that a few of them inside one another
-/// would make any number of parts.
+/// The maximal number of nodes of a formula; the largest known formula has 60. The limit protects the stack
+/// from long chains of operators. It also bounds the copies that IN, BETWEEN and CASE make of their operand,
+/// which multiply when they are nested.
 const MOST_NODES: usize = 200;
 
-/// Turns sqlparser's syntax tree into ours, refusing what is not understood.
+/// Converts sqlparser's syntax tree into a [`Node`], or returns why it is not supported.
 pub(super) fn node(e: &ast::Expr) -> Result<Node, String> {
     lower(e, &Cell::new(MOST_NODES))
 }

@@ -1,4 +1,4 @@
-//! Formulas in YAML, and in its schema.
+//! Formulas in YAML files and in the JSON schema of these files.
 
 use super::Expr;
 

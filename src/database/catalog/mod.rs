@@ -1,16 +1,17 @@
 //! Finds the perf database in a source: systems, version directories, tables, sidecars.
 //!
-//! This is the one place that knows the layouts, and [`walk`] what becomes of each file:
+//! This module is the only one that knows the layouts of databases, and [`walk`] decides how each file is
+//! used:
 //!
 //! ```text
 //! systems/<system>.yaml                                              a machine; its data_dir wins
 //! systems/data/<system>/<family>/<backend>/<version>/<table>.parquet  by family
 //! systems/data/<system>/<backend>/<version>/<table>.{txt,parquet}     flat, before July 2026
-//! systems/support_matrix/<system>.csv                                what is said to be plannable
-//! systems/perf_data_reuse_manifest.yaml                              what backends take from each other
+//! systems/support_matrix/<system>.csv                                the models that should be plannable
+//! systems/perf_data_reuse_manifest.yaml                              the rows that backends share
 //! ```
 //!
-//! A source may hold several such roots; [`roots`] finds them.
+//! A source may contain several such roots; [`roots`] finds them.
 
 mod by_path;
 mod links;
@@ -30,7 +31,7 @@ use crate::database::source::{Entry, Source};
 use crate::specs::Specs;
 use crate::specs::system::System;
 
-/// How a table's bytes are laid out.
+/// The file format of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Apache Parquet.
@@ -42,154 +43,154 @@ pub enum Format {
 /// A table's place in the database.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// System name.
+    /// The system's name.
     pub system: String,
-    /// Family directory; none in the flat layout.
+    /// The family directory's name; `None` in the flat layout.
     pub family: Option<String>,
-    /// Backend directory.
+    /// The backend directory's name.
     pub backend: String,
-    /// Version directory.
+    /// The version directory's name, such as `0.24.0`.
     pub version: String,
 }
 
 /// A table file.
 #[derive(Debug, Clone)]
 pub struct TableFile {
-    /// Where its bytes are.
+    /// The file's location in the source.
     pub entry: Entry,
-    /// Its version directory's place.
+    /// The place of the version directory that contains the table.
     pub place: Place,
-    /// File stem.
+    /// The table's name, which is the file stem.
     pub table: String,
-    /// By its extension.
+    /// The file format, by the file's extension.
     pub format: Format,
 }
 
 impl TableFile {
-    /// What the table is, wherever it is stored: system, backend, version and name.
+    /// Returns the system, backend, version and name of the table, which identify it in every layout.
     pub fn identity(&self) -> (&str, &str, &str, &str) {
         (&self.place.system, &self.place.backend, &self.place.version, &self.table)
     }
 }
 
-/// A version directory: tables that were collected together, and what is said of them.
+/// A version directory: tables that were collected together, and their sidecars.
 #[derive(Debug, Clone)]
 pub struct VersionDir {
-    /// Its place.
+    /// The place of the directory.
     pub place: Place,
-    /// Its path, without a trailing slash.
+    /// The path of the directory, without a trailing slash.
     pub path: String,
-    /// `collection_meta.yaml`.
+    /// The file `collection_meta.yaml`.
     pub meta: Option<Entry>,
-    /// `reuse.yaml`.
+    /// The file `reuse.yaml`.
     pub reuse: Option<Entry>,
-    /// Marker files of schemes that sidecars replaced.
+    /// Marker files of the older scheme that sidecars replaced.
     pub markers: Vec<Entry>,
-    /// Its tables, as indices into [`Catalog::tables`].
+    /// The directory's tables, as indices into [`Catalog::tables`].
     pub tables: Vec<usize>,
 }
 
 impl VersionDir {
-    /// Whether the loader passes it over: it is marked incomplete in the old way, and no
-    /// collection_meta.yaml says more.
+    /// Returns true if the loader skips the directory: an old marker file says that it is incomplete, and
+    /// there is no `collection_meta.yaml`.
     pub fn is_vetoed(&self) -> bool {
         let incomplete = |entry: &Entry| entry.path.ends_with("/INCOMPLETE.txt");
         self.meta.is_none() && self.markers.iter().any(incomplete)
     }
 }
 
-/// A system of the root: its YAML, and what could be read of it.
+/// A system of a root: its YAML and the location of its data.
 #[derive(Debug, Clone)]
 pub struct SystemFile {
-    /// Name.
+    /// The system's name.
     pub name: String,
-    /// Path of its YAML, or of its data directory where it has none.
+    /// The path of the system's YAML, or of its data directory if there is no YAML.
     pub path: String,
-    /// The YAML as the loader reads it with our facts beside, or why it cannot be read.
+    /// The parsed YAML completed by embedded facts, or the reason why it cannot be read.
     pub system: Result<System, Reason>,
-    /// Where its YAML is or should be.
+    /// The path where the system's YAML is or should be.
     pub yaml: String,
-    /// Directory of its data, without a trailing slash.
+    /// The path of the system's data directory, without a trailing slash.
     pub data_dir: String,
-    /// Why its data directory is not read, though its loader would; none where it is.
+    /// The reason why the data directory is not read although the loader would read it; `None` if it is read.
     pub unread: Option<String>,
 }
 
 impl SystemFile {
-    /// The folder of its YAML.
+    /// Returns the folder of the system's YAML.
     fn folder(&self) -> &str {
         self.yaml.rsplit_once('/').map_or("", |(folder, _)| folder)
     }
 
-    /// Where its support matrix is or would be.
+    /// Returns the path where the system's support matrix is or would be.
     pub fn matrix(&self) -> String {
         places::join(self.folder(), &format!("support_matrix/{}.csv", self.name))
     }
 }
 
-/// What a file beside the tables is.
+/// The role of a file that is not a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// A sidecar, or a marker of the scheme before.
+    /// A sidecar, or a marker file of the older scheme.
     Sidecar,
     /// A system's YAML.
     System,
     /// A file that states facts about the database.
     Facts,
-    /// Anything else below a data directory: a table that no loader looks for, a link, a note.
+    /// Any other file below a data directory, such as a note, a link or a table that no loader reads.
     Other,
-    /// A workload card, config or metric file, which lies beside the database.
+    /// A workload card, config or metric file of an end-to-end trace.
     Trace,
 }
 
-/// What a source holds.
+/// The files of one root of a source.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
-    /// The folder of its systems' YAML, without a trailing slash.
+    /// The folder that contains the systems' YAML, without a trailing slash.
     pub folder: String,
-    /// Systems, by name.
+    /// The systems by name.
     pub systems: BTreeMap<String, SystemFile>,
-    /// Version directories, by path.
+    /// The version directories by path.
     pub dirs: BTreeMap<String, VersionDir>,
-    /// Tables, by path.
+    /// The tables, sorted by path.
     pub tables: Vec<TableFile>,
-    /// Support matrices, by system.
+    /// The support matrices by system.
     pub support: BTreeMap<String, Entry>,
-    /// What backends take from each other.
+    /// The manifest of rows that backends share.
     pub manifest: Option<Entry>,
-    /// Tables at a depth where no loader looks or spelt otherwise, links and submodules: each with
-    /// the system that it concerns, an empty name where that is all of them.
+    /// Tables at a wrong depth or with a misspelt name, links and submodules, each with the name of the
+    /// affected system. The name is empty if all systems are affected.
     pub strays: Vec<(Entry, String)>,
-    /// Files of the database that are not tables, in no order.
+    /// Files of the database that are not tables, unsorted.
     pub beside: Vec<(Entry, Role)>,
-    /// Files that are not part of any database of the source, by path.
+    /// Files of the source that are outside of all databases, sorted by path.
     pub others: Arc<Vec<Entry>>,
 }
 
 impl Catalog {
-    /// Walks the main root of a source that holds a database.
+    /// Reads the main root of a source that must contain a database.
     ///
     /// # Errors
     ///
-    /// When the files cannot be listed, or no perf database is among them.
+    /// If the files cannot be listed or contain no perf database.
     pub fn read(source: &dyn Source, specs: &Specs) -> Result<Self> {
         let roots = Self::some_roots(source, source.files()?, specs)?;
         Ok(roots.into_iter().next().unwrap_or_default())
     }
 
-    /// A machine: what its YAML says of it or, where that cannot be read, what the rules know of it, since
-    /// its tables are there all the same.
+    /// Returns the description of a system. If its YAML cannot be read, its embedded facts are used, since
+    /// its tables exist anyway.
     pub fn system<'a>(&'a self, name: &str, specs: &'a Specs) -> Option<&'a System> {
         self.systems.get(name)?.system.as_ref().ok().or_else(|| specs.systems.get(name))
     }
 
-    /// The version directory of a table.
+    /// Returns the version directory of a table.
     pub fn dir_of(&self, file: &TableFile) -> Option<&VersionDir> {
         file.entry.path.rsplit_once('/').and_then(|(dir, _)| self.dirs.get(dir))
     }
 }
 
-/// The error of a job that finds nothing to work on.
+/// Creates the error of a job that finds no database.
 pub fn no_database() -> Error {
     Error::new(
         "no perf database found",

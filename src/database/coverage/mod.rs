@@ -1,7 +1,6 @@
-//! Which keys a table has: the values of the key parts of the points that its sketch holds.
+//! The keys that a table covers: key part values of the points in its sketch.
 //!
-//! Hashes show that a key is missing; this shows which one it is, so that what is missing can be
-//! said in words.
+//! Key hashes show that a key is missing; coverage shows its values, so that findings can name it.
 
 mod cell;
 mod column;
@@ -14,18 +13,18 @@ use self::column::{Codes, PartColumn};
 use self::ranking::distinct;
 use crate::database::table::Keys;
 use crate::specs::{KeyPart, TableSpec};
-/// What a part of a key is to a sweep.
+/// The role of a key part in a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A name or a flag: dtype, kernel, phase. Its values make slices.
+    /// A name or a flag, such as dtype, kernel or phase. The names of a key identify its slice.
     Name,
-    /// A number that no axis of the sweep makes: model sizes, parallelism.
+    /// A number that is not along an axis of the sweep, such as a model size or parallelism.
     Shape,
-    /// A number along an axis of the sweep; between its values a lookup interpolates.
+    /// A number along an axis of the sweep. A lookup interpolates between its values.
     Grid,
 }
 
-/// The values of the key parts of a sketch's points.
+/// The values of the key parts at the points of a sketch.
 #[derive(Debug, Clone, Default)]
 pub struct Coverage {
     rows: Codes,
@@ -33,59 +32,59 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Takes the values of some rows, in the order of the sketch's points.
+    /// Takes the key part values of the given rows, which are the rows of the sketch's points.
     pub fn of(keys: &Keys<'_>, rows: &[u32]) -> Self {
         let parts = keys.values().map(|value| PartColumn::of(value, rows)).collect();
         Self { rows: Codes::of(rows, keys.hashes().len()), parts }
     }
 
-    /// Whether it was taken.
+    /// Returns true if the values were taken; false for the default value.
     pub fn is_taken(&self) -> bool {
         !self.parts.is_empty()
     }
 
-    /// The row of a point in its table.
+    /// Returns the row of a point in its table.
     pub fn row(&self, point: usize) -> u32 {
         self.rows.get(point) as u32
     }
 
-    /// The values of a point's key, for people.
+    /// Returns the values of a point's key for JSON reports.
     pub fn key(&self, point: usize) -> impl Iterator<Item = serde_json::Value> {
         self.parts.iter().map(move |part| part.json(point))
     }
 
-    /// A point's number of a part; none where it is a name or null.
+    /// Returns a point's number in a key part; `None` if the value is a name, a flag or null.
     fn number(&self, part: usize, point: u32) -> Option<f64> {
         let number = self.parts[part].number(point as usize)?;
-        // One zero.
+        // Adding 0 turns -0 into 0.
         (!number.is_nan()).then_some(number + 0.0)
     }
 }
 
-/// A key part of points of several tables: its distinct values in order, and each point's.
+/// A key part at points of several tables.
 #[derive(Debug)]
 pub struct Part {
-    /// Its name.
+    /// The part's name.
     pub name: String,
-    /// What it is to a sweep.
+    /// The part's role in a sweep.
     pub kind: Kind,
-    /// Its distinct values, ascending.
+    /// The distinct values, ascending.
     pub values: Vec<Cell>,
-    /// Each point's value, an index into `values`.
+    /// The value of each point, as an index into `values`.
     pub codes: Vec<u32>,
 }
 
-/// Points of several tables of one kind, with the values of their keys.
+/// Points of several tables with equal table name, with the values of their keys.
 #[derive(Debug, Default)]
 pub struct Points {
     /// The parts of the key.
     pub parts: Vec<Part>,
-    /// How many points there are.
+    /// The number of points.
     pub len: usize,
 }
 
 impl Points {
-    /// Brings points of several tables together: each is a table's coverage and an index into it.
+    /// Merges points of several tables. A point is its table's coverage and its index there.
     pub fn new(spec: &TableSpec, points: &[(&Coverage, u32)]) -> Self {
         let part = |(i, part): (usize, &KeyPart)| {
             let (values, codes) = distinct(i, points);
@@ -94,20 +93,20 @@ impl Points {
         Self { parts: spec.key.iter().enumerate().map(part).collect(), len: points.len() }
     }
 
-    /// A point's value of a part.
+    /// Returns a point's value in a key part.
     pub fn cell(&self, part: usize, point: usize) -> &Cell {
         let part = &self.parts[part];
         &part.values[part.codes[point] as usize]
     }
 
-    /// A point's key, for people.
+    /// Returns the names and values of a point's key for JSON reports.
     pub fn key(&self, point: usize) -> Vec<(String, serde_json::Value)> {
         let value = |(i, part): (usize, &Part)| (part.name.clone(), self.cell(i, point).json());
         self.parts.iter().enumerate().map(value).collect()
     }
 
-    /// A number for a point's values of the parts of some kinds: equal for two points exactly when
-    /// the values are.
+    /// Numbers the distinct combinations of values in key parts of the given kinds, and returns each point's
+    /// number.
     pub fn slices(&self, kinds: &[Kind]) -> Vec<u32> {
         let mut slices = vec![0; self.len];
         for part in self.parts.iter().filter(|p| kinds.contains(&p.kind)) {
@@ -121,7 +120,7 @@ impl Points {
     }
 }
 
-/// What a part of a key is: names make slices, numbers of the sweep's axes make the grid.
+/// Returns the role of a key part: names make slices, numbers along the sweep's axes make the grid.
 fn kind(spec: &TableSpec, part: &KeyPart) -> Kind {
     let swept = |column: &&str| spec.sweep.iter().any(|axis| axis == column);
     if spec.is_name(part) {

@@ -1,4 +1,4 @@
-//! Two states of a table → what changed between them.
+//! Compares two states of a table.
 
 use std::sync::Arc;
 
@@ -14,30 +14,31 @@ use crate::database::catalog::Format;
 use crate::database::table::{Table, TableFault};
 use crate::specs::Specs;
 
-/// How two states of a table are compared.
+/// The settings for comparing two states of a table.
 #[derive(Clone, Copy)]
 pub(crate) struct Comparison<'a> {
-    /// What is known of tables.
+    /// The specs of tables.
     pub specs: &'a Specs,
-    /// Where the rows themselves are written, if at all.
+    /// The folder for lists of changed rows; `None` if no lists are requested.
     pub details: Option<&'a Details>,
 }
 
-/// A side of a pair.
+/// One side of a pair of tables.
 enum TableSide<'t> {
-    /// No such file.
+    /// The file does not exist.
     Absent,
-    /// Its bytes are not at hand: it is a git-LFS pointer without its object, or its object is not in this clone.
+    /// The bytes are unavailable: a git-LFS pointer without its object, or an object that is not in this
+    /// clone.
     NotAtHand(FaultReason),
-    /// Rows.
+    /// A decoded table.
     Rows(&'t Table),
     /// A table without rows.
     Empty,
-    /// It cannot be read, and why.
+    /// A table that cannot be read, with the reason.
     Unreadable(String),
 }
 
-/// A decoded table, or why it cannot be read; `None` where there is no such file.
+/// A decoded table, or the reason why it cannot be read; `None` if the file does not exist.
 type Read<'t> = Option<Result<&'t Table, &'t TableFault>>;
 
 impl<'t> TableSide<'t> {
@@ -80,11 +81,11 @@ impl<'t> TableSide<'t> {
 }
 
 impl Comparison<'_> {
-    /// Compares the tables of a pair; tables whose bytes are equal need not be read.
+    /// Compares the tables of a pair. Tables with equal bytes are not read.
     ///
     /// # Errors
     ///
-    /// When details cannot be written, or a formula of the table's spec fails.
+    /// If details cannot be written, or a formula of the table's spec fails.
     pub fn compare(
         &self,
         pair: &FilePair<'_>,
@@ -118,7 +119,8 @@ impl Comparison<'_> {
             }
             _ => head.fault(Side::Head).or(base.fault(Side::Base)),
         };
-        // A pointer that went from another path says nothing of the table that came: all of it is new.
+        // A missing LFS object at another path says nothing about the new table, so all of its rows count as
+        // added.
         let pointer_gone =
             matches!(base, TableSide::NotAtHand(_)) && pair.head.is_some() && old_path.is_some();
         if pointer_gone {
@@ -200,14 +202,14 @@ impl Comparison<'_> {
     }
 }
 
-/// What happened to the table of a pair that was read.
+/// Returns the status of a pair whose tables were read.
 fn status(pair: &FilePair<'_>, pointer_gone: bool, rows: Option<&RowDiff>) -> Status {
     match (pair.base, pair.head) {
         (Some(_), None) => Status::Deleted,
         (None, _) => Status::Added,
         _ if pointer_gone => Status::Added,
         (Some(base), Some(head)) if base.entry.path != head.entry.path => {
-            // Text becomes a table when it is converted.
+            // Converting text to Parquet counts as adding a table.
             let converted = (base.format, head.format) == (Format::Csv, Format::Parquet);
             if converted { Status::Added } else { Status::Renamed }
         }

@@ -1,6 +1,6 @@
-//! Where bytes come from: a work tree, or a commit read without a checkout.
+//! Sources of bytes: a work tree, or a commit that is read without a checkout.
 //!
-//! Everything after a [`Source`] is the same code for every job.
+//! All code above a [`Source`] is independent of the kind of source.
 
 mod attributes;
 mod commit;
@@ -30,50 +30,52 @@ use crate::base::error::{Error, Result};
 /// A file of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Relative to the repository's top, or to the root where there is none; forward slashes.
+    /// The path relative to the repository's top, or to the root outside of a repository; with forward
+    /// slashes.
     pub path: String,
-    /// What it is.
+    /// The kind of file.
     pub kind: EntryKind,
-    /// Size in bytes; 0 where listing does not include it.
+    /// The size in bytes; 0 if listing does not determine it.
     pub size: u64,
 }
 
-/// A file whose age is asked for.
+/// A file whose age is requested.
 #[derive(Debug, Clone, Copy)]
 pub struct Dated<'a> {
     /// The file.
     pub entry: &'a Entry,
-    /// By what.
+    /// The bytes that determine the age.
     pub by: DatedBy,
 }
 
-/// What the age of a file is counted from.
+/// The bytes that determine the age of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatedBy {
-    /// Its present bytes.
+    /// The file's present bytes.
     Bytes,
-    /// Those that were at its path before its present bytes.
+    /// The bytes at the file's path before its present bytes.
     BytesBefore,
 }
 
-/// What stands at a path.
+/// The kind of an entry, with the location of its contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryKind {
     /// A file in the work tree, by its real path (which may not be UTF-8).
     Path(std::path::PathBuf),
     /// A blob of the repository.
     Blob(git2::Oid),
-    /// A symbolic link, by what it says; never followed, since a commit holds no more than that.
+    /// A symbolic link, by its target. Links are never followed, since a commit contains only the target's
+    /// name.
     Link(String),
-    /// A git submodule, by the commit that it names: its files are another repository's.
+    /// A git submodule, by the commit that it names. Its files belong to another repository.
     Submodule(git2::Oid),
-    /// Something that cannot be read as a file, and why.
+    /// An entry that cannot be read as a file, with the reason.
     Broken(String),
 }
 
 impl EntryKind {
-    /// What leads from here to files that are not part of the source, for people: a link, a
-    /// submodule. None of anything else.
+    /// Describes an entry that leads to files outside of the source (a link or a submodule); `None` for any
+    /// other entry.
     pub fn leads_away(&self) -> Option<String> {
         match self {
             Self::Link(to) => Some(format!("a symbolic link to {to}")),
@@ -83,58 +85,58 @@ impl EntryKind {
     }
 }
 
-/// Bytes of a tree of files.
+/// A tree of files whose bytes can be read.
 pub trait Source: Sync {
-    /// Every file below the root, sorted by path.
+    /// Returns every file below the root, sorted by path.
     fn files(&self) -> Result<Vec<Entry>>;
 
-    /// Files below `.perfdb-gate/` at the repository's top (at the root where there is none), by
-    /// their path inside it: the judged repository's own rules, waivers and baseline.
+    /// Returns the judged repository's own rules, waivers and baseline: the files below `.perfdb-gate/` at
+    /// the repository's top (or at the root outside of a repository), by their path inside that folder.
     fn settings(&self) -> Result<Vec<Entry>>;
 
-    /// The bytes of a file. An error becomes a finding, not a failure.
+    /// Reads the bytes of a file. An error becomes a finding; it does not end the run.
     fn read(&self, entry: &Entry) -> Result<Vec<u8>, ReadError>;
 
-    /// The text of a file.
+    /// Reads a file as text.
     fn text(&self, entry: &Entry) -> Result<String, ReadError> {
         Ok(String::from_utf8(self.read(entry)?)?)
     }
 
-    /// The id that git gives a file's bytes: files of equal ids are equal and need no reading. None
-    /// where there are no bytes to be had.
+    /// Returns the git id of a file's bytes; `None` if the bytes are unavailable. Files with equal ids are
+    /// equal and need not be read.
     fn id(&self, entry: &Entry) -> Option<git2::Oid>;
 
-    /// Paths that differ from the merge base with `reference`.
+    /// Returns the paths that differ from the merge base with `reference`.
     fn changed_since(&self, reference: &str) -> Result<Vec<String>>;
 
-    /// The merge base with `reference`, at the same root.
+    /// Returns the merge base with `reference`, at the same root.
     fn base(&self, reference: &str) -> Result<Commit>;
 
-    /// Whether `.gitattributes` says that git-LFS keeps the file at a path, so that its pointer is what the
-    /// repository is meant to hold.
+    /// Returns true if `.gitattributes` puts the file at a path into git-LFS, so that the repository should
+    /// contain a pointer.
     fn is_in_lfs(&self, _path: &str) -> bool {
         false
     }
 
-    /// Paths of the files that were asked for and whose objects are not in this clone.
+    /// Returns the paths of the files that were requested and whose objects are not in this clone.
     fn missing(&self) -> BTreeSet<String> {
         BTreeSet::new()
     }
 
-    /// Compares when two files came to their places: `Greater` where `a` did later. `None` where
-    /// they came at once, or the history does not show it.
+    /// Compares when two files were added: `Greater` if `a` was added later; `None` if they were added
+    /// together or the history does not show it.
     fn age(&self, a: Dated<'_>, b: Dated<'_>) -> Option<Ordering>;
 
-    /// The id of the commit that it is, in hex; none of files on disk.
+    /// Returns the id of the source's commit in hex; `None` for files on disk.
     fn commit(&self) -> Option<String> {
         None
     }
 
-    /// Whether the files that were read are still what they were, at the end of a run.
+    /// Checks at the end of a run that the files that were read have not changed since.
     ///
     /// # Errors
     ///
-    /// At the first that changed: what was judged is not a state of the source.
+    /// At the first changed file, since the judged files are then not one state of the source.
     fn steady(&self) -> Result<()> {
         Ok(())
     }
@@ -151,8 +153,8 @@ pub fn open(root: &Path, reference: Option<&str>) -> Result<Box<dyn Source>> {
 /// The folder of a repository's own rules, waivers and baseline.
 const SETTINGS: &str = ".perfdb-gate";
 
-/// The id of a link, which git keeps as the text of its target, or of a submodule, whose commit it
-/// keeps; none of anything else.
+/// Returns the git id of a link (the hash of its target) or a submodule (its commit); `None` for any other
+/// entry.
 fn id_of_link(kind: &EntryKind) -> Option<git2::Oid> {
     match kind {
         EntryKind::Link(to) => git2::Oid::hash_object(git2::ObjectType::Blob, to.as_bytes()).ok(),
@@ -161,10 +163,11 @@ fn id_of_link(kind: &EntryKind) -> Option<git2::Oid> {
     }
 }
 
-/// More files than any perf database; a run that meets them was pointed at the wrong folder.
+/// The maximal number of files of a source, above that of any perf database. A run that reaches it was given
+/// a wrong folder.
 const MOST_FILES: usize = 1_000_000;
 
-/// The error of a listing that ends at [`MOST_FILES`].
+/// Creates the error of a listing with more than [`MOST_FILES`] files.
 fn too_many_files(place: &str) -> Error {
     Error::new(
         format!("more than {MOST_FILES} files below {place}"),
@@ -172,26 +175,27 @@ fn too_many_files(place: &str) -> Error {
     )
 }
 
-/// Names of files that hold tables; a directory of such a name is not a table and is reported.
+/// Returns true if a file has the name of a table. A directory with such a name is reported.
 pub fn named_like_a_table(name: &str) -> bool {
     name.ends_with(".parquet") || name.ends_with("_perf.txt") || name.ends_with("_perf.csv")
 }
 
-/// What is said of a directory in the place of a file.
+/// The message for a directory in the place of a file.
 const A_FOLDER: &str = "this is a directory, but a file of this name is expected";
 
-/// Names of files that are read beside the tables: systems, facts, support matrices.
+/// Returns true if a file has the name of a file read in addition to tables: systems, facts, support matrices.
 fn stands_for_a_file(name: &str) -> bool {
     name.ends_with(".yaml") || name.ends_with(".csv")
 }
 
-/// Whether tables in a hidden folder would look as if they were part of a database: it is in a folder `systems` or in the
-/// `data` that may be beside it.
+/// Returns true if tables in a hidden folder would look like part of a database: the folder is below a
+/// `systems` or `data` folder.
 fn may_hide_tables(above: &str, name: &str) -> bool {
     name != ".git" && above.split('/').any(|part| part == "systems" || part == "data")
 }
 
-/// The repository that holds `root`, and `root` relative to its top (empty, or ending in `/`).
+/// Opens the repository that contains `root` and returns it with the path of `root` below its top (empty, or
+/// ending in `/`). `None` outside of a repository.
 fn repository(root: &Path) -> Result<Option<(git2::Repository, String)>> {
     let root = root.canonicalize().map_err(|e| {
         Error::new(
@@ -199,7 +203,8 @@ fn repository(root: &Path) -> Result<Option<(git2::Repository, String)>> {
             "--root takes a repository or a folder that holds a perf database",
         )
     })?;
-    // As git reads: a fetch has checked what objects hash to, and what is damaged since fails to inflate.
+    // Like git, this trusts object hashes: fetching has verified them, and objects damaged later fail to
+    // inflate.
     git2::opts::strict_hash_verification(false);
     let repo = match git2::Repository::discover(&root) {
         Ok(repo) => repo,
@@ -238,7 +243,7 @@ fn repository(root: &Path) -> Result<Option<(git2::Repository, String)>> {
     Ok(Some((repo, prefix)))
 }
 
-/// What to do about a repository that cannot be opened, by what libgit2 says of it.
+/// Returns a hint for a repository that cannot be opened, by libgit2's message.
 fn why_unopened(message: &str) -> &'static str {
     if message.contains("object format") {
         "repositories with SHA-256 objects are not supported: copy the files to a folder outside of git \
@@ -252,13 +257,13 @@ fn why_unopened(message: &str) -> &'static str {
     }
 }
 
-/// A path with forward slashes, lossy where it is not UTF-8.
+/// Converts a path to forward slashes; lossy if it is not UTF-8.
 fn slashes(path: &Path) -> String {
     let parts: Vec<_> = path.components().map(|c| c.as_os_str().to_string_lossy()).collect();
     parts.join("/")
 }
 
-/// The commit where the history of `reference` and `head` parts.
+/// Returns the merge base of `reference` and `head`.
 fn merge_base(repo: &git2::Repository, reference: &str, head: git2::Oid) -> Result<git2::Oid> {
     let base = commit::resolve(repo, reference)?
         .peel_to_commit()
@@ -273,7 +278,7 @@ fn merge_base(repo: &git2::Repository, reference: &str, head: git2::Oid) -> Resu
     repo.merge_base(base, head).map_err(|e| error(e.message()))
 }
 
-/// Paths that a diff touches, old and new names, sorted.
+/// Returns the old and new paths in a diff, sorted and without duplicates.
 fn touched(diff: &git2::Diff<'_>) -> Vec<String> {
     let mut paths: Vec<String> = diff
         .deltas()
@@ -286,7 +291,7 @@ fn touched(diff: &git2::Diff<'_>) -> Vec<String> {
     paths
 }
 
-/// Puts a libgit2 error into one line.
+/// Converts a libgit2 error to an error of one line.
 fn git_error(what: &str) -> impl Fn(git2::Error) -> Error {
     move |e| match e.code() {
         git2::ErrorCode::NotFound => Error::new(

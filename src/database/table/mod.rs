@@ -1,4 +1,4 @@
-//! Bytes of a table → typed columns, and the loader's key of every row.
+//! Decodes tables into typed columns, and computes the loader's key of every row.
 
 mod build;
 mod coded;
@@ -47,26 +47,26 @@ use crate::specs::ColumnKind;
 /// A decoded table.
 #[derive(Debug)]
 pub struct Table {
-    /// Number of rows, at least 1.
+    /// The number of rows, at least 1.
     pub rows: usize,
-    /// Rows of a text table that are damaged and not among these.
+    /// The damaged rows of a text table, which are not included in `rows`.
     pub torn: Torn,
-    /// How its file stores it; `None` for text and for tables that are not from a file.
+    /// The storage format of the file; `None` for text and for tables that are not from a file.
     pub stored: Option<StoredAs>,
     columns: Vec<(String, Column)>,
 }
 
-/// Which columns of a table are decoded.
+/// The columns of a table that are decoded.
 #[derive(Debug, Clone, Copy)]
 pub enum Wanted<'a> {
-    /// All of them.
+    /// All columns.
     All,
-    /// Those of these names.
+    /// The columns with these names.
     Named(&'a BTreeSet<&'a str>),
 }
 
 impl Wanted<'_> {
-    /// Whether a column is.
+    /// Returns true if a column is wanted.
     fn has(self, name: &str) -> bool {
         match self {
             Self::All => true,
@@ -75,30 +75,30 @@ impl Wanted<'_> {
     }
 }
 
-/// A decoded column. `nulls` is absent where no row is null.
+/// A decoded column. `nulls` is `None` if no row is null.
 #[derive(Debug)]
 pub enum Column {
-    /// Whole numbers; a null row holds 0.
+    /// Integers; 0 in null rows.
     Int { values: IntValues, nulls: Option<Vec<bool>> },
-    /// Numbers; a null row holds NaN.
+    /// Floating-point numbers; NaN in null rows.
     Float { values: Vec<f64>, nulls: Option<Vec<bool>> },
-    /// Flags; a null row holds false.
+    /// Flags; false in null rows.
     Bool { values: Vec<bool>, nulls: Option<Vec<bool>> },
-    /// Names, as codes into the distinct ones; a null row holds [`NULL_CODE`].
+    /// Texts, as codes into the distinct ones; [`NULL_CODE`] in null rows.
     Text { codes: Vec<u32>, dict: Vec<Arc<str>>, nulls: usize },
-    /// A type that no table has, by its name.
+    /// An unsupported type, by its name.
     Other(String),
 }
 
 impl Table {
     /// Decodes a table.
     ///
-    /// `is_text` names the columns of a CSV table that stay text even where every cell looks like
-    /// a number, a version for example.
+    /// `is_text` selects the columns of a text table that are texts even if every cell looks like a number,
+    /// such as a version.
     ///
     /// # Errors
     ///
-    /// A [`TableFault`]; never a panic, whatever the bytes.
+    /// A [`TableFault`] if the table cannot be read. Never panics, whatever the bytes.
     pub fn decode(
         bytes: &[u8],
         format: Format,
@@ -107,7 +107,7 @@ impl Table {
         Self::decode_of(bytes, format, is_text, Wanted::All)
     }
 
-    /// As [`decode`](Self::decode), of a Parquet file without columns that are not `wanted`.
+    /// Decodes a table; of a Parquet file only the `wanted` columns.
     fn decode_of(
         bytes: &[u8],
         format: Format,
@@ -131,29 +131,29 @@ impl Table {
         }
     }
 
-    /// A table of these columns, each `rows` long.
+    /// Creates a table from columns that are all `rows` long.
     pub fn of(rows: usize, columns: Vec<(String, Column)>) -> Self {
         Self { rows, torn: Torn::default(), stored: None, columns }
     }
 
-    /// Columns in file order.
+    /// Returns the columns in file order.
     pub fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
         self.columns.iter().map(|(n, c)| (n.as_str(), c))
     }
 
-    /// Its columns, in file order.
+    /// Converts the table to its columns, in file order.
     pub fn into_columns(self) -> Vec<(String, Column)> {
         self.columns
     }
 
-    /// The column of that name.
+    /// Returns the column with a name.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|(n, _)| n == name).map(|(_, c)| c)
     }
 }
 
 impl Column {
-    /// A column of names, each distinct one kept once; `None` is null.
+    /// Creates a text column that stores each distinct text once; `None` is null.
     pub fn texts<T: AsRef<str>>(cells: impl IntoIterator<Item = Option<T>>) -> Self {
         let mut dict: Vec<Arc<str>> = Vec::new();
         let mut known: HashMap<Arc<str>, u32> = HashMap::new();
@@ -173,7 +173,7 @@ impl Column {
         Self::Text { codes, dict, nulls }
     }
 
-    /// Number of rows; 0 where the type is one that is not decoded.
+    /// Returns the number of rows; 0 for an unsupported type.
     pub fn len(&self) -> usize {
         match self {
             Self::Int { values, .. } => values.count(),
@@ -184,12 +184,12 @@ impl Column {
         }
     }
 
-    /// Whether it has no rows.
+    /// Returns true if the column has no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The row's name; none where it is null or no name.
+    /// Returns the text of a row; `None` if the row is null or the column contains no texts.
     pub fn text(&self, row: usize) -> Option<&str> {
         match self {
             Self::Text { codes, dict, .. } => dict.get(codes[row] as usize).map(AsRef::as_ref),
@@ -197,7 +197,7 @@ impl Column {
         }
     }
 
-    /// What it holds, as specs name it.
+    /// Returns the column's kind as in specs; `None` for an unsupported type.
     pub fn kind(&self) -> Option<ColumnKind> {
         match self {
             Self::Int { .. } => Some(ColumnKind::Int),
@@ -208,7 +208,7 @@ impl Column {
         }
     }
 
-    /// What it holds, for people.
+    /// Returns the name of the column's type for people.
     pub fn kind_name(&self) -> &str {
         match self {
             Self::Int { .. } => "int",
@@ -219,7 +219,7 @@ impl Column {
         }
     }
 
-    /// Whether the row is null.
+    /// Returns true if a row is null.
     #[inline]
     pub fn is_null(&self, row: usize) -> bool {
         match self {
@@ -231,7 +231,7 @@ impl Column {
         }
     }
 
-    /// Whether two rows hold the same, null or not.
+    /// Returns true if two rows have the same value or are both null.
     #[inline]
     pub fn equal(&self, a: usize, b: usize) -> bool {
         if self.is_null(a) || self.is_null(b) {
@@ -248,7 +248,7 @@ impl Column {
         }
     }
 
-    /// Whether any row is null.
+    /// Returns true if any row is null.
     pub fn has_nulls(&self) -> bool {
         match self {
             Self::Int { nulls, .. } | Self::Float { nulls, .. } | Self::Bool { nulls, .. } => {
@@ -259,7 +259,7 @@ impl Column {
         }
     }
 
-    /// The row as a number, NaN where it is null or no number.
+    /// Returns a row as a number; NaN if it is null or not a number.
     #[inline]
     pub fn number(&self, row: usize) -> f64 {
         match self {
@@ -271,7 +271,7 @@ impl Column {
         }
     }
 
-    /// A table's `rows` as numbers, NaN where they are null or no numbers.
+    /// Returns the first `rows` rows as numbers; NaN where null or not a number.
     pub fn numbers(&self, rows: usize) -> Cow<'_, [f64]> {
         match self {
             Self::Float { values, nulls: None } => Cow::Borrowed(values),
@@ -280,7 +280,7 @@ impl Column {
         }
     }
 
-    /// The row as JSON; a number that JSON lacks becomes its name.
+    /// Returns a row as JSON. NaN and infinities become texts.
     pub fn json(&self, row: usize) -> serde_json::Value {
         match self {
             _ if self.is_null(row) => serde_json::Value::Null,
@@ -292,7 +292,7 @@ impl Column {
         }
     }
 
-    /// Every `step`-th of a range of rows, as formulas see them.
+    /// Returns every `step`-th row of a range for formulas.
     fn value(&self, range: Range<usize>, step: usize) -> Value<'_> {
         match self {
             Self::Text { codes, dict, .. } if step > 1 => {
@@ -308,7 +308,8 @@ impl Column {
                 let numbers = range.step_by(step).map(|row| self.number(row)).collect();
                 Value::Number(Vals::Rows(Cow::Owned(numbers)))
             }
-            // One value in all rows, as one name below.
+            // A column with the same integer in all rows becomes one value, like a column with one text
+            // below.
             Self::Int { values, nulls: None } if are_equal(values.whole(range.clone())) => {
                 Value::Number(Vals::One(values.get(range.start) as f64))
             }
@@ -322,11 +323,12 @@ impl Column {
             }
             Self::Float { values, .. } => Value::Number(Vals::Rows(Cow::Borrowed(&values[range]))),
             Self::Bool { values, .. } => Value::Bool(Vals::Rows(Cow::Borrowed(&values[range]))),
-            // One name in all rows is one value: what depends on it is computed once.
+            // A column with the same text in all rows becomes one value, so that formulas are computed once.
             Self::Text { dict, nulls: 0, .. } if dict.len() == 1 => {
                 Value::Text(Vals::One(0), Cow::Borrowed(dict))
             }
-            // Formulas look at each name once: at those that these rows have, where there are many more.
+            // Formulas process each text once. If the dictionary is much larger than the range, it is reduced
+            // to the texts of these rows.
             Self::Text { codes, dict, .. } if dict.len() > range.len() => {
                 let (codes, names) = own_names(&codes[range], dict);
                 Value::Text(Vals::Rows(Cow::Owned(codes)), Cow::Owned(names))
@@ -339,16 +341,16 @@ impl Column {
     }
 }
 
-/// Whether there are values, and all are equal.
+/// Returns true if there are values and all are equal.
 pub(crate) fn all_equal<T: PartialEq>(values: &[T]) -> bool {
-    /// Values that are compared without a branch for each.
+    /// The number of values that are compared without branches.
     const BLOCK: usize = 256;
     let Some((first, others)) = values.split_first() else { return false };
     let are_first = |block: &[T]| block.iter().fold(true, |are, value| are & (value == first));
     others.chunks(BLOCK).all(are_first)
 }
 
-/// Codes into the names that they stand for alone, and these names.
+/// Re-encodes codes with a dictionary of only the texts in use.
 pub(crate) fn own_names(codes: &[u32], dict: &[Arc<str>]) -> (Vec<u32>, Vec<Arc<str>>) {
     let mut used: Vec<u32> = codes.iter().copied().filter(|code| *code != NULL_CODE).collect();
     used.sort_unstable();
@@ -358,7 +360,7 @@ pub(crate) fn own_names(codes: &[u32], dict: &[Arc<str>]) -> (Vec<u32>, Vec<Arc<
     (codes.iter().map(own).collect(), names)
 }
 
-/// A text as JSON, cut where it is not a name any more: a cell may hold megabytes.
+/// Converts a text to JSON and cuts it if it is too long for a name, since cells may contain megabytes.
 pub fn text_json(text: &str) -> serde_json::Value {
     const LONGEST: usize = 200;
     match text.char_indices().nth(LONGEST) {
@@ -367,7 +369,7 @@ pub fn text_json(text: &str) -> serde_json::Value {
     }
 }
 
-/// A number as JSON: whole ones without a point, NaN and infinities by name.
+/// Converts a number to JSON: integers without a point, NaN and infinities as texts.
 pub fn number_json(value: f64) -> serde_json::Value {
     if !value.is_finite() {
         value.to_string().into()
