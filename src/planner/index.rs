@@ -156,7 +156,7 @@ impl TableRows {
         })
     }
 
-    /// The table.
+    /// Name of the table.
     pub(super) fn table(&self) -> TableName {
         self.table
     }

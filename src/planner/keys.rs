@@ -87,7 +87,7 @@ impl FileKeys {
 pub(crate) struct SharedFileKeys(Mutex<HashMap<u64, Vec<Arc<FileKeys>>>>);
 
 impl SharedFileKeys {
-    /// Returns an earlier file's keys if they are equal, else these.
+    /// Returns the kept copy of equal keys, or keeps the given keys.
     pub(crate) fn share(&self, keys: FileKeys) -> Arc<FileKeys> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let hasher = known.hasher();

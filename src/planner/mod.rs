@@ -8,12 +8,12 @@
 //! ```text
 //! Snapshot (a state of a database)
 //!   └─ PlannerSession (one system, backend and version)
-//!        ├─ store, files   what was read, shared by states, versions and the stages of a job
-//!        ├─ slices         rows of a file by slice; key, filter and axes are those of the table's spec
+//!        ├─ store, files   files read so far, shared by states, versions and the stages of a job
+//!        ├─ slices         rows of a file by slice; the table's spec gives key, filter and axes
 //!        ├─ index          slices of all files of a table, as the loader merges them
 //!        ├─ interpolate    between, beyond and beside the rows of a slice
 //!        └─ operations     one file per kind of operation: slice, coordinates, speed of light
-//! keys, lacks              what a plan lacks, by the keys of files alone
+//! keys, lacks              slices that a plan lacks, from the keys of files alone
 //! models                   operation lists of models, as YAML in rules/models/
 //! steps                    sums of operations: the time of a step
 //! ```

@@ -217,7 +217,7 @@ impl<'a> TableSlot<'a> {
     }
 }
 
-/// One version of a backend on a system, as a planner loads it.
+/// One backend version on a system, as a planner loads it.
 pub struct PlannerSession<'s, 'a> {
     snapshot: &'s Snapshot<'a>,
     machine: Arc<MachineFigures>,

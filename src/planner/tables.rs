@@ -8,33 +8,33 @@ use crate::base::reason::Reason;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub enum TableName {
-    /// `gemm_perf`
+    /// The table `gemm_perf`.
     Gemm,
-    /// `computescale_perf`
+    /// The table `computescale_perf`.
     Computescale,
-    /// `scale_matrix_perf`
+    /// The table `scale_matrix_perf`.
     ScaleMatrix,
-    /// `context_attention_perf`
+    /// The table `context_attention_perf`.
     ContextAttention,
-    /// `generation_attention_perf`
+    /// The table `generation_attention_perf`.
     GenerationAttention,
-    /// `context_mla_perf`
+    /// The table `context_mla_perf`.
     ContextMla,
-    /// `generation_mla_perf`
+    /// The table `generation_mla_perf`.
     GenerationMla,
-    /// `mla_context_module_perf`
+    /// The table `mla_context_module_perf`.
     MlaContextModule,
-    /// `mla_generation_module_perf`
+    /// The table `mla_generation_module_perf`.
     MlaGenerationModule,
-    /// `mla_bmm_perf`
+    /// The table `mla_bmm_perf`.
     MlaBmm,
-    /// `moe_perf`
+    /// The table `moe_perf`.
     Moe,
-    /// `custom_allreduce_perf`
+    /// The table `custom_allreduce_perf`.
     CustomAllReduce,
-    /// `nccl_perf`
+    /// The table `nccl_perf`.
     Nccl,
-    /// `oneccl_perf`
+    /// The table `oneccl_perf`.
     OneCcl,
 }
 

@@ -32,13 +32,13 @@ pub struct Measured {
 /// The comparison of one point's measured and recorded times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Within the band of honest reruns.
+    /// The ratio is within the band of honest reruns.
     Within,
-    /// Beyond the 99th percentile of the band.
+    /// The ratio is beyond the 99th percentile of the band.
     Beyond,
     /// Measured with something else than was recorded, such as another kernel: shown, not judged.
     Proxy,
-    /// Not measured.
+    /// The point was not measured.
     Missing,
 }
 

@@ -26,7 +26,7 @@ use crate::specs::TableSpec;
 /// Name and value of every column of a row that is not a measurement.
 pub type Key = BTreeMap<String, Value>;
 
-/// One line of a log.
+/// One line of a measurement log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 enum LogLine {
@@ -49,7 +49,7 @@ pub struct Session {
     pub about: About,
 }
 
-/// A point of a log.
+/// A point of a measurement log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LogPoint {
     /// The columns of the point's row that are not measurements.
