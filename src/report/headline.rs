@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Report, measured};
+use super::measured;
+use super::run::Report;
 use crate::base::words::{count, plural};
 
 /// Returns the one-line summary of a run. It does not contain the elapsed time.

@@ -9,9 +9,9 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::health::HealthMap;
+use super::run::urgency;
 use super::template::fill;
 use super::triage::Cause;
-use super::urgency;
 use super::view::changes::{FileView, TableView};
 use super::view::finding::FindingView;
 use super::view::{HeadView, ReportView, RuleView};
@@ -91,7 +91,7 @@ fn page<'a>(view: &'a ReportView<'a>, charts: &'a [Drawing]) -> Page<'a> {
     let chart = |chart: &'a Drawing| Chart { title: &chart.title, svg: &chart.svg };
     Page {
         head: &view.head,
-        map: HealthMap::of(view.raw),
+        map: HealthMap::new(&view.raw.judged, &view.raw.findings),
         causes: &view.causes[..view.causes.len().min(CAUSES)],
         more_causes: view.causes.len().saturating_sub(CAUSES),
         debt: findings.iter().any(|f| !f.raw.counts()),

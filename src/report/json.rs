@@ -8,9 +8,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::Predictions;
 use super::facts::{self, JsonFact};
 use super::measured::json::{JsonMeasurement, JsonRemeasure, measurements, remeasure};
+use super::predictions::Predictions;
 use super::view::ReportView;
 use crate::base::escape::inert_json;
 use crate::database::diff::{

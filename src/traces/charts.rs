@@ -10,7 +10,7 @@ use super::spec::TraceSpecs;
 use super::spec::{MetricSpec, TraceChart};
 use crate::base::error::{Error, Result};
 use crate::database::source::{Entry, Source};
-use crate::report::chart::{ChartLine, ChartPoint, Figure, LineKind, Panel};
+use crate::report::chart::{ChartFigure, ChartLine, ChartPoint, LineKind, Panel};
 
 /// Returns charts of the metric files that changed, at most `most`.
 pub(super) fn figures(
@@ -21,7 +21,7 @@ pub(super) fn figures(
     specs: &TraceSpecs,
     changed: &BTreeSet<&str>,
     most: usize,
-) -> Result<Vec<Figure>> {
+) -> Result<Vec<ChartFigure>> {
     let mut figures = Vec::new();
     for entry in after.iter().filter(|e| changed.contains(e.path.as_str())) {
         let Some((spec, now)) = rows(head, entry, specs)? else { continue };
@@ -64,7 +64,7 @@ fn draw(
     path: &str,
     now: &Frame<'_>,
     was: Option<&Frame<'_>>,
-) -> Option<Figure> {
+) -> Option<ChartFigure> {
     let mut colours: BTreeMap<String, usize> = BTreeMap::new();
     let mut panels = Vec::new();
     for panel in &chart.panels {
@@ -84,7 +84,7 @@ fn draw(
     }
     let name = split(path).2.replace('.', "_");
     let (title, x) = (chart.title.clone(), chart.x.clone());
-    (!panels.is_empty()).then(|| Figure {
+    (!panels.is_empty()).then(|| ChartFigure {
         name,
         path: path.to_owned(),
         title,

@@ -15,7 +15,7 @@ use crate::database::diff::{FileDiff, Status};
 use crate::database::source::Entry;
 use crate::database::state::State;
 use crate::findings::{BaseFindings, Finding, Repaired};
-use crate::report::chart::Figure;
+use crate::report::chart::ChartFigure;
 
 /// The changes of traces between two states.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ pub struct Changed {
     /// Findings of the base that the head no longer has.
     pub repaired: Vec<Repaired>,
     /// Charts of the changed metric files.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<ChartFigure>,
 }
 
 /// Judges the traces of two states if a trace file differs between them. Only files with the name

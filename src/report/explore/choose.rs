@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
-use super::{Exploration, SideKind};
+use super::exploration::{Exploration, SideKind};
 use crate::base::expr::{ExprError, Vals};
 use crate::base::words::{count, plural};
 use crate::database::table::TableScope;

@@ -3,11 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use super::finding::below_data;
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count, names, plural};
 use crate::database::diff::{Diff, FAR, FaultReason, ServedDiff, Side, TableDiff};
 use crate::findings::{Repaired, Severity};
-use crate::report::{Report, below_data};
+use crate::report::run::Report;
 
 /// The most tables named for a change of latencies.
 const MOVED: usize = 3;
