@@ -115,8 +115,8 @@ impl Validate {
         self.finish(report, terminal)
     }
 
-    fn trace_options(&self, root: &Path) -> traces::Options {
-        traces::Options {
+    fn trace_options(&self, root: &Path) -> traces::TraceOptions {
+        traces::TraceOptions {
             root: root.to_owned(),
             reference: self.reference.clone(),
             settings_ref: self.settings_ref.clone(),

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
+use serde::Serialize;
 
 use super::axis::candidates;
 use super::choose::Beside;
@@ -35,9 +36,10 @@ pub struct Gallery<'a> {
 }
 
 /// A drawn chart.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Drawing {
     /// The file name of the chart without its extension.
+    #[serde(skip)]
     pub name: String,
     /// The title, escaped.
     pub title: String,

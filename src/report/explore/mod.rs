@@ -10,8 +10,6 @@ mod columns;
 mod data;
 mod exploration;
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -136,10 +134,8 @@ impl Exploration<'_> {
         };
         let known = scopes.iter().flat_map(|scope| scope.table.columns()).map(|(name, _)| name);
         let Error { hint, .. } = unknown("column", name, known);
-        Err(Error::new(
-            format!("--where uses {}, which no table of the page has", clean(name)),
-            hint,
-        ))
+        let name = clean(name);
+        Err(Error::new(format!("--where uses {name}, which no table of the page has"), hint))
     }
 
     /// Returns the column that is the page's first axis.
@@ -153,11 +149,8 @@ impl Exploration<'_> {
             columns.find(is_number).map(str::to_owned)
         };
         known.or_else(any).ok_or_else(|| {
-            let path = &self.spec.name;
-            Error::new(
-                format!("{path} has no numeric column to draw along"),
-                "`perfdb-gate validate --rows DIR` writes the rows of findings as CSV",
-            )
+            let hint = "`perfdb-gate validate --rows DIR` writes the rows of findings as CSV";
+            Error::new(format!("{} has no numeric column to draw along", self.spec.name), hint)
         })
     }
 
@@ -199,13 +192,14 @@ impl Exploration<'_> {
 
     /// Sums up the page, as in `1,200 rows: all 40 series, 2 peers, 3 findings`.
     fn summary(&self, chosen: &ChosenRows) -> String {
-        let mut kinds: BTreeMap<bool, usize> = BTreeMap::new();
-        for side in &self.sides[1..] {
-            *kinds.entry(side.kind == SideKind::Base).or_default() += 1;
-        }
+        let count = |kind| self.sides.iter().filter(|side| side.kind == kind).count();
         let mut parts = vec![chosen.shown()];
-        parts.extend(kinds.contains_key(&true).then(|| "the state before".to_owned()));
-        parts.extend(kinds.get(&false).map(|peers| plural(*peers, "peer")));
+        if count(SideKind::Base) > 0 {
+            parts.push("the state before".to_owned());
+        }
+        if count(SideKind::Peer) > 0 {
+            parts.push(plural(count(SideKind::Peer), "peer"));
+        }
         parts.push(match self.findings.len() {
             0 => "no findings".to_owned(),
             n => plural(n, "finding"),
