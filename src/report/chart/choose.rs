@@ -2,7 +2,7 @@
 
 use super::axis::{axes, fixed_parts, slice_parts};
 use super::label::{series_names, slice_words};
-use super::line::{DrawnSeries, latency_name, peer_panel, rate_panel};
+use super::line::{SeriesLines, latency_name, peer_panel, rate_panel};
 use super::moves::{RatioMoves, TableChange};
 use super::peer::Peer;
 use super::rings::Rings;
@@ -125,7 +125,7 @@ impl<'a> DrawnParts<'a> {
         let names = series_names(scope.table, &self.fixed, &chosen);
         for (colour, (rows, name)) in chosen.iter().zip(&names).enumerate() {
             let (base, peer) = (base.as_ref(), peer_set.as_ref().zip(peer));
-            let series = DrawnSeries { name, colour, head: &head, base, peer, rings, rows };
+            let series = SeriesLines { name, colour, head: &head, base, peer, rings, rows };
             series.add_to(&mut latency, &mut rate, &mut over_peer);
         }
         let place = scope.place;
