@@ -115,12 +115,6 @@ impl<T> SliceCache<T> {
     }
 }
 
-impl<T> Default for SliceCache<T> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
-}
-
 impl TableRows {
     fn load(
         index: &TableIndex,
@@ -150,9 +144,9 @@ impl TableRows {
             origins: index.origins.clone(),
             files,
             keys,
-            grids: SliceCache::default(),
-            curves: SliceCache::default(),
-            sites: SliceCache::default(),
+            grids: SliceCache(Mutex::default()),
+            curves: SliceCache(Mutex::default()),
+            sites: SliceCache(Mutex::default()),
         })
     }
 

@@ -136,12 +136,7 @@ impl LatencyGrid {
         if self.axes == 1 {
             let last = self.leaves.last().filter(|l| at[0] > l.at[0]);
             let end = last.or(self.leaves.first()).ok_or_else(no_anchor)?;
-            let bound = sol([end.at[0] as f64, 0.0, 0.0]);
-            if !(end.ms > 0.0 && bound > 0.0) {
-                return Err(no_anchor());
-            }
-            weights.push(end.row, 1.0);
-            return Ok(sol(floats) / (bound / end.ms));
+            return end.held(sol([end.at[0] as f64, 0.0, 0.0]), sol(floats), weights);
         }
         let nearest = self.nearest(floats, sol);
         let picked = &nearest[..nearest.len().min(NEAREST)];
