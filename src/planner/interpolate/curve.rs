@@ -7,18 +7,14 @@ use super::{fraction, no_anchor};
 /// Points along one axis, sorted, with distinct coordinates.
 #[derive(Debug)]
 pub(crate) struct LatencyCurve {
-    points: Vec<Leaf>,
+    /// The curve's points, sorted.
+    pub(super) points: Vec<Leaf>,
 }
 
 impl LatencyCurve {
     /// Creates a curve over the first coordinate of `points`, which are sorted and distinct.
     pub(crate) fn new(points: Vec<Leaf>) -> Self {
         Self { points }
-    }
-
-    /// The curve's points, sorted.
-    pub(super) fn points(&self) -> &[Leaf] {
-        &self.points
     }
 
     /// Returns true if the curve is a single point and `at` is below it.

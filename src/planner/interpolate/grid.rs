@@ -19,7 +19,8 @@ pub(crate) struct LatencyGrid {
     /// The axis along which square roots are interpolated, because latency grows with its square; `None`
     /// if there is none.
     sqrt_axis: Option<usize>,
-    leaves: Vec<Leaf>,
+    /// The grid's leaves, sorted.
+    pub(crate) leaves: Vec<Leaf>,
     /// log2 of the leaves' coordinates, computed for the first query beyond the grid.
     logs: OnceLock<Vec<[f64; 3]>>,
 }
@@ -28,11 +29,6 @@ impl LatencyGrid {
     /// Creates a grid of `axes` axes from sorted, distinct leaves.
     pub(crate) fn new(axes: usize, sqrt_axis: Option<usize>, leaves: Vec<Leaf>) -> Self {
         Self { axes, sqrt_axis, leaves, logs: OnceLock::new() }
-    }
-
-    /// The grid's leaves, sorted.
-    pub(crate) fn leaves(&self) -> &[Leaf] {
-        &self.leaves
     }
 
     /// The latency at coordinates, in ms.

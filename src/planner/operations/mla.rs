@@ -74,7 +74,7 @@ impl ContextMla {
     fn slice(
         &self,
         source: &dyn SliceSource,
-    ) -> Result<(SliceKey, impl Fn([f64; 3]) -> f64 + use<>), Refusal> {
+    ) -> Result<(SliceKey, impl Fn([f64; 3]) -> f64), Refusal> {
         let key = [&self.fmha_quant_mode, &self.kv_cache_dtype].map(|text| source.code(text));
         let key = served(source, TableName::ContextMla, slice_key(key), || self.words())?;
         let machine = source.machine();
@@ -117,7 +117,7 @@ impl GenerationMla {
     fn slice(
         &self,
         source: &dyn SliceSource,
-    ) -> Result<(SliceKey, impl Fn([f64; 3]) -> f64 + use<>), Refusal> {
+    ) -> Result<(SliceKey, impl Fn([f64; 3]) -> f64), Refusal> {
         let (machine, cache) = (source.machine(), self.kv_cache_dtype.as_str());
         let key = slice_key([source.code(cache)]);
         let key = served(source, TableName::GenerationMla, key, || self.words())?;
