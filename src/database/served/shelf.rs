@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::editions::{Edition, Editions};
+use super::editions::{BySystem, Edition, Editions};
 use super::near::{MOST_NEAR, Near, Nearness, around};
 use super::{Channel, ReuseManifest, ServedFormats, SystemShelf, TableSource};
 use crate::base::reason::Reason;
@@ -11,9 +11,6 @@ use crate::database::sidecar::Reuse;
 use crate::database::slots::slots;
 use crate::specs::facts::Slots;
 use crate::specs::{Filling, Specs, TableSpec};
-
-/// A table of one backend, by system.
-pub(super) type BySystem<'a> = BTreeMap<&'a str, Editions<'a>>;
 
 /// All tables of a database by name, backend and system.
 #[derive(Debug, Default)]

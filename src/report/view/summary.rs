@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count, names, plural};
-use crate::database::diff::{Diff, FAR, FaultReason, ServedDiff, Side, TableDiff};
+use crate::database::diff::{Diff, DiffSide, FAR, FaultReason, ServedDiff, TableDiff};
 use crate::findings::{Repaired, Severity};
 use crate::report::{Report, below_data};
 
@@ -141,7 +141,11 @@ fn repaired(repaired: &[Repaired]) -> Option<String> {
 
 /// Tables that were not compared since a side of them is not at hand.
 fn unread(diff: &Diff) -> Option<String> {
-    let sides = [(Side::Base, "before"), (Side::Head, "after"), (Side::Both, "before and after")];
+    let sides = [
+        (DiffSide::Base, "before"),
+        (DiffSide::Head, "after"),
+        (DiffSide::Both, "before and after"),
+    ];
     let reasons = [
         (
             FaultReason::Pointer,
@@ -154,7 +158,7 @@ fn unread(diff: &Diff) -> Option<String> {
     ];
     let mut lines = Vec::new();
     for (reason, advice) in reasons {
-        let absent = |side: Side| {
+        let absent = |side: DiffSide| {
             let faults = diff.tables.iter().filter_map(TableDiff::absence);
             faults.filter(|fault| fault.side == side && fault.why == reason).count()
         };
