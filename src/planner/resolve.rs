@@ -1,4 +1,4 @@
-//! A model's list as a version of a backend plans it on a system with its data.
+//! Adapts a model's operation list to a system and to the data of a backend's version.
 
 use super::dtypes::{self, QuantFacts};
 use super::keys::SliceSource;
@@ -17,47 +17,48 @@ pub struct OpList {
     pub decode: Vec<Op>,
 }
 
-/// Quantisation by part, as it is planned on a system.
+/// Quantisation of each part of a model, as planned on a system.
 #[derive(
     Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, schemars::JsonSchema,
 )]
 pub struct Quant {
-    /// Weights of dense layers.
+    /// Quantisation of the weights of dense layers.
     pub gemm: String,
-    /// Weights of experts.
+    /// Quantisation of the experts' weights.
     pub moe: String,
-    /// The key-value cache.
+    /// Type of the key-value cache.
     pub kvcache: String,
-    /// Prefill attention.
+    /// Precision of prefill attention.
     pub fmha: String,
-    /// Messages between GPUs.
+    /// Type of the messages between GPUs.
     pub comm: String,
 }
 
-/// A list as it is planned on a system with its data.
+/// An operation list as planned on a system with its data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolved {
-    /// Quantisation.
+    /// Quantisation by part.
     pub quant: Quant,
-    /// Operations.
+    /// The operations of a step.
     pub ops: OpList,
 }
 
 impl ModelList {
-    /// The quantisation that the file states, for use without data.
+    /// The quantisation that the model's file states, for use without data.
     pub fn stated(&self, plan: &BackendPlan) -> Quant {
         let ModelQuant { gemm, moe, kvcache, comm } = self.quant.clone();
         Quant { gemm, moe, kvcache, fmha: plan.fmha.clone(), comm }
     }
 
-    /// Returns whether a machine multiplies the weights in the quantisation that the file states.
+    /// Returns true if a machine multiplies the weights in the quantisation that the model's file
+    /// states.
     pub(crate) fn runs_on(&self, machine: &MachineFigures) -> bool {
         let rate = |dtype: Result<QuantFacts, Refusal>| dtype.and_then(|d| d.flops(machine));
         rate(dtypes::gemm(&self.quant.gemm)).is_ok() && rate(dtypes::moe(&self.quant.moe)).is_ok()
     }
 
-    /// A layout's list as a backend's version plans it on a system: with the precision of attention
-    /// that the data has, and nvfp4 as weights alone where the GPU does not multiply fp4.
+    /// Plans a layout's list on a system with a backend's data. The data decides the precision of
+    /// attention. On GPUs that do not multiply fp4, nvfp4 applies to the weights alone.
     pub fn resolve(
         &self,
         plan: &BackendPlan,
@@ -85,7 +86,7 @@ fn weights_only<'n>(name: &'n str, machine: &MachineFigures) -> &'n str {
     if name == "nvfp4" && !machine.has_fp4() { "nvfp4_wo" } else { name }
 }
 
-/// Fills in what a list leaves to its quantisation.
+/// Fills in the fields that a list leaves to the quantisation.
 fn settle(op: &mut Op, quant: &Quant, machine: &MachineFigures) {
     let or = |field: &mut String, otherwise: &str| {
         if field.is_empty() {
@@ -133,8 +134,8 @@ fn settle(op: &mut Op, quant: &Quant, machine: &MachineFigures) {
 }
 
 impl BackendPlan {
-    /// The precision of prefill attention on a system with its data
-    /// (sdk/models helpers, `resolve_context_fmha_by_data`).
+    /// The precision of prefill attention on a system with its data (sdk/models helpers,
+    /// `resolve_context_fmha_by_data`).
     fn fmha(&self, source: &dyn SliceSource, cache: &str) -> String {
         if self.fmha_by_data.is_empty() || self.fmha != "fp8" {
             return self.fmha.clone();
@@ -142,7 +143,7 @@ impl BackendPlan {
         let [fp8, bfloat16, cache] = ["fp8", "bfloat16", cache].map(|text| source.code(text));
         let tables =
             self.fmha_by_data.iter().filter_map(|stem| TableName::of_prefill_attention(stem));
-        // A table that cannot be loaded says nothing.
+        // A table that cannot be loaded is ignored.
         let tables: Vec<_> = tables.filter_map(|table| source.keys(table).ok()).collect();
         let has = |fmha| tables.iter().any(|t| t.iter().any(|k| k[0] == fmha && k[1] == cache));
         let lower = !has(fp8) && has(bfloat16);

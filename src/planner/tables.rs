@@ -1,4 +1,4 @@
-//! The tables that operations read.
+//! Names of the tables that operations read.
 
 use serde::Deserialize;
 
@@ -8,33 +8,33 @@ use crate::base::reason::Reason;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub enum TableName {
-    /// `gemm_perf`
+    /// The table `gemm_perf`.
     Gemm,
-    /// `computescale_perf`
+    /// The table `computescale_perf`.
     Computescale,
-    /// `scale_matrix_perf`
+    /// The table `scale_matrix_perf`.
     ScaleMatrix,
-    /// `context_attention_perf`
+    /// The table `context_attention_perf`.
     ContextAttention,
-    /// `generation_attention_perf`
+    /// The table `generation_attention_perf`.
     GenerationAttention,
-    /// `context_mla_perf`
+    /// The table `context_mla_perf`.
     ContextMla,
-    /// `generation_mla_perf`
+    /// The table `generation_mla_perf`.
     GenerationMla,
-    /// `mla_context_module_perf`
+    /// The table `mla_context_module_perf`.
     MlaContextModule,
-    /// `mla_generation_module_perf`
+    /// The table `mla_generation_module_perf`.
     MlaGenerationModule,
-    /// `mla_bmm_perf`
+    /// The table `mla_bmm_perf`.
     MlaBmm,
-    /// `moe_perf`
+    /// The table `moe_perf`.
     Moe,
-    /// `custom_allreduce_perf`
+    /// The table `custom_allreduce_perf`.
     CustomAllReduce,
-    /// `nccl_perf`
+    /// The table `nccl_perf`.
     Nccl,
-    /// `oneccl_perf`
+    /// The table `oneccl_perf`.
     OneCcl,
 }
 
@@ -65,7 +65,7 @@ impl TableName {
         Self::OneCcl,
     ];
 
-    /// File stem.
+    /// File stem of the table.
     pub fn stem(self) -> &'static str {
         match self {
             Self::Gemm => "gemm_perf",
@@ -85,18 +85,20 @@ impl TableName {
         }
     }
 
-    /// The table of a file stem.
+    /// The table with a file stem; `None` if no operation reads it.
     pub(crate) fn of(stem: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|table| table.stem() == stem)
     }
 
-    /// A table of prefill attention, whose keys begin with the precision and the type of the cache.
+    /// The table of prefill attention with a file stem. Its keys begin with the precision and the type
+    /// of the cache.
     pub(super) fn of_prefill_attention(stem: &str) -> Option<Self> {
         let tables = [Self::ContextAttention, Self::ContextMla, Self::MlaContextModule];
         tables.into_iter().find(|table| table.stem() == stem)
     }
 
-    /// The library whose version, not the backend's, a table is kept under.
+    /// The library that measures the table, whose version names the directory; `None` for a table of the
+    /// backend.
     pub(crate) fn library(self) -> Option<&'static str> {
         let library = self.stem().trim_end_matches("_perf");
         matches!(self, Self::Nccl | Self::OneCcl).then_some(library)

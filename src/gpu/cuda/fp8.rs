@@ -1,4 +1,4 @@
-//! The fp8 product through cuBLASLt: e4m3 operands with a scale each, bfloat16 output.
+//! The fp8 product through cuBLASLt: e4m3 operands with one scale each, bfloat16 output.
 
 use std::ffi::c_void;
 use std::mem::size_of_val;
@@ -11,7 +11,7 @@ use super::error::Result;
 use super::tensor::{Memory, Tensor};
 use crate::gpu::device::Work;
 
-/// cuBLASLt's handle.
+/// The handle of cuBLASLt.
 pub struct Lt(sys::cublasLtHandle_t);
 
 /// A product with the algorithm that cuBLASLt chose for it.
@@ -23,12 +23,12 @@ pub struct ScaledProduct<'a> {
 }
 
 impl Lt {
-    /// Opens the library.
+    /// Opens cuBLASLt.
     pub fn new() -> Result<Self> {
         Ok(Self(result::create_handle()?))
     }
 
-    /// Asks for an algorithm; the library refuses shapes that its kernels do not have.
+    /// Asks cuBLASLt for an algorithm. Fails for shapes that no kernel supports.
     pub fn plan<'a>(
         &self,
         memory: &'a Memory,
@@ -47,7 +47,7 @@ impl Lt {
         let transposed = 1i32;
         let address = scale.address();
         let preference = result::create_matmul_pref()?;
-        // SAFETY: the attributes are of the type and size that the library documents for each.
+        // SAFETY: each attribute has the type and size that the library documents for it.
         let chosen = unsafe {
             use sys::cublasLtMatmulDescAttributes_t as Attribute;
             use sys::cublasLtMatmulPreferenceAttributes_t as Preference;
@@ -80,7 +80,7 @@ impl Lt {
         Ok(ScaledProduct { descriptor, layouts, chosen, scale })
     }
 
-    /// Enqueues the product of `(weight, input, output)`, by address.
+    /// Enqueues the product of `(weight, input, output)`, given by their addresses.
     pub fn run(
         &self,
         plan: &ScaledProduct<'_>,
@@ -91,7 +91,7 @@ impl Lt {
         let (one, zero) = (1f32, 0f32);
         let [a, b, d] = plan.layouts;
         debug_assert!(plan.scale.address() != 0);
-        // SAFETY: the addresses are of tensors as large as the layouts say, the plan's parts live.
+        // SAFETY: the addresses are of tensors as large as the layouts say, and the plan's parts live.
         unsafe {
             result::matmul(
                 self.0,
@@ -118,14 +118,14 @@ impl Lt {
 
 impl Drop for Lt {
     fn drop(&mut self) {
-        // SAFETY: it is not used again.
+        // SAFETY: the handle is not used again.
         let _ = unsafe { result::destroy_handle(self.0) };
     }
 }
 
 impl Drop for ScaledProduct<'_> {
     fn drop(&mut self) {
-        // SAFETY: each was made by the plan and is not used again.
+        // SAFETY: the plan created each of them, and they are not used again.
         unsafe {
             for layout in self.layouts {
                 let _ = result::destroy_matrix_layout(layout);

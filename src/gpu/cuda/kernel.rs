@@ -1,6 +1,7 @@
-//! The products that are measured, through cuBLAS and cuBLASLt, as PyTorch calls them.
+//! The measured products, through cuBLAS and cuBLASLt, with the calls that PyTorch makes.
 //!
-//! cuBLAS counts by columns: a row-major `y[m,n] = x[m,k] W[n,k]ᵀ` is its `yᵀ = W xᵀ` of n by m.
+//! cuBLAS is column-major: a row-major `y[m,n] = x[m,k] W[n,k]ᵀ` is the column-major `yᵀ = W xᵀ` of n by
+//! m.
 
 use std::ffi::{c_int, c_longlong, c_void};
 use std::sync::Arc;
@@ -14,25 +15,25 @@ use super::tensor::{Memory, Tensor};
 use crate::gpu::device::Work;
 use crate::gpu::recipe::{Dtype, Fill, Operation};
 
-/// cuBLAS's workspace on this generation, as PyTorch sets it.
+/// Bytes of cuBLAS's workspace, as PyTorch sets it for Hopper.
 const WORKSPACE: u64 = 32 << 20;
 
-/// Handles of the libraries.
+/// Open handles of cuBLAS and cuBLASLt.
 pub struct Blas {
     handle: blas_sys::cublasHandle_t,
     lt: Lt,
     workspace: u64,
-    // Freed when the handle is closed.
+    // The workspace's memory, freed when the handle is closed.
     _memory: Memory,
 }
 
 impl Blas {
-    /// Opens both on a stream.
+    /// Opens cuBLAS and cuBLASLt on a stream.
     pub fn new(stream: &Arc<CudaStream>) -> Result<Self> {
         let memory = Memory::new(stream);
         let workspace = Tensor::new(&memory, WORKSPACE, Dtype::Fp8, Fill::Zeros)?.address();
         let handle = blas::create_handle().map_err(CudaError::Cublas)?;
-        // SAFETY: the handle is new, the stream and the workspace live as long as it does.
+        // SAFETY: the handle is new, and the stream and the workspace live as long as the handle.
         unsafe {
             blas::set_stream(handle, stream.cu_stream().cast()).map_err(CudaError::Cublas)?;
             blas_sys::cublasSetWorkspace_v2(handle, workspace as *mut c_void, WORKSPACE as usize)
@@ -42,7 +43,7 @@ impl Blas {
         Ok(Self { handle, lt: Lt::new()?, workspace, _memory: memory })
     }
 
-    /// cuBLAS's version, as 13.0.2.
+    /// cuBLAS's version, such as `13.0.2`.
     pub fn version(&self) -> String {
         let mut version = 0;
         // SAFETY: the handle is open.
@@ -56,7 +57,7 @@ impl Blas {
 
 impl Drop for Blas {
     fn drop(&mut self) {
-        // SAFETY: it is not used again; failing to close leaves nothing to do.
+        // SAFETY: the handle is not used again; a failure to close it needs no reaction.
         let _ = unsafe { blas::destroy_handle(self.handle) };
     }
 }
@@ -73,7 +74,7 @@ pub struct Kernel<'a> {
 }
 
 impl<'a> Kernel<'a> {
-    /// Fills the operands.
+    /// Allocates and fills the operands.
     pub fn new(
         stream: &'a Arc<CudaStream>,
         memory: &'a Memory,
@@ -102,7 +103,7 @@ impl<'a> Kernel<'a> {
         })
     }
 
-    /// Enqueues one timed unit: a call for each copy of the weights.
+    /// Enqueues one timed unit: one call per copy of the weights.
     pub fn launch(&self) -> Result<()> {
         for (index, weight) in self.weights.iter().enumerate() {
             let input = &self.inputs[index % self.inputs.len()];
@@ -151,13 +152,15 @@ impl<'a> Kernel<'a> {
         .map_err(CudaError::Product)
     }
 
-    /// x is [m, batch, k]; weights and output lie as the recipe says.
+    /// Enqueues a batched product. x is [m, batch, k]; the recipe gives the strides of weights and
+    /// output.
     fn bmm(&self, (weight, input, output): (u64, u64, u64)) -> Result<()> {
         use blas_sys::cublasOperation_t::{CUBLAS_OP_N as N, CUBLAS_OP_T as T};
         let size = |name| self.work.size(name) as c_int;
         let far = |name| self.work.size(name) as c_longlong;
         let (one, zero) = (1f32, 0f32);
-        // SAFETY: as above; the strides stay within the tensors, whose sizes follow from them.
+        // SAFETY: the tensors live as long as this kernel; their sizes follow from the strides, which
+        // stay within them.
         unsafe {
             blas::gemm_strided_batched_ex(
                 self.blas.handle,
@@ -188,7 +191,7 @@ impl<'a> Kernel<'a> {
         .map_err(CudaError::Product)
     }
 
-    /// Whether anything but zeros came out, where anything had to.
+    /// Returns true if the output contains a nonzero value, or zeros were expected.
     pub fn computed(&self) -> Result<bool> {
         if self.work.weight_fill == Fill::Zeros || self.work.input_fill == Fill::Zeros {
             return Ok(true);

@@ -1,4 +1,4 @@
-//! The card's clocks, power, temperature and why it throttles, by NVML. Nothing is ever set.
+//! The card's clocks, power, temperature and throttle reasons, read through NVML. No setting is changed.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -9,29 +9,29 @@ use nvml_wrapper::{Device, Nvml};
 use super::error::{CudaError, Result};
 use crate::gpu::device::{About, CardState};
 
-/// How often the card is read.
+/// Interval between two readings of the card.
 const EVERY: Duration = Duration::from_millis(25);
-/// How long a card works before a power cap may set in: samples of 9 ms and less of the heaviest
-/// kernels never slowed, the fourth did (H200).
+/// Working time in ms after which a power cap may set in (H200, heaviest kernels: samples of 9 ms or
+/// less never slowed, the fourth did).
 pub const QUIET_MS: f64 = 10.0;
-/// How old NVML's readings are at most.
+/// Largest delay of NVML's readings.
 const LATE: Duration = Duration::from_millis(120);
-/// The share of the fastest clock seen at which a card has come to rest.
+/// Share of the fastest clock seen so far above which a card has come to rest.
 const RESTED: f64 = 0.99;
-/// After which it will not.
+/// Longest wait for a card to come to rest.
 const LONGEST_REST: Duration = Duration::from_millis(600);
-/// How long the card is watched for other work before anything is measured.
+/// Time for which the card is watched for other work before the first measurement.
 const WATCHED: Duration = Duration::from_millis(600);
-/// Utilisation in percent below which a card is idle: NVML counts its own queries.
+/// Utilisation in percent up to which a card counts as idle, because NVML counts its own queries.
 const IDLE: u32 = 5;
 
-/// A card.
+/// A card's meter.
 pub struct CardMeter {
     nvml: Nvml,
     bus: String,
-    /// The fastest SM clock seen, in MHz.
+    /// The fastest SM clock seen so far, in MHz.
     fastest: Cell<u32>,
-    /// How long it ran since it last rested.
+    /// Working time since the last rest, in ms.
     worked_ms: Cell<f64>,
 }
 
@@ -53,7 +53,7 @@ impl CardMeter {
         card(&self.nvml, &self.bus)
     }
 
-    /// Adds versions and settings, and whether something else runs on the card.
+    /// Adds versions and settings, and the reason why the card is busy if other work runs on it.
     pub fn describe(&self, about: &mut About) {
         if let Ok(version) = self.nvml.sys_driver_version() {
             about.versions.insert("driver".into(), version);
@@ -87,12 +87,14 @@ impl CardMeter {
         about.busy = self.busy(&card, others);
     }
 
-    /// Why what is measured now would say little. This process has run nothing on the card yet.
+    /// The reason why measurements are unreliable now, if other work keeps the card busy. This process
+    /// has not used the card yet.
     fn busy(&self, card: &Device<'_>, others: usize) -> Option<String> {
         let start = Instant::now();
         let mut most = 0;
         while start.elapsed() < WATCHED {
-            // The rates are over the last sixth of a second to second, before this process too.
+            // The rates cover the last second or sixth of a second, which includes time before this
+            // process started.
             most = most.max(card.utilization_rates().map_or(0, |u| u.gpu));
             std::thread::sleep(EVERY);
         }
@@ -102,24 +104,24 @@ impl CardMeter {
         })
     }
 
-    /// The card now.
+    /// The card's state now.
     pub fn state(&self) -> CardState {
         self.card().map(|card| state(&card)).unwrap_or_default()
     }
 
-    /// Notes that the card ran for so long.
+    /// Adds to the card's working time.
     pub fn worked(&self, ms: f64) {
         self.worked_ms.set(self.worked_ms.get() + ms);
     }
 
-    /// Waits until what ran before no longer holds the clocks down: they are back some 0.3 s after a
-    /// power cap (H200), and a short kernel runs up to 9 % slower until then.
+    /// Waits until earlier work no longer reduces the clocks. They recover some 0.3 s after a power cap
+    /// (H200), and a short kernel runs up to 9 % slower until then.
     pub fn rest(&self) {
         if self.worked_ms.get() < QUIET_MS {
             return;
         }
         let start = Instant::now();
-        // NVML learns of a cap a tenth of a second late.
+        // NVML reports a cap a tenth of a second late.
         std::thread::sleep(LATE);
         while start.elapsed() < LONGEST_REST {
             let Some(mhz) = self.card().ok().and_then(|c| c.clock_info(Clock::SM).ok()) else {
@@ -134,7 +136,7 @@ impl CardMeter {
         }
     }
 
-    /// Whether an SM clock is one of a card that is held down.
+    /// Returns true if an SM clock in MHz is below the clock of a rested card.
     pub fn slowed(&self, mhz: u32) -> bool {
         f64::from(mhz) < RESTED * f64::from(self.fastest.get())
     }
@@ -146,7 +148,7 @@ fn card<'a>(nvml: &'a Nvml, bus: &str) -> Result<Device<'a>> {
 
 fn state(card: &Device<'_>) -> CardState {
     use nvml_wrapper::bitmasks::device::ThrottleReasons;
-    // What holds the clocks down without anything being wrong with the card.
+    // Reasons for reduced clocks that are normal for a healthy card.
     let usual = ThrottleReasons::GPU_IDLE | ThrottleReasons::APPLICATIONS_CLOCKS_SETTING;
     let reasons = card
         .current_throttle_reasons()

@@ -1,4 +1,5 @@
-//! Timing a kernel as the collectors do: warm-ups, a CUDA graph, events around a number of runs, their mean.
+//! Times a kernel as the collectors do: warm-ups, a CUDA graph, events around several runs, the mean of
+//! these.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,24 +13,24 @@ use super::nvml::{CardMeter, QUIET_MS};
 use super::tensor::Memory;
 use crate::gpu::device::{Answer, SAMPLES, Work};
 
-/// The longest timed part of a sample in ms: a unit that takes long is run less often, its mean is
-/// the better for its length.
+/// Longest timed part of a sample in ms. A unit that takes longer is run less often; its mean is precise
+/// because the unit is long.
 const LONGEST_MS: f64 = 1000.0;
 
-/// Samples of a point that the card rests before each of: they take a quarter of a second each, and
+/// Number of samples if the card rests before each. Such samples take a quarter of a second each and
 /// differ little.
 const RESTED_SAMPLES: u32 = 3;
-/// Samples of a point that are taken again where the card turns out not to have rested.
+/// Number of samples of a point that are repeated if the card turns out not to have rested.
 const RETAKES: u32 = 3;
 
-/// How long a point runs on for its power, and how often that is read: as the collectors do. NVML's
-/// reading is itself a mean over a second, so it lags behind.
+/// Time for which a point runs on while its power is read, and the interval of the readings, as in the
+/// collectors. NVML's reading is itself a mean over one second, so it lags behind.
 const POWER_FOR: Duration = Duration::from_secs(1);
 const POWER_EVERY_MS: f64 = 100.0;
 
-/// Takes the samples of a product, and its power where that is asked for. Each sample is of a kernel
-/// of its own, in the next of the `places`, as long as there are any: where operands lie decides up to
-/// a tenth of a short product's time, and a collector's lay anywhere.
+/// Takes the samples of a product, and its power if requested. Each sample uses a kernel with its own
+/// operands, in the next of the `places` as long as there are any. The operands' addresses decide up to
+/// a tenth of a short product's time, and a collector's operands may be at any address.
 pub fn measure<'a>(
     stream: &'a Arc<CudaStream>,
     places: &'a [Memory],
@@ -44,7 +45,7 @@ pub fn measure<'a>(
     let mut kernels = vec![place(first)?];
     let event = || stream.context().new_event(Some(CUevent_flags::CU_EVENT_DEFAULT));
     let (start, end) = (event()?, event()?);
-    // A unit's mean time over some runs, in ms.
+    // Mean time of a unit over some runs, in ms.
     let timed = |kernel: &Placed<'_>, runs: u32| -> Result<f64> {
         start.record(stream)?;
         for _ in 0..runs {
@@ -84,7 +85,8 @@ pub fn measure<'a>(
         stream.synchronize()?;
         let ms = timed(kernel, runs)? / work.copies as f64;
         let state = meter.map(CardMeter::state).unwrap_or_default();
-        // NVML told late that the card was still held down: the sample is not of a card at rest.
+        // NVML reported late that the clocks were still reduced: the card had not rested before this
+        // sample.
         let slowed = meter.zip(state.sm_mhz).is_some_and(|(m, mhz)| m.slowed(mhz));
         if work.rested && !rests && slowed && retakes > 0 {
             retakes -= 1;
@@ -115,7 +117,7 @@ pub fn measure<'a>(
     Ok(answer)
 }
 
-/// A kernel whose operands are filled, and the graph that runs a unit of it.
+/// A kernel with filled operands, and the graph that runs one unit of it.
 struct Placed<'a> {
     kernel: Kernel<'a>,
     graph: Option<CudaGraph>,
@@ -129,7 +131,7 @@ impl<'a> Placed<'a> {
         work: &'a Work,
     ) -> Result<Self> {
         let kernel = Kernel::new(stream, memory, blas, work)?;
-        // Loads and plans: nothing of that may be timed or captured.
+        // Loads and plans the kernel, so that neither is timed or captured.
         kernel.launch()?;
         stream.synchronize()?;
         if !kernel.computed()? {
@@ -150,7 +152,7 @@ impl<'a> Placed<'a> {
 fn capture(stream: &Arc<CudaStream>, kernel: &Kernel<'_>) -> Result<CudaGraph> {
     stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
     let launched = kernel.launch();
-    // Capture ends also where a launch failed, or the stream stays unusable.
+    // Capture must end even after a failed launch, or the stream stays unusable.
     let graph = stream.end_capture(CUgraphInstantiate_flags(0));
     launched?;
     graph?.ok_or(CudaError::EmptyGraph)

@@ -1,4 +1,4 @@
-//! Points of a log → columns of a table.
+//! Converts the points of a log to the columns of a table.
 
 use std::cmp::Ordering;
 
@@ -11,8 +11,8 @@ use crate::database::table::Column;
 use crate::gpu::device::Answer;
 use crate::specs::{IDENTITY, TableSpec, Unit};
 
-/// The columns in the order of the table's spec: identity, key, latency, and power where any point
-/// has it. Rows are sorted by the key.
+/// The columns in the order of the table's spec: identity, key, latency, and power if any point has it.
+/// Rows are sorted by the key.
 pub fn columns(
     spec: &TableSpec,
     mut points: Vec<&LogPoint>,
@@ -68,7 +68,7 @@ fn floats(cells: impl Iterator<Item = Option<f64>>) -> Column {
     }
 }
 
-/// A column of one type; a row may lack it.
+/// A column of one type; a missing value is null.
 fn column(name: &str, cells: &[&Value]) -> Result<Column> {
     Column::from_json(cells).map_err(|_| {
         Error::new(format!("{name} contains both text and numbers"), "the log mixes two tables")
@@ -85,7 +85,7 @@ fn compare(a: Option<&Value>, b: Option<&Value>) -> Ordering {
     }
 }
 
-/// Slowest over fastest sample of each point: the median and the 95th percentile.
+/// Ratio of the slowest to the fastest sample of a point: median and 95th percentile over all points.
 pub fn spread<'a>(answers: impl Iterator<Item = &'a Answer>) -> (f64, f64) {
     let ratio = |a: &Answer| {
         let (low, high) = crate::gpu::judge::extremes(&a.samples_ms);

@@ -9,41 +9,41 @@ use super::super::slices::{SliceKey, slice_key};
 use super::super::tables::TableName;
 use super::operation::{Evaluation, Operation, new_share, once};
 
-/// Prefill latent attention.
+/// Prefill of latent attention, without its projections.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContextMla {
     pub name: String,
-    /// Layers.
+    /// Number of layers.
     #[serde(default = "once")]
     pub count: f64,
-    /// Heads of a GPU.
+    /// Heads per GPU.
     pub num_heads: u64,
-    /// Type of the cache; the list's where it is left out.
+    /// Type of the key-value cache; if empty, the model's list decides.
     #[serde(default)]
     pub kv_cache_dtype: String,
-    /// Precision; the list's where it is left out.
+    /// Precision of attention; if empty, the model's list decides.
     #[serde(default)]
     pub fmha_quant_mode: String,
 }
 
-/// Decode latent attention.
+/// Decode of latent attention, without its projections.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GenerationMla {
     pub name: String,
-    /// Layers.
+    /// Number of layers.
     #[serde(default = "once")]
     pub count: f64,
-    /// Heads of a GPU.
+    /// Heads per GPU.
     pub num_heads: u64,
-    /// Type of the cache; the list's where it is left out.
+    /// Type of the key-value cache; if empty, the model's list decides.
     #[serde(default)]
     pub kv_cache_dtype: String,
 }
 
-/// Bound of prefill at (heads, tokens, batch), ms: 320 is the mean of the head's two dimensions
-/// (192 + 128) of keys and values.
+/// Bound of prefill at (heads, tokens, batch), in ms. 320 is the sum of a head's two dimensions, 192 of
+/// keys and 128 of values.
 pub(super) fn prefill_sol(
     cache_bytes: f64,
     flops: f64,
@@ -56,7 +56,7 @@ pub(super) fn prefill_sol(
     }
 }
 
-/// Operations and bytes of decode at (heads, batch, tokens), ms each.
+/// Times of decode's computation and memory traffic at (heads, batch, tokens), in ms.
 pub(super) fn decode_parts(
     cache_bytes: f64,
     flops: f64,
@@ -75,7 +75,7 @@ impl ContextMla {
         served(source, TableName::ContextMla, slice_key(key), || self.words())
     }
 
-    /// The slice, for people.
+    /// The slice as text for people.
     fn words(&self) -> String {
         format!("{}, cache {}", self.fmha_quant_mode, self.kv_cache_dtype)
     }
@@ -116,7 +116,7 @@ impl GenerationMla {
         served(source, TableName::GenerationMla, key, || self.words())
     }
 
-    /// The slice, for people.
+    /// The slice as text for people.
     fn words(&self) -> String {
         format!("cache {}", self.kv_cache_dtype)
     }

@@ -1,4 +1,4 @@
-//! Multi-head latent attention measured with its projections (perf_database/mla.rs 96).
+//! Multi-head latent attention measured together with its projections (perf_database/mla.rs 96).
 
 use hashbrown::HashSet;
 
@@ -12,51 +12,52 @@ use super::super::tables::TableName;
 use super::mla::{decode_parts, prefill_sol};
 use super::operation::{Evaluation, Operation, new_share, once};
 
-/// Prefill latent attention with its projections.
+/// Prefill of latent attention with its projections.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MlaModuleContext {
     pub name: String,
-    /// Layers.
+    /// Number of layers.
     #[serde(default = "once")]
     pub count: f64,
-    /// Heads of a GPU.
+    /// Heads per GPU.
     pub num_heads: u64,
     /// Heads of the model on one GPU.
     #[serde(default)]
     pub native_num_heads: Option<u64>,
     /// Quantisation of the projections.
     pub gemm_quant_mode: String,
-    /// Type of the cache; the list's where it is left out.
+    /// Type of the key-value cache; if empty, the model's list decides.
     #[serde(default)]
     pub kv_cache_dtype: String,
-    /// Precision; the list's where it is left out.
+    /// Precision of attention; if empty, the model's list decides.
     #[serde(default)]
     pub fmha_quant_mode: String,
 }
 
-/// Decode latent attention with its projections. Its table has no precision of attention in its key.
+/// Decode of latent attention with its projections. The table's key has no precision of attention.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MlaModuleGeneration {
     pub name: String,
-    /// Layers.
+    /// Number of layers.
     #[serde(default = "once")]
     pub count: f64,
-    /// Heads of a GPU.
+    /// Heads per GPU.
     pub num_heads: u64,
     /// Heads of the model on one GPU.
     #[serde(default)]
     pub native_num_heads: Option<u64>,
     /// Quantisation of the projections.
     pub gemm_quant_mode: String,
-    /// Type of the cache; the list's where it is left out.
+    /// Type of the key-value cache; if empty, the model's list decides.
     #[serde(default)]
     pub kv_cache_dtype: String,
 }
 
-/// The slice of the native heads nearest to those asked for, of the slices whose key begins with `quants`: the same, the
-/// only one, the largest that is not above, else the smallest.
+/// Picks one of the slices whose key begins with `quants`, by native heads: the only slice, else the
+/// slice with the most heads up to `asked`, else the slice with the fewest. Returns `None` for several
+/// slices without `asked`.
 fn pick<const N: usize>(
     all: &HashSet<SliceKey>,
     quants: [u32; N],
@@ -82,7 +83,7 @@ impl MlaModuleContext {
         key.ok_or_else(|| no_rows(TableName::MlaContextModule, &self.words()))
     }
 
-    /// The slice, for people.
+    /// The slice as text for people.
     fn words(&self) -> String {
         let Self { fmha_quant_mode, kv_cache_dtype, gemm_quant_mode, num_heads, .. } = self;
         format!(
@@ -127,7 +128,7 @@ impl MlaModuleGeneration {
         key.ok_or_else(|| no_rows(TableName::MlaGenerationModule, &self.words()))
     }
 
-    /// The slice, for people.
+    /// The slice as text for people.
     fn words(&self) -> String {
         let Self { kv_cache_dtype, gemm_quant_mode, num_heads, .. } = self;
         format!("cache {kv_cache_dtype}, GEMM {gemm_quant_mode}, {num_heads} heads")
@@ -149,7 +150,7 @@ impl Operation for MlaModuleGeneration {
         let grid = table.grid(key, None, None);
         let bandwidth = machine.bandwidth;
         let attention = decode_parts(dtypes::cache(cache)?, flops, bandwidth);
-        // Attention, and the two products of 128 × 512 around it.
+        // Attention, and the two products of 128 × 512 around attention.
         let sol = |[n, b, s]: [f64; 3]| {
             let (math, memory) = attention([n, b, s]);
             let math = math + 2.0 * 2.0 * b * n * 128.0 * 512.0 / projections * 1000.0;
