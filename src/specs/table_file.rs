@@ -1,9 +1,8 @@
 //! Converts `rules/tables/<family>.yaml` into table specs, and checks what the YAML's types cannot.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::column::{ColumnKind, ColumnSpec, Unit};
@@ -31,7 +30,7 @@ struct TableEntry {
     #[allow(dead_code, reason = "people read it in the YAML")]
     about: String,
     /// The kind of each column by name, in file order; `?` at the end if a table may lack the column.
-    #[schemars(extend("additionalProperties" = {
+    #[schemars(with = "BTreeMap<String, String>", extend("additionalProperties" = {
         "type": "string", "pattern": r"^(text|int|bool|number|ms|us|GB/s|W)\??$"
     }))]
     columns: OrderedMap<String>,
@@ -62,6 +61,7 @@ struct TableEntry {
     coexist: Vec<String>,
     /// The latencies in ms that a lookup returns, by name; by default the columns in ms.
     #[serde(default)]
+    #[schemars(with = "Option<BTreeMap<String, Expr>>")]
     latency: Option<OrderedMap<Expr>>,
     /// Additional dtypes that rules/dtypes.yaml does not list, by column.
     #[serde(default)]
@@ -148,20 +148,6 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OrderedMap<T> {
             }
         }
         deserializer.deserialize_map(MapVisitor(std::marker::PhantomData))
-    }
-}
-
-impl<T: JsonSchema> JsonSchema for OrderedMap<T> {
-    fn schema_name() -> Cow<'static, str> {
-        BTreeMap::<String, T>::schema_name()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        BTreeMap::<String, T>::json_schema(generator)
     }
 }
 

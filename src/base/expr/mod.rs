@@ -106,23 +106,17 @@ impl std::fmt::Display for Expr {
 impl Expr {
     /// Returns the names of the columns that the formula reads, sorted.
     pub fn columns(&self) -> Vec<&str> {
-        let mut names = BTreeSet::new();
-        self.node.visit(&mut |node| {
-            if let Node::Column(name) = node {
-                names.insert(name.as_str());
-            }
-        });
-        names.into_iter().collect()
+        self.names(|node| if let Node::Column(name) = node { Some(name) } else { None })
     }
 
     /// Returns the dotted names of the system's fields that the formula reads, sorted.
     pub fn fields(&self) -> Vec<&str> {
+        self.names(|node| if let Node::Field(name) = node { Some(name) } else { None })
+    }
+
+    fn names(&self, name: fn(&Node) -> Option<&String>) -> Vec<&str> {
         let mut names = BTreeSet::new();
-        self.node.visit(&mut |node| {
-            if let Node::Field(name) = node {
-                names.insert(name.as_str());
-            }
-        });
+        self.node.visit(&mut |node| names.extend(name(node).map(String::as_str)));
         names.into_iter().collect()
     }
 

@@ -7,6 +7,7 @@ use super::paths::is_within;
 use crate::database::source::Entry;
 
 /// The locations of a catalog's systems.
+#[derive(Default)]
 pub(super) struct Places {
     /// The system of each data directory.
     owners: BTreeMap<String, String>,
@@ -21,12 +22,7 @@ pub(super) struct Places {
 
 impl Places {
     pub(super) fn of(systems: &BTreeMap<String, SystemFile>) -> Self {
-        let mut places = Self {
-            owners: BTreeMap::new(),
-            above: BTreeMap::new(),
-            data_folders: BTreeSet::new(),
-            yaml: BTreeSet::new(),
-        };
+        let mut places = Self::default();
         for system in systems.values() {
             let (dir, name) = (&system.data_dir, &system.name);
             places.yaml.insert(system.yaml.clone());

@@ -62,9 +62,9 @@ fn in_place(columns: &[&ColumnPair<'_>], base: usize, head: usize) -> Paired {
         let cells = column.base.iter().zip(column.head.iter());
         equal.iter_mut().zip(cells).for_each(|(equal, (b, h))| *equal &= b == h);
     }
-    let at = |row: u32| equal.get(row as usize).copied().unwrap_or(false);
-    let pairs = (0..both as u32).filter(|r| at(*r)).map(|r| (r, r)).collect();
-    let rest = |rows: usize| (0..rows as u32).filter(|r| !at(*r)).collect();
+    let is_equal = |row: u32| equal.get(row as usize).copied().unwrap_or(false);
+    let pairs = (0..both as u32).filter(|r| is_equal(*r)).map(|r| (r, r)).collect();
+    let rest = |rows: usize| (0..rows as u32).filter(|r| !is_equal(*r)).collect();
     (pairs, rest(base), rest(head))
 }
 

@@ -81,7 +81,7 @@ struct Slices {
 
 impl Slices {
     /// Returns the common number of a row's slice.
-    fn of(&mut self, side: &mut SlicedSide<'_>, row: u32) -> usize {
+    fn number(&mut self, side: &mut SlicedSide<'_>, row: u32) -> usize {
         let SlicedSide { keys, own, known } = side;
         *known[own[row as usize] as usize].get_or_insert_with(|| {
             *self.numbers.entry(keys.texts(row as usize)).or_insert_with(|| {
@@ -104,20 +104,20 @@ pub(super) fn slices(
     if let Some(keys) = head {
         let mut side = SlicedSide::new(keys);
         for (i, (_, row)) in joined.common.iter().enumerate() {
-            let number = found.of(&mut side, *row);
+            let number = found.number(&mut side, *row);
             let gathered = &mut found.gathered[number];
             gathered.common += 1;
             gathered.ratios.extend(latencies.get(i).and_then(LatencyChange::ratio));
         }
         for row in &joined.gained {
-            let number = found.of(&mut side, *row);
+            let number = found.number(&mut side, *row);
             found.gathered[number].gained += 1;
         }
     }
     let lost = base.map(|keys| {
         let mut side = SlicedSide::new(keys);
         let lost = joined.lost.iter().map(|(hash, row)| {
-            let number = found.of(&mut side, *row);
+            let number = found.number(&mut side, *row);
             found.gathered[number].lost += 1;
             LostKey { hash: *hash, slice: number as u32 }
         });
@@ -134,8 +134,10 @@ pub(super) fn slices(
 fn differing(names: &[SliceName], gathered: Vec<Gathered>, whole: Option<f64>) -> Vec<SliceDiff> {
     let diffs = names.iter().zip(gathered).map(|(slice, gathered)| {
         let Gathered { common, lost, gained, mut ratios } = gathered;
-        ratios.sort_by(f64::total_cmp);
-        let median_ratio = (!ratios.is_empty()).then(|| quantile(&ratios, 0.5));
+        let median_ratio = (!ratios.is_empty()).then(|| {
+            ratios.sort_by(f64::total_cmp);
+            quantile(&ratios, 0.5)
+        });
         SliceDiff { slice: slice.clone(), common, lost, gained, median_ratio }
     });
     let mut differ: Vec<SliceDiff> = diffs.filter(|diff| stands_out(diff, whole)).collect();

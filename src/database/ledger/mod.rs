@@ -203,11 +203,6 @@ fn is_summary(name: &str) -> Option<bool> {
 pub struct Failures<'a>(Vec<&'a Failure>);
 
 impl<'a> Failures<'a> {
-    /// Returns true if there are no failures.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Returns the error of a failure that explains a missing key; `None` if the key is unexplained.
     pub fn explain(
         &self,

@@ -214,28 +214,16 @@ impl<'a> Shelf<'a> {
             let Some(spec) = specs.tables.get(table) else { continue };
             for (system, editions) in backends.values().flatten() {
                 let Some(current) = self.current(system, editions) else { continue };
-                files.extend(self.references_of(spec, editions, current));
+                for (_, _, edition) in self.near(current.files[0]).1 {
+                    files.extend(self.served(spec, edition).fresh());
+                }
+                if spec.filling != Filling::Always {
+                    let others = self.other_versions(editions, current.version);
+                    files.extend(others.into_iter().flat_map(|edition| &edition.files));
+                }
             }
         }
         files.into_iter().map(|f| f.entry.path.as_str()).collect()
-    }
-
-    /// Returns the references of a table's current version in key-by-key comparisons.
-    fn references_of(
-        &self,
-        spec: &TableSpec,
-        editions: &Editions<'a>,
-        current: &Edition<'a>,
-    ) -> Vec<&'a TableFile> {
-        let mut files: Vec<&'a TableFile> = Vec::new();
-        for (_, _, edition) in self.near(current.files[0]).1 {
-            files.extend(self.served(spec, edition).fresh());
-        }
-        if spec.filling != Filling::Always {
-            let others = self.other_versions(editions, current.version);
-            files.extend(others.into_iter().flat_map(|edition| &edition.files));
-        }
-        files
     }
 }
 
