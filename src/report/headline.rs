@@ -1,4 +1,4 @@
-//! What a run found, in a line.
+//! Sums up a run in one line.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Report, measured};
 use crate::base::words::{count, plural};
 
-/// What a run found, in a line that does not depend on how long it took.
+/// Returns the one-line summary of a run. It does not contain the elapsed time.
 pub(super) fn headline(report: &Report) -> String {
     if let Some(remeasured) = &report.remeasured {
         return measured::headline(remeasured);
@@ -59,7 +59,7 @@ fn rows(n: u64) -> String {
     }
 }
 
-/// How many findings a pull request inherits, by rule; none where there are none.
+/// Counts the existing findings of a pull request by rule, in words; `None` if there are none.
 pub(super) fn existing(report: &Report) -> Option<String> {
     let mut rules: BTreeMap<&str, usize> = BTreeMap::new();
     report.findings.iter().filter(|f| report.diff.is_some() && f.is_old()).for_each(|f| {

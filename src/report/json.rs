@@ -1,5 +1,6 @@
-//! The JSON of the contract, `perfdb-gate/v1`: types of its own, so that the code can change. Its texts
-//! are raw, since a program reads them; characters that act on a terminal stand as JSON escapes.
+//! Renders the JSON report, `perfdb-gate/v1`. Its types are separate from those of the program, so
+//! that the code can change. Texts are raw because programs read them; characters that act on a
+//! terminal are JSON escapes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,15 +26,15 @@ struct JsonReport<'a> {
     tool: Tool,
     command: &'a str,
     summary: JsonSummary,
-    /// Where the facts are from that the tables were judged by; not there where all are from `rules/`
-    /// since the tree has none of their files.
+    /// The sources of the facts by which the tables were judged; absent if the judged tree states
+    /// none, so that all come from `rules/`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     facts: Vec<JsonFact<'a>>,
     findings: Vec<JsonFinding<'a>>,
-    /// Tables below no root, which nothing judges.
+    /// Tables that belong to no root and were not checked.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     unjudged: &'a [String],
-    /// Files that are not in this clone, so that nothing looked at them and the run is inconclusive.
+    /// Files that are not in the local clone. They were not checked, so the run is inconclusive.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     absent: BTreeSet<&'a str>,
     /// Findings of the base that the head no longer has.
@@ -42,7 +43,7 @@ struct JsonReport<'a> {
     files: Vec<JsonFile<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<JsonChange<'a>>,
-    /// What it does to predicted step times; none where no such rule ran, or nothing was answered.
+    /// The change of predicted step times; absent if no rule asked for it or no step was predicted.
     #[serde(skip_serializing_if = "Option::is_none")]
     predictions: Option<&'a Predictions>,
     measurements: Vec<JsonMeasurement<'a>>,
@@ -89,7 +90,7 @@ struct JsonFinding<'a> {
     examples: Vec<JsonExample<'a>>,
     waived_by: Option<&'a str>,
     new: Option<bool>,
-    /// new, inherited or moved; null where nothing was compared.
+    /// `new`, `inherited` or `moved`; null if nothing was compared.
     state: Option<&'static str>,
 }
 
@@ -108,7 +109,7 @@ struct JsonRepaired<'a> {
     slice: &'a BTreeMap<String, Value>,
     rows: u64,
     message: &'a str,
-    /// Whether it went since its table did.
+    /// True if the finding disappeared because its table was deleted.
     with_table: bool,
 }
 
@@ -123,13 +124,13 @@ struct JsonTable<'a> {
     removed: Option<usize>,
     changed: Option<usize>,
     median_ratio: Option<f64>,
-    /// What kind of change it is; none where a side cannot be read.
+    /// The kind of change; null if the table cannot be read before or after it.
     class: Option<&'static str>,
     columns_changed: &'a [String],
     served: Option<JsonServed<'a>>,
 }
 
-/// What the loader serves before and after, by its own key.
+/// The keys that the loader serves before and after the change.
 #[derive(Serialize, JsonSchema)]
 struct JsonServed<'a> {
     common: u64,
@@ -161,7 +162,7 @@ struct JsonSlice<'a> {
     median_ratio: Option<f64>,
 }
 
-/// What kind of change all of it is.
+/// The kind of the whole change.
 #[derive(Serialize, JsonSchema)]
 struct JsonChange<'a> {
     class: &'static str,
@@ -191,7 +192,7 @@ fn as_map<S: Serializer>(pairs: &[(String, Value)], serializer: S) -> Result<S::
     serializer.collect_map(pairs.iter().map(|(k, v)| (k, v)))
 }
 
-/// The schema of the document.
+/// Returns the JSON schema of the report.
 pub(crate) fn schema(generator: SchemaGenerator) -> Schema {
     generator.into_root_schema_for::<JsonReport<'_>>()
 }

@@ -1,4 +1,4 @@
-//! What a run found, in the formats its readers want.
+//! The report of a run and its rendering in every format.
 
 mod absent;
 pub mod chart;
@@ -48,66 +48,66 @@ use crate::gpu::outcome::Remeasured;
 use crate::report::chart::Drawing;
 use crate::report::health::JudgedPlaces;
 
-/// The outcome of a run. A job fills what it has; the rest is empty.
+/// The result of a run. A job fills the fields that it has; the others stay empty.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// The job's name.
+    /// The command's name.
     pub command: &'static str,
     /// The rules that ran.
     pub rules: Vec<Arc<Rule>>,
-    /// Files and folders that changed what the embedded rules would say.
+    /// Files and folders that override the embedded rules.
     pub overlays: Vec<String>,
-    /// Tables below no root, which nothing judges.
+    /// Paths of tables that belong to no root and were not checked.
     pub outside: Vec<String>,
-    /// Whether such tables make the run inconclusive.
+    /// True if tables outside the roots make the run inconclusive.
     pub strict: bool,
-    /// Files that were asked for and are not in this clone, which make the run inconclusive.
+    /// Requested files that are not in the local clone; they make the run inconclusive.
     pub absent: AbsentFiles,
-    /// Where the facts are from that the head was judged by.
+    /// The facts about the database with their sources.
     pub facts: Vec<Fact>,
-    /// Tables judged or compared.
+    /// The number of tables judged or compared.
     pub tables: u64,
-    /// Sidecars and system YAML judged or compared.
+    /// The number of sidecars and system files judged or compared.
     pub files: u64,
-    /// Rows judged; of tables compared, those that the head has.
+    /// The number of rows judged; for compared tables, the rows of the head.
     pub rows: u64,
-    /// The tables judged or compared, by place.
+    /// The tables judged or compared, by system and version.
     pub judged: JudgedPlaces,
-    /// Findings, in order.
+    /// The findings, sorted.
     pub findings: Vec<Finding>,
-    /// Findings by severity.
+    /// The number of findings by severity.
     pub counts: Counts,
-    /// What changed, where two states were compared.
+    /// The changes; `None` if only one state was judged.
     pub diff: Option<Diff>,
-    /// The states that were judged, for commands that judge them again.
+    /// The judged states, for commands that judge them again.
     pub states: ComparedStates,
-    /// Findings of the base that the head no longer has, where two states were compared.
+    /// Findings of the base that the head no longer has; empty if only one state was judged.
     pub repaired: Vec<Repaired>,
-    /// What it does to predictions, where that was asked.
+    /// The change of predicted step times; `None` if it was not requested.
     pub predictions: Option<Predictions>,
-    /// Tables that changed and have no chart, where charts were asked for.
+    /// Changed tables without a chart, if charts were requested.
     pub undrawn: Vec<Undrawn>,
-    /// What was measured again.
+    /// The remeasurement; `None` for other commands.
     pub remeasured: Option<Remeasured>,
-    /// Wall time.
+    /// The wall-clock time of the run.
     pub elapsed: Duration,
-    /// Set where the findings are a draw: how it was made.
+    /// A sentence about the draw if the findings are a drawn sample.
     pub drawn: Option<String>,
 }
 
-/// How a run ended, for every format alike.
+/// The verdict on a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunVerdict {
-    /// Nothing at or above the severity that fails.
+    /// No finding is severe enough to fail the run.
     Clean,
-    /// Findings at or above it.
+    /// At least one finding fails the run.
     Failed,
-    /// Nothing was checked or compared, or too noisy to say.
+    /// Nothing was checked, or something could not be compared or was too noisy.
     Inconclusive,
 }
 
 impl RunVerdict {
-    /// How a run with this verdict ends.
+    /// Returns the exit code for the verdict.
     pub fn exit(self) -> Exit {
         match self {
             Self::Clean => Exit::Clean,
@@ -116,7 +116,7 @@ impl RunVerdict {
         }
     }
 
-    /// Its name in reports.
+    /// Returns the verdict's name in reports.
     fn name(self) -> &'static str {
         match self {
             Self::Clean => "passed",
@@ -126,25 +126,25 @@ impl RunVerdict {
     }
 }
 
-/// How a run ended, and by which findings.
+/// The verdict on a run and the severity that fails it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunOutcome {
-    /// How it ended.
+    /// The verdict.
     pub verdict: RunVerdict,
-    /// Findings of this severity and worse fail a run; without one, none do.
+    /// Findings of this severity and worse fail the run; with `None`, no finding does.
     pub fail_on: Option<Severity>,
 }
 
 impl RunOutcome {
-    /// Whether the finding fails a run.
+    /// Returns true if a finding fails the run.
     fn fails(self, finding: &Finding) -> bool {
         finding.counts() && self.fail_on.is_some_and(|least| finding.severity <= least)
     }
 }
 
 impl Report {
-    /// How the run ended when findings of `fail_on` and worse fail it; `None` fails none. Measuring
-    /// again fails by its verdict alone, and what a failed verdict finds is an error.
+    /// Returns the outcome if findings of `fail_on` and worse fail the run; `None` fails none. A
+    /// remeasurement fails by its verdict alone, and its findings are errors.
     pub fn outcome(&self, fail_on: Option<Severity>) -> RunOutcome {
         if let Some(remeasured) = &self.remeasured {
             let verdict = match remeasured.outcome() {
@@ -169,12 +169,12 @@ impl Report {
         RunOutcome { verdict, ..outcome }
     }
 
-    /// The report as every format reads it.
+    /// Returns the escaped view from which every format is rendered.
     pub fn view(&self, outcome: RunOutcome) -> ReportView<'_> {
         ReportView::new(self, outcome)
     }
 
-    /// Leaves `n` findings of each rule and severity, chosen by `seed`: a sample to open and judge
+    /// Keeps a random sample of `n` findings per rule and severity, chosen by `seed`, to be judged
     /// by hand. The counts stay those of all findings.
     pub fn draw(&mut self, n: usize, seed: u64) {
         let mut kinds: BTreeMap<(String, Severity), Vec<[u8; 32]>> = BTreeMap::new();
@@ -198,7 +198,7 @@ impl Report {
     }
 }
 
-/// The number under which a finding takes part in a draw; the lowest are drawn.
+/// Returns the lot of a finding in a draw; the lowest lots are drawn.
 fn lot(finding: &Finding, seed: u64) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(seed.to_le_bytes());
@@ -207,15 +207,15 @@ fn lot(finding: &Finding, seed: u64) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// How a report is rendered.
+/// The format of a rendered report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportFormat {
-    /// For people, with colour or without: brief is the line that sums it up, full every finding, however
-    /// many.
+    /// Text for a terminal, with or without colour. `brief` renders only the summary line, `full`
+    /// every finding.
     Human { colour: bool, brief: bool, full: bool },
     /// One line per finding.
     Concise,
-    /// The versioned JSON of the contract.
+    /// The versioned JSON report.
     Json,
     /// SARIF 2.1.0.
     Sarif,
@@ -223,7 +223,7 @@ pub enum ReportFormat {
     Github,
     /// JUnit XML.
     Junit,
-    /// A step's summary; of a comparison, the comment on the pull request.
+    /// A job summary; for a comparison, the comment on the pull request.
     Markdown,
 }
 
@@ -231,7 +231,7 @@ pub enum ReportFormat {
 ///
 /// # Errors
 ///
-/// When a template fails, which is a fault of this program.
+/// If a template fails, which is a bug of this program.
 pub fn render(view: &ReportView<'_>, format: ReportFormat) -> Result<String> {
     Ok(match format {
         ReportFormat::Human { brief: true, .. } => format!("{}\n", view.head.headline),
@@ -245,32 +245,36 @@ pub fn render(view: &ReportView<'_>, format: ReportFormat) -> Result<String> {
     })
 }
 
-/// Renders a report as a page of its own, with charts where there are any.
+/// Renders a report as an HTML page with the given charts.
 ///
 /// # Errors
 ///
-/// When its template fails, which is a fault of this program.
+/// If the template fails, which is a bug of this program.
 pub fn page(view: &ReportView<'_>, charts: &[Drawing]) -> Result<String> {
     html::render(view, charts)
 }
 
-/// A path without what the paths of all tables have in common.
+/// Returns the part of a path after `systems/data/`.
 fn below_data(path: &str) -> &str {
     path.rsplit_once("systems/data/").map_or(path, |(_, below)| below)
 }
 
-/// What is read first is least: what is worst, then what costs predictions their answer or moves them
-/// most, then what concerns most rows.
+/// The sort key of findings: by severity, then most predictions lost, then predictions moved most,
+/// then most rows.
 fn urgency(finding: &Finding) -> impl Ord {
     let models = finding.evidence.models;
     let loses = models.map_or(0, |m| m.loses);
-    // Bits of numbers that are not negative are in their order.
+    // The bits of non-negative numbers have the order of the numbers.
     let moves = models.map_or(0, |m| m.moves_ms.max(0.0).to_bits());
     let most = (Reverse(loses), Reverse(moves), Reverse(finding.rows));
     (finding.severity, most, &finding.path, &finding.rule)
 }
 
-/// Writes to standard output; a reader that left early is not a failure.
+/// Writes a text to standard output. A closed pipe is not an error.
+///
+/// # Errors
+///
+/// If the text cannot be written for another reason.
 pub fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -1,4 +1,4 @@
-//! Charts of metric files: a point a row, before and after.
+//! Charts of metric files: one point per row, before and after a change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::base::error::{Error, Result};
 use crate::database::source::{Entry, Source};
 use crate::report::chart::{ChartLine, ChartPoint, Figure, LineKind, Panel};
 
-/// Charts of the metric files that changed, at most `most`.
+/// Returns charts of the metric files that changed, at most `most`.
 pub(super) fn figures(
     base: &dyn Source,
     before: &[Entry],
@@ -37,8 +37,8 @@ pub(super) fn figures(
     Ok(figures)
 }
 
-/// The rows of a metric file that has charts; one that cannot be read has none, and a finding
-/// elsewhere.
+/// Reads the rows of a metric file for its charts; `None` if the file is not a metric file, its
+/// spec has no charts or it cannot be read, which is a finding elsewhere.
 fn rows<'s>(
     source: &dyn Source,
     entry: &Entry,
@@ -95,7 +95,8 @@ fn draw(
     })
 }
 
-/// Points of each series, by x; what is zero or unmeasured has none.
+/// The points of each series in ascending order of x. Rows in which x or y is missing, zero or
+/// negative have no point.
 fn points(
     chart: &TraceChart,
     lines: &BTreeMap<String, String>,

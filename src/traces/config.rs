@@ -1,4 +1,4 @@
-//! An experiment's config against its name, and the card that was generated from it.
+//! Compares an experiment's config with its file name and with the card generated from it.
 
 use super::findings::{Findings, at};
 use super::names::experiment_id;
@@ -8,7 +8,7 @@ use super::{Read, split};
 use crate::checks::kinds::traces::TraceCheck;
 use crate::findings::Severity;
 
-/// Compares configs with their names and their cards.
+/// Reports configs that contradict their file name, their `output_dir` or their card.
 pub(super) fn check(
     configs: &[Read<'_>],
     cards: &[Read<'_>],
@@ -21,7 +21,8 @@ pub(super) fn check(
     for card in cards.iter().filter(|c| !c.template) {
         let Some(link) = links(card, configs) else { continue };
         let differ = |config: &Read<'_>| differences(config, card, &specs.config.agrees);
-        // Of several that may be it, one that agrees is it.
+        // If several configs may belong to the card, the one with the fewest differences is
+        // compared.
         let closest = link.configs.iter().map(|c| (differ(c), *c));
         let Some((differences, config)) = closest.min_by_key(|(d, _)| d.len()) else { continue };
         if differences.is_empty() {
@@ -56,10 +57,10 @@ pub(super) fn check(
     }
 }
 
-/// The id in a config against those in its name and in the folder it writes to.
+/// Compares `experiment_id` in a config with the ids in the config's file name and in `output_dir`.
 fn ids(config: &Read<'_>, findings: &mut Findings<'_>) {
     let Some(id) = config.text("experiment_id") else { return };
-    // An id that is a whole name says no more than that name.
+    // A value that is a whole name without an id part cannot be compared.
     let Some(own) = experiment_id(id) else { return };
     let output = config.text("output_dir").map(last).unwrap_or_default();
     for (what, name) in [("its name", config.stem()), ("output_dir", output)] {
@@ -72,10 +73,10 @@ fn ids(config: &Read<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// The configs that a card may come from.
+/// The configs that a card may have been generated from.
 struct Link<'c, 'a> {
     configs: Vec<&'c Read<'a>>,
-    /// How that is known, for people.
+    /// The reason why the configs belong to the card, as shown in findings.
     how: &'static str,
     certain: bool,
 }
@@ -96,7 +97,7 @@ fn links<'c, 'a>(card: &Read<'_>, configs: &'c [Read<'a>]) -> Option<Link<'c, 'a
     };
     link("beside it", true, &|c| c.dir() == dir && c.stem() == "config")
         .or_else(|| link("in its output_dir", true, &written))
-        // The generator copies the description.
+        // The card generator copies the description from the config.
         .or_else(|| {
             let alike = |c: &Read<'_>| {
                 of_one_model(c) && plan.iter().all(|p| c.number(p) == card.number(p))
@@ -136,7 +137,8 @@ fn differences<'c>(
     all
 }
 
-/// Whether a config and a card name one model, whatever of its address they give.
+/// Returns true if a config and a card name the same model. Only the last part of the model's path
+/// is compared, ignoring case.
 fn same_model(config: &Read<'_>, card: &Read<'_>) -> bool {
     let name = |read: &Read<'_>| read.text("model").map(|m| last(m).to_lowercase());
     name(config).is_some() && name(config) == name(card)

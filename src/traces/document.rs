@@ -1,4 +1,5 @@
-//! A card or config: its fields by the spec, and what is wrong with them one by one.
+//! Reads the fields of a card or config by its spec and lists the fields that are wrong by
+//! themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,23 +10,24 @@ use super::tree::{YamlNode, YamlValue, brief};
 use crate::base::words::Figure;
 use crate::findings::Severity;
 
-/// What kind of fault a field has; those of one kind and severity are reported together.
+/// The kind of a field's problem. All problems of a document with the same kind and severity become
+/// one finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProblemKind {
-    /// It is not there.
+    /// The field is missing.
     Missing,
-    /// It stands at another depth.
+    /// The field is at another depth of the document.
     Depth,
-    /// It holds something of another type.
+    /// The value has another type.
     Type,
-    /// It holds a value that it cannot have.
+    /// The value is out of range or not one of the allowed values.
     Value,
-    /// Nothing is filled in.
+    /// The value is empty or a placeholder such as `TBD`.
     Unfilled,
 }
 
 impl ProblemKind {
-    /// Its name in findings.
+    /// The kind's name in findings.
     pub fn name(self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -37,41 +39,41 @@ impl ProblemKind {
     }
 }
 
-/// A fault of a field.
+/// A problem of one field.
 #[derive(Debug)]
 pub struct Problem {
     pub fault: ProblemKind,
     pub severity: Severity,
-    /// The field's path.
+    /// The field's dotted path.
     pub field: String,
     pub line: Option<u64>,
     pub text: String,
 }
 
-/// A document that was read.
+/// A card or config that was read.
 #[derive(Debug)]
 pub struct Document<'a> {
-    /// One row.
+    /// The document's columns, as a frame of one row.
     pub frame: Frame<'a>,
-    /// Where columns come from.
+    /// The line of each column's field, by column name.
     pub lines: BTreeMap<String, u64>,
-    /// Columns that the document does not state.
+    /// Columns that have the spec's default because the document does not state them.
     pub defaulted: BTreeSet<String>,
     pub problems: Vec<Problem>,
 }
 
 struct Reader<'s, 'n> {
-    /// Every map and value, by path.
+    /// The line and node of every map and value of the document, by dotted path.
     nodes: BTreeMap<String, (u64, &'n YamlNode)>,
-    /// Paths that the spec knows, those above a field too.
+    /// The paths of all fields in the spec and of the sections above them.
     known: BTreeSet<&'s str>,
-    /// Paths above a field that must be there.
+    /// The paths of sections that contain a required field.
     sections: BTreeSet<&'s str>,
     problems: Vec<Problem>,
     template: bool,
 }
 
-/// Reads a document by its spec; of a template, what is not filled in is not reported.
+/// Reads a document by its spec. Placeholders in a `template` are not reported.
 pub fn read<'a>(spec: &DocumentSpec, root: &YamlNode, template: bool) -> Document<'a> {
     let mut nodes = BTreeMap::new();
     list(root, "", &mut nodes, 0);
@@ -81,7 +83,7 @@ pub fn read<'a>(spec: &DocumentSpec, root: &YamlNode, template: bool) -> Documen
         || spec.fields.iter().filter(|(_, f)| f.need == Presence::Must).map(|(path, _)| path);
     let sections: BTreeSet<&str> =
         must().flat_map(|path| prefixes(path).filter(move |p| p != path)).collect();
-    // A name that stands at several depths tells nothing of where it belongs.
+    // A field whose name occurs at several depths of the spec cannot be relocated by name.
     let alone = |path: &&str| known.iter().filter(|k| last(k) == last(path)).count() == 1;
     let fields = must().map(String::as_str).filter(alone);
     let movable: Vec<&str> = sections.iter().copied().chain(fields).collect();
@@ -106,7 +108,7 @@ pub fn read<'a>(spec: &DocumentSpec, root: &YamlNode, template: bool) -> Documen
                 }
                 (cell, _) => cell,
             };
-            // What several fields may tell is told by the first that does.
+            // If several fields feed a column, the first with a value is used.
             if *frame.cell(&name, 0) == TraceCell::Null {
                 lines.extend(found.map(|(line, _)| (name.clone(), line)));
                 let is_text = matches!(field.kind, FieldType::Text | FieldType::Texts)
@@ -118,7 +120,7 @@ pub fn read<'a>(spec: &DocumentSpec, root: &YamlNode, template: bool) -> Documen
     Document { frame, lines, defaulted, problems: reader.problems }
 }
 
-/// Every path above and of a field.
+/// Returns the dotted path of every section above a field, then the field's own path.
 fn prefixes(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('.').map(|(at, _)| &path[..at]).chain([path])
 }
@@ -133,7 +135,8 @@ fn list<'n>(
     nodes: &mut BTreeMap<String, (u64, &'n YamlNode)>,
     depth: usize,
 ) {
-    // Deeper than any field, and longer: a name above many others is kept with each of them.
+    // Limits beyond any field of a spec. A long name is repeated in the path of every node below
+    // it, so a hostile document could fill the memory without them.
     const DEEPEST: usize = 12;
     const LONGEST: usize = 256;
     let inside =
@@ -158,8 +161,8 @@ impl<'s> Reader<'s, '_> {
         self.problems.push(problem);
     }
 
-    /// Puts sections and fields that stand at another depth where they belong, so that what they
-    /// hold is judged and not missed once more.
+    /// Moves sections and fields found at the wrong depth to the right one, so that their contents
+    /// are checked and not reported as missing too.
     fn relocate(&mut self, mut movable: Vec<&str>) {
         movable.sort_by_key(|s| s.matches('.').count());
         for section in movable {
@@ -197,7 +200,7 @@ impl<'s> Reader<'s, '_> {
             Presence::Should => Severity::Warning,
             Presence::May => return Vec::new(),
         };
-        // Of a section that is missing, or is none, its first field tells.
+        // A missing section is reported once, under its own name.
         let shown = match prefixes(path).find(|p| !self.nodes.contains_key(*p)) {
             Some(section) if section != path => section,
             _ => path,
@@ -229,7 +232,7 @@ impl<'s> Reader<'s, '_> {
         Vec::new()
     }
 
-    /// Judges a field's value; what formulas read of it.
+    /// Checks a field's value and returns its cells: one per item of a list, else one.
     fn field(&mut self, path: &str, field: &Field, line: u64, node: &YamlNode) -> Vec<TraceCell> {
         let items: Vec<&YamlNode> = match (&node.value, field.kind) {
             (YamlValue::List(items), FieldType::Ints | FieldType::Numbers | FieldType::Texts) => {
@@ -241,7 +244,7 @@ impl<'s> Reader<'s, '_> {
     }
 
     fn item(&mut self, path: &str, field: &Field, line: u64, node: &YamlNode) -> TraceCell {
-        // A scalar's line may be that of a block below its key.
+        // The parser may give a scalar the line of a block below its key.
         let line = if node.line > 0 { node.line.max(line) } else { line };
         let blank = match &node.value {
             YamlValue::Null => true,
@@ -264,7 +267,7 @@ impl<'s> Reader<'s, '_> {
             (FieldType::Text | FieldType::Texts, YamlValue::Text(t)) => {
                 (TraceCell::Text(t.as_str().into()), "")
             }
-            // A version such as 2.24 reads like a number.
+            // YAML reads a version such as 2.24 as a number.
             (FieldType::Text | FieldType::Texts, YamlValue::Number(n)) => {
                 (TraceCell::Text(n.to_string().into()), "")
             }
@@ -303,7 +306,8 @@ impl<'s> Reader<'s, '_> {
             field.kind,
             FieldType::Int | FieldType::Number | FieldType::Ints | FieldType::Numbers
         );
-        // A text where a number belongs is one; nothing at all is fine where nothing need be.
+        // A placeholder for a number is always reported, an empty value only if the field is
+        // expected.
         let text_for_number =
             numeric && matches!(&node.value, YamlValue::Text(t) if !t.trim().is_empty());
         if self.template || !(text_for_number || field.need != Presence::May) {

@@ -1,4 +1,4 @@
-//! Finds the files of traces among others, by their names and by how they begin.
+//! Recognizes trace files by their names and their first lines.
 
 use std::collections::BTreeSet;
 
@@ -6,18 +6,19 @@ use super::spec::{Files, TraceSpecs};
 use crate::base::reason::Reason;
 use crate::database::source::{Entry, EntryKind, Source};
 
-/// Larger than any card or config.
+/// The size limit of a card or config, in bytes.
 const LARGEST_DOCUMENT: u64 = 1 << 20;
-/// Larger than any metric file.
+/// The size limit of a metric file, in bytes.
 const LARGEST_METRICS: u64 = 64 << 20;
 
-/// Whether traces are asked for, and then the name of the folder, where that is part of them. Where
-/// they are, a name that fits is enough; elsewhere what the file says must fit, too.
+/// `Some` if the user asked for traces (`--traces`); then a matching file name is enough. With
+/// `None` the file's content must match, too. The text is the name of the folder itself, or empty
+/// if that name carries no meaning.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a>(pub Option<&'a str>);
 
 impl<'a> Asked<'a> {
-    /// The name of a directory, the folder's own for the one that has none.
+    /// Returns a directory's `name`, or the name of the requested folder if `name` is empty.
     pub fn dir_name<'d>(self, name: &'d str) -> &'d str
     where
         'a: 'd,
@@ -26,41 +27,41 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// What a file is.
+/// The kind of a trace file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceKind<'s> {
     /// A workload card.
     Card,
     /// An experiment config.
     Config,
-    /// A metric file, by the name of its spec.
+    /// A metric file, with the stem of its spec's file name.
     Metrics(&'s str),
 }
 
-/// A file that is a trace's.
+/// A recognized trace file.
 #[derive(Debug)]
 pub struct TraceFile<'s> {
     pub entry: Entry,
     pub kind: TraceKind<'s>,
-    /// Whether it is a template that people copy.
+    /// True if the file is a template that people copy and fill in.
     pub template: bool,
-    /// Its text, or why there is none.
+    /// The file's text, or the reason why it cannot be read.
     pub text: Result<String, Reason>,
 }
 
-/// The directory of a path, that directory's name and the file's own.
+/// Splits a path into its directory, that directory's own name, and the file's name.
 pub fn split(path: &str) -> (&str, &str, &str) {
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     (dir, dir.rsplit('/').next().unwrap_or(dir), name)
 }
 
-/// A file's name without its ending.
+/// Returns a file's name without `.yaml` or `.yml`; `.yaml.yaml` is removed as a whole.
 pub fn stem(name: &str) -> &str {
     let name = name.strip_suffix(".yaml").or_else(|| name.strip_suffix(".yml")).unwrap_or(name);
     name.strip_suffix(".yaml").unwrap_or(name)
 }
 
-/// Whether a file could be a trace's by its name alone: only such files are opened.
+/// Returns true if a file's name alone could be a trace file's. Only such files are opened.
 pub fn could_be(entry: &Entry, specs: &TraceSpecs) -> bool {
     let (_, dir, name) = split(&entry.path);
     is_yaml(name) || specs.metrics.values().any(|m| m.files.fit(dir, name))
@@ -70,8 +71,7 @@ fn is_yaml(name: &str) -> bool {
     name.ends_with(".yaml") || name.ends_with(".yml")
 }
 
-/// The kind of a trace file; `None` for other files. Where traces are `asked` for, a name
-/// that fits is enough; elsewhere the content must fit, too.
+/// Reads a file and recognizes its kind; `None` if it is not a trace file.
 pub fn classify<'s>(
     source: &dyn Source,
     entry: &Entry,
@@ -90,7 +90,8 @@ pub fn classify<'s>(
     }
 }
 
-/// A metric file, where its content allows it to be one. What cannot be read is classified by its name.
+/// Returns a metric file whose content matches its name. An unreadable file is classified by its
+/// name alone.
 fn metric_file<'s>(
     source: &dyn Source,
     entry: &Entry,
@@ -103,7 +104,7 @@ fn metric_file<'s>(
     fits.then(|| TraceFile { entry: entry.clone(), kind, template: false, text })
 }
 
-/// A card or config.
+/// Returns a card or config; `None` for other YAML files.
 fn document<'s>(
     source: &dyn Source,
     entry: &Entry,
@@ -117,40 +118,40 @@ fn document<'s>(
             .into_iter();
     let is_file = matches!(entry.kind, EntryKind::Path(_) | EntryKind::Blob(_));
     if entry.size > LARGEST_DOCUMENT || !is_file {
-        // It is not read, so its name alone decides.
+        // The file is not read, so its name alone decides.
         let (kind, _) = kinds.find(|(_, files)| files.fit(dir, name))?;
         let text = text(source, entry, LARGEST_DOCUMENT);
         return Some(TraceFile { entry: entry.clone(), kind, template: false, text });
     }
     let text = text(source, entry, LARGEST_DOCUMENT);
-    // A text that cannot be read goes by its name, as an empty one does.
+    // An unreadable file is treated as an empty one: its name decides.
     let known = text.as_deref().unwrap_or_default();
     let (kind, files) =
         kinds.find(|(_, files)| is_document(files, dir, name, known, asked.0.is_some()))?;
     Some(TraceFile { entry: entry.clone(), kind, template: files.is_template(name), text })
 }
 
-/// Whether a document is of the kind that `files` describes, by its name and its marks.
+/// Returns true if a document's name and marks match the kind that `files` describes.
 fn is_document(files: &Files, dir: &str, name: &str, text: &str, asked: bool) -> bool {
     let Some(marks) = marks(text, files) else { return false };
     let marked = marks.count >= 2 && (asked || marks.own);
-    // Many files are named after their folder, so only a name of the kind's own counts.
+    // Many files are named after their folder, so a `{dir}` pattern does not count here.
     let named = files.sure(name) && (marks.own || marks.count >= 2 || text.trim().is_empty());
     marked || named || (asked && files.fit(dir, name))
 }
 
-/// What shows a document's kind.
+/// The marks of one kind that were found in a document.
 struct Marks {
-    /// How many of the kind's marks it has.
+    /// The number of different marks found.
     count: usize,
-    /// Whether it has one that no other kind has.
+    /// True if a mark was found that no other kind of document has.
     own: bool,
 }
 
-/// The marks of a kind in a document; `None` where it has one of another kind.
+/// Counts the marks of a kind in a document; `None` if it has a mark of another kind.
 fn marks(text: &str, files: &Files) -> Option<Marks> {
     let begins = |mark: &String| text.lines().any(|l| l.starts_with(mark.as_str()));
-    // At any depth: the section may be indented by mistake.
+    // Any indentation is accepted: the section may be indented by mistake.
     let within = |mark: &String| text.lines().any(|l| l.trim_start().starts_with(mark.as_str()));
     if files.not.iter().any(within) {
         return None;
@@ -159,9 +160,11 @@ fn marks(text: &str, files: &Files) -> Option<Marks> {
     Some(Marks { count: files.marks.iter().filter(has).count(), own: files.own.iter().any(within) })
 }
 
-/// Whether a metric file speaks of one of the marks where it begins; one that is empty is one.
+/// Returns true if the start of a metric file is blank or contains one of the kind's marks, or if
+/// the kind has no marks.
 fn begins_with(text: &str, files: &Files) -> bool {
-    // A header, or what stands before the rows of a JSON file.
+    // The number of characters searched: a CSV header, or the members before the rows of a JSON
+    // file.
     const HEAD: usize = 64 << 10;
     let head = text.char_indices().nth(HEAD).map_or(text, |(at, _)| &text[..at]);
     let speaks = files.marks.iter().any(|m| head.contains(m.as_str()));
@@ -181,7 +184,7 @@ fn text(source: &dyn Source, entry: &Entry, largest: u64) -> Result<String, Reas
     Ok(text)
 }
 
-/// Directories that are named as a card or metric file is.
+/// Returns the paths of directories that have the name of a card or metric file.
 pub fn directories(files: &[Entry], specs: &TraceSpecs) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for entry in files {

@@ -1,4 +1,4 @@
-//! Findings on traces: one per rule, file and kind of fault.
+//! Collects findings on traces: one per rule, file and kind of problem.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::checks::kinds::traces::TraceCheck;
 use crate::checks::rule::Rule;
 use crate::findings::{Finding, Severity};
 
-/// The checks of a kind of document.
+/// The checks that report the problems of one kind of document.
 pub(super) struct Checks {
     invalid: TraceCheck,
     contradiction: TraceCheck,
@@ -36,7 +36,7 @@ pub(super) const CONFIG: Checks = Checks {
     implausible: TraceCheck::ConfigContradiction,
 };
 
-/// Findings by the rules that run.
+/// Collects the findings of the rules that run.
 pub(super) struct Findings<'a> {
     rules: BTreeMap<TraceCheck, &'a Rule>,
     pub all: Vec<Finding>,
@@ -51,7 +51,7 @@ impl<'a> Findings<'a> {
         Self { rules: rules.iter().filter_map(of_traces).collect(), all: Vec::new() }
     }
 
-    /// A finding of a severity, at most the rule's own; none where the rule does not run.
+    /// Builds a finding with a severity of at most the rule's own; `None` if the rule does not run.
     pub fn finding(
         &self,
         check: TraceCheck,
@@ -75,7 +75,8 @@ impl<'a> Findings<'a> {
         self.all.extend(self.finding(check, severity, path, message));
     }
 
-    /// Adds a finding that is one of several of its rule in a file, at a line where there is one.
+    /// Adds one of several findings that a rule makes in a file. `of` distinguishes them in the
+    /// fingerprint.
     pub fn say_of(
         &mut self,
         check: TraceCheck,
@@ -92,7 +93,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Adds what is wrong with a document by itself.
+    /// Adds the findings on one document by itself: its fields, relations and names.
     pub fn document(
         &mut self,
         read: &Read<'_>,
@@ -107,7 +108,8 @@ impl<'a> Findings<'a> {
                 Finds::Implausible => of.implausible,
             };
             let values = broken.values(&read.doc.frame, 0);
-            // Of what the sentence speaks of first; else of what comes first.
+            // The line of the first column named in the sentence, else the first line of any column
+            // read.
             let lines = &read.doc.lines;
             let told = broken.named().find_map(|name| lines.get(name));
             let line = told.or(values.iter().filter_map(|(name, _)| lines.get(name)).min());
@@ -146,14 +148,15 @@ impl<'a> Findings<'a> {
                 .at_line(problems.iter().find_map(|p| p.line))
                 .parts(fields.clone())
                 .evidence("fields", fields.map(Json::from).collect::<Vec<_>>());
-            // Missing fields that are required and those that are recommended make separate findings.
+            // Required and recommended fields that are missing make separate findings.
             finding.slice.insert("of".into(), fault.name().into());
             finding.slice.insert("severity".into(), severity.name().into());
             self.all.push(finding);
         }
     }
 
-    /// Adds contradictions of names: of the directory, of the file itself, of where traces are kept.
+    /// Adds findings where the name of the directory, of the file or of the trace's location
+    /// contradicts the document.
     fn named(
         &mut self,
         read: &Read<'_>,
@@ -197,7 +200,7 @@ impl<'a> Findings<'a> {
         Ok(())
     }
 
-    /// Adds a finding where a card's accelerator is not one of the systems.
+    /// Adds a finding if no system describes a card's accelerator.
     pub fn accelerator(&mut self, card: &Read<'_>, specs: &TraceSpecs) {
         let Some(name) = card.text("accelerator") else { return };
         let (severity, why) = match specs.system(name) {
@@ -212,7 +215,7 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// Where in a file, after what stands there.
+/// Returns ` (line N)` to append to a message, or nothing for an unknown line.
 pub(super) fn at(line: Option<u64>) -> String {
     line.filter(|l| *l > 0).map_or(String::new(), |line| format!(" (line {line})"))
 }

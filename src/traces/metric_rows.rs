@@ -1,4 +1,4 @@
-//! Rows of a metric file as formulas see them: in the units of the spec, each with its card.
+//! Builds the frame of a metric file: its rows in the units of the spec, each joined with its card.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,8 @@ use super::spec::{FieldType, MetricSpec, OF_LIST, Relation, TraceSpecs};
 use super::{Read, system};
 use crate::base::expr::ExprError;
 
-/// The rows as formulas see them: with their cards', and in the units of the spec.
+/// Builds the frame of a metric file, with the columns of each row's card and in the units of the
+/// spec.
 pub(super) fn frame<'a>(
     rows: &MetricRows,
     spec: &MetricSpec,
@@ -34,7 +35,7 @@ pub(super) fn frame<'a>(
             _ => TraceCell::Null,
         };
         frame.set(name, cells.iter().map(scaled).collect(), is_text);
-        // Whole numbers are exact.
+        // Whole numbers are not rounded.
         if known.is_none_or(|c| c.kind != FieldType::Int) {
             let numbers: Vec<Option<f64>> = cells.iter().map(TraceCell::number).collect();
             let half = half_units(&numbers).into_iter().map(|h| h * scale.unwrap_or(1.0));
@@ -51,7 +52,7 @@ pub(super) fn frame<'a>(
             }
         }
     }
-    // Text columns that the file lacks are text all the same.
+    // A text column that the file lacks still has the type text in formulas.
     for (name, column) in &spec.columns {
         if column.kind == FieldType::Text && !frame.has(name) {
             frame.set(name, vec![TraceCell::Null; rows.rows], true);
@@ -92,8 +93,8 @@ pub(super) fn frame<'a>(
     Ok(frame)
 }
 
-/// Of cards in directories of one name, the one that is the fewest steps up and down from a
-/// directory; none where several are.
+/// Returns the card that is the fewest directory steps away from `dir`; `None` if several are
+/// equally near.
 fn nearest<'c, 'a>(dir: &str, cards: &[&'c Read<'a>]) -> Option<&'c Read<'a>> {
     fn steps(path: &str) -> Vec<&str> {
         path.split('/').filter(|s| !s.is_empty()).collect()
@@ -110,7 +111,7 @@ fn nearest<'c, 'a>(dir: &str, cards: &[&'c Read<'a>]) -> Option<&'c Read<'a>> {
     }
 }
 
-/// By how much a value of a list may be rounded, at most; so its mean.
+/// The largest rounding of any value of a list, which also bounds the rounding of the mean.
 fn coarsest(list: &[f64]) -> f64 {
     let numbers: Vec<Option<f64>> = list.iter().copied().map(Some).collect();
     half_units(&numbers).into_iter().fold(0.0, f64::max)
@@ -128,7 +129,8 @@ fn of_list(of: &str, list: &[f64]) -> TraceCell {
     if value.is_finite() { TraceCell::Number(value) } else { TraceCell::Null }
 }
 
-/// The factor from one unit to another; `None` where they measure different things.
+/// Returns the factor that converts one unit into another; `None` if they measure different
+/// quantities.
 pub(super) fn scale(unit: &str, into: &str) -> Option<f64> {
     if unit == into {
         return Some(1.0);
@@ -137,7 +139,7 @@ pub(super) fn scale(unit: &str, into: &str) -> Option<f64> {
     (quantity == other).then_some(from / to)
 }
 
-/// What a unit measures, and its size in the base unit of that.
+/// The quantity that a unit measures, and the unit's size in that quantity's base unit.
 fn measures(unit: &str) -> Option<(&'static str, f64)> {
     Some(match unit {
         "s" => ("time", 1.0),

@@ -1,4 +1,4 @@
-//! Metric files: their columns, cells and what must hold between them.
+//! Checks metric files: their columns, cells and relations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::base::words::{names, plural, plural_verb};
 use crate::checks::kinds::traces::TraceCheck;
 use crate::findings::{EXAMPLES, Example, Finding, Severity};
 
-/// A metric file under judgement.
+/// A metric file that is being checked.
 pub(super) struct Metrics<'a, 'f> {
     path: &'a str,
     pub spec: &'a MetricSpec,
@@ -27,7 +27,7 @@ pub(super) struct Metrics<'a, 'f> {
     pub frame: &'f Frame<'a>,
 }
 
-/// Judges the metric files; counts their rows.
+/// Checks the metric files and returns the number of their rows.
 pub(super) fn check(
     files: &[TraceFile<'_>],
     cards: &[Read<'_>],
@@ -35,7 +35,8 @@ pub(super) fn check(
     findings: &mut Findings<'_>,
 ) -> Result<u64, ExprError> {
     let mut count = 0;
-    // One name has one schema: columns of each file by name, in order of paths.
+    // Files of one name must have the same columns. For each name: path and columns, in order of
+    // paths.
     let mut schemas: BTreeMap<&str, Vec<(&str, BTreeSet<String>)>> = BTreeMap::new();
     for file in files {
         let TraceKind::Metrics(stem) = file.kind else { continue };
@@ -76,7 +77,7 @@ pub(super) fn check(
 }
 
 impl Metrics<'_, '_> {
-    /// Adds a finding on rows.
+    /// Adds a finding about rows of the file.
     pub fn add(&self, findings: &mut Findings<'_>, finding: RowFinding<'_>) {
         let RowFinding { check, severity, of, message, rows, values, grounds } = finding;
         let Some(finding) = findings.finding(check, severity, self.path, message) else { return };
@@ -97,7 +98,7 @@ impl Metrics<'_, '_> {
         findings.all.push(finding);
     }
 
-    /// What names a row: its line, then the key.
+    /// Returns the values that identify a row: its line, then the key columns.
     fn key(&self, row: usize) -> Vec<(String, Json)> {
         let line = self.rows.lines.get(row).copied().flatten();
         let line = line.map(|line| ("line".to_owned(), line.into()));
@@ -105,7 +106,7 @@ impl Metrics<'_, '_> {
         line.into_iter().chain(key.map(|k| (k.clone(), self.frame.cell(k, row).json()))).collect()
     }
 
-    /// Columns that are missing, damaged rows, and units.
+    /// Reports missing columns, damaged rows and units that differ from the spec.
     fn columns(&self, findings: &mut Findings<'_>) {
         let there = |name: &String| {
             self.rows.cells.contains_key(name) || self.rows.lists.contains_key(name)
@@ -177,8 +178,8 @@ impl Metrics<'_, '_> {
         Ok(())
     }
 
-    /// Adds rows in which a relation does not hold; a warning where they are judged as those of an
-    /// `assumed` accelerator.
+    /// Adds a finding for rows that break a relation. With an `assumed` accelerator it is at most a
+    /// warning.
     fn broken(
         &self,
         findings: &mut Findings<'_>,
@@ -196,7 +197,7 @@ impl Metrics<'_, '_> {
         let count = plural(rows.len(), "row");
         let mut message = match (self.rows.rows, rows.len()) {
             (1, _) | (_, 1) => first,
-            // What holds of the first need not hold of all.
+            // The values in the sentence are only those of the first row.
             _ if broken.named().next().is_some() => {
                 format!("{first} (first of {count} with this problem)")
             }
@@ -216,24 +217,24 @@ impl Metrics<'_, '_> {
     }
 }
 
-/// What a row shows: names and values.
+/// Returns the names and values that an example shows of a row.
 pub(super) type RowValues<'a> = dyn Fn(usize) -> Vec<(String, Json)> + 'a;
 
-/// A finding on rows of a metric file.
+/// A finding about rows of a metric file.
 pub(super) struct RowFinding<'a> {
     pub check: TraceCheck,
     pub severity: Option<Severity>,
-    /// Which of its rule's findings in the file.
+    /// The text that distinguishes the finding from others of its rule in the file.
     pub of: &'a str,
     pub message: String,
     pub rows: Vec<usize>,
     pub values: &'a RowValues<'a>,
-    /// The facts that it is based on.
+    /// The thresholds that the finding is based on, with their sources.
     pub grounds: Vec<(String, Json)>,
 }
 
 impl<'a> RowFinding<'a> {
-    /// A finding of the rule's own severity that is based on the rows alone.
+    /// A finding with the rule's own severity and without thresholds.
     pub fn new(
         check: TraceCheck,
         of: &'a str,

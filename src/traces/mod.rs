@@ -1,13 +1,13 @@
-//! End-to-end traces: workload cards, experiment configs, metric files computed from traces, and the
-//! files of their ranks.
+//! End-to-end traces: workload cards, experiment configs, metric files computed from traces, and
+//! the files of their ranks.
 //!
 //! ```text
 //! files → find → tree, document (YAML) or reader (CSV, JSON) → frame → relation, names → findings
 //! ```
 //!
-//! What is known of them is data, in `rules/traces/`: fields and columns, what must hold between
-//! them, and what names say. A document is a frame of one row, a metric file one of many; formulas
-//! are tried on both alike.
+//! The specs in `rules/traces/` describe the fields and columns, the relations between them, and
+//! the labels in names. A document is a frame of one row, a metric file a frame of many; the same
+//! formulas run on both.
 
 mod cells;
 mod charts;
@@ -55,26 +55,26 @@ use crate::findings::{Finding, Sink};
 use crate::report::Report;
 use crate::specs::system::System;
 
-/// Which traces to judge, and by which rules.
+/// The traces to judge and the rules to apply.
 #[derive(Debug, Default, Clone)]
 pub struct Options {
-    /// The folder or repository.
+    /// The folder or repository with the traces.
     pub root: PathBuf,
     /// A commit to read instead of the files on disk.
     pub reference: Option<String>,
-    /// The commit whose settings apply; by default what is judged.
+    /// The commit whose settings apply; `None` for the settings of the judged files.
     pub settings_ref: Option<String>,
-    /// Rules to run; all when empty.
+    /// Ids of the rules to run; all rules if empty.
     pub only: Vec<String>,
-    /// Rules not to run.
+    /// Ids of rules to skip.
     pub skip: Vec<String>,
-    /// A folder that overlays the embedded rules.
+    /// A folder with rules that override the embedded ones.
     pub rules: Option<PathBuf>,
-    /// A baseline instead of the judged repository's own.
+    /// A baseline to use instead of the judged repository's own.
     pub baseline: Option<PathBuf>,
 }
 
-/// An error that names the flag which a run on traces has.
+/// Replaces a hint about `--root` by one about `--traces`, the flag of a run on traces.
 fn of_traces(error: Error) -> Error {
     let hint = if error.hint.starts_with("--root") {
         "--traces takes a folder with cards, configs or metric files".to_owned()
@@ -84,12 +84,12 @@ fn of_traces(error: Error) -> Error {
     Error::new(error.message, hint)
 }
 
-/// Judges the traces below a folder.
+/// Judges the traces in a folder and its subfolders.
 ///
 /// # Errors
 ///
-/// When nothing can be judged: no such folder, an unknown rule. Whatever is wrong with the traces is
-/// a finding in the report.
+/// If nothing can be judged, for example because the folder does not exist or a rule is unknown.
+/// Problems of the traces are findings in the report, not errors.
 pub fn run(options: &Options) -> Result<Report> {
     let start = Instant::now();
     let source = source::open(&options.root, options.reference.as_deref()).map_err(of_traces)?;
@@ -103,7 +103,8 @@ pub fn run(options: &Options) -> Result<Report> {
     let runs = |c: &Check| c.needs().traces || c.needs().waivers;
     let rules = settings.rules.choose(&options.only, &options.skip, &runs)?;
     let files = source.files()?;
-    // A checkout's folder may have any name; one that is no repository is a part of some.
+    // The folder of a checkout may have any name. A folder that is not a repository is named by its
+    // author.
     let own = options.reference.is_none() && !options.root.join(".git").exists();
     let folder = options.root.canonicalize().ok().filter(|_| own);
     let folder = folder.as_ref().and_then(|f| f.file_name());
@@ -134,21 +135,21 @@ pub fn run(options: &Options) -> Result<Report> {
     })
 }
 
-/// What judging traces leaves.
+/// The result of judging traces.
 #[derive(Debug)]
 pub struct JudgedTraces {
-    /// In no order.
+    /// The findings in no particular order.
     pub findings: Vec<Finding>,
-    /// Paths of cards, configs and metric files, sorted.
+    /// The sorted paths of cards, configs, metric files and directories with such names.
     pub files: Vec<String>,
-    /// Rows of metric files.
+    /// The total number of rows of metric files.
     pub rows: u64,
 }
 
 /// A card or config that was read.
 struct Read<'a> {
     path: String,
-    /// The name of its directory.
+    /// The name of the file's directory.
     dir_name: String,
     doc: Document<'a>,
     template: bool,
@@ -176,11 +177,11 @@ impl Read<'_> {
     }
 }
 
-/// Judges the traces among files.
+/// Judges the trace files among `files`.
 ///
 /// # Errors
 ///
-/// When a formula of the rules fails. Whatever is wrong with the files is a finding.
+/// If a formula of the rules fails. Problems of the files are findings, not errors.
 pub fn judge(
     source: &dyn Source,
     files: &[Entry],
@@ -263,7 +264,7 @@ fn judge_files(
     Ok(JudgedTraces { findings: findings.all, files: paths, rows })
 }
 
-/// The map of fields that a card or config holds.
+/// Parses a card or config into a map of fields.
 fn fields(file: &TraceFile<'_>) -> Result<YamlNode, Reason> {
     let text = file.text.as_ref().map_err(Clone::clone)?;
     if text.trim().is_empty() {
@@ -276,7 +277,8 @@ fn fields(file: &TraceFile<'_>) -> Result<YamlNode, Reason> {
     Ok(root)
 }
 
-/// The system that an accelerator's name stands for.
+/// Returns the system that an accelerator's name refers to; `None` without a name or a known
+/// system.
 fn system<'a>(name: Option<&str>, specs: &'a TraceSpecs) -> Option<&'a System> {
     specs.system(name?).flatten()
 }

@@ -1,4 +1,4 @@
-//! Files that a pull request moves: what was wrong with them is nothing new where they now lie.
+//! Files that a pull request moves: an existing finding on a moved file is not new at the new path.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,17 @@ use crate::database::source::Entry;
 use crate::database::state::State;
 use crate::findings::Finding;
 
-/// Where files of the base lie in the head, and so their directories.
+/// The new paths of the base's files and directories in the head.
 #[derive(Debug, Default)]
 pub(super) struct Moves {
-    /// By the old path.
+    /// The new path of each moved file, by its old path.
     pub files: BTreeMap<String, String>,
     dirs: BTreeMap<String, String>,
 }
 
 impl Moves {
-    /// Pairs files that are gone with files of the same bytes that came, of the same name first.
+    /// Pairs each deleted file with an added file of the same bytes, preferring one of the same
+    /// name.
     pub fn of(base: State<'_>, before: &[Entry], head: State<'_>, after: &[Entry]) -> Self {
         let path = |e: &Entry| (e.path.clone(), e.clone());
         let was: BTreeMap<String, Entry> = before.iter().map(path).collect();
@@ -57,7 +58,7 @@ impl Moves {
         self.files.insert(old.to_owned(), new.to_owned());
     }
 
-    /// A finding of the base as it would be reported where its files now lie.
+    /// Returns a finding of the base with its paths replaced by those in the head.
     pub fn told_there(&self, mut finding: Finding) -> Finding {
         if let Some(new) = self.files.get(&finding.path) {
             finding.path.clone_from(new);
@@ -70,7 +71,8 @@ impl Moves {
         finding
     }
 
-    /// A text that ends with a path, alone or after a space, with where that lies now.
+    /// Replaces a path at the end of a text, alone or after a space, by the new path; `None` if it
+    /// did not move.
     fn named_there(&self, text: &str) -> Option<String> {
         let (above, name) = text.rsplit_once('/')?;
         let before = |text: &'_ str, path: &str| -> Option<String> {

@@ -1,4 +1,4 @@
-//! Traces of a pull request: what it brings, and what was wrong before.
+//! Judges the traces of a pull request: the changed files, and which findings are new.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,25 +17,26 @@ use crate::database::state::State;
 use crate::findings::{BaseFindings, Finding, Repaired};
 use crate::report::chart::Figure;
 
-/// What changed of traces.
+/// The changes of traces between two states.
 #[derive(Debug, Default)]
 pub struct Changed {
-    /// Cards, configs, metric files, files of ranks, and job scripts that run a config.
+    /// The changed cards, configs, metric files, files of ranks, and job scripts that run a config.
     pub files: Vec<FileDiff>,
-    /// Each new or not.
+    /// The head's findings that are new or on a changed file; each is marked as new or existing.
     pub findings: Vec<Finding>,
     /// Findings of the base that the head no longer has.
     pub repaired: Vec<Repaired>,
-    /// Charts of metric files that changed.
+    /// Charts of the changed metric files.
     pub figures: Vec<Figure>,
 }
 
-/// Judges the traces of two states, where any of them changed: a file whose name is not that of a trace
-/// is not opened, one that did not change not before another did.
+/// Judges the traces of two states if a trace file differs between them. Only files with the name
+/// of a trace file are opened, and unchanged ones only if another file changed. At most `charts`
+/// charts are made.
 ///
 /// # Errors
 ///
-/// When files cannot be listed or a formula fails.
+/// If files cannot be read or a formula fails.
 pub fn changed(
     base: State<'_>,
     head: State<'_>,
@@ -64,18 +65,18 @@ pub fn changed(
     Ok(Changed { files, findings, repaired, figures })
 }
 
-/// Files that could be configs, by name. A script is a job by the configs that it names, so those of a name are
-/// looked at when a script has it.
+/// The files of both states by file name. A script that contains the name of a config is a job
+/// script; files are opened only once a script contains their name.
 struct Configs<'a> {
     by_name: BTreeMap<&'a str, Namesakes<'a>>,
     specs: &'a TraceSpecs,
 }
 
-/// Files of one name, in either state.
+/// All files with one name, in both states.
 #[derive(Default)]
 struct Namesakes<'a> {
     files: Vec<(State<'a>, &'a Entry)>,
-    /// Whether one of them is a config.
+    /// True if at least one of the files is a config; computed on first use.
     has_config: OnceCell<bool>,
 }
 
@@ -90,7 +91,7 @@ impl<'a> Configs<'a> {
         Self { by_name, specs }
     }
 
-    /// Whether a text names one.
+    /// Returns true if a text contains the name of a config.
     fn any_in(&self, text: &str) -> bool {
         let is_config = |(state, entry): &(State<'_>, &Entry)| {
             let file = find::classify(state.source, entry, self.specs, Asked(None));
@@ -103,7 +104,7 @@ impl<'a> Configs<'a> {
     }
 }
 
-/// Files of traces that differ; one that moved is reported at its new place.
+/// Returns the trace files that differ between two states; a moved file has its new path.
 fn changed_files(
     base: State<'_>,
     before: &[Entry],

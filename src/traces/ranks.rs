@@ -1,4 +1,5 @@
-//! Files that every rank of a run writes: there for each, none empty, of as many iterations.
+//! Checks files that every rank of a run writes: each rank has one, none is empty, and all have as
+//! many iterations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +12,10 @@ use crate::checks::kinds::traces::TraceCheck;
 use crate::database::source::{Entry, EntryKind};
 use crate::findings::Severity;
 
-/// Files of one pattern in one directory, by rank.
+/// The files that match one pattern in one directory, by rank.
 type RankGroup<'a> = BTreeMap<u64, &'a Entry>;
 
-/// Judges the files of ranks.
+/// Checks the files that ranks write.
 pub(super) fn check(
     files: &[Entry],
     found: &[TraceFile<'_>],
@@ -34,7 +35,7 @@ pub(super) fn check(
     }
     for ((dir, pattern), group) in groups {
         for entry in group.values().filter(|e| is_empty(e)) {
-            // What is a metric file too is told as one that cannot be read.
+            // An empty metric file is already reported as unreadable.
             if !found.iter().any(|f| f.entry.path == entry.path) {
                 findings.say(TraceCheck::Ranks, None, &entry.path, "the file is empty".into());
             }
@@ -49,12 +50,12 @@ pub(super) fn check(
     }
 }
 
-/// Whether a file's name is that of a rank's file.
+/// Returns true if a file's name matches a pattern of rank files.
 pub(super) fn is_of_rank(name: &str, specs: &TraceSpecs) -> bool {
     specs.ranks.files.iter().any(|pattern| rank(name, pattern).is_some())
 }
 
-/// The rank in a file's name, where a pattern fits it.
+/// Returns the rank in a file's name; `None` if the pattern does not match.
 fn rank(name: &str, pattern: &str) -> Option<u64> {
     let (before, after) = pattern.split_once("{rank}")?;
     let digits = name.strip_prefix(before)?.strip_suffix(after)?;
@@ -66,21 +67,23 @@ fn is_empty(entry: &Entry) -> bool {
     entry.size == 0 && matches!(entry.kind, EntryKind::Path(_) | EntryKind::Blob(_))
 }
 
-/// The document that describes the run in a directory: in it, or in the nearest above that has one.
+/// Returns the document of a directory's run: in the directory itself, or in the nearest one above
+/// that has documents. `None` if that directory has several.
 pub(super) fn run_of<'c, 'a>(dir: &str, documents: &'c [Read<'a>]) -> Option<&'c Read<'a>> {
     let mut dir = dir;
     loop {
         let mut here = documents.iter().filter(|d| d.dir() == dir && !d.template);
         if let Some(first) = here.next() {
-            // Of several, none tells which run it is.
+            // Several documents do not say which of them describes the run.
             return here.next().is_none().then_some(first);
         }
         dir = dir.rsplit_once('/')?.0;
     }
 }
 
-/// How many ranks a run has: its units where they are what its plan needs, or all units of its host
-/// where as many have a file; else the plan.
+/// Returns the number of ranks of a run: the product of its parallel degrees, or the stated number
+/// of GPUs if that equals the plan with experts or if as many files exist on one host. `None` if it
+/// is unknown or implausible.
 fn world(run: &Read<'_>, group: &RankGroup<'_>) -> Option<u64> {
     let plan = run.number("world")?;
     let with_experts = run.number("ep").map_or(plan, |ep| plan * ep);
@@ -90,7 +93,7 @@ fn world(run: &Read<'_>, group: &RankGroup<'_>) -> Option<u64> {
         of_a_host && group.len() as f64 == u
     };
     let world = units.filter(|u| *u == with_experts || host(*u)).unwrap_or(plan);
-    // No machine has more.
+    // No machine has more ranks.
     (1.0..=1e6).contains(&world).then_some(world as u64)
 }
 
@@ -119,7 +122,7 @@ fn complete(
     let missing: Vec<String> =
         (0..world).filter(|r| !group.contains_key(r)).take(100).map(|r| r.to_string()).collect();
     let ranks = names(missing.iter().map(String::as_str));
-    // A profiler of the driver alone writes rank 0.
+    // A profiler that only follows the driver process writes rank 0 alone.
     let driver = there == 1 && group.contains_key(&0);
     let severity = driver.then_some(Severity::Warning);
     let message =

@@ -1,4 +1,4 @@
-//! YAML whose values know their lines.
+//! YAML values with their line numbers.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_yaml::Spanned;
 use crate::base::reason::Reason;
 use crate::base::words::Figure;
 
-/// A value and the line it is on, from 1.
+/// A YAML value and its line, counted from 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct YamlNode {
     pub line: u64,
@@ -27,12 +27,12 @@ pub enum YamlValue {
 }
 
 impl YamlNode {
-    /// Parses a document. The error is one line with the place and what is wrong there.
+    /// Parses a document. The error is one line with the place and the problem.
     pub fn parse(text: &str) -> Result<Self, Reason> {
         crate::base::yaml::parse(text.strip_prefix('\u{feff}').unwrap_or(text))
     }
 
-    /// Members of a map, by name, with the line of the key.
+    /// The members of a map as name, line of the key, and value; empty for other values.
     pub fn members(&self) -> impl Iterator<Item = (&str, u64, &YamlNode)> {
         let members = match &self.value {
             YamlValue::Map(members) => &members[..],
@@ -44,7 +44,7 @@ impl YamlNode {
         })
     }
 
-    /// What it holds, for people.
+    /// Describes the value in a message.
     pub fn shown(&self) -> String {
         match &self.value {
             YamlValue::Null => "nothing".into(),
@@ -57,7 +57,7 @@ impl YamlNode {
     }
 }
 
-/// The start of a text, so that no message is as long as a hostile one.
+/// Returns the first 60 characters of a text, so that hostile input cannot make a message long.
 pub fn brief(text: &str) -> String {
     const SHOWN: usize = 60;
     match text.char_indices().nth(SHOWN) {

@@ -1,4 +1,4 @@
-//! A table, or what changed in it → the few series that show it best.
+//! Builds the figure of a table or of its change from the few series that show it best.
 
 use super::axis::{axes, fixed_parts, slice_parts};
 use super::label::{series_names, slice_words};
@@ -14,25 +14,25 @@ use crate::base::expr::ExprError;
 use crate::database::table::TableScope;
 use crate::specs::KeyPart;
 
-/// What a chart of a table shows beside the table itself.
+/// The context in which a table is drawn.
 #[derive(Clone, Copy)]
 pub struct Beside<'a> {
-    /// What changed.
+    /// The change of the table; `None` if only one state was judged.
     pub change: Option<TableChange<'a>>,
-    /// What findings name.
+    /// The rows that findings name.
     pub rings: &'a Rings,
-    /// What a finding compares it with.
+    /// The table with which a finding compares it.
     pub peer: Option<&'a Peer<'a>>,
 }
 
-/// The chart of a table: one slice, and of it a few series from fast to slow. The series of the worst row
-/// of each finding are always among them.
+/// Builds the chart of a table: a few series of one slice, from fast to slow. The series of each
+/// finding's worst row are always included.
 ///
-/// `None` where no sweep has points enough to be a line.
+/// `None` if no sweep has enough points for a line.
 ///
 /// # Errors
 ///
-/// When a formula meets a type it cannot work with.
+/// If a formula of `charts/` or of the table's spec does not fit the table.
 pub fn figure(
     chart: &ChartSpec,
     scope: &TableScope<'_>,
@@ -58,20 +58,20 @@ pub fn figure(
     parts.figure(scope, parts.sides(scope, base.as_ref(), beside.change)?, beside)
 }
 
-/// Both states of a table along an axis, and what moved between them.
+/// Both states of a table along an axis, and the rows that moved between them.
 struct FigureSides<'a> {
     head: SeriesSet<'a>,
     base: Option<SeriesSet<'a>>,
     moves: RatioMoves,
 }
 
-/// What of a table is drawn along an axis.
+/// The columns by which a table is drawn along an axis.
 struct DrawnParts<'a> {
     chart: &'a ChartSpec,
     x: String,
-    /// What is fixed along a series.
+    /// The parts that are constant along a series.
     fixed: Vec<KeyPart>,
-    /// What the chart shows one value of.
+    /// The parts that define a slice; the chart shows one slice.
     panel: Vec<KeyPart>,
 }
 

@@ -1,4 +1,4 @@
-//! A figure → SVG, through plotters, with the font of the binary.
+//! Draws a figure as SVG with plotters and the embedded font.
 
 use std::sync::Once;
 
@@ -15,24 +15,26 @@ use super::{ChartLine, Figure, LineKind, Panel, Ring, short};
 use crate::base::error::{Error, Result};
 use crate::report::xml::xml;
 
-/// Size in pixels; text stays readable where a page shows it 600 wide.
+/// The width of a picture in pixels; text stays readable if a page shows it 600 pixels wide.
 pub(super) const WIDTH: u32 = 800;
 const LATENCY: u32 = 360;
 const RATE: u32 = 230;
-/// Above the panels, without the subtitle's lines.
+/// The height of the title in pixels.
 const HEAD: u32 = 40;
-/// A line of text below the title.
+/// The height of a line below the title in pixels.
 const LINE: u32 = 18;
-/// Characters in one.
+/// The most characters of a line below the title.
 const LINE_CHARS: usize = 116;
-/// Lines of the subtitle, at most.
+/// The most lines of the subtitle.
 const SUBTITLE: usize = 3;
-/// Room for the names at the lines' ends.
+/// The width in pixels for the names at the ends of lines.
 pub(super) const NAMES: u32 = 226;
-/// plotters draws at whole pixels; drawn this much larger, lines are smooth.
+/// The factor by which pictures are drawn larger: plotters rounds to whole pixels, so that lines
+/// would not be smooth.
 pub(super) const FINE: u32 = 4;
 
-/// Colours that everybody distinguishes, by Okabe and Ito (Color Universal Design, 2008).
+/// Colours that colour-blind people can distinguish, by Okabe and Ito (Color Universal Design,
+/// 2008).
 pub(super) const COLOURS: [RGBColor; 6] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -47,11 +49,12 @@ pub(super) const GRID: RGBColor = RGBColor(228, 228, 228);
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 pub(super) type Failed<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
 
-/// Draws a figure, whose texts are escaped first. Points show their values where a page shows it inline.
+/// Draws a figure as SVG. Its texts are escaped. If a page contains the SVG inline, points show
+/// their values on hover.
 ///
 /// # Errors
 ///
-/// When plotters cannot draw, which is a fault of this program.
+/// If plotters cannot draw, which is a bug of this program.
 pub fn svg(figure: &Figure) -> Result<String> {
     with_font();
     let figure = &figure.escaped();
@@ -70,16 +73,16 @@ pub fn svg(figure: &Figure) -> Result<String> {
     Ok(sized(&drawn, height, &said).replacen("</svg>", &end, 1))
 }
 
-/// Makes the font of the binary known.
+/// Registers the embedded font.
 pub(super) fn with_font() {
     static FONT: Once = Once::new();
     FONT.call_once(|| {
-        // Its bytes are part of the binary; a text without a font fails when it is drawn.
+        // Registering embedded bytes cannot fail; without a font, drawing a text would.
         let _ = register_font("sans-serif", FontStyle::Normal, notosans::REGULAR_TTF);
     });
 }
 
-/// A picture of its own size, which scales with the page, and what it says to those who do not see it.
+/// Sets the size of a picture, and its label for screen readers.
 pub(super) fn sized(drawn: &str, height: u32, said: &str) -> String {
     let (fine_w, fine_h) = (WIDTH * FINE, height * FINE);
     let plain = format!("<svg width=\"{fine_w}\" height=\"{fine_h}\"");
@@ -89,12 +92,12 @@ pub(super) fn sized(drawn: &str, height: u32, said: &str) -> String {
     drawn.replacen(&plain, &sized, 1)
 }
 
-/// What a picture is made of, and how high its parts are.
+/// The parts of a picture with their heights.
 struct FigureFrame<'f> {
     figure: &'f Figure,
-    /// The subtitle's lines.
+    /// The lines of the subtitle.
     said: Vec<String>,
-    /// Of each panel.
+    /// The height of each panel in pixels.
     heights: Vec<u32>,
     head: u32,
     height: u32,
@@ -126,12 +129,12 @@ fn paint<'a>(
     root.present()
 }
 
-/// Where pixels of the picture are drawn.
+/// Converts pixels of the picture into those of the larger drawing.
 pub(super) fn pixel(x: u32, y: u32) -> (i32, i32) {
     ((x * FINE) as i32, (y * FINE) as i32)
 }
 
-/// A panel, with what its points are ringed for and the span of the axis.
+/// A panel with the figure's rings and the range of the x axis.
 #[derive(Clone, Copy)]
 struct PanelShown<'f> {
     panel: &'f Panel,
@@ -146,7 +149,7 @@ fn draw_panel<'a>(
     x_name: Option<&str>,
     hovers: &mut String,
 ) -> std::result::Result<(), Failed<'a>> {
-    // A bound may lie decades below what is measured; it is drawn as far as it comes into view.
+    // A bound may be decades below the measured values; only its visible part is drawn.
     let measured = panel.lines.iter().filter(|l| l.kind != LineKind::Bound);
     let values = measured.flat_map(|l| &l.points).map(|p| p.y);
     let (low, high) = span(values.chain(panel.mark));
@@ -222,7 +225,7 @@ fn draw_panel<'a>(
     draw_ends(root, ends, chart.plotting_area().get_pixel_range().1)
 }
 
-/// A point of a line, by what the line is.
+/// Draws a point in the style of its line.
 fn draw_point<'a>(
     root: &Area<'a>,
     line: &ChartLine,
@@ -238,7 +241,7 @@ fn draw_point<'a>(
     root.draw(&Circle::new(at, size * FINE, style))
 }
 
-/// Text needs more contrast than lines.
+/// Darkens a colour for text, which needs more contrast than lines.
 pub(super) fn darker(RGBColor(r, g, b): RGBColor) -> RGBColor {
     let less = |c: u8| (f64::from(c) * 0.72) as u8;
     RGBColor(less(r), less(g), less(b))

@@ -1,14 +1,14 @@
-//! What became of a user's command that tries the database, for the comment.
+//! The result of the smoke command, with which a user tries the database.
 
-/// A command that was run, and how it ended.
+/// A command that was run, and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Smoke {
-    /// The command, as it was given.
+    /// The command line as given by the user.
     pub command: String,
-    /// Whether it ended with 0.
+    /// True if the command exited with 0.
     pub passed: bool,
-    /// How it ended.
+    /// The exit status in words.
     pub ended: String,
-    /// The end of what it printed, both streams in their order.
+    /// The end of standard output and standard error, interleaved as printed.
     pub output: String,
 }

@@ -1,4 +1,5 @@
-//! Columns of rows as a page holds them: a code for each value, in base64.
+//! Encodes columns of rows for an explorer page: the distinct values, and one code per row in
+//! base64.
 
 use std::collections::HashMap;
 
@@ -10,31 +11,31 @@ use crate::base::escape::clean;
 use crate::base::expr::{NULL_CODE, Value};
 use crate::database::table::PartValues;
 
-/// A part of the key: the values that it takes, and which of them each row has.
+/// A column of the key, encoded as distinct values and one code per row.
 #[derive(Debug, Serialize)]
 pub(super) struct PageColumn {
     name: String,
-    /// Whether its values are numbers, along which it can be drawn.
+    /// True if all values are numbers or null, so that the column can be an axis.
     number: bool,
-    /// Its values in order: numbers, texts, flags or null.
+    /// The distinct values in ascending order: numbers, texts, flags or null.
     values: Vec<serde_json::Value>,
-    /// Bytes of a code; 0 where all rows have the one value.
+    /// The bytes per code; 0 if all rows have the same value.
     width: usize,
-    /// Codes of the rows, least significant byte first.
+    /// The rows' codes in base64, least significant byte first.
     codes: String,
 }
 
-/// What a row holds in a part of the key.
+/// The value of a row in one column of the key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum CellValue {
     Null,
     Flag(bool),
-    /// The number's bits.
+    /// The bits of the number.
     Number(u64),
     Text(String),
 }
 
-/// Gathers the cells of a part, row by row.
+/// Collects the cells of one column row by row.
 pub(super) struct CellColumn {
     name: String,
     known: HashMap<CellValue, u32>,
@@ -47,7 +48,7 @@ impl CellColumn {
         Self { name: name.to_owned(), known: HashMap::new(), cells: Vec::new(), rows: Vec::new() }
     }
 
-    /// Adds rows of a table.
+    /// Adds the values of the selected rows of a table.
     pub fn extend(&mut self, values: &PartValues<'_>, rows: &[usize]) {
         match values {
             PartValues::Whole(whole) => {
@@ -60,7 +61,7 @@ impl CellColumn {
                 rows.iter().for_each(|row| self.push(CellValue::Flag(flags.get(*row))));
             }
             PartValues::Formula(Value::Text(codes, dict)) => {
-                // A text is looked at once, however many rows have it.
+                // Each text is escaped and looked up only once.
                 let mut known: HashMap<u32, u32> = HashMap::new();
                 for row in rows {
                     let text = codes.get(*row);
@@ -97,7 +98,7 @@ impl CellColumn {
         })
     }
 
-    /// The column, its values in order.
+    /// Returns the column with its values sorted and the codes encoded.
     pub fn finish(self) -> PageColumn {
         let mut order: Vec<usize> = (0..self.cells.len()).collect();
         order.sort_by(|a, b| compare(&self.cells[*a], &self.cells[*b]));
@@ -126,7 +127,7 @@ impl CellColumn {
 }
 
 fn number(value: f64) -> CellValue {
-    // Zero is one number, whatever its sign.
+    // Adding 0.0 makes -0.0 and 0.0 the same value.
     if value.is_nan() { CellValue::Null } else { CellValue::Number((value + 0.0).to_bits()) }
 }
 
@@ -156,19 +157,19 @@ fn json(cell: &CellValue) -> serde_json::Value {
     }
 }
 
-/// Numbers of rows as a page holds them: single precision, which is more than a chart shows.
+/// Encodes numbers in single precision, which is more than a chart shows.
 pub(super) fn singles(values: impl Iterator<Item = f64>) -> String {
     let bytes: Vec<u8> = values.flat_map(|value| (value as f32).to_le_bytes()).collect();
     STANDARD.encode(bytes)
 }
 
-/// Rows by their numbers.
+/// Encodes row numbers as 32-bit integers.
 pub(super) fn numbers(rows: impl Iterator<Item = usize>) -> String {
     let bytes: Vec<u8> = rows.flat_map(|row| (row as u32).to_le_bytes()).collect();
     STANDARD.encode(bytes)
 }
 
-/// A byte for each row.
+/// Encodes one byte per row.
 pub(super) fn bytes(values: &[u8]) -> String {
     STANDARD.encode(values)
 }

@@ -1,9 +1,9 @@
-//! A table as a page to look into: its series by columns, beside its peers, its bound and what it was
-//! before, with what findings name ringed.
+//! Renders an interactive HTML page of a table: its series by columns, beside its peers, its bound
+//! and its previous state. Rows that findings name are ringed.
 //!
-//! The page is one file that loads nothing: rows are columns of codes in base64 ([`columns`]), `model.js`
-//! makes series of them and `page.js` draws these with uPlot, which is part of the page. What does not fit
-//! is left out by whole series ([`choose`]), and the page lists that.
+//! The page is one file that loads nothing. Rows are columns of codes in base64 ([`columns`]),
+//! `model.js` builds series from them and `page.js` draws the series with uPlot, which is part of
+//! the page. If not all rows fit, whole series are left out ([`choose`]), and the page lists them.
 
 mod choose;
 mod columns;
@@ -35,24 +35,24 @@ const STYLE: &str = include_str!("page.css");
 const MODEL: &str = include_str!("model.js");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The chart library, whole and with its licence in its head: a page is a copy of it.
+/// The chart library with its licence in its first lines, because each page contains a copy.
 const LIBRARY: &str = include_str!("uplot/uPlot.iife.min.js");
 const LIBRARY_STYLE: &str = include_str!("uplot/uPlot.min.css");
 const LIBRARY_LICENCE: &str = include_str!("uplot/LICENSE");
 
-/// Bytes of a page at most: more of them are slow to send and to open.
+/// The size limit of a page in bytes; larger pages are slow to send and to open.
 const LARGEST: usize = 3_000_000;
 
-/// Rows that are tried first: with fewer columns than ten they fit a page.
+/// The number of rows tried first. They fit a page if the table has fewer than ten columns.
 const MOST_ROWS: usize = 240_000;
 
-/// What the rows of a page are from.
+/// The origin of rows on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SideKind {
-    /// The table that the page is about.
+    /// The table that the page shows.
     Head,
-    /// The same table before.
+    /// The previous state of the table.
     Base,
     /// The same table of another version, backend or system.
     Peer,
@@ -60,46 +60,46 @@ pub enum SideKind {
 
 /// A table whose rows the page shows.
 pub struct ExploredSide<'a> {
-    /// What it is.
+    /// The origin of the rows.
     pub kind: SideKind,
-    /// By what it differs from the others: `sglang 0.5.9`.
+    /// The words that distinguish the side from the others, such as `sglang 0.5.9`.
     pub name: String,
-    /// Its rows.
+    /// The side's rows.
     pub table: Arc<Table>,
-    /// Its place.
+    /// The table's system, backend and version.
     pub place: &'a Place,
-    /// Its machine, where one is described.
+    /// The table's system; `None` if no file describes it.
     pub system: Option<&'a System>,
 }
 
-/// What a page shows.
+/// The contents of an explorer page.
 pub struct Exploration<'a> {
-    /// The table that it is about, then what it is shown beside.
+    /// The table itself, followed by its base and its peers.
     pub sides: Vec<ExploredSide<'a>>,
-    /// What is known of the table.
+    /// The table's spec.
     pub spec: &'a TableSpec,
-    /// How it is drawn.
+    /// The spec of the table's chart.
     pub chart: &'a ChartSpec,
-    /// What its texts stand for.
+    /// The lookups that the spec's formulas use.
     pub lookups: &'a Lookups,
-    /// What was found in it.
+    /// The findings on the table.
     pub findings: &'a [&'a Finding],
-    /// Only these rows.
+    /// The condition that selects rows; `None` for all rows.
     pub filter: Option<&'a Expr>,
-    /// What is said of it beside the chart.
+    /// Sentences shown beside the chart.
     pub notes: Vec<String>,
 }
 
-/// A page, and what a line about it says.
+/// A rendered page and its one-line summary.
 #[derive(Debug)]
 pub struct ExplorerPage {
-    /// The file.
+    /// The HTML file's text.
     pub html: String,
-    /// How many series it shows of how many, and beside what.
+    /// The number of series shown, peers and findings, in words.
     pub summary: String,
 }
 
-/// What the template shows.
+/// The values that the template of the page shows.
 #[derive(Serialize)]
 struct PageView<'a> {
     version: &'static str,
@@ -107,7 +107,7 @@ struct PageView<'a> {
     summary: &'a str,
     notes: &'a [String],
     findings: Vec<FindingLine<'a>>,
-    /// Findings that are not listed.
+    /// The number of findings that are not listed.
     more_findings: usize,
     nonce: String,
     data: &'a str,
@@ -123,19 +123,19 @@ struct FindingLine<'a> {
     rule: &'a str,
     message: String,
     fingerprint: String,
-    /// Whether the chart can show it.
+    /// True if the chart can show the finding.
     is_drawn: bool,
 }
 
-/// Findings that are listed; a table has at most one for each rule and slice.
+/// The most findings listed; a table has at most one for each rule and slice.
 const FINDINGS: usize = 200;
 
 impl Exploration<'_> {
-    /// The page.
+    /// Renders the page.
     ///
     /// # Errors
     ///
-    /// When the table has nothing that could be drawn, or a formula of `rules/` or `charts/` does not fit it.
+    /// If the table has nothing to draw, or a formula of `rules/` or `charts/` does not fit it.
     pub fn page(&self) -> Result<ExplorerPage> {
         let head = &self.sides[0];
         let scopes: Vec<TableScope<'_>> = self.sides.iter().map(|side| self.scope(side)).collect();
@@ -166,7 +166,7 @@ impl Exploration<'_> {
         }
     }
 
-    /// Refuses a filter with a name that no table here has: it would select nothing.
+    /// Refuses a filter with a name that no table of the page has: it would select nothing.
     fn check_filter(&self, scopes: &[TableScope<'_>]) -> Result<()> {
         let Some(filter) = self.filter else { return Ok(()) };
         let is_column = |name: &str| {
@@ -190,7 +190,7 @@ impl Exploration<'_> {
         TableScope::new(&side.table, self.spec, side.place, side.system, self.lookups)
     }
 
-    /// The column that the page is drawn along first.
+    /// Returns the column that is the page's first axis.
     fn axis(&self, scope: &TableScope<'_>) -> Result<String> {
         let known = axes(self.chart, scope).into_iter().next();
         let any = || {
@@ -216,7 +216,8 @@ impl Exploration<'_> {
         let mut notes: Vec<String> = self.notes.iter().map(|note| clean(note)).collect();
         notes.extend(chosen.left_out());
         let text = serde_json::to_string(data).unwrap_or_default();
-        // Names are shown as text by the script, and cannot end the element that they stand in.
+        // The script shows names as text. Without `<` and `>` they cannot end the script element
+        // that contains them.
         let text = inert_json(&text).replace('<', "\\u003c").replace('>', "\\u003e");
         let mut findings = Vec::new();
         for (finding, is_drawn) in self.findings.iter().zip(&data.drawn).take(FINDINGS) {
@@ -244,7 +245,7 @@ impl Exploration<'_> {
         Ok(ExplorerPage { html: fill("explore.html.j2", TEMPLATE, &view)?, summary })
     }
 
-    /// `all 40 series, 2 peers, 3 findings`.
+    /// Sums up the page, as in `1,200 rows: all 40 series, 2 peers, 3 findings`.
     fn summary(&self, chosen: &ChosenRows) -> String {
         let mut kinds: BTreeMap<bool, usize> = BTreeMap::new();
         for side in &self.sides[1..] {
@@ -261,7 +262,7 @@ impl Exploration<'_> {
     }
 }
 
-/// The error of a formula that does not fit a table.
+/// Returns the error for a formula that does not fit a table.
 fn undrawn(side: &ExploredSide<'_>, why: &ExprError) -> Error {
     let Place { backend, version, .. } = side.place;
     Error::new(

@@ -1,4 +1,4 @@
-//! What was measured again, as the contract has it.
+//! The JSON of a remeasurement.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::gpu::device::CardState;
 use crate::gpu::judge::Measured;
 use crate::gpu::outcome::{Remeasured, Sample};
 
-/// One point, as the contract has it.
+/// The measurement of one point.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Measurement")]
 pub(in crate::report) struct JsonMeasurement<'a> {
@@ -34,7 +34,7 @@ pub(in crate::report) struct JsonMeasurement<'a> {
     note: Option<String>,
 }
 
-/// How the points were drawn and judged.
+/// The draw and the verdicts of a remeasurement.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Summary")]
 pub(in crate::report) struct JsonRemeasure<'a> {
@@ -43,9 +43,9 @@ pub(in crate::report) struct JsonRemeasure<'a> {
     settings: &'a BTreeMap<String, String>,
     states: BTreeMap<&'static str, &'a CardState>,
     tables: Vec<JsonSample<'a>>,
-    /// Selected tables that nothing was measured of.
+    /// Selected tables without any measurement.
     unmeasured: &'a [String],
-    /// What happened on the way: a runner that was started again, lines of it that were skipped.
+    /// Incidents, such as a restarted runner or skipped lines of its output.
     notes: &'a [String],
 }
 
@@ -55,7 +55,7 @@ struct JsonSample<'a> {
     path: &'a str,
     verdict: &'static str,
     reasons: &'a [String],
-    /// What the table's version is of, where the device has another.
+    /// The measured software version if the device has another than the table.
     measured_with: Option<&'a str>,
     seed: u64,
     rows: usize,
@@ -80,7 +80,7 @@ struct JsonSample<'a> {
     drift: Vec<f64>,
 }
 
-/// A log ratio as a share: 0.02 for 2 % more.
+/// Converts a log ratio into a relative difference: 0.02 for 2 % more.
 fn share(log: f64) -> f64 {
     log.exp() - 1.0
 }

@@ -1,4 +1,4 @@
-//! The form of a metric file.
+//! The spec of a metric file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,30 +8,32 @@ use super::relation::{Derived, Relation, Threshold, check};
 use super::{FieldType, Files, Presence};
 use crate::base::reason::Reason;
 
-/// A metric file: a table, or JSON with rows.
+/// The spec of a metric file: a CSV table, or JSON with rows.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MetricSpec {
     pub files: Files,
-    /// Of JSON: the list that holds the rows; without one, the file is one row.
+    /// The JSON member that lists the rows; `None` if the file is a single row.
     #[serde(default)]
     pub rows: Option<String>,
-    /// Of JSON: objects of a row whose members are columns, the first without units.
+    /// The JSON objects of a row whose members are columns. The last one contains the metrics, the
+    /// others describe the row.
     #[serde(default)]
     pub within: Vec<String>,
-    /// Of JSON: the object that gives each metric's `unit` and `label`.
+    /// The JSON object that states each metric's `unit` and `label`.
     #[serde(default)]
     pub units: Option<String>,
-    /// Columns that name a row.
+    /// Columns that identify a row.
     #[serde(default)]
     pub key: Vec<String>,
-    /// The column that names the directory of the row's card; without one it is the file's own.
+    /// The column that names the directory of the row's card; `None` if all rows belong to the card
+    /// of the file's run.
     #[serde(default)]
     pub card: Option<String>,
-    /// The accelerator where no card says.
+    /// The accelerator that is assumed if nothing names it.
     #[serde(default)]
     pub accelerator: Option<String>,
-    /// The column that names the accelerator.
+    /// The column that names the row's accelerator.
     #[serde(default)]
     pub accelerator_in: Option<String>,
     pub columns: BTreeMap<String, MetricColumn>,
@@ -45,7 +47,7 @@ pub struct MetricSpec {
     pub charts: Vec<TraceChart>,
 }
 
-/// A column of a metric file.
+/// The spec of a metric file's column.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MetricColumn {
@@ -53,36 +55,36 @@ pub struct MetricColumn {
     pub kind: FieldType,
     #[serde(default)]
     pub need: Presence,
-    /// Unit; `%` has values from 0 to 100, any other from 0.
+    /// The unit. Values in `%` must be from 0 to 100, all others at least 0.
     #[serde(default)]
     pub unit: Option<String>,
-    /// What a machine can measure; outside it, the unit is another.
+    /// The smallest and largest plausible value; a value outside is probably in another unit.
     #[serde(default)]
     pub plausible: Option<(f64, f64)>,
 }
 
-/// A chart of a metric file: a point a row.
+/// A chart of a metric file with one point per row.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceChart {
     pub title: String,
     pub x: String,
-    /// Columns by whose values rows are series.
+    /// Columns whose values divide the rows into series.
     #[serde(default)]
     pub series: Vec<String>,
     pub panels: Vec<TracePanel>,
 }
 
-/// A panel of it.
+/// A panel of a chart of a metric file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TracePanel {
     pub y: String,
-    /// Columns shown, each a line of every series; by the name that the line has.
+    /// The columns shown, by line name. Each is one line per series.
     pub lines: BTreeMap<String, String>,
 }
 
-/// What formulas read of a list in a metric file.
+/// Suffixes of the columns that formulas can read for a list in a metric file, such as `NAME_mean`.
 pub const OF_LIST: [&str; 4] = ["n", "mean", "min", "max"];
 
 impl MetricSpec {
