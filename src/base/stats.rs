@@ -4,13 +4,18 @@ use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
 /// Returns the median; the mean of the two middle values if their number is even, NaN if there are no values.
 pub fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
+    let sorted = sorted(values);
     match sorted.len() {
         0 => f64::NAN,
         n if n % 2 == 1 => sorted[n / 2],
         n => (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0,
     }
+}
+
+fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted
 }
 
 /// Returns the median, which is the upper of the two middle values if their number is even; NaN if there are
@@ -51,8 +56,7 @@ fn rank(count: usize, confidence: f64) -> Option<usize> {
 /// 4 (1986). It is right for symmetric distributions and approximate for others.
 pub fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let (count, rank) = (values.len(), rank(values.len(), confidence)?);
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
+    let sorted = sorted(values);
     let signs = Binomial::new(0.5, count as u64).ok()?;
     let covered = |rank: usize| 1.0 - 2.0 * signs.cdf(rank as u64 - 1);
     let ends = |rank: usize| (sorted[rank - 1], sorted[count - rank]);
@@ -92,8 +96,7 @@ pub fn nearest_rank(sorted: &[f64], share: f64) -> Option<f64> {
 
 /// Returns the width of the middle half, the third quartile minus the first; NaN if there are no values.
 pub fn middle_half(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
+    let sorted = sorted(values);
     if sorted.is_empty() { f64::NAN } else { quantile(&sorted, 0.75) - quantile(&sorted, 0.25) }
 }
 

@@ -225,12 +225,12 @@ impl<'a> FactReader<'a> {
             return None;
         }
         let home = self.catalog.folder.as_str();
-        let is_it = |e: &&Entry| {
+        let is_named = |e: &&Entry| {
             let above = e.path.strip_suffix(file.file.as_str());
             let ends_so = above.is_some_and(|above| above.is_empty() || above.ends_with('/'));
             ends_so && (!file.beside || folder(&e.path) == home)
         };
-        let found = self.catalog.others.iter().filter(is_it);
+        let found = self.catalog.others.iter().filter(is_named);
         found.max_by_key(|e| (shared_folders(&e.path, home), Reverse(&e.path)))
     }
 

@@ -187,21 +187,9 @@ impl Meta {
             return Err("runtime lacks a framework or a version".into());
         }
         for (table, entry) in &meta.tables {
-            if !["complete", "partial"].contains(&entry.status.as_str()) {
-                return Err(format!(
-                    "tables.{table}.status is '{}', but must be complete or partial",
-                    entry.status
-                )
-                .into());
-            }
+            check_status(&format!("tables.{table}"), &entry.status)?;
             for (i, event) in entry.collections.iter().enumerate() {
-                if !["complete", "partial"].contains(&event.status.as_str()) {
-                    return Err(format!(
-                        "tables.{table}.collections[{i}].status is '{}', but must be complete or partial",
-                        event.status
-                    )
-                    .into());
-                }
+                check_status(&format!("tables.{table}.collections[{i}]"), &event.status)?;
             }
             let plans = entry.collections.iter().map(|event| &event.case_plan_hash);
             let mut plans = plans.chain([&entry.case_plan_hash]).flatten();
@@ -223,6 +211,14 @@ impl Meta {
         let by_events = entry.event_rows() == Some(found) || events.clone().any(|n| n == found);
         let added = |n: &u64| *n == found || entry.rows.is_some_and(|rows| rows + n == found);
         by_events || self.commented.get(table).is_some_and(|numbers| numbers.iter().any(added))
+    }
+}
+
+/// Checks the status of a table or of a collection event, which `place` names.
+fn check_status(place: &str, status: &str) -> Result<(), Reason> {
+    match status {
+        "complete" | "partial" => Ok(()),
+        _ => Err(format!("{place}.status is '{status}', but must be complete or partial").into()),
     }
 }
 

@@ -10,7 +10,7 @@ use super::slices::{FileSlices, SliceKey};
 use super::tables::TableName;
 use crate::base::random::Random;
 use crate::database::catalog::{Format, Place};
-use crate::database::served::{RowState, RowStates};
+use crate::database::served::{FileRowStates, RowState};
 use crate::database::table::{Column, Keys, Table, TableScope};
 use crate::specs::{ColumnKind, Specs, TableSpec};
 
@@ -56,7 +56,7 @@ fn the_rows_that_are_served_are_those_that_a_lookup_finds() {
         let name = TableName::of(parts[3]).unwrap();
         let (table, place) = (table(rows), place(parts[1], parts[2]));
         let scope = TableScope::new(&table, spec(&specs, name), &place, None, &specs.lookups);
-        let states = RowStates::of(&scope).unwrap();
+        let states = FileRowStates::of(&scope).unwrap();
         let runs = states.runs.iter().filter(|run| run.state == RowState::Served);
         let by_spec: BTreeSet<u32> = runs.flat_map(|run| run.first..run.first + run.rows).collect();
         let slices = FileSlices::group(&scope, &names).unwrap();
@@ -123,7 +123,7 @@ fn every_row_is_in_its_slice() {
             let slices = FileSlices::group(&scope, &names).unwrap();
             let found = FileKeys::of(&scope, &names);
             assert_eq!(found.is_some(), refused == 0, "{name:?}");
-            let faults = RowStates::of(&scope).unwrap().faults;
+            let faults = FileRowStates::of(&scope).unwrap().faults;
             assert_eq!(faults.is_empty(), refused == 0, "{name:?}");
             for fault in faults {
                 let kernel = names.code(fault.kernel.as_deref().unwrap_or(""));

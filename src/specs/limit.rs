@@ -1,7 +1,6 @@
 //! Limits (`rules/limits.yaml`): reasons why a system cannot run a case, so that a missing key is not
 //! reported.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
@@ -9,8 +8,9 @@ use globset::{Glob, GlobMatcher};
 use serde::Deserialize;
 use serde_yaml::Spanned;
 
-use super::{SpecFile, Specs, TableSpec};
-use crate::base::expr::{Expr, Lookup, Scope, Vals, Value};
+use super::no_rows::{NO_NUMBERS, NO_TEXTS, NoRows};
+use super::{KnownSystems, SpecFile, TableSpec, TableSpecs};
+use crate::base::expr::{Expr, Vals, Value};
 use crate::base::glob::{self, Of};
 use crate::base::reason::Reason;
 
@@ -101,21 +101,21 @@ impl Limit {
 
     /// Checks the predicate against the column types of the limit's tables, so that misspelt names and mixed
     /// types are found at the start. The error names file and line.
-    pub(super) fn check(&self, specs: &Specs) -> Result<(), Reason> {
+    pub(super) fn check(&self, tables: &TableSpecs, systems: &KnownSystems) -> Result<(), Reason> {
         let mut known: BTreeSet<&str> = FACTS.into();
         if self.shipped {
-            let parts = specs.tables.shipped().flat_map(|spec| &spec.key);
+            let parts = tables.shipped().flat_map(|spec| &spec.key);
             known.extend(parts.map(|part| part.name.as_str()));
         }
-        for spec in specs.tables.values().filter(|t| self.concerns(&t.name)) {
+        for spec in tables.values().filter(|t| self.concerns(&t.name)) {
             known.extend(spec.key.iter().map(|p| p.name.as_str()));
-            let types = KeyTypes(spec);
+            let types = NoRows(|name: &str| key_type(spec, name));
             let typed = self.holds.mask(&types);
             typed.map_err(|e| format!("{}: {e}, of {}", self.place, spec.name))?;
         }
         let figure = |field: &str| {
             let own = field.strip_prefix(NEAREST).unwrap_or(field);
-            specs.systems.values().any(|s| s.figure(own).is_some())
+            systems.values().any(|s| s.figure(own).is_some())
         };
         let refuse = |what: &str, why: &str| {
             Err(format!("{}: `{}` reads {what}, which is not a {why}", self.place, self.holds)
@@ -131,38 +131,15 @@ impl Limit {
     }
 }
 
-/// A scope without rows that has the types of a table's key parts, for checking predicates.
-struct KeyTypes<'a>(&'a TableSpec);
-
-impl Scope for KeyTypes<'_> {
-    fn rows(&self) -> usize {
-        0
+/// Returns the type of a name in a predicate, as a value without rows; `None` if the name is unknown.
+fn key_type(spec: &TableSpec, name: &str) -> Option<Value<'static>> {
+    if let Some(part) = spec.key.iter().find(|p| p.name == name) {
+        // A flag is compared by its name.
+        return Some(if spec.is_name(part) { NO_TEXTS } else { NO_NUMBERS });
     }
-
-    fn column(&self, name: &str) -> Option<Value<'_>> {
-        if let Some(part) = self.0.key.iter().find(|p| p.name == name) {
-            // A flag is compared by its name.
-            return Some(if self.0.is_name(part) {
-                Value::Text(Vals::Rows(Cow::Borrowed(&[])), Cow::Borrowed(&[]))
-            } else {
-                Value::Number(Vals::Rows(Cow::Borrowed(&[])))
-            });
-        }
-        match name {
-            "larger_served" => Some(Value::Bool(Vals::One(false))),
-            "missing_share" => Some(Value::Number(Vals::One(0.0))),
-            _ if FACTS.contains(&name) => {
-                Some(Value::Text(Vals::Rows(Cow::Borrowed(&[])), Cow::Borrowed(&[])))
-            }
-            _ => None,
-        }
-    }
-
-    fn field(&self, _: &str) -> Option<f64> {
-        None
-    }
-
-    fn lookup(&self, _: &Lookup, _: &str) -> Option<f64> {
-        None
+    match name {
+        "larger_served" => Some(Value::Bool(Vals::One(false))),
+        "missing_share" => Some(Value::Number(Vals::One(0.0))),
+        _ => FACTS.contains(&name).then_some(NO_TEXTS),
     }
 }

@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 use super::column::{ColumnKind, ColumnSpec, Unit, measured_unit};
 use super::facts::Lanes;
-use super::table_file::Types;
-use crate::base::expr::{Expr, Value};
+use super::no_rows::{NO_FLAGS, NO_NUMBERS, NO_TEXTS, NoRows};
+use crate::base::expr::{Expr, Scope, Value};
 
 /// The columns that identify the origin of a row; every table has them.
 pub const IDENTITY: [&str; 5] = ["framework", "version", "device", "op_name", "kernel_source"];
@@ -28,10 +28,11 @@ pub struct KeyPart {
 }
 
 /// The row that the loader serves if several rows have one key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Serves {
     /// The first row in the file.
+    #[default]
     First,
     /// The last row in the file.
     Last,
@@ -131,7 +132,7 @@ pub struct SealPlace {
 }
 
 /// The spec of a table.
-#[derive(Debug, Clone)]
+#[derive(Debug, Default, Clone)]
 pub struct TableSpec {
     /// The table's file stem.
     pub name: String,
@@ -217,7 +218,18 @@ impl TableSpec {
 
     /// Returns true if a part of the key is a name or a flag, not a number.
     pub fn is_name(&self, part: &KeyPart) -> bool {
-        !matches!(part.value.eval(&Types(self)), Ok(Value::Number(_)))
+        !matches!(part.value.eval(&self.types()), Ok(Value::Number(_)))
+    }
+
+    /// Returns a scope without rows that has the spec's column types.
+    pub(super) fn types(&self) -> impl Scope {
+        NoRows(|name: &str| {
+            Some(match self.column(name).map_or(ColumnKind::Text, |c| c.kind) {
+                ColumnKind::Text => NO_TEXTS,
+                ColumnKind::Bool => NO_FLAGS,
+                ColumnKind::Int | ColumnKind::Number | ColumnKind::Measure(_) => NO_NUMBERS,
+            })
+        })
     }
 
     /// Returns every formula of the spec.
@@ -270,25 +282,8 @@ impl TableSpec {
             family: family.to_owned(),
             columns: specs,
             identity: IDENTITY.map(str::to_owned).to_vec(),
-            key: Vec::new(),
-            axes: Vec::new(),
-            near: Vec::new(),
-            filter: None,
-            buckets: Vec::new(),
-            require: None,
-            guard: None,
-            serves: Serves::First,
-            coexist: Vec::new(),
-            latency: Vec::new(),
-            dtypes: BTreeMap::new(),
-            zero: BTreeMap::new(),
-            sweep: Vec::new(),
-            bounds: Vec::new(),
-            filling: Filling::Always,
-            doubts: Vec::new(),
-            seal: None,
-            lanes: None,
             inferred: true,
+            ..Self::default()
         }
     }
 }

@@ -1,16 +1,15 @@
 //! Converts `rules/tables/<family>.yaml` into table specs, and checks what the YAML's types cannot.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::column::{ColumnKind, ColumnSpec, Unit};
 use super::table::{
     Bound, Bucket, Doubt, Filling, Guard, IDENTITY, KeyPart, Seal, Serves, TableSpec,
 };
-use crate::base::expr::{Expr, Lookup, Scope, Vals, Value};
+use crate::base::expr::Expr;
 use crate::base::reason::Reason;
 
 /// A file of `rules/tables/`: the tables of one family.
@@ -31,7 +30,7 @@ struct TableEntry {
     #[allow(dead_code, reason = "people read it in the YAML")]
     about: String,
     /// The kind of each column by name, in file order; `?` at the end if a table may lack the column.
-    #[schemars(extend("additionalProperties" = {
+    #[schemars(with = "BTreeMap<String, String>", extend("additionalProperties" = {
         "type": "string", "pattern": r"^(text|int|bool|number|ms|us|GB/s|W)\??$"
     }))]
     columns: OrderedMap<String>,
@@ -62,6 +61,7 @@ struct TableEntry {
     coexist: Vec<String>,
     /// The latencies in ms that a lookup returns, by name; by default the columns in ms.
     #[serde(default)]
+    #[schemars(with = "Option<BTreeMap<String, Expr>>")]
     latency: Option<OrderedMap<Expr>>,
     /// Additional dtypes that rules/dtypes.yaml does not list, by column.
     #[serde(default)]
@@ -130,8 +130,8 @@ struct OrderedMap<T>(Vec<(String, T)>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for OrderedMap<T> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> serde::de::Visitor<'de> for Visitor<T> {
+        struct MapVisitor<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> serde::de::Visitor<'de> for MapVisitor<T> {
             type Value = OrderedMap<T>;
             fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
                 f.write_str("a map")
@@ -147,21 +147,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OrderedMap<T> {
                 Ok(OrderedMap(entries))
             }
         }
-        deserializer.deserialize_map(Visitor(std::marker::PhantomData))
-    }
-}
-
-impl<T: JsonSchema> JsonSchema for OrderedMap<T> {
-    fn schema_name() -> Cow<'static, str> {
-        BTreeMap::<String, T>::schema_name()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        BTreeMap::<String, T>::json_schema(generator)
+        deserializer.deserialize_map(MapVisitor(std::marker::PhantomData))
     }
 }
 
@@ -248,7 +234,7 @@ impl TableEntry {
 /// spec is read.
 fn try_formulas(spec: &TableSpec) -> Result<(), Reason> {
     for formula in spec.formulas() {
-        formula.eval(&Types(spec)).map_err(|e| e.to_string())?;
+        formula.eval(&spec.types()).map_err(|e| e.to_string())?;
     }
     let named = spec.formulas().flat_map(Expr::columns);
     let plain = spec
@@ -263,32 +249,6 @@ fn try_formulas(spec: &TableSpec) -> Result<(), Reason> {
             Err(format!("a formula reads {unknown}, which is not one of its columns").into())
         }
         None => Ok(()),
-    }
-}
-
-/// A scope without rows that has a spec's column types, for checking formulas.
-pub(super) struct Types<'a>(pub &'a TableSpec);
-
-impl Scope for Types<'_> {
-    fn rows(&self) -> usize {
-        0
-    }
-
-    fn column(&self, name: &str) -> Option<Value<'_>> {
-        let kind = self.0.column(name).map_or(ColumnKind::Text, |c| c.kind);
-        Some(match kind {
-            ColumnKind::Text => Value::Text(Vals::Rows(Cow::Borrowed(&[])), Cow::Borrowed(&[])),
-            ColumnKind::Bool => Value::Bool(Vals::Rows(Cow::Borrowed(&[]))),
-            _ => Value::Number(Vals::Rows(Cow::Borrowed(&[]))),
-        })
-    }
-
-    fn field(&self, _: &str) -> Option<f64> {
-        None
-    }
-
-    fn lookup(&self, _: &Lookup, _: &str) -> Option<f64> {
-        None
     }
 }
 

@@ -164,48 +164,37 @@ fn case<'a>(
         return otherwise.eval(scope);
     }
     thens.push(otherwise.eval(scope)?);
-    let pick = |i: usize| whens.iter().position(|w| w.get(i)).unwrap_or(whens.len());
-
     if thens.iter().any(|t| matches!(t, Value::Text(..))) {
-        let mut dict: Vec<Arc<str>> = Vec::new();
-        let mut codes = Vec::new();
-        for then in &thens {
-            match then {
-                Value::Text(c, d) => {
-                    codes.push((c.clone(), dict.len() as u32));
-                    dict.extend(d.iter().cloned());
-                }
-                Value::Number(Vals::One(n)) if n.is_nan() => codes.push((Vals::One(NULL_CODE), 0)),
-                _ => {
-                    return Err(
-                        "CASE returns text in one branch and another type in another".into()
-                    );
-                }
-            }
-        }
-        let mut picked = Vec::with_capacity(rows);
-        for i in 0..rows {
-            let (c, offset) = &codes[pick(i)];
-            picked.push(match c.get(i) {
-                NULL_CODE => NULL_CODE,
-                c => c + offset,
-            });
-        }
-        return Ok(Value::Text(Vals::Rows(picked.into()), Cow::Owned(dict)));
+        let texts = MergedTexts::new(&thens)
+            .ok_or("CASE returns text in one branch and another type in another")?;
+        return Ok(texts.rows(rows, |texts, row| texts.code(arm_of(&whens, row), row)));
     }
     if thens.iter().all(|t| matches!(t, Value::Bool(_))) {
-        let get = |i: usize| match &thens[pick(i)] {
-            Value::Bool(b) => b.get(i),
+        let get = |row: usize| match &thens[arm_of(&whens, row)] {
+            Value::Bool(b) => b.get(row),
             _ => false,
         };
         return Ok(Value::Bool(Vals::Rows((0..rows).map(get).collect())));
     }
-    let numbers = |value: Value<'a>| match value {
+    let numbers = thens.into_iter().map(|value| match value {
         Value::Number(n) => n,
         Value::Bool(b) => b.map(f64::from),
         Value::Text(..) => Vals::One(f64::NAN),
-    };
-    let mut thens = thens.into_iter().map(numbers);
+    });
+    Ok(Value::Number(Vals::Rows(case_numbers(whens, numbers, rows).into())))
+}
+
+/// Returns the index of the first arm whose condition is true in a row; the number of arms if none is.
+fn arm_of(whens: &[Vals<'_, bool>], row: usize) -> usize {
+    whens.iter().position(|w| w.get(row)).unwrap_or(whens.len())
+}
+
+/// Evaluates a CASE whose results are numbers. The last of `thens` is the result of ELSE.
+fn case_numbers<'a>(
+    whens: Vec<Vals<'a, bool>>,
+    mut thens: impl DoubleEndedIterator<Item = Vals<'a, f64>> + ExactSizeIterator,
+    rows: usize,
+) -> Vec<f64> {
     // Arms are applied from last to first, so that the first matching arm wins.
     let mut result = match thens.next_back() {
         Some(Vals::Rows(values)) => values.into_owned(),
@@ -223,7 +212,46 @@ fn case<'a>(
             }
         }
     }
-    Ok(Value::Number(Vals::Rows(result.into())))
+    result
+}
+
+/// Text values with a common dictionary.
+struct MergedTexts<'v> {
+    dict: Vec<Arc<str>>,
+    /// The codes of each value, with the position of its names in `dict`; `None` if the value is null.
+    parts: Vec<Option<(&'v Vals<'v, u32>, u32)>>,
+}
+
+impl<'v> MergedTexts<'v> {
+    /// Merges values that are texts or null; `None` if a value has another type.
+    fn new(values: &'v [Value<'_>]) -> Option<Self> {
+        let mut merged = Self { dict: Vec::new(), parts: Vec::new() };
+        for value in values {
+            merged.parts.push(match value {
+                Value::Text(codes, _) => Some((codes, merged.dict.len() as u32)),
+                // A column that the table lacks.
+                Value::Number(Vals::One(n)) if n.is_nan() => None,
+                _ => return None,
+            });
+            if let Value::Text(_, names) = value {
+                merged.dict.extend(names.iter().cloned());
+            }
+        }
+        Some(merged)
+    }
+
+    fn code(&self, part: usize, row: usize) -> u32 {
+        match self.parts[part].map(|(codes, first)| (codes.get(row), first)) {
+            None | Some((NULL_CODE, _)) => NULL_CODE,
+            Some((code, first)) => code + first,
+        }
+    }
+
+    /// Returns the text of each row, by its code.
+    fn rows(self, rows: usize, code: impl Fn(&Self, usize) -> u32) -> Value<'static> {
+        let codes: Vec<u32> = (0..rows).map(|row| code(&self, row)).collect();
+        Value::Text(Vals::Rows(codes.into()), Cow::Owned(self.dict))
+    }
 }
 
 fn call<'a>(
@@ -261,23 +289,12 @@ fn call<'a>(
 
 /// Returns the first text of each row that is not null. A null number is a column that the table lacks.
 fn first_text(values: &[Value<'_>], rows: usize) -> Result<Value<'static>, String> {
-    let mut dict: Vec<Arc<str>> = Vec::new();
-    let mut texts = Vec::new();
-    for value in values {
-        match value {
-            Value::Text(codes, d) => {
-                texts.push((codes, dict.len() as u32));
-                dict.extend(d.iter().cloned());
-            }
-            Value::Number(Vals::One(n)) if n.is_nan() => {}
-            _ => return Err("coalesce has arguments of text and of another type".into()),
-        }
-    }
-    let code = |i: usize| {
-        let there = texts.iter().find(|(codes, _)| codes.get(i) != NULL_CODE);
-        there.map_or(NULL_CODE, |(codes, offset)| codes.get(i) + offset)
-    };
-    Ok(Value::Text(Vals::Rows((0..rows).map(code).collect()), Cow::Owned(dict)))
+    let texts =
+        MergedTexts::new(values).ok_or("coalesce has arguments of text and of another type")?;
+    Ok(texts.rows(rows, |texts, row| {
+        let mut codes = (0..values.len()).map(|part| texts.code(part, row));
+        codes.find(|code| *code != NULL_CODE).unwrap_or(NULL_CODE)
+    }))
 }
 
 /// Matches SQL's LIKE: `%` matches any run of characters. `_` is literal, since names are full of it.

@@ -23,18 +23,19 @@
 mod eval;
 mod node;
 mod parse;
+mod scope;
 mod value;
 mod yaml;
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use sqlparser::dialect::GenericDialect;
 use sqlparser::keywords::ALL_KEYWORDS;
 use sqlparser::parser::Parser;
 
 use self::node::Node;
+pub use self::scope::{Lookup, Scope};
 pub use self::value::{NULL_CODE, Vals, Value, WholeNumbers};
 
 /// The maximal length of a formula in bytes; the longest known formula has 300.
@@ -53,35 +54,6 @@ pub struct Expr {
 pub struct ExprError {
     text: String,
     why: String,
-}
-
-/// The source of the values that names in a formula refer to.
-pub trait Scope {
-    /// Number of rows of every column.
-    fn rows(&self) -> usize;
-    /// Returns the column of that name, or `None` if the table lacks it.
-    fn column(&self, name: &str) -> Option<Value<'_>>;
-    /// Returns the column of that name without conversion, or `None` unless it contains whole numbers without
-    /// nulls.
-    fn whole(&self, _name: &str) -> Option<WholeNumbers<'_>> {
-        None
-    }
-    /// Returns the value of a dotted name such as `gpu.mem_bw`, or `None` if the system lacks it.
-    fn field(&self, path: &str) -> Option<f64>;
-    /// Returns the number that `function` assigns to a text of a column, or `None` if it is unknown.
-    fn lookup(&self, function: &Lookup, text: &str) -> Option<f64>;
-}
-
-/// A function that maps a text of a column to a number.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Lookup {
-    /// `bytes(dtype)`: bytes per element.
-    Bytes,
-    /// `flops(dtype)`: FLOP/s at which the system multiplies the dtype.
-    Flops,
-    /// `pinned('native_heads', model)`: a number that the loader's code assigns to a text. The first argument
-    /// names a list of `rules/facts.yaml`.
-    Pin(Arc<str>),
 }
 
 impl FromStr for Expr {
@@ -134,23 +106,17 @@ impl std::fmt::Display for Expr {
 impl Expr {
     /// Returns the names of the columns that the formula reads, sorted.
     pub fn columns(&self) -> Vec<&str> {
-        let mut names = BTreeSet::new();
-        self.node.visit(&mut |node| {
-            if let Node::Column(name) = node {
-                names.insert(name.as_str());
-            }
-        });
-        names.into_iter().collect()
+        self.names(|node| if let Node::Column(name) = node { Some(name) } else { None })
     }
 
     /// Returns the dotted names of the system's fields that the formula reads, sorted.
     pub fn fields(&self) -> Vec<&str> {
+        self.names(|node| if let Node::Field(name) = node { Some(name) } else { None })
+    }
+
+    fn names(&self, name: fn(&Node) -> Option<&String>) -> Vec<&str> {
         let mut names = BTreeSet::new();
-        self.node.visit(&mut |node| {
-            if let Node::Field(name) = node {
-                names.insert(name.as_str());
-            }
-        });
+        self.node.visit(&mut |node| names.extend(name(node).map(String::as_str)));
         names.into_iter().collect()
     }
 

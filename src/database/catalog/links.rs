@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Catalog;
+use super::paths::is_within;
 use super::places::{Places, holds_files};
 use crate::database::source::{Entry, EntryKind};
 
@@ -31,10 +32,11 @@ impl Links {
             return None;
         }
         let is_judged = |root: &Catalog| root.is_root() && !root.systems.is_empty();
-        let own = roots.iter().zip(places).filter(|(root, places)| places.has(root, link));
+        let own = roots.iter().zip(places).filter(|(root, places)| places.has(&root.folder, link));
         let own = own.map(|(root, _)| &*root.folder).max_by_key(|folder| folder.len());
         let led = roots.iter().zip(places).enumerate();
-        let led = led.filter(|(_, (root, places))| is_judged(root) && places.has(root, target));
+        let led =
+            led.filter(|(_, (root, places))| is_judged(root) && places.has(&root.folder, target));
         let (number, (root, _)) = led.max_by_key(|(_, (root, _))| root.folder.len())?;
         let is_same_place = |folder: &str| {
             folder != root.folder && link.strip_prefix(folder) == target.strip_prefix(&*root.folder)
@@ -77,11 +79,6 @@ fn follow(files: &[Entry], link: &str) -> Option<String> {
         }
     }
     Some(at.join("/"))
-}
-
-/// Returns true if a path is a folder or is below it.
-pub(super) fn is_within(path: &str, folder: &str) -> bool {
-    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 #[cfg(test)]

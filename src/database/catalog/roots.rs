@@ -11,8 +11,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::format::format_of;
 use super::links::Links;
-use super::places::{Places, format_of, in_hidden_folder};
+use super::paths::in_hidden_folder;
+use super::places::Places;
 use super::walk::read_system;
 use super::{Catalog, Role, no_database};
 use crate::base::error::Result;
@@ -20,6 +22,16 @@ use crate::database::source::{Entry, Source};
 use crate::specs::Specs;
 
 impl Catalog {
+    /// Reads the main root of a source that must contain a database.
+    ///
+    /// # Errors
+    ///
+    /// If the files cannot be listed or contain no perf database.
+    pub fn read(source: &dyn Source, specs: &Specs) -> Result<Self> {
+        let roots = Self::some_roots(source, source.files()?, specs)?;
+        Ok(roots.into_iter().next().unwrap_or_default())
+    }
+
     /// Finds all roots among the `files` of a source, which may contain no database, for example in a commit
     /// before the first data. The root with most tables, which is the main one, comes first.
     pub fn roots(source: &dyn Source, files: Vec<Entry>, specs: &Specs) -> Vec<Self> {
@@ -158,7 +170,7 @@ fn place_files(roots: &mut [Catalog], files: Vec<Entry>, hidden: Vec<Entry>, lin
         }
     }
     for entry in hidden.into_iter().filter(|entry| format_of(&entry.path).is_some()) {
-        let near = |(root, places): &(&Catalog, &Places)| places.has(root, &entry.path);
+        let near = |(root, places): &(&Catalog, &Places)| places.has(&root.folder, &entry.path);
         match roots.iter().zip(&places).position(|of| near(&of)) {
             Some(root) => {
                 let system = places[root].owner(&entry.path).map(|(_, system)| system.to_owned());

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::places::{
-    format_of, holds_files, is_hidden, is_misspelt, is_passed_over, join, leaves, usual_places,
-};
+use super::format::{format_of, is_misspelt};
+use super::paths::{is_hidden, is_passed_over, join, leaves, usual_places};
+use super::places::holds_files;
 use super::{Catalog, Place, Role, SystemFile, TableFile, VersionDir};
 use crate::base::reason::Reason;
 use crate::database::source::{Entry, Source, named_like_a_table};

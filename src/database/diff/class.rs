@@ -62,44 +62,37 @@ impl Class {
     }
 }
 
-/// The properties of a table's change that determine its class.
-pub(super) struct Facts<'a> {
-    pub status: Status,
-    pub rows: &'a RowDiff,
-    /// The served keys before and after; `None` if the loader's key is unknown.
-    pub served: Option<&'a ServedDiff>,
-    /// True if a changed column is part of the latency that a lookup returns.
-    pub latency_changed: bool,
-}
-
-impl Facts<'_> {
-    /// Determines the class of a table's change.
-    pub fn class(&self) -> Class {
-        let rows = self.rows;
-        let (added, removed) = (!rows.added.is_empty(), !rows.removed.is_empty());
-        let changed = !rows.changed.is_empty();
-        let served_otherwise = self.served.is_some_and(|s| s.changed > 0 || s.lost + s.gained > 0);
-        match self.status {
-            Status::Deleted => return Class::Prune,
-            Status::Renamed if rows.is_empty() => return Class::Move,
-            Status::Renamed => return Class::Mixed,
-            _ if rows.is_empty() && served_otherwise => return Class::Values,
-            Status::Added if !rows.is_empty() && !changed && !removed => return Class::AppendOnly,
-            _ if rows.is_empty() => return Class::ReEncode,
-            _ => {}
-        }
-        if self.served.is_some_and(|s| !s.attributes.is_empty()) {
-            return Class::Replacement;
-        }
-        match (added, removed, changed) {
-            (true, false, false) => Class::AppendOnly,
-            (false, true, false) => Class::Prune,
-            (false, false, true) if !self.latency_changed => Class::ColumnOverlay,
-            (false, false, true) => Class::Values,
-            // Rows that differ in an attribute are separate rows in the row diff, but one key for the loader.
-            _ if self.served.is_some_and(|s| s.lost == 0 && s.gained == 0) => Class::Values,
-            _ => Class::Mixed,
-        }
+/// Determines the class of a table's change. `served` is `None` if the loader's key is unknown. `latency_changed` is true
+/// if a changed column is part of the latency that a lookup returns.
+pub(super) fn class(
+    status: Status,
+    rows: &RowDiff,
+    served: Option<&ServedDiff>,
+    latency_changed: bool,
+) -> Class {
+    let (added, removed) = (!rows.added.is_empty(), !rows.removed.is_empty());
+    let changed = !rows.changed.is_empty();
+    let served_otherwise = served.is_some_and(|s| s.changed > 0 || s.lost + s.gained > 0);
+    match status {
+        Status::Deleted => return Class::Prune,
+        Status::Renamed if rows.is_empty() => return Class::Move,
+        Status::Renamed => return Class::Mixed,
+        _ if rows.is_empty() && served_otherwise => return Class::Values,
+        Status::Added if !rows.is_empty() && !changed && !removed => return Class::AppendOnly,
+        _ if rows.is_empty() => return Class::ReEncode,
+        _ => {}
+    }
+    if served.is_some_and(|s| !s.attributes.is_empty()) {
+        return Class::Replacement;
+    }
+    match (added, removed, changed) {
+        (true, false, false) => Class::AppendOnly,
+        (false, true, false) => Class::Prune,
+        (false, false, true) if !latency_changed => Class::ColumnOverlay,
+        (false, false, true) => Class::Values,
+        // Rows that differ in an attribute are separate rows in the row diff, but one key for the loader.
+        _ if served.is_some_and(|s| s.lost == 0 && s.gained == 0) => Class::Values,
+        _ => Class::Mixed,
     }
 }
 
@@ -116,8 +109,7 @@ mod tests {
     }
 
     fn class(status: Status, rows: RowDiff, served: &ServedDiff, latency_changed: bool) -> Class {
-        let served = Some(served);
-        Facts { status, rows: &rows, served, latency_changed }.class()
+        super::class(status, &rows, Some(served), latency_changed)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The served keys of two tables, key by key: the data behind a [`ServedDiff`](super::ServedDiff).
 
+use super::join::JoinedKeys;
 use super::ratios::{PairedTables, ratio};
-use super::served::join;
 use crate::base::expr::ExprError;
 use crate::database::catalog::TableFile;
 use crate::database::served::rows::{has_key, read_rows, served_rows};
@@ -60,7 +60,7 @@ impl ServedPairs {
         let keys = (Keys::new(&spec.key, &base)?, Keys::new(&spec.key, &head)?);
         let before = served_rows(&base, &keys.0)?;
         let after = served_rows(&head, &keys.1)?;
-        let mut joined = join(before, after);
+        let mut joined = JoinedKeys::new(&before, &after);
         joined.common.sort_unstable_by_key(|(base, head)| (*head, *base));
         // A row that goes into two of the loader's maps is one measurement.
         joined.common.dedup();

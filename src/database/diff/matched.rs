@@ -6,6 +6,7 @@
 //! of the head is thus traced to the previous row.
 
 use super::cells::{CellsOf, ColumnPair, SharedColumns, either_holds};
+use super::join::{HashedRow, each_hash, rows_of};
 use crate::database::table::{Table, mix};
 
 /// The number of columns with a bit of their own; all further columns share the next bit.
@@ -141,16 +142,10 @@ fn pairs(all: &[&ColumnPair<'_>], base_keys: &[u64], head_keys: &[u64]) -> Vec<(
             return places;
         }
     }
-    let (base, head) = (sorted(base_keys), sorted(head_keys));
-    let (mut base, mut head) = (&base[..], &head[..]);
-    let mut pairs = Vec::with_capacity(head.len());
-    while let (Some((b, _)), Some((h, _))) = (base.first(), head.first()) {
-        let least = *b.min(h);
-        let (old, rest_of_base) = base.split_at(run(base, least));
-        let (new, rest_of_head) = head.split_at(run(head, least));
+    let mut pairs = Vec::with_capacity(head_keys.len());
+    each_hash(&sorted(base_keys), &sorted(head_keys), |old, new| {
         pair_run(old, new, &alike, &mut pairs);
-        (base, head) = (rest_of_base, rest_of_head);
-    }
+    });
     pairs
 }
 
@@ -161,22 +156,17 @@ fn is_unique(keys: &[u64]) -> bool {
 }
 
 /// Returns row numbers with their keys, sorted by key.
-fn sorted(keys: &[u64]) -> Vec<(u64, u32)> {
-    let mut rows: Vec<(u64, u32)> =
+fn sorted(keys: &[u64]) -> Vec<HashedRow> {
+    let mut rows: Vec<HashedRow> =
         keys.iter().enumerate().map(|(row, key)| (*key, row as u32)).collect();
     rows.sort_unstable();
     rows
 }
 
-/// Counts the rows at the start that have the key.
-fn run(rows: &[(u64, u32)], key: u64) -> usize {
-    rows.iter().take_while(|(k, _)| *k == key).count()
-}
-
 /// Pairs the rows of one key.
 fn pair_run(
-    old: &[(u64, u32)],
-    new: &[(u64, u32)],
+    old: &[HashedRow],
+    new: &[HashedRow],
     alike: &impl Fn(usize, usize) -> bool,
     pairs: &mut Vec<(u32, u32)>,
 ) {
@@ -184,14 +174,14 @@ fn pair_run(
         pairs.push((*b, *h));
         return;
     }
-    let mut old: Vec<u32> = old.iter().map(|(_, row)| *row).collect();
+    let mut old: Vec<u32> = rows_of(old).collect();
     let mut rest = Vec::new();
     let compare = old.len().saturating_mul(new.len()) <= MOST_COMPARED;
-    for (_, h) in new {
-        let equal = |b: &u32| alike(*b as usize, *h as usize);
+    for h in rows_of(new) {
+        let equal = |b: &u32| alike(*b as usize, h as usize);
         match old.iter().position(equal).filter(|_| compare) {
-            Some(place) => pairs.push((old.remove(place), *h)),
-            None => rest.push(*h),
+            Some(place) => pairs.push((old.remove(place), h)),
+            None => rest.push(h),
         }
     }
     pairs.extend(old.into_iter().zip(rest));

@@ -12,6 +12,7 @@ mod compare;
 mod detail;
 mod files;
 mod held;
+mod join;
 mod keys;
 mod matched;
 mod pairs;
@@ -104,7 +105,7 @@ pub struct TableDiff {
 
 /// The side of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum DiffSide {
     /// The state before the change.
     Base,
     /// The state after the change.
@@ -117,7 +118,7 @@ pub enum Side {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadFault {
     /// The unreadable side; the head if both are damaged.
-    pub side: Side,
+    pub side: DiffSide,
     /// The reason why the side cannot be read.
     pub why: FaultReason,
 }
@@ -136,14 +137,14 @@ pub enum FaultReason {
 impl fmt::Display for ReadFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let side = match (self.side, &self.why) {
-            (Side::Base, _) => "base",
-            (Side::Head, _) => "head",
-            (Side::Both, FaultReason::Pointer) => {
+            (DiffSide::Base, _) => "base",
+            (DiffSide::Head, _) => "head",
+            (DiffSide::Both, FaultReason::Pointer) => {
                 return f.write_str(
                     "both sides are git-LFS pointers and their objects were not fetched",
                 );
             }
-            (Side::Both, _) => {
+            (DiffSide::Both, _) => {
                 return f.write_str("the objects of both sides are not in this clone");
             }
         };
@@ -285,7 +286,7 @@ impl TableDiff {
     }
 
     /// Returns true if the table was not compared because this side cannot be read.
-    pub fn lacks(&self, side: Side) -> bool {
+    pub fn lacks(&self, side: DiffSide) -> bool {
         self.rows.is_none() && self.fault.as_ref().is_some_and(|fault| fault.side == side)
     }
 

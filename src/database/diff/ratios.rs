@@ -1,7 +1,5 @@
 //! The effect of changed rows on latency: ratios of head over base.
 
-use std::cmp::Ordering;
-
 use crate::base::expr::{ExprError, Vals};
 use crate::base::stats::quantile;
 use crate::database::catalog::TableFile;
@@ -99,21 +97,23 @@ impl<'a> PairedTables<'a> {
         rows: &[(usize, f64)],
     ) -> Result<Vec<Example>, ExprError> {
         let Some(head) = self.tables.1 else { return Ok(Vec::new()) };
-        let rows = rows.iter().filter(|(_, ratio)| *ratio != 1.0);
-        let mut rows: Vec<Apart> =
-            rows.map(|(i, ratio)| Apart { log: ratio.ln().abs(), i: *i, ratio: *ratio }).collect();
+        let is_changed = |(_, ratio): &&(usize, f64)| *ratio != 1.0;
+        let with_distance = |(i, ratio): &(usize, f64)| (ratio.ln().abs(), *i, *ratio);
+        let mut rows: Vec<_> = rows.iter().filter(is_changed).map(with_distance).collect();
+        let farthest_first =
+            |a: &(f64, usize, f64), b: &(f64, usize, f64)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
         // Partial selection: nearly all rows may have changed, and only a few are shown.
         if rows.len() > EXAMPLES {
-            rows.select_nth_unstable_by(EXAMPLES - 1, Apart::farthest_first);
+            rows.select_nth_unstable_by(EXAMPLES - 1, farthest_first);
             rows.truncate(EXAMPLES);
         }
-        rows.sort_unstable_by(Apart::farthest_first);
+        rows.sort_unstable_by(farthest_first);
         if rows.is_empty() {
             return Ok(Vec::new());
         }
         let scope = self.scope(self.files.1, head);
         let keys = Keys::new(&self.spec.key, &scope)?;
-        let example = |Apart { i, ratio, .. }: Apart| {
+        let example = |(_, i, ratio): (f64, usize, f64)| {
             let (row, change) = (changed[i].1, &latencies[i]);
             let values = [("base_ms", change.before), ("head_ms", change.after), ("ratio", ratio)];
             Example {
@@ -123,21 +123,6 @@ impl<'a> PairedTables<'a> {
             }
         };
         Ok(rows.into_iter().map(example).collect())
-    }
-}
-
-/// A latency ratio with its distance from 1.
-struct Apart {
-    /// The absolute value of the ratio's logarithm.
-    log: f64,
-    /// The index of the row among the changed rows.
-    i: usize,
-    ratio: f64,
-}
-
-impl Apart {
-    fn farthest_first(&self, other: &Self) -> Ordering {
-        other.log.total_cmp(&self.log).then(self.i.cmp(&other.i))
     }
 }
 

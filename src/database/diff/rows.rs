@@ -1,6 +1,7 @@
 //! The row diff: rows of two tables, matched by all columns that are not measurements.
 
 use super::cells::{CellsOf, ColumnPair, SharedColumns};
+use super::join::{HashedRow, each_hash, rows_of};
 use crate::database::table::{Table, mix};
 
 /// The rows that differ between two tables, as row numbers of the base and of the head.
@@ -61,9 +62,9 @@ fn in_place(columns: &[&ColumnPair<'_>], base: usize, head: usize) -> Paired {
         let cells = column.base.iter().zip(column.head.iter());
         equal.iter_mut().zip(cells).for_each(|(equal, (b, h))| *equal &= b == h);
     }
-    let at = |row: u32| equal.get(row as usize).copied().unwrap_or(false);
-    let pairs = (0..both as u32).filter(|r| at(*r)).map(|r| (r, r)).collect();
-    let rest = |rows: usize| (0..rows as u32).filter(|r| !at(*r)).collect();
+    let is_equal = |row: u32| equal.get(row as usize).copied().unwrap_or(false);
+    let pairs = (0..both as u32).filter(|r| is_equal(*r)).map(|r| (r, r)).collect();
+    let rest = |rows: usize| (0..rows as u32).filter(|r| !is_equal(*r)).collect();
     (pairs, rest(base), rest(head))
 }
 
@@ -75,43 +76,29 @@ fn pair_up(columns: &[&ColumnPair<'_>], base: Vec<u32>, head: Vec<u32>) -> Paire
     let base = by_hash(columns, base, |c| &c.base);
     let head = by_hash(columns, head, |c| &c.head);
 
+    let are_equal = |pair| !columns.iter().any(|column| column.differs(pair));
     let mut paired = Paired::default();
-    let (mut base, mut head) = (&base[..], &head[..]);
-    while let (Some((b, _)), Some((h, _))) = (base.first(), head.first()) {
-        let least = *b.min(h);
-        let run = |rows: &[(u64, u32)]| rows.iter().take_while(|(hash, _)| *hash == least).count();
-        let (old, rest_of_base) = base.split_at(run(base));
-        let (new, rest_of_head) = head.split_at(run(head));
-        let are_equal = |pair| !columns.iter().any(|column| column.differs(pair));
-        match (old, new) {
-            // Nearly every identity belongs to one row on either side.
-            ([(_, b)], [(_, h)]) if are_equal((*b, *h)) => paired.0.push((*b, *h)),
-            (only, []) => paired.1.extend(rows_of(only)),
-            ([], only) => paired.2.extend(rows_of(only)),
-            _ => pair_run(columns, rows_of(old).collect(), rows_of(new).collect(), &mut paired),
-        }
-        (base, head) = (rest_of_base, rest_of_head);
-    }
-    paired.1.extend(rows_of(base));
-    paired.2.extend(rows_of(head));
+    each_hash(&base, &head, |old, new| match (old, new) {
+        // Nearly every identity belongs to one row on either side.
+        ([(_, b)], [(_, h)]) if are_equal((*b, *h)) => paired.0.push((*b, *h)),
+        (only, []) => paired.1.extend(rows_of(only)),
+        ([], only) => paired.2.extend(rows_of(only)),
+        _ => pair_run(columns, rows_of(old).collect(), rows_of(new).collect(), &mut paired),
+    });
     paired.1.sort_unstable();
     paired.2.sort_unstable();
     paired
 }
 
 /// Returns row numbers with a hash of their cells, sorted by hash.
-fn by_hash(columns: &[&ColumnPair<'_>], rows: Vec<u32>, side: CellsOf) -> Vec<(u64, u32)> {
-    let mut hashed: Vec<(u64, u32)> = rows.into_iter().map(|row| (0, row)).collect();
+fn by_hash(columns: &[&ColumnPair<'_>], rows: Vec<u32>, side: CellsOf) -> Vec<HashedRow> {
+    let mut hashed: Vec<HashedRow> = rows.into_iter().map(|row| (0, row)).collect();
     for column in columns {
         let cells = side(column);
         hashed.iter_mut().for_each(|(hash, row)| *hash = mix(*hash, cells[*row as usize]));
     }
     hashed.sort_unstable();
     hashed
-}
-
-fn rows_of(hashed: &[(u64, u32)]) -> impl Iterator<Item = u32> {
-    hashed.iter().map(|(_, row)| *row)
 }
 
 /// Matches rows of one hash. They nearly always have one identity; otherwise, their cells decide.

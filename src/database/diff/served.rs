@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::RowDiff;
 use super::cells::SharedColumns;
 use super::held::{AttributeChange, attributes, changed_keys, columns_changed, unmeasured};
+use super::join::{HashedRow, JoinedKeys};
 use super::ratios::{LatencyChange, PairedTables};
 use super::slices::{LostKey, SliceDiff, SliceName, SlicedKeys, slices};
 use crate::base::expr::ExprError;
@@ -114,51 +115,6 @@ pub fn each_served_key(
     })
 }
 
-/// The served keys of both sides, matched by their hashes.
-#[derive(Default)]
-pub(super) struct Joined {
-    pub common: Vec<(u32, u32)>,
-    /// Rows of the base, with the hash of their key.
-    pub lost: Vec<(u64, u32)>,
-    pub gained: Vec<u32>,
-}
-
-pub(super) fn join(base: Vec<(u64, u32)>, head: Vec<(u64, u32)>) -> Joined {
-    // The table exists on one side only.
-    if base.is_empty() || head.is_empty() {
-        let gained = head.into_iter().map(|(_, row)| row).collect();
-        return Joined { lost: base, gained, ..Joined::default() };
-    }
-    let mut joined = Joined::default();
-    let (mut b, mut h) = (0, 0);
-    while b < base.len() || h < head.len() {
-        match (base.get(b), head.get(h)) {
-            (Some((before, row)), Some((after, _))) if before < after => {
-                joined.lost.push((*before, *row));
-                b += 1;
-            }
-            (Some((before, _)), Some((after, row))) if after < before => {
-                joined.gained.push(*row);
-                h += 1;
-            }
-            (Some((_, before)), Some((_, after))) => {
-                joined.common.push((*before, *after));
-                (b, h) = (b + 1, h + 1);
-            }
-            (Some((before, row)), None) => {
-                joined.lost.push((*before, *row));
-                b += 1;
-            }
-            (None, Some((_, row))) => {
-                joined.gained.push(*row);
-                h += 1;
-            }
-            (None, None) => break,
-        }
-    }
-    joined
-}
-
 impl PairedTables<'_> {
     /// Compares the served keys of both sides; `None` if a table lacks columns of the loader's key. `shared`
     /// are the columns of both tables, if both exist.
@@ -181,9 +137,9 @@ impl PairedTables<'_> {
         }
         let base_keys = self.keys(base_scope.as_ref())?;
         let head_keys = self.keys(head_scope.as_ref())?;
-        let before = rows_of(base_scope.as_ref(), base_keys.as_ref())?;
-        let after = rows_of(head_scope.as_ref(), head_keys.as_ref())?;
-        let joined = join(before, after);
+        let before = served_by(base_scope.as_ref(), base_keys.as_ref())?;
+        let after = served_by(head_scope.as_ref(), head_keys.as_ref())?;
+        let joined = JoinedKeys::new(&before, &after);
         let mut served = ServedDiff {
             common: joined.common.len() as u64,
             lost: joined.lost.len() as u64,
@@ -238,10 +194,10 @@ impl PairedTables<'_> {
     }
 }
 
-fn rows_of(
+fn served_by(
     scope: Option<&TableScope<'_>>,
     keys: Option<&Keys<'_>>,
-) -> Result<Vec<(u64, u32)>, ExprError> {
+) -> Result<Vec<HashedRow>, ExprError> {
     match (scope, keys) {
         (Some(scope), Some(keys)) => served_rows(scope, keys),
         _ => Ok(Vec::new()),

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::join::JoinedKeys;
 use super::ratios::LatencyChange;
-use super::served::Joined;
 use crate::base::stats::quantile;
 use crate::database::table::{Keys, NumberedRows};
 
@@ -47,7 +47,7 @@ pub struct SliceDiff {
 }
 
 /// The rows of one side with their slices.
-struct Side<'k> {
+struct SlicedSide<'k> {
     keys: &'k Keys<'k>,
     /// The slice of each row, in this side's own numbering.
     own: Vec<u32>,
@@ -55,7 +55,7 @@ struct Side<'k> {
     known: Vec<Option<usize>>,
 }
 
-impl<'k> Side<'k> {
+impl<'k> SlicedSide<'k> {
     fn new(keys: &'k Keys<'_>) -> Self {
         let NumberedRows { of_rows, counts } = keys.slice_numbers();
         Self { keys, own: of_rows, known: vec![None; counts.len()] }
@@ -81,8 +81,8 @@ struct Slices {
 
 impl Slices {
     /// Returns the common number of a row's slice.
-    fn of(&mut self, side: &mut Side<'_>, row: u32) -> usize {
-        let Side { keys, own, known } = side;
+    fn number(&mut self, side: &mut SlicedSide<'_>, row: u32) -> usize {
+        let SlicedSide { keys, own, known } = side;
         *known[own[row as usize] as usize].get_or_insert_with(|| {
             *self.numbers.entry(keys.texts(row as usize)).or_insert_with(|| {
                 self.gathered.push(Gathered::default());
@@ -94,7 +94,7 @@ impl Slices {
 
 /// Groups the keys of a comparison by slice; `whole` is the median ratio of all keys.
 pub(super) fn slices(
-    joined: &Joined,
+    joined: &JoinedKeys,
     latencies: &[LatencyChange],
     base: Option<&Keys<'_>>,
     head: Option<&Keys<'_>>,
@@ -102,22 +102,22 @@ pub(super) fn slices(
 ) -> SlicedKeys {
     let mut found = Slices::default();
     if let Some(keys) = head {
-        let mut side = Side::new(keys);
+        let mut side = SlicedSide::new(keys);
         for (i, (_, row)) in joined.common.iter().enumerate() {
-            let number = found.of(&mut side, *row);
+            let number = found.number(&mut side, *row);
             let gathered = &mut found.gathered[number];
             gathered.common += 1;
             gathered.ratios.extend(latencies.get(i).and_then(LatencyChange::ratio));
         }
         for row in &joined.gained {
-            let number = found.of(&mut side, *row);
+            let number = found.number(&mut side, *row);
             found.gathered[number].gained += 1;
         }
     }
     let lost = base.map(|keys| {
-        let mut side = Side::new(keys);
+        let mut side = SlicedSide::new(keys);
         let lost = joined.lost.iter().map(|(hash, row)| {
-            let number = found.of(&mut side, *row);
+            let number = found.number(&mut side, *row);
             found.gathered[number].lost += 1;
             LostKey { hash: *hash, slice: number as u32 }
         });
@@ -134,8 +134,10 @@ pub(super) fn slices(
 fn differing(names: &[SliceName], gathered: Vec<Gathered>, whole: Option<f64>) -> Vec<SliceDiff> {
     let diffs = names.iter().zip(gathered).map(|(slice, gathered)| {
         let Gathered { common, lost, gained, mut ratios } = gathered;
-        ratios.sort_by(f64::total_cmp);
-        let median_ratio = (!ratios.is_empty()).then(|| quantile(&ratios, 0.5));
+        let median_ratio = (!ratios.is_empty()).then(|| {
+            ratios.sort_by(f64::total_cmp);
+            quantile(&ratios, 0.5)
+        });
         SliceDiff { slice: slice.clone(), common, lost, gained, median_ratio }
     });
     let mut differ: Vec<SliceDiff> = diffs.filter(|diff| stands_out(diff, whole)).collect();

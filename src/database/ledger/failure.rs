@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::params::Case;
 use super::record::{Record, table_of, words};
-use crate::database::coverage::{Cell, Points};
+use crate::database::coverage::{Cell, CoveredPoints};
 use crate::specs::TableSpec;
 
 /// A case that failed.
@@ -49,7 +49,7 @@ impl Failure {
     }
 
     /// Returns true if the failure explains why a key is missing.
-    pub fn explains(&self, spec: &TableSpec, points: &Points, point: usize) -> bool {
+    pub fn explains(&self, spec: &TableSpec, points: &CoveredPoints, point: usize) -> bool {
         let key = MissingKey { spec, points, point };
         match &self.case {
             Case::Operation => true,
@@ -68,7 +68,7 @@ impl Failure {
 /// The key of a point that is missing from a table.
 struct MissingKey<'a> {
     spec: &'a TableSpec,
-    points: &'a Points,
+    points: &'a CoveredPoints,
     point: usize,
 }
 

@@ -38,7 +38,7 @@ use serde::Deserialize;
 use self::failure::Failure;
 use self::record::{CaseIdentity, Record, Recorded, table_of};
 use crate::base::error::{Error, Result};
-use crate::database::coverage::Points;
+use crate::database::coverage::CoveredPoints;
 use crate::specs::TableSpec;
 
 /// The failures of a collection run.
@@ -203,13 +203,13 @@ fn is_summary(name: &str) -> Option<bool> {
 pub struct Failures<'a>(Vec<&'a Failure>);
 
 impl<'a> Failures<'a> {
-    /// Returns true if there are no failures.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Returns the error of a failure that explains a missing key; `None` if the key is unexplained.
-    pub fn explain(&self, spec: &TableSpec, points: &Points, point: usize) -> Option<&'a str> {
+    pub fn explain(
+        &self,
+        spec: &TableSpec,
+        points: &CoveredPoints,
+        point: usize,
+    ) -> Option<&'a str> {
         let failure: &'a Failure = self.0.iter().find(|f| f.explains(spec, points, point))?;
         Some(failure.error.as_str())
     }

@@ -68,12 +68,12 @@ impl Record {
 
     /// Returns true if the GPU ran out of memory.
     pub fn out_of_memory(&self) -> bool {
-        let said = |text: &Option<String>, what: &str| {
+        let contains = |text: &Option<String>, what: &str| {
             text.as_ref().is_some_and(|t| t.to_lowercase().contains(what))
         };
-        said(&self.error_type, "outofmemory")
-            || said(&self.error_message, "out of memory")
-            || said(&self.error_message, "alloc_failed")
+        contains(&self.error_type, "outofmemory")
+            || contains(&self.error_message, "out of memory")
+            || contains(&self.error_message, "alloc_failed")
     }
 }
 
@@ -89,15 +89,15 @@ pub(super) struct Recorded {
 impl Recorded {
     pub fn new(record: &Record) -> Option<Self> {
         let (backend, operation) = record.module.as_deref()?.split_once('.')?;
-        let said = |text: &Option<String>| {
+        let or_dash = |text: &Option<String>| {
             let text = text.as_deref().unwrap_or_default().trim();
             if text.is_empty() { "-".to_owned() } else { text.to_owned() }
         };
         Some(Self {
             backend: backend.to_owned(),
             operation: words(operation),
-            class: said(&record.classification),
-            error: said(&record.error_type),
+            class: or_dash(&record.classification),
+            error: or_dash(&record.error_type),
         })
     }
 }

@@ -1,5 +1,6 @@
 //! The versions of a table in the loader's order.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use pep440_rs::Version;
@@ -21,6 +22,9 @@ pub struct Edition<'a> {
 /// The versions of one table of one backend on one system, oldest first.
 #[derive(Debug, Default)]
 pub struct Editions<'a>(Vec<Edition<'a>>);
+
+/// A table of one backend, by system.
+pub(super) type BySystem<'a> = BTreeMap<&'a str, Editions<'a>>;
 
 impl<'a> Editions<'a> {
     pub(super) fn add(&mut self, file: &'a TableFile) {

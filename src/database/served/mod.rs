@@ -15,7 +15,7 @@ pub use near::Nearness;
 pub use shelf::{Served, Shelf};
 pub use sources::{Channel, ServedFormats, SystemShelf, TableSource};
 pub(crate) use states::row_faults;
-pub use states::{RowFault, RowRun, RowState, RowStates};
+pub use states::{FileRowStates, RowFault, RowRun, RowState};
 
 #[cfg(test)]
 mod tests {

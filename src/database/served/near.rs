@@ -2,8 +2,7 @@
 
 use std::ops::Bound;
 
-use super::shelf::BySystem;
-use super::{Edition, Editions};
+use super::editions::{BySystem, Edition, Editions};
 
 /// The maximal number of other systems or versions with which a table is compared. Comparing every pair takes
 /// quadratic time, and more than eight references would not improve the result. Tables of the public database

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::editions::{Edition, Editions};
+use super::editions::{BySystem, Edition, Editions};
 use super::near::{MOST_NEAR, Near, Nearness, around};
 use super::{Channel, ReuseManifest, ServedFormats, SystemShelf, TableSource};
 use crate::base::reason::Reason;
@@ -11,9 +11,6 @@ use crate::database::sidecar::Reuse;
 use crate::database::slots::slots;
 use crate::specs::facts::Slots;
 use crate::specs::{Filling, Specs, TableSpec};
-
-/// A table of one backend, by system.
-pub(super) type BySystem<'a> = BTreeMap<&'a str, Editions<'a>>;
 
 /// All tables of a database by name, backend and system.
 #[derive(Debug, Default)]
@@ -217,28 +214,16 @@ impl<'a> Shelf<'a> {
             let Some(spec) = specs.tables.get(table) else { continue };
             for (system, editions) in backends.values().flatten() {
                 let Some(current) = self.current(system, editions) else { continue };
-                files.extend(self.references_of(spec, editions, current));
+                for (_, _, edition) in self.near(current.files[0]).1 {
+                    files.extend(self.served(spec, edition).fresh());
+                }
+                if spec.filling != Filling::Always {
+                    let others = self.other_versions(editions, current.version);
+                    files.extend(others.into_iter().flat_map(|edition| &edition.files));
+                }
             }
         }
         files.into_iter().map(|f| f.entry.path.as_str()).collect()
-    }
-
-    /// Returns the references of a table's current version in key-by-key comparisons.
-    fn references_of(
-        &self,
-        spec: &TableSpec,
-        editions: &Editions<'a>,
-        current: &Edition<'a>,
-    ) -> Vec<&'a TableFile> {
-        let mut files: Vec<&'a TableFile> = Vec::new();
-        for (_, _, edition) in self.near(current.files[0]).1 {
-            files.extend(self.served(spec, edition).fresh());
-        }
-        if spec.filling != Filling::Always {
-            let others = self.other_versions(editions, current.version);
-            files.extend(others.into_iter().flat_map(|edition| &edition.files));
-        }
-        files
     }
 }
 

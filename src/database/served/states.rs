@@ -52,14 +52,14 @@ pub struct RowFault {
 
 /// The states of all rows of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RowStates {
+pub struct FileRowStates {
     /// Runs of equal state that cover every row, in order.
     pub runs: Vec<RowRun>,
     /// The reasons why the loader refuses a table with these rows: the first fault of each kernel.
     pub faults: Vec<RowFault>,
 }
 
-impl RowStates {
+impl FileRowStates {
     /// Returns the states of a table's rows when the table is loaded by itself.
     ///
     /// # Errors

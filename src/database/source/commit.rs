@@ -8,10 +8,10 @@ use std::sync::{Mutex, PoisonError};
 use git2::Repository;
 
 use super::attributes::Attributes;
-use super::{
-    Dated, Entry, EntryKind, ReadError, SETTINGS, Source, git_error, guard_size, history,
-    id_of_link, lfs, listing, merge_base, repository, touched,
-};
+use super::names::SETTINGS;
+use super::read::guard_size;
+use super::repository::{git_error, is_before_the_first, merge_base, repository, resolve, touched};
+use super::{Dated, Entry, EntryKind, ReadError, Source, history, lfs, listing};
 use crate::base::error::{Error, Result};
 
 /// A commit (or a bare tree) of a repository.
@@ -27,51 +27,6 @@ pub struct Commit {
     attributes: Attributes,
     /// The paths of files whose objects were requested but are not in this clone.
     missing: Mutex<BTreeSet<String>>,
-}
-
-/// Resolves a revision. If it does not exist, the error's hint names the branches.
-pub(super) fn resolve<'r>(repo: &'r Repository, reference: &str) -> Result<git2::Object<'r>> {
-    // A CI clone usually has other branches only as remote branches.
-    repo.revparse_single(reference)
-        .or_else(|e| {
-            repo.revparse_single(&format!("refs/remotes/origin/{reference}")).map_err(|_| e)
-        })
-        .map_err(|_| unreadable(repo, reference).unwrap_or_else(|| unnamed(repo, reference)))
-}
-
-/// Creates the error for a name that is not a branch, tag or commit.
-fn unnamed(repo: &Repository, reference: &str) -> Error {
-    let unborn = repo.head().is_err_and(|e| e.code() == git2::ErrorCode::UnbornBranch);
-    let hint = if unborn {
-        "the repository does not have a commit yet".to_owned()
-    } else if repo.is_shallow() {
-        "this clone is shallow: fetch the whole history (fetch-depth: 0)".to_owned()
-    } else {
-        let branches = repo.branches(None).into_iter().flatten().flatten();
-        let names: Vec<String> =
-            branches.filter_map(|(b, _)| b.name().ok().flatten().map(str::to_owned)).collect();
-        crate::base::error::unknown("branch", reference, names.iter().map(String::as_str)).hint
-    };
-    Error::new(format!("{reference} does not name a commit"), hint)
-}
-
-/// Returns true if `reference` is the HEAD of a repository without a commit.
-pub(super) fn is_before_the_first(repo: &Repository, reference: &str) -> bool {
-    reference == "HEAD" && repo.head().is_err_and(|e| e.code() == git2::ErrorCode::UnbornBranch)
-}
-
-/// Creates the error for an existing branch or tag whose commit cannot be read; `None` if there is no such
-/// name.
-fn unreadable(repo: &Repository, reference: &str) -> Option<Error> {
-    let named = [reference.to_owned(), format!("refs/remotes/origin/{reference}")];
-    let found = named.iter().find_map(|n| repo.resolve_reference_from_short_name(n).ok())?;
-    let id = found.resolve().ok()?.target()?;
-    let why = repo.find_object(id, None).err()?;
-    Some(Error::new(
-        format!("cannot read {reference}, the commit {id}: {}", why.message()),
-        "an object of the repository is missing or damaged: `git fsck` names it, and a fresh clone \
-         repairs it",
-    ))
 }
 
 impl Commit {
@@ -238,10 +193,7 @@ impl Source for Commit {
     }
 
     fn id(&self, entry: &Entry) -> Option<git2::Oid> {
-        match &entry.kind {
-            EntryKind::Blob(id) => Some(*id),
-            kind => id_of_link(kind),
-        }
+        entry.kind.git_id()
     }
 
     fn is_in_lfs(&self, path: &str) -> bool {
@@ -270,14 +222,14 @@ impl Source for Commit {
         Ok(touched(&diff))
     }
 
-    fn base(&self, reference: &str) -> Result<Commit> {
+    fn base(&self, reference: &str) -> Result<Box<dyn Source>> {
         let Some(head) = self.commit else {
             return Err(Error::new("a bare tree has no history", "name a commit"));
         };
         let repo =
             Repository::open(&self.git_dir).map_err(git_error("cannot open the repository"))?;
         let base = merge_base(&repo, reference, head)?;
-        Self::at(repo, self.prefix.clone(), base)
+        Ok(Box::new(Self::at(repo, self.prefix.clone(), base)?))
     }
 
     fn age(&self, a: Dated<'_>, b: Dated<'_>) -> Option<Ordering> {

@@ -8,7 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use git2::{IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid, Repository};
 
-use super::{Entry, EntryKind, lfs, named_like_a_table, repository};
+use super::repository::repository;
+use super::{Entry, EntryKind, lfs, named_like_a_table};
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result};
 

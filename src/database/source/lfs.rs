@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{ReadError, guard_size};
+use super::read::{ReadError, guard_size};
 use crate::base::digest::sha256;
 
 /// The contents of an LFS pointer.

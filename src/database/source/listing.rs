@@ -7,10 +7,11 @@ use std::collections::HashMap;
 
 use git2::{Odb, Oid, Repository};
 
-use super::{
-    A_FOLDER, Entry, EntryKind, MOST_FILES, git_error, may_hide_tables, named_like_a_table,
-    stands_for_a_file, too_many_files,
+use super::names::{
+    A_FOLDER, MOST_FILES, may_hide_tables, named_like_a_table, stands_for_a_file, too_many_files,
 };
+use super::repository::git_error;
+use super::{Entry, EntryKind};
 use crate::base::error::{Error, Result};
 
 /// The maximal length of a path in bytes, above that of any file system.

@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 use std::path::Path;
 
-use super::{Commit, Dated, Entry, EntryKind, ReadError, Source, guard_size, named_like_a_table};
+use super::read::guard_size;
+use super::{Dated, Entry, EntryKind, ReadError, Source, named_like_a_table};
 use crate::base::error::{Error, Result};
 
 /// The maximal depth of folders below a listed folder.
@@ -70,7 +71,7 @@ impl Source for LooseFiles {
         Err(without_history(reference))
     }
 
-    fn base(&self, reference: &str) -> Result<Commit> {
+    fn base(&self, reference: &str) -> Result<Box<dyn Source>> {
         Err(without_history(reference))
     }
 

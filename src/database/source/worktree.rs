@@ -5,14 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::attributes::Attributes;
-use super::commit::{Commit, is_before_the_first, resolve};
+use super::commit::Commit;
 use super::index::Index;
-use super::stamps::{Stamped, Stamps};
-use super::{
-    A_FOLDER, Dated, Entry, EntryKind, MOST_FILES, ReadError, SETTINGS, Source, git_error,
-    guard_size, history, id_of_link, may_hide_tables, merge_base, named_like_a_table, repository,
-    slashes, stands_for_a_file, too_many_files, touched,
+use super::names::{
+    A_FOLDER, MOST_FILES, SETTINGS, may_hide_tables, named_like_a_table, stands_for_a_file,
+    too_many_files,
 };
+use super::read::guard_size;
+use super::repository::{
+    git_error, is_before_the_first, merge_base, repository, resolve, slashes, touched,
+};
+use super::stamps::{Stamped, Stamps};
+use super::{Dated, Entry, EntryKind, ReadError, Source, history};
 use crate::base::error::{Error, Result};
 
 /// A folder on disk.
@@ -181,7 +185,7 @@ impl Source for WorkTree {
                 let find = || self.index().id(&entry.path, path, || self.read(entry).ok());
                 self.ids.of(path, find)
             }
-            kind => id_of_link(kind),
+            kind => kind.git_id(),
         }
     }
 
@@ -202,14 +206,14 @@ impl Source for WorkTree {
         Ok(touched(&diff))
     }
 
-    fn base(&self, reference: &str) -> Result<Commit> {
+    fn base(&self, reference: &str) -> Result<Box<dyn Source>> {
         if let Some((repo, prefix)) = repository(&self.root)?
             && is_before_the_first(&repo, reference)
         {
-            return Commit::nothing(repo, prefix);
+            return Ok(Box::new(Commit::nothing(repo, prefix)?));
         }
         let (repo, prefix, base) = self.merge_base(reference)?;
-        Commit::at(repo, prefix, base)
+        Ok(Box::new(Commit::at(repo, prefix, base)?))
     }
 
     fn age(&self, a: Dated<'_>, b: Dated<'_>) -> Option<Ordering> {

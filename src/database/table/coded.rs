@@ -3,7 +3,7 @@
 
 use std::mem::take;
 
-use super::{Numbering, all_equal};
+use super::Numbering;
 
 /// An integer column as codes.
 #[derive(Debug, Clone)]
@@ -88,6 +88,15 @@ fn are_distinct(numbers: &[i64]) -> bool {
     let mut ascending = numbers.to_vec();
     ascending.sort_unstable();
     ascending.is_sorted_by(|a, b| a < b)
+}
+
+/// Returns true if there are values and all are equal.
+pub(crate) fn all_equal<T: PartialEq>(values: &[T]) -> bool {
+    /// The number of values that are compared without branches.
+    const BLOCK: usize = 256;
+    let Some((first, others)) = values.split_first() else { return false };
+    let are_first = |block: &[T]| block.iter().fold(true, |are, value| are & (value == first));
+    others.chunks(BLOCK).all(are_first)
 }
 
 #[cfg(test)]

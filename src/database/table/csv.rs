@@ -5,15 +5,12 @@
 
 use std::sync::Arc;
 
-use super::parquet::MOST_CELLS;
+use super::limits::{MOST_CELLS, MOST_COLUMNS};
 use super::{Column, Table, TableFault, Torn};
 use crate::base::reason::Reason;
 
 /// The maximal length of a line in bytes; a file with a longer line is not a text table.
 const LONGEST_LINE: usize = 1 << 20;
-
-/// The maximal number of columns; the widest known table has under 100.
-pub(crate) const MOST_COLUMNS: usize = 4096;
 
 /// The byte order mark of UTF-8, which some editors write.
 const BOM: &[u8] = b"\xef\xbb\xbf";

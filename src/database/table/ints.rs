@@ -3,7 +3,7 @@
 use std::ops::{Deref, Range};
 use std::sync::OnceLock;
 
-use super::{CodedColumn, all_equal};
+use super::coded::{CodedColumn, all_equal};
 use crate::base::expr::WholeNumbers;
 
 /// Integers, one per row.

@@ -3,9 +3,10 @@
 use std::sync::OnceLock;
 
 use super::combinations::{Combinations, NumberedRows};
+use super::hash::{SEED, number_bits, part_hash};
 use super::ints::are_equal;
-use crate::base::expr::{ExprError, NULL_CODE, Scope, Vals, Value, WholeNumbers};
-use crate::database::table::{number_json, text_json};
+use super::part::{BLOCK, HashedPart, PartNumbers, PartValues};
+use crate::base::expr::{ExprError, Scope, Vals, Value};
 use crate::specs::KeyPart;
 
 /// The evaluated key parts of a table's rows.
@@ -16,34 +17,6 @@ pub struct Keys<'a> {
     rows: usize,
     /// The hash of each row's key, computed on first use because some judgements do not need it.
     hashes: OnceLock<Vec<u64>>,
-}
-
-/// The values of a key part in all rows.
-pub enum PartValues<'a> {
-    /// The integers of a column without nulls, borrowed without conversion.
-    Whole(WholeNumbers<'a>),
-    /// The result of a formula.
-    Formula(Value<'a>),
-}
-
-/// The numbers of a key part in all rows.
-#[derive(Clone, Copy)]
-pub enum PartNumbers<'k> {
-    /// Integers without nulls.
-    Whole(WholeNumbers<'k>),
-    /// Numbers, NaN where null.
-    Formula(&'k Vals<'k, f64>),
-}
-
-impl PartNumbers<'_> {
-    /// Returns the number of a row.
-    #[inline]
-    pub fn get(self, row: usize) -> f64 {
-        match self {
-            Self::Whole(whole) => whole.get(row) as f64,
-            Self::Formula(values) => values.get(row),
-        }
-    }
 }
 
 impl<'a> Keys<'a> {
@@ -94,7 +67,7 @@ impl<'a> Keys<'a> {
     /// see [`part_hash`].
     fn hash(&self) -> Vec<u64> {
         let parts: Vec<HashedPart<'_>> =
-            self.values().enumerate().map(|(part, values)| HashedPart::of(part, values)).collect();
+            self.values().enumerate().map(|(part, values)| HashedPart::new(part, values)).collect();
         // Contributions that are the same in all rows are added only once.
         let same = parts.iter().filter_map(HashedPart::same).fold(SEED, u64::wrapping_add);
         let mut hashes = vec![same; self.rows];
@@ -164,170 +137,13 @@ impl<'a> Keys<'a> {
     /// Returns true if two rows have the same key.
     #[inline]
     pub fn equal(&self, a: usize, b: usize) -> bool {
-        self.values().all(|values| match values {
-            PartValues::Whole(whole) => whole.get(a) as f64 == whole.get(b) as f64,
-            PartValues::Formula(value) => equal(value, a, b),
-        })
+        self.values().all(|values| values.equal(a, b))
     }
 
     /// Returns the names and values of a row's key for JSON reports.
     pub fn show(&self, row: usize) -> Vec<(String, serde_json::Value)> {
-        let shown = |values: &PartValues<'_>| match values {
-            PartValues::Whole(whole) => number_json(whole.get(row) as f64),
-            PartValues::Formula(value) => json(value, row),
-        };
-        self.parts.iter().map(|(name, values)| ((*name).to_owned(), shown(values))).collect()
+        self.parts.iter().map(|(name, values)| ((*name).to_owned(), values.json(row))).collect()
     }
-}
-
-/// Returns true if two rows have the same value.
-fn equal(value: &Value<'_>, a: usize, b: usize) -> bool {
-    match value {
-        Value::Number(v) => number_bits(v.get(a)) == number_bits(v.get(b)),
-        Value::Bool(v) => v.get(a) == v.get(b),
-        Value::Text(codes, dict) => {
-            let (a, b) = (codes.get(a), codes.get(b));
-            a == b || (a != NULL_CODE && b != NULL_CODE && dict[a as usize] == dict[b as usize])
-        }
-    }
-}
-
-/// Returns a row's value for JSON reports.
-fn json(value: &Value<'_>, row: usize) -> serde_json::Value {
-    match value {
-        Value::Number(v) if v.get(row).is_nan() => serde_json::Value::Null,
-        Value::Number(v) => number_json(v.get(row)),
-        Value::Bool(v) => v.get(row).into(),
-        Value::Text(codes, dict) => {
-            dict.get(codes.get(row) as usize).map(|t| text_json(t)).unwrap_or_default()
-        }
-    }
-}
-
-/// The initial value of hashes.
-const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// Returns bits that are equal for equal numbers: there is one zero and one NaN.
-#[inline]
-pub(crate) fn number_bits(value: f64) -> u64 {
-    if value.is_nan() { u64::MAX } else { (value + 0.0).to_bits() }
-}
-
-/// Mixes a value into a hash by the folded multiply of wyhash, whose high half scrambles the low half. It is
-/// written out because it processes whole columns without branches. As with [`text_hash`], another function
-/// would change which keys are in a key sample.
-#[inline]
-pub(crate) fn mix(hash: u64, value: u64) -> u64 {
-    let scrambled = value.wrapping_mul(0xa076_1d64_78bd_642f);
-    let wide = u128::from(hash ^ scrambled) * 0xe703_7ed1_a0b4_28db;
-    (wide as u64) ^ ((wide >> 64) as u64)
-}
-
-/// Returns the contribution of a key part, given by its index, to a key's hash. `bits` identify the part's
-/// value; for numbers they are [`number_bits`].
-#[inline]
-pub(crate) fn part_hash(part: usize, bits: u64) -> u64 {
-    mix(mix(SEED, part as u64 + 1), bits)
-}
-
-/// The number of rows that are hashed at once, so that their hashes stay in the cache while all parts are
-/// processed.
-const BLOCK: usize = 1024;
-
-/// A key part with precomputed contributions to hashes.
-struct HashedPart<'k> {
-    part: usize,
-    values: &'k PartValues<'k>,
-    /// The contributions of texts and integers, by code.
-    coded: Vec<u64>,
-}
-
-impl<'k> HashedPart<'k> {
-    fn of(part: usize, values: &'k PartValues<'_>) -> Self {
-        let hash = |bits: u64| part_hash(part, bits);
-        let coded = match values {
-            PartValues::Formula(Value::Text(_, dict)) => {
-                dict.iter().map(|text| hash(text_hash(text))).collect()
-            }
-            // In a part of a column, the dictionary may be larger than the number of rows.
-            PartValues::Whole(WholeNumbers::Codes { codes, numbers })
-                if numbers.len() <= codes.len() =>
-            {
-                numbers.iter().map(|n| hash(number_bits(*n as f64))).collect()
-            }
-            PartValues::Whole(_) | PartValues::Formula(_) => Vec::new(),
-        };
-        Self { part, values, coded }
-    }
-
-    /// Returns the contribution of a text or integer by its code; 0 for null.
-    #[inline]
-    fn coded(&self, code: u32) -> u64 {
-        self.coded.get(code as usize).copied().unwrap_or(0)
-    }
-
-    /// Returns the contribution of a number.
-    #[inline]
-    fn number(&self, value: f64) -> u64 {
-        part_hash(self.part, number_bits(value))
-    }
-
-    /// Returns the contribution of a flag.
-    #[inline]
-    fn flag(&self, flag: bool) -> u64 {
-        part_hash(self.part, u64::from(flag))
-    }
-
-    /// Returns the part's contribution if it is the same in every row.
-    fn same(&self) -> Option<u64> {
-        match self.values {
-            PartValues::Formula(Value::Number(Vals::One(n))) => Some(self.number(*n)),
-            PartValues::Formula(Value::Bool(Vals::One(flag))) => Some(self.flag(*flag)),
-            PartValues::Formula(Value::Text(Vals::One(code), _)) => Some(self.coded(*code)),
-            PartValues::Whole(_) | PartValues::Formula(_) => None,
-        }
-    }
-
-    /// Adds the part's contributions to the hashes of a block of rows that starts at row `first`. Does
-    /// nothing if the contribution is the same in all rows.
-    fn add_to(&self, hashes: &mut [u64], first: usize) {
-        let rows = first..first + hashes.len();
-        match self.values {
-            PartValues::Whole(WholeNumbers::Codes { codes, .. }) if !self.coded.is_empty() => {
-                add_all(hashes, &codes[rows], |code| self.coded(code));
-            }
-            PartValues::Whole(WholeNumbers::Codes { codes, numbers }) => {
-                add_all(hashes, &codes[rows], |code| self.number(numbers[code as usize] as f64));
-            }
-            PartValues::Whole(WholeNumbers::Values(values)) => {
-                add_all(hashes, &values[rows], |value| self.number(value as f64));
-            }
-            PartValues::Formula(Value::Number(Vals::Rows(v))) => {
-                add_all(hashes, &v[rows], |value| self.number(value));
-            }
-            PartValues::Formula(Value::Bool(Vals::Rows(v))) => {
-                add_all(hashes, &v[rows], |flag| self.flag(flag));
-            }
-            PartValues::Formula(Value::Text(Vals::Rows(v), _)) => {
-                add_all(hashes, &v[rows], |code| self.coded(code));
-            }
-            PartValues::Formula(_) => {}
-        }
-    }
-}
-
-/// Adds the contribution of each value to the hash of its row.
-fn add_all<T: Copy>(hashes: &mut [u64], values: &[T], added: impl Fn(T) -> u64) {
-    for (hash, value) in hashes.iter_mut().zip(values) {
-        *hash = hash.wrapping_add(added(*value));
-    }
-}
-
-/// Returns the FNV-1a hash of a text. It suits short names that are hashed once per dictionary entry. Hashes
-/// decide which keys are in a key sample, so another function would change findings on large tables.
-pub(crate) fn text_hash(text: &str) -> u64 {
-    text.bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
 }
 
 #[cfg(test)]

@@ -24,8 +24,6 @@ pub struct TableScope<'a> {
     pub lookups: &'a Lookups,
     /// The range of visible rows.
     range: Range<usize>,
-    /// The distance between visible rows in the range.
-    step: usize,
 }
 
 impl<'a> TableScope<'a> {
@@ -37,12 +35,7 @@ impl<'a> TableScope<'a> {
         system: Option<&'a System>,
         lookups: &'a Lookups,
     ) -> Self {
-        Self { table, spec, place, system, lookups, range: 0..table.rows, step: 1 }
-    }
-
-    /// Returns a view of about `count` evenly spaced rows.
-    pub fn spaced(&self, count: usize) -> Self {
-        Self { range: self.range.clone(), step: (self.range.len() / count).max(1), ..*self }
+        Self { table, spec, place, system, lookups, range: 0..table.rows }
     }
 
     /// Returns views of consecutive parts of the rows, each with its first row. Columns of a part fit in the
@@ -58,14 +51,14 @@ impl<'a> TableScope<'a> {
 
 impl Scope for TableScope<'_> {
     fn rows(&self) -> usize {
-        self.range.len().div_ceil(self.step)
+        self.range.len()
     }
 
     fn column(&self, name: &str) -> Option<Value<'_>> {
         let constant = |text: &str| Value::Text(Vals::One(0), Cow::Owned(vec![text.into()]));
         match self.table.column(name) {
             Some(column) if super::known::fits(self.spec, name, column) => {
-                Some(column.value(self.range.clone(), self.step))
+                Some(column.value(self.range.clone()))
             }
             Some(_) => None,
             None if name == "system" || name == "place_system" => {
@@ -80,7 +73,7 @@ impl Scope for TableScope<'_> {
     fn whole(&self, name: &str) -> Option<WholeNumbers<'_>> {
         match self.table.column(name)? {
             column @ Column::Int { values, nulls: None }
-                if self.step == 1 && super::known::fits(self.spec, name, column) =>
+                if super::known::fits(self.spec, name, column) =>
             {
                 Some(values.whole(self.range.clone()))
             }

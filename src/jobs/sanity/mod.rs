@@ -108,7 +108,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Ch
     // What a pull request brings must not change how it is judged, and what the base has withdrawn
     // since it was cut no longer holds.
     let tip = Commit::open_base(&options.root, &options.base)?;
-    let (base, head): (&dyn Source, &dyn Source) = (&base, head.as_ref());
+    let (base, head): (&dyn Source, &dyn Source) = (base.as_ref(), head.as_ref());
     let (files, settings) = rayon::join(
         || (base.files(), head.files()),
         || Settings::read(&tip, options.rules.as_deref(), None),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::finding::below_data;
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count, names, plural};
-use crate::database::diff::{Diff, FAR, FaultReason, ServedDiff, Side, TableDiff};
+use crate::database::diff::{Diff, DiffSide, FAR, FaultReason, ServedDiff, TableDiff};
 use crate::findings::{Repaired, Severity};
 use crate::report::headline::by_rule;
 use crate::report::run::Report;
@@ -133,7 +133,11 @@ fn repaired(repaired: &[Repaired]) -> Option<String> {
 
 /// Words the number of tables that were not compared because a side is not in the local clone.
 fn unread(diff: &Diff) -> Option<String> {
-    let sides = [(Side::Base, "before"), (Side::Head, "after"), (Side::Both, "before and after")];
+    let sides = [
+        (DiffSide::Base, "before"),
+        (DiffSide::Head, "after"),
+        (DiffSide::Both, "before and after"),
+    ];
     let reasons = [
         (
             FaultReason::Pointer,
@@ -146,7 +150,7 @@ fn unread(diff: &Diff) -> Option<String> {
     ];
     let mut lines = Vec::new();
     for (reason, advice) in reasons {
-        let absent = |side: Side| {
+        let absent = |side: DiffSide| {
             let faults = diff.tables.iter().filter_map(TableDiff::absence);
             faults.filter(|fault| fault.side == side && fault.why == reason).count()
         };

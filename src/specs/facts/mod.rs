@@ -7,7 +7,6 @@ mod pins;
 mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use serde::Deserialize;
 
@@ -15,7 +14,7 @@ pub use self::lanes::{AttentionLanes, Lanes};
 pub use self::operations::Operations;
 pub use self::pins::{Pins, pins_of};
 pub use self::versions::{QueryVersions, Slots};
-use super::{SpecFile, Specs};
+use super::SpecFile;
 use crate::base::error::Result;
 
 /// The contents of `rules/facts.yaml`: the files that state facts, and the values that apply without them.
@@ -107,50 +106,4 @@ pub struct StatedFacts {
     /// The lists of figures whose source file a pull request changes. A text that such a list lacks may be
     /// new in that change.
     pub unsettled: BTreeSet<String>,
-}
-
-impl Specs {
-    /// Returns these specs, overridden by the facts that a tree states.
-    pub fn with_facts(&self, facts: &StatedFacts) -> Self {
-        let mut specs = self.clone();
-        for (table, families) in facts.operations.iter().flat_map(Operations::tables) {
-            let Some(family) = families.first().copied() else { continue };
-            specs.families.insert(table.to_owned(), family.to_owned());
-            if specs.tables.family(table).is_some_and(|own| own != family)
-                && let Some(spec) = specs.tables.get_mut(table)
-            {
-                spec.family = family.to_owned();
-            }
-        }
-        if let Some(defaults) = &facts.lanes {
-            let column = &self.facts.attention_lanes.column;
-            let lanes = Arc::new(Lanes { column: column.clone(), defaults: defaults.clone() });
-            for table in &self.facts.attention_lanes.tables {
-                if let Some(spec) = specs.tables.get_mut(table) {
-                    spec.lanes = Some(lanes.clone());
-                }
-            }
-        }
-        specs.query_versions = facts.query_versions.clone();
-        let pins = facts.pins.iter();
-        specs.lookups.pins.extend(pins.map(|(list, pins)| (list.clone(), pins.clone())));
-        specs.lookups.unsettled = facts.unsettled.clone();
-        specs
-    }
-
-    /// Returns true if two specs agree on everything that affects a table's rows, so that results computed
-    /// with one are valid for the other.
-    pub fn know_alike(&self, other: &Self, table: &str) -> bool {
-        let spec = |specs: &Self| specs.tables.get(table).cloned();
-        let alike = match (spec(self), spec(other)) {
-            (Some(own), Some(others)) => {
-                let lookups = own.formulas().flat_map(|f| f.lookups());
-                own.family == others.family
-                    && own.lanes == others.lanes
-                    && lookups.into_iter().all(|(l, _)| self.lookups.alike(&other.lookups, l))
-            }
-            (own, others) => own.is_none() && others.is_none(),
-        };
-        alike && self.families.get(table) == other.families.get(table)
-    }
 }

@@ -29,10 +29,10 @@ fn charts(tree: &Tree, mut findings: Vec<Finding>, most: usize) -> Charts {
     let specs = Specs::embedded().unwrap();
     let head = source::open(tree.path(), None).unwrap();
     let base = head.base("main").unwrap();
-    let before = Catalog::walk(&base, &specs).unwrap();
+    let before = Catalog::walk(base.as_ref(), &specs).unwrap();
     let after = Catalog::walk(head.as_ref(), &specs).unwrap();
     let (facts, specs) = (&TreeFacts::default(), &specs);
-    let base = State { source: &base, catalog: &before, facts, specs };
+    let base = State { source: base.as_ref(), catalog: &before, facts, specs };
     let head = State { source: head.as_ref(), catalog: &after, facts, specs };
     let root = tree.path().to_owned();
     let options = sanity::Options { root, base: "main".into(), ..sanity::Options::default() };

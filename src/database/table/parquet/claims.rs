@@ -12,19 +12,19 @@ use polars_parquet_format::{
     BloomFilterHeader, ColumnChunk, ColumnMetaData, OffsetIndex, RowGroup,
 };
 
-use super::MOST_FOOTER;
+use super::chunk::{Chunk, ChunkGroup};
 use super::errors::{ColumnError, FileError};
-use super::footer::{Chunk, Group};
 use super::walk::{Walk, size};
+use crate::database::table::limits::MOST_FOOTER;
 
 /// The fields in which a copy of a column's metadata must equal the footer's.
-type Facts<'a> = (i32, i32, &'a [String], [i64; 4], [Option<i64>; 2]);
+type MetadataFacts<'a> = (i32, i32, &'a [String], [i64; 4], [Option<i64>; 2]);
 
 /// Refuses a file in which two parts overlap, or in which bytes before the footer at `end` belong to no part.
 pub(super) fn check(
     bytes: &[u8],
     stated: &[RowGroup],
-    groups: &[Group],
+    groups: &[ChunkGroup],
     end: usize,
 ) -> Result<(), FileError> {
     let stated = stated.iter().flat_map(|group| &group.columns);
@@ -125,7 +125,7 @@ fn bloom(
 }
 
 /// Returns true if the bytes are a sequence of copies of the footer's metadata of columns.
-fn are_copies(mut bytes: &[u8], known: &BTreeSet<Facts<'_>>) -> bool {
+fn are_copies(mut bytes: &[u8], known: &BTreeSet<MetadataFacts<'_>>) -> bool {
     while !bytes.is_empty() {
         let rest = after_metadata(bytes, known).or_else(|| after_chunk(bytes, known));
         let Some(rest) = rest else { return false };
@@ -135,20 +135,23 @@ fn are_copies(mut bytes: &[u8], known: &BTreeSet<Facts<'_>>) -> bool {
 }
 
 /// Returns the bytes after a copy of a column's metadata, as polars writes it.
-fn after_metadata<'a>(mut bytes: &'a [u8], known: &BTreeSet<Facts<'_>>) -> Option<&'a [u8]> {
+fn after_metadata<'a>(
+    mut bytes: &'a [u8],
+    known: &BTreeSet<MetadataFacts<'_>>,
+) -> Option<&'a [u8]> {
     let mut protocol = TCompactInputProtocol::new(&mut bytes, MOST_FOOTER);
     let copy = ColumnMetaData::read_from_in_protocol(&mut protocol).ok()?;
     known.contains(&facts(&copy)).then_some(bytes)
 }
 
 /// Returns the bytes after a copy of a column's metadata with its position, as parquet-cpp wrote it.
-fn after_chunk<'a>(mut bytes: &'a [u8], known: &BTreeSet<Facts<'_>>) -> Option<&'a [u8]> {
+fn after_chunk<'a>(mut bytes: &'a [u8], known: &BTreeSet<MetadataFacts<'_>>) -> Option<&'a [u8]> {
     let mut protocol = TCompactInputProtocol::new(&mut bytes, MOST_FOOTER);
     let copy = ColumnChunk::read_from_in_protocol(&mut protocol).ok()?.meta_data?;
     known.contains(&facts(&copy)).then_some(bytes)
 }
 
-fn facts(meta: &ColumnMetaData) -> Facts<'_> {
+fn facts(meta: &ColumnMetaData) -> MetadataFacts<'_> {
     (
         meta.type_.0,
         meta.codec.0,

@@ -14,10 +14,11 @@ use polars_parquet::read::{
     BasicDecompressor, Filter, PageReader, PhysicalType, column_iter_to_arrays,
 };
 
+use super::chunk::ChunkGroup;
 use super::errors::{ColumnError, one_line};
-use super::footer::{Footer, Group};
+use super::footer::Footer;
 use super::pages::{BoundedPages, Pages};
-use super::text;
+use super::text::{self, owned};
 use crate::database::table::{CodedColumn, Column};
 
 /// Decodes a column of a type. `leaves` are the indices of the column's leaves in the Parquet schema.
@@ -98,7 +99,7 @@ fn indices_of(pages: &Pages) -> Result<Vec<u32>, ColumnError> {
 /// Decodes the arrays of a column in a row group.
 fn decode(
     pages: Pages,
-    group: &Group,
+    group: &ChunkGroup,
     leaf: &Descriptor,
     dtype: &ArrowDataType,
 ) -> Result<Vec<ArrayRef>, ColumnError> {
@@ -185,12 +186,6 @@ fn whole<T: NativeType>(arrays: &mut [ArrayRef]) -> Option<Vec<T>> {
     }
     let empty = PrimitiveArray::new_empty(array.dtype().clone());
     Some(owned(std::mem::replace(array, empty)))
-}
-
-/// Returns the values of an array; they are copied only if they are shared.
-pub(super) fn owned<T: NativeType>(array: PrimitiveArray<T>) -> Vec<T> {
-    let (_, values, _) = array.into_inner();
-    values.into_mut().either(|shared| shared.iter().copied().collect(), |own| own)
 }
 
 fn ints<T: NativeType + TryInto<i64>>(arrays: &[ArrayRef]) -> Result<Column, ColumnError> {

@@ -11,9 +11,10 @@ use polars_parquet::read::FileMetadata;
 use polars_parquet_format::thrift::protocol::{TCompactInputProtocol, TCompactOutputProtocol};
 use polars_parquet_format::{ColumnChunk, ColumnMetaData, FileMetaData, KeyValue, SchemaElement};
 
+use super::chunk::{Chunk, ChunkGroup};
 use super::errors::{ColumnError, FileError, one_line};
-use super::{LONGEST_NAME, MOST_CELLS, MOST_COLUMNS, MOST_FOOTER, claims, codec};
-use crate::specs::Codec;
+use super::{claims, codec};
+use crate::database::table::limits::{LONGEST_NAME, MOST_CELLS, MOST_COLUMNS, MOST_FOOTER};
 
 /// The maximal nesting depth of columns.
 const DEEPEST: usize = 16;
@@ -29,27 +30,7 @@ pub(super) struct Footer {
     pub(super) schema: FileMetadata,
     /// The Arrow schema in the encoding of the file.
     pub(super) arrow: Option<String>,
-    pub(super) groups: Vec<Group>,
-}
-
-/// A row group.
-#[derive(Debug)]
-pub(super) struct Group {
-    pub(super) rows: usize,
-    /// The chunks of all leaves, in the order of the schema.
-    pub(super) chunks: Vec<Chunk>,
-}
-
-/// The pages of a column in a row group.
-#[derive(Debug)]
-pub(super) struct Chunk {
-    /// The position of the pages in the file.
-    pub(super) range: Range<usize>,
-    /// The stated start of the first data page; `None` if no dictionary is stated before it.
-    pub(super) first_data: Option<usize>,
-    /// The stated number of values.
-    pub(super) values: usize,
-    pub(super) codec: Codec,
+    pub(super) groups: Vec<ChunkGroup>,
 }
 
 /// Reads and checks the footer of a file.
@@ -78,7 +59,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Footer, FileError> {
         }
         let chunks = group.columns.iter().zip(&leaves);
         let chunks = chunks.map(|(c, leaf)| chunk(c, leaf, start).map_err(|e| e.of(leaf.name())));
-        groups.push(Group {
+        groups.push(ChunkGroup {
             rows: count(group.num_rows)?,
             chunks: chunks.collect::<Result<_, _>>()?,
         });

@@ -4,6 +4,7 @@
 //! gets the checked data with rewritten headers: no length that it reads comes from the file.
 
 mod arrow_schema;
+mod chunk;
 mod claims;
 mod codec;
 mod columns;
@@ -25,27 +26,7 @@ use polars_parquet::read::schema::parquet_to_arrow_schema;
 use self::errors::FileError;
 pub(super) use self::errors::one_line;
 use self::footer::Footer;
-use super::csv::MOST_COLUMNS;
 use super::{Column, Table, TableFault, Torn, Wanted};
-
-/// The maximal number of cells of a table; the largest known table has 3.3 million. Files that claim more are
-/// refused before decoding, since a few bytes can claim any number.
-pub(super) const MOST_CELLS: usize = 12_000_000;
-
-/// The maximal size of all decompressed pages of a file in bytes. The public database's largest table has 2.4
-/// MB.
-const MOST_BYTES: usize = 128 << 20;
-
-/// The maximal size of a footer in bytes: texts count fully, list elements as eight bytes. An element takes
-/// up to a kilobyte of memory, so the limit is a quarter of a gigabyte at worst. A footer of 100 columns has
-/// about 20 kB.
-const MOST_FOOTER: usize = 2 << 20;
-
-/// The maximal length of a text cell in bytes. A longer text is not a name and would be reported in full.
-const LONGEST_TEXT: usize = 1 << 16;
-
-/// The maximal length of a column's name in bytes.
-const LONGEST_NAME: usize = 1024;
 
 pub(super) fn decode(bytes: &[u8], wanted: Wanted<'_>) -> Result<Table, TableFault> {
     // The decoder panics on some damaged files instead of returning an error.

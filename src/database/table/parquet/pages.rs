@@ -14,12 +14,13 @@ use polars_parquet_format::{
     DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, PageHeader, PageType,
 };
 
+use super::chunk::Chunk;
 use super::codec::Decompressor;
 use super::errors::ColumnError;
-use super::footer::Chunk;
 use super::runs::{ones, take};
+use super::values;
 use super::walk::{RawPage, Walk, size};
-use super::{MOST_BYTES, values};
+use crate::database::table::limits::MOST_BYTES;
 use crate::specs::Codec;
 
 /// The ratio of decompressed to compressed size for which memory is reserved.

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use polars_arrow::array::{ArrayRef, DictionaryArray, Utf8ViewArray};
+use polars_arrow::array::{ArrayRef, DictionaryArray, PrimitiveArray, Utf8ViewArray};
+use polars_arrow::types::NativeType;
 
-use super::LONGEST_TEXT;
-use super::columns::owned;
 use super::errors::ColumnError;
 use crate::base::expr::NULL_CODE;
 use crate::database::table::Column;
+use crate::database::table::limits::LONGEST_TEXT;
 
 /// Decodes a text column from dictionary indices or from texts.
 pub(super) fn column(arrays: Vec<ArrayRef>) -> Result<Column, ColumnError> {
@@ -126,10 +126,14 @@ fn met_in_order(indices: &[u32]) -> Option<u32> {
     Some(met)
 }
 
+/// Returns the values of an array; they are copied only if they are shared.
+pub(super) fn owned<T: NativeType>(array: PrimitiveArray<T>) -> Vec<T> {
+    let (_, values, _) = array.into_inner();
+    values.into_mut().either(|shared| shared.iter().copied().collect(), |own| own)
+}
+
 #[cfg(test)]
 mod tests {
-    use polars_arrow::array::PrimitiveArray;
-
     use super::*;
 
     #[test]
