@@ -65,6 +65,9 @@ struct Link<'c, 'a> {
     is_certain: bool,
 }
 
+/// Returns true if a card may have been generated from a config.
+type Matches<'m> = &'m dyn Fn(&TraceDocument<'_>) -> bool;
+
 fn links<'c, 'a>(
     card: &TraceDocument<'_>,
     configs: &'c [TraceDocument<'a>],
@@ -82,7 +85,7 @@ fn links<'c, 'a>(
         let plan = ["tp", "pp", "dp_replicate", "dp_shard", "ep"];
         is_described(c) && plan.iter().all(|p| c.number(p) == card.number(p))
     };
-    let rules: [(&str, bool, &dyn Fn(&TraceDocument<'_>) -> bool); 4] = [
+    let rules: [(&str, bool, Matches<'_>); 4] = [
         ("beside it", true, &is_beside),
         ("in its output_dir", true, &writes_card),
         ("with the same description, model and plan", true, &has_plan),
