@@ -1,26 +1,26 @@
 //! perfdb-gate: the quality gate for GPU performance databases.
 //!
-//! The modules are rooms, listed in their order: a room imports only from rooms above it, and a test
-//! (`tests/it/rooms.rs`) fails on an upward import.
+//! The top-level modules are called rooms. They are listed in order: a room imports only from rooms
+//! above it in the list, and the test `tests/it/rooms.rs` fails on any other import.
 //!
 //! ```text
-//! base      what every room uses: errors, formulas, files, statistics
-//! specs     what is known of tables, systems and models: YAML as types
-//! database  what lies on disk: sources, catalog, tables, sidecars, what is served, what differs
-//! planner   how long a step takes by the tables, as the planner looks it up, and which rows say so
-//! findings  a finding, its fingerprint, waivers, the baseline, the one place that counts them
+//! base      shared basics: errors, formulas, files, statistics
+//! specs     facts about tables, systems and models: YAML as types
+//! database  the files of a database: sources, catalog, tables, sidecars, served rows, differences
+//! planner   predicted times of inference steps, as the planner looks them up, with the rows behind them
+//! findings  findings, their fingerprints, waivers and baselines, and the only place that counts them
 //! checks    the rules and the kinds of check
-//! gpu       measuring on a GPU, and judging measured against recorded
-//! report    every format that a report is rendered in, with charts and comment
+//! gpu       measurements on a GPU, and the comparison of measured with recorded times
+//! report    all formats of a report, with charts and the pull request comment
 //! traces    end-to-end traces beside a database: cards, configs, metrics
 //! jobs      the commands
 //! ```
 //!
-//! Data flows the same way: a [`database::source`] is where bytes come from, a work tree or a commit
-//! read without a checkout. The [`database::catalog`] is the one place that knows how a database is
-//! laid out in files, [`database::table`] turns bytes into typed columns and row keys. [`checks`]
-//! judge them, one kind of check a file, by rules written in YAML. [`findings`] collects what they
-//! find, [`report`] renders it, and a job such as [`jobs::validate`] puts these together.
+//! Data flows in the same order. A [`database::source`] provides bytes, from a work tree or from a
+//! commit without a checkout. Only [`database::catalog`] knows the layout of a database's files, and
+//! [`database::table`] decodes bytes to typed columns and row keys. [`checks`] judges the tables by
+//! rules written in YAML; each kind of check has a file. [`findings`] collects the results, [`report`]
+//! renders them, and a job such as [`jobs::validate`] combines these steps.
 
 pub mod base;
 

@@ -10,7 +10,7 @@ use perfdb_gate::base::exit::Exit;
 use perfdb_gate::base::reason::Reason;
 use perfdb_gate::checks::rule::Rule;
 use perfdb_gate::database::catalog::{Catalog, Format, Place};
-use perfdb_gate::database::coverage::{Coverage, Points};
+use perfdb_gate::database::coverage::{Coverage, CoveredPoints};
 use perfdb_gate::database::facts::TreeFacts;
 use perfdb_gate::database::ledger::Ledger;
 use perfdb_gate::database::served::ReuseManifest;
@@ -110,8 +110,8 @@ pub fn operations(data: &[u8]) {
     }
 }
 
-/// Points of the shipped table.
-static POINTS: LazyLock<Points> = LazyLock::new(|| {
+/// CoveredPoints of the shipped table.
+static POINTS: LazyLock<CoveredPoints> = LazyLock::new(|| {
     let place = Place {
         system: "h200_sxm".to_owned(),
         family: Some("gemm".to_owned()),
@@ -124,7 +124,7 @@ static POINTS: LazyLock<Points> = LazyLock::new(|| {
     let keys = Keys::new(&gemm().key, &scope).expect("formulas of the specs");
     let coverage = Coverage::of(&keys, &[0, 1, 2, 3, 4, 5, 6, 7]);
     let points: Vec<_> = (0..8).map(|point| (&coverage, point)).collect();
-    Points::new(gemm(), &points)
+    CoveredPoints::new(gemm(), &points)
 });
 
 /// A collector's ledger.

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use perfdb_gate::base::error::{Error, Result};
-use perfdb_gate::database::source::{Commit, Dated, Entry, EntryKind, ReadError, Source};
+use perfdb_gate::database::source::{Dated, Entry, EntryKind, ReadError, Source};
 
 /// What stands between the files of an input.
 const NEXT: char = '\u{1}';
@@ -67,7 +67,7 @@ impl Source for Memory {
         Err(alone())
     }
 
-    fn base(&self, _: &str) -> Result<Commit> {
+    fn base(&self, _: &str) -> Result<Box<dyn Source>> {
         Err(alone())
     }
 

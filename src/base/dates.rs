@@ -1,6 +1,6 @@
-//! The day that a run is on.
+//! Today's date.
 
-/// The day, UTC.
+/// Returns today's date in UTC.
 pub(crate) fn today() -> jiff::civil::Date {
     jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date()
 }

@@ -1,19 +1,18 @@
-//! The one error of the tool: it could not do its work (exit code 2).
+//! The error type of the program: the tool could not do its work (exit code 2).
 //!
-//! Whatever is wrong with the data is a [`Finding`](crate::findings::Finding), never an error.
+//! Problems in the data are [`Finding`](crate::findings::Finding)s, never errors.
 
 use std::error::Error as StdError;
 
-/// One line that says what failed and why, and one that says what to do.
+/// An error that ends the run: one line that says what failed and why, and one line that says what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
-    /// What failed, and why where that is known, without a full stop.
+    /// The problem and, if known, its cause; without a full stop.
     pub message: String,
-    /// What to try; may be empty.
+    /// A suggestion for the user; may be empty.
     pub hint: String,
-    /// The error that brought it about. Its text is part of the message already, so that whoever prints
-    /// the message alone loses nothing; this is for callers that want its type.
+    /// The underlying error, for callers that need its type. `message` already contains its text.
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -21,12 +20,12 @@ pub struct Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error with a hint.
+    /// Creates an error with a hint and without a cause.
     pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { message: message.into(), hint: hint.into(), source: None }
     }
 
-    /// An error with a hint, whose message is what failed and, after a colon, its cause.
+    /// Creates an error whose message is `failed`, a colon and the text of `cause`.
     pub fn caused(
         failed: impl Into<String>,
         hint: impl Into<String>,
@@ -35,20 +34,21 @@ impl Error {
         Self::new(format!("{}: {cause}", failed.into()), hint).because(cause)
     }
 
-    /// The same error with its cause, which the message names already.
+    /// Attaches a cause. The message should already contain the cause's text.
     pub fn because(self, cause: impl StdError + Send + Sync + 'static) -> Self {
         Self { source: Some(Box::new(cause)), ..self }
     }
 }
 
-/// The nearest spelling of a name among those that there are, where one is near.
+/// Returns the known name that is spelled most like `name`, or `None` if no known name is similar.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let scored = known.into_iter().map(|k| (strsim::jaro_winkler(name, k), k));
     let near = scored.filter(|(score, _)| *score > 0.75);
     near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, near)| near)
 }
 
-/// `name` is unknown among `known`: says what exists, and the nearest spelling.
+/// Creates the error for a name that is not in `known`. The hint lists the known names and the most similar
+/// one.
 pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
     let mut known: Vec<&str> = known.into_iter().collect();
     known.sort_unstable();

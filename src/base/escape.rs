@@ -1,14 +1,14 @@
-//! Text from data made harmless: to a terminal, to a CI runner that takes commands from what a step
-//! prints, and as the name of a file.
+//! Escapes text from data, so that it does nothing in a terminal, in a CI runner that reads commands from a
+//! step's output, or in a file name.
 
 use crate::base::digest::sha256;
 
-/// Makes text from data harmless to show: control characters, marks that reorder text and those that
-/// nobody sees show as their code. Nor does it read as a command to a runner that takes commands from
-/// what a step prints: `::` where a line begins, `##[` anywhere.
+/// Escapes text from data for display. Control characters, characters that reorder text and invisible
+/// characters are replaced by their code. Workflow commands of CI runners are broken up: `::` at the start of
+/// a line, and `##[` anywhere.
 pub fn clean(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    // Nearly every text is plain, which shows without a look at each character: many bytes are looked at at once.
+    // Fast path: plain ASCII, which most texts are, needs no check of each character.
     if text.bytes().fold(true, |plain, byte| plain & (b' '..=b'~').contains(&byte)) {
         out.push_str(text);
     } else {
@@ -29,12 +29,12 @@ pub fn clean(text: &str) -> String {
     out
 }
 
-/// Makes lines harmless to show, each as [`clean`] does.
+/// Escapes each line with [`clean`].
 pub fn clean_lines(text: &str) -> String {
     text.lines().map(|line| clean(line) + "\n").collect()
 }
 
-/// Whether a character does something to the text around it, or shows as nothing.
+/// Returns true if a character is invisible or changes how the text around it is shown.
 fn hidden(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -47,13 +47,13 @@ fn hidden(c: char) -> bool {
         || is_noncharacter(c)
 }
 
-/// Whether Unicode has set the code point aside for no character: U+FDD0 to U+FDEF, and the last two
-/// of every plane.
+/// Returns true for Unicode noncharacters: U+FDD0 to U+FDEF, and the last two code points of every plane.
 fn is_noncharacter(c: char) -> bool {
     matches!(c, '\u{fdd0}'..='\u{fdef}') || u32::from(c) & 0xfffe == 0xfffe
 }
 
-/// JSON as it may be printed: the same document, in which such characters and commands stand escaped.
+/// Escapes a JSON text for display: the same document, with hidden characters and runner commands as `\u`
+/// escapes.
 pub(crate) fn inert_json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -67,8 +67,9 @@ pub(crate) fn inert_json(text: &str) -> String {
     out.replace("##[", "##\\u005b")
 }
 
-/// A file's name made of names from data: characters that mean nothing to a shell, an archive or another
-/// system's disk, and no longer than any takes. A name that had to change ends in a digest of what it was.
+/// Builds a file name from names that come from data. Characters with a meaning for a shell, an archive or
+/// another operating system become `_`, and long names are cut. A name that was changed ends in a digest of
+/// the original.
 pub(crate) fn file_stem(parts: &[&str], between: &str) -> String {
     const LONGEST: usize = 180;
     let whole = parts.join(between);
@@ -92,7 +93,8 @@ mod tests {
         assert_eq!(clean(" ::error::x"), " \\u{3a}:error::x");
         assert_eq!(clean("a##[add-mask]b"), "a##\\u{5b}add-mask]b");
         assert_eq!(clean("vllm::moe [1] \u{e0041}"), "vllm::moe [1] \\u{e0041}");
-        // A blank braille cell, annotations, a musical format, noncharacters: they show as nothing.
+        // Characters that show as nothing: a blank braille cell, annotations, a musical format,
+        // noncharacters.
         for c in
             ['\u{2800}', '\u{fff9}', '\u{fffb}', '\u{1d173}', '\u{fdd0}', '\u{ffff}', '\u{1fffe}']
         {

@@ -1,22 +1,22 @@
-//! How a run of the program ends, in one place: the contract of the exit codes.
+//! The exit codes of the program.
 
 use std::process::ExitCode;
 
-/// How a run ends, from the mildest to the gravest: of several endings the greatest counts.
+/// The outcome of a run, from mildest to gravest. If a run has several outcomes, the greatest one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
-    /// Everything was checked, and nothing found that fails a run.
+    /// Everything was checked, and no finding fails the run.
     Clean,
-    /// Nothing was checked or compared, or it was too noisy to say.
+    /// Nothing was checked or compared, or the measurements were too noisy to decide.
     Inconclusive,
-    /// There are findings that fail a run.
+    /// At least one finding fails the run.
     Findings,
     /// The program could not do its work.
     Failed,
 }
 
 impl Exit {
-    /// The code that the process exits with.
+    /// Returns the process's exit code.
     pub const fn code(self) -> u8 {
         match self {
             Self::Clean => 0,

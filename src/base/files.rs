@@ -1,4 +1,4 @@
-//! Files as a whole or not at all: a reader never meets half a report, nor half a table.
+//! Atomic writes: a reader never sees a partly written report or table.
 
 use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
@@ -10,15 +10,15 @@ use tempfile::NamedTempFile;
 use crate::base::error::{Error, Result};
 use crate::base::interrupt::{Leftover, RemovedOnSignal};
 
-/// How the names of files and folders begin that are written and have no name of their own yet.
+/// The prefix of temporary files and folders that later get their final names.
 pub(crate) const STAGED: &str = ".perfdb-gate-";
 
-/// Makes sure, before a run, that `files` and `folders` can be written when it ends. The folders are
-/// made then, with those above them.
+/// Checks at the start of a run that the output `files` and `folders` can be written. `folders` will be
+/// created later, with their parents.
 ///
 /// # Errors
 ///
-/// When two files go to one place, or one of them could not be written.
+/// If two files have the same path, or a file or folder cannot be written.
 pub fn check_targets(files: &[&Path], folders: &[&Path]) -> Result<()> {
     for folder in folders {
         let existing = folder.ancestors().find(|f| f.as_os_str().is_empty() || f.exists());
@@ -33,7 +33,7 @@ pub fn check_targets(files: &[&Path], folders: &[&Path]) -> Result<()> {
                 let message = format!("cannot write {}: it is a folder", file.display());
                 return Err(Error::new(message, "name a file inside it"));
             }
-            // A device or a pipe takes whatever comes.
+            // A device or a pipe accepts any number of writes.
             Ok(found) if !found.is_file() => continue,
             _ => {}
         }
@@ -50,7 +50,7 @@ pub fn check_targets(files: &[&Path], folders: &[&Path]) -> Result<()> {
     Ok(())
 }
 
-/// Where a file would be, whatever links lead there.
+/// Returns a file's path with all links resolved.
 fn place_of(file: &Path) -> PathBuf {
     let through_folder = || {
         let folder = folder_of(file).canonicalize().ok()?;
@@ -67,8 +67,8 @@ pub(super) fn can_create_in(folder: &Path) -> std::io::Result<()> {
     tempfile::Builder::new().prefix(STAGED).tempfile_in(folder).map(drop)
 }
 
-/// Removes what runs that were killed left in a folder: files and folders with the name of what has
-/// none yet, that no process has locked.
+/// Removes the temporary files and folders that killed runs left in a folder, except those locked by a
+/// process.
 pub(crate) fn sweep(folder: &Path) {
     for item in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = item.path();
@@ -78,50 +78,50 @@ pub(crate) fn sweep(folder: &Path) {
             } else {
                 std::fs::remove_file(&path)
             };
-            // Another run may have been faster.
+            // Another run may have removed the item first.
             drop(removed);
         }
     }
 }
 
-/// Whether a file or folder has the name of what has none yet, and no process has locked it.
+/// Returns true if a file or folder has a temporary name and is not locked by any process.
 fn is_abandoned(path: &Path) -> bool {
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let drawn = name.strip_prefix(STAGED);
     let ours = drawn.is_some_and(|d| d.len() == 6 && d.bytes().all(|b| b.is_ascii_alphanumeric()));
     let plain = || std::fs::symlink_metadata(path).is_ok_and(|m| m.is_file() || m.is_dir());
-    // Where a disk knows no locks nothing is removed.
+    // On a file system without locks, nothing is removed.
     ours && plain() && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
-/// Marks a file or folder that has no name yet as one that is being written. False where a sweep has
-/// removed it before.
+/// Locks a new temporary file or folder, so that [`sweep`] of other runs keeps it. Returns false if a sweep
+/// removed it before it was locked.
 pub(crate) fn lock_staged(staged: &File, path: &Path) -> bool {
     let locked = match staged.try_lock() {
         Ok(()) => true,
         Err(TryLockError::WouldBlock) => false,
-        // A disk that knows no locks is not swept either.
+        // A file system without locks is not swept.
         Err(TryLockError::Error(_)) => return true,
     };
     locked && path.exists()
 }
 
-/// Writes `text` to a file as a whole or not at all. What is not a regular file (a device, a pipe) is
-/// written to as it is, and a link's target is written, not the link.
+/// Writes `text` to a file atomically. Devices and pipes are written directly. If the path is a link, its
+/// target is written.
 ///
 /// # Errors
 ///
-/// When it cannot be written.
+/// If the file cannot be written.
 pub fn write_whole(path: &Path, text: &[u8]) -> Result<()> {
     Staged::new(path, text)?.place()
 }
 
-/// Writes files, in folders that are made where they are not there: all of them are on the disk
-/// before the first has its name, so that what fails leaves none.
+/// Creates missing folders and writes all files. Every file is written under a temporary name before the
+/// first one gets its final name, so that an error leaves none of them.
 ///
 /// # Errors
 ///
-/// When a folder cannot be made or a file not be written.
+/// If a folder cannot be created or a file cannot be written.
 pub fn write_all(folders: &[PathBuf], files: &[(PathBuf, Vec<u8>)]) -> Result<()> {
     for folder in folders {
         std::fs::create_dir_all(folder).map_err(|e| {
@@ -136,12 +136,12 @@ pub fn write_all(folders: &[PathBuf], files: &[(PathBuf, Vec<u8>)]) -> Result<()
     staged.into_iter().try_for_each(Staged::place)
 }
 
-/// Makes a file in a folder that has no name of its own yet, and that goes when a signal ends the process.
+/// Creates a temporary file in a folder. It is removed if a signal ends the process.
 pub(super) fn stage(folder: &Path) -> std::io::Result<(NamedTempFile, RemovedOnSignal)> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     {
-        // A new file gets the mode that the user's mask leaves, a replaced one keeps its own.
+        // A new file gets the mode that the umask leaves; a replaced file keeps its own.
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
@@ -154,14 +154,14 @@ pub(super) fn stage(folder: &Path) -> std::io::Result<(NamedTempFile, RemovedOnS
     Ok((file, removed))
 }
 
-/// A file that is written and has no name yet.
+/// A file that is written but does not have its final name yet.
 enum Staged<'a> {
     File {
         file: NamedTempFile,
         target: PathBuf,
         _removed: RemovedOnSignal,
     },
-    /// No regular file: there is no other to take its place.
+    /// A device or a pipe, which cannot be replaced by a renamed file.
     Device(File, PathBuf, &'a [u8]),
 }
 

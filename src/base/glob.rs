@@ -1,22 +1,23 @@
-//! Patterns of names and paths.
+//! Glob patterns for names and paths.
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
 use crate::base::reason::Reason;
 use crate::base::words::names;
 
-/// Longer than any pattern; globset takes one apart by recursion, and a stack ends.
+/// The maximal length of a pattern in bytes. globset parses patterns by recursion, so that long ones could
+/// overflow the stack.
 const LONGEST: usize = 1000;
 
-/// Alternatives within alternatives, at most.
+/// The maximal nesting depth of `{…}` alternatives.
 const DEEPEST: usize = 8;
 
-/// What a pattern is of.
+/// The kind of text that a pattern matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
-    /// `*` stands for any run of characters.
+    /// Names: `*` matches any run of characters.
     Names,
-    /// `*` ends at a folder's end, `**` does not.
+    /// Paths: `*` matches within one folder, `**` across folders.
     Paths,
 }
 
@@ -25,8 +26,7 @@ pub fn matcher(pattern: &str, of: Of) -> Result<GlobMatcher, Reason> {
     Ok(parse(pattern, of)?.compile_matcher())
 }
 
-/// Parses a pattern, which takes a small part of the time that compiling it takes. The error is one
-/// line.
+/// Parses a pattern without compiling it, which is much faster. The error is one line.
 pub fn parse(pattern: &str, of: Of) -> Result<Glob, Reason> {
     if pattern.len() > LONGEST {
         return Err(malformed(pattern, &format!("it is longer than {LONGEST} bytes")));

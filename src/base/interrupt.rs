@@ -1,8 +1,8 @@
-//! Ctrl-C and SIGTERM: what is unfinished goes with the process.
+//! Ctrl-C and SIGTERM: unfinished work is removed when the process ends.
 //!
-//! Files and folders without a name yet, and commands that were started, are [`Leftover`]s: they are gone
-//! when a signal ends the process. A job that can end early with a report asks for that with [`Finishing`]:
-//! then the first signal is a request, which [`is_requested`] returns, and the second one ends the process.
+//! Temporary files, temporary folders and started commands are registered as [`Leftover`]s and removed when a
+//! signal ends the process. A job that can end early with a report registers [`Finishing`]. Then the first
+//! Ctrl-C only makes [`is_requested`] return true, and the second one ends the process.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -13,23 +13,23 @@ static FINISHING: AtomicUsize = AtomicUsize::new(0);
 static NEXT: AtomicU64 = AtomicU64::new(0);
 static LEFT: Mutex<Vec<(u64, Leftover)>> = Mutex::new(Vec::new());
 
-/// What must not stay behind.
+/// Something to remove or kill if a signal ends the process.
 #[derive(Debug, Clone)]
 pub enum Leftover {
-    /// A file that has no name of its own yet.
+    /// A temporary file.
     File(PathBuf),
-    /// A folder likewise.
+    /// A temporary folder.
     Folder(PathBuf),
-    /// A group of processes, by its first one.
+    /// A process group, by the id of its first process.
     Group(u32),
 }
 
-/// While it lives, a leftover is removed when a signal ends the process.
+/// A guard: while it exists, the leftover is removed if a signal ends the process.
 #[derive(Debug)]
 pub struct RemovedOnSignal(u64);
 
 impl RemovedOnSignal {
-    /// Takes care of a leftover until the value is dropped.
+    /// Registers a leftover until the returned guard is dropped.
     pub fn new(leftover: Leftover) -> Self {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         left().push((id, leftover));
@@ -43,12 +43,12 @@ impl Drop for RemovedOnSignal {
     }
 }
 
-/// While it lives, the first signal asks the job to finish.
+/// A guard: while it exists, the first Ctrl-C asks the job to finish early.
 #[derive(Debug)]
 pub struct Finishing(());
 
 impl Finishing {
-    /// Says that the job looks at [`is_requested`] between its steps.
+    /// Announces that the job checks [`is_requested`] between its steps.
     pub fn on_request() -> Self {
         FINISHING.fetch_add(1, Ordering::SeqCst);
         Self(())
@@ -61,23 +61,23 @@ impl Drop for Finishing {
     }
 }
 
-/// Whether the user has asked the job to end.
+/// Returns true if the user has asked the job to end.
 pub fn is_requested() -> bool {
     REQUESTED.load(Ordering::SeqCst)
 }
 
 fn left() -> MutexGuard<'static, Vec<(u64, Leftover)>> {
-    // A thread that panicked left either all of a change or none.
+    // A panicking thread cannot leave a half-made change, so a poisoned lock is safe to use.
     LEFT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for signals in a thread of its own. Called once by the binary; where it fails, signals do what they
-/// do to any process.
+/// Waits for signals in a separate thread. The binary calls this once. If it fails, signals have their
+/// default effect.
 #[cfg(unix)]
 pub fn watch() {
     use signal_hook::consts::{SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
-    // Not SIGHUP: what nohup started goes on when its terminal closes.
+    // SIGHUP is not caught: a job started with nohup continues when its terminal closes.
     let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
     std::thread::spawn(move || {
         for signal in signals.forever() {
@@ -89,7 +89,7 @@ pub fn watch() {
                 continue;
             }
             left().iter().for_each(|(_, leftover)| leftover.remove());
-            // As if nobody had listened: the shell sees which signal it was.
+            // The default handler ends the process, so that the shell sees which signal it was.
             if signal_hook::low_level::emulate_default_handler(signal).is_err() {
                 std::process::abort();
             }
@@ -97,18 +97,18 @@ pub fn watch() {
     });
 }
 
-/// Signals do what they do to any process.
+/// Does nothing: signals have their default effect on this platform.
 #[cfg(not(unix))]
 pub fn watch() {}
 
 impl Leftover {
-    /// Removes it. What fails is left to the next run, which sweeps the folder.
+    /// Removes the leftover. If this fails, the next run's sweep of the folder removes it.
     #[cfg(unix)]
     fn remove(&self) {
         match self {
             Self::File(path) => drop(std::fs::remove_file(path)),
             Self::Folder(path) => {
-                // Another thread may still write a file into it.
+                // Another thread may still write a file into the folder.
                 for _ in 0..5 {
                     if std::fs::remove_dir_all(path).is_ok() || !path.exists() {
                         break;
@@ -118,7 +118,7 @@ impl Leftover {
             Self::Group(first) => {
                 use rustix::process::{Pid, Signal, kill_process_group};
                 if let Some(group) = i32::try_from(*first).ok().and_then(Pid::from_raw) {
-                    // A group that is gone already needs no signal.
+                    // The group may already be gone.
                     let _ = kill_process_group(group, Signal::KILL);
                 }
             }

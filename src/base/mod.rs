@@ -1,4 +1,4 @@
-//! What every room uses, and which knows nothing of databases.
+//! Helpers that every room uses and that know nothing of databases.
 
 pub(crate) mod dates;
 pub(crate) mod digest;

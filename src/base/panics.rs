@@ -1,4 +1,5 @@
-//! Panics of a decoder on damaged bytes: they are caught and become findings, and must not be printed.
+//! Silences panics of decoders on damaged bytes. Such panics are caught and become findings, so they must not
+//! be printed.
 
 use std::cell::Cell;
 
@@ -6,7 +7,7 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `f`, whose panics are caught by the caller and must not be printed.
+/// Runs `f` without printing its panics. The caller catches them.
 pub(crate) fn quiet_panics<T>(f: impl FnOnce() -> T) -> T {
     let before = QUIET.replace(true);
     let result = f();
@@ -14,7 +15,7 @@ pub(crate) fn quiet_panics<T>(f: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Keeps quiet panics off the terminal. Called once by the binary.
+/// Installs the hook that keeps quiet panics off the terminal. The binary calls this once.
 pub fn install_panic_hook() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

@@ -1,12 +1,12 @@
-//! How far a run is, for whoever shows it.
+//! Progress of a run.
 
-/// Receives the progress of a run.
+/// A receiver of a run's progress.
 pub trait Progress: Sync {
-    /// `done` of `total` steps are done: tables that are judged, points that are measured.
+    /// Reports that `done` of `total` steps, such as judged tables or measured points, are finished.
     fn step(&self, done: usize, total: usize);
 }
 
-/// Shows nothing.
+/// Ignores all progress.
 impl Progress for () {
     fn step(&self, _: usize, _: usize) {}
 }

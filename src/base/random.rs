@@ -1,11 +1,11 @@
 //! Seeded random numbers, the same on every machine.
 
-/// A generator of random numbers: SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom
-/// number generators", OOPSLA 2014). The same seed gives the same numbers on every machine.
+/// A random number generator: SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
+/// generators", OOPSLA 2014). The same seed gives the same numbers on every machine.
 pub struct Random(u64);
 
 impl Random {
-    /// A generator by its seed.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -18,19 +18,19 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number from 0, below 1, of 53 bits.
+    /// Returns a number of at least 0 and below 1, with 53 random bits.
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A whole number below `n`; uneven by less than `n / 2⁶⁴`.
+    /// Returns a whole number below `n`. The bias is below `n / 2⁶⁴`.
     pub fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
 
-    /// A standard normal number (Box and Muller).
+    /// Returns a standard normal number (Box and Muller).
     pub fn normal(&mut self) -> f32 {
-        // From above 0, to 1: the first has a logarithm.
+        // The uniform numbers are above 0 and at most 1, so that the logarithm is finite.
         const STEP: f64 = 1.0 / (1u64 << 53) as f64;
         let (u, v) = (self.unit() + STEP, self.unit() + STEP);
         ((-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()) as f32

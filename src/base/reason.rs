@@ -1,10 +1,10 @@
-//! Why something cannot be used, in one line for people.
+//! One-line reasons why something cannot be used.
 
-/// Why a file cannot be used: one line without a full stop. Whoever knows the file's name puts it
-/// before, and the line becomes a finding or an [`Error`](crate::base::error::Error).
+/// The reason why a file cannot be used: one line without a full stop. The caller puts the file's name before
+/// it, and the line becomes a finding or an [`Error`](crate::base::error::Error).
 ///
-/// It is an error of its own, not a `String`, so that a function's result says which of its texts is
-/// a failure. Where code decides by the kind of failure there is an enum instead, such as
+/// A type of its own is used instead of a `String`, so that a function's signature shows which text is a failure.
+/// Code that decides by the kind of failure uses an enum instead, such as
 /// [`ReadError`](crate::database::source::ReadError).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]

@@ -1,9 +1,10 @@
 //! Samples by hash.
 
-/// Hashes of which at once it is found out whether they are in a sample.
+/// The number of hashes that are tested per block.
 const BLOCK: usize = 1024;
 
-/// The places of the hashes that are in a sample, ascending. Which ones are nobody foresees, so it is not branched on.
+/// Returns the indices of the hashes that are in a sample, ascending. The test's result is unpredictable, so
+/// the loop has no branch.
 pub(crate) fn sampled(hashes: &[u64], is_in: impl Fn(usize, u64) -> bool) -> Vec<u32> {
     let mut found = Vec::new();
     let mut block = [0; BLOCK];

@@ -1,11 +1,10 @@
-//! The statistics of a verdict: medians with intervals, and counts.
+//! Statistics for verdicts: medians with intervals, quantiles and counts.
 
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
-/// The middle of the values, of an even number the mean of the two; NaN of none.
+/// Returns the median; the mean of the two middle values if their number is even, NaN if there are no values.
 pub fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
+    let sorted = sorted(values);
     match sorted.len() {
         0 => f64::NAN,
         n if n % 2 == 1 => sorted[n / 2],
@@ -13,8 +12,14 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// The middle of the values, of an even number the upper one; NaN of none. It is one of the values and
-/// takes time in proportion to their number. It changes their order.
+fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+/// Returns the median, which is the upper of the two middle values if their number is even; NaN if there are
+/// no values. The result is one of the values. Takes linear time and reorders the values.
 pub fn upper_median(values: &mut [f64]) -> f64 {
     if values.is_empty() {
         return f64::NAN;
@@ -23,19 +28,19 @@ pub fn upper_median(values: &mut [f64]) -> f64 {
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
-/// An interval for a median, with the confidence it has.
+/// A confidence interval of a median.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// Lower end.
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Its confidence, at least what was asked for.
+    /// The confidence of the interval; at least the requested one.
     pub confidence: f64,
 }
 
-/// The rank, from 1, of the lower end of a median's interval: that of the upper is as far from the
-/// other end. `None` where so few values give none of that confidence (5 or fewer at 95 %).
+/// Returns the rank, from 1, of the lower end of a median's confidence interval. The upper end has the same
+/// rank from the other end. `None` if there are too few values for the confidence (5 or fewer at 95 %).
 ///
 /// The interval between two order statistics that inverts the sign test: David and Nagaraja, "Order
 /// Statistics" (2003), section 7.1; Conover, "Practical Nonparametric Statistics" (1999), section 3.2.
@@ -45,14 +50,13 @@ fn rank(count: usize, confidence: f64) -> Option<usize> {
     (1..=count / 2).rev().find(|rank| signs.cdf(*rank as u64 - 1) <= outside)
 }
 
-/// The interval of the median of that confidence: between the two ranks whose intervals have a little
-/// more and a little less, as far as the confidence lies between theirs. Hettmansperger and Sheather,
-/// "Confidence intervals based on interpolated order statistics", Statistics & Probability Letters 4
-/// (1986): right for symmetric distributions, and near it for others.
+/// Returns the confidence interval of the median; `None` if there are too few values. It interpolates between
+/// the two intervals of order statistics whose confidences enclose the requested one: Hettmansperger and
+/// Sheather, "Confidence intervals based on interpolated order statistics", Statistics & Probability Letters
+/// 4 (1986). It is right for symmetric distributions and approximate for others.
 pub fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let (count, rank) = (values.len(), rank(values.len(), confidence)?);
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
+    let sorted = sorted(values);
     let signs = Binomial::new(0.5, count as u64).ok()?;
     let covered = |rank: usize| 1.0 - 2.0 * signs.cdf(rank as u64 - 1);
     let ends = |rank: usize| (sorted[rank - 1], sorted[count - rank]);
@@ -68,42 +72,41 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     Some(Interval { low: mix(low, inner_low), high: mix(high, inner_high), confidence })
 }
 
-/// A median's standard error by the width of the values' middle half, 1.25 of it over 1.35 √n: McGill,
-/// Tukey and Larsen, "Variations of Box Plots", The American Statistician 32 (1978). A few values far
-/// off do not move it, and of a few dozen values it is steadier than the distance of two ranks.
+/// Returns a median's standard error, 1.25 times the width of the values' middle half over 1.35 √n: McGill,
+/// Tukey and Larsen, "Variations of Box Plots", The American Statistician 32 (1978). A few outliers do not
+/// change it. For a few dozen values it is steadier than the distance of two order statistics.
 pub fn median_error(middle_half: f64, count: usize) -> f64 {
     1.25 * middle_half / (1.35 * (count as f64).sqrt())
 }
 
-/// The value below which a share of sorted values lies, of which there is one at least; between two of
-/// them where it falls there (Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996,
-/// definition 7).
+/// Returns the quantile of sorted values (at least one), interpolated between two values: Hyndman and Fan,
+/// "Sample Quantiles in Statistical Packages", 1996, definition 7.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let at = share * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
     below + (above - below) * at.fract()
 }
 
-/// The least of sorted values that a share of them does not exceed (nearest rank: Hyndman and Fan's
-/// definition 1); `None` of none. It is one of the values.
+/// Returns the quantile of sorted values by nearest rank, which is one of the values (Hyndman and Fan's
+/// definition 1); `None` if there are no values.
 pub fn nearest_rank(sorted: &[f64], share: f64) -> Option<f64> {
     let rank = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied()
 }
 
-/// The width of the middle half: the third quartile less the first; NaN of no values.
+/// Returns the width of the middle half, the third quartile minus the first; NaN if there are no values.
 pub fn middle_half(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
+    let sorted = sorted(values);
     if sorted.is_empty() { f64::NAN } else { quantile(&sorted, 0.75) - quantile(&sorted, 0.25) }
 }
 
-/// What a standard normal value is within, either way, with this probability.
+/// Returns the distance from 0 within which a standard normal value lies with this probability.
 pub fn normal_within(probability: f64) -> f64 {
     Normal::standard().inverse_cdf(0.5 + probability / 2.0)
 }
 
-/// How likely `count` or more of `of` are, when each is with this share (binomial).
+/// Returns the probability that `count` or more of `of` independent trials succeed, if each succeeds with
+/// probability `share` (binomial).
 pub fn at_least(count: usize, of: usize, share: f64) -> f64 {
     match (count, Binomial::new(share, of as u64)) {
         (0, _) => 1.0,
@@ -122,7 +125,7 @@ mod tests {
 
     #[test]
     fn ranks_are_those_of_the_tables_of_the_sign_test() {
-        // As tables of the sign test give them, for 95 %.
+        // Values from tables of the sign test, for 95 %.
         for (count, lower) in [(6, 1), (10, 2), (16, 4), (20, 6), (40, 14)] {
             assert_eq!(rank(count, 0.95), Some(lower), "{count}");
         }
@@ -130,11 +133,11 @@ mod tests {
         assert_eq!(rank(0, 0.95), None);
         let twenty: Vec<f64> = (1..=20).map(f64::from).collect();
         let interval = median_interval(&twenty, 0.95).unwrap();
-        // By hand: 95.861 % at rank 6, 88.468 % at 7, so 0.2352 of the way.
+        // Calculated by hand: 95.861 % at rank 6, 88.468 % at 7, so 0.2352 of the way.
         assert!(near(interval.low, 6.2352) && near(interval.high, 14.7648), "{interval:?}");
         let six: Vec<f64> = (1..=6).map(f64::from).collect();
         let all = median_interval(&six, 0.95).unwrap();
-        // By hand: 96.875 % at rank 1, 78.125 % at 2, so a tenth between them, 0.3571 of the way.
+        // Calculated by hand: 96.875 % at rank 1, 78.125 % at 2, so a tenth between them, 0.3571 of the way.
         assert!(near(all.low, 1.3571) && near(all.high, 5.6429), "{all:?}");
         assert_eq!(median(&twenty), 10.5);
     }
@@ -165,7 +168,7 @@ mod tests {
         assert_eq!(middle_half(&values), 4.0);
         assert!(near(middle_half(&[1.0, 2.0, 3.0, 4.0]), 1.5), "definition 7: 1.75 to 3.25");
         assert!(near(median_error(4.0, 9), 1.2346));
-        // Of normal values the median's error is 1.2533 / √n; the rule of thumb comes near it.
+        // The median's error for normal values is 1.2533 / √n, close to the rule of thumb.
         assert!(near(median_error(1.349, 100), 0.1249));
         assert!(near(normal_within(0.9), 1.6449) && near(normal_within(0.97), 2.1701));
         assert!(middle_half(&[]).is_nan() && middle_half(&[1.0]) == 0.0);
@@ -173,7 +176,7 @@ mod tests {
 
     #[test]
     fn counts_follow_the_binomial() {
-        // Sums of C(20, i) pⁱ (1 - p)²⁰⁻ⁱ, worked out in exact arithmetic.
+        // Sums of C(20, i) pⁱ (1 - p)²⁰⁻ⁱ in exact arithmetic.
         assert!(near(at_least(4, 20, 0.05), 0.0159), "{}", at_least(4, 20, 0.05));
         assert!(near(at_least(8, 20, 0.17), 0.0127), "{}", at_least(8, 20, 0.17));
         assert_eq!(at_least(0, 20, 0.05), 1.0);

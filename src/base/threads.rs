@@ -1,20 +1,20 @@
-//! Parallel work on items of very different sizes. Everything else uses rayon's own iterators.
+//! Parallel work on items of very different sizes. All other parallel code uses rayon's iterators.
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Starts the threads that all parallel work runs on: `count` of them, or one per core for 0. Without this call, rayon
-/// starts one per core. Only the first call has an effect.
+/// Starts the threads for all parallel work: `count` threads, or one per core if `count` is 0. Without this
+/// call, rayon starts one per core. Only the first call has an effect.
 pub fn start(count: usize) {
-    // Decoders and nested work need more stack than rayon gives.
+    // Decoders and nested work need more stack than rayon's default.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(count).stack_size(16 << 20);
-    // A second pool is refused; the first one serves.
+    // A second pool is refused; the first one stays in use.
     let _ = pool.build_global();
 }
 
-/// Calls `work` on the items, those of the greatest `size` first, so that the last thread is not the only one left.
-/// Returns the results in the order of the items.
+/// Calls `work` on all items in parallel and returns the results in the items' order. Items with the greatest
+/// `size` come first, so that no thread is left alone with a large item at the end.
 pub fn map_largest_first<T: Sync, R: Send, S: Ord>(
     items: &[T],
     size: impl Fn(&T) -> S,

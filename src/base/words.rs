@@ -1,8 +1,9 @@
-//! Counts, figures and names in a sentence.
+//! Formats counts, figures and names for sentences.
 
 use std::fmt;
 
-/// Names for a sentence: the first few, each in quotes where it is empty, cut where it is not a name.
+/// Joins the first five names for a sentence and counts the rest. An empty name is shown as `''`, and a very
+/// long one is cut.
 pub(crate) fn names<'a>(mut all: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 5;
     const LONGEST: usize = 200;
@@ -18,8 +19,8 @@ pub(crate) fn names<'a>(mut all: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// A figure for people: in plain digits while these can be read, in powers of ten beyond. Format options apply to the
-/// plain digits; a figure without a number of decimals is shown exactly.
+/// A number formatted for people: plain digits in a readable range, scientific notation outside it. Format
+/// options apply to the plain digits. Without a precision, the number is shown exactly.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Figure(pub f64);
 
@@ -27,7 +28,7 @@ impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(value) = *self;
         let is_rounded = f.precision().is_some();
-        // With a number of decimals, a small figure is short, too.
+        // With a precision, small numbers are short as plain digits, too.
         let plain = if is_rounded { 0.0..1e6 } else { 1e-6..1e15 };
         let size = value.abs();
         let sign = if f.sign_plus() && value > 0.0 { "+" } else { "" };
@@ -45,7 +46,7 @@ impl fmt::Display for Figure {
     }
 }
 
-/// A count for people: `8,505`.
+/// Formats a count with thousands separators: `8,505`.
 pub(crate) fn count(n: usize) -> String {
     let digits = n.to_string();
     let mut out = String::new();
@@ -58,12 +59,12 @@ pub(crate) fn count(n: usize) -> String {
     out
 }
 
-/// `1 row has`, `2 rows have`: a count with the verb for one and that for many.
+/// Formats a count with the singular or plural verb: `1 row has`, `2 rows have`.
 pub(crate) fn plural_verb(n: usize, what: &str, [one, many]: [&str; 2]) -> String {
     format!("{} {}", plural(n, what), if n == 1 { one } else { many })
 }
 
-/// `1 row`, `2 rows`.
+/// Formats a count with its noun: `1 row`, `2 rows`.
 pub(crate) fn plural(n: usize, what: &str) -> String {
     let end = if n == 1 { "" } else { "s" };
     format!("{} {what}{end}", count(n))

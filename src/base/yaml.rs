@@ -1,16 +1,16 @@
-//! YAML, read strictly: no key twice, no bare word for a flag, an error of one line.
+//! Strict YAML: duplicate keys and bare words for booleans are refused.
 
 use serde::de::DeserializeOwned;
 
 use crate::base::reason::Reason;
 
-/// Parses YAML; the error is one line with the place and what is wrong there.
+/// Parses YAML. The error is one line with the position and the problem.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Reason> {
     let options = serde_yaml::options! { strict_booleans: true, with_snippet: false };
     serde_yaml::from_str_with_options(text, options).map_err(|e| in_one_line(&e))
 }
 
-/// An error in one line, without the library's advice to its programmers: `…, set X in Options …`.
+/// Converts an error to one line, without the library's advice to programmers (`…, set X in Options …`).
 fn in_one_line(error: &serde_yaml::Error) -> Reason {
     let message = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
     let place = message.rfind(" at line ").map_or("", |at| &message[at..]);

@@ -1,4 +1,4 @@
-//! What the judged tree says of itself beside its tables: the facts that win over those of `rules/`.
+//! Facts that the judged tree states beside its tables; they override those of `rules/`.
 
 use std::cmp::Reverse;
 
@@ -13,27 +13,27 @@ use crate::specs::{Specs, StatedFacts};
 /// The name of the operation catalog among the facts.
 const OPERATIONS: &str = "operation-catalog";
 
-/// The names of those that decide which rows answer a query.
+/// The names of the facts that decide which rows answer a query.
 const REUSE_MANIFEST: &str = "reuse-manifest";
 const QUERY_VERSIONS: &str = "query-versions";
 
-/// Bytes of a file of facts, at most; the largest known has 300 kB.
+/// The maximal size of a file of facts in bytes; the largest known has 300 kB.
 const LARGEST: u64 = 16 << 20;
 
-/// Where a fact is from, for a report.
+/// The origin of a fact, for reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
-    /// What it is about: `operation-catalog`, or a list of `pins`.
+    /// The name of the fact: `operation-catalog`, or a list of `pins`.
     pub name: String,
-    /// Whether the judged tree states it, or `rules/` stands in.
+    /// The origin of the value in use: the judged tree, or `rules/` as a fallback.
     pub from: FactOrigin,
-    /// The file in the tree, where there is one.
+    /// The file in the tree, if it exists.
     pub path: Option<String>,
-    /// Why that file is not read, so that `rules/` stands in.
+    /// The reason why the file is not used, so that `rules/` applies; `None` if there is no problem.
     pub problem: Option<String>,
 }
 
-/// Who states a fact.
+/// The source that states a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactOrigin {
     /// The judged tree.
@@ -43,7 +43,7 @@ pub enum FactOrigin {
 }
 
 impl FactOrigin {
-    /// Its name in reports.
+    /// Returns the source's name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tree => "tree",
@@ -52,15 +52,15 @@ impl FactOrigin {
     }
 }
 
-/// What a tree says of itself.
+/// The facts that a tree states.
 #[derive(Debug, Clone, Default)]
 pub struct TreeFacts {
     tree: StatedFacts,
-    /// What backends take from each other; none where nothing says.
+    /// The rows that backends share; `None` if the tree does not state it.
     pub sharing: Option<ReuseManifest>,
-    /// Where each fact is from, by name.
+    /// The origin of each fact.
     pub origins: Vec<Fact>,
-    /// The sidecars of its version directories.
+    /// The sidecars of the tree's version directories.
     pub sidecars: Sidecars,
     /// The files that state facts.
     files: Vec<FactsFile>,
@@ -69,21 +69,22 @@ pub struct TreeFacts {
 /// A file that states a fact.
 #[derive(Debug, Clone)]
 pub struct FactsFile {
-    /// What it is about, as in [`Fact::name`].
+    /// The name of the fact, as in [`Fact::name`].
     pub name: String,
-    /// Where it is.
+    /// The file's location.
     pub entry: Entry,
-    /// True for a file of the loader's code. The code may be rewritten, so a list that is missing from it is not an error.
+    /// True for a file of the loader's code. The code may be rewritten, so a list that is missing from it is
+    /// not an error.
     pub is_code: bool,
-    /// Why it cannot be read.
+    /// The reason why the file cannot be read; `None` if it can.
     pub fault: Option<String>,
-    /// The id of its bytes.
+    /// The git object id of the file's bytes.
     id: Option<git2::Oid>,
 }
 
 impl TreeFacts {
-    /// Reads the files that `rules/facts.yaml` names. One that cannot be read or parsed is reported in
-    /// [`TreeFacts::origins`], and `rules/` stands in for it.
+    /// Reads the files that `rules/facts.yaml` names. A file that cannot be read or parsed is reported in
+    /// [`TreeFacts::origins`], and `rules/` applies instead.
     pub fn read(source: &dyn Source, catalog: &Catalog, specs: &Specs) -> Self {
         let mut facts = Self { sidecars: Sidecars::read(source, catalog), ..Self::default() };
         let files = &specs.facts;
@@ -115,7 +116,7 @@ impl TreeFacts {
         facts
     }
 
-    /// Notes which facts, lists of pins among them, are in files that differ from another state's.
+    /// Records the facts (including lists of pins) whose files differ from those of another state.
     pub fn since(mut self, base: &Self) -> Self {
         let is_same = |a: &FactsFile, b: &FactsFile| (&a.name, a.id) == (&b.name, b.id);
         let changed = self.files.iter().filter(|own| !base.files.iter().any(|b| is_same(own, b)));
@@ -123,34 +124,34 @@ impl TreeFacts {
         self
     }
 
-    /// The specs with these facts over them.
+    /// Returns the specs, overridden by these facts.
     pub fn over(&self, specs: &Specs) -> Specs {
         specs.with_facts(&self.tree)
     }
 
-    /// Where the operation catalog is from.
+    /// Returns the origin of the operation catalog.
     pub fn operation_catalog(&self) -> Option<&Fact> {
         self.origins.iter().find(|f| f.name == OPERATIONS)
     }
 
-    /// A file that decides which rows answer a query and cannot be read, with the reason.
+    /// Returns a file that decides which rows answer a query but cannot be read, with the reason.
     pub fn unread_answers(&self) -> Option<(&str, &str)> {
         let decides = |fact: &&Fact| [REUSE_MANIFEST, QUERY_VERSIONS].contains(&fact.name.as_str());
         let mut deciding = self.origins.iter().filter(decides);
         deciding.find_map(|fact| Some((fact.path.as_deref()?, fact.problem.as_deref()?)))
     }
 
-    /// The files that state facts; a support matrix is not one of them.
+    /// Returns the files that state facts, without support matrices.
     pub fn files(&self) -> impl Iterator<Item = &FactsFile> {
         self.files.iter()
     }
 
-    /// The operation catalog, where the tree has one that can be read.
+    /// Returns the tree's operation catalog, if there is one that can be read.
     pub fn operations(&self) -> Option<&Operations> {
         self.tree.operations.as_ref()
     }
 
-    /// Figures that the tree's code holds, by list, of the lists that it has.
+    /// Returns the figures in the tree's loader code, by list.
     pub fn pins(&self) -> impl Iterator<Item = (&str, &Pins)> {
         self.tree.pins.iter().map(|(list, pins)| (list.as_str(), pins))
     }
@@ -180,8 +181,8 @@ impl TreeFacts {
     }
 }
 
-/// Where the facts of several roots are from, the main one's first; what other roots do not state themselves
-/// is left out.
+/// Merges the origins of facts of several roots. The main root comes first; other roots contribute only facts
+/// that they state themselves.
 pub fn origins<'a>(roots: impl IntoIterator<Item = &'a [Fact]>) -> Vec<Fact> {
     let mut all: Vec<Fact> = Vec::new();
     for (number, facts) in roots.into_iter().enumerate() {
@@ -195,7 +196,7 @@ pub fn origins<'a>(roots: impl IntoIterator<Item = &'a [Fact]>) -> Vec<Fact> {
 }
 
 impl Fact {
-    /// Where it is from, for people.
+    /// Describes the origin for people.
     pub fn said(&self) -> String {
         match (&self.path, &self.problem) {
             (Some(path), None) => path.clone(),
@@ -211,25 +212,25 @@ impl Fact {
     }
 }
 
-/// Finds and reads files of facts.
+/// A finder and reader of files of facts.
 struct FactReader<'a> {
     source: &'a dyn Source,
     catalog: &'a Catalog,
 }
 
 impl<'a> FactReader<'a> {
-    /// The file of that name that is nearest to the systems.
+    /// Returns the file of that name whose folder is closest to the systems' folder.
     fn find(&self, file: &FactFile) -> Option<&'a Entry> {
         if file.file.is_empty() {
             return None;
         }
         let home = self.catalog.folder.as_str();
-        let is_it = |e: &&Entry| {
+        let is_named = |e: &&Entry| {
             let above = e.path.strip_suffix(file.file.as_str());
             let ends_so = above.is_some_and(|above| above.is_empty() || above.ends_with('/'));
             ends_so && (!file.beside || folder(&e.path) == home)
         };
-        let found = self.catalog.others.iter().filter(is_it);
+        let found = self.catalog.others.iter().filter(is_named);
         found.max_by_key(|e| (shared_folders(&e.path, home), Reverse(&e.path)))
     }
 
@@ -245,12 +246,12 @@ impl<'a> FactReader<'a> {
     }
 }
 
-/// The folder of a path, without a trailing slash.
+/// Returns the folder of a path, without a trailing slash.
 fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// How many folders a path and another folder have in common, from the top.
+/// Counts the leading folders that a path shares with another.
 fn shared_folders(path: &str, other: &str) -> usize {
     let (own, others) = (path.split('/'), other.split('/'));
     own.zip(others).take_while(|(a, b)| a == b).count()

@@ -1,5 +1,5 @@
-//! What lies on disk or in a commit: the files of a database, their tables, what the loader serves of
-//! them, and what differs between two states.
+//! The contents of a database on disk or in a commit: its files, its tables, the rows that the loader serves,
+//! and the differences between two states.
 
 pub mod catalog;
 pub mod coverage;

@@ -1,4 +1,4 @@
-//! A file beside a table that seals it: rows, digest and place, which the loader holds against the table.
+//! Seals: files beside tables with the row count, digest and place that the loader verifies.
 
 use serde_json::{Map, Value};
 
@@ -10,9 +10,9 @@ use crate::specs::Seal;
 /// A table's seal.
 #[derive(Debug)]
 pub struct SealFile {
-    /// Where it is or should be.
+    /// The path where the seal is or should be.
     pub path: String,
-    /// Its fields, or why they cannot be read; none where there is no such file.
+    /// The seal's fields, or the reason why they cannot be read; `None` if the file does not exist.
     pub fields: Option<Result<Map<String, Value>, Reason>>,
 }
 
@@ -28,14 +28,14 @@ impl SealFile {
         Self { path, fields }
     }
 
-    /// Where the seal of a table is or should be.
+    /// Returns the path where the seal of a table is or should be.
     pub fn path(file: &TableFile, seal: &Seal) -> String {
         let path = &file.entry.path;
         let stem = path.rsplit_once('.').map_or(path.as_str(), |(stem, _)| stem);
         format!("{stem}{}", seal.ending)
     }
 
-    /// Its fields, where it could be read.
+    /// Returns the seal's fields if they could be read.
     pub fn known(&self) -> Option<&Map<String, Value>> {
         self.fields.as_ref()?.as_ref().ok()
     }

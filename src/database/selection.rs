@@ -1,4 +1,4 @@
-//! Which part of the database is judged.
+//! The part of the database that is judged.
 
 use std::collections::BTreeSet;
 
@@ -8,26 +8,26 @@ use crate::base::error::{Error, Result, unknown};
 use crate::base::glob::{Of, matcher};
 use crate::database::catalog::{Catalog, Place};
 
-/// Globs by what they select; an empty list selects all.
+/// Glob patterns that select a part of the database. An empty list selects everything.
 #[derive(Debug, Default, Clone)]
 pub struct Selection {
-    /// Systems.
+    /// Patterns for systems.
     pub systems: Vec<String>,
-    /// Backends.
+    /// Patterns for backends.
     pub backends: Vec<String>,
-    /// Versions.
+    /// Patterns for versions.
     pub versions: Vec<String>,
-    /// Tables, by stem, with or without `_perf`.
+    /// Patterns for table names, with or without `_perf`.
     pub tables: Vec<String>,
 }
 
-/// A selection whose names all match something.
+/// A compiled selection. Each of its patterns matches something.
 pub struct Selected {
     systems: Names,
     backends: Names,
     versions: Names,
     tables: Names,
-    /// Paths that changed, where only those are judged.
+    /// The changed paths, if only changed files are judged.
     changed: Option<BTreeSet<String>>,
 }
 
@@ -45,7 +45,7 @@ impl Names {
         self.0.is_empty() || self.0.iter().any(|g| g.is_match(name))
     }
 
-    /// Fails on the first glob that matches none of `known`.
+    /// Returns an error for the first pattern that matches none of `known`.
     fn check<'a>(&self, what: &str, known: impl Iterator<Item = &'a str> + Clone) -> Result<()> {
         match self.0.iter().find(|g| !known.clone().any(|k| g.is_match(k))) {
             Some(glob) => Err(unknown(what, glob.glob().glob(), known)),
@@ -55,14 +55,15 @@ impl Names {
 }
 
 impl Selection {
-    /// Whether it selects the whole database.
+    /// Returns true if the whole database is selected.
     pub fn is_all(&self) -> bool {
         [&self.systems, &self.backends, &self.versions, &self.tables]
             .iter()
             .all(|globs| globs.is_empty())
     }
 
-    /// Whether it selects tables of that name, in whatever place; a glob that is not one selects none.
+    /// Returns true if tables with this name are selected, independent of their place. Invalid patterns match
+    /// nothing.
     pub fn names(&self, table: &str) -> bool {
         let is_match = |glob: &String| {
             matcher(glob, Of::Names).is_ok_and(|g| g.is_match(table) || g.is_match(short(table)))
@@ -70,8 +71,8 @@ impl Selection {
         self.tables.is_empty() || self.tables.iter().any(is_match)
     }
 
-    /// Compiles the globs and makes sure that each matches something, each within what the ones
-    /// before it select.
+    /// Compiles the patterns and checks that each matches something: backends within the selected systems,
+    /// versions within the selected backends, tables within the selected places.
     pub fn resolve(&self, catalog: &Catalog, changed: Option<Vec<String>>) -> Result<Selected> {
         let selected = Selected {
             systems: Names::new(&self.systems)?,
@@ -96,13 +97,13 @@ impl Selection {
     }
 }
 
-/// A table's stem as people say it.
+/// Returns a table's name without `_perf`, as people use it.
 fn short(table: &str) -> &str {
     table.trim_end_matches("_perf")
 }
 
 impl Selected {
-    /// Whether a system is judged.
+    /// Returns true if a system is judged as a whole.
     pub fn system(&self, name: &str) -> bool {
         self.systems.has(name)
             && self.backends.0.is_empty()
@@ -110,34 +111,35 @@ impl Selected {
             && self.tables.0.is_empty()
     }
 
-    /// Whether a system is one of those selected, as a whole or in part.
+    /// Returns true if a system is selected, as a whole or in part.
     pub fn has_system(&self, name: &str) -> bool {
         self.systems.has(name)
     }
 
-    /// Whether a version directory is judged.
+    /// Returns true if a version directory is judged.
     pub fn place(&self, place: &Place) -> bool {
         self.systems.has(&place.system)
             && self.backends.has(&place.backend)
             && self.versions.has(&place.version)
     }
 
-    /// Whether a table is judged.
+    /// Returns true if a table is judged.
     pub fn table(&self, place: &Place, table: &str) -> bool {
         self.place(place) && (self.tables.has(table) || self.tables.has(short(table)))
     }
 
-    /// Whether whole directories are judged, not single tables of them.
+    /// Returns true if whole version directories are judged, not single tables.
     pub fn whole_dirs(&self) -> bool {
         self.tables.0.is_empty()
     }
 
-    /// Whether a file is among those that changed, or all are judged.
+    /// Returns true if a file changed, or if the judgement is not limited to changed files.
     pub fn changed(&self, path: &str) -> bool {
         self.changed.as_ref().is_none_or(|c| c.contains(path))
     }
 
-    /// Whether anything below a folder changed, deleted files included, or all is judged.
+    /// Returns true if anything below a folder changed or was deleted, or if the judgement is not limited to
+    /// changed files.
     pub fn touched(&self, folder: &str) -> bool {
         let below = format!("{folder}/");
         self.changed.as_ref().is_none_or(|changed| {

@@ -1,4 +1,4 @@
-//! Sidecars: `collection_meta.yaml` (where tables come from) and `reuse.yaml` (donors).
+//! Sidecars: `collection_meta.yaml` (the origin of tables) and `reuse.yaml` (donors).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,9 +12,9 @@ use crate::database::source::{Entry, Source};
 /// The parsed sidecars of all version directories, by the directory's path.
 #[derive(Debug, Clone, Default)]
 pub struct Sidecars {
-    /// `collection_meta.yaml`, or why it cannot be read.
+    /// The parsed `collection_meta.yaml`, or the reason why it cannot be read.
     pub meta: BTreeMap<String, Result<Meta, Reason>>,
-    /// `reuse.yaml`, or why it cannot be read.
+    /// The parsed `reuse.yaml`, or the reason why it cannot be read.
     pub reuse: BTreeMap<String, Result<Reuse, Reason>>,
 }
 
@@ -38,19 +38,19 @@ impl Sidecars {
     }
 }
 
-/// `collection_meta.yaml` of a version directory. Fields that are not known are ignored.
+/// The contents of a version directory's `collection_meta.yaml`; unknown fields are ignored.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Meta {
-    /// 1, or 2 where tables list the events that their rows are from.
+    /// The schema version: 1, or 2 if tables list their collection events.
     pub schema_version: i64,
-    /// How the tables came to be: legacy, collected or local.
+    /// The kind of origin: legacy, collected or local.
     #[serde(default)]
     pub provenance: Option<String>,
-    /// The framework that ran.
+    /// The framework that was measured.
     pub runtime: Runtime,
-    /// Tables by file stem.
+    /// The tables by name.
     pub tables: BTreeMap<String, TableMeta>,
-    /// Numbers in the comments on each table: rows that were appended, for example.
+    /// The numbers in the comments on each table, such as the number of appended rows.
     #[serde(skip)]
     commented: BTreeMap<String, BTreeSet<u64>>,
 }
@@ -58,55 +58,55 @@ pub struct Meta {
 /// The framework of a collection run.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Runtime {
-    /// Its name; wide expert parallelism has names of its own.
+    /// The framework's name; wide expert parallelism has separate names.
     pub framework: String,
-    /// Its version.
+    /// The framework's version.
     pub version: String,
 }
 
-/// What is said of a table.
+/// The entry of a table in `collection_meta.yaml`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct TableMeta {
     /// `complete` or `partial`.
     pub status: String,
-    /// Row count when it was written.
+    /// The number of rows when the entry was written.
     #[serde(default)]
     pub rows: Option<u64>,
-    /// SHA-256 of the file when it was written.
+    /// The SHA-256 of the table file when the entry was written.
     #[serde(default, alias = "data_sha256")]
     pub sha256: Option<String>,
-    /// The events that its rows are from, the first one first; in schema 2.
+    /// The collection events that measured the rows, first one first; in schema 2.
     #[serde(default)]
     pub collections: Vec<CollectionEvent>,
-    /// Digest of the cases that were run.
+    /// The digest of the cases that were run.
     #[serde(default)]
     pub case_plan_hash: Option<String>,
-    /// When it was collected.
+    /// The time of the collection.
     #[serde(default)]
     pub collected_at: Option<String>,
     /// The collector's commit.
     #[serde(default)]
     pub collector_ref: Option<String>,
-    /// Digest of the collector.
+    /// The digest of the collector.
     #[serde(default)]
     pub collector_hash: Option<String>,
-    /// What else is said: how the measurement deviates from the others.
+    /// All other fields, such as deviations from the usual way of measuring.
     #[serde(flatten)]
     pub declared: BTreeMap<String, serde_json::Value>,
 }
 
-/// A collection run that rows of a table are from. Its other fields are its own runtime's.
+/// A collection run that measured rows of a table. Its other fields describe its runtime and are ignored.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct CollectionEvent {
     /// `complete` or `partial`.
     pub status: String,
-    /// Rows that it measured; a later event may have replaced some.
+    /// The number of measured rows; a later event may have replaced some.
     #[serde(default)]
     pub rows: Option<u64>,
-    /// Digest of the cases that were run.
+    /// The digest of the cases that were run.
     #[serde(default)]
     pub case_plan_hash: Option<String>,
-    /// When it ran.
+    /// The time of the run.
     #[serde(default)]
     pub collected_at: Option<String>,
     /// The collector's commit.
@@ -114,7 +114,7 @@ pub struct CollectionEvent {
     pub collector_ref: Option<String>,
 }
 
-/// Fields that say where rows are from, and nothing of how the measurement deviates from others.
+/// The fields that describe the origin of rows and not a deviation from the usual way of measuring.
 const PROVENANCE: [&str; 12] = [
     "attempts",
     "backends",
@@ -131,7 +131,7 @@ const PROVENANCE: [&str; 12] = [
 ];
 
 impl TableMeta {
-    /// What it says of how it was measured beyond the usual, for people: `norm_dispatch: "eager"`.
+    /// Returns the declared deviations from the usual way of measuring, for people: `norm_dispatch: "eager"`.
     pub fn notes(&self) -> impl Iterator<Item = String> {
         const LONGEST: usize = 120;
         let said = self.declared.iter().filter(|(name, _)| !PROVENANCE.contains(&name.as_str()));
@@ -144,30 +144,30 @@ impl TableMeta {
         })
     }
 
-    /// When it was collected last.
+    /// Returns the time of the last collection.
     pub fn collected_at(&self) -> Option<&str> {
         let last = self.collections.iter().rev().find_map(|event| event.collected_at.as_deref());
         self.collected_at.as_deref().or(last)
     }
 
-    /// The collector's commit of the last run.
+    /// Returns the collector's commit of the last collection.
     pub fn collector_ref(&self) -> Option<&str> {
         let last = self.collections.iter().rev().find_map(|event| event.collector_ref.as_deref());
         self.collector_ref.as_deref().or(last)
     }
 
-    /// Rows of all its events together; none where not all say theirs.
+    /// Returns the sum of the rows of all events; `None` if there are no events or one lacks its row count.
     pub fn event_rows(&self) -> Option<u64> {
         let rows = self.collections.iter().map(|event| event.rows);
         rows.sum::<Option<u64>>().filter(|_| !self.collections.is_empty())
     }
 }
 
-/// SHA-256 of nothing: a plan without cases.
+/// The SHA-256 of an empty input, which is the digest of a plan without cases.
 const EMPTY_DIGEST: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 impl Meta {
-    /// Parses and checks what the types cannot.
+    /// Parses `collection_meta.yaml` and checks its values.
     pub fn parse(text: &str) -> Result<Self, Reason> {
         let mut meta: Self = crate::base::yaml::parse(text)?;
         meta.commented = commented(text, &meta.tables);
@@ -187,21 +187,9 @@ impl Meta {
             return Err("runtime lacks a framework or a version".into());
         }
         for (table, entry) in &meta.tables {
-            if !["complete", "partial"].contains(&entry.status.as_str()) {
-                return Err(format!(
-                    "tables.{table}.status is '{}', but must be complete or partial",
-                    entry.status
-                )
-                .into());
-            }
+            check_status(&format!("tables.{table}"), &entry.status)?;
             for (i, event) in entry.collections.iter().enumerate() {
-                if !["complete", "partial"].contains(&event.status.as_str()) {
-                    return Err(format!(
-                        "tables.{table}.collections[{i}].status is '{}', but must be complete or partial",
-                        event.status
-                    )
-                    .into());
-                }
+                check_status(&format!("tables.{table}.collections[{i}]"), &event.status)?;
             }
             let plans = entry.collections.iter().map(|event| &event.case_plan_hash);
             let mut plans = plans.chain([&entry.case_plan_hash]).flatten();
@@ -215,8 +203,8 @@ impl Meta {
         Ok(meta)
     }
 
-    /// Whether what is said of a table explains that it has `found` rows and not those stated: its events
-    /// add up to them, or a comment on it names them or what was added.
+    /// Returns true if the entry of a table explains that it has `found` rows and not the stated number: the
+    /// events add up to it, one event has it, or a comment contains it or the difference.
     pub fn explains(&self, table: &str, found: u64) -> bool {
         let Some(entry) = self.tables.get(table) else { return false };
         let events = entry.collections.iter().filter_map(|event| event.rows);
@@ -226,8 +214,16 @@ impl Meta {
     }
 }
 
-/// Numbers in the comments of a sidecar by the table that they are on: those within its entry, before
-/// its name, or at the end of the file.
+/// Checks the status of a table or of a collection event, which `place` names.
+fn check_status(place: &str, status: &str) -> Result<(), Reason> {
+    match status {
+        "complete" | "partial" => Ok(()),
+        _ => Err(format!("{place}.status is '{status}', but must be complete or partial").into()),
+    }
+}
+
+/// Returns the numbers in the comments of a sidecar, by table. A comment belongs to a table if it is inside
+/// the table's entry or before its name. Comments at the end of the file belong to all tables.
 fn commented(text: &str, tables: &BTreeMap<String, TableMeta>) -> BTreeMap<String, BTreeSet<u64>> {
     let mut found: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
     let mut pending: BTreeSet<u64> = BTreeSet::new();
@@ -252,42 +248,42 @@ fn commented(text: &str, tables: &BTreeMap<String, TableMeta>) -> BTreeMap<Strin
     found
 }
 
-/// Whole numbers in a text; commas and underscores may group their digits.
+/// Returns the whole numbers in a text; commas and underscores may group digits.
 fn numbers(text: &str) -> BTreeSet<u64> {
     let part = |c: char| !c.is_ascii_digit() && c != ',' && c != '_';
     let digits = |word: &str| word.replace([',', '_'], "").parse().ok();
     text.split(part).filter_map(digits).collect()
 }
 
-/// `reuse.yaml` of a version directory.
+/// The contents of a version directory's `reuse.yaml`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Reuse {
-    /// Always 1.
+    /// The schema version, always 1.
     pub schema_version: i64,
-    /// Donors, in the order in which the loader asks them.
+    /// The donors in the order in which the loader reads them.
     pub reuse: Vec<Donor>,
 }
 
-/// A table whose missing rows come from another version.
+/// A donor: another version of a table that provides missing rows.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Donor {
-    /// File stem.
+    /// The table's name.
     pub table: String,
-    /// The version that has it, of the same system, family and backend.
+    /// The donor version, of the same system, family and backend.
     pub from_version: String,
-    /// Why that is right.
+    /// The reason why the reuse is valid.
     pub reason: String,
-    /// Who said so.
+    /// The person who approved the reuse.
     pub approved_by: String,
 }
 
 impl Reuse {
-    /// What it declares, as table and version, in its order.
+    /// Returns the donors as table and version, in file order.
     pub fn donors(&self) -> Vec<(String, String)> {
         self.reuse.iter().map(|d| (d.table.clone(), d.from_version.clone())).collect()
     }
 
-    /// Parses and checks that nothing is left empty.
+    /// Parses `reuse.yaml` and checks that no field is empty.
     pub fn parse(text: &str) -> Result<Self, Reason> {
         let reuse: Self = crate::base::yaml::parse(text)?;
         if reuse.schema_version != 1 {

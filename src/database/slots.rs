@@ -1,11 +1,12 @@
-//! The versions that a query can reach, of a database.
+//! The versions of a database that a query can reach.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::database::catalog::{Catalog, Place};
 use crate::specs::facts::{QueryVersions, Slots};
 
-/// The versions that a query can reach of each backend that a system has tables of.
+/// Returns the versions that a query can reach, by system and backend, for all backends with tables on the
+/// system.
 pub fn slots<'a>(
     catalog: &'a Catalog,
     versions: &'a QueryVersions,

@@ -1,4 +1,4 @@
-//! A state of a database: its bytes, what it holds, and what it states about itself.
+//! A state of a database: its source, its catalog, and the facts that it states.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use crate::specs::Specs;
 /// A state of a database.
 #[derive(Clone, Copy)]
 pub struct State<'a> {
-    /// Where its bytes are.
+    /// The source of the files' bytes.
     pub source: &'a dyn Source,
-    /// What it holds.
+    /// The files of the state.
     pub catalog: &'a Catalog,
-    /// What it states about itself.
+    /// The facts that it states.
     pub facts: &'a TreeFacts,
-    /// What is known of its tables, those facts over it.
+    /// The specs, overridden by these facts.
     pub specs: &'a Specs,
 }
 
@@ -26,7 +26,7 @@ impl State<'_> {
     ///
     /// # Errors
     ///
-    /// When it cannot be read.
+    /// If the table cannot be read.
     pub fn table(&self, file: &TableFile) -> Result<Table, TableFault> {
         file.decode(self.specs, &self.source.read(&file.entry)?)
     }
@@ -35,32 +35,32 @@ impl State<'_> {
     ///
     /// # Errors
     ///
-    /// When it cannot be read.
+    /// If the table cannot be read.
     pub fn columns(&self, file: &TableFile, names: &BTreeSet<&str>) -> Result<Table, TableFault> {
         let bytes = self.source.read(&file.entry)?;
         file.decode_of(self.specs, &bytes, Wanted::Named(names))
     }
 }
 
-/// What was read of a state; with its source it is a [`State`].
+/// The owned parts of a [`State`], without its source.
 pub struct ReadState {
-    /// What it holds.
+    /// The files of the state.
     pub catalog: Catalog,
-    /// What it states about itself.
+    /// The facts that the state states.
     pub facts: TreeFacts,
-    /// What is known of its tables, those facts over it.
+    /// The specs, overridden by these facts.
     pub specs: Specs,
 }
 
 impl ReadState {
-    /// A state whose `facts` go over `specs`.
+    /// Creates a state whose `facts` override `specs`.
     pub fn new(catalog: Catalog, facts: TreeFacts, specs: &Specs) -> Self {
         let specs = facts.over(specs);
         Self { catalog, facts, specs }
     }
 
-    /// The bytes of `head` under what `base` states: its facts, its systems and its declared reuse. Systems that came with
-    /// the head keep what the head states.
+    /// Combines the files of `head` with the facts, systems and declared reuse of `base`. Systems that exist
+    /// only in the head keep the head's YAML.
     pub fn excused(base: State<'_>, head: State<'_>) -> Self {
         let mut catalog = head.catalog.clone();
         for (name, system) in &mut catalog.systems {
@@ -73,7 +73,7 @@ impl ReadState {
         Self { catalog, facts, specs: base.specs.clone() }
     }
 
-    /// It with its bytes.
+    /// Combines the parts with their source into a state.
     pub fn of<'a>(&'a self, source: &'a dyn Source) -> State<'a> {
         State { source, catalog: &self.catalog, facts: &self.facts, specs: &self.specs }
     }

@@ -1,10 +1,5 @@
-//! A system's support matrix, which says what can be planned on it, and what backends take from each
-//! other.
-//!
-//! ```text
-//! systems/support_matrix/<system>.csv       a model, backend, version and mode a line, and its status
-//! systems/perf_data_reuse_manifest.yaml     kernels whose rows several backends read
-//! ```
+//! Support matrices (`systems/support_matrix/<system>.csv`): the models that can be planned on each system. A
+//! line contains a model, backend, version, mode and status.
 
 use std::collections::BTreeMap;
 
@@ -15,32 +10,32 @@ use crate::base::words::names;
 use crate::database::catalog::Catalog;
 use crate::database::source::{Entry, NOT_FETCHED, Source, pointer};
 
-/// Matrices by system, each with its file, or why it cannot be read.
+/// The support matrices by system, each with its file; an error if the matrix cannot be read.
 pub type Matrices = BTreeMap<String, (Entry, Result<Matrix, Reason>)>;
 
-/// What a support matrix says of its system.
+/// The support matrix of a system.
 #[derive(Debug, Default)]
 pub struct Matrix {
-    /// Its lines, in order.
+    /// The lines of the matrix, in file order.
     pub claims: Vec<Claim>,
 }
 
-/// A line of a matrix.
+/// A line of a support matrix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// The model's architecture.
     pub architecture: String,
-    /// The model.
+    /// The model's name.
     pub model: String,
-    /// Backend.
+    /// The backend's name.
     pub backend: String,
-    /// Version.
+    /// The backend's version.
     pub version: String,
-    /// Whether it can be planned from measured rows alone.
+    /// True if the model can be planned from measured rows alone.
     pub silicon: bool,
 }
 
-/// A line as the file has it.
+/// A line in the format of the CSV file.
 #[derive(Deserialize)]
 struct MatrixLine {
     #[serde(rename = "HuggingFaceID")]
@@ -57,13 +52,13 @@ struct MatrixLine {
     status: String,
     #[serde(rename = "Command", default)]
     command: String,
-    /// Older matrices lack it, and say by the command that was run.
+    /// The source of the rows. Older matrices lack it, and the command shows the source instead.
     #[serde(rename = "Source", default)]
     source: Option<String>,
 }
 
 impl Matrix {
-    /// Parses a matrix.
+    /// Parses a support matrix.
     pub fn parse(system: &str, text: &[u8]) -> Result<Self, Reason> {
         let mut claims = Vec::new();
         let mut reader = csv::Reader::from_reader(text);

@@ -1,5 +1,5 @@
-//! A baseline: the findings of a day, frozen, so that a gate can be switched on over a database with
-//! history. What is in it is known; what is not, or has grown, is new.
+//! Baselines: frozen findings, so that a gate can be enabled on a database with existing findings. A
+//! finding is new if the baseline lacks it or if it has grown.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,13 +10,13 @@ use crate::base::error::{Error, Result};
 use crate::base::reason::Reason;
 use crate::findings::{Finding, Severity};
 
-/// Findings by fingerprint.
+/// Frozen findings by fingerprint.
 #[derive(Debug, Default, PartialEq)]
 pub struct Baseline {
     known: BTreeMap<String, FrozenFinding>,
 }
 
-/// A frozen finding.
+/// A finding frozen in a baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct FrozenFinding {
     fingerprint: String,
@@ -35,7 +35,7 @@ struct BaselineFile {
 const SCHEMA: &str = "perfdb-gate/baseline/v1";
 
 impl Baseline {
-    /// Freezes findings; waived ones stay with their waiver.
+    /// Freezes findings; waived findings are excluded, because their waiver covers them.
     pub fn of(findings: &[Finding]) -> Self {
         let mut baseline = Self::default();
         for finding in findings.iter().filter(|f| f.waived_by.is_none()) {
@@ -54,7 +54,7 @@ impl Baseline {
         baseline
     }
 
-    /// Parses a file.
+    /// Parses the text of a baseline file.
     pub fn parse(text: &str) -> Result<Self, Reason> {
         let file: BaselineFile = serde_json::from_str(text).map_err(|e| e.to_string())?;
         if file.schema != SCHEMA {
@@ -63,11 +63,11 @@ impl Baseline {
         Ok(Self { known: file.findings.into_iter().map(|k| (k.fingerprint.clone(), k)).collect() })
     }
 
-    /// Refuses a place for a baseline where a file of other content is, which would be lost.
+    /// Refuses a target path whose file is not a baseline, because writing would lose its content.
     ///
     /// # Errors
     ///
-    /// When such a file is there, or it cannot be read.
+    /// When the path has a file of other content, or a file that cannot be read.
     pub fn check_target(path: &Path) -> Result<()> {
         if !path.is_file() {
             return Ok(());
@@ -83,7 +83,7 @@ impl Baseline {
         Self::parse(&text).map(drop).map_err(|why| other(why.to_string()))
     }
 
-    /// The file's text, sorted by path and rule so that its diffs can be read.
+    /// The baseline file's text, sorted by path and rule to keep its diffs readable.
     pub fn text(&self) -> String {
         let mut findings: Vec<FrozenFinding> = self.known.values().cloned().collect();
         findings.sort_by(|a, b| {
@@ -93,7 +93,7 @@ impl Baseline {
         serde_json::to_string_pretty(&file).unwrap_or_default() + "\n"
     }
 
-    /// Whether a finding is new: not known, of more rows than known, or worse.
+    /// Returns true if a finding is not in the baseline, has more rows than there, or is more severe.
     pub fn is_new(&self, finding: &Finding) -> bool {
         let rows = size(finding);
         self.known
@@ -102,7 +102,8 @@ impl Baseline {
     }
 }
 
-/// Rows that a finding grows by: all of them, where it reports one half or only those that matter.
+/// The number of rows by which a finding grows: all rows of the hit, even if the finding reports only
+/// some.
 fn size(finding: &Finding) -> u64 {
     finding.all_rows.unwrap_or(finding.rows)
 }
@@ -125,7 +126,7 @@ mod tests {
 
     #[test]
     fn what_is_frozen_is_known() {
-        // Points that recur elsewhere count as the finding's, and are not told with the others.
+        // Rows that are counted in `all_rows` but not in `rows`.
         let told = Finding {
             all_rows: Some(9),
             ..Finding::on_path("r", Severity::Warning, "p", "m").rows(5)

@@ -1,4 +1,4 @@
-//! The figures behind a finding's sentence.
+//! The figures behind a finding's message.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,62 +6,63 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-/// The figures behind a finding's sentence, one map in reports. What code of this program reads of
-/// another's finding is typed; everything else is for reports and for conditions of waivers.
+/// The figures behind a finding's message, shown as one map in reports. Figures that other code of this
+/// program reads have typed fields; all others exist for reports and for conditions of waivers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Evidence {
-    /// Path of the table that the finding's table is a copy of.
+    /// Path of the table that the finding's table copies.
     pub other: Option<String>,
-    /// Path of a table beside which the worst of the rows stands out.
+    /// Path of the table from which the worst row differs most visibly.
     pub reference: Option<String>,
     /// Line of a text file, from 1.
     pub line: Option<u64>,
-    /// The slices concerned.
+    /// The affected slices.
     pub slices: Vec<SliceEvidence>,
-    /// Missing keys that something explains.
+    /// Missing keys with an explanation.
     pub explained: Vec<Explained>,
-    /// What default models have to do with it, where they were predicted.
+    /// Effect on predictions of the default models; `None` if they were not predicted.
     pub models: Option<ModelReach>,
     figures: BTreeMap<String, Value>,
 }
 
-/// What a finding on a table means for predictions of default models.
+/// Effect of a finding on predictions of the default models.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ModelReach {
-    /// Whether a step reads one of the rows; none where the finding does not name all of them.
+    /// True if a step reads one of the finding's rows; `None` if the finding does not name all its rows.
     pub reads: Option<bool>,
-    /// How far the rows, or without rows the table, move a step at most, ms.
+    /// Largest change of a step's time in ms by the finding's rows, or by the whole table if no rows are
+    /// named.
     pub moves_ms: f64,
-    /// Steps that lose their answer for want of rows of the table.
+    /// Number of steps that lose their time because rows of the table are missing.
     pub loses: usize,
 }
 
-/// A slice of a table, with the figure that shows what is wrong with it.
+/// A slice of a table, with the figure that shows the defect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SliceEvidence {
-    /// The texts of the key that make the slice, by column.
+    /// The text values of the key that define the slice, by column.
     pub slice: BTreeMap<String, String>,
-    /// The figure's name and value.
+    /// Name and value of the figure.
     pub figure: (Cow<'static, str>, Value),
 }
 
-/// Missing keys that something explains.
+/// Missing keys with an explanation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explained {
-    /// What explains them.
+    /// The explanation of the missing keys.
     pub by: Explanation,
-    /// How many there are.
+    /// Number of missing keys.
     pub keys: usize,
 }
 
-/// Why keys are missing.
+/// The reason why keys are missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Explanation {
     /// A limit of `rules/limits.yaml`.
     Limit {
-        /// Its id.
+        /// Id of the limit.
         id: String,
-        /// Its reason.
+        /// Reason stated by the limit.
         reason: String,
     },
     /// The error of a classified failure.
@@ -69,7 +70,7 @@ pub enum Explanation {
 }
 
 impl Explanation {
-    /// Who says so.
+    /// The stated reason of a limit, or the name of the ledger for a failure.
     pub fn reason(&self) -> &str {
         match self {
             Self::Limit { reason, .. } => reason,
@@ -107,12 +108,12 @@ impl ModelReach {
 }
 
 impl Evidence {
-    /// Adds a figure that reports show.
+    /// Adds a figure for reports.
     pub fn insert(&mut self, name: String, value: Value) {
         self.figures.insert(name, value);
     }
 
-    /// A figure by its name.
+    /// The figure with a name; `None` if there is none.
     pub fn get(&self, name: &str) -> Option<Value> {
         let typed = || self.typed().find(|(n, _)| *n == name).map(|(_, value)| value);
         self.figures.get(name).cloned().or_else(typed)
@@ -127,7 +128,7 @@ impl Evidence {
         all
     }
 
-    /// What is typed, where it is there.
+    /// The typed figures that are present, by name.
     fn typed(&self) -> impl Iterator<Item = (&'static str, Value)> {
         let all = [
             ("other", self.other.as_deref().map(Value::from)),
@@ -147,7 +148,7 @@ impl Extend<(String, Value)> for Evidence {
     }
 }
 
-/// A list for reports; an empty one is left out.
+/// A list for reports; `None` if it is empty.
 fn list<T>(items: &[T], json: impl Fn(&T) -> Value) -> Option<Value> {
     (!items.is_empty()).then(|| items.iter().map(json).collect())
 }

@@ -1,26 +1,26 @@
-//! Hits: what a rule finds in one state of a database, before anything is compared.
+//! Hits: the matches of a rule in one state of a database, before states are compared.
 
 use super::{Finding, Severity};
 use crate::database::catalog::TableFile;
 use crate::database::served::rows::KeyRows;
 
-/// What a rule finds in one state of a database.
+/// A match of a rule in one state of a database.
 pub enum Hit<'v> {
-    /// Rows of a table.
+    /// Rows of a table that the rule matches.
     Rows(RowHits<'v>),
-    /// A finding that no row splits: on a file, on slices, on a whole database.
+    /// A finding that is never divided by rows: on a file, on slices, or on the whole database.
     Whole(Box<Finding>),
 }
 
-/// All hits of a rule's hook.
+/// All hits that one function of a rule returns.
 pub type Hits<'v> = Vec<Hit<'v>>;
 
-/// Describes some of the rows that a rule hits; `None` where there is nothing to report of them. A finding that names no
-/// rows gets those of its worst grade.
-pub type Describe<'v> = Box<dyn Fn(&Part<'_>) -> Option<Finding> + 'v>;
+/// Describes some of a hit's rows; returns `None` if they need no report. A finding that names no rows
+/// gets the rows with its worst grade.
+pub type Describe<'v> = Box<dyn Fn(&HitPart<'_>) -> Option<Finding> + 'v>;
 
-/// Rows of a table that a rule hits. A comparison of two states reports the new ones and the others apart, so that the
-/// finding is made of whichever part is asked for.
+/// Rows of a table that a rule matches. A comparison of two states reports new rows and the others
+/// separately, so the finding is created on demand for a part of the rows.
 pub struct RowHits<'v> {
     pub(super) file: &'v TableFile,
     pub(super) rows: HitRows,
@@ -29,39 +29,39 @@ pub struct RowHits<'v> {
 
 /// The rows of a hit.
 pub(super) enum HitRows {
-    /// Each row by itself, in the order of the rows.
+    /// Single rows, in the order of the table.
     Each(Vec<RowHit>),
-    /// Rows that share a key, by key: all of them but one are hits.
+    /// Rows that share a key, one entry per key: all but one row of each key are hits.
     Copies(Vec<KeyRows>, Severity),
 }
 
-/// A row that a rule hits.
+/// A row that a rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowHit {
-    /// The row.
+    /// Row number in the table.
     pub row: usize,
-    /// How bad it is.
+    /// Severity of the row's defect.
     pub grade: Severity,
 }
 
-/// Some of the rows of a hit.
+/// A part of a hit's rows.
 #[derive(Debug, Default)]
-pub struct Part<'p> {
-    /// The rows, in their order, each once.
+pub struct HitPart<'p> {
+    /// Row numbers, ascending and distinct.
     pub rows: &'p [usize],
-    /// Of rows that share a key: the keys that `rows` has rows of, each with all rows to show.
+    /// For rows that share a key: the keys of `rows`, each with all rows to show.
     pub copies: &'p [KeyRows],
 }
 
-impl Part<'_> {
-    /// Whether it has a row.
+impl HitPart<'_> {
+    /// Returns true if the part contains the row.
     pub fn has(&self, row: usize) -> bool {
         self.rows.binary_search(&row).is_ok()
     }
 }
 
 impl<'v> Hit<'v> {
-    /// The error that no row splits, if it is one.
+    /// The finding of a hit that is not divided by rows, if it is an error.
     pub(crate) fn error(&self) -> Option<&Finding> {
         match self {
             Self::Whole(finding) => Some(&**finding).filter(|finding| finding.is_error()),
@@ -69,21 +69,22 @@ impl<'v> Hit<'v> {
         }
     }
 
-    /// Rows of one grade. Nothing where there are none.
+    /// Creates a hit on rows of the same grade; `None` without rows.
     pub fn rows(
         file: &'v TableFile,
         rows: impl IntoIterator<Item = usize>,
         grade: Severity,
-        describe: impl Fn(&Part<'_>) -> Option<Finding> + 'v,
+        describe: impl Fn(&HitPart<'_>) -> Option<Finding> + 'v,
     ) -> Option<Self> {
         Self::graded(file, rows.into_iter().map(|row| RowHit { row, grade }), describe)
     }
 
-    /// Rows that are graded one by one; of a row with two grades the worse one counts. Nothing where there are none.
+    /// Creates a hit on individually graded rows; `None` without rows. If a row has two grades, the
+    /// worse one counts.
     pub fn graded(
         file: &'v TableFile,
         rows: impl IntoIterator<Item = RowHit>,
-        describe: impl Fn(&Part<'_>) -> Option<Finding> + 'v,
+        describe: impl Fn(&HitPart<'_>) -> Option<Finding> + 'v,
     ) -> Option<Self> {
         let mut rows: Vec<RowHit> = rows.into_iter().collect();
         if !rows.is_sorted_by_key(|hit| (hit.row, hit.grade)) {
@@ -96,12 +97,12 @@ impl<'v> Hit<'v> {
         Some(Self::Rows(RowHits { file, rows: HitRows::Each(rows), describe: Box::new(describe) }))
     }
 
-    /// Rows that share a key, in the order of the file; a key has two rows or more.
+    /// Creates a hit on rows that share a key. Each key has at least two rows, in the order of the file.
     pub fn copies(
         file: &'v TableFile,
         copies: Vec<KeyRows>,
         grade: Severity,
-        describe: impl Fn(&Part<'_>) -> Option<Finding> + 'v,
+        describe: impl Fn(&HitPart<'_>) -> Option<Finding> + 'v,
     ) -> Self {
         let rows = HitRows::Copies(copies, grade);
         Self::Rows(RowHits { file, rows, describe: Box::new(describe) })
@@ -114,7 +115,7 @@ impl From<Finding> for Hit<'_> {
     }
 }
 
-/// Findings that no row splits, as hits.
+/// Converts findings that are not divided by rows to hits.
 pub fn wholes<'v>(findings: impl IntoIterator<Item = Finding>) -> Hits<'v> {
     findings.into_iter().map(Hit::from).collect()
 }

@@ -1,24 +1,24 @@
-//! What a base state has of the findings of a later one, wherever they lie, and what the later one no
-//! longer has.
+//! Compares the findings of two states: which findings of the head the base already has, even in another
+//! place, and which findings of the base the head has repaired.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{ComparedRows, Finding, Novelty, RowChange, Severity};
 use crate::database::catalog::Place;
 
-/// What a finding is about, in whatever layout: rule, place, table or file, slice.
+/// The subject of a finding, independent of the layout: rule, place, table or file, and slice.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Subject(Vec<String>);
 
 impl Subject {
-    /// What a finding is about.
+    /// The subject of a finding.
     fn of(finding: &Finding) -> Self {
         let place = finding.place.as_ref();
         let family = place.and_then(|p| p.family.as_deref()).unwrap_or_default();
         Self::at(finding, place, finding.table.as_deref(), family)
     }
 
-    /// What a finding is about that is not on a table, wherever its family is.
+    /// The subject of a finding on a directory or file, independent of the family.
     fn in_any_family(finding: &Finding) -> Self {
         Self::at(finding, finding.place.as_ref(), finding.table.as_deref(), "")
     }
@@ -31,7 +31,7 @@ impl Subject {
                 of.extend([&place.system, &place.backend, &place.version].map(String::to_owned));
                 of.push(table.to_owned());
             }
-            // A directory is named for its version, a sidecar lies in it.
+            // A directory is named after its version, and a sidecar is in a directory.
             (Some(place), None) => {
                 of.extend(
                     [&place.system, family, &place.backend, &place.version, file]
@@ -48,18 +48,18 @@ impl Subject {
     }
 }
 
-/// What the base has of a subject.
+/// The base's findings on one subject.
 #[derive(Debug, Default)]
 struct Precedent {
     severity: Option<Severity>,
     rows: u64,
     parts: BTreeSet<String>,
-    /// Whether one of the findings lay elsewhere.
+    /// True if one of the findings was at another path.
     moved: bool,
 }
 
 impl Precedent {
-    /// Takes a finding of the base, which may have lain elsewhere.
+    /// Adds a finding of the base. `moved` is true if it was at another path.
     fn add(&mut self, finding: &Finding, moved: bool) {
         let worst = self.severity.map_or(finding.severity, |s| s.min(finding.severity));
         self.severity = Some(worst);
@@ -68,7 +68,7 @@ impl Precedent {
         self.moved |= moved;
     }
 
-    /// Whether the head's finding is more than what was there.
+    /// Returns true if the head's finding is worse or larger than the base's findings.
     fn is_exceeded_by(&self, finding: &Finding) -> bool {
         self.is_milder_than(finding)
             || finding.all_rows.is_some_and(|rows| rows > self.rows)
@@ -80,43 +80,43 @@ impl Precedent {
     }
 }
 
-/// Where a table of the base lies in the head.
+/// The head's counterpart of a table of the base.
 pub(crate) struct Successor<'a> {
-    /// Its path in the head.
+    /// Path of the table in the head.
     pub path: &'a str,
-    /// Its place there.
+    /// Place of the table in the head.
     pub place: &'a Place,
-    /// Its name there.
+    /// File stem of the table in the head.
     pub table: &'a str,
 }
 
-/// A finding of a base that the head no longer has.
+/// A finding of the base that the head no longer has.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Repaired {
-    /// As it was.
+    /// The finding as it was in the base.
     pub finding: Finding,
-    /// Whether it went since its table did.
+    /// True if the finding disappeared because its table was deleted.
     pub with_table: bool,
 }
 
-/// The findings of a base state, by what they are about.
+/// The findings of the base, by their subjects.
 #[derive(Debug, Default)]
 pub(crate) struct BaseFindings {
     findings: Vec<BaseFinding>,
     precedents: BTreeMap<Subject, Precedent>,
 }
 
-/// A finding of the base.
+/// A finding of the base, with its counterpart in the head.
 #[derive(Debug)]
 struct BaseFinding {
     finding: Finding,
-    /// What it would be about in the head.
+    /// The subject that the finding would have in the head.
     subject: Subject,
-    /// The path of its table in the head, where it has one.
+    /// The path of the finding's table in the head, if the table still exists.
     path: Option<String>,
 }
 
-/// Findings of files that lie in the head where they lay in the base.
+/// Collects findings of files whose paths are the same in both states.
 impl FromIterator<Finding> for BaseFindings {
     fn from_iter<I: IntoIterator<Item = Finding>>(findings: I) -> Self {
         Self::new(findings.into_iter().collect(), |_| None)
@@ -124,7 +124,7 @@ impl FromIterator<Finding> for BaseFindings {
 }
 
 impl BaseFindings {
-    /// Takes the findings of a base. `successor` says where a table of the base lies in the head.
+    /// Creates the collection. `successor` returns the head's counterpart of a table of the base.
     pub(crate) fn new<'a>(
         findings: Vec<Finding>,
         successor: impl Fn(&str) -> Option<Successor<'a>>,
@@ -144,7 +144,7 @@ impl BaseFindings {
         base
     }
 
-    /// Whether a finding of the head that no row splits is new: the base does not have it, or has less
+    /// The novelty of a head's finding that is not divided by rows: new if the base lacks it or has less
     /// of it.
     pub(crate) fn novelty(&self, finding: &Finding) -> Novelty {
         match self.precedents.get(&Subject::of(finding)) {
@@ -159,8 +159,8 @@ impl BaseFindings {
         }
     }
 
-    /// Marks findings on directories and their sidecars as moved that the base has of another family,
-    /// where the head no longer has them.
+    /// Marks findings on directories and sidecars as moved if the base has them in another family and
+    /// the head no longer has them there.
     pub(crate) fn mark_moved(&self, head: &mut [Finding]) {
         let still: BTreeSet<Subject> = head.iter().map(Subject::of).collect();
         let gone = self.findings.iter().filter(|base| !still.contains(&base.subject));
@@ -179,9 +179,9 @@ impl BaseFindings {
         }
     }
 
-    /// The findings that the head no longer has: nothing of its rule is found on the same rows, or
-    /// where no rows are named, on the same subject. `change` says how the rows of a table of the head
-    /// changed, none where it cannot be read.
+    /// The findings that the head no longer has: the rule has no finding on the same rows or, if no rows
+    /// are named, on the same subject. `change` returns the change of the rows of a table of the head,
+    /// `None` for a table that cannot be read.
     pub(crate) fn repaired<'a>(
         self,
         head: &[Finding],
@@ -201,7 +201,7 @@ impl BaseFindings {
                 base.finding.table.is_none() && still.contains_key(&any)
             };
             match base.path.as_deref().map(&change) {
-                // What cannot be read is not repaired.
+                // A table that cannot be read is not repaired.
                 Some(None) => false,
                 Some(Some(RowChange::Compared(rows))) => !same_rows(&base.finding, found, rows),
                 _ => found.is_empty() && !elsewhere(),
@@ -216,8 +216,8 @@ impl BaseFindings {
     }
 }
 
-/// Whether findings of the head name a row that a finding of the base names; where one of them names no
-/// rows, whether there are any.
+/// Returns true if findings of the head name a row that the base's finding names. If one of the findings
+/// names no rows, returns true if the head has any finding.
 fn same_rows(base: &Finding, head: &[&Finding], rows: &ComparedRows) -> bool {
     if base.named_rows.is_empty() || head.iter().any(|f| f.named_rows.is_empty()) {
         return !head.is_empty();
@@ -259,7 +259,7 @@ mod tests {
         assert!(!is_new(warning()) && !is_new(finding(Severity::Info).parts(["b"])));
         assert!(is_new(finding(Severity::Error)));
         assert!(is_new(finding(Severity::Warning).parts(["c"])));
-        // Rows tell more only where each is told; a table as a whole just has more of them.
+        // More rows are new only if `all_rows` counts them; on a whole table the count does not matter.
         assert!(!is_new(warning().rows(9)));
         assert!(is_new(Finding { all_rows: Some(9), ..warning() }));
         assert!(is_new(Finding { rule: "another".into(), ..warning() }));

@@ -1,4 +1,4 @@
-//! Findings: what is wrong, where, how bad, and by which rows it shows.
+//! Findings: a defect, its place, its severity, and the rows that show it.
 
 pub mod baseline;
 mod evidence;
@@ -18,7 +18,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 pub use self::evidence::{Evidence, Explained, Explanation, ModelReach, SliceEvidence};
-pub use self::hit::{Hit, Hits, Part, RowHit, wholes};
+pub use self::hit::{Hit, HitPart, Hits, RowHit, wholes};
 pub use self::known::Repaired;
 pub(crate) use self::known::{BaseFindings, Successor};
 pub use self::reads::Reads;
@@ -29,7 +29,7 @@ use crate::base::digest::hex;
 use crate::database::catalog::{Place, TableFile};
 pub use crate::database::table::{EXAMPLES, Example};
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -37,19 +37,19 @@ pub use crate::database::table::{EXAMPLES, Example};
 pub enum Severity {
     /// A defect that a maintainer would fix.
     Error,
-    /// Something to look at.
+    /// A suspicious value that a maintainer should check.
     Warning,
-    /// Something to know.
+    /// Information that needs no action.
     Info,
 }
 
 impl Severity {
-    /// This severity, or `most` where that is less bad: what a rule calls an info stays one.
+    /// Limits the severity to `most` at worst; a milder severity stays as it is.
     pub fn at_most(self, most: Self) -> Self {
         self.max(most)
     }
 
-    /// Its name in reports.
+    /// The severity's name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -59,81 +59,81 @@ impl Severity {
     }
 }
 
-/// The states that a finding was found in, as a command names them.
+/// The states that a finding was found in, by the names that a command takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ComparedStates {
-    /// Before: a commit.
+    /// Commit of the base state.
     pub base: String,
-    /// After, or the only state: a commit, or none of files on disk.
+    /// Commit of the head or only state; `None` for files on disk.
     pub head: Option<String>,
 }
 
 impl Default for ComparedStates {
-    /// What a checkout holds.
+    /// The states of a fresh checkout.
     fn default() -> Self {
         Self { base: "origin/HEAD".into(), head: Some("HEAD".into()) }
     }
 }
 
 impl ComparedStates {
-    /// The flag that names the head; nothing for files on disk.
+    /// The flag that names the head, with its value; empty for files on disk.
     fn head(&self, flag: &str) -> String {
         self.head.as_ref().map(|head| format!(" {flag} {}", quoted(head))).unwrap_or_default()
     }
 }
 
-/// What a finding was found in.
+/// The kind of data that a finding is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Domain {
-    /// A perf database.
+    /// A performance database.
     Database,
     /// Traces: cards, configs, metric files.
     Traces,
-    /// Two states of a database, compared.
+    /// A change between two states of a database.
     Change,
 }
 
-/// Something a rule found: one a rule and table, with a count.
+/// A rule's result on one table, file or directory, with a count of rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// Rule id.
+    /// Id of the rule.
     pub rule: String,
-    /// How bad.
+    /// Severity of the finding.
     pub severity: Severity,
-    /// File or directory concerned.
+    /// Path of the affected file or directory.
     pub path: String,
-    /// The place, as far as there is one.
+    /// Place in the database, as far as it is known.
     pub place: Option<Place>,
-    /// Table, where one is concerned.
+    /// File stem of the affected table; `None` if the finding is not on a table.
     pub table: Option<String>,
-    /// The slice concerned, by column; empty for the whole table.
+    /// The affected slice, by column; empty for the whole table.
     pub slice: BTreeMap<String, Value>,
-    /// Rows concerned.
+    /// Number of affected rows.
     pub rows: u64,
-    /// Where each row is reported: all of them, new ones and others. None of a
-    /// finding on a file as a whole, whose count says nothing of its growth.
+    /// Number of all affected rows, new or not, for findings that report each row. `None` for a finding
+    /// on a whole file, whose `rows` does not measure growth.
     pub all_rows: Option<u64>,
-    /// Those rows, where a finding of a base is recognised by them.
+    /// Numbers of the affected rows; a finding of a base is recognised by them.
     pub named_rows: Vec<u32>,
-    /// What a finding is made of, other than rows: columns, donors, slices. In a pull
-    /// request it is new where one of them was not there before.
+    /// Parts other than rows: columns, donors or slices. In a pull request the finding is new if the
+    /// base lacks one of the parts.
     pub parts: BTreeSet<String>,
-    /// One sentence.
+    /// Message, one sentence.
     pub message: String,
-    /// Figures behind the sentence.
+    /// Figures behind the message.
     pub evidence: Evidence,
-    /// Up to [`EXAMPLES`] rows.
+    /// Up to [`EXAMPLES`] example rows.
     pub examples: Vec<Example>,
-    /// Who waived it.
+    /// Name of the person who waived the finding.
     pub waived_by: Option<String>,
-    /// Whether it is new against a baseline or a base.
+    /// Novelty compared with a baseline or base.
     pub novelty: Novelty,
-    /// What it was found in.
+    /// The kind of data that the finding is about.
     pub domain: Domain,
 }
 
 impl Finding {
-    /// A finding on a file that is not a table.
+    /// Creates a finding on a file that is not a table.
     pub fn on_path(rule: &str, severity: Severity, path: &str, message: impl Into<String>) -> Self {
         Self {
             rule: rule.to_owned(),
@@ -155,7 +155,7 @@ impl Finding {
         }
     }
 
-    /// A finding on a table.
+    /// Creates a finding on a table.
     pub fn on_table(
         rule: &str,
         severity: Severity,
@@ -169,86 +169,86 @@ impl Finding {
         }
     }
 
-    /// Says which place it is about.
+    /// Sets the finding's place in the database.
     pub fn at(mut self, place: &Place) -> Self {
         self.place = Some(place.clone());
         self
     }
 
-    /// Counts the rows concerned.
+    /// Sets the number of affected rows.
     pub fn rows(mut self, rows: usize) -> Self {
         self.rows = rows as u64;
         self
     }
 
-    /// Names the rows concerned.
+    /// Sets the numbers of the affected rows.
     pub fn naming(mut self, rows: impl IntoIterator<Item = usize>) -> Self {
         self.named_rows = rows.into_iter().map(|row| row as u32).collect();
         self
     }
 
-    /// Names what it is made of.
+    /// Adds parts other than rows, such as columns or donors.
     pub fn parts(mut self, parts: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.parts.extend(parts.into_iter().map(Into::into));
         self
     }
 
-    /// Adds a figure behind the sentence.
+    /// Adds a figure behind the message.
     pub fn evidence(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.evidence.insert(name.to_owned(), value.into());
         self
     }
 
-    /// Names the table that its own is a copy of.
+    /// Sets the table that the finding's table copies.
     pub fn copy_of(mut self, other: &TableFile) -> Self {
         self.evidence.other = Some(other.entry.path.clone());
         self
     }
 
-    /// Adds the slices concerned.
+    /// Adds affected slices.
     pub fn slices(mut self, slices: impl IntoIterator<Item = SliceEvidence>) -> Self {
         self.evidence.slices.extend(slices);
         self
     }
 
-    /// Adds missing keys that something explains.
+    /// Adds missing keys with an explanation.
     pub fn explained(mut self, explained: impl IntoIterator<Item = Explained>) -> Self {
         self.evidence.explained.extend(explained);
         self
     }
 
-    /// Says where in a text file it is.
+    /// Sets the line in a text file; 0 means none.
     pub fn at_line(mut self, line: Option<u64>) -> Self {
         self.evidence.line = line.filter(|line| *line > 0);
         self
     }
 
-    /// Says that it is about what a pull request does, so that it was not there before.
+    /// Marks the finding as about the change itself, which makes it new.
     pub fn of_change(mut self) -> Self {
         self.domain = Domain::Change;
         self.novelty = Novelty::New;
         self
     }
 
-    /// Says that it was found in traces.
+    /// Marks the finding as found in traces.
     pub fn of_traces(mut self) -> Self {
         self.domain = Domain::Traces;
         self
     }
 
-    /// Where in a text file it is; a table has no lines.
+    /// Line in a text file, from 1; `None` for a table.
     pub fn line(&self) -> Option<u64> {
         self.evidence.line
     }
 
-    /// Shows rows.
+    /// Sets the example rows.
     pub fn examples(mut self, examples: Vec<Example>) -> Self {
         self.examples = examples;
         self
     }
 
-    /// Names the same defect in the next run: it does not change with row counts, the wording or
-    /// a move of the file to another layout.
+    /// Identifies the same defect in later runs. The fingerprint is independent of row counts, the
+    /// message, and the layout of the database.
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         let mut part = |text: &str| {
@@ -271,7 +271,7 @@ impl Finding {
         hex(&hash.finalize()[..8])
     }
 
-    /// The command that finds it again in a checkout, in the states that were compared.
+    /// The command that reproduces the finding in a checkout, in the states that were compared.
     pub fn command(&self, states: &ComparedStates) -> String {
         let what = match self.domain {
             Domain::Database => "--root",
@@ -295,8 +295,8 @@ impl Finding {
         words.join(" ")
     }
 
-    /// The command that draws its table with its rows ringed, of a comparison beside what the table was;
-    /// none of a finding that is not on a table of a place.
+    /// The command that draws the finding's table with its rows marked, in a comparison beside the
+    /// base's table. `None` for a finding that is not on a table with a place.
     pub fn explore_command(&self, states: &ComparedStates, is_compared: bool) -> Option<String> {
         let (place, table) = (self.place.as_ref()?, self.table.as_ref()?);
         let mut command = format!("perfdb-gate explore --root .{}", states.head("--ref"));
@@ -313,34 +313,34 @@ impl Finding {
         Some(command)
     }
 
-    /// Whether it was not there before.
+    /// Returns true if the finding was not there before.
     pub fn is_new(&self) -> bool {
         self.novelty == Novelty::New
     }
 
-    /// Whether it is an error.
+    /// Returns true if the finding is an error.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 
-    /// Whether it counts: neither waived nor known nor there before.
+    /// Returns true if the finding is neither waived nor in the baseline, and was not there before.
     pub fn counts(&self) -> bool {
         self.waived_by.is_none() && self.novelty.as_new() != Some(false)
     }
 
-    /// Whether it was there before, or is known to a baseline.
+    /// Returns true if the finding is not waived, but was there before or is in the baseline.
     pub fn is_old(&self) -> bool {
         self.waived_by.is_none() && self.novelty.as_new() == Some(false)
     }
 
-    /// Order of reports: by path, then by how bad, then by rule.
+    /// Sort key of reports: path, severity, rule, slice.
     pub(crate) fn order(&self) -> (&str, Severity, &str, String) {
         let slice = serde_json::to_string(&self.slice).unwrap_or_default();
         (&self.path, self.severity, &self.rule, slice)
     }
 }
 
-/// A word of a command, quoted where a shell would read more into it.
+/// A word of a shell command, quoted if it has special characters.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._+-/=".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -1,51 +1,52 @@
-//! By what rules judge rows.
+//! The inputs that rules read to judge rows.
 
 use crate::base::expr::Expr;
 use crate::specs::TableSpec;
 
-/// By what a rule judges a row: what makes its finding on the row a new one when it changes.
+/// The inputs of a rule's judgement of a row. The finding on a row may be new only if one of them
+/// changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reads {
-    /// Names of columns; any column where there are none.
+    /// Names of the columns; `None` means any column.
     pub(super) columns: Option<Vec<String>>,
     /// Figures of the table's system, by their dotted paths.
     figures: Vec<String>,
-    /// Whether it looks up the system's rates: which ones depends on the row.
+    /// True if the rule looks up rates of the system; the row decides which ones.
     rates: bool,
-    /// Whether it reads what the system's GPU calls itself.
+    /// True if the rule reads the device names of the system's GPU.
     devices: bool,
 }
 
 impl Reads {
-    /// Any column.
+    /// Inputs of a rule that reads any column.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// What the loader reads of a table: its key, its filters, its latency.
+    /// Inputs that the loader reads of a table: key, filters and latency.
     pub fn loaded(spec: &TableSpec) -> Self {
         Self::columns(spec.loaded_columns()).and_formulas(spec.loaded())
     }
 
-    /// The columns of these names.
+    /// Inputs of a rule that reads the columns with these names.
     pub fn columns(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let columns = names.into_iter().map(Into::into).collect();
         Self { columns: Some(columns), ..Self::all() }
     }
 
-    /// These, and what the GPU of the table's system calls itself.
+    /// Adds the device names of the system's GPU.
     pub fn and_devices(self) -> Self {
         Self { devices: true, ..self }
     }
 
-    /// These, and figures of the table's system, by their dotted paths.
+    /// Adds figures of the table's system, by their dotted paths.
     pub fn and_figures<'n>(self, names: impl IntoIterator<Item = &'n str>) -> Self {
         let mut reads = self;
         reads.figures.extend(names.into_iter().map(str::to_owned));
         reads
     }
 
-    /// These, and what formulas read of the table's system.
+    /// Adds the figures and rates of the system that formulas read.
     pub fn and_formulas<'e>(self, formulas: impl IntoIterator<Item = &'e Expr>) -> Self {
         formulas.into_iter().fold(self, |reads, formula| {
             let rates = reads.rates || formula.reads_rates();
@@ -53,22 +54,22 @@ impl Reads {
         })
     }
 
-    /// Whether the rates of the table's system are read.
+    /// Returns true if rates of the table's system are read.
     pub fn reads_rates(&self) -> bool {
         self.rates
     }
 
-    /// Whether it is read what the GPU of the table's system calls itself.
+    /// Returns true if the device names of the system's GPU are read.
     pub fn reads_devices(&self) -> bool {
         self.devices
     }
 
-    /// Whether anything that is known of the table's system is read.
+    /// Returns true if any fact about the table's system is read.
     pub fn reads_any(&self) -> bool {
         self.devices || self.rates || !self.figures.is_empty()
     }
 
-    /// Whether a figure of the table's system is read by its path.
+    /// Returns true if the figure with this path is read from the table's system.
     pub fn reads_figure(&self, path: &str) -> bool {
         self.figures.iter().any(|name| name == path)
     }

@@ -1,16 +1,17 @@
-//! Which findings on rows are new in a pull request.
+//! Decides which findings on rows are new in a pull request.
 //!
-//! Rules hit rows in each state by themselves. A row of the head is new if the pull request adds it, or changes a column
-//! or a fact that the rule reads while the base has no hit of that rule on the row's key that is as bad. New rows and the
+//! Rules match rows in each state separately. A row of the head is new if the pull request adds it, or
+//! changes a column or fact that the rule reads, and the base has no equally bad hit of the rule on the
+//! row's key. New rows and the others are separate findings.
 //! others make a finding each.
 
 use super::hit::{HitRows, RowHits};
-use super::{Finding, Hit, Novelty, Part, RowChange, RowHit, RowStates, Severity};
+use super::{Finding, Hit, HitPart, Novelty, RowChange, RowHit, RowStates, Severity};
 use crate::database::catalog::TableFile;
 use crate::database::served::rows::KeyRows;
 
 impl RowStates<'_> {
-    /// Takes in the base's hits, and returns its findings.
+    /// Records the base's hits and returns the base's findings.
     pub fn take_base(&mut self, hits: Vec<Hit<'_>>) -> Vec<Finding> {
         if let RowChange::Compared(rows) = self.change {
             for (row, grade) in hits.iter().flat_map(Hit::graded_rows) {
@@ -27,7 +28,7 @@ impl RowStates<'_> {
     }
 }
 
-/// Rows of a hit that share a state.
+/// Rows of a hit with the same novelty.
 #[derive(Default)]
 struct StateRows {
     hits: Vec<RowHit>,
@@ -35,7 +36,7 @@ struct StateRows {
 }
 
 impl<'v> Hit<'v> {
-    /// The table that has the rows; `None` for what no row splits.
+    /// The table with the hit's rows; `None` for a hit that is not divided by rows.
     pub fn file(&self) -> Option<&'v TableFile> {
         match self {
             Self::Whole(_) => None,
@@ -43,8 +44,8 @@ impl<'v> Hit<'v> {
         }
     }
 
-    /// The error that it is on rows which the pull request adds or changes, without those that `is_hit` says are hit
-    /// anyway; of what no row splits the error itself.
+    /// The error on rows that the pull request adds or changes, without rows for which `is_hit` is true.
+    /// For a hit that is not divided by rows, the finding itself if it is an error.
     pub(crate) fn error_on_new_rows(
         self,
         states: &RowStates<'_>,
@@ -61,11 +62,11 @@ impl<'v> Hit<'v> {
         let errors = new.hits.iter().filter(|hit| hit.grade == Severity::Error);
         let own = errors.map(|hit| hit.row).filter(|row| states.is_brought(*row) && !is_hit(*row));
         let own: Vec<usize> = own.collect();
-        let part = (!own.is_empty()).then_some(Part { rows: &own, copies: &new.copies })?;
+        let part = (!own.is_empty()).then_some(HitPart { rows: &own, copies: &new.copies })?;
         describe(&part).filter(Finding::is_error)
     }
 
-    /// The rows in one state by itself, with their grades.
+    /// The hit's rows with their grades, in one state by itself.
     pub(crate) fn graded_rows(&self) -> Vec<(usize, Severity)> {
         match self {
             Self::Whole(_) => Vec::new(),
@@ -78,7 +79,7 @@ impl<'v> Hit<'v> {
         }
     }
 
-    /// The findings: of rows one on those that are new, and one on the others.
+    /// The findings of the hit. For rows, one on the new rows and one on the others.
     pub(crate) fn settle(self, states: &RowStates<'_>) -> Vec<Finding> {
         let RowHits { rows, describe, .. } = match self {
             Self::Whole(finding) => return vec![*finding],
@@ -95,7 +96,7 @@ impl<'v> Hit<'v> {
         let finding = |(part, novelty): (&StateRows, Novelty)| {
             let worst = part.hits.iter().map(|hit| hit.grade).min()?;
             let rows: Vec<usize> = part.hits.iter().map(|hit| hit.row).collect();
-            let finding = describe(&Part { rows: &rows, copies: &part.copies })?;
+            let finding = describe(&HitPart { rows: &rows, copies: &part.copies })?;
             let decisive = part.hits.iter().filter(|hit| hit.grade == worst);
             let is_named = !finding.named_rows.is_empty();
             let mut finding =
@@ -112,14 +113,15 @@ impl<'v> Hit<'v> {
     }
 }
 
-/// The new rows, and the others.
+/// Divides hits into those on new rows and the others.
 fn split(hits: Vec<RowHit>, states: &RowStates<'_>) -> [StateRows; 2] {
     let (new, old) = hits.into_iter().partition(|hit| states.is_new(*hit));
     [new, old].map(|hits| StateRows { hits, copies: Vec::new() })
 }
 
-/// The same of rows that share a key. Of each key the first row that was there before is the original, else the first.
-/// New rows are shown with all rows of their key, the others with those that were there.
+/// Divides rows that share a key into new repeats and the others. The original of each key is the first
+/// row that was there before, else the first row. New repeats are shown with all rows of their key, the
+/// others with the rows that were there before.
 fn split_copies(copies: Vec<KeyRows>, grade: Severity, states: &RowStates<'_>) -> [StateRows; 2] {
     let [mut new, mut old] = <[StateRows; 2]>::default();
     for rows in copies {
@@ -156,7 +158,7 @@ mod tests {
     use crate::database::source::{Entry, EntryKind};
     use crate::findings::{ComparedRows, NewFacts, Reads};
 
-    /// A synthetic table.
+    /// A synthetic table file.
     fn file() -> TableFile {
         let [system, backend, version] = ["x", "vllm", "1"].map(str::to_owned);
         let entry = Entry { path: "t".into(), size: 0, kind: EntryKind::Link(String::new()) };
@@ -164,7 +166,7 @@ mod tests {
         TableFile { entry, place, table: "t".into(), format: Format::Csv }
     }
 
-    fn describe(part: &Part<'_>) -> Option<Finding> {
+    fn describe(part: &HitPart<'_>) -> Option<Finding> {
         Some(Finding::on_path("r", Severity::Error, "t", "m").rows(part.rows.len()))
     }
 
@@ -177,7 +179,7 @@ mod tests {
         hit(file, &rows.iter().map(|row| (*row, Severity::Error)).collect::<Vec<_>>())
     }
 
-    /// The rows of the new finding, and of the other one.
+    /// The rows of the new finding, and the rows of the other finding.
     fn settled(hit: Hit<'_>, states: &RowStates<'_>) -> [Vec<u32>; 2] {
         let findings = hit.settle(states);
         let rows = |novelty: &[Novelty]| {
@@ -187,7 +189,7 @@ mod tests {
         [rows(&[Novelty::New, Novelty::Unjudged]), rows(&[Novelty::Inherited, Novelty::Moved])]
     }
 
-    /// A table whose rows stand where they stood and are judged by other facts.
+    /// A change that only judges the rows by other facts.
     fn judged_anew() -> RowChange {
         RowChange::Compared(ComparedRows { facts: NewFacts::All, ..ComparedRows::default() })
     }
@@ -247,7 +249,7 @@ mod tests {
         };
         assert_eq!(settled(&RowChange::Unknown), [vec![2, 3, 4, 6], vec![]]);
         assert_eq!(settled(&RowChange::Untouched), [vec![], vec![2, 3, 4, 6]]);
-        // Row 0 comes before what it repeats; 5 and 6 repeat only each other.
+        // Row 0 comes before the row that it repeats; rows 5 and 6 repeat only each other.
         let matched = RowMatch::adding([0, 3, 5, 6], 7);
         let matched = Some(Arc::new(matched));
         let change = RowChange::Compared(ComparedRows { matched, ..ComparedRows::default() });

@@ -1,4 +1,4 @@
-//! The one place that filters, waives, sorts and counts findings.
+//! The only place that waives, sorts and counts findings.
 
 use jiff::civil::Date;
 
@@ -6,47 +6,47 @@ use super::{Finding, Novelty, Severity};
 use crate::findings::baseline::Baseline;
 use crate::findings::waiver::{Applied, WaiverError, Waivers};
 
-/// Collects findings; the only place that waives, compares with a baseline, sorts and counts.
+/// Collects findings, waives them, compares them with a baseline, sorts and counts them.
 #[derive(Debug, Default)]
 pub struct Sink {
     findings: Vec<Finding>,
     baselined: u64,
 }
 
-/// Findings by severity.
+/// Numbers of findings by severity and reason for exclusion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Errors.
+    /// Number of errors.
     pub errors: u64,
-    /// Warnings.
+    /// Number of warnings.
     pub warnings: u64,
-    /// Infos.
+    /// Number of findings with severity info.
     pub infos: u64,
-    /// Waived, not counted above.
+    /// Number of waived findings, not included in the severities.
     pub waived: u64,
-    /// Known to the baseline, not counted above.
+    /// Number of findings in the baseline, not included in the severities.
     pub baselined: u64,
-    /// There before a pull request, not counted above.
+    /// Number of findings that the base of a pull request has, not included in the severities.
     pub old: u64,
 }
 
 impl Sink {
-    /// Takes findings in any order.
+    /// Adds findings in any order.
     pub fn extend(&mut self, findings: impl IntoIterator<Item = Finding>) {
         self.findings.extend(findings);
     }
 
-    /// Says of each finding what it means for predictions.
+    /// Calls `say` on every finding, to add its effect on predictions.
     pub fn each(&mut self, say: impl FnMut(&mut Finding)) {
         self.findings.iter_mut().for_each(say);
     }
 
-    /// Applies waivers; what is to be said of them comes back.
+    /// Applies waivers; returns the waivers that expired or matched nothing.
     pub fn waive(&mut self, waivers: &Waivers, today: Date) -> Result<Applied, WaiverError> {
         waivers.apply(&mut self.findings, today)
     }
 
-    /// Distinguishes new findings from those that a baseline knows.
+    /// Marks each finding as new or as known to the baseline.
     pub fn compare(&mut self, baseline: &Baseline) {
         for finding in self.findings.iter_mut().filter(|f| f.novelty.as_new() != Some(false)) {
             let new = baseline.is_new(finding);
@@ -55,7 +55,7 @@ impl Sink {
         }
     }
 
-    /// The findings in the order of reports, and their counts.
+    /// Returns the findings in the order of reports, and their counts.
     pub fn finish(mut self) -> (Vec<Finding>, Counts) {
         self.findings.sort_by(|a, b| a.order().cmp(&b.order()));
         let mut counts = Counts::default();

@@ -1,4 +1,4 @@
-//! The states of a finding, and of the rows of a table, in a pull request.
+//! The novelty of findings, and the changes to a table's rows in a pull request.
 
 use std::sync::Arc;
 
@@ -7,27 +7,27 @@ use hashbrown::HashMap;
 use super::{Reads, RowHit, Severity};
 use crate::database::diff::RowMatch;
 
-/// Whether a finding is new.
+/// Novelty of a finding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Novelty {
-    /// There is no baseline and no base to compare with, or they were not asked yet.
+    /// The finding has not been compared, or there is no baseline and no base.
     #[default]
     Unjudged,
-    /// It was not there before.
+    /// The finding was not there before.
     New,
-    /// It was there before, or a baseline knows it.
+    /// The finding was there before, or the baseline contains it.
     Inherited,
-    /// It was there before, of a file that lay elsewhere.
+    /// The finding was there before, on a file at another path.
     Moved,
 }
 
 impl Novelty {
-    /// The novelty of a finding that was compared.
+    /// The novelty of a compared finding.
     pub fn of(new: bool) -> Self {
         if new { Self::New } else { Self::Inherited }
     }
 
-    /// The field `new` of reports: null where nothing was compared.
+    /// The field `new` of reports; null without a comparison.
     pub fn as_new(self) -> Option<bool> {
         match self {
             Self::Unjudged => None,
@@ -36,7 +36,7 @@ impl Novelty {
         }
     }
 
-    /// Its name in reports; none where nothing was compared.
+    /// The novelty's name in reports; `None` without a comparison.
     pub fn state(self) -> Option<&'static str> {
         match self {
             Self::Unjudged => None,
@@ -47,40 +47,41 @@ impl Novelty {
     }
 }
 
-/// The facts that changed among those by which the rows of a table are judged.
+/// Changed facts among those that decide the judgement of a table's rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum NewFacts {
-    /// Nothing changed.
+    /// No fact changed.
     #[default]
     None,
-    /// The YAML of the table's system says something else.
+    /// The YAML of the table's system changed.
     System,
     /// The rows belong to another place, or to another kind of table.
     All,
 }
 
-/// What a pull request does to the rows of a table.
+/// Effect of a pull request on the rows of a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum RowChange {
-    /// No pull request is judged.
+    /// There is no pull request.
     #[default]
     Unknown,
-    /// It leaves the table alone.
+    /// The pull request does not change the table.
     Untouched,
-    /// It adds all of them.
+    /// The pull request adds all rows.
     All,
-    /// The table was there before.
+    /// The table was there before, so its rows are compared.
     Compared(ComparedRows),
 }
 
-/// A table that was there before, row by row.
+/// The comparison of a table's rows with the base.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ComparedRows {
-    /// Which row of the base each row was; `None` if each row is the one at its place.
+    /// The matching of the head's rows with the base's; `None` if every row is at the same number as
+    /// before.
     pub matched: Option<Arc<RowMatch>>,
-    /// The facts that changed.
+    /// Changed facts that affect the judgement of rows.
     pub facts: NewFacts,
-    /// Whether the table lay elsewhere.
+    /// True if the table was at another path.
     pub moved: bool,
 }
 
@@ -90,21 +91,22 @@ impl ComparedRows {
         self.matched.as_ref().map_or(Some(row as u64), |matched| matched.head_key(row))
     }
 
-    /// The key of a row of the base.
+    /// The key of a row of the base: a hash, or the row's number if rows are not matched.
     pub fn base_key(&self, row: usize) -> Option<u64> {
         self.matched.as_ref().map_or(Some(row as u64), |matched| matched.base_key(row))
     }
 }
 
 impl RowChange {
-    /// Whether at least half of a table's `rows` were added, or changed in what a rule reads.
+    /// Returns true if at least half of a table's `rows` were added, or changed in columns or facts that
+    /// a rule reads.
     pub fn is_most(&self, rows: usize, reads: &Reads) -> bool {
         let states = RowStates::new(self, reads);
         let touched = (0..rows).filter(|row| states.is_touched(*row)).count();
         *self != Self::Untouched && 2 * touched >= rows
     }
 
-    /// Whether it adds or changes any row.
+    /// Returns true if the change adds any row, or may change the judgement of a row.
     pub fn is_any(&self) -> bool {
         match self {
             Self::Untouched => false,
@@ -114,21 +116,21 @@ impl RowChange {
     }
 }
 
-/// The rows of a table as a rule sees them in a pull request.
+/// The changes to a table's rows, as far as one rule is concerned.
 pub(crate) struct RowStates<'a> {
     pub(super) change: &'a RowChange,
-    /// Bits of the columns that the rule reads.
+    /// Bit mask of the columns that the rule reads.
     bits: u64,
-    /// Whether the rule judges by other facts than before.
+    /// True if facts changed that the rule reads.
     has_new_facts: bool,
-    /// The keys of rows that the rule hits in the base, with the worst grade.
+    /// Keys of the rows that the rule matches in the base, with the worst grade of each.
     pub(super) known: HashMap<u64, Severity>,
-    /// How bad the rule's findings on the table are in the base.
+    /// Worst severity of the rule's findings on the table in the base; `None` without findings.
     pub(super) worst_before: Option<Severity>,
 }
 
 impl<'a> RowStates<'a> {
-    /// Rows of a table of which the base has no hit.
+    /// Creates the states of a table without any hits in the base.
     pub fn new(change: &'a RowChange, reads: &Reads) -> Self {
         let (mut bits, mut has_new_facts) = (u64::MAX, false);
         if let RowChange::Compared(rows) = change {
@@ -144,12 +146,12 @@ impl<'a> RowStates<'a> {
         Self { change, bits, has_new_facts, known: HashMap::new(), worst_before: None }
     }
 
-    /// Rows that nothing is compared with.
+    /// The states of rows without a comparison.
     pub fn unjudged() -> RowStates<'static> {
         RowStates::new(&RowChange::Unknown, &Reads::all())
     }
 
-    /// Whether the pull request adds a row, or changes a column that the rule reads.
+    /// Returns true if the pull request adds the row, or changes a column that the rule reads.
     pub(super) fn is_brought(&self, row: usize) -> bool {
         match self.change {
             RowChange::Untouched => false,
@@ -160,12 +162,13 @@ impl<'a> RowStates<'a> {
         }
     }
 
-    /// Whether it adds a row, or changes a column or a fact that the rule reads.
+    /// Returns true if the pull request adds the row, or changes a column or fact that the rule reads.
     pub(super) fn is_touched(&self, row: usize) -> bool {
         self.is_brought(row) || self.has_new_facts
     }
 
-    /// Whether a hit is new: the row is touched, and the base has no hit on its key that is as bad.
+    /// Returns true if the hit is new: the row is touched, and the base has no equally bad hit on its
+    /// key.
     pub(super) fn is_new(&self, RowHit { row, grade }: RowHit) -> bool {
         let RowChange::Compared(rows) = self.change else { return self.is_brought(row) };
         let is_added = || rows.matched.as_ref().is_some_and(|matched| matched.is_added(row));
@@ -173,7 +176,7 @@ impl<'a> RowStates<'a> {
         self.is_touched(row) && (is_added() || known().is_none_or(|before| grade < *before))
     }
 
-    /// The states of findings on rows that are new, and on the others.
+    /// The novelties of two findings: on the new rows, and on the other rows.
     pub(super) fn novelties(&self) -> [Novelty; 2] {
         match self.change {
             RowChange::Unknown => [Novelty::Unjudged; 2],

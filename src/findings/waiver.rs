@@ -1,4 +1,4 @@
-//! Waivers: findings that a maintainer has signed for, until a date.
+//! Waivers: findings that a maintainer has accepted until a date.
 //!
 //! ```yaml
 //! waivers:
@@ -26,33 +26,33 @@ use crate::base::glob::{Of, matcher};
 use crate::base::reason::Reason;
 use crate::findings::Finding;
 
-/// A signed exception.
+/// A waiver of a rule's findings.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Waiver {
-    /// The rule it waives.
+    /// Id of the waived rule.
     pub rule: String,
-    /// Which files, as a glob over the finding's path; `**` crosses folders.
+    /// Glob over the finding's path; `**` crosses folders.
     pub path: String,
-    /// A condition on the finding's `rows`, `severity` and evidence.
+    /// Condition on the finding's `rows`, `severity` and evidence; absent waives all.
     #[serde(default, rename = "where")]
     pub predicate: Option<Expr>,
-    /// Why the finding is right to be there.
+    /// The reason why the finding is acceptable.
     pub reason: String,
-    /// Where that can be seen.
+    /// Reference to the evidence for the reason.
     pub evidence: String,
-    /// Who says so.
+    /// Name of the person who approved the waiver.
     pub approved_by: String,
-    /// The last day it holds, `2027-06-30`.
+    /// Last day on which the waiver applies, such as `2027-06-30`.
     #[schemars(extend("format" = "date"))]
     pub until: String,
 }
 
-/// A file of waivers, checked.
+/// The validated waivers of a file.
 #[derive(Debug, Default)]
 pub struct Waivers {
     entries: Vec<(Waiver, GlobMatcher, Date)>,
-    /// The file they are from.
+    /// Path of the file with the waivers.
     pub path: String,
 }
 
@@ -62,13 +62,13 @@ struct File {
     waivers: Vec<Waiver>,
 }
 
-/// The schema of a file of waivers.
+/// The JSON schema of a file of waivers.
 pub(crate) fn schema(generator: schemars::SchemaGenerator) -> schemars::Schema {
     generator.into_root_schema_for::<File>()
 }
 
 impl Waiver {
-    /// The paths that it matches and its last day, where it is signed.
+    /// Returns the path matcher and the last day; fails if the waiver is not signed.
     fn check(&self) -> Result<(GlobMatcher, Date), Reason> {
         let signed = [
             ("reason", &self.reason),
@@ -84,30 +84,31 @@ impl Waiver {
     }
 }
 
-/// Where the format of waivers is described.
+/// Hint that names the documentation of waivers.
 pub const WAIVER_HINT: &str = "docs/validate.md explains how a waiver is written, in \"The repository's own settings\"; \
                                `perfdb-gate schema waivers` prints its fields for an editor";
 
-/// Why waivers cannot be applied.
+/// The reason why waivers cannot be applied.
 #[derive(Debug, thiserror::Error)]
 pub enum WaiverError {
-    /// Its condition cannot be evaluated.
+    /// The waiver's condition cannot be evaluated.
     #[error(transparent)]
     Formula(#[from] ExprError),
-    /// Its condition reads what no finding of its rule has: it would never hold, or always.
+    /// The waiver's condition reads a name that no finding of its rule has, so that it would never or
+    /// always be true.
     #[error("the condition of the waiver of {rule} uses {name}")]
     Unknown {
-        /// The rule waived.
+        /// Id of the waived rule.
         rule: String,
-        /// What it reads.
+        /// The unknown name in the condition.
         name: String,
-        /// What it could read.
+        /// Names that the condition may use.
         known: Vec<String>,
     },
 }
 
 impl WaiverError {
-    /// The error that ends a run, of a file of waivers.
+    /// Converts to the error that ends a run, for the waiver file at `path`.
     pub fn of(self, path: &str) -> Error {
         let message = format!("{path}: {self}");
         match &self {
@@ -121,12 +122,12 @@ impl WaiverError {
 }
 
 impl Waivers {
-    /// The rules that they are for, in their order.
+    /// Ids of the waived rules, in the order of the waivers.
     pub fn rules(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|(waiver, ..)| waiver.rule.as_str())
     }
 
-    /// Parses a file of waivers.
+    /// Parses and validates a file of waivers.
     pub fn parse(path: &str, text: &str) -> Result<Self, Reason> {
         let file: File = crate::base::yaml::parse(text)?;
         let mut entries = Vec::new();
@@ -138,8 +139,8 @@ impl Waivers {
         Ok(Self { entries, path: path.to_owned() })
     }
 
-    /// Marks what is waived on `today`; returns the waivers that are past their date and those that
-    /// matched nothing, in words.
+    /// Marks the findings that are waived on `today`. Returns messages on waivers that have expired or
+    /// matched nothing.
     pub fn apply(&self, findings: &mut [Finding], today: Date) -> Result<Applied, WaiverError> {
         let mut applied = Applied::default();
         for (waiver, glob, until) in &self.entries {
@@ -169,18 +170,18 @@ impl Waivers {
     }
 }
 
-/// What is to be said of the waivers themselves.
+/// Messages on waivers that had no effect.
 #[derive(Debug, Default)]
 pub struct Applied {
-    /// Past their date.
+    /// Messages on waivers past their last day.
     pub expired: Vec<String>,
-    /// Matching no finding: the rule, and what is to be said.
+    /// Waivers that match no finding: rule id and message.
     pub unused: Vec<(String, String)>,
 }
 
 impl Applied {
-    /// What is to be said of waivers that match nothing, of rules that ran or that there are not: a
-    /// run over tables cannot know what a waiver of a rule on traces is for.
+    /// Messages on waivers that match nothing, limited to rules that ran or are unknown. A run on tables
+    /// cannot decide whether a waiver of a traces rule is used.
     pub fn unused_by(
         &self,
         ran: &dyn Fn(&str) -> bool,
@@ -195,7 +196,8 @@ impl Applied {
     }
 }
 
-/// That the condition reads no misspelt name, by the figures of the findings that it is for.
+/// Rejects a condition with a misspelt name, judged by the figures of the findings that the waiver
+/// matches.
 fn check_names<'a>(
     waiver: &Waiver,
     findings: impl Iterator<Item = &'a Finding>,
@@ -208,8 +210,8 @@ fn check_names<'a>(
     let mut known: BTreeSet<String> =
         findings.flat_map(|finding| finding.evidence.json().into_keys()).collect();
     known.extend(["rows", "severity"].map(str::to_owned));
-    // A figure that today's findings happen to lack is told by what they do not match; a misspelt one looks
-    // like one that they have.
+    // A correct name may be missing from today's findings; the waiver then matches nothing. A misspelt
+    // name resembles a name that the findings have.
     let is_misspelt = |name: &&str| {
         !known.contains(*name) && nearest(name, known.iter().map(String::as_str)).is_some()
     };
@@ -228,7 +230,7 @@ fn holds(waiver: &Waiver, finding: &Finding) -> Result<bool, ExprError> {
     Ok(predicate.mask(&FindingFacts(finding))?.get(0))
 }
 
-/// A finding as predicates see it: one row.
+/// A finding as a table of one row, for conditions of waivers.
 struct FindingFacts<'a>(&'a Finding);
 
 impl Scope for FindingFacts<'_> {
@@ -239,7 +241,7 @@ impl Scope for FindingFacts<'_> {
     fn column(&self, name: &str) -> Option<Value<'_>> {
         let text = |t: &str| Value::Text(Vals::One(0), Cow::Owned(vec![t.into()]));
         match (name, self.0.evidence.get(name)) {
-            // A pull request's half of a finding is no smaller finding.
+            // All rows count, even if the finding reports only the new or the old ones.
             ("rows", _) => {
                 let rows = self.0.all_rows.unwrap_or(self.0.rows);
                 Some(Value::Number(Vals::One(rows as f64)))
@@ -299,7 +301,7 @@ mod tests {
             "w: the condition of the waiver of r uses worst_ratoi, which the findings of this rule do not have"
         );
         assert!(error.hint.starts_with("did you mean worst_ratio?"), "{}", error.hint);
-        // Without a finding that it is for, nothing tells what there could be.
+        // Without a matching finding, the valid names are unknown.
         assert!(waivers.apply(&mut [], "2030-01-31".parse().unwrap()).is_ok());
     }
 

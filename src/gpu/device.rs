@@ -1,7 +1,8 @@
-//! Measuring points of a table again: what is asked of a device, and what it answers.
+//! The interface of a measuring device: points to measure, and the device's answers.
 //!
-//! A [`Device`] is the GPU of this machine through CUDA ([`cuda`]), any command that reads a point
-//! per line and answers a measurement per line ([`process`]), or a mock in tests.
+//! A [`Device`] is the GPU of this machine through CUDA ([`cuda`](super::cuda)), a command that reads
+//! one point per line and answers one measurement per line ([`process`](super::process)), or a mock in
+//! tests.
 
 use std::collections::BTreeMap;
 
@@ -10,57 +11,59 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::base::error::Error;
-use crate::gpu::recipe::{Dtype, Fill, Inputs, Operation};
+use crate::base::reason::Reason;
+use crate::gpu::recipe::{Dtype, Fill, GpuOperation, Inputs};
 
-/// What a device runs for a point: a recipe with a row's figures in it.
+/// A measurement for a device to run: a recipe evaluated for one row.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Work {
-    /// What runs.
-    pub operation: Operation,
+    /// The operation to run.
+    pub operation: GpuOperation,
     /// Element type of inputs and weights.
     pub dtype: Dtype,
-    /// Sizes by name, as the recipe gives them: `m`, `n`, `k`, …
+    /// Sizes of the operation by name, such as `m`, `n` and `k`, as the recipe's formulas give them.
     pub sizes: BTreeMap<String, u64>,
-    /// Calls with weights of their own in one timed unit.
+    /// Number of calls in one timed unit; each call has its own weights.
     pub copies: u64,
-    /// Whether the calls share their input.
+    /// Sharing of inputs between the calls of a unit.
     pub inputs: Inputs,
-    /// What the weights hold.
+    /// Contents of the weights.
     pub weight_fill: Fill,
-    /// What the inputs hold.
+    /// Contents of the inputs.
     pub input_fill: Fill,
-    /// Whether a unit is captured in a CUDA graph.
+    /// True if a timed unit is captured in a CUDA graph.
     pub cuda_graph: bool,
-    /// Whether the card comes to rest before every sample.
+    /// True if the card rests before every sample.
     pub rested: bool,
-    /// Units run before the timed ones.
+    /// Number of units that run before timing starts.
     pub warmups: u32,
-    /// Units timed together; their mean is a sample.
+    /// Number of units timed together; a sample is their mean.
     pub runs: u32,
-    /// Why a plain kernel for this is not the recorded one.
+    /// The reason why the built-in kernel is not the recorded one; `None` if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
 }
 
 impl Work {
-    /// A size by name; 1 where the operation has none of it.
+    /// Returns the size with the given name; 1 if the operation has no such size.
     pub fn size(&self, name: &str) -> u64 {
         self.sizes.get(name).copied().unwrap_or(1)
     }
 
-    /// Elements of one input.
+    /// Number of elements of one input.
     pub fn input(&self) -> u64 {
         self.product(&["batch", "m", "k"])
     }
 
-    /// Elements of one call's weights.
+    /// Number of elements of one call's weights.
     pub fn weight(&self) -> u64 {
         self.product(&["batch", "n", "k"])
     }
 
-    /// Elements of one output, gaps of a strided one included; each has 2 bytes.
+    /// Number of elements of one output, including the gaps of a strided output. Each element has 2
+    /// bytes.
     pub fn output(&self) -> u64 {
-        if self.operation != Operation::Bmm {
+        if self.operation != GpuOperation::Bmm {
             return self.product(&["m", "n"]);
         }
         let far = |count: &str, step: &str| {
@@ -69,17 +72,17 @@ impl Work {
         far("batch", "out_batch").saturating_add(far("m", "out_row")).saturating_add(self.size("n"))
     }
 
-    /// A product of sizes; what no machine has is as much as there can be.
+    /// Multiplies sizes; an overflow gives `u64::MAX`.
     fn product(&self, sizes: &[&str]) -> u64 {
         sizes.iter().fold(1, |all: u64, name| all.saturating_mul(self.size(name)))
     }
 
-    /// How many inputs, and outputs, there are.
+    /// Number of inputs in memory, which is also the number of outputs.
     pub fn inputs_held(&self) -> u64 {
         if self.inputs == Inputs::Own { self.copies } else { 1 }
     }
 
-    /// Bytes of device memory that it holds, on each GPU.
+    /// Bytes of memory that the measurement needs on each GPU.
     pub fn bytes(&self) -> u64 {
         if self.operation.is_collective() {
             return self.size("count").saturating_mul(2 * self.dtype.bytes());
@@ -92,32 +95,33 @@ impl Work {
     }
 }
 
-/// A point to measure.
+/// A row of a table as a point to measure.
 #[derive(Debug, Clone)]
 pub struct Point {
-    /// Path of its table.
+    /// Path of the point's table.
     pub path: String,
-    /// Row in the file, from 0.
+    /// Row number in the table's file, from 0.
     pub row: u64,
-    /// Every column that is not a measurement.
+    /// Name and value of every column of the row that is not a measurement.
     pub key: Vec<(String, Value)>,
-    /// The texts among those that set slices apart.
+    /// The row's slice: its text values except framework, version and device, joined by spaces.
     pub slice: String,
-    /// Latency decile within its slice, from 1.
+    /// Latency decile within the slice, from 1 to 10.
     pub decile: usize,
-    /// What the table says, in ms.
+    /// Recorded latency in ms; NaN if the row has none yet.
     pub recorded_ms: f64,
-    /// What the table says, in W.
+    /// Recorded power in W; `None` if the table has none.
     pub recorded_w: Option<f64>,
-    /// Whether its power is asked for, which takes a second more.
+    /// True if the device also measures power, which takes one more second.
     pub power: bool,
-    /// By its recipe; a point of a table without one goes to a command only.
+    /// The measurement to run, by the row's recipe. `None` if no recipe matches; then only a command can
+    /// measure the point.
     pub work: Option<Work>,
 }
 
 #[cfg(test)]
 impl Point {
-    /// A synthetic point of 1 ms.
+    /// A synthetic point with a recorded latency of 1 ms.
     pub(super) fn synthetic() -> Self {
         Self {
             path: "t".into(),
@@ -133,52 +137,53 @@ impl Point {
     }
 }
 
-/// What a device answers for a point.
+/// A device's answer for a measured point.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    /// Every sample, a call's mean time each, in ms.
+    /// Samples in ms; each is the mean time of a call.
     pub samples_ms: Vec<f64>,
-    /// Mean power in W over a second of it, where that was asked for.
+    /// Mean power in W over one second; `None` if it was not requested.
     #[serde(default)]
     pub power_w: Option<f64>,
     /// Mean SM clock after the samples, in MHz.
     #[serde(default)]
     pub clocks_mhz: Option<f64>,
-    /// Why the clocks were held down, by NVML's names.
+    /// Reasons for reduced clocks, by NVML's names.
     #[serde(default)]
     pub throttled: Vec<String>,
-    /// Why what ran is not the recorded kernel.
+    /// The reason why the measured kernel is not the recorded one; `None` if it is.
     #[serde(default)]
     pub proxy: Option<String>,
-    /// Anything else worth knowing.
+    /// Any other remark on the measurement.
     #[serde(default)]
     pub note: Option<String>,
 }
 
-/// What a device is.
+/// A description of a device.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct About {
     /// The GPU's name, as the tables' `device` column has it.
     #[serde(rename = "device")]
     pub name: String,
-    /// Bytes of its memory that a point may fill; none where that is not known.
+    /// Bytes of GPU memory that a point may fill; `None` if unknown.
     #[serde(default)]
     pub memory_bytes: Option<u64>,
-    /// Versions by what they are of: driver, CUDA, cuBLAS, …
+    /// Software versions by name: driver, CUDA, cuBLAS, …
     #[serde(default)]
     pub versions: BTreeMap<String, String>,
-    /// How the card is set, by name: persistence mode, power limit, applied clocks.
+    /// Settings of the card by name: persistence mode, power limit, applied clocks.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
-    /// The power it may draw, in W.
+    /// The card's power limit in W.
     #[serde(default)]
     pub power_limit_w: Option<f64>,
-    /// Why what it measures now says little: another process keeps it busy.
+    /// The reason why measurements are unreliable now: another process keeps the card busy. `None` if
+    /// the card is idle.
     #[serde(default)]
     pub busy: Option<String>,
 }
 
-/// The card at a moment.
+/// Clocks, power and temperature of the card at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "State")]
 pub struct CardState {
@@ -190,45 +195,28 @@ pub struct CardState {
     pub power_w: Option<f64>,
     /// Temperature in °C.
     pub celsius: Option<u32>,
-    /// Why the clocks are held down, by NVML's names.
+    /// Reasons for reduced clocks, by NVML's names.
     pub throttled: Vec<String>,
 }
 
-/// Why one point was not measured, in a line, as the log and the report show it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Unmeasured(String);
-
-impl Unmeasured {
-    /// Takes the reason from an error, or from what a command answered.
-    pub fn new(why: impl std::fmt::Display) -> Self {
-        Self(why.to_string())
-    }
-
-    /// The reason.
-    pub fn why(&self) -> &str {
-        &self.0
-    }
-}
-
-/// Why a device did not measure a point.
+/// The failure of a device to measure a point.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
-    /// This point cannot be measured; others may.
+    /// This point cannot be measured, but others may be.
     #[error(transparent)]
-    Point(#[from] Unmeasured),
-    /// Nothing more can be measured.
+    Point(#[from] Reason),
+    /// Nothing more can be measured, because the device failed.
     #[error(transparent)]
     Device(#[from] Error),
 }
 
 impl MeasureError {
-    /// Keeps the reason why a point was not measured, apart from a device that fails.
+    /// Separates a point that was not measured from a device that failed.
     ///
     /// # Errors
     ///
-    /// When nothing more can be measured.
-    pub fn of_point(answer: Result<Answer, Self>) -> Result<Result<Answer, Unmeasured>, Error> {
+    /// When the device failed, so that nothing more can be measured.
+    pub fn of_point(answer: Result<Answer, Self>) -> Result<Result<Answer, Reason>, Error> {
         match answer {
             Ok(answer) => Ok(Ok(answer)),
             Err(Self::Point(why)) => Ok(Err(why)),
@@ -237,31 +225,32 @@ impl MeasureError {
     }
 }
 
-/// Samples that are asked for; half of them may be disturbed, or lie badly, before the median is.
+/// Number of samples requested per point. Their median is reliable while fewer than half are disturbed
+/// or badly placed in memory.
 pub const SAMPLES: u32 = 5;
 
-/// Where points are measured.
+/// A device that measures points.
 pub trait Device {
-    /// What it is.
+    /// The device's description.
     fn about(&self) -> &About;
 
-    /// Measures a point: up to [`SAMPLES`] samples of the mean of `runs` units after `warmups`.
+    /// Measures a point: takes up to [`SAMPLES`] samples, each the mean of `runs` units after `warmups`.
     fn measure(&mut self, point: &Point) -> Result<Answer, MeasureError>;
 
-    /// Whether it can run the operation at all, decided without running it.
+    /// Returns true if the device can run the operation. Decides this without running it.
     fn takes(&self, work: Option<&Work>) -> bool;
 
-    /// Whether what it measures for this is not what was recorded, as the recipe warns.
+    /// Returns true if the device measures something else than was recorded, as the recipe warns.
     fn stands_in(&self, work: &Work) -> bool {
         work.proxy.is_some()
     }
 
-    /// What happened on the way, a sentence each.
+    /// Remarks on the run, one sentence each.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// The card now, where that can be read.
+    /// The card's state now; `None` if it cannot be read.
     fn state(&mut self) -> Option<CardState> {
         None
     }

@@ -1,4 +1,4 @@
-//! What a run has measured, and its verdict on each table.
+//! The measurements of a run, and the verdict on each table.
 
 use serde_json::Value;
 
@@ -7,64 +7,64 @@ use crate::findings::{EXAMPLES, Example, Finding, Severity};
 use crate::gpu::device::{About, CardState};
 use crate::gpu::judge::power::Power;
 use crate::gpu::judge::{Measured, Outcome, Standing, Verdict};
+use crate::gpu::recipe::Margins;
 
-/// What was measured of all tables.
+/// The measurements of all tables of a run.
 #[derive(Debug)]
 pub struct Remeasured {
-    /// The device.
+    /// The measuring device.
     pub about: About,
-    /// The card before and after, where it can be read.
+    /// The card's state before and after the run, with a label each; empty if it cannot be read.
     pub states: Vec<(&'static str, CardState)>,
-    /// By table.
+    /// One sample per table.
     pub samples: Vec<Sample>,
-    /// Paths of the selected tables that nothing was drawn from: no recipe describes how their rows were
-    /// measured, the device cannot, or no row is selected.
+    /// Paths of the selected tables without a point to measure: no recipe describes how their rows were
+    /// measured, the device cannot measure them, or no row is selected.
     pub unmeasured: Vec<String>,
-    /// What happened on the way, a sentence each.
+    /// Remarks on the run, one sentence each.
     pub notes: Vec<String>,
 }
 
 impl Remeasured {
-    /// The worst outcome; of no table nothing can be said.
+    /// The worst outcome of all tables; inconclusive if there are none.
     pub fn outcome(&self) -> Outcome {
         self.samples.iter().map(|s| s.verdict.outcome).max().unwrap_or(Outcome::Inconclusive)
     }
 }
 
-/// The sample of one table.
+/// The measured sample of one table.
 #[derive(Debug)]
 pub struct Sample {
-    /// The table.
+    /// The sampled table.
     pub file: TableFile,
-    /// What the table's version is of, where the device has another version of it: cuBLAS 13.0.2.
+    /// Name and version of the device's software, such as `cuBLAS 13.0.2`, if the table's version
+    /// differs.
     pub measured_with: Option<String>,
-    /// Seed of the draw.
+    /// Seed of the random draw.
     pub seed: u64,
-    /// Rows it was drawn from.
+    /// Number of rows that the sample was drawn from.
     pub rows: usize,
-    /// Rows of the table that no recipe describes.
+    /// Number of the table's rows that no recipe describes.
     pub without_recipe: usize,
-    /// Rows that were left out, since the device cannot measure them as they were recorded.
+    /// Number of rows left out because the device cannot measure them as they were recorded.
     pub proxies: usize,
-    /// Strata it was drawn from.
+    /// Number of strata that the sample was drawn from.
     pub strata: usize,
-    /// Drawn points that do not fit the memory and were replaced.
+    /// Number of drawn points that do not fit in memory and were replaced.
     pub replaced: usize,
-    /// What it can show.
+    /// The smallest bias that the sample detects, and its false-alarm rate.
     pub power: Power,
-    /// Confidence of the intervals.
-    pub confidence: f64,
-    /// How unlikely a median must be among honest samples to fail.
-    pub level: f64,
-    /// The points, in the order they were measured.
+    /// Limits that the sample is judged by.
+    pub margins: Margins,
+    /// The points in the order of measurement.
     pub points: Vec<Measured>,
-    /// The verdict.
+    /// The verdict on the table.
     pub verdict: Verdict,
 }
 
 impl Sample {
-    /// What formats of findings report: an error for a table that is wrong, a warning where
-    /// nothing can be said.
+    /// The finding for formats that report findings: an error for a wrong table, a warning for an
+    /// inconclusive one, `None` for a table that passes.
     pub fn finding(&self) -> Option<Finding> {
         let severity = match self.verdict.outcome {
             Outcome::Pass => return None,

@@ -1,4 +1,4 @@
-//! Plans: grids of points that `measure` measures (`rules/plans/*.yaml`).
+//! Plans: grids of points for the command `measure` (`rules/plans/*.yaml`).
 
 use std::collections::BTreeMap;
 
@@ -8,55 +8,57 @@ use crate::base::error::{Error, Result, unknown};
 use crate::base::expr::Expr;
 use crate::specs::{Library, SpecFile};
 
-/// A plan.
+/// A plan: a grid of points to measure for one table.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// What it measures, in a sentence.
+    /// The plan's purpose, in one sentence.
     pub about: String,
     /// File stem of the table.
     pub table: String,
-    /// Backend directory; the recipes of table and backend say how a point is measured.
+    /// Name of the backend directory. The recipes of the table and backend describe how a point is
+    /// measured.
     pub backend: String,
-    /// What the device calls the version that directory and rows carry: cuBLAS, NCCL.
+    /// The device's name for the software whose version the directory and rows carry: cuBLAS, NCCL.
     pub version: String,
-    /// Parts of the grid; each is every combination of its columns' values.
+    /// Parts of the grid. Each part contains every combination of its columns' values.
     pub grid: Vec<BTreeMap<String, Vec<GridCell>>>,
-    /// Points that are measured; all when absent.
+    /// Filter of the grid's points; `None` selects all.
     #[serde(default)]
     pub rows: Option<Expr>,
-    /// How many of them; all when absent.
+    /// Random draw from the selected points; `None` measures all.
     #[serde(default)]
     pub draw: Option<EvenDraw>,
-    /// Points whose power is measured too, the first of the draw.
+    /// Number of points, from the start of the draw, whose power is measured too.
     #[serde(default)]
     pub power: usize,
 }
 
-/// A seeded draw from a grid.
+/// A seeded random draw from a grid.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvenDraw {
-    /// How many points.
+    /// Number of points to draw.
     pub points: usize,
-    /// The seed.
+    /// Seed of the draw.
     pub seed: u64,
-    /// Columns of whose values each combination has as many points, as near as may be.
+    /// Columns whose combinations of values get the same number of points each, as nearly as possible.
     pub evenly: Vec<String>,
 }
 
-/// A value of a column.
+/// A value of a grid's column.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum GridCell {
-    /// A size.
+    /// A number, such as a size.
     Int(i64),
-    /// A name.
+    /// A text, such as a dtype.
     Text(String),
 }
 
 impl Plan {
-    /// The plan in a YAML file of the user's, or else the one of that name.
+    /// Finds a plan: a name that ends in `.yaml` is the path of the user's file, any other is a plan of
+    /// the library.
     ///
     /// # Errors
     ///
@@ -85,7 +87,8 @@ impl Plan {
         plan.fault().map_or(Ok(plan), |why| Err(file.malformed(&why)))
     }
 
-    /// What is wrong with the content, beyond its form.
+    /// The first error in the plan's content that its YAML form does not rule out; `None` if there is
+    /// none.
     pub fn fault(&self) -> Option<String> {
         let Some(first) = self.grid.first() else { return Some("the grid is empty".into()) };
         let names =
@@ -114,7 +117,7 @@ impl Plan {
             .map(|name| format!("`draw` names {name}, which is not a column of the grid"))
     }
 
-    /// Every combination, column by column, in the order of the parts and of their values.
+    /// Every combination as columns of cells, in the order of the parts and of their values.
     pub fn combinations(&self) -> BTreeMap<String, Vec<GridCell>> {
         let mut columns: BTreeMap<String, Vec<GridCell>> = BTreeMap::new();
         for part in &self.grid {

@@ -1,4 +1,4 @@
-//! Rows of a table as points that can be measured again.
+//! Rows of a table as points to measure again.
 
 use std::collections::HashSet;
 
@@ -10,29 +10,29 @@ use crate::gpu::recipe::{Recipe, Recipes};
 use crate::gpu::sample::Stratum;
 use crate::specs::measured_unit;
 
-/// The rows that the loader serves and a filter leaves, with the recipe of each.
+/// The rows that the loader serves and a filter selects, each with its recipe.
 pub struct MeasurablePoints<'a> {
     path: &'a str,
     table: &'a Table,
     latency: Vals<'a, f64>,
     kept: Vec<usize>,
     recipes: Vec<Cooked<'a>>,
-    /// The recipe of every row of the table.
+    /// Index into `recipes` for every row of the table; `None` if no recipe matches.
     recipe: Vec<Option<usize>>,
 }
 
-/// A recipe with its formulas evaluated.
+/// A recipe with its formulas evaluated for every row.
 struct Cooked<'a> {
     recipe: &'a Recipe,
     sizes: Vec<(&'a str, Vals<'a, f64>)>,
     copies: Vals<'a, f64>,
     runs: Vals<'a, f64>,
-    /// The rows of which it is a proxy; all where absent.
+    /// Mask of the rows for which the recipe is a proxy; `None` means all rows.
     proxies: Option<Vals<'a, bool>>,
 }
 
 impl<'a> MeasurablePoints<'a> {
-    /// Evaluates filter and recipes over a table.
+    /// Evaluates a filter and recipes over the rows of a recorded table.
     pub fn of(
         file: &'a TableFile,
         scope: &'a TableScope<'a>,
@@ -56,7 +56,7 @@ impl<'a> MeasurablePoints<'a> {
         for row in 0..scope.rows() {
             let time = latency.get(row);
             let measured = time > 0.0 && time.is_finite();
-            // Of a repeated key the loader serves one row: which, is duplicate-key's to tell.
+            // The loader serves one row per key. The rule duplicate-key reports which.
             if measured
                 && masks.iter().all(|m| m.get(row))
                 && (spec.key.is_empty() || seen.insert(keys.hashes()[row]))
@@ -67,7 +67,7 @@ impl<'a> MeasurablePoints<'a> {
         Self::cook(file, scope, latency, kept, recipes)
     }
 
-    /// The rows of a grid that is still to be measured.
+    /// Evaluates a filter and recipes over the rows of a grid that is not measured yet.
     pub fn to_measure(
         file: &'a TableFile,
         scope: &'a TableScope<'a>,
@@ -102,10 +102,7 @@ impl<'a> MeasurablePoints<'a> {
             cooked.push(Cooked {
                 recipe: own,
                 sizes: own.sizes.iter().map(size).collect::<Result<_, ExprError>>()?,
-                copies: match &own.copies {
-                    Some(copies) => copies.numbers(scope)?,
-                    None => Vals::One(1.0),
-                },
+                copies: own.copies.as_ref().map_or(Ok(Vals::One(1.0)), |e| e.numbers(scope))?,
                 runs: own.runs.numbers(scope)?,
                 proxies: own.proxy_rows.as_ref().map(|e| e.mask(scope)).transpose()?,
             });
@@ -113,23 +110,23 @@ impl<'a> MeasurablePoints<'a> {
         Ok(Self { path: &file.entry.path, table, latency, kept, recipes: cooked, recipe })
     }
 
-    /// The rows.
+    /// Row numbers of the points.
     pub fn rows(&self) -> Vec<usize> {
         self.kept.clone()
     }
 
-    /// What the table says, in ms.
+    /// Recorded latency of a row in ms; NaN if it has none.
     pub fn latency(&self, row: usize) -> f64 {
         self.latency.get(row)
     }
 
-    /// What a device runs for a row; `None` where no recipe says, or its formulas give no size.
+    /// The measurement to run for a row; `None` if no recipe matches or its formulas give no valid size.
     pub fn work(&self, row: usize) -> Option<Work> {
         let cooked = &self.recipes[self.recipe[row]?];
         let whole = |v: f64| (v >= 0.0 && v.fract() == 0.0 && v < 9e15).then_some(v as u64);
         let own = cooked.recipe;
         let proxy = cooked.proxies.as_ref().is_none_or(|rows| rows.get(row));
-        // The libraries count by 32 bits; a product of no rows runs nothing.
+        // The libraries count in 32 bits, and a product without rows runs nothing.
         let runs = |v: &u64| *v <= i32::MAX as u64;
         let size = |(name, values): &(&str, Vals<'_, f64>)| {
             let size = whole(values.get(row)).filter(runs)?;
@@ -151,19 +148,12 @@ impl<'a> MeasurablePoints<'a> {
         })
     }
 
-    /// The texts that set a row's slice apart.
+    /// The slice of a row: its text values except framework, version and device, joined by spaces.
     pub fn slice(&self, row: usize) -> String {
-        let mut texts = Vec::new();
-        for (name, column) in self.table.columns() {
-            let is_place = ["framework", "version", "device"].contains(&name);
-            if let Column::Text { dict, .. } = column
-                && !is_place
-                && !dict.is_empty()
-            {
-                texts.extend(column.json(row).as_str().map(str::to_owned));
-            }
-        }
-        texts.join(" ")
+        let is_part =
+            |(name, _): &(&str, &Column)| !["framework", "version", "device"].contains(name);
+        let texts = self.table.columns().filter(is_part).filter_map(|(_, column)| column.text(row));
+        texts.collect::<Vec<_>>().join(" ")
     }
 
     /// A row that has no latency yet, as a point.
@@ -171,7 +161,7 @@ impl<'a> MeasurablePoints<'a> {
         self.point(row, &Stratum { slice: self.slice(row), decile: 1, rows: Vec::new() })
     }
 
-    /// A row as a point.
+    /// A row of a stratum as a point.
     pub fn point(&self, row: usize, stratum: &Stratum) -> Point {
         let key = self.table.columns().filter(|(name, _)| measured_unit(name).is_none());
         let watts = self.table.column("power").map(|c| c.number(row)).filter(|w| w.is_finite());

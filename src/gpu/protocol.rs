@@ -1,5 +1,5 @@
-//! What a runner reads and writes, a JSON object on a line each. `docs/runner-protocol.md` explains it, and
-//! `perfdb-gate schema runner` prints its schema from these types.
+//! The lines between the program and a runner, each a JSON object. `docs/runner-protocol.md` explains
+//! them, and `perfdb-gate schema runner` prints their schema from these types.
 //!
 //! ```text
 //! → {"hello": "perfdb-gate/measure/v1"}
@@ -17,77 +17,78 @@ use serde_json::{Map, Value};
 
 use super::device::{About, Answer, Work};
 
-/// The first request: what are you?
+/// The first request, which asks for the device.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Hello {
-    /// `perfdb-gate/measure/v1`.
+    /// Protocol version: `perfdb-gate/measure/v1`.
     pub hello: &'static str,
 }
 
 impl Hello {
-    /// Of this version of the protocol.
+    /// The request of this protocol version.
     pub const NOW: Self = Self { hello: "perfdb-gate/measure/v1" };
 }
 
-/// A request for a point.
+/// A request to measure a point.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PointRequest<'a> {
-    /// Its number: the answer repeats it.
+    /// Number of the request, which the answer repeats.
     pub id: u64,
-    /// The table's file stem.
+    /// File stem of the table.
     pub table: &'a str,
-    /// Every column of its row that is not measured.
+    /// Every column of the row that is not a measurement.
     pub key: Map<String, Value>,
-    /// How many samples are wanted.
+    /// Number of requested samples.
     pub samples: u32,
-    /// Whether its power is wanted: the mean over a second of it.
+    /// True if the mean power over one second is requested.
     pub power: bool,
-    /// What to run, by the table's recipe; null for a table without one, where the key says it.
+    /// The measurement to run, by the table's recipe; null if the table has none, so that the key
+    /// decides.
     pub work: Option<&'a Work>,
 }
 
-/// A line that a runner writes for a point. One of `samples_ms`, `error` and `alive` is there.
+/// A runner's line about a point. It has one of the fields `samples_ms`, `error` and `alive`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Reply {
-    /// The point cannot be measured; others may.
+    /// The point cannot be measured, but others may be.
     Failed(FailedPoint),
-    /// It is being worked on: the time that a point may take begins anew.
+    /// The point is in progress, and its time limit starts again.
     Alive(SignOfLife),
-    /// It was measured.
+    /// The point was measured.
     Measured(MeasuredPoint),
 }
 
 /// A point that cannot be measured.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct FailedPoint {
-    /// The request's.
+    /// Number of the request.
     pub id: u64,
-    /// Why, in a line.
+    /// The reason, in one line.
     pub error: String,
 }
 
-/// A point that takes its time.
+/// A sign of life for a point that takes long.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct SignOfLife {
-    /// The request's.
+    /// Number of the request.
     pub id: u64,
-    /// What it is at, in a word or two.
+    /// Current activity, in a word or two.
     pub alive: String,
 }
 
 /// A point that was measured.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct MeasuredPoint {
-    /// The request's.
+    /// Number of the request.
     pub id: u64,
-    /// What was measured.
+    /// The measurement.
     #[serde(flatten)]
     pub answer: Answer,
 }
 
 impl Reply {
-    /// The number of the request that it answers.
+    /// Number of the request that the line answers.
     pub fn id(&self) -> u64 {
         match self {
             Self::Failed(reply) => reply.id,
@@ -97,7 +98,7 @@ impl Reply {
     }
 }
 
-/// The lines of a run, for the schema.
+/// All lines of the protocol, for its schema.
 #[derive(JsonSchema)]
 #[schemars(rename = "RunnerProtocol")]
 #[serde(untagged)]
@@ -109,8 +110,8 @@ pub(crate) enum RunnerLine<'a> {
     Reply(Reply),
 }
 
-/// Whether a line is meant for us at all: an object that names a request, or, of the first answer, a device.
-/// Frameworks print to standard output what they please.
+/// Returns true if a line is an answer: an object with a request's number or, in the first answer, a
+/// device. Frameworks print other lines to standard output.
 pub(super) fn is_answer(line: &str, field: &str) -> bool {
     let value: Result<Value, _> = serde_json::from_str(line);
     value.is_ok_and(|value| value.get(field).is_some())

@@ -1,4 +1,4 @@
-//! Recipes: how rows of a table were measured, and how what is measured again is judged
+//! Recipes: how rows of a table were measured, and how new measurements are judged
 //! (`rules/recipes.yaml`).
 
 use std::collections::BTreeMap;
@@ -10,126 +10,130 @@ use crate::base::error::Result;
 use crate::base::expr::Expr;
 use crate::specs::Library;
 
-/// The file's content.
+/// The content of `rules/recipes.yaml`.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipes {
-    /// How a sample is judged.
+    /// Limits for judging a sample.
     pub judge: Margins,
-    /// In order; the first that fits a row is its own.
+    /// The recipes in order; the first that matches a row is used.
     pub recipes: Vec<Recipe>,
 }
 
-/// What a sample may show before it is more than a rerun.
+/// Limits within which a sample differs from its table like an honest rerun.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Margins {
-    /// Median log ratio, either way, that 95 % of honest collections differ by at most; controls that
-    /// move by more have drifted.
+    /// Median log ratio, in either direction, that 95 % of honest collections do not exceed. Control
+    /// points that move by more have drifted.
     pub bias: f64,
-    /// How unlikely a sample's median must be among honest collections to fail.
+    /// Probability of a sample's median among honest collections, below which the table fails.
     pub level: f64,
-    /// How far single points differ on another card with another library.
-    pub elsewhere: Spread,
-    /// A share by which a table is off that a sample must exclude to pass.
+    /// Differences of single points on another card with another library.
+    pub elsewhere: RatioPercentiles,
+    /// Error of a table, as a share, that a sample must rule out to pass.
     pub excludes: f64,
-    /// Confidence of intervals, on both sides: with 0.9, what is excluded is so with 95 %.
+    /// Two-sided confidence of intervals. With 0.9, a limit is ruled out with a confidence of 95 %.
     pub confidence: f64,
     /// Share of points that an honest collection may have beyond the 99th percentile of reruns.
     pub tail_share: f64,
-    /// How unlikely a count beyond must be under that share to fail.
+    /// Probability of the number of points beyond the band, given `tail_share`, below which the table
+    /// fails.
     pub tail_level: f64,
-    /// Points below which nothing is concluded.
+    /// Smallest number of points for a conclusion.
     pub least_points: usize,
 }
 
-/// Percentiles of slower over faster.
+/// Percentiles of the ratio of the slower to the faster time.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Spread {
-    /// Half of them are within it.
+pub struct RatioPercentiles {
+    /// Ratio that 50 % of the points do not exceed.
     pub p50: f64,
-    /// 95 % are.
+    /// Ratio that 95 % of the points do not exceed.
     pub p95: f64,
-    /// 99 % are.
+    /// Ratio that 99 % of the points do not exceed.
     pub p99: f64,
 }
 
-/// How rows of a table and backend were measured.
+/// A recipe: how rows of a table and backend were measured.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
     /// File stem of the table.
     pub table: String,
-    /// Backend directory.
+    /// Name of the backend directory.
     pub backend: String,
-    /// Rows it is for.
+    /// Filter of the rows that the recipe describes.
     pub rows: Expr,
-    /// What ran.
-    pub operation: Operation,
+    /// The operation that ran.
+    pub operation: GpuOperation,
     /// Element type of inputs and weights.
     pub dtype: Dtype,
-    /// The operation's sizes by name, as formulas; `count` is in elements.
+    /// Formulas of the operation's sizes by name; `count` is in elements.
     pub sizes: BTreeMap<String, Expr>,
-    /// Calls with weights of their own in one timed unit, 1 where absent; latency is a call's share.
+    /// Number of calls in one timed unit, each with its own weights; 1 if absent. The latency is one
+    /// call's share.
     #[serde(default)]
     pub copies: Option<Expr>,
-    /// Whether the calls read one x or each its own.
+    /// Sharing of inputs between the calls of a unit.
     #[serde(default)]
     pub inputs: Inputs,
-    /// What the weights hold.
+    /// Contents of the weights.
     #[serde(default)]
     pub weight_fill: Fill,
-    /// What the inputs hold.
+    /// Contents of the inputs.
     #[serde(default)]
     pub input_fill: Fill,
-    /// Whether the unit was captured in a CUDA graph.
+    /// True if the timed unit was captured in a CUDA graph.
     #[serde(default)]
     pub cuda_graph: bool,
-    /// Whether the card came to rest before every sample; collectors go on at once.
+    /// True if the card rested before every sample; the collectors go on at once.
     #[serde(default)]
     pub rested: bool,
-    /// Units run before the timed ones.
+    /// Number of units that run before timing starts.
     pub warmups: u32,
-    /// Units timed together; their mean is the sample.
+    /// Number of units timed together; the sample is their mean.
     pub runs: Expr,
-    /// Why what the tool itself measures is not what was recorded: another kernel, another launch.
+    /// The reason why the built-in kernels measure something else than was recorded: another kernel,
+    /// another launch.
     #[serde(default)]
     pub proxy: Option<String>,
-    /// The rows that this is so for; all where absent.
+    /// Filter of the rows that `proxy` applies to; `None` means all rows.
     #[serde(default)]
     pub proxy_rows: Option<Expr>,
-    /// Where upstream says so.
+    /// Reference to the upstream code that measures this way.
     #[allow(dead_code, reason = "people read it in the YAML")]
     pub source: String,
 }
 
-/// A kind of operation.
+/// An operation that a device can measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Operation {
-    /// `y[m,n] = x[m,k] W[n,k]ᵀ`.
+#[schemars(rename = "Operation")]
+pub enum GpuOperation {
+    /// Matrix product `y[m,n] = x[m,k] W[n,k]ᵀ`.
     Gemm,
-    /// A product per head, strided.
+    /// Batched matrix product with strides, one product per head.
     Bmm,
-    /// Sums over GPUs, all of it on each.
+    /// Sum over all GPUs; each GPU gets the whole sum.
     AllReduce,
-    /// Parts of all GPUs, joined on each.
+    /// Concatenation of all GPUs' parts; each GPU gets all of it.
     AllGather,
-    /// Sums over GPUs, a part on each.
+    /// Sum over all GPUs; each GPU gets one part of the sum.
     ReduceScatter,
-    /// A part from each GPU to each other.
+    /// Exchange of parts: each GPU sends one part to each other GPU.
     Alltoall,
 }
 
-impl Operation {
-    /// Whether it is between GPUs.
+impl GpuOperation {
+    /// Returns true if the operation runs between GPUs.
     pub fn is_collective(self) -> bool {
         !matches!(self, Self::Gemm | Self::Bmm)
     }
 }
 
-/// Element types that are measured.
+/// Element types that can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dtype {
@@ -139,12 +143,12 @@ pub enum Dtype {
     Fp8,
     /// float16.
     Half,
-    /// Whole numbers of a byte.
+    /// Integers of one byte.
     Int8,
 }
 
 impl Dtype {
-    /// Bytes of an element.
+    /// Bytes per element.
     pub fn bytes(self) -> u64 {
         match self {
             Self::Bfloat16 | Self::Half => 2,
@@ -153,36 +157,36 @@ impl Dtype {
     }
 }
 
-/// Whether calls share their input.
+/// Sharing of inputs between the calls of a timed unit.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Inputs {
-    /// One for all calls of a unit.
+    /// One input for all calls of a unit.
     #[default]
     Shared,
-    /// One a call, its output too.
+    /// One input and one output per call.
     Own,
 }
 
-/// What a tensor holds; power, and with it time, depends on it.
+/// Contents of a tensor, which influence power and therefore time.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fill {
-    /// Zeros; uninitialised memory measures like them.
+    /// Zeros; uninitialised memory gives the same times.
     #[default]
     Zeros,
-    /// One value everywhere.
+    /// The same value everywhere.
     Constant,
-    /// Standard normal.
+    /// Values of the standard normal distribution.
     Normal,
 }
 
 impl Recipe {
-    /// Sizes that every operation of the kind needs.
+    /// Names of the sizes that the operation needs.
     fn needed(&self) -> &'static [&'static str] {
         match self.operation {
-            Operation::Gemm => &["m", "n", "k"],
-            Operation::Bmm => &[
+            GpuOperation::Gemm => &["m", "n", "k"],
+            GpuOperation::Bmm => &[
                 "batch",
                 "m",
                 "n",
@@ -193,7 +197,10 @@ impl Recipe {
                 "out_row",
                 "out_batch",
             ],
-            _ => &["count", "gpus"],
+            GpuOperation::AllReduce
+            | GpuOperation::AllGather
+            | GpuOperation::ReduceScatter
+            | GpuOperation::Alltoall => &["count", "gpus"],
         }
     }
 
@@ -216,11 +223,11 @@ impl Recipe {
 }
 
 impl Recipes {
-    /// Reads how rows were measured; the last file replaces those before.
+    /// Reads the recipes; a later file replaces an earlier one.
     ///
     /// # Errors
     ///
-    /// When a file is malformed; it names file and line.
+    /// When a file is malformed; the error names file and line.
     pub fn read(library: &Library) -> Result<Self> {
         let mut recipes = Self::default();
         for file in library.file("rules/recipes.yaml") {
@@ -232,23 +239,17 @@ impl Recipes {
         Ok(recipes)
     }
 
-    /// What is wrong with the content, beyond its form.
+    /// The first error in the content that its YAML form does not rule out; `None` if there is none.
     pub fn fault(&self) -> Option<String> {
         let j = &self.judge;
-        let share = |v: f64| v > 0.0 && v < 1.0;
-        if !share(j.bias)
-            || !share(j.level)
-            || !share(j.excludes)
-            || !share(j.confidence)
-            || !share(j.tail_share)
-            || !share(j.tail_level)
-        {
+        let shares = [j.bias, j.level, j.excludes, j.confidence, j.tail_share, j.tail_level];
+        if !shares.iter().all(|share| *share > 0.0 && *share < 1.0) {
             return Some(
                 "judge: bias, level, excludes, confidence, tail_share and tail_level must be between 0 and 1"
                     .into(),
             );
         }
-        let Spread { p50, p95, p99 } = j.elsewhere;
+        let RatioPercentiles { p50, p95, p99 } = j.elsewhere;
         if !(1.0 <= p50 && p50 < p95 && p95 < p99 && p99 < 10.0) || j.least_points < 2 {
             return Some(
                 "judge: the percentiles of `elsewhere` must rise from 1, and least_points must be at least 2".into(),

@@ -14,82 +14,82 @@ use crate::database::catalog::Place;
 use crate::database::table::{Column, Keys, Table, TableScope};
 use crate::specs::{Specs, TableSpec};
 
-/// What a rerun list calls itself.
+/// Schema name of a rerun list.
 const SCHEMA: &str = "perfdb-gate/rerun/v1";
 
-/// Columns that the device and its libraries say, so that no list does.
+/// Columns that the device and its libraries report, so that lists omit them.
 const SAID_BY_THE_DEVICE: [&str; 2] = ["version", "device"];
 
-/// A rerun list.
+/// A rerun list: points to measure again.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerunList {
-    /// `perfdb-gate/rerun/v1`.
+    /// Schema name: `perfdb-gate/rerun/v1`.
     pub schema: String,
-    /// What it was made from, in a sentence.
+    /// Origin of the list, in one sentence.
     pub about: String,
-    /// What all of it is expected to take, in seconds; absent where a point's is not known.
+    /// Expected duration of all measurements in seconds; absent if a point's duration is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// By table.
+    /// The points, by table.
     pub operations: Vec<RerunOperation>,
 }
 
-/// The points of a table.
+/// The points of one table.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerunOperation {
-    /// The system.
+    /// Name of the system.
     pub system: String,
-    /// The family's directory.
+    /// Name of the family's directory.
     pub family: String,
-    /// Backend directory.
+    /// Name of the backend directory.
     pub backend: String,
-    /// Version directory.
+    /// Name of the version directory.
     pub version: String,
     /// File stem of the table.
     pub table: String,
-    /// Path of the table that the points are read from; absent of a table that is not there.
+    /// Path of the table that the points are read from; absent if the table does not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// What its points are expected to take, in seconds.
+    /// Expected duration of the table's measurements in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// Commands for the collector, a line each; a table without a collector of its own has none.
+    /// Commands for the collector, one per line; empty if the table has no collector of its own.
     #[serde(default)]
     pub collect: Vec<String>,
-    /// The points.
+    /// The points to measure again.
     pub points: Vec<RerunPoint>,
 }
 
-/// A point to be measured again.
+/// A point to measure again.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerunPoint {
-    /// Every column of its row that is not a measurement, the device and version aside.
+    /// Every column of the row that is not a measurement, except device and version.
     pub key: BTreeMap<String, Value>,
-    /// Why.
+    /// The reason for measuring the point again.
     pub reason: String,
-    /// What the table says, in ms; absent where nothing does.
+    /// Recorded latency in ms; absent if none is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<f64>,
-    /// What it is expected to take, in seconds.
+    /// Expected duration of the measurement in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// Whether its row has a power.
+    /// True if the row has a recorded power.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub power: bool,
 }
 
 impl RerunList {
-    /// A list of these points.
+    /// Creates a list of the given points.
     pub fn new(about: String, operations: Vec<RerunOperation>) -> Self {
-        // The sum of nothing is a negative zero.
+        // The sum of an empty list is negative zero.
         let seconds = operations.iter().map(|o| o.seconds).sum::<Option<f64>>().map(|s| s + 0.0);
         Self { schema: SCHEMA.to_owned(), about, seconds, operations }
     }
 
-    /// Whether a text calls itself a rerun list, whatever else is wrong with it.
+    /// Returns true if a text claims to be a rerun list, whatever else is wrong with it.
     pub fn is_one(text: &str) -> bool {
         let named = |line: &str| {
             line.strip_prefix("schema:").is_some_and(|name| name.contains("perfdb-gate/rerun/"))
@@ -97,7 +97,7 @@ impl RerunList {
         text.lines().any(named)
     }
 
-    /// Reads a list.
+    /// Reads a rerun list from a file.
     ///
     /// # Errors
     ///
@@ -111,11 +111,11 @@ impl RerunList {
         Self::parse(&text).map_err(bad)
     }
 
-    /// Parses a list.
+    /// Parses a rerun list.
     ///
     /// # Errors
     ///
-    /// When it is not one, or a point of it is not a row.
+    /// When the text is not a rerun list, or its points are not rows of a table.
     pub fn parse(text: &str) -> Result<Self, Reason> {
         let list: Self = crate::base::yaml::parse(text)?;
         if list.schema != SCHEMA {
@@ -132,7 +132,7 @@ impl RerunList {
         serde_yaml::to_string(self).unwrap_or_default()
     }
 
-    /// The points of a table in a place.
+    /// The list's points of a table in a place of the database.
     pub fn of(&self, place: &Place, table: &str) -> Option<&RerunOperation> {
         self.operations.iter().find(|o| {
             o.table == table
@@ -141,14 +141,14 @@ impl RerunList {
         })
     }
 
-    /// How many points it has.
+    /// Number of points in the list.
     pub fn points(&self) -> usize {
         self.operations.iter().map(|o| o.points.len()).sum()
     }
 }
 
 impl RerunOperation {
-    /// Its place in the database.
+    /// The table's place in the database.
     pub fn place(&self) -> Place {
         Place {
             system: self.system.clone(),
@@ -158,24 +158,24 @@ impl RerunOperation {
         }
     }
 
-    /// A hash of each point's key, as the loader of a table makes it.
+    /// Hashes of the points' keys, as the table's loader computes them.
     ///
     /// # Errors
     ///
     /// When a formula of the spec does not fit the points' columns.
     pub fn keys(&self, spec: &TableSpec, specs: &Specs) -> Result<BTreeSet<u64>, ExprError> {
-        // A list that was read has rows.
+        // A list that was read has valid rows.
         let Ok(table) = self.rows() else { return Ok(BTreeSet::new()) };
         let (place, system) = (self.place(), specs.systems.get(&self.system));
         let scope = TableScope::new(&table, spec, &place, system, &specs.lookups);
         Ok(Keys::new(&spec.key, &scope)?.hashes().iter().copied().collect())
     }
 
-    /// Its points as rows of a table that has no latency yet, in their order.
+    /// The points in their order, as rows of a table without latencies.
     ///
     /// # Errors
     ///
-    /// When the points have different columns, or cells of several types in one.
+    /// When the points have different columns, or a column mixes types.
     pub fn rows(&self) -> Result<Table, Reason> {
         let Some(first) = self.points.first() else { return Err("the list has no points".into()) };
         let names: Vec<&String> = first.key.keys().collect();
@@ -200,7 +200,7 @@ impl RerunOperation {
     }
 }
 
-/// Whether a list names the column: those that the device says and what is measured it leaves out.
+/// Returns true if rerun lists contain the column. They omit measurements and what the device reports.
 pub fn is_listed(column: &str) -> bool {
     !SAID_BY_THE_DEVICE.contains(&column) && crate::specs::measured_unit(column).is_none()
 }

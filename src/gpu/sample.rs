@@ -1,27 +1,28 @@
-//! Which points of a table to measure again: a seeded draw from strata of slice and latency.
+//! Selects the points of a table to measure again: a seeded draw from strata of slice and latency.
 //!
-//! A slice holds the rows that agree in every text: dtype, kernel, operation. Within a slice the rows
-//! are cut into ten by latency, so that the few long ones are not drowned by the many short.
+//! A slice contains the rows that agree in every text, such as dtype, kernel and operation. The rows of
+//! a slice are divided into ten parts by latency, so that a few long rows are drawn as often as many
+//! short ones.
 
 use std::collections::BTreeMap;
 
 use crate::base::random::Random;
 
-/// Parts of a slice, by latency.
+/// Number of latency parts of a slice.
 const PARTS: usize = 10;
 
 /// Rows of one slice and latency decile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stratum {
-    /// The slice, by its texts.
+    /// The slice's text values, joined by spaces.
     pub slice: String,
     /// Latency decile within the slice, from 1.
     pub decile: usize,
-    /// Its rows.
+    /// Row numbers in the table.
     pub rows: Vec<usize>,
 }
 
-/// Cuts rows into strata; `rows` gives a row, its slice and its latency each.
+/// Divides rows into strata; `rows` yields each row's number, slice and latency.
 pub fn strata(rows: impl IntoIterator<Item = (usize, String, f64)>) -> Vec<Stratum> {
     let mut slices: BTreeMap<String, Vec<(f64, usize)>> = BTreeMap::new();
     for (row, slice, latency) in rows {
@@ -41,17 +42,17 @@ pub fn strata(rows: impl IntoIterator<Item = (usize, String, f64)>) -> Vec<Strat
     strata
 }
 
-/// Points that were drawn.
+/// The rows drawn for a sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DrawnRows {
-    /// Stratum and row of each, in the order they are measured.
+    /// Index of the stratum and row number of each point, in the order of measurement.
     pub points: Vec<(usize, usize)>,
-    /// Drawn points that do not fit the memory, and were replaced from their stratum.
+    /// Number of drawn points that do not fit in memory and were replaced from their stratum.
     pub replaced: usize,
 }
 
-/// Draws `count` rows, or all there are: the same number from each slice, and within a slice from
-/// each decile, as near as may be.
+/// Draws `count` rows, or all if there are fewer. Takes the same number from each slice, and within a
+/// slice from each decile, as nearly as possible. `fits` is true for rows that fit in memory.
 pub fn draw(
     strata: &[Stratum],
     count: usize,

@@ -1,20 +1,20 @@
-//! The planner's names of quantisations: bytes of an element, and the rate at which its products are computed
+//! Facts about the planner's quantisations: bytes per element, and the machine's rate for their products
 //! (sdk/common enums).
 
 use super::machine::{BFLOAT16, FP4, FP8, INT8, MachineFigures};
 use super::refusal::Refusal;
 
-/// A quantisation's facts.
+/// Bytes and rate of a quantisation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct QuantFacts {
-    /// Bytes of an element; block scales of fp4 count a sixteenth more.
+    /// Bytes per element; for fp4 with block scales, one sixteenth is added to the half byte.
     pub bytes: f64,
-    /// The path of the machine's rate.
+    /// Path of the machine's rate in the system's YAML, such as `gpu.fp8_tc_flops`.
     rate: &'static str,
 }
 
 impl QuantFacts {
-    /// The machine's rate for it, FLOP/s.
+    /// The machine's rate for this quantisation, FLOP/s.
     pub(crate) fn flops(self, machine: &MachineFigures) -> Result<f64, Refusal> {
         machine.flops(self.rate)
     }
@@ -28,7 +28,7 @@ fn known(kind: &str, name: &str, found: Option<QuantFacts>) -> Result<QuantFacts
     found.ok_or_else(|| Refusal::missing(format!("{kind} has no quantisation named {name}")))
 }
 
-/// A quantisation of a GEMM.
+/// The facts of a GEMM's quantisation, by its name.
 pub(crate) fn gemm(name: &str) -> Result<QuantFacts, Refusal> {
     let found = match name {
         "bfloat16" => dtype(2.0, BFLOAT16),
@@ -43,7 +43,7 @@ pub(crate) fn gemm(name: &str) -> Result<QuantFacts, Refusal> {
     known("a GEMM", name, found)
 }
 
-/// A quantisation of a mixture of experts.
+/// The facts of a mixture of experts' quantisation, by its name.
 pub(crate) fn moe(name: &str) -> Result<QuantFacts, Refusal> {
     let found = match name {
         "bfloat16" => dtype(2.0, BFLOAT16),
@@ -57,7 +57,7 @@ pub(crate) fn moe(name: &str) -> Result<QuantFacts, Refusal> {
     known("a mixture of experts", name, found)
 }
 
-/// A precision of prefill attention.
+/// The facts of a precision of prefill attention, by its name.
 pub(crate) fn fmha(name: &str) -> Result<QuantFacts, Refusal> {
     let found = match name {
         "bfloat16" => dtype(2.0, BFLOAT16),
@@ -67,7 +67,7 @@ pub(crate) fn fmha(name: &str) -> Result<QuantFacts, Refusal> {
     known("attention", name, found)
 }
 
-/// Bytes of an element of a key-value cache; `None` for a name that no cache has.
+/// Bytes per element of a key-value cache; `None` for an unknown name.
 pub(crate) fn cache_bytes(name: &str) -> Option<f64> {
     match name {
         "bfloat16" => Some(2.0),
@@ -76,14 +76,14 @@ pub(crate) fn cache_bytes(name: &str) -> Option<f64> {
     }
 }
 
-/// Bytes of an element of a key-value cache.
+/// Bytes per element of a key-value cache; an unknown name is refused.
 pub(crate) fn cache(name: &str) -> Result<f64, Refusal> {
     let unknown = || Refusal::missing(format!("a key-value cache has no type named {name}"));
     cache_bytes(name).ok_or_else(unknown)
 }
 
-/// The rate of decode attention: fp8 where the cache is fp8 and the GPU multiplies it (sm 89 and
-/// later), else bfloat16.
+/// The machine's rate for decode attention, FLOP/s: the fp8 rate if the cache is fp8 and the GPU
+/// multiplies fp8 (sm 89 and later), else the bfloat16 rate.
 pub(crate) fn decode_flops(machine: &MachineFigures, cache: &str) -> Result<f64, Refusal> {
     let fp8 = cache == "fp8" && machine.sm_version() >= 89.0;
     machine.flops(if fp8 { FP8 } else { BFLOAT16 })

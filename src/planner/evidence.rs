@@ -1,5 +1,5 @@
-//! The rows behind an answer with their weights. Totals are computed without them; they are collected for the values that
-//! moved.
+//! The rows behind a predicted time, with their weights. Times are computed without collecting rows; the
+//! rows are collected only for the predictions that changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,70 +8,70 @@ use super::index::{RowOrigin, TableRows};
 use super::interpolate::{How, RowRef, Weights};
 use super::refusal::Refusal;
 
-/// A row of a table with its share of an answer.
+/// A row of a table with its share of a looked-up time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Weighed {
-    /// The file, and the way by which the loader comes to it.
+    /// The row's file, and the way by which the loader finds the file.
     pub origin: Arc<RowOrigin>,
     /// Index of the row in its file, from 0.
     pub row: u32,
-    /// The share of the answer; the weights of a lookup sum to 1.
+    /// The row's share of the looked-up time; the weights of a lookup sum to 1.
     pub weight: f64,
 }
 
 /// One lookup of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableLookup {
-    /// Name of the operation in its list.
+    /// Name of the operation in the model's list.
     pub op: Arc<str>,
-    /// Stem of the table.
+    /// File stem of the table.
     pub table: &'static str,
-    /// Names and values of the key, for people.
+    /// Names and values of the key, as text for people.
     pub key: String,
-    /// The way in which rows became the answer.
+    /// The way in which rows gave the time.
     pub how: How,
-    /// Set if the answer was then scaled by link bandwidths, to more GPUs than were measured.
+    /// True if the time was scaled by link bandwidths, because fewer GPUs were measured than are used.
     pub bandwidth_scaled: bool,
-    /// The time, ms, before it is multiplied by layers.
+    /// The looked-up time in ms, before it is multiplied by layers.
     pub ms: f64,
-    /// The rows that answered.
+    /// The rows that the time is computed from.
     pub rows: Vec<Weighed>,
 }
 
-/// Collects lookups while operations are evaluated: their rows, the time that stands on rows whose power was measured, or
-/// nothing.
+/// Collects evidence while operations are evaluated. It collects the lookups with their rows, the time
+/// whose power was measured, or nothing.
 #[derive(Debug, Default)]
 pub struct Provenance {
     lookups_on: bool,
     power_on: bool,
     op: Arc<str>,
     lookups: Vec<TableLookup>,
-    /// The lookups of the current operation.
+    /// Time of the current operation's lookups.
     looked_up: PoweredTime,
-    /// The last lookup.
+    /// Time of the last lookup.
     last: PoweredTime,
-    /// Time of finished operations that stands on rows with power, ms over all layers.
+    /// Time of finished operations from rows with measured power, in ms over all layers.
     powered_ms: f64,
-    /// Rows of these files that answered.
+    /// The rows read from certain files; `None` if rows are not collected.
     rows: Option<RowsRead>,
 }
 
-/// Rows that lookups read, by the path of their file; only of files that were asked for.
+/// The rows that lookups read, by the path of their file. Only requested files are included.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowsRead(BTreeMap<String, BTreeSet<u32>>);
 
 impl RowsRead {
-    /// No rows yet; rows of files with these paths will be noted.
+    /// Creates an empty collection that accepts rows of the files with these paths.
     pub(crate) fn of<'p>(paths: impl IntoIterator<Item = &'p str>) -> Self {
         Self(paths.into_iter().map(|path| (path.to_owned(), BTreeSet::new())).collect())
     }
 
-    /// The rows of a file; `None` if the file was not asked for.
+    /// The rows read from a file; `None` if the file was not requested.
     pub(crate) fn of_file(&self, path: &str) -> Option<&BTreeSet<u32>> {
         self.0.get(path)
     }
 
-    /// Adds other rows.
+    /// Adds the rows of another collection.
     pub(crate) fn merge(&mut self, others: Self) {
         for (path, rows) in others.0 {
             self.0.entry(path).or_default().extend(rows);
@@ -79,14 +79,14 @@ impl RowsRead {
     }
 }
 
-/// A time, and the part of it that stands on rows whose power was measured.
+/// A time, and its part from rows whose power was measured.
 #[derive(Debug, Default, Clone, Copy)]
 struct PoweredTime {
     ms: f64,
     powered_ms: f64,
 }
 
-/// A moment of a collection, to go back to.
+/// A state of a collection, to return to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moment {
     lookups: usize,
@@ -94,27 +94,28 @@ pub(super) struct Moment {
 }
 
 impl Provenance {
-    /// Collects lookups with their rows.
+    /// Creates a collection of lookups with their rows.
     pub fn on() -> Self {
         Self { lookups_on: true, ..Self::default() }
     }
 
-    /// Collects how much of the time stands on rows with power.
+    /// Creates a collection of the time from rows with measured power.
     pub(crate) fn power() -> Self {
         Self { power_on: true, ..Self::default() }
     }
 
-    /// Collects power, and the rows of some files that answer.
+    /// Creates a collection of the time from rows with measured power, and of the rows read from some
+    /// files.
     pub(crate) fn power_and_rows(rows: RowsRead) -> Self {
         Self { rows: Some(rows), ..Self::power() }
     }
 
-    /// Collects nothing.
+    /// Creates a collection that ignores everything.
     pub fn off() -> Self {
         Self::default()
     }
 
-    /// Starts an operation: the lookups that follow are its own.
+    /// Starts an operation; the following lookups belong to it.
     pub(super) fn enter(&mut self, op: &str) {
         if self.lookups_on {
             self.op = op.into();
@@ -122,7 +123,8 @@ impl Provenance {
         self.looked_up = PoweredTime::default();
     }
 
-    /// Ends an operation that took `ms` over all layers. The share that stands on rows with power is that of its lookups.
+    /// Ends an operation that took `ms` over all layers. Its share of measured power is the share of its
+    /// lookups.
     pub(super) fn leave(&mut self, ms: f64) {
         let PoweredTime { ms: looked_up, powered_ms } = std::mem::take(&mut self.looked_up);
         if looked_up > 0.0 {
@@ -130,12 +132,12 @@ impl Provenance {
         }
     }
 
-    /// The time of a lookup, ms: the answer of an interpolator times `factor`. `key` says for people what was looked up;
-    /// it is only called when lookups are collected.
+    /// Computes the time of a lookup in ms: the interpolator's answer times `factor`. `key` describes
+    /// the lookup for people; it is called only if lookups are collected.
     ///
     /// # Errors
     ///
-    /// The refusal of the interpolator.
+    /// The interpolator's refusal.
     pub(super) fn look_up(
         &mut self,
         table: &TableRows,
@@ -167,7 +169,7 @@ impl Provenance {
             };
             self.lookups.push(TableLookup {
                 op: self.op.clone(),
-                table: table.table().stem(),
+                table: table.table.stem(),
                 key: key(),
                 how,
                 bandwidth_scaled: false,
@@ -178,7 +180,7 @@ impl Provenance {
         Ok(ms)
     }
 
-    /// Notes that the last lookup's answer was scaled to `ms` by link bandwidths.
+    /// Records that the last lookup's time was scaled to `ms` by link bandwidths.
     pub(super) fn bandwidth_scaled(&mut self, ms: f64) {
         if self.last.ms > 0.0 {
             let more = ms / self.last.ms - 1.0;
@@ -190,19 +192,19 @@ impl Provenance {
         }
     }
 
-    /// The current moment, for [`Self::back_to`].
+    /// The current state, for [`Self::back_to`].
     pub(super) fn moment(&self) -> Moment {
         Moment { lookups: self.lookups.len(), powered_ms: self.powered_ms }
     }
 
-    /// Forgets everything since a moment, since an alternative failed.
+    /// Returns to an earlier state, because an alternative failed.
     pub(super) fn back_to(&mut self, moment: Moment) {
         self.lookups.truncate(moment.lookups);
         self.powered_ms = moment.powered_ms;
     }
 
-    /// Keeps the power of one of two groups that overlap: the first lies between the moments, the second after the later
-    /// one.
+    /// Keeps the measured power of one of two groups of operations that overlap. The first group was
+    /// evaluated between the two moments, the second after the later moment.
     pub(super) fn keep_one(&mut self, [before, between]: [Moment; 2], first: bool) {
         self.powered_ms = if first {
             between.powered_ms
@@ -211,17 +213,17 @@ impl Provenance {
         };
     }
 
-    /// Time that stands on rows whose power was measured, ms over all layers.
+    /// Time from rows whose power was measured, in ms over all layers.
     pub(crate) fn powered_ms(&self) -> f64 {
         self.powered_ms
     }
 
-    /// The rows that answered, if they were asked for.
+    /// The collected rows; empty if none were requested.
     pub(crate) fn into_rows(self) -> RowsRead {
         self.rows.unwrap_or_default()
     }
 
-    /// The lookups.
+    /// The collected lookups.
     pub fn into_lookups(self) -> Vec<TableLookup> {
         self.lookups
     }

@@ -1,4 +1,5 @@
-//! The files that a planner reads, each decoded and grouped once for every state, version and donor that shares it.
+//! The files that a planner reads. Each file is decoded and grouped once for all states, versions and
+//! donors that use it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -13,16 +14,16 @@ use crate::database::source::Source;
 use crate::database::table::TableScope;
 use crate::specs::Specs;
 
-/// The content of a file.
+/// The identity of a file's content.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Content {
     Blob(git2::Oid),
-    /// The path of a file that has no id.
+    /// Path of a file that has no object id.
     Path(String),
 }
 
-/// A file as a table, with all that its slices follow from: formulas read its content, its system's name and figures
-/// that are pinned in the loader's code.
+/// The identity of a file's slices. Besides the content it includes the system's name and the figures
+/// pinned in the loader's code, because formulas read them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct FileOfTable {
     table: TableName,
@@ -32,7 +33,7 @@ pub(crate) struct FileOfTable {
 }
 
 impl FileOfTable {
-    /// A file of a table for which a state pins `pins`.
+    /// Identifies a file of a table. `pins` are the figures pinned for that table.
     pub(super) fn new(
         source: &dyn Source,
         file: &TableFile,
@@ -47,7 +48,7 @@ impl FileOfTable {
     }
 }
 
-/// The figures, as one text, that the formulas of a table read from the loader's code.
+/// The figures that a table's formulas read from the loader's code, as one text.
 pub(super) fn pins(specs: &Specs, table: TableName) -> Arc<str> {
     let formulas = specs.tables.get(table.stem()).into_iter().flat_map(|spec| spec.loaded());
     let lists = formulas.flat_map(Expr::lookups).filter_map(|(lookup, _)| match lookup {
@@ -57,15 +58,15 @@ pub(super) fn pins(specs: &Specs, table: TableName) -> Arc<str> {
     lists.map(|pins| format!("{pins:?}")).collect::<String>().into()
 }
 
-/// A file's slices, or why it cannot be read.
+/// A file's slices, or the reason why the file cannot be read.
 pub(super) type SharedSlices = Result<Arc<FileSlices>, Reason>;
 
-/// Files by slices.
+/// The slices of all files read so far.
 #[derive(Default)]
 pub(crate) struct PlannerFiles {
-    /// The numbers of texts in slices.
+    /// The numbers of texts in slice keys.
     pub names: Arc<NameCodes>,
-    /// Each is read by the first thread that asks for it.
+    /// Slices by file; the first thread that requests a file reads it.
     slices: Mutex<HashMap<FileOfTable, Arc<OnceLock<SharedSlices>>>>,
 }
 
@@ -75,7 +76,7 @@ impl PlannerFiles {
         slices.entry(file.clone()).or_default().clone()
     }
 
-    /// The slices of a file, grouped by the first caller.
+    /// Returns the slices of a file. The first caller groups its rows.
     pub(super) fn slices(
         &self,
         file: &FileOfTable,
@@ -84,7 +85,7 @@ impl PlannerFiles {
         self.slot(file).get_or_init(|| group(&self.names).map(Arc::new)).clone()
     }
 
-    /// Takes in the rows of a decoded file, unless they are known already.
+    /// Groups the rows of a file that is already decoded, unless its slices are known.
     pub(super) fn take(&self, file: &FileOfTable, scope: &TableScope<'_>) {
         let group = || FileSlices::group(scope, &self.names).map(Arc::new);
         self.slot(file).get_or_init(group);

@@ -1,4 +1,5 @@
-//! A table as a version sees it: slices merged over its sources, built when asked for.
+//! A table as a backend's version sees it: the slices of all its files, merged when they are first
+//! requested.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -15,27 +16,29 @@ use super::slices::{FileSlices, SliceKey, SlicePart, slice_key};
 use super::tables::TableName;
 use crate::database::served::Channel;
 
-/// A file behind a table, and how the loader came to it.
+/// A file of a table, and the way by which the loader finds it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RowOrigin {
     /// Path of the file.
     pub path: String,
-    /// The way by which the loader comes to it.
+    /// The way by which the loader finds the file.
     pub channel: Channel,
-    /// The values of kernel_source that it serves; all without this.
+    /// The kernel_source values whose rows are served; `None` serves all.
     pub kernels: Option<BTreeSet<String>>,
 }
 
-/// A table over its sources, read when it is first asked for.
+/// A table with its files, read when it is first requested.
 pub(super) struct TableIndex {
     table: TableName,
-    files: Vec<FileOfTable>,
-    origins: Vec<Arc<RowOrigin>>,
+    /// The files, in the loader's order.
+    pub files: Vec<FileOfTable>,
+    /// The origin of each file, in the loader's order.
+    pub origins: Vec<Arc<RowOrigin>>,
     rows: OnceLock<Result<TableRows, Refusal>>,
 }
 
 impl TableIndex {
-    /// A table over its sources in the loader's order.
+    /// Creates a table from its files in the loader's order.
     pub(super) fn new(
         table: TableName,
         sources: impl Iterator<Item = (FileOfTable, RowOrigin)>,
@@ -44,21 +47,12 @@ impl TableIndex {
         Self { table, files, origins, rows: OnceLock::new() }
     }
 
-    /// The files, in the loader's order.
-    pub(super) fn files(&self) -> &[FileOfTable] {
-        &self.files
-    }
-
-    /// The origin of each file.
-    pub(super) fn origins(&self) -> &[Arc<RowOrigin>] {
-        &self.origins
-    }
-
-    /// Loads the rows, once; `slices` reads a file by its place.
+    /// Loads the rows once. `slices` reads the file at an index.
     ///
     /// # Errors
     ///
-    /// If a file cannot be read, the loader refuses a row, or no row is served: each fails the table as a whole.
+    /// If a file cannot be read, the loader refuses a row, or no row is served. Each makes the whole
+    /// table fail.
     pub(super) fn rows(
         &self,
         names: &NameCodes,
@@ -69,19 +63,21 @@ impl TableIndex {
     }
 }
 
-/// The rows of a table: the first row of a key wins over all files.
+/// The rows of a table. If several files have a key, the first row is served.
 pub(super) struct TableRows {
-    table: TableName,
+    /// Name of the table.
+    pub table: TableName,
     origins: Vec<Arc<RowOrigin>>,
     files: Vec<SourceRows>,
-    keys: HashSet<SliceKey>,
+    /// The slice keys that lookups must match, of all served rows.
+    pub keys: HashSet<SliceKey>,
     grids: SliceCache<LatencyGrid>,
     curves: SliceCache<LatencyCurve>,
-    /// Shapes, by dtype.
+    /// The measured shapes of each dtype.
     sites: SliceCache<Sites>,
 }
 
-/// A file of a table, with the kernels whose rows it serves.
+/// The slices of one of a table's files, with the kernels whose rows are served.
 struct SourceRows {
     slices: Arc<FileSlices>,
     kernels: Option<HashSet<u32>>,
@@ -92,30 +88,24 @@ impl SourceRows {
         self.kernels.as_ref().is_none_or(|k| k.contains(&kernel))
     }
 
-    /// The parts of a slice that it serves.
+    /// The served parts of a slice.
     fn parts(&self, key: &SliceKey) -> impl Iterator<Item = &SlicePart> {
         self.slices.parts(key).iter().filter(|part| self.admits(part.kernel))
     }
 }
 
-/// Things built of slices, each once.
+/// Values built from slices, each built once.
 struct SliceCache<T>(Mutex<HashMap<SliceKey, Arc<T>>>);
 
 impl<T> SliceCache<T> {
     fn get(&self, key: SliceKey, build: impl FnOnce() -> T) -> Arc<T> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         known.unwrap_or_else(|| {
-            // Built without the lock: another thread may build the same, and the first is kept.
+            // The value is built without the lock. If two threads build the same, the first is kept.
             let built = Arc::new(build());
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             known.entry(key).or_insert(built).clone()
         })
-    }
-}
-
-impl<T> Default for SliceCache<T> {
-    fn default() -> Self {
-        Self(Mutex::default())
     }
 }
 
@@ -148,28 +138,18 @@ impl TableRows {
             origins: index.origins.clone(),
             files,
             keys,
-            grids: SliceCache::default(),
-            curves: SliceCache::default(),
-            sites: SliceCache::default(),
+            grids: SliceCache(Mutex::default()),
+            curves: SliceCache(Mutex::default()),
+            sites: SliceCache(Mutex::default()),
         })
     }
 
-    /// The table.
-    pub(super) fn table(&self) -> TableName {
-        self.table
-    }
-
-    /// The file of a row.
+    /// The file that a row comes from.
     pub(super) fn origin(&self, row: RowRef) -> &Arc<RowOrigin> {
         &self.origins[usize::from(row.source)]
     }
 
-    /// The parts of keys that lookups must match, of all rows that are served.
-    pub(super) fn keys(&self) -> &HashSet<SliceKey> {
-        &self.keys
-    }
-
-    /// The rows of a slice that are served, sorted by coordinates and raised to `floor` (ms) where one is given.
+    /// The served rows of a slice, sorted by coordinates. Latencies below `floor` (ms) are raised to it.
     fn served(&self, key: SliceKey, floor: Option<Sol<'_>>) -> Vec<Leaf> {
         let mut leaves = Vec::new();
         for (source, SourceRows { slices, .. }) in self.files.iter().enumerate() {
@@ -187,7 +167,7 @@ impl TableRows {
         leaves
     }
 
-    /// A slice as a grid, its leaves raised to `floor` (ms) where one is given.
+    /// A slice as a grid. Latencies below `floor` (ms) are raised to it.
     pub(super) fn grid(
         &self,
         key: SliceKey,
@@ -198,18 +178,18 @@ impl TableRows {
         self.grids.get(key, || LatencyGrid::new(axes, sqrt_axis, self.served(key, floor)))
     }
 
-    /// A slice as a curve.
+    /// A slice as a curve over its first coordinate.
     pub(super) fn curve(&self, key: SliceKey) -> Arc<LatencyCurve> {
         self.curves.get(key, || LatencyCurve::new(self.served(key, None)))
     }
 
-    /// The rows of a dtype by shape, raised to `floor` (ms).
+    /// The rows of a dtype by shape. Latencies below `floor` (ms) are raised to it.
     pub(super) fn shapes<'i>(&'i self, dtype: u32, floor: Sol<'i>) -> DtypeShapes<'i> {
         DtypeShapes { rows: self, dtype, floor }
     }
 }
 
-/// The slices of a dtype by the two sizes of their shape.
+/// The slices of a dtype, by the two sizes of their shape (n, k).
 pub(super) struct DtypeShapes<'i> {
     rows: &'i TableRows,
     dtype: u32,
@@ -217,7 +197,7 @@ pub(super) struct DtypeShapes<'i> {
 }
 
 impl DtypeShapes<'_> {
-    /// All shapes.
+    /// All measured shapes of the dtype.
     pub(super) fn sites(&self) -> Arc<Sites> {
         self.rows.sites.get(slice_key([self.dtype]), || Sites::new(self))
     }
@@ -226,7 +206,7 @@ impl DtypeShapes<'_> {
         slice_key([self.dtype, shape[0] as u32, shape[1] as u32])
     }
 
-    /// Calls `see` on all parts of the dtype's slices, with the place of their file and their shape.
+    /// Calls `see` on every served part of the dtype's slices, with the index of its file and its shape.
     fn each_part(&self, mut see: impl FnMut(usize, [u64; 2], &SlicePart)) {
         for (source, file) in self.rows.files.iter().enumerate() {
             for (key, parts) in file.slices.iter().filter(|(key, _)| key[0] == self.dtype) {
@@ -237,7 +217,7 @@ impl DtypeShapes<'_> {
         }
     }
 
-    /// The rows of a part, each by its m and its place in the order of reading.
+    /// The rows of a part, each as its m and its place in the reading order.
     fn shape_rows<'p>(
         &'p self,
         source: usize,

@@ -1,5 +1,5 @@
-//! The slices that tables serve. Lookups ask for them before they interpolate; rows are not needed, so the keys of files
-//! decide what a plan lacks.
+//! The slices that tables serve. Lookups check them before they interpolate. The keys of files suffice
+//! to find what a plan lacks; rows are not needed.
 
 use std::collections::BTreeSet;
 use std::hash::BuildHasher;
@@ -15,27 +15,27 @@ use super::tables::TableName;
 use crate::database::table::TableScope;
 use crate::specs::TableSpec;
 
-/// A machine with the slices that its tables serve.
+/// A machine, with the slices that its tables serve.
 pub trait SliceSource {
-    /// The machine.
+    /// The machine's figures.
     fn machine(&self) -> &MachineFigures;
 
-    /// The number that stands for a text in keys.
+    /// The number of a text in slice keys.
     fn code(&self, text: &str) -> u32;
 
-    /// Returns whether the loader finds a file of a table.
+    /// Returns true if the loader finds a file of a table.
     fn has_files(&self, table: TableName) -> bool;
 
-    /// The parts of keys that lookups in a table must match, of the rows that it serves.
+    /// The slice keys that lookups in a table must match, of all served rows.
     ///
     /// # Errors
     ///
-    /// If the loader refuses the table or serves no row of it, and [`Refusal::Unread`] if a file of it was not looked
-    /// at.
+    /// If the loader refuses the table or serves none of its rows; [`Refusal::Unread`] if one of its
+    /// files was not read.
     fn keys(&self, table: TableName) -> Result<&HashSet<SliceKey>, Refusal>;
 }
 
-/// The refusal of a lookup that finds no rows.
+/// The refusal of a lookup without rows; `of` describes the slice for people.
 pub(super) fn no_rows(table: TableName, of: &str) -> Refusal {
     Refusal::Missing(format!("{} has no rows of {of}", table.stem()))
 }
@@ -44,7 +44,7 @@ pub(super) fn no_rows(table: TableName, of: &str) -> Refusal {
 ///
 /// # Errors
 ///
-/// If it does not; `of` describes the slice for people.
+/// If the table does not serve the slice; `of` describes the slice for people.
 pub(super) fn served(
     source: &dyn SliceSource,
     table: TableName,
@@ -54,44 +54,44 @@ pub(super) fn served(
     if source.keys(table)?.contains(&key) { Ok(key) } else { Err(no_rows(table, &of())) }
 }
 
-/// The slices that a file has rows of, each with the kernels of those rows.
+/// The slices of a file, each with the kernels of its rows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FileKeys(HashSet<(SliceKey, u32)>);
 
 impl FileKeys {
-    /// The columns of a table that decide its keys.
+    /// The columns of a table that decide its slice keys.
     pub(crate) fn columns(spec: &TableSpec) -> BTreeSet<&str> {
         key_columns(spec)
     }
 
-    /// The keys of a decoded table; `None` if its loader refuses the file or a row of it, so that nothing shows what it
-    /// would serve.
+    /// The keys of a decoded table; `None` if the loader refuses the file or one of its rows, because
+    /// the served rows are unknown then.
     pub(crate) fn of(scope: &TableScope<'_>, names: &NameCodes) -> Option<Self> {
         Self::of_slices(&FileSlices::group(scope, names).ok()?)
     }
 
-    /// The keys of slices; `None` if the loader refuses a row.
+    /// The keys of a file's slices; `None` if the loader refuses a row.
     pub(super) fn of_slices(slices: &FileSlices) -> Option<Self> {
         let is_refused = slices.fault(|_| true).is_some();
         (!is_refused).then(|| Self(slices.keys().collect()))
     }
 
-    /// The keys of rows of admitted kernels.
+    /// The keys of the slices with rows of admitted kernels.
     fn admitted(&self, admits: impl Fn(u32) -> bool) -> impl Iterator<Item = &SliceKey> {
         self.0.iter().filter(move |(_, kernel)| admits(*kernel)).map(|(key, _)| key)
     }
 }
 
-/// The keys of many files; equal ones are kept once, since versions mostly measure the same slices.
+/// The keys of many files. Equal sets are kept once, because versions mostly measure the same slices.
 #[derive(Debug, Default)]
 pub(crate) struct SharedFileKeys(Mutex<HashMap<u64, Vec<Arc<FileKeys>>>>);
 
 impl SharedFileKeys {
-    /// Returns an earlier file's keys if they are equal, else these.
+    /// Returns the kept copy of equal keys, or keeps the given keys.
     pub(crate) fn share(&self, keys: FileKeys) -> Arc<FileKeys> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let hasher = known.hasher();
-        // A sum, since a set has no order.
+        // The hashes are added up, because a set has no order.
         let sum = keys.0.iter().fold(0, |sum: u64, key| sum.wrapping_add(hasher.hash_one(key)));
         let alike = known.entry(sum).or_default();
         if let Some(equal) = alike.iter().find(|equal| ***equal == keys) {
@@ -103,17 +103,17 @@ impl SharedFileKeys {
     }
 }
 
-/// A file behind a table.
+/// A file of a table, by its keys.
 pub(crate) struct KeySource<'k> {
-    /// The keys; `None` if the file was not read.
+    /// The file's keys; `None` if the file was not read.
     pub keys: Option<&'k FileKeys>,
-    /// The values of kernel_source that are served; `None` for all.
+    /// The kernel_source values whose rows are served; `None` serves all.
     pub kernels: Option<BTreeSet<String>>,
 }
 
 type MergedKeys = OnceLock<Result<HashSet<SliceKey>, Refusal>>;
 
-/// A version of a backend on a machine, by the keys of its files.
+/// The tables of a backend's version on a machine, by the keys of their files.
 pub(crate) struct ServedKeys<'k> {
     machine: &'k MachineFigures,
     names: &'k NameCodes,
@@ -122,7 +122,7 @@ pub(crate) struct ServedKeys<'k> {
 }
 
 impl<'k> ServedKeys<'k> {
-    /// A machine whose tables are read from `sources`, their texts numbered by `names`.
+    /// Creates the tables of a machine from their `sources`; `names` numbers the texts in keys.
     pub(crate) fn new(
         machine: &'k MachineFigures,
         names: &'k NameCodes,

@@ -1,31 +1,33 @@
-//! Slices that a plan lacks: its operations ask for them, but no row of them is served.
+//! Slices that a plan lacks: an operation needs them, but none of their rows is served.
 
 use super::keys::SliceSource;
 use super::operations::Op;
 use super::refusal::Refusal;
 use super::resolve::OpList;
 
-/// A slice that an operation asks for in vain.
+/// A slice that an operation needs and no file serves.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Lack {
-    /// The planner's refusal; of an operation with alternatives, the refusals of all.
+    /// The planner's refusal. For an operation with alternatives, it contains the refusals of all.
     pub why: String,
     op: Op,
 }
 
 impl Lack {
-    /// Returns whether another source serves the slice.
+    /// Returns true if another source serves the slice.
     pub(crate) fn is_met_by(&self, source: &dyn SliceSource) -> bool {
         self.op.check(source).is_ok()
     }
 }
 
 impl OpList {
-    /// The slices that the operations lack, each once, in the order of the list. Tables that were not read lack nothing.
+    /// The slices that the operations lack, each once, in the order of the list. Tables that were not
+    /// read are ignored.
     ///
     /// # Errors
     ///
-    /// [`Refusal::Machine`] if the machine lacks a figure that an operation needs, so that no rows would help.
+    /// [`Refusal::Machine`] if the machine lacks a figure that an operation needs; rows would not help
+    /// then.
     pub(crate) fn lacks(&self, source: &dyn SliceSource) -> Result<Vec<Lack>, Refusal> {
         let mut lacks = Vec::new();
         for op in self.prefill.iter().chain(&self.decode) {
@@ -58,7 +60,7 @@ fn collect(op: &Op, source: &dyn SliceSource, lacks: &mut Vec<Lack>) -> Result<(
     Ok(())
 }
 
-/// The reason if rows are missing; `Ok(None)` if the operation is answered.
+/// The reason if rows are missing; `Ok(None)` if the operation has a time or a table was not read.
 fn missing(checked: Result<(), Refusal>) -> Result<Option<String>, Refusal> {
     match checked {
         Ok(()) | Err(Refusal::Unread(_)) => Ok(None),

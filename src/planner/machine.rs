@@ -3,7 +3,7 @@
 use super::refusal::Refusal;
 use crate::specs::system::System;
 
-/// The figures that formulas read, apart from the rates at which types are multiplied ([`MachineFigures::flops`]).
+/// The figures that formulas read, apart from the rates of products ([`MachineFigures::flops`]).
 const FIGURES: [&str; 10] = [
     "gpu.mem_bw",
     "gpu.mem_bw_empirical_scaling_factor",
@@ -17,34 +17,34 @@ const FIGURES: [&str; 10] = [
     "node.p2p_latency",
 ];
 
-/// The end of the names of rates at which types are multiplied.
+/// The end of the names of rates of products.
 const RATE: &str = "_tc_flops";
 
-/// The rate of bfloat16.
+/// Path of the machine's rate for bfloat16 products.
 pub(super) const BFLOAT16: &str = "gpu.bfloat16_tc_flops";
-/// The rate of fp8.
+/// Path of the machine's rate for fp8 products.
 pub(super) const FP8: &str = "gpu.fp8_tc_flops";
-/// The rate of fp4.
+/// Path of the machine's rate for fp4 products.
 pub(super) const FP4: &str = "gpu.fp4_tc_flops";
-/// The rate of int8.
+/// Path of the machine's rate for int8 products.
 pub(super) const INT8: &str = "gpu.int8_tc_flops";
 
-/// The figures of a system's YAML that formulas read. Rates are FLOP/s and B/s, times are seconds. If two files
-/// differ in other figures only, the machine is the same.
+/// The figures of a system's YAML that formulas read. Rates are in FLOP/s and B/s, times in seconds. Two
+/// files that differ only in other figures describe the same machine.
 #[derive(Debug, PartialEq)]
 pub struct MachineFigures {
-    /// The description without the figures that no formula reads.
+    /// The system's description, reduced to the figures that formulas read.
     system: System,
     /// Memory bandwidth, B/s.
     pub bandwidth: f64,
 }
 
 impl MachineFigures {
-    /// The machine that a system's YAML describes.
+    /// Reads the machine from a system's description.
     ///
     /// # Errors
     ///
-    /// [`Refusal::Machine`] if a figure is missing without which the planner does not load.
+    /// [`Refusal::Machine`] if a figure is missing that the planner needs to load the system.
     pub(crate) fn new(system: &System) -> Result<Self, Refusal> {
         for path in ["node.num_gpus_per_node", "node.inter_node_bw", "node.intra_node_bw"] {
             if system.figure(path).is_none() {
@@ -73,11 +73,11 @@ impl MachineFigures {
         self.system.texts.get(path).map(String::as_str)
     }
 
-    /// The rate at which a type is multiplied, FLOP/s, by its path: [`FP8`] for example.
+    /// The machine's rate for products of a type, FLOP/s, by its path, such as [`FP8`].
     ///
     /// # Errors
     ///
-    /// [`Refusal::Machine`] if the YAML has no positive figure.
+    /// [`Refusal::Machine`] if the system's YAML has no positive figure.
     pub(crate) fn flops(&self, rate: &'static str) -> Result<f64, Refusal> {
         debug_assert!(rate.ends_with(RATE), "{rate} is none of the figures that formulas read");
         let flops = self.system.figure(rate).filter(|flops| *flops > 0.0);
@@ -89,7 +89,7 @@ impl MachineFigures {
         self.figure("gpu.sm_version", 0.0)
     }
 
-    /// Returns whether the GPU multiplies fp4; others compute nvfp4 weights at bfloat16's rate.
+    /// Returns true if the GPU multiplies fp4; other GPUs compute nvfp4 weights at bfloat16's rate.
     pub(crate) fn has_fp4(&self) -> bool {
         self.flops(FP4).is_ok()
     }
@@ -102,12 +102,12 @@ impl MachineFigures {
         (bytes / (self.bandwidth.max(1.0) * scale) + constant) * 1000.0
     }
 
-    /// GPUs of a node.
+    /// Number of GPUs in a node.
     pub(crate) fn node(&self) -> f64 {
         self.figure("node.num_gpus_per_node", 1.0)
     }
 
-    /// Bandwidth between GPUs when `gpus` of them communicate, B/s.
+    /// Bandwidth between GPUs in B/s if `gpus` of them communicate.
     fn link(&self, gpus: f64) -> f64 {
         let between_nodes = self.figure("node.inter_node_bw", 1.0);
         if gpus <= self.node() {
@@ -119,14 +119,14 @@ impl MachineFigures {
         }
     }
 
-    /// Factor from the time of a collective among `measured` GPUs to that among `gpus`: a ring moves
+    /// Factor from the time of a collective among `measured` GPUs to that among `gpus`. A ring moves
     /// (g − 1)/g of the data through each link.
     pub(crate) fn collective_scale(&self, gpus: f64, measured: f64) -> f64 {
         (gpus - 1.0) / gpus * measured / (measured - 1.0).max(1.0) * self.link(measured)
             / self.link(gpus)
     }
 
-    /// Time to hand `bytes` to the next node, ms.
+    /// Time to send `bytes` to the next node, in ms.
     pub(crate) fn hop_ms(&self, bytes: f64) -> f64 {
         let bandwidth = self.figure("node.inter_node_bw", 1.0).max(1.0);
         (bytes / bandwidth + self.figure("node.p2p_latency", 0.0)) * 1000.0

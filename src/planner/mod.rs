@@ -1,25 +1,25 @@
-//! The planner's lookups: how long an operation takes, and which rows say so.
+//! Repeats the planner's lookups: the time of an operation, and the rows that decide it.
 //!
 //! A planner (aiconfigurator, for example) predicts the time of an inference step as the sum of its
-//! operations, and reads the time of each from the tables of a perf database. This room repeats those
-//! lookups from the same files, so that a change of a row can be followed to the predictions that it
-//! moves.
+//! operations, and reads the time of each operation from the tables of a performance database. This
+//! module repeats those lookups from the same files, so that a changed row can be traced to the
+//! predictions that it moves.
 //!
 //! ```text
 //! Snapshot (a state of a database)
 //!   └─ PlannerSession (one system, backend and version)
-//!        ├─ store, files   what was read, shared by states, versions and the stages of a job
-//!        ├─ slices         rows of a file by slice; key, filter and axes are those of the table's spec
+//!        ├─ store, files   files read so far, shared by states, versions and the stages of a job
+//!        ├─ slices         rows of a file by slice; the table's spec gives key, filter and axes
 //!        ├─ index          slices of all files of a table, as the loader merges them
 //!        ├─ interpolate    between, beyond and beside the rows of a slice
 //!        └─ operations     one file per kind of operation: slice, coordinates, speed of light
-//! keys, lacks              what a plan lacks, by the keys of files alone
+//! keys, lacks              slices that a plan lacks, from the keys of files alone
 //! models                   operation lists of models, as YAML in rules/models/
 //! steps                    sums of operations: the time of a step
 //! ```
 //!
 //! Figures are f64 and latencies are milliseconds. The order of arithmetic follows the planner's, so
-//! that results agree to the last bits. References such as `gemm.rs 80` in this room name files and
+//! that results agree to the last bits. References such as `gemm.rs 80` in this module name files and
 //! lines of aiconfigurator at commit 095f58a.
 
 mod dtypes;

@@ -1,8 +1,8 @@
 //! Operation lists of models, as data: `rules/models/*.yaml`, one file per model and quantisation.
 //!
 //! A list names the operations of a step with all their sizes, as the planner builds them, for every
-//! layout of GPUs. Nothing is computed here: divisions of heads or vocabulary among GPUs are the
-//! planner's, and were captured from it. docs/models.md describes the fields.
+//! layout of GPUs. Nothing is computed here: the planner divides heads and vocabulary among GPUs, and
+//! the results were captured from it. docs/models.md describes the fields.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,31 +16,31 @@ use crate::base::reason::Reason;
 use crate::base::yaml;
 use crate::specs::{Library, SpecFile};
 
-/// The models that were asked for.
+/// The models to predict.
 #[derive(Debug, Default)]
 pub struct Models {
-    /// In the order of their files.
+    /// Operation lists, in the order of their files.
     pub lists: Vec<ModelList>,
 }
 
-/// A model in one quantisation.
+/// The operation lists of a model in one quantisation.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelList {
-    /// The name of its file, which distinguishes its quantisations.
+    /// The file's stem, which distinguishes the model's quantisations.
     #[serde(skip)]
     pub id: String,
-    /// The name at the hub.
+    /// The model's name at the hub.
     pub model: String,
-    /// The planner's commit from which the lists come.
+    /// The planner's commit that the lists were captured from.
     pub captured_from: String,
-    /// Quantisation by part.
+    /// Quantisation of each part of the model.
     pub quant: ModelQuant,
-    /// Lists by backend.
+    /// Operation lists by backend.
     pub plans: Vec<BackendPlan>,
 }
 
-/// Quantisation of a model by part, without that of attention, which depends on the backend.
+/// Quantisation of a model by part. That of attention is missing, because it depends on the backend.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelQuant {
@@ -50,27 +50,27 @@ pub struct ModelQuant {
     pub(super) comm: String,
 }
 
-/// The lists of some backends.
+/// The operation lists that some backends share.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BackendPlan {
-    /// The backends that share them.
+    /// The backends that share the lists.
     pub backends: Vec<String>,
     /// Precision of prefill attention.
     pub fmha: String,
-    /// Tables that may lower it: where none has fp8 rows for the cache's type and one has bfloat16
-    /// rows, prefill attention is bfloat16.
+    /// Tables that may lower the precision of prefill attention. It becomes bfloat16 if no table has fp8
+    /// rows for the cache's type and a table has bfloat16 rows.
     #[serde(default)]
     pub fmha_by_data: Vec<String>,
-    /// Lists by layout.
+    /// Operation lists by layout.
     pub layouts: Vec<PlannedLayout>,
 }
 
-/// The lists of a layout.
+/// The operation lists of a layout.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedLayout {
-    /// The layout.
+    /// The layout of the GPUs.
     pub parallel: Layout,
     /// The operations of prefill.
     pub prefill: Vec<Op>,
@@ -78,7 +78,7 @@ pub struct PlannedLayout {
     pub decode: Vec<Op>,
 }
 
-/// How a model is spread over GPUs.
+/// The distribution of a model over GPUs.
 #[derive(
     Debug,
     Clone,
@@ -94,26 +94,28 @@ pub struct PlannedLayout {
 )]
 #[serde(deny_unknown_fields)]
 pub struct Layout {
-    /// GPUs that share a layer.
+    /// Number of GPUs that share a layer (tensor parallel).
     pub tp: u64,
-    /// GPUs that run attention on batches of their own.
+    /// Number of GPU groups that run attention on batches of their own (data parallel).
     pub dp: u64,
-    /// GPUs that share an expert.
+    /// Number of GPUs that share one expert (tensor parallel).
     pub moe_tp: u64,
-    /// GPUs that share the experts.
+    /// Number of GPUs that the experts are divided among (expert parallel).
     pub moe_ep: u64,
 }
 
 impl Models {
-    /// Parses the models whose name `wanted` accepts. An overlay's file replaces the one of its name.
+    /// Parses the models whose name `wanted` accepts. A file of an overlay replaces the file with the
+    /// same name.
     ///
     /// # Errors
     ///
-    /// At the first file that is not written right; the error names file and line.
+    /// At the first malformed file; the error names file and line.
     pub fn read(library: &Library, wanted: impl Fn(&str) -> bool) -> Result<Self> {
         let is_wanted = |file: &&SpecFile| named(&file.text).is_none_or(&wanted);
         let files = documents(library).into_values().filter(is_wanted);
-        // One after the other: parallel work under the lock of `SharedModels` could wait for itself.
+        // Files are parsed one after the other: parallel work under the lock of `SharedModels` could
+        // wait for itself.
         Ok(Self { lists: files.map(ModelList::read).collect::<Result<_>>()? })
     }
 
@@ -123,19 +125,20 @@ impl Models {
     }
 }
 
-/// All models of a library, parsed when somebody asks for them first: that takes longer than judging a small pull request.
+/// All models of a library, parsed at the first request because this takes longer than judging a small
+/// pull request.
 pub(crate) struct SharedModels<'l> {
     library: &'l Library,
     read: Mutex<Option<Arc<Models>>>,
 }
 
 impl<'l> SharedModels<'l> {
-    /// The models of a library.
+    /// Creates the models of a library without parsing them.
     pub(crate) fn new(library: &'l Library) -> Self {
         Self { library, read: Mutex::default() }
     }
 
-    /// The models.
+    /// Returns the models; the first call parses them.
     ///
     /// # Errors
     ///
@@ -152,12 +155,12 @@ impl<'l> SharedModels<'l> {
     }
 }
 
-/// The files of models by stem, the last of each.
+/// The model files by stem; of files with the same stem, the last.
 fn documents(library: &Library) -> BTreeMap<&str, &SpecFile> {
     library.folder("rules/models").map(|file| (file.stem(), file)).collect()
 }
 
-/// The model that a file is of, by its line `model: …`, without parsing it.
+/// The model's name in a file, from its line `model: …`, without parsing the file.
 fn named(text: &str) -> Option<&str> {
     let name = text.lines().find_map(|line| line.strip_prefix("model:"))?;
     Some(name.split(" #").next().unwrap_or(name).trim().trim_matches(['"', '\'']))
@@ -173,12 +176,12 @@ impl ModelList {
         Ok(Self { id: file.stem().to_owned(), ..list })
     }
 
-    /// The plan for a backend.
+    /// The operation lists for a backend.
     pub fn plan(&self, backend: &str) -> Option<&BackendPlan> {
         self.plans.iter().find(|plan| plan.backends.iter().any(|b| b == backend))
     }
 
-    /// The tables that its plan for a backend may read.
+    /// Adds the tables that the plan for a backend may read to `found`.
     pub fn tables(&self, backend: &str, found: &mut BTreeSet<TableName>) {
         let Some(plan) = self.plan(backend) else { return };
         found.extend(
@@ -187,7 +190,7 @@ impl ModelList {
         plan.visit(&mut |op| found.extend(op.tables()));
     }
 
-    /// Checks what the types cannot.
+    /// Checks the content that the types do not check.
     fn check(&self) -> Result<(), Reason> {
         for table in self.plans.iter().flat_map(|p| &p.fmha_by_data) {
             if TableName::of_prefill_attention(table).is_none() {
@@ -200,8 +203,8 @@ impl ModelList {
 }
 
 impl PlannedLayout {
-    /// Bytes of the weights that its operations name, on one GPU. Embeddings and the projections of
-    /// modules that nothing stands in for are not among them.
+    /// Bytes of the weights on one GPU, as far as the operations state them. The sum excludes
+    /// embeddings, and the projections of modules without a stand-in.
     pub(crate) fn weight_bytes(&self) -> f64 {
         let phases = [&self.prefill, &self.decode];
         phases.map(|ops| ops.iter().map(Op::weight_bytes).sum()).into_iter().fold(0.0, f64::max)
@@ -209,7 +212,7 @@ impl PlannedLayout {
 }
 
 impl BackendPlan {
-    /// Calls `each` on the operations of all layouts, and on those inside them.
+    /// Calls `each` on the operations of all layouts and on the operations inside them.
     pub(super) fn visit(&self, each: &mut dyn FnMut(&Op)) {
         let phases = self.layouts.iter().flat_map(|layout| [&layout.prefill, &layout.decode]);
         phases.flatten().for_each(|op| op.visit(each));

@@ -1,15 +1,15 @@
-//! Texts of tables as numbers, so that keys are compared and hashed as integers.
+//! Numbers the texts of tables, so that keys are compared and hashed as integers.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
-/// Every distinct text of the tables that were read, by number. Numbers depend on the order of
-/// reading, so nothing is ever sorted by them.
+/// The distinct texts of all tables read so far, with their numbers. Numbers depend on the reading
+/// order, so nothing is ever sorted by them.
 #[derive(Debug, Default)]
 pub struct NameCodes(RwLock<HashMap<Box<str>, u32>>);
 
 impl NameCodes {
-    /// The number of a text.
+    /// The number of a text; a new text gets the next number.
     pub(crate) fn code(&self, text: &str) -> u32 {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner).get(text).copied();
         known.unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! The data of a planner: a state of a database, and in it one version of a backend on one system.
+//! The data that a planner loads: a state of a database, and one backend version on one system.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,26 +24,27 @@ use crate::database::table::{TableFault, TableScope};
 use crate::specs::Specs;
 use crate::specs::facts::Slots;
 
-/// A state of a database.
+/// A state of a database as the planner reads it.
 pub struct Snapshot<'a> {
     state: State<'a>,
     formats: ServedFormats,
     store: &'a Store,
     manifest: ReuseManifest,
-    /// The versions that a query can reach, by system and backend, if the state names them.
+    /// The version slots that queries reach, by system and backend; `None` if the state does not define
+    /// them.
     slots: Option<BTreeMap<&'a str, BTreeMap<&'a str, Slots<'a>>>>,
-    /// Figures that formulas read from the loader's code, by table.
+    /// Figures that each table's formulas read from the loader's code.
     pins: [Arc<str>; TableName::ALL.len()],
-    /// Shelves of the loader, by system.
+    /// The loader's view of each system's files, by system.
     shelves: Mutex<BTreeMap<String, Arc<SystemShelf<'a>>>>,
 }
 
 impl<'a> Snapshot<'a> {
-    /// A state, of which files of some `formats` count; what it reads is kept in `store`.
+    /// Reads a state. Only files in the given `formats` count, and `store` keeps what is read.
     ///
     /// # Errors
     ///
-    /// If a file cannot be read that decides which rows answer a query.
+    /// If a file that decides which rows answer a query cannot be read.
     pub fn new(state: State<'a>, formats: ServedFormats, store: &'a Store) -> Result<Self> {
         if let Some((path, why)) = state.facts.unread_answers() {
             return Err(Error::new(format!("{path}: {why}"), "the planner reads it too"));
@@ -55,28 +56,29 @@ impl<'a> Snapshot<'a> {
         Ok(Self { state, formats, store, manifest, slots, pins, shelves: Mutex::default() })
     }
 
-    /// The source of its bytes.
+    /// The source of the state's bytes.
     pub(crate) fn source(&self) -> &'a dyn Source {
         self.state.source
     }
 
-    /// The catalog.
+    /// The catalog of the state's files.
     pub(crate) fn catalog(&self) -> &'a Catalog {
         self.state.catalog
     }
 
-    /// The versions of a system's backend that a query can reach; `None` if the state does not name them.
+    /// The versions of a system's backend that a query can reach; `None` if the state does not define
+    /// them.
     pub(crate) fn slots(&self, system: &str, backend: &str) -> Option<&Slots<'a>> {
         self.slots.as_ref()?.get(system)?.get(backend)
     }
 
-    /// A system; `None` if it does not exist.
+    /// A system of the state; `None` if the system does not exist.
     pub fn system(&self, name: &str) -> Option<SystemView<'_, 'a>> {
         let file = self.state.catalog.systems.get(name)?;
         Some(SystemView { snapshot: self, shelf: self.shelf(name), machine: self.machine(file) })
     }
 
-    /// Takes over the rows of a file that was decoded for another purpose.
+    /// Groups the rows of a file that was decoded for another purpose.
     pub(crate) fn offer(&self, table: TableName, file: &TableFile, scope: &TableScope<'_>) {
         self.store.files.take(&self.file(table, file), scope);
     }
@@ -86,14 +88,14 @@ impl<'a> Snapshot<'a> {
         FileOfTable::new(self.state.source, file, table, pins)
     }
 
-    /// The slices of a file, which another stage may have decoded or grouped already.
+    /// The slices of a file, which may have been decoded or grouped already.
     fn slices(&self, content: &FileOfTable, file: &TableFile) -> SharedSlices {
         let State { catalog, specs, .. } = self.state;
         self.store.files.slices(content, |names| {
             let spec = specs.tables.get(&file.table).ok_or("no spec describes the table")?;
             let table = match self.state.columns(file, &FileSlices::columns(spec)) {
                 Ok(table) => table,
-                // A file without rows serves none, and fails nothing.
+                // A file without rows serves none, but it is not a fault.
                 Err(TableFault::Empty) => return Ok(FileSlices::default()),
                 Err(fault) => return Err(fault.to_string().into()),
             };
@@ -103,12 +105,12 @@ impl<'a> Snapshot<'a> {
         })
     }
 
-    /// The specs, with the facts of the state.
+    /// The specs, including the facts of the state.
     pub(crate) fn specs(&self) -> &'a Specs {
         self.state.specs
     }
 
-    /// The rows that backends take from each other.
+    /// The declared sharing of rows between backends.
     pub(crate) fn manifest(&self) -> &ReuseManifest {
         &self.manifest
     }
@@ -119,8 +121,8 @@ impl<'a> Snapshot<'a> {
         MachineFigures::new(system).map(|machine| self.store.machine(machine))
     }
 
-    /// The shelf of a system: the files that the loader finds. A `reuse.yaml` that cannot be read declares no donor, as for
-    /// the loader.
+    /// The loader's view of a system's files. A `reuse.yaml` that cannot be read declares no donor, as
+    /// for the loader.
     pub(crate) fn shelf(&self, system: &str) -> Arc<SystemShelf<'a>> {
         let mut known = self.shelves.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(shelf) = known.get(system) {
@@ -145,16 +147,16 @@ pub struct SystemView<'s, 'a> {
 }
 
 impl<'s, 'a> SystemView<'s, 'a> {
-    /// Backends with their versions, oldest first.
+    /// Each backend with its versions, oldest first.
     pub(crate) fn versions(&self) -> impl Iterator<Item = (&'a str, Vec<&'a str>)> {
         self.shelf.versions()
     }
 
-    /// One version of a backend.
+    /// Loads one version of a backend.
     ///
     /// # Errors
     ///
-    /// If the system cannot be read, or no family has a directory of the version.
+    /// If the system cannot be read, or the version has no directory in any family.
     pub fn session(&self, backend: &str, version: &str) -> Result<PlannerSession<'s, 'a>, Refusal> {
         let machine = self.machine.clone()?;
         let system = machine.name().to_owned();
@@ -174,7 +176,7 @@ impl<'s, 'a> SystemView<'s, 'a> {
     }
 }
 
-/// The files behind a table of a library, in the version that the machine's YAML names; `None` for a
+/// The files of a library's table, in the library version that the machine's YAML names; `None` for a
 /// table of a backend.
 pub(crate) fn library_sources<'a>(
     shelf: &SystemShelf<'a>,
@@ -215,7 +217,7 @@ impl<'a> TableSlot<'a> {
     }
 }
 
-/// One version of a backend on a system, as a planner loads it.
+/// One backend version on a system, as a planner loads it.
 pub struct PlannerSession<'s, 'a> {
     snapshot: &'s Snapshot<'a>,
     machine: Arc<MachineFigures>,
@@ -223,18 +225,19 @@ pub struct PlannerSession<'s, 'a> {
 }
 
 impl PlannerSession<'_, '_> {
-    /// The machine.
+    /// The machine's figures.
     pub(crate) fn machine(&self) -> &MachineFigures {
         &self.machine
     }
 
-    /// Returns whether every lookup answers as in another session: the same files, used alike, on the same machine.
+    /// Returns true if every lookup answers as in another session: on an equal machine, with the same
+    /// files used in the same way.
     pub(crate) fn answers_as(&self, other: &PlannerSession<'_, '_>) -> bool {
         let alike = |(a, b): (&TableSlot<'_>, &TableSlot<'_>)| Arc::ptr_eq(&a.index, &b.index);
         self.machine == other.machine && self.tables.iter().zip(&other.tables).all(alike)
     }
 
-    /// Returns whether lookups in a table answer as in another session, whatever else differs.
+    /// Returns true if lookups in a table answer as in another session, whatever else differs.
     pub(super) fn answers_table_as(
         &self,
         other: &PlannerSession<'_, '_>,
@@ -244,44 +247,44 @@ impl PlannerSession<'_, '_> {
         Arc::ptr_eq(&own.index, &other.index)
     }
 
-    /// Returns whether both sessions plan on the same machine.
+    /// Returns true if both sessions plan on the same machine.
     pub(super) fn is_on_machine_of(&self, other: &PlannerSession<'_, '_>) -> bool {
         Arc::ptr_eq(&self.machine, &other.machine)
     }
 
-    /// The files behind a table, in the loader's order.
+    /// The origins of a table's files, in the loader's order.
     pub fn origins(&self, table: TableName) -> &[Arc<RowOrigin>] {
-        self.tables[table as usize].index.origins()
+        &self.tables[table as usize].index.origins
     }
 
-    /// The files of a table, for [`Self::read`].
+    /// The files of a table; their order gives the index for [`Self::read`].
     pub(crate) fn files(&self, table: TableName) -> impl Iterator<Item = &TableFile> {
         self.tables[table as usize].files.iter().copied()
     }
 
-    /// A file of a table by its place, as it is shared.
+    /// The shared identity of a table's file, by its index.
     pub(crate) fn content(&self, table: TableName, file: usize) -> Option<&FileOfTable> {
-        self.tables[table as usize].index.files().get(file)
+        self.tables[table as usize].index.files.get(file)
     }
 
-    /// Reads one file of a table ahead, so that several threads can share the work.
+    /// Reads one file of a table in advance, so that several threads can share the work.
     pub(crate) fn read(&self, table: TableName, file: usize) {
         let slot = &self.tables[table as usize];
-        if let Some((content, source)) = slot.index.files().get(file).zip(slot.files.get(file)) {
-            // What is wrong with it is reported by the lookup that needs it.
+        if let Some((content, source)) = slot.index.files.get(file).zip(slot.files.get(file)) {
+            // The lookup that needs the file reports its faults.
             drop(self.snapshot.slices(content, source));
         }
     }
 
-    /// A table, read by the first caller.
+    /// The rows of a table; the first caller reads them.
     ///
     /// # Errors
     ///
-    /// If the loader refuses the table, or serves no row of it.
+    /// If the loader refuses the table, or serves none of its rows.
     pub(super) fn table(&self, table: TableName) -> Result<&TableRows, Refusal> {
         let TableSlot { files, index } = &self.tables[table as usize];
-        // Sources and files are of one length.
-        let slices = |place: usize| self.snapshot.slices(&index.files()[place], files[place]);
+        // The index has one file per source.
+        let slices = |place: usize| self.snapshot.slices(&index.files[place], files[place]);
         index.rows(&self.snapshot.store.files.names, slices)
     }
 }
@@ -300,6 +303,6 @@ impl SliceSource for PlannerSession<'_, '_> {
     }
 
     fn keys(&self, table: TableName) -> Result<&HashSet<SliceKey>, Refusal> {
-        Ok(self.table(table)?.keys())
+        Ok(&self.table(table)?.keys)
     }
 }

@@ -1,5 +1,5 @@
-//! The rows of one file, grouped by the key parts that a lookup must match. Key, filter and latency are those of the
-//! table's spec.
+//! Groups the rows of one file by slice, the key parts that a lookup must match. The table's spec gives
+//! key, filter and latency.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,11 +14,11 @@ use crate::database::table::{
 };
 use crate::specs::TableSpec;
 
-/// The parts of a key that a lookup must match in the spec's order, then those that it may take from near rows. Texts
-/// are numbers of [`NameCodes`]; unused parts are 0.
+/// A slice key: first the parts that a lookup must match, in the spec's order, then the parts for which
+/// nearby rows may answer. Texts are numbers of [`NameCodes`]; unused parts are 0.
 pub(crate) type SliceKey = [u32; 9];
 
-/// A key of fewer parts than the longest one.
+/// Creates a key from its first parts.
 pub(super) fn slice_key<const N: usize>(parts: [u32; N]) -> SliceKey {
     let mut key = SliceKey::default();
     key[..N].copy_from_slice(&parts);
@@ -28,47 +28,47 @@ pub(super) fn slice_key<const N: usize>(parts: [u32; N]) -> SliceKey {
 /// The rows of a slice that one kernel measured.
 #[derive(Debug)]
 pub(super) struct SlicePart {
-    /// The number of the kernel's name.
+    /// Number of the kernel's name.
     pub kernel: u32,
-    /// Places in the file, ascending.
+    /// Row numbers in the file, ascending.
     pub rows: Vec<u32>,
-    /// The lowest and the highest outer coordinate.
+    /// The lowest and the highest value of the outer coordinate.
     pub span: [u64; 2],
 }
 
-/// The rows of a file by slice.
+/// The rows of a file, grouped by slice.
 #[derive(Debug, Default)]
 pub(super) struct FileSlices {
-    /// Parts of a key that a lookup must match.
+    /// Number of key parts that a lookup must match.
     exact: usize,
     slices: HashMap<SliceKey, Vec<SlicePart>>,
-    /// The coordinates of all rows, outer first.
+    /// The coordinates of all rows, outer axis first.
     axes: Vec<CodedColumn>,
-    /// ms, by row.
+    /// Latency of each row in ms.
     latency: Vec<f64>,
-    /// Rows whose power was measured; empty where none was.
+    /// Marks the rows whose power was measured; empty if there are none.
     powered: Vec<bool>,
-    /// Reasons to refuse the file, by the kernel of the refused row.
+    /// Reasons to refuse the file, each with the kernel of the refused row.
     faults: Vec<(u32, String)>,
 }
 
-/// The columns of a table that decide its slices.
+/// The columns of a table that decide its slice keys.
 pub(super) fn key_columns(spec: &TableSpec) -> BTreeSet<&str> {
     spec.loaded_columns().into_iter().chain(["kernel_source"]).collect()
 }
 
 impl FileSlices {
-    /// The columns of a table that slices are made of.
+    /// The columns of a table that its slices are built from.
     pub(super) fn columns(spec: &TableSpec) -> BTreeSet<&str> {
         key_columns(spec).into_iter().chain(["power"]).collect()
     }
 
-    /// Groups the rows that the loader reads of a table.
+    /// Groups the rows of a table that the loader reads.
     ///
     /// # Errors
     ///
-    /// If the loader cannot read the table at all. A row that it refuses becomes a fault, since a filter on kernels may
-    /// leave it out.
+    /// If the loader cannot read the table at all. A refused row is only recorded as a fault, because a
+    /// filter on kernels may exclude the row.
     pub(super) fn group(scope: &TableScope<'_>, names: &NameCodes) -> Result<Self, Reason> {
         let formula = |why: ExprError| Reason::from(why.to_string());
         let (spec, rows) = (scope.spec, scope.rows());
@@ -102,7 +102,8 @@ impl FileSlices {
         self.axes.len()
     }
 
-    /// The parts of keys that a lookup must match, with the kernels of their rows.
+    /// The key parts that a lookup must match, with the kernel of each slice part; unmatched parts are
+    /// 0.
     pub(super) fn keys(&self) -> impl Iterator<Item = (SliceKey, u32)> {
         self.slices.iter().flat_map(|(key, parts)| {
             let mut key = *key;
@@ -111,17 +112,17 @@ impl FileSlices {
         })
     }
 
-    /// All slices.
+    /// Every slice of the file.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&SliceKey, &[SlicePart])> {
         self.slices.iter().map(|(key, parts)| (key, &parts[..]))
     }
 
-    /// The rows of a slice, by kernel.
+    /// The parts of a slice, one per kernel; empty if the file lacks the slice.
     pub(super) fn parts(&self, key: &SliceKey) -> &[SlicePart] {
         self.slices.get(key).map_or(&[], Vec::as_slice)
     }
 
-    /// The coordinates of a row.
+    /// The coordinates of a row, outer first; unused ones are 0.
     pub(super) fn at(&self, row: u32) -> [u64; 3] {
         let mut at = [0; 3];
         for (at, axis) in at.iter_mut().zip(&self.axes) {
@@ -130,25 +131,25 @@ impl FileSlices {
         at
     }
 
-    /// The latency of a row, ms.
+    /// The latency of a row in ms.
     pub(super) fn ms(&self, row: u32) -> f64 {
         self.latency[row as usize]
     }
 
-    /// Returns whether the power of a row was measured.
+    /// Returns true if the power of a row was measured.
     pub(super) fn is_powered(&self, row: u32) -> bool {
         self.powered.get(row as usize).copied().unwrap_or(false)
     }
 
-    /// The reason to refuse the file, if the loader refuses a row of the admitted kernels.
+    /// The reason to refuse the file, if the loader refuses a row of an admitted kernel.
     pub(super) fn fault(&self, admits: impl Fn(u32) -> bool) -> Option<&str> {
         self.faults.iter().find(|(kernel, _)| admits(*kernel)).map(|(_, why)| why.as_str())
     }
 }
 
-/// The key of a table as columns of codes.
+/// The key parts of a table as columns of codes.
 struct KeyColumns {
-    /// In the order of [`SliceKey`].
+    /// Key parts in the order of [`SliceKey`].
     parts: Vec<CodedColumn>,
     axes: Vec<CodedColumn>,
     kernels: CodedColumn,
@@ -177,7 +178,7 @@ impl KeyColumns {
         Ok(Self { parts, axes, kernels })
     }
 
-    /// Groups the rows that are read.
+    /// Groups the rows that the loader reads.
     fn group(
         &self,
         rows: usize,
@@ -213,7 +214,8 @@ impl KeyColumns {
     }
 }
 
-/// The values of a part of the key as codes; texts become their numbers, a null text that of the empty one.
+/// The values of a key part as codes. A text becomes its number, and null becomes the number of the
+/// empty text.
 fn coded(values: &PartValues<'_>, rows: usize, names: &NameCodes) -> CodedColumn {
     match values {
         PartValues::Whole(WholeNumbers::Codes { codes, numbers }) => {
@@ -225,7 +227,7 @@ fn coded(values: &PartValues<'_>, rows: usize, names: &NameCodes) -> CodedColumn
         }
         PartValues::Formula(Value::Bool(values)) => coded_rows(rows, |row| values.get(row).into()),
         PartValues::Formula(Value::Text(codes, dict)) => {
-            // The code of a null is the largest, so that it becomes the place behind all texts.
+            // A null has the largest code, which becomes the index behind all texts.
             let texts = dict.iter().map(AsRef::as_ref).chain([""]);
             CodedColumn {
                 codes: (0..rows).map(|row| codes.get(row).min(dict.len() as u32)).collect(),
@@ -239,7 +241,8 @@ fn coded_rows(rows: usize, number: impl Fn(usize) -> i64) -> CodedColumn {
     CodedColumn::of(&(0..rows).map(number).collect::<Vec<i64>>())
 }
 
-/// Rows with a power, by place; empty if none has one. The loader reads an absent power, a null and zero alike.
+/// Marks the rows with a power; empty if there are none. The loader treats an absent power, null and
+/// zero alike.
 fn powered(table: &Table) -> Vec<bool> {
     let Some(power) = table.column("power") else { return Vec::new() };
     let rows: Vec<bool> = (0..table.rows).map(|row| power.number(row) > 0.0).collect();

@@ -1,4 +1,4 @@
-//! Steps: the sum of a list's operations at a point (engine/runtime.rs 427, 471).
+//! Predicts steps: the sum of a list's operations at a point (engine/runtime.rs 427, 471).
 
 use super::evidence::{Provenance, TableLookup};
 use super::operations::{Op, Query};
@@ -12,14 +12,14 @@ use super::session::PlannerSession;
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// All tokens of the requests at once.
+    /// Computes all tokens of the requests at once.
     Prefill,
-    /// One new token of each request.
+    /// Computes one new token of each request.
     Decode,
 }
 
 impl Phase {
-    /// The word for it.
+    /// The phase's name in texts.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Prefill => "prefill",
@@ -31,11 +31,11 @@ impl Phase {
 /// A step whose time is predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StepPoint {
-    /// Phase.
+    /// Phase of inference.
     pub phase: Phase,
-    /// Requests.
+    /// Number of requests.
     pub batch: u64,
-    /// Tokens of a request: in prefill those that are computed, in decode those in the cache before.
+    /// Tokens per request: in prefill the computed tokens, in decode those already in the cache.
     pub isl: u64,
 }
 
@@ -47,7 +47,7 @@ const fn decode(batch: u64, isl: u64) -> StepPoint {
     StepPoint { phase: Phase::Decode, batch, isl }
 }
 
-/// The points that are predicted for every model and layout.
+/// The points at which every model and layout is predicted.
 pub const POINTS: [StepPoint; 10] = [
     prefill(1024),
     prefill(4096),
@@ -62,56 +62,50 @@ pub const POINTS: [StepPoint; 10] = [
 ];
 
 impl StepPoint {
-    /// The point at which operations are evaluated. A decode step attends to the new token too.
+    /// The point for evaluating operations. A decode step also attends to the new token.
     pub fn query(self) -> Query {
-        match self.phase {
-            Phase::Prefill => Query {
-                batch: self.batch,
-                sequence: self.isl,
-                tokens: self.batch * self.isl,
-                prefix: 0,
-            },
-            Phase::Decode => {
-                Query { batch: self.batch, sequence: self.isl + 1, tokens: self.batch, prefix: 0 }
-            }
-        }
+        let (sequence, tokens) = match self.phase {
+            Phase::Prefill => (self.isl, self.batch * self.isl),
+            Phase::Decode => (self.isl + 1, self.batch),
+        };
+        Query { batch: self.batch, sequence, tokens, prefix: 0 }
     }
 }
 
-/// The share of a step's time that must stand on rows with power, or the planner calls the step's power
-/// unavailable.
+/// Share of a step's time that must come from rows with measured power; below it, the planner treats the
+/// step's power as unavailable.
 const POWER_COVERAGE: f64 = 0.9;
 
-/// A step's time.
+/// The predicted time of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StepTime {
-    /// ms.
+    /// Time of the step in ms.
     pub ms: f64,
-    /// The share of it that stands on rows whose power was measured. Operations that a formula answers
-    /// have none.
+    /// Share of the time from rows whose power was measured. Operations computed by a formula count as
+    /// not measured.
     pub measured_power: f64,
 }
 
 impl StepTime {
-    /// Returns whether the planner can state the power of the step.
+    /// Returns true if the planner can state the power of the step.
     pub(crate) fn has_power(self) -> bool {
         self.measured_power >= POWER_COVERAGE
     }
 }
 
-/// A step's time, or why there is none.
+/// The predicted time of a step, or the reason why there is none.
 pub type Step = Result<StepTime, Refusal>;
 
-/// The time of an operation.
+/// The predicted time of an operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct OpTime {
-    /// Over all layers, ms.
+    /// Time over all layers in ms.
     pub ms: f64,
-    /// The part of it that stands on rows whose power was measured, ms.
+    /// Part of the time in ms from rows whose power was measured.
     pub powered_ms: f64,
 }
 
-/// The times of a step's operations in their order, up to the first that the planner refuses.
+/// The times of a step's operations in their order, up to the first refused operation.
 #[derive(Debug, Clone)]
 pub(crate) struct OpTimes {
     times: Vec<OpTime>,
@@ -119,16 +113,16 @@ pub(crate) struct OpTimes {
 }
 
 impl OpTimes {
-    /// The time of an operation by its place; none where the planner did not come to it.
+    /// The time of the operation at an index; `None` if an earlier operation was refused.
     pub(crate) fn get(&self, place: usize) -> Option<OpTime> {
         self.times.get(place).copied()
     }
 
-    /// The time of the step: the plain sum of its operations.
+    /// The time of the step: the sum of its operations' times.
     ///
     /// # Errors
     ///
-    /// The first refusal of an operation; the step has no time then.
+    /// The first refusal of an operation.
     pub(crate) fn step(self) -> Step {
         if let Some(why) = self.refusal {
             return Err(why);
@@ -140,14 +134,14 @@ impl OpTimes {
     }
 }
 
-/// An operation's share of a step.
+/// An operation's part of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StepPart {
-    /// The name in the list.
+    /// Name of the operation in the list.
     pub name: String,
-    /// The time over all layers, ms.
+    /// Time over all layers in ms.
     pub ms: Result<f64, Refusal>,
-    /// The lookups behind it.
+    /// The lookups behind the time.
     pub lookups: Vec<TableLookup>,
 }
 
@@ -160,8 +154,8 @@ impl OpList {
         }
     }
 
-    /// The times of a step's operations; `known` are those that need no evaluation, by place. How much of them
-    /// stands on rows with power is known where `evidence` collects that.
+    /// Evaluates a step's operations. `known` gives the times, by index, that need no evaluation.
+    /// Measured power is included if `evidence` collects it.
     pub(crate) fn times(
         &self,
         session: &PlannerSession<'_, '_>,
@@ -170,7 +164,7 @@ impl OpList {
         known: impl Fn(usize) -> Option<OpTime>,
     ) -> OpTimes {
         let query = point.query();
-        let mut found = OpTimes { times: Vec::new(), refusal: None };
+        let mut times = Vec::new();
         for (place, op) in self.ops(point.phase).iter().enumerate() {
             let evaluate = || {
                 let powered = evidence.powered_ms();
@@ -178,17 +172,14 @@ impl OpList {
                 Ok(OpTime { ms, powered_ms: evidence.powered_ms() - powered })
             };
             match known(place).map_or_else(evaluate, Ok) {
-                Ok(time) => found.times.push(time),
-                Err(why) => {
-                    found.refusal = Some(why);
-                    break;
-                }
+                Ok(time) => times.push(time),
+                Err(why) => return OpTimes { times, refusal: Some(why) },
             }
         }
-        found
+        OpTimes { times, refusal: None }
     }
 
-    /// The operations of a step, each with the rows behind it.
+    /// Evaluates the operations of a step, each with the lookups and rows behind its time.
     pub(crate) fn parts(
         &self,
         session: &PlannerSession<'_, '_>,

@@ -1,4 +1,5 @@
-//! Everything made of files, kept so that two states or ten versions that share files share it.
+//! Keeps everything built from files, so that states and versions that share files also share the
+//! results.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +9,7 @@ use super::index::{RowOrigin, TableIndex};
 use super::machine::MachineFigures;
 use super::tables::TableName;
 
-/// Everything that was read, shared by threads.
+/// Everything read so far, shared by threads.
 #[derive(Default)]
 pub struct Store {
     pub(super) files: PlannerFiles,
@@ -16,12 +17,13 @@ pub struct Store {
     machines: Mutex<Vec<Arc<MachineFigures>>>,
 }
 
-/// The identity of an index: its files with their origins, and the machine's figures.
+/// The identity of a table's index: its files with their origins, and the machine.
 #[derive(PartialEq, Eq, Hash)]
 struct IndexKey {
     table: TableName,
     sources: Vec<(FileOfTable, RowOrigin)>,
-    /// Address of the machine, whose figures clamp rows; the store keeps it.
+    /// Address of the machine, whose figures are lower bounds of latencies; the store keeps the machine
+    /// alive.
     machine: usize,
 }
 
@@ -30,7 +32,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Store {
-    /// A machine; the same one for equal figures, so that states share what depends on them.
+    /// Returns the kept machine with equal figures or keeps this one, so that states share results that
+    /// depend on the machine.
     pub(super) fn machine(&self, machine: MachineFigures) -> Arc<MachineFigures> {
         let mut known = lock(&self.machines);
         if let Some(same) = known.iter().find(|m| ***m == machine) {
@@ -40,7 +43,7 @@ impl Store {
         known[known.len() - 1].clone()
     }
 
-    /// The index of a table over its sources; the same one for equal content.
+    /// Returns the index of a table over its files; equal files give the same index.
     pub(super) fn index(
         &self,
         table: TableName,

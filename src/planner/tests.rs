@@ -1,4 +1,4 @@
-//! The rows that lookups find, against what the specs say by other means.
+//! Compares the rows that lookups find with the rows that the specs say are served.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::slices::{FileSlices, SliceKey};
 use super::tables::TableName;
 use crate::base::random::Random;
 use crate::database::catalog::{Format, Place};
-use crate::database::served::{RowState, RowStates};
+use crate::database::served::{FileRowStates, RowState};
 use crate::database::table::{Column, Keys, Table, TableScope};
 use crate::specs::{ColumnKind, Specs, TableSpec};
 
@@ -43,7 +43,7 @@ fn table(rows: &Value) -> Table {
     Table::of(rows_of.len(), columns.collect())
 }
 
-/// Which rows are served is decided by hashes of keys in the reports on rows, and by slices in lookups.
+/// Reports on rows use hashes of keys to decide which rows are served; lookups use slices.
 #[test]
 fn the_rows_that_are_served_are_those_that_a_lookup_finds() {
     let fixture = include_str!("../../tests/it/fixtures/planner-synthetic.json");
@@ -56,7 +56,7 @@ fn the_rows_that_are_served_are_those_that_a_lookup_finds() {
         let name = TableName::of(parts[3]).unwrap();
         let (table, place) = (table(rows), place(parts[1], parts[2]));
         let scope = TableScope::new(&table, spec(&specs, name), &place, None, &specs.lookups);
-        let states = RowStates::of(&scope).unwrap();
+        let states = FileRowStates::of(&scope).unwrap();
         let runs = states.runs.iter().filter(|run| run.state == RowState::Served);
         let by_spec: BTreeSet<u32> = runs.flat_map(|run| run.first..run.first + run.rows).collect();
         let slices = FileSlices::group(&scope, &names).unwrap();
@@ -74,8 +74,8 @@ fn the_rows_that_are_served_are_those_that_a_lookup_finds() {
     assert_eq!(seen.len(), TableName::ALL.len() - 1, "all but oneCCL's");
 }
 
-/// A table with the columns that its loader reads, of few sizes and texts; one cell in `refused` is such that the
-/// loader refuses it, none for 0.
+/// A random table with the columns that the loader reads and few distinct values. About one cell in
+/// `refused` is refused by the loader; 0 refuses none.
 fn random_table(spec: &TableSpec, random: &mut Random, refused: usize) -> Table {
     let read = FileSlices::columns(spec);
     let kind = |column: &&&str| spec.kind(column).filter(|_| **column != "latency");
@@ -103,7 +103,7 @@ fn random_table(spec: &TableSpec, random: &mut Random, refused: usize) -> Table 
     Table::decode(text.as_bytes(), Format::Csv, &is_text).unwrap()
 }
 
-/// The values of parts of a row's key, as people see them.
+/// Values of selected parts of a row's key, in the form shown to people.
 fn shown(keys: &Keys<'_>, row: usize, parts: impl Fn(&String) -> bool) -> Vec<String> {
     let shown = keys.show(row).into_iter().filter(|(name, _)| parts(name));
     shown.map(|(name, value)| format!("{name}={value}")).collect()
@@ -123,7 +123,7 @@ fn every_row_is_in_its_slice() {
             let slices = FileSlices::group(&scope, &names).unwrap();
             let found = FileKeys::of(&scope, &names);
             assert_eq!(found.is_some(), refused == 0, "{name:?}");
-            let faults = RowStates::of(&scope).unwrap().faults;
+            let faults = FileRowStates::of(&scope).unwrap().faults;
             assert_eq!(faults.is_empty(), refused == 0, "{name:?}");
             for fault in faults {
                 let kernel = names.code(fault.kernel.as_deref().unwrap_or(""));
@@ -179,7 +179,7 @@ fn every_row_is_in_its_slice() {
     }
 }
 
-/// Synthetic: messages of up to 2³³ elements by two kernels.
+/// Synthetic messages of up to 2³³ elements, measured by two kernels.
 #[test]
 fn rows_keep_coordinates_and_kernels_of_any_size_and_order() {
     let sizes = [1_u64 << 33, 8, u64::from(u32::MAX), 4];

@@ -1,11 +1,12 @@
-//! Files that a run asked for and that are not in this clone.
+//! The requested files whose contents are not in the local clone.
 
 use std::collections::BTreeSet;
 
 use crate::base::escape::clean;
 use crate::base::words::{names, plural_verb};
 
-/// Files that were asked for and are not in this clone. Nothing is wrong with them, but nobody has looked at them either.
+/// Requested files whose contents are not in the local clone. Nothing is known to be wrong with
+/// them, but they were not checked.
 #[derive(Debug, Default)]
 pub struct AbsentFiles {
     /// Tables that `.gitattributes` keeps in git-LFS.
@@ -15,20 +16,21 @@ pub struct AbsentFiles {
 }
 
 impl AbsentFiles {
-    /// Whether there are none.
+    /// Returns true if no file is absent.
     pub fn is_empty(&self) -> bool {
         self.in_lfs.is_empty() && self.missing.is_empty()
     }
 
-    /// Their paths, sorted.
+    /// The paths of all absent files, sorted.
     pub(super) fn paths(&self) -> BTreeSet<&str> {
         self.in_lfs.iter().chain(&self.missing).map(String::as_str).collect()
     }
 
-    /// What they are and how to get them, in a sentence; none where there are none.
+    /// A sentence with the number of absent files and the command that fetches them; `None` if no
+    /// file is absent.
     pub(super) fn said(&self) -> Option<String> {
         let line = |paths: &BTreeSet<String>, what: &str, verb: [&str; 2], how: &str| {
-            // One path shows where they are; the JSON report has all.
+            // One path is enough as an example; the JSON report lists all.
             let first = names(paths.first().into_iter().map(String::as_str));
             let first = if paths.len() > 1 { format!("the first is {first}") } else { first };
             let files = plural_verb(paths.len(), what, verb);

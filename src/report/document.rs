@@ -1,23 +1,24 @@
-//! A document for people: a command builds it once, and it is shown in a terminal or as Markdown.
+//! A document for people, which is rendered as text for a terminal or as Markdown.
 
 use textwrap::core::display_width;
 
 use super::template::{fenced, inert};
 use crate::base::escape::clean;
 
-/// Paragraphs, lists and tables. Their texts may hold names from data: both outputs escape them.
+/// A document of paragraphs, lists and tables. Both renderings escape the texts, which may contain
+/// names from data.
 #[derive(Debug)]
 pub(crate) struct Document {
     /// The heading of the Markdown; a terminal does not show it.
     title: String,
-    parts: Vec<Part>,
+    parts: Vec<DocumentPart>,
 }
 
 #[derive(Debug)]
-struct Part {
-    /// Empty for a part without a heading.
+struct DocumentPart {
+    /// The heading; empty for none.
     heading: String,
-    /// Whether Markdown shows the heading alone until a reader opens it.
+    /// True if Markdown hides the body below the heading until a reader opens it.
     folded: bool,
     body: Body,
 }
@@ -30,7 +31,7 @@ enum Body {
     Commands(Vec<String>),
 }
 
-/// An item of a list, with lines below it.
+/// An item of a list, with optional lines below it.
 #[derive(Debug)]
 pub(crate) struct ListItem {
     pub(crate) text: String,
@@ -42,7 +43,7 @@ pub(crate) struct ListItem {
 pub(crate) struct DocumentTable {
     heads: Vec<String>,
     rows: Vec<Vec<String>>,
-    /// Columns of figures, which are flush right.
+    /// The indices of columns of numbers, which are right-aligned.
     figures: Vec<usize>,
 }
 
@@ -53,7 +54,7 @@ impl From<String> for ListItem {
 }
 
 impl DocumentTable {
-    /// A table whose columns `figures` are flush right.
+    /// Creates a table whose columns `figures` are right-aligned.
     pub(crate) fn new(
         heads: &[&str],
         figures: impl Into<Vec<usize>>,
@@ -65,13 +66,13 @@ impl DocumentTable {
 }
 
 impl Document {
-    /// An empty document.
+    /// Creates an empty document.
     pub(crate) fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), parts: Vec::new() }
     }
 
     fn add(&mut self, heading: &str, folded: bool, body: Body) {
-        self.parts.push(Part { heading: heading.to_owned(), folded, body });
+        self.parts.push(DocumentPart { heading: heading.to_owned(), folded, body });
     }
 
     /// Adds a paragraph.
@@ -98,7 +99,7 @@ impl Document {
         }
     }
 
-    /// Adds a table that Markdown folds; of an empty one, the heading.
+    /// Adds a table that Markdown folds. If the table is empty, the heading becomes a paragraph.
     pub(crate) fn folded(&mut self, heading: &str, table: DocumentTable) {
         if table.rows.is_empty() {
             self.paragraph(heading);
@@ -112,7 +113,7 @@ impl Document {
         self.add(heading, false, Body::Commands(commands.to_vec()));
     }
 
-    /// The document for a terminal.
+    /// Renders the document for a terminal.
     pub(crate) fn text(&self) -> String {
         let parts = self.parts.iter().map(|part| {
             let lines = part.body.lines();
@@ -125,7 +126,7 @@ impl Document {
         parts.collect::<Vec<_>>().join("\n")
     }
 
-    /// The document as Markdown.
+    /// Renders the document as Markdown.
     pub(crate) fn markdown(&self) -> String {
         let mut out = String::new();
         if !self.title.is_empty() {
@@ -146,7 +147,7 @@ impl Document {
 }
 
 impl Body {
-    /// The lines for a terminal.
+    /// Renders the body as lines for a terminal.
     fn lines(&self) -> Vec<String> {
         match self {
             Self::Paragraph(text) => vec![clean(text) + "\n"],

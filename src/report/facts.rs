@@ -1,4 +1,4 @@
-//! Where the facts of a report are from, and what lies below no root: in words and in JSON.
+//! Words the sources of a report's facts, and the tables that belong to no root.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,14 +7,15 @@ use crate::base::escape::clean;
 use crate::base::words::{names, plural};
 use crate::database::facts::{Fact, FactOrigin};
 
-/// A fact about the database: its families, for example.
+/// A fact about the database, such as its list of families.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct JsonFact<'a> {
     name: &'a str,
-    /// `tree`, the judged commit or folder; or `rules`, this program's own and its overlays.
+    /// The fact's source: `tree`, the judged commit or folder; or `rules`, the embedded rules and
+    /// their overlays.
     from: &'static str,
     path: Option<&'a str>,
-    /// Why the file at `path` is not read.
+    /// The reason why the file at `path` is not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<&'a str>,
 }
@@ -30,7 +31,7 @@ impl<'a> JsonFact<'a> {
     }
 }
 
-/// The facts, where the tree states any.
+/// Returns the facts; empty if the judged tree states none.
 pub(super) fn json(all: &[Fact]) -> Vec<JsonFact<'_>> {
     if all.iter().all(|fact| fact.path.is_none()) {
         return Vec::new();
@@ -38,7 +39,7 @@ pub(super) fn json(all: &[Fact]) -> Vec<JsonFact<'_>> {
     all.iter().map(JsonFact::of).collect()
 }
 
-/// Which tables lie below no root, so that nothing judges them.
+/// Words which tables belong to no root, so that they were not checked; `None` without such tables.
 pub(super) fn outside(paths: &[String]) -> Option<String> {
     let verb = match paths.len() {
         0 => return None,
@@ -52,7 +53,8 @@ pub(super) fn outside(paths: &[String]) -> Option<String> {
     )))
 }
 
-/// Which facts the tree states and which `rules/` does; none where the tree has no such file.
+/// Words which facts come from the judged tree and which from `rules/`; `None` if the tree states
+/// none.
 pub(super) fn facts(all: &[Fact]) -> Option<String> {
     all.iter().find(|f| f.path.is_some())?;
     let from = |origin: FactOrigin| {
@@ -70,7 +72,7 @@ pub(super) fn facts(all: &[Fact]) -> Option<String> {
     Some(said)
 }
 
-/// Why a file of facts is passed over, where one is.
+/// Words why the file of a fact is ignored; `None` if it was read.
 pub(super) fn unread(fact: &Fact) -> Option<String> {
     let (path, why) = fact.path.as_ref().zip(fact.problem.as_ref())?;
     Some(clean(&format!("{path} cannot be read ({why}), so rules/ is used instead")))

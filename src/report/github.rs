@@ -1,4 +1,4 @@
-//! Annotations of GitHub Actions: commands on standard output that the runner reads.
+//! Renders annotations of GitHub Actions: workflow commands on standard output.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use super::view::finding::FindingView;
 use crate::base::words::plural;
 use crate::findings::Severity;
 
-/// Annotations of a kind that the site shows of a step; it drops the rest without a word.
+/// The number of annotations per severity that GitHub shows for a step; it drops the rest silently.
 const SHOWN: usize = 10;
 
 pub(super) fn render(view: &ReportView<'_>) -> String {
@@ -45,12 +45,12 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
     out
 }
 
-/// A command's message, encoded as the runner decodes it; an escaped text has no line break.
+/// Encodes the message of a workflow command. Line breaks are already escaped.
 fn data(text: &str) -> String {
     text.replace('%', "%25")
 }
 
-/// A command's property, likewise.
+/// Encodes a property of a workflow command.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -1,63 +1,63 @@
-//! The health map: tables × systems, in each cell the worst finding and how many there are.
+//! The health map: a grid of tables by systems with the worst severity and the number of findings
+//! per cell.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::Report;
 use super::document::{Document, DocumentTable};
 use crate::base::escape::clean;
 use crate::base::words::plural;
 use crate::database::catalog::Place;
 use crate::findings::{Finding, Severity};
 
-/// The tables that a run judged, each with its version directories: by table, then by system.
+/// The tables that a run judged: backends with versions, by table name, then by system.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JudgedPlaces(BTreeMap<String, BTreeMap<String, BTreeSet<String>>>);
 
-/// Tables × systems. Its texts are escaped.
+/// A grid of tables by systems. The texts are escaped.
 #[derive(Debug, Serialize)]
 pub struct HealthMap {
     schema: &'static str,
-    /// Column by column.
+    /// The names of the systems, one per column.
     pub systems: Vec<String>,
-    /// Row by row, those with most errors first.
+    /// The rows, those with most errors first.
     pub tables: Vec<HealthRow>,
 }
 
-/// A table in each system.
+/// The cells of one table.
 #[derive(Debug, Serialize)]
 pub struct HealthRow {
-    /// Table, without `_perf`; empty of what is beside the tables: sidecars, systems.
+    /// The table's name without `_perf`; empty for findings on sidecars and systems.
     pub table: String,
-    /// Its name as findings have it.
+    /// The table's name as findings have it.
     pub stem: String,
-    /// One a system; none where that has no such table.
+    /// One cell per system; `None` if the system has no such table.
     pub cells: Vec<Option<HealthCell>>,
 }
 
-/// A table of a system, in all of its versions.
+/// The findings on all versions of a table on one system.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct HealthCell {
-    /// The worst severity; `ok` without findings.
+    /// The name of the worst severity; `ok` without findings.
     pub worst: &'static str,
-    /// Findings that count.
+    /// The number of errors that are neither waived nor existing.
     pub errors: usize,
-    /// The same.
+    /// The number of warnings that are neither waived nor existing.
     pub warnings: usize,
-    /// The same.
+    /// The number of infos that are neither waived nor existing.
     pub infos: usize,
-    /// Backends with versions that were judged.
+    /// The backends with versions that were judged, such as `vllm 0.24.0`.
     pub versions: Vec<String>,
-    /// What the cell shows: `2E 1W`.
+    /// The cell's text, such as `2E 1W`.
     pub short: String,
-    /// The same in words.
+    /// The cell's text in words, such as `2 errors, 1 warning`.
     pub words: String,
 }
 
 impl JudgedPlaces {
-    /// Adds a table.
+    /// Adds a judged table.
     pub fn add(&mut self, place: &Place, table: &str) {
         let systems = self.0.entry(table.to_owned()).or_default();
         let versions = systems.entry(place.system.clone()).or_default();
@@ -66,16 +66,16 @@ impl JudgedPlaces {
 }
 
 impl HealthMap {
-    /// The map of a report; none where there is but one table, or none.
-    pub fn of(report: &Report) -> Option<Self> {
+    /// Builds the map of a run; `None` if it would have a single cell or none.
+    pub fn new(judged: &JudgedPlaces, findings: &[Finding]) -> Option<Self> {
         let mut cells: BTreeMap<&str, BTreeMap<&str, HealthCell>> = BTreeMap::new();
-        for (table, systems) in &report.judged.0 {
+        for (table, systems) in &judged.0 {
             for (system, versions) in systems {
                 let cell = cells.entry(table).or_default().entry(system).or_default();
                 cell.versions = versions.iter().map(|v| clean(v)).collect();
             }
         }
-        for finding in report.findings.iter().filter(|f| f.counts()) {
+        for finding in findings.iter().filter(|f| f.counts()) {
             let Some(system) = system_of(finding) else { continue };
             let table = finding.table.as_deref().unwrap_or_default();
             cells.entry(table).or_default().entry(system).or_default().count(finding.severity);
@@ -97,7 +97,7 @@ impl HealthMap {
         Some(Self { schema: "perfdb-gate/health/v1", systems, tables })
     }
 
-    /// Adds the map to a document, and what its cells mean.
+    /// Adds the map and its legend to a document.
     pub(crate) fn add_to(&self, document: &mut Document) {
         let rows = self.tables.iter().map(|row| {
             let cells = row.cells.iter().map(|cell| cell.as_ref().map_or("", |c| c.short.as_str()));
@@ -112,7 +112,7 @@ impl HealthMap {
     }
 }
 
-/// The system that a finding concerns: that of its place, or whose YAML it is.
+/// Returns the system of a finding's table, or the one that the file of the finding describes.
 fn system_of(finding: &Finding) -> Option<&str> {
     if let Some(place) = &finding.place {
         return Some(&place.system);
@@ -123,12 +123,12 @@ fn system_of(finding: &Finding) -> Option<&str> {
 }
 
 impl HealthRow {
-    /// What it is called.
+    /// The row's name for people.
     pub fn name(&self) -> &str {
         if self.table.is_empty() { "(sidecars, systems)" } else { &self.table }
     }
 
-    /// What is read first is least: most errors, most warnings, then by name.
+    /// The sort key of rows: most errors first, then most warnings, then by name.
     fn urgency(&self) -> (Reverse<usize>, Reverse<usize>, String) {
         let sum = |of: fn(&HealthCell) -> usize| self.cells.iter().flatten().map(of).sum();
         (Reverse(sum(|c| c.errors)), Reverse(sum(|c| c.warnings)), self.table.clone())
@@ -144,7 +144,7 @@ impl HealthCell {
         }
     }
 
-    /// The cell with its texts.
+    /// Returns the cell with its texts filled in.
     fn told(&self) -> Self {
         let counts = [
             (self.errors, 'E', Severity::Error),

@@ -1,7 +1,7 @@
-//! The report as one page that opens from disk: `charts/report.html.j2`, filled.
+//! Renders the report as one HTML page that opens from disk: `charts/report.html.j2`, filled.
 //!
-//! Findings are rows of HTML, not data that a script would render: the page reads without a script,
-//! the template escapes whatever comes from data, and the script only hides and reorders rows.
+//! Findings are rows of HTML, so that the page can be read without a script. The template escapes
+//! texts from data, and the script only hides and reorders rows.
 
 use std::collections::BTreeSet;
 
@@ -9,9 +9,9 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::health::HealthMap;
+use super::run::urgency;
 use super::template::fill;
 use super::triage::Cause;
-use super::urgency;
 use super::view::changes::{FileView, TableView};
 use super::view::finding::FindingView;
 use super::view::{HeadView, ReportView, RuleView};
@@ -22,35 +22,35 @@ use crate::report::chart::Drawing;
 
 const TEMPLATE: &str = include_str!("../../charts/report.html.j2");
 
-/// Causes that are listed; the findings themselves follow.
+/// The most causes listed; the findings themselves follow.
 const CAUSES: usize = 20;
 
-/// The parts of a report that the template shows.
+/// The values that the template of the page shows.
 #[derive(Serialize)]
 struct Page<'a> {
     head: &'a HeadView,
-    /// Tables by systems; none where there is but one table.
+    /// The health map; `None` if there is at most one table.
     map: Option<HealthMap>,
     causes: &'a [Cause],
-    /// Causes that are not listed.
+    /// The number of causes that are not listed.
     more_causes: usize,
-    /// Those that count first, then by urgency.
+    /// The findings, the ones that count first, then by urgency.
     findings: Vec<&'a FindingView<'a>>,
     choices: Choices<'a>,
-    /// Whether some findings do not count: they are hidden first.
+    /// True if some findings do not count; the page hides these at first.
     debt: bool,
-    /// The rules that found something.
+    /// The rules with findings.
     rules: Vec<&'a RuleView>,
-    /// Tables that changed.
+    /// Tables whose rows changed.
     tables: Vec<&'a TableView<'a>>,
-    /// Tables that only lie elsewhere.
+    /// Tables that moved without a changed row.
     moved: Vec<&'a TableView<'a>>,
     files: &'a [FileView],
-    charts: Vec<Chart<'a>>,
+    charts: &'a [Drawing],
     nonce: String,
 }
 
-/// Names by which the findings can be filtered.
+/// The values by which findings can be filtered.
 #[derive(Serialize)]
 struct Choices<'a> {
     severity: Vec<&'a str>,
@@ -61,22 +61,15 @@ struct Choices<'a> {
     state: BTreeSet<&'a str>,
 }
 
-#[derive(Serialize)]
-struct Chart<'a> {
-    title: &'a str,
-    /// Stands in the page as it is.
-    svg: &'a str,
-}
-
 /// Renders the page.
 ///
 /// # Errors
 ///
-/// When the template fails, which is a fault of this program.
+/// If the template fails, which is a bug of this program.
 pub(super) fn render(view: &ReportView<'_>, charts: &[Drawing]) -> Result<String> {
     let mut page = page(view, charts);
-    // Only the page's own script has the nonce. It depends on all that the page shows, so that data
-    // cannot know it.
+    // Only the page's own script has the nonce. It is a hash of the whole page, so that data cannot
+    // predict it.
     let seen = serde_json::to_vec(&page).unwrap_or_default();
     page.nonce = hex(&Sha256::digest(seen)[..16]);
     fill("report.html.j2", TEMPLATE, &page)
@@ -88,10 +81,9 @@ fn page<'a>(view: &'a ReportView<'a>, charts: &'a [Drawing]) -> Page<'a> {
     let choices = choices(&findings);
     let tables = view.changes.iter().flat_map(|c| &c.tables);
     let (moved, tables) = tables.partition(|t| t.raw.only_moved());
-    let chart = |chart: &'a Drawing| Chart { title: &chart.title, svg: &chart.svg };
     Page {
         head: &view.head,
-        map: HealthMap::of(view.raw),
+        map: HealthMap::new(&view.raw.judged, &view.raw.findings),
         causes: &view.causes[..view.causes.len().min(CAUSES)],
         more_causes: view.causes.len().saturating_sub(CAUSES),
         debt: findings.iter().any(|f| !f.raw.counts()),
@@ -101,7 +93,7 @@ fn page<'a>(view: &'a ReportView<'a>, charts: &'a [Drawing]) -> Page<'a> {
         tables,
         moved,
         files: view.changes.as_ref().map_or(&[], |c| &c.files),
-        charts: charts.iter().map(chart).collect(),
+        charts,
         nonce: String::new(),
     }
 }
@@ -118,7 +110,7 @@ fn choices<'a>(findings: &[&'a FindingView<'a>]) -> Choices<'a> {
     }
 }
 
-/// Findings that concern a system.
+/// Returns the findings that concern a system.
 fn placed<'a>(findings: &[&'a FindingView<'a>]) -> impl Iterator<Item = &'a FindingView<'a>> {
     findings.iter().copied().filter(|f| f.raw.place.is_some())
 }

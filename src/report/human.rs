@@ -1,4 +1,5 @@
-//! The report a person reads: by file, the sentence first, then rows, then what to do.
+//! Renders the report for a terminal: findings by file with their rows, then the advice of the
+//! rules.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -14,22 +15,22 @@ use crate::base::words::{Figure, count, plural};
 use crate::database::diff::{FAR, Ratios};
 use crate::findings::{EXAMPLES, Severity};
 
-/// Rows shown under a finding; JSON has the rest.
+/// The most rows shown under a finding; the JSON report has all.
 const ROWS: usize = 2;
-/// Lines of the triage.
+/// The most lines of the list of causes.
 const CAUSES: usize = 20;
 
-/// Files beside tables that are listed one by one.
+/// The most changed files listed beside the tables.
 const FILES: usize = 20;
 
 pub(super) fn render(view: &ReportView<'_>, colour: bool, full: bool) -> String {
-    // A comparison opens with what changed, and a draw is for reading.
+    // A comparison starts with the changes, and a drawn sample is meant to be read in full.
     let glance = !full && view.changes.is_none() && view.drawn.is_none();
     let text = if glance && !view.causes.is_empty() { at_a_glance(view) } else { coloured(view) };
     if colour { text } else { style::plain(&text) }
 }
 
-/// What a terminal holds: the verdict, the causes, how to see more.
+/// Renders one screen: the verdict, the causes and the options that show more.
 fn at_a_glance(view: &ReportView<'_>) -> String {
     let mut out = format!("{}\n\n", styled(BOLD, verdict(view)));
     write_triage(&mut out, &view.causes, "");
@@ -40,7 +41,7 @@ fn at_a_glance(view: &ReportView<'_>) -> String {
     out
 }
 
-/// How the run ended, and by what.
+/// Returns the verdict and the number of findings that make the run fail.
 fn verdict(view: &ReportView<'_>) -> String {
     let name = view.head.verdict;
     let Some(least) = view.outcome.fail_on.map(Severity::name) else {
@@ -53,7 +54,7 @@ fn verdict(view: &ReportView<'_>) -> String {
     format!("{name}: {what} of {all} {verb} the run fail (--fail-on {least})")
 }
 
-/// One line per finding, for searching and for editors; the line that sums it up stands last.
+/// Renders one line per finding for grep and editors; the last line is the summary.
 pub(super) fn concise(view: &ReportView<'_>) -> String {
     let mut out = String::new();
     for finding in view.counted() {
@@ -104,7 +105,7 @@ fn coloured(view: &ReportView<'_>) -> String {
     out
 }
 
-/// Tables that changed, a line each, with the rows whose latency changed most; then other files.
+/// Writes the tables that changed, with the rows whose latency changed most, then the other files.
 fn write_changes(out: &mut String, changes: &ChangesView<'_>) {
     for table in changes.tables.iter().filter(|t| !t.raw.only_moved()) {
         write_table(out, table);
@@ -163,7 +164,7 @@ fn write_ratios(out: &mut String, ratios: &Ratios) {
     );
 }
 
-/// The causes, a line each: what to look at first where there is much; `below` says where the others are.
+/// Writes one line per cause. `below` says where the remaining causes are.
 fn write_triage(out: &mut String, causes: &[Cause], below: &str) {
     if causes.is_empty() {
         return;
@@ -182,11 +183,12 @@ fn write_triage(out: &mut String, causes: &[Cause], below: &str) {
     out.push('\n');
 }
 
-/// What a cause concerns: backend, versions, files, systems, rows, and the file with most of them.
+/// Returns the backend, versions, files, systems and rows that a cause concerns, and its worst
+/// file.
 fn concerned(cause: &Cause) -> String {
     let place = [cause.backend.as_str(), &some(&cause.versions)].join(" ");
     let files = plural(cause.files, "file");
-    // What lies beside the database is on no system.
+    // Files beside the database belong to no system.
     let systems = match &cause.systems[..] {
         [] => String::new(),
         systems => format!(" on {}", some(systems)),
@@ -204,7 +206,7 @@ fn concerned(cause: &Cause) -> String {
     format!("{}: {files}{systems}{rows}{most}", place.trim())
 }
 
-/// The first few of many names.
+/// Joins the first few names and counts the rest.
 fn some(all: &[String]) -> String {
     const SHOWN: usize = 3;
     let named = all[..all.len().min(SHOWN)].join(", ");
@@ -214,9 +216,9 @@ fn some(all: &[String]) -> String {
     }
 }
 
-/// The findings that count, by file.
+/// Writes the findings that count, by file.
 fn write_findings(out: &mut String, view: &ReportView<'_>) {
-    // Who judges a draw wants to see the rows.
+    // A drawn sample is judged by its rows, so more of them are shown.
     let rows = if view.drawn.is_some() { EXAMPLES } else { ROWS };
     let mut last = None;
     for finding in view.counted() {
@@ -242,7 +244,7 @@ fn write_finding(out: &mut String, finding: &FindingView<'_>, rows: usize) {
     }
 }
 
-/// What to do, once a rule that found something.
+/// Writes the advice of each rule with errors or warnings.
 fn write_advice(out: &mut String, view: &ReportView<'_>) {
     let found: BTreeSet<&str> = view
         .counted()
@@ -258,17 +260,11 @@ fn write_advice(out: &mut String, view: &ReportView<'_>) {
 }
 
 fn write_summary(out: &mut String, view: &ReportView<'_>) {
-    if let Some(overlays) = &view.overlays {
-        let _ = writeln!(out, "rules changed by {overlays}");
-    }
-    if let Some(outside) = &view.outside {
-        let _ = writeln!(out, "{outside}");
-    }
-    if let Some(absent) = &view.absent {
-        let _ = writeln!(out, "{absent}");
-    }
-    if let Some(facts) = &view.facts {
-        let _ = writeln!(out, "{}", styled(DIM, format!("facts: {facts}")));
+    let overlays = view.overlays.as_ref().map(|overlays| format!("rules changed by {overlays}"));
+    let facts = view.facts.as_ref().map(|facts| styled(DIM, format!("facts: {facts}")));
+    let lines = [overlays.as_ref(), view.outside.as_ref(), view.absent.as_ref(), facts.as_ref()];
+    for line in lines.into_iter().flatten() {
+        let _ = writeln!(out, "{line}");
     }
     let seconds = view.raw.elapsed.as_secs_f64();
     let compared = if view.changes.is_some() { "; compared" } else { "" };

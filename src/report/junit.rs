@@ -1,16 +1,16 @@
-//! JUnit XML, which most CI systems show: a suite for each rule, a case for each finding.
+//! Renders JUnit XML, which most CI systems show: one suite per rule, one case per finding.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use super::run::{RunOutcome, RunVerdict};
 use super::view::ReportView;
 use super::view::finding::FindingView;
 use super::xml::xml;
-use super::{RunOutcome, RunVerdict};
 use crate::base::words::plural;
 use crate::findings::Novelty;
 
-/// Cases of a suite, or of all of them.
+/// The counts of cases of one suite, or of all suites.
 #[derive(Default, Clone, Copy)]
 struct Tally {
     tests: usize,
@@ -21,7 +21,7 @@ struct Tally {
 
 pub(super) fn render(view: &ReportView<'_>) -> String {
     let outcome = view.outcome;
-    // A rule without findings is a case that passed.
+    // A rule without findings becomes one passed case.
     let mut rules: BTreeMap<&str, Vec<&FindingView<'_>>> =
         view.rules.iter().map(|rule| (rule.id.as_str(), Vec::new())).collect();
     for finding in &view.findings {
@@ -30,7 +30,7 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
     let mut all = Tally::default();
     let mut suites = String::new();
     if outcome.verdict == RunVerdict::Inconclusive {
-        // Nothing checked is never green.
+        // A run that checked nothing must not look passed.
         let error = format!("<error message=\"{}\"/>", xml(&view.head.headline));
         let case = case("perfdb-gate", "something was checked", &error);
         suite(&mut suites, &mut all, "perfdb-gate", &[case], |tally| tally.errors = 1);
@@ -91,7 +91,7 @@ fn case(rule: &str, name: &str, body: &str) -> String {
     }
 }
 
-/// What distinguishes a finding from the others of its rule.
+/// Returns a name that distinguishes a finding from others of its rule.
 fn name(finding: &FindingView<'_>) -> String {
     let mut name = finding.path.clone();
     if !finding.slice_line.is_empty() {

@@ -1,5 +1,5 @@
-//! Markdown for a step's summary or a pull request: `charts/summary.md.j2`, filled. Of a comparison
-//! it is the pull request's comment.
+//! Renders Markdown for a job summary: `charts/summary.md.j2`, filled. A comparison is rendered as
+//! the pull request comment.
 
 use serde::Serialize;
 
@@ -13,30 +13,33 @@ use crate::base::words::plural;
 
 const TEMPLATE: &str = include_str!("../../charts/summary.md.j2");
 
-/// What a site takes as a comment, in characters, counted in bytes; a step's summary may be longer.
+/// The longest comment that GitHub accepts, in characters; counted in bytes. A job summary may be
+/// longer.
 const LONGEST: usize = 65_536;
 
-/// How many findings are listed, one line each, and of how many rows are shown: fewer where they do
-/// not fit.
+/// The sizes tried, the largest first: the number of findings listed, and of findings whose rows
+/// are shown.
 const SIZES: [(usize, usize); 6] = [(300, 30), (300, 10), (150, 10), (50, 10), (50, 0), (0, 0)];
 
-/// The parts of a report that the template shows.
+/// The values that the template of the summary shows.
 #[derive(Serialize)]
 struct StepSummary<'a> {
     head: &'a HeadView,
     causes: &'a [Cause],
-    /// One line each.
+    /// The findings listed with one line each.
     findings: &'a [&'a FindingView<'a>],
-    /// Those whose rows are shown.
+    /// The findings whose rows are shown.
     detailed: Vec<&'a FindingView<'a>>,
     left_out: Option<String>,
-    /// The rules that found something.
+    /// The rules with findings.
     advice: Vec<&'a RuleView>,
 }
 
+/// Renders the summary.
+///
 /// # Errors
 ///
-/// When the template fails, which is a fault of this program.
+/// If the template fails, which is a bug of this program.
 pub(super) fn render(view: &ReportView<'_>) -> Result<String> {
     if view.changes.is_some() {
         return comment::render(view, comment::Extras::default());

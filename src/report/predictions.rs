@@ -1,67 +1,69 @@
-//! What a change does to predicted step times, for the section of that name.
+//! The change of predicted step times, as shown in the section of a report.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::base::words::{Figure, count, plural};
 
-/// Lines of the section, at most.
+/// The most lines of the section.
 const LINES: usize = 8;
-/// Lines for answers that became errors, at most.
+/// The most lines about predictions that became errors.
 const LOSSES: usize = 2;
 
-/// What a change does to predictions of default models, on the versions that read what changed.
+/// The change of predicted step times of the default models, on the versions that read changed
+/// rows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Predictions {
-    /// Versions that read what changed.
+    /// The number of versions that read changed rows.
     pub versions: usize,
-    /// Steps predicted on them.
+    /// The number of predicted steps on these versions.
     pub values: usize,
-    /// Steps with another time than before.
+    /// The number of steps whose time changed.
     pub moved: usize,
-    /// Steps that had a time and have none.
+    /// The number of steps that lost their time.
     pub lost: usize,
-    /// Steps that had no time and have one.
+    /// The number of steps that gained a time.
     pub gained: usize,
-    /// Steps without a time on either side.
+    /// The number of steps without a time before and after the change.
     pub unanswered: usize,
-    /// The least and the largest change of a time, as shares of it.
+    /// The smallest and the largest relative change of a step's time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
-    /// Steps of which the planner could say the power, and can.
+    /// The number of steps with a known power, before and after the change.
     pub power: [usize; 2],
-    /// The steps that moved most, one of each model and layout, most first.
+    /// The steps whose time changed most, at most one per model and layout, the largest change
+    /// first.
     pub movers: Vec<PredictedMove>,
-    /// Why answers became errors.
+    /// The reasons why predictions became errors.
     pub losses: Vec<String>,
-    /// Why nothing could be predicted.
+    /// The reason why nothing could be predicted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }
 
-/// A step that moved.
+/// A step whose predicted time changed.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PredictedMove {
-    /// System, backend and version, model and layout, phase, requests and tokens.
+    /// System, backend and version, model and layout, phase, requests and tokens of the step.
     pub step: String,
-    /// Its time before, ms.
+    /// The step's time before the change, in ms.
     pub before_ms: f64,
-    /// Its time, ms.
+    /// The step's time after the change, in ms.
     pub after_ms: f64,
-    /// The change as people read it.
+    /// The relative change in words.
     pub change: String,
-    /// The operation that moved most, with table, key and how it was answered.
+    /// The operation whose time changed most, with its table, key and lookup.
     pub because: Option<String>,
 }
 
-/// A line of the section.
+/// A line of the section about predictions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PredictionLine {
-    /// What it is about, with words from data; empty where it is about all.
+    /// The subject, which may contain names from data; empty if the line concerns all steps.
     pub of: String,
-    /// Figures and words of this program.
+    /// The statement, without names from data.
     pub said: String,
-    /// Why, with words from data.
+    /// The reason, which may contain names from data.
     pub because: String,
 }
 
@@ -70,7 +72,7 @@ impl PredictionLine {
         Self { said, ..Self::default() }
     }
 
-    /// The line as one text.
+    /// Joins the parts of the line.
     pub fn text(&self) -> String {
         let parts = [&self.of, &self.said, &self.because];
         let parts: Vec<&str> =
@@ -80,7 +82,7 @@ impl PredictionLine {
 }
 
 impl Predictions {
-    /// The section, most important first, without a title.
+    /// The lines of the section without a title, the most important first.
     pub fn lines(&self) -> Vec<PredictionLine> {
         if let Some(why) = &self.failed {
             let said = "predictions are not possible".to_owned();
@@ -144,10 +146,10 @@ impl Predictions {
     }
 }
 
-/// A share as people read it.
+/// Formats a relative change as a percentage with its sign.
 pub fn percent(change: f64) -> String {
     let sign = if change < 0.0 { "−" } else { "+" };
     let size = change.abs() * 100.0;
-    // A move too small for one decimal is not shown as none.
+    // A change too small for one decimal must not look like none.
     if size < 0.05 { format!("{sign}{size:.1e} %") } else { format!("{sign}{:.1} %", Figure(size)) }
 }

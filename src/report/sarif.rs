@@ -1,18 +1,18 @@
-//! SARIF 2.1.0, for code scanning and editors. A table has no lines, so a finding is located at its
-//! file, as its first line: the standard would leave `region` out, code scanning shows no such result.
-//! One on a text file may have a line of its own.
+//! Renders SARIF 2.1.0 for code scanning and editors. A table has no lines, so a finding is located
+//! at the first line of its file: the standard allows leaving out `region`, but code scanning does
+//! not show such results. A finding on a text file may have its own line.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::RunVerdict;
+use super::run::RunVerdict;
 use super::view::finding::FindingView;
 use super::view::{ReportView, RuleView};
 use crate::base::words::count;
 use crate::findings::Severity;
 
-/// Results of one run that code scanning shows; it refuses files with more than 25,000.
+/// The most results of a run that code scanning shows; it refuses files with more than 25,000.
 const MOST_RESULTS: usize = 5_000;
 
 pub(super) fn render(view: &ReportView<'_>) -> String {
@@ -43,8 +43,8 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
     text
 }
 
-/// The findings that are shown: those that count before the others, the worst first, and of these the
-/// first; in the order of the report.
+/// Returns the findings shown, in the report's order. Findings that count and severe findings are
+/// preferred.
 fn worst<'v, 'r>(findings: &'v [FindingView<'r>]) -> Vec<&'v FindingView<'r>> {
     let mut order: Vec<usize> = (0..findings.len()).collect();
     order.sort_by_key(|i| (!findings[*i].raw.counts(), findings[*i].raw.severity, *i));
@@ -53,8 +53,8 @@ fn worst<'v, 'r>(findings: &'v [FindingView<'r>]) -> Vec<&'v FindingView<'r>> {
     order.into_iter().map(|i| &findings[i]).collect()
 }
 
-/// How the run ended; one that checked nothing must not pass for one that found nothing, nor one whose
-/// results are not all there for one whose are.
+/// Describes the end of the run, so that a run that checked nothing is not taken for a clean one
+/// and an incomplete list of results not for a complete one.
 fn invocation(view: &ReportView<'_>, shown: usize) -> Value {
     let verdict = view.outcome.verdict;
     let checked = verdict != RunVerdict::Inconclusive;
@@ -117,7 +117,7 @@ fn result(finding: &FindingView<'_>, rule: Option<&usize>) -> Value {
             // Code scanning requires a line.
             "region": {"startLine": 1},
         }}],
-        // The second is the only one that code scanning looks at.
+        // Code scanning only reads `primaryLocationLineHash`.
         "partialFingerprints": {
             "perfdbGate/v1": fingerprint,
             "primaryLocationLineHash": fingerprint,
@@ -144,7 +144,7 @@ fn result(finding: &FindingView<'_>, rule: Option<&usize>) -> Value {
     if let Some(new) = finding.raw.novelty.as_new() {
         result["baselineState"] = json!(if new { "new" } else { "unchanged" });
     }
-    // An empty list says that the finding is not suppressed, though some are.
+    // An empty list states that the finding is not suppressed.
     let waiver = finding.waived_by.as_deref();
     result["suppressions"] = waiver
         .iter()
@@ -153,17 +153,17 @@ fn result(finding: &FindingView<'_>, rule: Option<&usize>) -> Value {
     result
 }
 
-/// Names and their values as an object.
+/// Converts names and values into an object.
 fn named(pairs: &[(String, String)]) -> Map<String, Value> {
     pairs.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect()
 }
 
-/// Plain text in which no viewer finds a link.
+/// Changes a text so that no viewer finds a Markdown link in it.
 fn message(text: &str) -> String {
     text.replace("](", "] (")
 }
 
-/// A path as a relative reference: forward slashes stay, whatever else could mean more is encoded.
+/// Encodes a path as a relative URI reference; forward slashes are kept.
 fn uri(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     for byte in path.bytes() {
@@ -174,7 +174,7 @@ fn uri(path: &str) -> String {
             _ => out += &format!("%{byte:02X}"),
         }
     }
-    // A location without a name is refused.
+    // Code scanning refuses an empty URI.
     if out.is_empty() { ".".to_owned() } else { out }
 }
 

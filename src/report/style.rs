@@ -1,5 +1,5 @@
-//! Colours of the terminal. A report is always written with them; [`plain`] takes them out again
-//! where a reader shows none. Data cannot hold codes of its own, since it is escaped.
+//! Colours for the terminal. A report is always written with colours; [`plain`] removes them for
+//! other outputs. Data cannot contain colour codes, because it is escaped.
 
 use std::fmt::Display;
 
@@ -8,9 +8,9 @@ use anstyle::{AnsiColor, Style};
 use crate::findings::Severity;
 use crate::gpu::judge::Outcome;
 
-/// Names, and figures that matter.
+/// The style of names and important figures.
 pub(super) const BOLD: Style = Style::new().bold();
-/// What is read last.
+/// The style of secondary text.
 pub(super) const DIM: Style = Style::new().dimmed();
 
 const RED: Style = AnsiColor::Red.on_default().bold();
@@ -18,12 +18,12 @@ const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 const GREEN: Style = AnsiColor::Green.on_default().bold();
 const CYAN: Style = AnsiColor::Cyan.on_default();
 
-/// A text in a style.
+/// Formats a text in a style.
 pub(super) fn styled(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// The style of a severity.
+/// Returns the style of a severity.
 pub(super) fn of_severity(severity: Severity) -> Style {
     match severity {
         Severity::Error => RED,
@@ -32,7 +32,7 @@ pub(super) fn of_severity(severity: Severity) -> Style {
     }
 }
 
-/// The style of how a sample ended.
+/// Returns the style of a sample's outcome.
 pub(super) fn of_outcome(outcome: Outcome) -> Style {
     match outcome {
         Outcome::Pass => GREEN,
@@ -41,7 +41,7 @@ pub(super) fn of_outcome(outcome: Outcome) -> Style {
     }
 }
 
-/// A text without its styles.
+/// Removes the styles from a text.
 pub(super) fn plain(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
 }

@@ -1,4 +1,4 @@
-//! Templates that people can read, filled: pages are escaped as HTML, Markdown by its filters.
+//! Fills the templates of pages and Markdown: HTML is escaped automatically, Markdown by filters.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
@@ -8,11 +8,11 @@ use serde::Serialize;
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
 
-/// Fills a template; what comes from `view` is escaped where its name ends in `.html.j2`.
+/// Fills a template. Values from `view` are escaped if the name ends in `.html.j2`.
 ///
 /// # Errors
 ///
-/// When the template fails, which is a fault of this program.
+/// If the template fails, which is a bug of this program.
 pub(crate) fn fill(
     name: &'static str,
     template: &'static str,
@@ -40,13 +40,13 @@ fn rendered(
     env.get_template(name)?.render(Value::from(Serde(view)))
 }
 
-/// Characters of a sentence that may list much.
+/// The most characters of a sentence that may contain a long list.
 const SENTENCE: usize = 400;
 
-/// Characters of a line that is one of many.
+/// The most characters of a line in a list.
 const LINE: usize = 160;
 
-/// A text, cut to what is read.
+/// Cuts a text to a number of characters.
 fn cut(text: &str, length: usize) -> String {
     match text.char_indices().nth(length) {
         Some((end, _)) => format!("{} …", &text[..end]),
@@ -54,24 +54,24 @@ fn cut(text: &str, length: usize) -> String {
     }
 }
 
-/// Text from data as code, in which a site looks for no markup, mentions or links.
+/// Formats text from data as a code span, in which Markdown has no markup, mentions or links.
 pub(crate) fn code(text: &str) -> String {
     format!("`{}`", clean(text).replace('`', "'").replace('|', "\\|"))
 }
 
-/// A line from data inside a code block, which it cannot end.
+/// Escapes a line from data inside a code block, so that it cannot end the block.
 pub(crate) fn fenced(text: &str) -> String {
     clean(text).replace('`', "'")
 }
 
-/// A name from data inside HTML, where neither code spans nor escapes keep a site from reading markup,
-/// mentions or links into it: one that holds more than backends and versions do is left out.
+/// Returns a name from data for use inside HTML in Markdown, where code spans and escapes have no
+/// effect. A name with other characters than those of backends and versions becomes `…`.
 fn tame(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-+._: ".contains(c);
     if text.chars().all(is_plain) { text.to_owned() } else { "…".to_owned() }
 }
 
-/// Text that may hold words from data: what the site would read more into stands as code.
+/// Escapes text that may contain words from data: words with special characters become code spans.
 pub(crate) fn inert(text: &str) -> String {
     let text = clean(text).replace('`', "'");
     text.split(' ').map(inert_word).collect::<Vec<_>>().join(" ")
@@ -87,7 +87,7 @@ fn inert_word(word: &str) -> String {
     }
 }
 
-/// Whether a site reads nothing into a character.
+/// Returns true if a character has no special meaning in Markdown.
 fn is_harmless(c: char) -> bool {
     c.is_alphanumeric() || "-−+=.,;:%()×→…'\" ".contains(c)
 }

@@ -1,47 +1,46 @@
-//! Findings by cause: what a maintainer reads first.
+//! Groups findings by cause for the start of a report.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::Report;
+use super::run::Report;
 use crate::base::escape::clean;
 use crate::base::words::count;
 use crate::findings::{Finding, Severity};
 
-/// Findings that are read at a glance; of more, the causes are listed first.
+/// The number of findings up to which no causes are listed.
 const GLANCE: usize = 10;
 
-/// Findings of one rule on one backend. Its texts are escaped.
+/// The findings of one rule and severity on one backend. The texts are escaped.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Cause {
     #[serde(skip)]
     pub level: Severity,
     pub severity: &'static str,
     pub rule: String,
-    /// Empty where the findings concern no backend: a system's YAML, a stray file.
+    /// The backend; empty if the findings concern none, such as a system's YAML.
     pub backend: String,
     pub versions: Vec<String>,
     pub systems: Vec<String>,
-    /// Files concerned.
+    /// The number of files concerned.
     pub files: usize,
-    /// Rows concerned: how much of what is served misleads.
+    /// The number of rows concerned.
     pub count: u64,
-    /// The same in words.
+    /// The number of rows in words.
     pub rows: String,
-    /// Path of the finding with most rows.
+    /// The path of the finding with most rows.
     pub worst: String,
 }
 
-/// The causes behind a report's findings; none where these can be read at a glance.
+/// Returns the causes of a report's findings; empty if the findings are few.
 pub(super) fn at_a_glance(report: &Report) -> Vec<Cause> {
     let counted: Vec<&Finding> = report.findings.iter().filter(|f| f.counts()).collect();
     if counted.len() > GLANCE { causes(counted) } else { Vec::new() }
 }
 
-/// The causes behind findings, errors before warnings, those that mislead most rows first. Infos
-/// have none.
+/// Groups errors and warnings by cause: errors first, then the causes that concern most rows first.
 fn causes<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Cause> {
     let mut groups: BTreeMap<(Severity, &str, &str), Vec<&Finding>> = BTreeMap::new();
     for finding in findings.into_iter().filter(|f| f.severity != Severity::Info) {
@@ -49,14 +48,14 @@ fn causes<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Cause> {
         groups.entry((finding.severity, &finding.rule, backend)).or_default().push(finding);
     }
     let mut causes: Vec<Cause> = groups.values().filter_map(|group| cause(group)).collect();
-    // A stable sort: causes of as many rows stay in the order of rule and backend.
+    // The sort is stable: causes with as many rows stay in the order of rule and backend.
     causes.sort_by_key(|c| (c.level, Reverse(c.count)));
     causes
 }
 
-/// Sums up findings of one severity, rule and backend; none where there are none.
+/// Sums up findings of one severity, rule and backend; `None` without findings.
 fn cause(group: &[&Finding]) -> Option<Cause> {
-    // Of findings alike the first by path, so that reports do not depend on chance.
+    // The path decides between findings with as many rows, so that reports are reproducible.
     let worst = group.iter().min_by_key(|f| (Reverse(f.rows), &f.path))?;
     let places = || group.iter().filter_map(|f| f.place.as_ref());
     let versions: BTreeSet<&str> = places().map(|p| p.version.as_str()).collect();

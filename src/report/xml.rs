@@ -1,7 +1,7 @@
-//! Text in XML: JUnit and SVG.
+//! Escapes text for XML: JUnit and SVG.
 
-/// An escaped text for an element or an attribute. XML has no way to write two code points that are
-/// not escaped yet.
+/// Escapes a text for an element or an attribute. The code points U+FFFE and U+FFFF, which XML
+/// cannot contain, become Rust escapes.
 pub(super) fn xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

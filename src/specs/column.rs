@@ -1,21 +1,21 @@
-//! What a table's columns hold.
+//! Columns of a table spec.
 
-/// What a column holds.
+/// The kind of values in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnKind {
     /// A name: dtype, kernel, model.
     Text,
-    /// A count or size, 1 or more unless a rule allows 0.
+    /// A count or size, at least 1 unless a rule allows 0.
     Int,
     /// A flag.
     Bool,
     /// Any number.
     Number,
-    /// A measurement, in this unit: ms, us, GB/s or W.
+    /// A measurement in a unit.
     Measure(Unit),
 }
 
-/// Unit of a measurement.
+/// The unit of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Milliseconds.
@@ -29,7 +29,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Its name in specs.
+    /// Returns the unit's name in specs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ms => "ms",
@@ -43,15 +43,15 @@ impl Unit {
 /// A column of a table spec.
 #[derive(Debug, Clone)]
 pub struct ColumnSpec {
-    /// Its name.
+    /// The column's name.
     pub name: String,
-    /// What it holds.
+    /// The kind of the column's values.
     pub kind: ColumnKind,
-    /// Whether a table may lack it.
+    /// True if a table may lack the column.
     pub optional: bool,
 }
 
-/// The unit of a measured column by the contract's names, or `None` where it is none.
+/// Returns the unit of a measured column, recognised by its name; `None` for other names.
 pub fn measured_unit(name: &str) -> Option<Unit> {
     match name {
         "latency" | "avg_ms" => Some(Unit::Ms),

@@ -1,7 +1,8 @@
-//! Specs of tables and facts of systems, each file parsed when one of its names is looked up.
+//! Specs of tables and facts of systems. A file is parsed when one of its names is first looked up.
 //!
-//! This holds for the files of this program alone: tests parse them all and try their formulas. With an
-//! overlay every file is parsed and tried at once, so that whatever is wrong is reported at the start.
+//! Lazy parsing is only for the files embedded in the binary: tests parse all of them and check their
+//! formulas. If there is an overlay, every file is parsed and checked at the start, so that all errors are
+//! reported then.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -11,195 +12,180 @@ use super::table_file;
 use super::{SpecFile, TableSpec, read_all};
 use crate::base::error::Result;
 
+/// A file that is parsed when it is first needed.
+#[derive(Debug)]
+struct LazyFile<T> {
+    file: SpecFile,
+    parsed: OnceLock<T>,
+}
+
+impl<T: Default + Send> LazyFile<T> {
+    /// Wraps files. If `tried` is true, parses all of them now.
+    fn wrap<'a>(
+        files: impl Iterator<Item = &'a SpecFile>,
+        tried: bool,
+        parse: impl Fn(&SpecFile) -> Result<T> + Sync,
+    ) -> Result<Vec<Self>> {
+        let wrap = |file: &SpecFile, parsed| Self { file: file.clone(), parsed };
+        if tried {
+            return read_all(files, |file| Ok(wrap(file, parse(file)?.into())));
+        }
+        Ok(files.map(|file| wrap(file, OnceLock::new())).collect())
+    }
+
+    fn get(&self, parse: impl Fn(&SpecFile) -> Result<T>) -> &T {
+        // A test ensures that no embedded file is malformed.
+        self.parsed.get_or_init(|| parse(&self.file).unwrap_or_default())
+    }
+}
+
+/// The table specs of a family by name.
+type FamilySpecs = BTreeMap<String, Arc<TableSpec>>;
+
 /// Table specs by file stem.
 #[derive(Debug, Default, Clone)]
 pub struct TableSpecs {
-    families: Vec<Arc<FamilyFile>>,
-    /// The family that a table's spec is in; later files replace the tables of earlier ones.
+    families: Vec<Arc<LazyFile<FamilySpecs>>>,
+    /// The index in `families` of the file that describes a table. Later files replace tables of earlier ones.
     by_name: BTreeMap<String, usize>,
     /// Specs that the facts of a tree changed.
     changed: BTreeMap<String, Arc<TableSpec>>,
 }
 
-#[derive(Debug)]
-struct FamilyFile {
-    file: SpecFile,
-    parsed: OnceLock<BTreeMap<String, Arc<TableSpec>>>,
-}
-
-impl FamilyFile {
-    fn specs(&self) -> &BTreeMap<String, Arc<TableSpec>> {
-        // A test excludes that one of this program's own files is malformed.
-        self.parsed.get_or_init(|| tables(&self.file, false).unwrap_or_default())
-    }
+fn specs_of(family: &LazyFile<FamilySpecs>) -> &FamilySpecs {
+    family.get(|file| tables(file, false))
 }
 
 impl TableSpecs {
-    /// Lists the tables of some families; where they are `tried`, reads and tries all of them.
+    /// Lists the tables of all family files. If `tried` is true, also parses the files and checks their
+    /// formulas.
     ///
     /// # Errors
     ///
-    /// At the first file that is malformed, of those that are tried.
+    /// At the first malformed file, if `tried` is true.
     pub(super) fn read<'a>(files: impl Iterator<Item = &'a SpecFile>, tried: bool) -> Result<Self> {
-        let files: Vec<&SpecFile> = files.collect();
         let mut specs = Self::default();
-        let parsed = if tried {
-            read_all(files.iter().copied(), |file| tables(file, true).map(OnceLock::from))?
-        } else {
-            files.iter().map(|_| OnceLock::new()).collect()
-        };
-        for (file, parsed) in files.into_iter().zip(parsed) {
-            let family = specs.families.len();
-            match parsed.get() {
-                Some(tables) => specs.by_name.extend(tables.keys().map(|t| (t.clone(), family))),
-                None => specs.by_name.extend(names(&file.text).map(|t| (t.to_owned(), family))),
-            }
-            specs.families.push(Arc::new(FamilyFile { file: file.clone(), parsed }));
+        let families = LazyFile::wrap(files, tried, |file| tables(file, tried))?;
+        for (number, family) in families.into_iter().enumerate() {
+            let names: Vec<String> = match family.parsed.get() {
+                Some(tables) => tables.keys().cloned().collect(),
+                None => names(&family.file.text).map(str::to_owned).collect(),
+            };
+            specs.by_name.extend(names.into_iter().map(|name| (name, number)));
+            specs.families.push(Arc::new(family));
         }
         Ok(specs)
     }
 
-    /// The spec of a table; none of a table that is not known.
+    /// Returns the spec of a table; `None` for an unknown table.
     pub fn get(&self, table: &str) -> Option<&Arc<TableSpec>> {
         let changed = self.changed.get(table);
-        changed.or_else(|| self.families[*self.by_name.get(table)?].specs().get(table))
+        changed.or_else(|| specs_of(&self.families[*self.by_name.get(table)?]).get(table))
     }
 
-    /// The family of a known table. No more is read of its file than one line.
+    /// Returns the family of a known table. An unparsed file is only searched for its `family:` line.
     pub(super) fn family(&self, table: &str) -> Option<&str> {
         if let Some(spec) = self.changed.get(table) {
             return Some(&spec.family);
         }
-        let FamilyFile { file, parsed } = &*self.families[*self.by_name.get(table)?];
+        let LazyFile { file, parsed } = &*self.families[*self.by_name.get(table)?];
         match parsed.get() {
             Some(tables) => tables.get(table).map(|spec| spec.family.as_str()),
             None => family(&file.text),
         }
     }
 
-    /// The spec of a known table, to be changed.
+    /// Returns the spec of a known table for modification.
     pub(super) fn get_mut(&mut self, table: &str) -> Option<&mut TableSpec> {
         let spec = self.get(table)?.clone();
         Some(Arc::make_mut(self.changed.entry(table.to_owned()).insert_entry(spec).into_mut()))
     }
 
-    /// Whether a table is known.
+    /// Returns true if a table is known.
     pub fn contains_key(&self, table: &str) -> bool {
         self.by_name.contains_key(table)
     }
 
-    /// The names of the tables, in order.
+    /// Returns the names of the tables, sorted.
     pub fn keys(&self) -> impl Iterator<Item = &String> {
         self.by_name.keys()
     }
 
-    /// The tables by name.
+    /// Returns the table specs with their names, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&String, &Arc<TableSpec>)> {
         self.by_name.keys().filter_map(|name| Some((name, self.get(name)?)))
     }
 
-    /// The specs, by name.
+    /// Returns the table specs, sorted by name.
     pub fn values(&self) -> impl Iterator<Item = &Arc<TableSpec>> {
         self.iter().map(|(_, spec)| spec)
     }
 
-    /// How many tables there are.
-    pub fn len(&self) -> usize {
+    /// Returns the number of tables.
+    pub(crate) fn len(&self) -> usize {
         self.by_name.len()
     }
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.by_name.is_empty()
-    }
-
-    /// The tables that this program's own files describe, those that an overlay replaces too.
+    /// Returns the table specs of all embedded files, including those that an overlay replaces.
     pub(super) fn shipped(&self) -> impl Iterator<Item = &Arc<TableSpec>> {
-        self.families.iter().filter(|f| f.file.shipped).flat_map(|f| f.specs().values())
+        self.families.iter().filter(|f| f.file.shipped).flat_map(|f| specs_of(f).values())
     }
 }
 
-/// The tables of a family's file.
-pub(super) fn tables(file: &SpecFile, tried: bool) -> Result<BTreeMap<String, Arc<TableSpec>>> {
+/// Parses the table specs of a family's file. If `tried` is true, also checks their formulas.
+pub(super) fn tables(file: &SpecFile, tried: bool) -> Result<FamilySpecs> {
     let family: table_file::Family = file.parse()?;
     let specs = family.into_specs(tried).map_err(|e| file.malformed(e))?;
     Ok(specs.into_iter().map(|spec| (spec.name.clone(), Arc::new(spec))).collect())
 }
 
-/// The names of the tables of a family's file as this program writes them: two spaces before each,
-/// nothing after it.
+/// Returns the table names of an embedded family file without parsing it. In these files a table's line is
+/// two spaces, the name and a colon.
 fn names(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().skip_while(|line| *line != "tables:");
     let names = lines.filter_map(|line| line.strip_prefix("  ")?.strip_suffix(':'));
     names.filter(|name| !name.starts_with([' ', '#']))
 }
 
-/// The family of a file as this program writes it.
+/// Returns the family name of an embedded family file without parsing it.
 fn family(text: &str) -> Option<&str> {
     let name = text.lines().find_map(|line| line.strip_prefix("family: "))?;
     Some(name.trim_matches('"'))
 }
 
-/// Facts about known systems by name.
+/// Facts about known systems, by system name.
 #[derive(Debug, Default, Clone)]
-pub struct KnownSystems(BTreeMap<String, Arc<KnownSystem>>);
-
-#[derive(Debug)]
-struct KnownSystem {
-    file: SpecFile,
-    parsed: OnceLock<System>,
-}
-
-impl KnownSystem {
-    fn system(&self) -> &System {
-        // A test excludes that one of this program's own files is malformed.
-        self.parsed.get_or_init(|| system(&self.file).unwrap_or_default())
-    }
-}
+pub struct KnownSystems(BTreeMap<String, Arc<LazyFile<System>>>);
 
 impl KnownSystems {
-    /// Lists the systems of some files, and reads them where they are `tried`.
+    /// Lists the systems of all given files. If `tried` is true, also parses the files.
     ///
     /// # Errors
     ///
-    /// At the first file that is malformed, of those that are tried.
+    /// At the first malformed file, if `tried` is true.
     pub(super) fn read<'a>(files: impl Iterator<Item = &'a SpecFile>, tried: bool) -> Result<Self> {
-        let files: Vec<&SpecFile> = files.collect();
-        let parsed = if tried {
-            read_all(files.iter().copied(), |file| system(file).map(OnceLock::from))?
-        } else {
-            files.iter().map(|_| OnceLock::new()).collect()
-        };
-        let mut systems = Self::default();
-        for (file, parsed) in files.into_iter().zip(parsed) {
-            let known = KnownSystem { file: file.clone(), parsed };
-            systems.0.insert(file.stem().to_owned(), Arc::new(known));
-        }
-        Ok(systems)
+        let systems = LazyFile::wrap(files, tried, system)?;
+        let named = systems.into_iter().map(|s| (s.file.stem().to_owned(), Arc::new(s)));
+        Ok(Self(named.collect()))
     }
 
-    /// What is known of a system.
+    /// Returns the facts about a system; `None` for an unknown system.
     pub fn get(&self, name: &str) -> Option<&System> {
-        Some(self.0.get(name)?.system())
+        Some(self.0.get(name)?.get(system))
     }
 
-    /// The names of the systems, in order.
-    pub fn keys(&self) -> impl Iterator<Item = &String> {
-        self.0.keys()
-    }
-
-    /// The systems by name.
+    /// Returns the systems with their names, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&String, &System)> {
-        self.0.iter().map(|(name, known)| (name, known.system()))
+        self.0.iter().map(|(name, known)| (name, known.get(system)))
     }
 
-    /// The systems, by name.
+    /// Returns the systems, sorted by name.
     pub fn values(&self) -> impl Iterator<Item = &System> {
-        self.0.values().map(|known| known.system())
+        self.0.values().map(|known| known.get(system))
     }
 }
 
-/// A system's facts.
+/// Parses a system's file and refuses unknown fields.
 fn system(file: &SpecFile) -> Result<System> {
     let system = System::parse(file.stem(), &file.text).map_err(|e| file.malformed(e))?;
     match system.unknown_field() {
@@ -232,6 +218,6 @@ mod tests {
         assert_eq!(shown(&later), shown(&at_once));
         let read = |tried| KnownSystems::read(library.folder("systems"), tried).unwrap();
         let (later, at_once) = (read(false), read(true));
-        assert!(later.keys().count() > 10 && later.iter().eq(at_once.iter()));
+        assert!(later.iter().count() > 10 && later.iter().eq(at_once.iter()));
     }
 }

@@ -1,7 +1,7 @@
-//! The YAML files that say what is known: embedded in the binary, then those of overlays.
+//! The YAML files of rules, tables and systems: first those embedded in the binary, then those of overlays.
 //!
-//! Nothing is parsed here. Each room reads the files that are its own ([`Library::file`],
-//! [`Library::folder`]), so that a command parses only what it uses.
+//! Nothing is parsed here. Each room reads its own files ([`Library::file`], [`Library::folder`]), so that a
+//! command parses only the files that it uses.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -18,41 +18,42 @@ static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
 static SYSTEMS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/systems");
 static CHARTS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/charts");
 
-/// One YAML file.
+/// A YAML file.
 #[derive(Debug, Clone)]
 pub struct SpecFile {
-    /// Its place, wherever it really lies: `rules/tables/gemm.yaml`.
+    /// The path that decides how the file is used, such as `rules/tables/gemm.yaml`, independent of its real
+    /// location.
     pub role: String,
-    /// Its name in errors.
+    /// The file's name in error messages.
     pub shown: String,
-    /// Its text.
+    /// The file's text.
     pub text: Cow<'static, str>,
-    /// Whether it is this program's own.
+    /// True if the file is embedded in the binary.
     pub shipped: bool,
 }
 
-/// All YAML files, the embedded ones first, overlays in the order in which they were added.
+/// All YAML files: the embedded ones first, then overlays in the order in which they were added.
 #[derive(Debug, Default)]
 pub struct Library {
     documents: Vec<SpecFile>,
 }
 
 impl SpecFile {
-    /// The file's name without its folder and ending.
+    /// Returns the file's name without its folder and `.yaml`.
     pub fn stem(&self) -> &str {
         self.role.rsplit('/').next().unwrap_or(&self.role).trim_end_matches(".yaml")
     }
 
-    /// Parses it.
+    /// Parses the file.
     ///
     /// # Errors
     ///
-    /// One line with the file, the line and what is wrong there.
+    /// One line with the file, the line and the problem.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T> {
         yaml::parse(&self.text).map_err(|why| self.malformed(why))
     }
 
-    /// The error that names this file.
+    /// Creates an error that names this file.
     pub fn malformed(&self, why: impl Display) -> Error {
         Error::new(
             format!("{}: {why}", self.shown),
@@ -61,11 +62,11 @@ impl SpecFile {
     }
 }
 
-/// Reads files on several threads: parsing them is most of the time that a command takes to start.
+/// Reads files in parallel, because parsing takes most of a command's start time.
 ///
 /// # Errors
 ///
-/// That of the first file, in the order given, which cannot be read.
+/// The error of the first file, in the given order, that cannot be read.
 pub fn read_all<'a, R: Send>(
     files: impl Iterator<Item = &'a SpecFile>,
     read: impl Fn(&SpecFile) -> Result<R> + Sync,
@@ -75,7 +76,7 @@ pub fn read_all<'a, R: Send>(
 }
 
 impl Library {
-    /// The files that are part of the binary.
+    /// Returns the files embedded in the binary.
     pub fn embedded() -> Self {
         let mut documents = Vec::new();
         for (folder, dir) in [("rules", &RULES), ("systems", &SYSTEMS), ("charts", &CHARTS)] {
@@ -85,12 +86,12 @@ impl Library {
         Self { documents }
     }
 
-    /// Overlays a folder laid out as `rules/` is; its `systems/` and `charts/` subfolders add facts
-    /// of systems and what charts show.
+    /// Adds the files of an overlay folder with the layout of `rules/`. Its `systems/` and `charts/`
+    /// subfolders overlay `systems/` and `charts/`.
     ///
     /// # Errors
     ///
-    /// When the folder or a file of it cannot be read.
+    /// If the folder or one of its files cannot be read.
     pub fn overlay(&mut self, folder: &Path) -> Result<()> {
         if !folder.is_dir() {
             return Err(Error::new(
@@ -112,7 +113,8 @@ impl Library {
         Ok(())
     }
 
-    /// Overlays one file by its path inside a folder laid out as `rules/`; `shown` names it in errors.
+    /// Adds one overlay file by its path inside a folder with the layout of `rules/`. `shown` is the file's
+    /// name in error messages.
     pub fn add(&mut self, inside: &str, shown: &str, text: String) {
         let apart = inside.starts_with("systems/") || inside.starts_with("charts/");
         let role = if apart { inside.to_owned() } else { format!("rules/{inside}") };
@@ -120,18 +122,19 @@ impl Library {
         self.documents.push(SpecFile { role, shown: shown.to_owned(), text, shipped: false });
     }
 
-    /// Whether no file is an overlay's. Tests read and check all of these files, so a run need not
-    /// check again what is right whatever it judges.
+    /// Returns true if there are no overlays. Tests check all embedded files, so a run without overlays need
+    /// not check them again.
     pub fn is_embedded(&self) -> bool {
         self.overlays().next().is_none()
     }
 
-    /// The files of overlays, by role, in the order in which later ones replace earlier ones.
+    /// Returns the overlay files, in the order in which later ones replace earlier ones.
     pub fn overlays(&self) -> impl Iterator<Item = &SpecFile> {
         self.documents.iter().filter(|d| !d.shipped)
     }
 
-    /// Every file of a folder, subfolders left out, in the order in which later ones replace earlier ones.
+    /// Returns the files of a folder without its subfolders, in the order in which later ones replace earlier
+    /// ones.
     pub fn folder<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a SpecFile> {
         self.documents.iter().filter(move |d| {
             let inside = d.role.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
@@ -139,12 +142,13 @@ impl Library {
         })
     }
 
-    /// The files of that role, in the order in which later ones add to or replace earlier ones.
+    /// Returns the files with a role, in the order in which later ones add to or replace earlier ones.
     pub fn file<'a>(&'a self, role: &'a str) -> impl Iterator<Item = &'a SpecFile> {
         self.documents.iter().filter(move |d| d.role == role)
     }
 
-    /// Files in folders that nothing reads: a misspelt folder would be passed over in silence.
+    /// Returns the files outside the given folders. Such files are never read, for example because a folder's
+    /// name is misspelt.
     pub fn unread<'a>(&'a self, folders: &'a [&str]) -> impl Iterator<Item = &'a SpecFile> {
         let folder = |d: &SpecFile| d.role.rsplit_once('/').map_or("", |(f, _)| f).to_owned();
         self.documents.iter().filter(move |d| !folders.contains(&folder(d).as_str()))
@@ -159,7 +163,7 @@ fn collect(role: &str, dir: &'static Dir<'static>, into: &mut Vec<SpecFile>) {
         let path = file.path().to_string_lossy().replace('\\', "/");
         if path.ends_with(".yaml") {
             let role = format!("{role}/{path}");
-            // Looked through many times faster than what stands for other bytes would be put in.
+            // Validating UTF-8 first is many times faster than a lossy conversion.
             let text = file.contents_utf8().map(Cow::Borrowed);
             let text = text.unwrap_or_else(|| String::from_utf8_lossy(file.contents()));
             into.push(SpecFile { shown: role.clone(), role, text, shipped: true });

@@ -1,6 +1,6 @@
-//! `rules/limits.yaml`: what keeps a machine from running a case, so that its absence is not a hole.
+//! Limits (`rules/limits.yaml`): reasons why a system cannot run a case, so that a missing key is not
+//! reported.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
@@ -8,22 +8,24 @@ use globset::{Glob, GlobMatcher};
 use serde::Deserialize;
 use serde_yaml::Spanned;
 
-use super::{SpecFile, Specs, TableSpec};
-use crate::base::expr::{Expr, Lookup, Scope, Vals, Value};
+use super::no_rows::{NO_NUMBERS, NO_TEXTS, NoRows};
+use super::{KnownSystems, SpecFile, TableSpec, TableSpecs};
+use crate::base::expr::{Expr, Vals, Value};
 use crate::base::glob::{self, Of};
 use crate::base::reason::Reason;
 
-/// A limit, by its id in [`Limits`].
+/// A limit, which explains missing keys of some tables.
 #[derive(Debug)]
 pub struct Limit {
-    /// Whether it is this program's own, whatever tables an overlay brings.
+    /// True if the limit is embedded in the binary. It may then read key parts of embedded table specs that an
+    /// overlay replaces.
     shipped: bool,
     tables: Vec<Glob>,
-    /// Those, compiled when the first table is looked up.
+    /// The matchers of `tables`, compiled when the first table is looked up.
     compiled: OnceLock<Vec<GlobMatcher>>,
-    /// Keys that it keeps from being measured.
+    /// The predicate that selects the keys that cannot be measured.
     pub holds: Expr,
-    /// Why that is so, and who says it.
+    /// The reason why the keys cannot be measured, with its source.
     pub reason: String,
     place: String,
 }
@@ -31,11 +33,13 @@ pub struct Limit {
 /// Limits by id.
 pub type Limits = BTreeMap<String, Limit>;
 
-/// What a predicate reads beside the key's parts and the system's figures. Of a missing key: whether
-/// a larger shape of its slice would be served, and what share of its slice is missing.
+/// The names that a predicate can read in addition to the key's parts and the system's figures.
+/// `larger_served` is true if a larger shape of the missing key's slice is served. `missing_share` is the
+/// missing share of the slice.
 const FACTS: [&str; 5] = ["system", "backend", "version", "larger_served", "missing_share"];
 
-/// Before a figure's name: the least that a system that has the key has of it.
+/// The prefix of a figure's name that selects the smallest value of this figure among the systems that have
+/// the key.
 pub const NEAREST: &str = "nearest.";
 
 #[derive(Debug, Deserialize)]
@@ -88,30 +92,30 @@ pub(super) fn parse(document: &SpecFile) -> Result<Limits, Reason> {
 }
 
 impl Limit {
-    /// Whether it is about a table.
+    /// Returns true if the limit applies to a table.
     pub fn concerns(&self, table: &str) -> bool {
         let compile = || self.tables.iter().map(Glob::compile_matcher).collect();
         let tables = self.compiled.get_or_init(compile);
         tables.iter().any(|t| t.is_match(table) || t.is_match(table.trim_end_matches("_perf")))
     }
 
-    /// Tries the predicate on the types of the tables that it is about, so that what it misspells
-    /// or mixes is found here and not at some hole. The error names file and line.
-    pub(super) fn check(&self, specs: &Specs) -> Result<(), Reason> {
+    /// Checks the predicate against the column types of the limit's tables, so that misspelt names and mixed
+    /// types are found at the start. The error names file and line.
+    pub(super) fn check(&self, tables: &TableSpecs, systems: &KnownSystems) -> Result<(), Reason> {
         let mut known: BTreeSet<&str> = FACTS.into();
         if self.shipped {
-            let parts = specs.tables.shipped().flat_map(|spec| &spec.key);
+            let parts = tables.shipped().flat_map(|spec| &spec.key);
             known.extend(parts.map(|part| part.name.as_str()));
         }
-        for spec in specs.tables.values().filter(|t| self.concerns(&t.name)) {
+        for spec in tables.values().filter(|t| self.concerns(&t.name)) {
             known.extend(spec.key.iter().map(|p| p.name.as_str()));
-            let types = KeyTypes(spec);
+            let types = NoRows(|name: &str| key_type(spec, name));
             let typed = self.holds.mask(&types);
             typed.map_err(|e| format!("{}: {e}, of {}", self.place, spec.name))?;
         }
         let figure = |field: &str| {
             let own = field.strip_prefix(NEAREST).unwrap_or(field);
-            specs.systems.values().any(|s| s.figure(own).is_some())
+            systems.values().any(|s| s.figure(own).is_some())
         };
         let refuse = |what: &str, why: &str| {
             Err(format!("{}: `{}` reads {what}, which is not a {why}", self.place, self.holds)
@@ -127,38 +131,15 @@ impl Limit {
     }
 }
 
-/// No keys, with the types of a table's key parts.
-struct KeyTypes<'a>(&'a TableSpec);
-
-impl Scope for KeyTypes<'_> {
-    fn rows(&self) -> usize {
-        0
+/// Returns the type of a name in a predicate, as a value without rows; `None` if the name is unknown.
+fn key_type(spec: &TableSpec, name: &str) -> Option<Value<'static>> {
+    if let Some(part) = spec.key.iter().find(|p| p.name == name) {
+        // A flag is compared by its name.
+        return Some(if spec.is_name(part) { NO_TEXTS } else { NO_NUMBERS });
     }
-
-    fn column(&self, name: &str) -> Option<Value<'_>> {
-        if let Some(part) = self.0.key.iter().find(|p| p.name == name) {
-            // A flag goes by its name.
-            return Some(if self.0.is_name(part) {
-                Value::Text(Vals::Rows(Cow::Borrowed(&[])), Cow::Borrowed(&[]))
-            } else {
-                Value::Number(Vals::Rows(Cow::Borrowed(&[])))
-            });
-        }
-        match name {
-            "larger_served" => Some(Value::Bool(Vals::One(false))),
-            "missing_share" => Some(Value::Number(Vals::One(0.0))),
-            _ if FACTS.contains(&name) => {
-                Some(Value::Text(Vals::Rows(Cow::Borrowed(&[])), Cow::Borrowed(&[])))
-            }
-            _ => None,
-        }
-    }
-
-    fn field(&self, _: &str) -> Option<f64> {
-        None
-    }
-
-    fn lookup(&self, _: &Lookup, _: &str) -> Option<f64> {
-        None
+    match name {
+        "larger_served" => Some(Value::Bool(Vals::One(false))),
+        "missing_share" => Some(Value::Number(Vals::One(0.0))),
+        _ => FACTS.contains(&name).then_some(NO_TEXTS),
     }
 }

@@ -1,4 +1,4 @@
-//! What the planner's loader can open: `rules/loader.yaml`.
+//! Capabilities of the planner's loader: `rules/loader.yaml`.
 
 use std::fmt;
 
@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 
 use super::column::ColumnKind;
 
-/// The facts of `rules/loader.yaml`.
+/// The contents of `rules/loader.yaml`.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoaderFacts {
-    /// The library that reads the files; for people only.
+    /// The library that reads the files; a note for people.
     #[serde(rename = "reader")]
     _reader: String,
-    /// Codecs that it decompresses.
+    /// The codecs that the loader decompresses.
     pub codecs: Vec<Codec>,
-    /// Types that it reads.
+    /// The column types that the loader reads.
     types: LoaderTypes,
-    /// Whether it reads text tables.
+    /// True if the loader reads text tables.
     pub text_tables: bool,
 }
 
-/// Types that the loader reads, by what a column holds.
+/// The stored types that the loader accepts, by kind of column.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LoaderTypes {
@@ -33,7 +33,7 @@ struct LoaderTypes {
 }
 
 impl LoaderFacts {
-    /// The types that the loader reads a column of this kind as.
+    /// Returns the stored types that the loader accepts for a kind of column.
     pub fn types(&self, kind: ColumnKind) -> &[StoredType] {
         match kind {
             ColumnKind::Text => &self.types.text,
@@ -45,11 +45,11 @@ impl LoaderFacts {
     }
 }
 
-/// How the pages of a Parquet column are compressed.
+/// The compression codec of a Parquet column's pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Codec {
-    /// Not at all.
+    /// No compression.
     Uncompressed,
     /// Snappy.
     Snappy,
@@ -67,7 +67,7 @@ pub enum Codec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StoredType {
-    /// Flags.
+    /// Booleans.
     Boolean,
     /// Signed integers of 8 bits.
     Int8,
@@ -85,13 +85,13 @@ pub enum StoredType {
     Uint32,
     /// Unsigned integers of 64 bits.
     Uint64,
-    /// Times of 96 bits, which are deprecated.
+    /// Timestamps of 96 bits, which are deprecated.
     Int96,
-    /// Numbers of 16 bits.
+    /// Floating-point numbers of 16 bits.
     Float16,
-    /// Numbers of 32 bits.
+    /// Floating-point numbers of 32 bits.
     Float32,
-    /// Numbers of 64 bits.
+    /// Floating-point numbers of 64 bits.
     Float64,
     /// Text in UTF-8.
     String,
@@ -99,38 +99,38 @@ pub enum StoredType {
     Enum,
     /// JSON as text.
     Json,
-    /// JSON in its binary form.
+    /// JSON in binary form (BSON).
     Bson,
     /// Bytes.
     Binary,
     /// Decimal numbers.
     Decimal,
-    /// Days.
+    /// Dates.
     Date,
-    /// Times of a day.
+    /// Times of day.
     Time,
-    /// Points in time.
+    /// Timestamps.
     Timestamp,
-    /// Lengths of time.
+    /// Durations.
     Interval,
     /// UUIDs.
     Uuid,
-    /// No values at all.
+    /// Only nulls.
     Null,
-    /// Two types that contradict each other, so that readers differ.
+    /// Two contradictory types, which readers resolve differently.
     Contradictory,
     /// A group of columns.
     Struct,
-    /// A list in each row.
+    /// A list per row.
     List,
-    /// A map in each row.
+    /// A map per row.
     Map,
-    /// Any number of values in each row.
+    /// Any number of values per row.
     Repeated,
 }
 
 impl StoredType {
-    /// Whether a column of this type consists of other columns, or has several values in a row.
+    /// Returns true if a column of this type consists of other columns or has several values per row.
     pub fn is_nested(self) -> bool {
         matches!(self, Self::Struct | Self::List | Self::Map | Self::Repeated)
     }

@@ -1,10 +1,10 @@
-//! What is known of tables, systems and models, as data: `rules/tables/*.yaml`, `systems/*.yaml` and the
+//! Known facts about tables, systems and models as data: `rules/tables/*.yaml`, `systems/*.yaml` and the
 //! files beside them.
 //!
-//! The files are embedded in the binary. A folder of the same layout overlays them by id: a table or
-//! system of the same name is replaced, a new one is added. What one room alone knows is parsed by
-//! that room from the same [`Library`]: rules by `checks`, recipes and plans by `gpu`, charts by
-//! `report`, traces by `traces`, faults by the selftest.
+//! The files are embedded in the binary. A folder of the same layout overlays them by id: tables and systems
+//! of the same name are replaced, new ones are added. Facts that only one room uses are parsed by this room
+//! from the same [`Library`]: rules by `checks`, recipes and plans by `gpu`, charts by `report`, traces by
+//! `traces`, defects to inject by the selftest.
 
 mod column;
 pub mod facts;
@@ -12,7 +12,9 @@ mod known;
 mod library;
 mod limit;
 mod loader;
+mod no_rows;
 mod noise;
+mod overrides;
 pub mod system;
 mod table;
 mod table_file;
@@ -38,46 +40,47 @@ use crate::base::expr::Lookup;
 use facts::{Pins, QueryVersions};
 use system::System;
 
-/// What is known of tables, systems and models.
+/// Everything known about tables, systems and models.
 #[derive(Debug, Default, Clone)]
 pub struct Specs {
-    /// The files that all of this is read from, and those that other rooms read.
+    /// The YAML files that the specs are read from, including files that only other rooms parse.
     pub library: Arc<Library>,
     /// Table specs by file stem.
     pub tables: TableSpecs,
     /// Facts about known systems by name.
     pub systems: KnownSystems,
-    /// What names in the tables stand for: for each name of a kind of fact, a value by text.
+    /// The numbers that formulas look up by a text.
     pub lookups: Lookups,
-    /// How far honest reruns differ.
+    /// The usual differences between honest reruns.
     pub noise: Noise,
-    /// What keeps a machine from running a case, by id.
+    /// The reasons why a system cannot run a case, by id.
     pub limits: Arc<Limits>,
-    /// What the planner's loader can open.
+    /// Capabilities of the planner's loader.
     pub loader: Arc<LoaderFacts>,
-    /// Which files of a database state facts, and what stands without them.
+    /// The files of a database that state facts, and the values that apply without them.
     pub facts: FactFiles,
-    /// The families of tables by the judged tree's own operation catalog: of those without a spec, too.
+    /// The family of each table, including tables without a spec, as the judged tree's operation catalog
+    /// states it.
     pub families: BTreeMap<String, String>,
-    /// What versions a query can reach, where the judged tree says that.
+    /// The versions that a query can reach; `None` if the judged tree does not state them.
     pub query_versions: Option<QueryVersions>,
 }
 
-/// Facts that formulas look up by a text: `bytes(gemm_dtype)`.
+/// Numbers that formulas look up by a text, such as `bytes(gemm_dtype)`.
 #[derive(Debug, Default, Clone)]
 pub struct Lookups {
-    /// Bytes of an element, by dtype.
+    /// Bytes per element, by dtype.
     bytes: BTreeMap<String, f64>,
-    /// The system's figure of the rate at which it is multiplied, by dtype.
+    /// The system's figure for the dtype's FLOP/s, by dtype.
     flops: BTreeMap<String, String>,
-    /// Figures that a loader's code holds, by list, then by text.
+    /// Figures in the loader's code, by list, then by text.
     pub(crate) pins: BTreeMap<String, Pins>,
-    /// Lists of figures that a pull request changes.
+    /// The lists of figures that a pull request changes.
     pub(crate) unsettled: BTreeSet<String>,
 }
 
 impl Lookups {
-    /// The value of `function` for `text` on a machine; `None` where nothing is known.
+    /// Returns the value of `function` for `text` on a system; `None` if it is unknown.
     pub fn get(&self, function: &Lookup, text: &str, system: Option<&System>) -> Option<f64> {
         match function {
             Lookup::Bytes => self.bytes.get(text).copied(),
@@ -86,12 +89,12 @@ impl Lookups {
         }
     }
 
-    /// The names of all dtypes.
+    /// Returns the names of all dtypes.
     pub fn dtypes(&self) -> impl Iterator<Item = &str> {
         self.bytes.keys().map(String::as_str)
     }
 
-    /// Whether others give the same values.
+    /// Returns true if both give the same values for a function.
     fn alike(&self, other: &Self, function: &Lookup) -> bool {
         match function {
             Lookup::Bytes => self.bytes == other.bytes,
@@ -100,14 +103,14 @@ impl Lookups {
         }
     }
 
-    /// Whether a pull request changes the code that holds what is looked up, so that a text without a
-    /// value may have one there.
+    /// Returns true if a pull request changes the code that contains the function's figures. A text without a
+    /// figure may have one in the changed code.
     pub fn is_unsettled(&self, function: &Lookup) -> bool {
         matches!(function, Lookup::Pin(list) if self.unsettled.contains(&**list))
     }
 }
 
-/// A dtype's facts, in `rules/dtypes.yaml`.
+/// The facts about a dtype in `rules/dtypes.yaml`.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DtypeFacts {
@@ -117,44 +120,43 @@ struct DtypeFacts {
 }
 
 impl Specs {
-    /// Whether other files fill in what a version's own table lacks; of a table that no spec is written
-    /// for they do.
+    /// Returns when rows of other files fill gaps in a version's own table. This is always the case for
+    /// tables without a spec.
     pub fn filling(&self, table: &str) -> Filling {
         self.tables.get(table).map_or(Filling::Always, |spec| spec.filling)
     }
 
-    /// What is part of the binary.
+    /// Reads the specs embedded in the binary.
     ///
     /// # Errors
     ///
-    /// When an embedded file is malformed, which a test excludes.
+    /// If an embedded file is malformed, which a test excludes.
     pub fn embedded() -> Result<Self> {
         Self::read(Library::embedded())
     }
 
-    /// What is part of the binary, overlaid by a folder laid out as `rules/` where one is named.
+    /// Reads the embedded specs, overlaid by a folder with the layout of `rules/` if one is given.
     ///
     /// # Errors
     ///
-    /// When the folder or a file of it cannot be read, or is malformed.
+    /// If the folder or one of its files cannot be read or is malformed.
     pub fn overlaid(folder: Option<&Path>) -> Result<Self> {
         let mut library = Library::embedded();
         folder.map_or(Ok(()), |folder| library.overlay(folder))?;
         Self::read(library)
     }
 
-    /// Reads what this room knows from the files; what formulas of overlays say, and what overlays
-    /// make of embedded ones, is tried on the types of the tables.
+    /// Parses this room's files. With overlays, also checks all formulas against the types of the tables.
     ///
     /// # Errors
     ///
-    /// At the first file that is malformed; it names file and line.
+    /// At the first malformed file; the error names file and line.
     pub fn read(library: Library) -> Result<Self> {
         let tried = !library.is_embedded();
         Self::read_and_try(library, tried)
     }
 
-    /// Reads the files, and tries what formulas say where that is asked for.
+    /// Parses this room's files; if `tried` is true, also checks all formulas.
     fn read_and_try(library: Library, tried: bool) -> Result<Self> {
         let mut specs = Self {
             systems: KnownSystems::read(library.folder("systems"), tried)?,
@@ -185,7 +187,7 @@ impl Specs {
         }
         for limit in limits.values().filter(|_| tried) {
             limit
-                .check(&specs)
+                .check(&specs.tables, &specs.systems)
                 .map_err(|why| Error::new(why, "CONTRIBUTING.md lists what a limit can read"))?;
         }
         specs.limits = Arc::new(limits);
@@ -193,7 +195,7 @@ impl Specs {
         Ok(specs)
     }
 
-    /// Refuses formulas that look a text up in a list that is not there.
+    /// Refuses formulas that look up a text in a list of pins that does not exist.
     fn check_pins(&self) -> Result<()> {
         for spec in self.tables.values() {
             for (lookup, _) in spec.formulas().flat_map(|f| f.lookups()) {
@@ -214,14 +216,14 @@ impl Specs {
 ///
 /// # Errors
 ///
-/// When it is malformed; the error names the line.
+/// If the text is malformed; the error names the line.
 pub fn check_tables(text: &str) -> Result<()> {
     let (role, shown) = ("rules/tables/suggested.yaml".to_owned(), "the suggested spec".to_owned());
     let file = SpecFile { role, shown, text: text.to_owned().into(), shipped: false };
     known::tables(&file, true).map(drop)
 }
 
-/// The schema of `rules/tables/<family>.yaml`.
+/// Returns the JSON schema of `rules/tables/<family>.yaml`.
 pub(crate) fn tables_schema(generator: schemars::SchemaGenerator) -> schemars::Schema {
     generator.into_root_schema_for::<table_file::Family>()
 }

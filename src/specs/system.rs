@@ -1,7 +1,7 @@
-//! System YAML: what a machine is.
+//! Systems: the YAML file that describes a GPU machine.
 //!
-//! A root's own YAML is what its loader reads, so it wins; what it does not say (generation,
-//! device names) comes from the facts embedded in the binary.
+//! The loader reads the YAML in a database, so its values win. Facts that it does not contain (generation,
+//! device names) come from the facts embedded in the binary.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -11,30 +11,30 @@ use globset::GlobMatcher;
 use crate::base::glob::{self, Of};
 use crate::base::reason::Reason;
 
-/// A machine: peaks, power, links, and the names its GPU uses.
+/// A GPU system: peak rates, power, links, and device names.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct System {
-    /// File stem, the name users type.
+    /// The system's name, which is the file stem.
     pub name: String,
-    /// Figures by dotted path, SI units: `gpu.mem_bw` in B/s, `gpu.bfloat16_tc_flops` in FLOP/s.
+    /// Figures by dotted path, in SI units: `gpu.mem_bw` in B/s, `gpu.bfloat16_tc_flops` in FLOP/s.
     pub figures: BTreeMap<String, f64>,
     /// Texts by dotted path: `data_dir`, `misc.nccl_version`.
     pub texts: BTreeMap<String, String>,
-    /// Device names, as globs, that rows measured on it carry.
+    /// Glob patterns that match the device names in rows measured on the system.
     pub devices: Vec<String>,
 }
 
-/// Size of the last cache before memory, in bytes.
+/// The path of the last-level cache's size in bytes.
 pub const L2_CACHE: &str = "gpu.l2_cache";
 
-/// Rate at which memory is read, in B/s.
+/// The path of the memory bandwidth in B/s.
 pub const MEMORY_BANDWIDTH: &str = "gpu.mem_bw";
 
-/// What a GPU may draw, in W.
+/// The path of the GPU's power limit in W.
 pub const POWER: &str = "gpu.power";
 
 impl System {
-    /// Parses a system YAML. The error is one line that names the place.
+    /// Parses a system's YAML. The error is one line that names the place.
     pub fn parse(name: &str, text: &str) -> Result<Self, Reason> {
         let value: serde_json::Value = crate::base::yaml::parse(text)?;
         let mut system = Self { name: name.to_owned(), ..Self::default() };
@@ -48,16 +48,16 @@ impl System {
         Ok(system)
     }
 
-    /// Whether its GPU calls itself so.
+    /// Returns true if the system's GPU has this device name.
     pub fn is_device(&self, name: &str) -> bool {
         self.device_matcher()(name)
     }
 
-    /// Whether its GPU calls itself so, for many names. Mostly it does letter by letter, and compiling a glob
-    /// takes longer than all else that is done with a table's devices, so that waits for a name that needs it.
+    /// Returns a function that tests if the system's GPU has a device name. Most names match literally, and
+    /// compiling a glob is slow. Therefore, globs are compiled only when a name does not match literally.
     pub fn device_matcher(&self) -> impl Fn(&str) -> bool {
         let globs: OnceCell<Vec<GlobMatcher>> = OnceCell::new();
-        // They were checked when the YAML was parsed.
+        // The patterns were checked when the YAML was parsed.
         let compiled = |glob: &String| glob::matcher(glob, Of::Names).ok();
         move |name| {
             let globs = || globs.get_or_init(|| self.devices.iter().filter_map(compiled).collect());
@@ -68,7 +68,7 @@ impl System {
 
     fn flatten(&mut self, path: &str, value: &serde_json::Value) -> Result<(), Reason> {
         use serde_json::Value;
-        // A name above many others is kept with each of them.
+        // A long name would be copied into the path of every field below it.
         const LONGEST: usize = 256;
         if path.len() > LONGEST {
             return Err(format!("a field's name is longer than {LONGEST} bytes").into());
@@ -90,7 +90,7 @@ impl System {
             Value::Array(items) if path == "devices" => {
                 self.devices = items.iter().filter_map(|i| i.as_str().map(str::to_owned)).collect();
             }
-            // A list or flag elsewhere is kept by name, so that a misspelt field shows.
+            // Lists and flags elsewhere are kept by name, so that a misspelt field is reported.
             other => {
                 self.texts.insert(path.to_owned(), other.to_string());
             }
@@ -98,30 +98,30 @@ impl System {
         Ok(())
     }
 
-    /// A field outside what a system has; a misspelt one says nothing.
+    /// Returns a top-level field that systems do not have, such as a misspelt one.
     pub fn unknown_field(&self) -> Option<&str> {
         const KNOWN: [&str; 6] = ["data_dir", "generation", "devices", "gpu", "node", "misc"];
         let top = |path: &'_ str| !KNOWN.contains(&path.split('.').next().unwrap_or(path));
         self.figures.keys().chain(self.texts.keys()).map(String::as_str).find(|path| top(path))
     }
 
-    /// A figure, such as `gpu.mem_bw`.
+    /// Returns a figure by its dotted path, such as `gpu.mem_bw`.
     pub fn figure(&self, path: &str) -> Option<f64> {
         self.figures.get(path).copied()
     }
 
-    /// The generation it belongs to; systems of one generation are each other's references.
+    /// Returns the GPU generation. Systems of one generation are references for each other.
     pub fn generation(&self) -> Option<&str> {
         self.texts.get("generation").map(String::as_str)
     }
 
-    /// Whether the parsed YAML describes a machine at all, as opposed to a manifest beside it.
+    /// Returns true if the YAML describes a system and not something else, such as a manifest beside the
+    /// systems.
     pub fn is_system(&self) -> bool {
         self.texts.contains_key("data_dir") || self.figures.keys().any(|k| k.starts_with("gpu."))
     }
 
-    /// Takes from `facts` what the loader's YAML has no field for: generation, device names, cache
-    /// size. Its own figures stay its own.
+    /// Adds the generation, device names and cache size from `facts` if the loader's YAML lacks them.
     pub fn with_facts(mut self, facts: Option<&System>) -> Self {
         let Some(facts) = facts else { return self };
         if self.devices.is_empty() {

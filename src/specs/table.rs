@@ -1,4 +1,4 @@
-//! Table specs: what a table's columns mean and what its loader does to its rows.
+//! Table specs: the meaning of a table's columns, and how its loader treats its rows.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,29 +9,30 @@ use serde::Deserialize;
 
 use super::column::{ColumnKind, ColumnSpec, Unit, measured_unit};
 use super::facts::Lanes;
-use super::table_file::Types;
-use crate::base::expr::{Expr, Value};
+use super::no_rows::{NO_FLAGS, NO_NUMBERS, NO_TEXTS, NoRows};
+use crate::base::expr::{Expr, Scope, Value};
 
-/// Columns that say where a row comes from; every table has them.
+/// The columns that identify the origin of a row; every table has them.
 pub const IDENTITY: [&str; 5] = ["framework", "version", "device", "op_name", "kernel_source"];
 
-/// Names by which formulas read a table's place.
+/// The names by which formulas read a table's system, backend and version.
 pub const PLACE: [&str; 3] = ["place_system", "place_backend", "place_version"];
 
 /// A part of the loader's key: a column, or a formula over columns.
 #[derive(Debug, Clone)]
 pub struct KeyPart {
-    /// The name it is shown by.
+    /// The part's name in findings.
     pub name: String,
-    /// Its value.
+    /// The part's value.
     pub value: Expr,
 }
 
-/// Which of several rows with one key the loader serves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+/// The row that the loader serves if several rows have one key.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Serves {
     /// The first row in the file.
+    #[default]
     First,
     /// The last row in the file.
     Last,
@@ -39,16 +40,16 @@ pub enum Serves {
     Error,
 }
 
-/// Whether other files fill in what a version's own table lacks: donors that it declares, earlier
-/// versions, other backends.
+/// The cases in which rows of other files (declared donors, earlier versions, other backends) fill gaps in a
+/// version's own table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Filling {
-    /// Key by key.
+    /// Other files fill each key that the version lacks.
     #[default]
     Always,
-    /// Only where the version has no file of the table at all.
+    /// Other files are used only if the version has no file of the table.
     WhereAbsent,
-    /// Never.
+    /// Other files are never used.
     Never,
 }
 
@@ -56,14 +57,14 @@ pub enum Filling {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bucket {
-    /// The loader's name for it.
+    /// The map's name in the loader.
     pub name: String,
-    /// Rows that go there.
+    /// The rows that go into the map.
     pub rows: Expr,
 }
 
-/// Columns that the loader expects to vary together: where `varies` takes several values in a group
-/// of equal `by`, so must `with`, or it refuses the table.
+/// Columns that the loader expects to vary together. In a group of rows with equal `by`, if `varies` takes
+/// several values, `with` must do so too. Otherwise, the loader refuses the table.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Guard {
@@ -79,14 +80,14 @@ pub struct Guard {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bound {
-    /// What it is made of: math, memory, link.
+    /// The resource that limits the time: math, memory or link.
     pub name: String,
     /// The bound in seconds.
     pub seconds: Expr,
-    /// Whether it holds for certain, so that a shorter time is an error.
+    /// True if the bound is certain, so that a shorter time is an error.
     #[serde(default)]
     pub strict: bool,
-    /// Bytes that are read once a call, for a bound that caches can beat.
+    /// Bytes read once per call; given if caches can make a measurement faster than the bound.
     #[serde(default)]
     pub working_set: Option<Expr>,
 }
@@ -95,25 +96,25 @@ pub struct Bound {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Doubt {
-    /// Which rows.
+    /// The doubtful rows.
     pub rows: Expr,
-    /// What is wrong with them, after `5 rows`.
+    /// The description of the problem, which follows the number of rows in a sentence: `5 rows …`.
     pub says: String,
 }
 
-/// A file beside a table that seals it: its loader refuses the one without the other.
+/// A seal: a file beside a table. The loader refuses the table without its seal, and the seal without its table.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Seal {
-    /// What stands for the table's ending in its name.
+    /// The ending of the seal's file name, in place of the table's ending.
     pub ending: String,
-    /// The field that holds the table's rows.
+    /// The seal's field with the number of rows in the table.
     pub rows: String,
-    /// The field that holds the SHA-256 of the table's bytes.
+    /// The seal's field with the SHA-256 of the table's bytes.
     pub sha256: String,
-    /// The fields that name the place.
+    /// The seal's fields that name the table's place.
     pub place: SealPlace,
-    /// Values of which other fields must hold one.
+    /// Further fields of the seal, each with its allowed values.
     #[serde(default)]
     pub one_of: BTreeMap<String, Vec<serde_json::Value>>,
 }
@@ -122,74 +123,74 @@ pub struct Seal {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SealPlace {
-    /// The system.
+    /// The field with the system.
     pub system: String,
-    /// The backend.
+    /// The field with the backend.
     pub backend: String,
-    /// The version.
+    /// The field with the version.
     pub version: String,
 }
 
-/// What is known of a table.
-#[derive(Debug, Clone)]
+/// The spec of a table.
+#[derive(Debug, Default, Clone)]
 pub struct TableSpec {
-    /// File stem.
+    /// The table's file stem.
     pub name: String,
-    /// The family directory it belongs under.
+    /// The family directory that contains the table.
     pub family: String,
-    /// Columns beside [`IDENTITY`], in file order.
+    /// The columns in addition to [`IDENTITY`], in file order.
     pub columns: Vec<ColumnSpec>,
-    /// Those of [`IDENTITY`] that it has; all, as a rule.
+    /// The columns of [`IDENTITY`] that the table has; usually all.
     pub identity: Vec<String>,
     /// The loader's key.
     pub key: Vec<KeyPart>,
-    /// Numbers of the key along which the planner interpolates, outer first.
+    /// Numeric key parts along which the planner interpolates, outermost first.
     pub axes: Vec<String>,
-    /// Numbers of the key for which the planner takes the nearest ones where no row has them.
+    /// Numeric key parts for which the planner takes the nearest value if no row matches exactly.
     pub near: Vec<String>,
-    /// Rows the loader reads; all when absent.
+    /// The rows that the loader reads; `None` for all rows.
     pub filter: Option<Expr>,
-    /// The maps rows go into; one that takes all rows when empty.
+    /// The loader's maps that rows go into; empty for a single map of all rows.
     pub buckets: Vec<Bucket>,
-    /// Rows the loader accepts; one that fails it fails the load.
+    /// The rows that the loader accepts. A row that fails the predicate makes the load fail.
     pub require: Option<Expr>,
-    /// What must vary together for the loader to accept the rows.
+    /// The columns that must vary together for the loader to accept the table.
     pub guard: Option<Guard>,
-    /// Which row of a repeated key is served.
+    /// The row that the loader serves if several rows have one key.
     pub serves: Serves,
-    /// Columns by whose values copies of a key are measured on purpose: sweeps that meet in a key that
-    /// does not hold them.
+    /// Columns that distinguish intended copies of a key, such as copies from different sweeps.
     pub coexist: Vec<String>,
-    /// What a lookup returns, in ms, by name: a formula over the measured columns.
+    /// The latencies in ms that a lookup returns, by name: formulas over the measured columns.
     pub latency: Vec<KeyPart>,
-    /// Dtypes of a column that the list of all dtypes lacks, by column.
+    /// Additional dtypes that are not in `rules/dtypes.yaml`, by column.
     pub dtypes: BTreeMap<String, Vec<String>>,
-    /// Where a measured column may be zero, by column.
+    /// The rows in which a measured column may be zero, by column.
     pub zero: BTreeMap<String, Expr>,
-    /// Columns along which time grows.
+    /// Columns along which the latency grows.
     pub sweep: Vec<String>,
-    /// Times that no measurement can be shorter than; empty where none is known to be sound.
+    /// Lower bounds of the measured time; empty if no sound bound is known.
     pub bounds: Vec<Bound>,
-    /// Whether rows of reuse donors and earlier versions fill what this table lacks.
+    /// The cases in which rows of reuse donors and earlier versions fill gaps in this table.
     pub filling: Filling,
     /// Rows that are not what they seem.
     pub doubts: Vec<Doubt>,
-    /// The file beside it that seals it.
+    /// The file beside the table that seals it.
     pub seal: Option<Seal>,
-    /// The kernels whose rows the loader keeps apart, where the judged tree says which it asks first.
+    /// The kernels whose rows the loader keeps apart; `None` unless the judged tree states the kernel that
+    /// the loader tries first.
     pub lanes: Option<Arc<Lanes>>,
-    /// Whether the spec was inferred from a table's own columns.
+    /// True if the spec was inferred from a table's own columns.
     pub inferred: bool,
 }
 
 impl TableSpec {
-    /// The column of that name.
+    /// Returns the column with a name.
     pub fn column(&self, name: &str) -> Option<&ColumnSpec> {
         self.columns.iter().find(|c| c.name == name)
     }
 
-    /// Whether formulas may read the column. `system` is the place's, so that a formula can distinguish a machine
-    /// from the others.
+    /// Returns true if formulas may read the column. `system` is the place's system, so that a formula can
+    /// distinguish systems.
     pub fn knows(&self, column: &str) -> bool {
         column == "system"
             || PLACE.contains(&column)
@@ -197,7 +198,7 @@ impl TableSpec {
             || self.column(column).is_some()
     }
 
-    /// What a column should hold; none where the spec says nothing of it.
+    /// Returns the expected kind of a column; `None` if the spec does not mention the column.
     pub fn kind(&self, name: &str) -> Option<ColumnKind> {
         match self.column(name) {
             Some(column) => Some(column.kind),
@@ -205,8 +206,8 @@ impl TableSpec {
         }
     }
 
-    /// What distinguishes a row from others that the loader could serve for the same key: the key, and the
-    /// kernel where it keeps kernels apart.
+    /// Returns the key that distinguishes the rows that the loader can serve: the loader's key and, if the
+    /// loader keeps kernels apart, the kernel.
     pub fn row_key(&self) -> Cow<'_, [KeyPart]> {
         let lane = self.lanes.as_ref().and_then(|lanes| KeyPart::column(&lanes.column));
         match lane.filter(|lane| !self.key.iter().any(|part| part.name == lane.name)) {
@@ -215,12 +216,23 @@ impl TableSpec {
         }
     }
 
-    /// Whether a part of the key is a name or a flag, not a number.
+    /// Returns true if a part of the key is a name or a flag, not a number.
     pub fn is_name(&self, part: &KeyPart) -> bool {
-        !matches!(part.value.eval(&Types(self)), Ok(Value::Number(_)))
+        !matches!(part.value.eval(&self.types()), Ok(Value::Number(_)))
     }
 
-    /// Every formula of the spec.
+    /// Returns a scope without rows that has the spec's column types.
+    pub(super) fn types(&self) -> impl Scope {
+        NoRows(|name: &str| {
+            Some(match self.column(name).map_or(ColumnKind::Text, |c| c.kind) {
+                ColumnKind::Text => NO_TEXTS,
+                ColumnKind::Bool => NO_FLAGS,
+                ColumnKind::Int | ColumnKind::Number | ColumnKind::Measure(_) => NO_NUMBERS,
+            })
+        })
+    }
+
+    /// Returns every formula of the spec.
     pub(super) fn formulas(&self) -> impl Iterator<Item = &Expr> {
         let parts = self.key.iter().chain(&self.latency).map(|p| &p.value);
         let rest = self.filter.iter().chain(&self.require).chain(self.zero.values());
@@ -230,7 +242,7 @@ impl TableSpec {
         parts.chain(rest).chain(buckets).chain(bounds).chain(doubts)
     }
 
-    /// Measured columns with their units, power aside.
+    /// Returns the measured columns except power, with their units.
     pub fn measures(&self) -> impl Iterator<Item = (&str, Unit)> {
         self.columns.iter().filter_map(|c| match c.kind {
             ColumnKind::Measure(unit) if unit != Unit::W => Some((c.name.as_str(), unit)),
@@ -238,25 +250,25 @@ impl TableSpec {
         })
     }
 
-    /// The formulas of the key, the loader's filters and the latency.
+    /// Returns the formulas of the key, the loader's filters and the latency.
     pub fn loaded(&self) -> impl Iterator<Item = &Expr> {
         let parts = self.key.iter().chain(&self.latency).map(|p| &p.value);
         let filters = self.filter.iter().chain(&self.require);
         parts.chain(filters).chain(self.buckets.iter().map(|b| &b.rows))
     }
 
-    /// Columns that the key, the loader's filters or the latency read.
+    /// Returns the columns that the key, the loader's filters or the latency read.
     pub fn loaded_columns(&self) -> BTreeSet<&str> {
         self.loaded().flat_map(Expr::columns).collect()
     }
 
-    /// Whether the key, the loader's filters or the latency read the column.
+    /// Returns true if the key, the loader's filters or the latency read the column.
     pub fn reads(&self, column: &str) -> bool {
         self.loaded_columns().contains(column)
     }
 
-    /// A spec for a table that none is written for: what is measured, by the columns' names. Nothing
-    /// says what the others mean, so it has no key.
+    /// Infers a spec for a table without one. Measured columns are recognised by their names. The meaning of
+    /// the other columns is unknown, so the spec has no key.
     pub fn inferred(name: &str, family: &str, columns: &[(String, ColumnKind)]) -> Self {
         let mut specs = Vec::new();
         for (column, found) in columns {
@@ -270,31 +282,14 @@ impl TableSpec {
             family: family.to_owned(),
             columns: specs,
             identity: IDENTITY.map(str::to_owned).to_vec(),
-            key: Vec::new(),
-            axes: Vec::new(),
-            near: Vec::new(),
-            filter: None,
-            buckets: Vec::new(),
-            require: None,
-            guard: None,
-            serves: Serves::First,
-            coexist: Vec::new(),
-            latency: Vec::new(),
-            dtypes: BTreeMap::new(),
-            zero: BTreeMap::new(),
-            sweep: Vec::new(),
-            bounds: Vec::new(),
-            filling: Filling::Always,
-            doubts: Vec::new(),
-            seal: None,
-            lanes: None,
             inferred: true,
+            ..Self::default()
         }
     }
 }
 
 impl KeyPart {
-    /// A bare column, when its name is one an expression can hold.
+    /// Creates a key part from a column; `None` if an expression cannot contain its name.
     pub fn column(name: &str) -> Option<Self> {
         let value: Expr = name.parse().ok()?;
         value.as_column()?;

@@ -1,16 +1,15 @@
-//! `rules/tables/<family>.yaml` → table specs, with what the YAML's types cannot check.
+//! Converts `rules/tables/<family>.yaml` into table specs, and checks what the YAML's types cannot.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::column::{ColumnKind, ColumnSpec, Unit};
 use super::table::{
     Bound, Bucket, Doubt, Filling, Guard, IDENTITY, KeyPart, Seal, Serves, TableSpec,
 };
-use crate::base::expr::{Expr, Lookup, Scope, Vals, Value};
+use crate::base::expr::Expr;
 use crate::base::reason::Reason;
 
 /// A file of `rules/tables/`: the tables of one family.
@@ -27,83 +26,84 @@ pub(super) struct Family {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Table")]
 struct TableEntry {
-    /// What it holds; read by people only.
+    /// A description of the table for people.
     #[allow(dead_code, reason = "people read it in the YAML")]
     about: String,
-    /// By name, in file order: what a column holds, with `?` where a table may lack it.
-    #[schemars(extend("additionalProperties" = {
+    /// The kind of each column by name, in file order; `?` at the end if a table may lack the column.
+    #[schemars(with = "BTreeMap<String, String>", extend("additionalProperties" = {
         "type": "string", "pattern": r"^(text|int|bool|number|ms|us|GB/s|W)\??$"
     }))]
     columns: OrderedMap<String>,
-    /// What the loader looks rows up by: columns, or names with formulas.
+    /// The parts of the loader's key: columns, or names with formulas.
     key: Vec<KeyEntry>,
-    /// Numbers of the key along which the planner interpolates, outer first; three at most.
+    /// Numeric key parts along which the planner interpolates, outermost first; three at most.
     #[serde(default)]
     axes: Vec<String>,
-    /// Numbers of the key for which the planner takes the nearest ones where no row has them.
+    /// Numeric key parts for which the planner takes the nearest value if no row matches exactly.
     #[serde(default)]
     near: Vec<String>,
-    /// Rows that the loader reads.
+    /// The rows that the loader reads.
     #[serde(default)]
     filter: Option<Expr>,
-    /// Maps that rows go into, where a row can go into several.
+    /// The loader's maps, if a row can go into several.
     #[serde(default)]
     buckets: Vec<Bucket>,
-    /// What rows must be for the loader to load the table.
+    /// The rows that the loader accepts; any other row makes the load fail.
     #[serde(default)]
     require: Option<Expr>,
-    /// Columns that must vary together for the loader.
+    /// Columns that must vary together for the loader to accept the table.
     #[serde(default)]
     guard: Option<Guard>,
-    /// Which row of a repeated key the loader serves.
+    /// The row that the loader serves if several rows have one key.
     serves: Serves,
-    /// Columns by whose values copies of a key are measured on purpose.
+    /// Columns that distinguish intended copies of a key.
     #[serde(default)]
     coexist: Vec<String>,
-    /// What a lookup returns in ms, where that is not a column in ms.
+    /// The latencies in ms that a lookup returns, by name; by default the columns in ms.
     #[serde(default)]
+    #[schemars(with = "Option<BTreeMap<String, Expr>>")]
     latency: Option<OrderedMap<Expr>>,
-    /// Dtypes that rules/dtypes.yaml does not list, by column.
+    /// Additional dtypes that rules/dtypes.yaml does not list, by column.
     #[serde(default)]
     dtypes: BTreeMap<String, Vec<String>>,
-    /// Where a measured column is rightly zero.
+    /// The rows in which a measured column may be zero, by column.
     #[serde(default)]
     zero: BTreeMap<String, Expr>,
-    /// Columns along which time grows.
+    /// Columns along which the latency grows.
     #[serde(default)]
     sweep: Vec<String>,
-    /// Times that nothing can be shorter than.
+    /// Lower bounds of the measured time.
     #[serde(default)]
     bounds: Vec<Bound>,
-    /// Which of the identity columns it has, where not all.
+    /// The identity columns that the table has; by default all.
     #[serde(default)]
     identity: Option<Vec<String>>,
     /// Rows that are not what they seem.
     #[serde(default)]
     doubts: Vec<Doubt>,
-    /// The file beside it that seals it.
+    /// The file beside the table that seals it.
     #[serde(default)]
     seal: Option<Seal>,
-    /// Whether donors and earlier versions fill in: key by key, where the version has no such file, or
-    /// never.
+    /// The cases in which donors and earlier versions fill gaps: key by key, only if the version has no such
+    /// file, or never.
     #[serde(default)]
     shared: Option<SharedValue>,
 }
 
-/// What `shared` says.
+/// The value of `shared` in a table's entry.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum SharedValue {
-    /// Key by key, or never.
+    /// True: key by key. False: never.
     Flag(bool),
-    /// In some cases.
+    /// A named case.
     Case(SharedCase),
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum SharedCase {
-    /// Only where the version has no file of the table at all.
+    /// Other files are used only if the version has no file of the table.
     WhereAbsent,
 }
 
@@ -124,14 +124,14 @@ enum KeyEntry {
     Formula(BTreeMap<String, String>),
 }
 
-/// A YAML map in the order it is written.
+/// A YAML map in the order of the file.
 #[derive(Debug)]
 struct OrderedMap<T>(Vec<(String, T)>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for OrderedMap<T> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> serde::de::Visitor<'de> for Visitor<T> {
+        struct MapVisitor<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> serde::de::Visitor<'de> for MapVisitor<T> {
             type Value = OrderedMap<T>;
             fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
                 f.write_str("a map")
@@ -147,27 +147,13 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OrderedMap<T> {
                 Ok(OrderedMap(entries))
             }
         }
-        deserializer.deserialize_map(Visitor(std::marker::PhantomData))
-    }
-}
-
-impl<T: JsonSchema> JsonSchema for OrderedMap<T> {
-    fn schema_name() -> Cow<'static, str> {
-        BTreeMap::<String, T>::schema_name()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        BTreeMap::<String, T>::json_schema(generator)
+        deserializer.deserialize_map(MapVisitor(std::marker::PhantomData))
     }
 }
 
 impl Family {
-    /// The specs of its tables. Where it is `tried`, what the YAML's types cannot check is: names that
-    /// formulas use exist.
+    /// Converts the file's tables to specs. If `tried` is true, also checks their formulas and the column
+    /// names in them.
     pub(super) fn into_specs(self, tried: bool) -> Result<Vec<TableSpec>, Reason> {
         let (family, tables) = (self.family, self.tables.into_iter());
         tables.map(|(name, table)| table.into_spec(name, &family, tried)).collect()
@@ -244,11 +230,11 @@ impl TableEntry {
     }
 }
 
-/// Tries a spec's formulas on its own types, so that one that mixes them is found here and not by some
-/// table.
+/// Evaluates a spec's formulas on its own column types without rows, so that type errors are found when the
+/// spec is read.
 fn try_formulas(spec: &TableSpec) -> Result<(), Reason> {
     for formula in spec.formulas() {
-        formula.eval(&Types(spec)).map_err(|e| e.to_string())?;
+        formula.eval(&spec.types()).map_err(|e| e.to_string())?;
     }
     let named = spec.formulas().flat_map(Expr::columns);
     let plain = spec
@@ -263,32 +249,6 @@ fn try_formulas(spec: &TableSpec) -> Result<(), Reason> {
             Err(format!("a formula reads {unknown}, which is not one of its columns").into())
         }
         None => Ok(()),
-    }
-}
-
-/// No rows, with the types that a spec gives: what formulas are tried on when the spec is read.
-pub(super) struct Types<'a>(pub &'a TableSpec);
-
-impl Scope for Types<'_> {
-    fn rows(&self) -> usize {
-        0
-    }
-
-    fn column(&self, name: &str) -> Option<Value<'_>> {
-        let kind = self.0.column(name).map_or(ColumnKind::Text, |c| c.kind);
-        Some(match kind {
-            ColumnKind::Text => Value::Text(Vals::Rows(Cow::Borrowed(&[])), Cow::Borrowed(&[])),
-            ColumnKind::Bool => Value::Bool(Vals::Rows(Cow::Borrowed(&[]))),
-            _ => Value::Number(Vals::Rows(Cow::Borrowed(&[]))),
-        })
-    }
-
-    fn field(&self, _: &str) -> Option<f64> {
-        None
-    }
-
-    fn lookup(&self, _: &Lookup, _: &str) -> Option<f64> {
-        None
     }
 }
 

@@ -1,4 +1,4 @@
-//! Judges the cells of a metric file one by one.
+//! Checks each cell of a metric file by itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +13,8 @@ use crate::checks::kinds::traces::TraceCheck;
 use crate::findings::Severity;
 
 impl Metrics<'_, '_> {
-    /// Judges cells one by one: text for a number, not finite, negative, a percentage beyond 100, a
-    /// value that only another unit gives.
+    /// Reports cells that are wrong by themselves: text instead of a number, a number that is not
+    /// finite, negative, above 100 % or implausible for its unit.
     pub(super) fn cells(&self, findings: &mut Findings<'_>) {
         self.texts(findings, true);
         self.texts(findings, false);
@@ -28,7 +28,8 @@ impl Metrics<'_, '_> {
         }
     }
 
-    /// Texts where a number belongs: those that stand for what was not measured (`blank`), or the others.
+    /// Reports texts in columns of numbers. `blank` selects the texts that mean "not measured",
+    /// such as `n/a`; without it all other texts are reported.
     fn texts(&self, findings: &mut Findings<'_>, blank: bool) {
         let (of, severity, what) = if blank {
             let what = "instead of null or an empty cell for what was not measured";
@@ -51,7 +52,7 @@ impl Metrics<'_, '_> {
         self.add(findings, RowFinding { severity: Some(severity), ..finding });
     }
 
-    /// Judges the cells of a column of numbers.
+    /// Checks the cells of a column of numbers.
     fn numbers(&self, findings: &mut Findings<'_>, name: &str, cells: &[TraceCell]) {
         let column = self.spec.columns.get(name);
         let own_unit = column.and_then(|c| c.unit.as_deref());
@@ -64,7 +65,8 @@ impl Metrics<'_, '_> {
         }
     }
 
-    /// Reports values that are far from all that such a column has in its own unit.
+    /// Reports values outside the range that the spec calls plausible for a column in its own
+    /// `unit`.
     fn plausible(
         &self,
         findings: &mut Findings<'_>,
@@ -91,9 +93,9 @@ impl Metrics<'_, '_> {
         self.add(findings, RowFinding::new(check, &of, message, rows, values));
     }
 
-    /// Judges a column of lists of seconds.
+    /// Checks a column whose cells are lists of seconds.
     fn lists(&self, findings: &mut Findings<'_>, name: &str, lists: &[Vec<f64>]) {
-        /// Numbers of a list that an example shows.
+        /// The most numbers of one list that an example shows.
         const SHOWN: usize = 8;
         let values = |row: usize| {
             let first = lists[row].iter().take(SHOWN).map(|n| TraceCell::Number(*n).json());
@@ -104,7 +106,7 @@ impl Metrics<'_, '_> {
         self.ranges(findings, name, Some("s"), &values, &mut numbers);
     }
 
-    /// Reports values that no measurement gives, whatever was measured.
+    /// Reports numbers that are not finite, negative or above 100 %.
     fn ranges(
         &self,
         findings: &mut Findings<'_>,
@@ -118,9 +120,9 @@ impl Metrics<'_, '_> {
         for (row, n) in numbers {
             let fault = match n {
                 n if !n.is_finite() => "is not finite",
-                // A column of which nothing is known may well be a difference.
+                // A column without a unit or a spec may contain differences, which can be negative.
                 n if n < 0.0 && known => "is below zero",
-                // Sums of parts end a little above.
+                // A sum of rounded shares can exceed 100 % slightly.
                 n if unit == Some("%") && n > 100.1 => "is above 100 %",
                 _ => continue,
             };

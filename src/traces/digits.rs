@@ -1,11 +1,13 @@
-//! How exactly numbers are written: what a writer rounded away is not a contradiction.
+//! The precision with which numbers are written: a difference that rounding explains is not a
+//! contradiction.
 
-/// Half a unit of the last digit of each value of one column, by which what was measured may differ
-/// from it; 0 where there is no number.
+/// Returns half a unit of the last digit of each value of one column: the most by which rounding
+/// may have changed the value. The result is 0 for a value that is missing or not finite.
 ///
-/// A column has one writer, which rounds to a number of decimals or of digits. Files leave zeros
-/// at the end out, so the most that any value has is what all have; of both ways the coarser counts.
-pub fn half_units(values: &[Option<f64>]) -> Vec<f64> {
+/// A column has one writer, which rounds to a fixed number of decimals or of significant digits.
+/// Files omit trailing zeros, so the most decimals and the most digits of any value are assumed for
+/// all. The coarser of the two counts.
+pub(super) fn half_units(values: &[Option<f64>]) -> Vec<f64> {
     let written = |n: f64| {
         let text = n.abs().to_string();
         let decimals = text.split_once('.').map_or(0, |(_, after)| after.len());
@@ -37,7 +39,7 @@ mod tests {
             }
         };
         near(of(&[0.03]), &[0.005]);
-        // The last is 12.50 without its zero.
+        // 12.5 is 12.50 without its trailing zero.
         near(of(&[0.03, 12.25, 12.5]), &[0.005; 3]);
         near(of(&[1234.0, 0.01235]), &[0.5, 0.000_005]);
         near(of(&[100.0, 0.0]), &[0.5, 0.5]);

@@ -1,18 +1,18 @@
-//! Values of a field, and what formulas read of them.
+//! Turns the values of a document's field into columns that formulas read.
 
 use super::frame::TraceCell;
 use super::names::{number_after, number_before};
 use super::spec::{Field, FieldType, LISTED};
 
-/// Texts that stand for what nobody measured or knew.
-pub fn is_blank(text: &str) -> bool {
+/// Returns true if a text is empty or means "unknown", such as `TBD` or `n/a`.
+pub(super) fn is_blank(text: &str) -> bool {
     const BLANK: [&str; 11] =
         ["", "tbd", "todo", "n/a", "na", "none", "null", "nil", "unknown", "?", "-"];
     BLANK.contains(&text.trim().to_ascii_lowercase().as_str())
 }
 
-/// The columns of a field's values.
-pub fn columns(field: &Field, cells: Vec<TraceCell>) -> Vec<(String, TraceCell)> {
+/// Returns the columns that a field's values fill, as pairs of name and cell.
+pub(super) fn columns(field: &Field, cells: Vec<TraceCell>) -> Vec<(String, TraceCell)> {
     let mut columns = Vec::new();
     let first = cells.first().cloned().unwrap_or_default();
     if let Some(text) = first.text() {
@@ -37,7 +37,7 @@ pub fn columns(field: &Field, cells: Vec<TraceCell>) -> Vec<(String, TraceCell)>
             };
             columns.push((name.clone(), cell));
         }
-        // Of a list of sizes, none is the size.
+        // A list of several sizes has no single value that a formula could read.
         FieldType::Ints if cells.len() > 1 => columns.push((name.clone(), TraceCell::Null)),
         _ => columns.push((name.clone(), first)),
     }

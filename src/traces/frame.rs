@@ -1,4 +1,4 @@
-//! Rows as formulas see them: a document is one row, a metric file has many.
+//! Rows that formulas read: a document is one row, a metric file has many.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,32 +7,33 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::spec::{Derived, Threshold};
+use super::tree::brief;
 use crate::base::expr::{ExprError, Lookup, NULL_CODE, Scope, Vals, Value};
 use crate::specs::system::System;
 
-/// A value of a row.
+/// The value of one column in one row.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub enum TraceCell {
+pub(super) enum TraceCell {
     #[default]
     Null,
-    /// Flags are 1 and 0.
+    /// A number. True is 1 and false is 0.
     Number(f64),
     Text(Arc<str>),
 }
 
 impl TraceCell {
-    /// As JSON; what JSON lacks by its name.
+    /// The cell as JSON. NaN and infinities, which JSON lacks, become text.
     pub fn json(&self) -> Json {
         match self {
             Self::Null => Json::Null,
             Self::Number(n) if n.fract() == 0.0 && n.abs() < 1e15 => (*n as i64).into(),
             Self::Number(n) if n.is_finite() => (*n).into(),
             Self::Number(n) => n.to_string().into(),
-            Self::Text(t) => super::tree::brief(t).into(),
+            Self::Text(t) => brief(t).into(),
         }
     }
 
-    /// The number that it is.
+    /// The cell's number; `None` for texts and null.
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Number(n) => Some(*n),
@@ -40,7 +41,7 @@ impl TraceCell {
         }
     }
 
-    /// The text that it is.
+    /// The cell's text; `None` for numbers and null.
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(t) => Some(t),
@@ -54,33 +55,34 @@ impl std::fmt::Display for TraceCell {
         match self {
             Self::Null => f.write_str("nothing"),
             Self::Number(n) => write!(f, "{}", (n * 1e6).round() / 1e6),
-            Self::Text(t) => f.write_str(&super::tree::brief(t)),
+            Self::Text(t) => f.write_str(&brief(t)),
         }
     }
 }
 
-/// Rows of named cells.
+/// A table of named columns.
 #[derive(Debug, Default, Clone)]
-pub struct Frame<'a> {
+pub(super) struct Frame<'a> {
     pub rows: usize,
     columns: BTreeMap<String, Vec<TraceCell>>,
-    /// Columns that are text whatever their cells look like.
+    /// Names of columns whose cells are text even if they look like numbers.
     texts: BTreeSet<String>,
-    /// By how much values of a column may be rounded; exact without it.
+    /// The rounding of each value, by column: half a unit of its last digit. Columns that are
+    /// absent here are exact.
     half_units: BTreeMap<String, Vec<f64>>,
-    /// The machine of each row, where it is known.
+    /// The system on which each row was measured; `None` if unknown.
     pub systems: Vec<Option<&'a System>>,
-    /// Rows whose machine nothing states: it is the one that such files are mostly of.
+    /// Rows whose system is not stated anywhere, so the spec's default accelerator is assumed.
     pub assumed: BTreeSet<usize>,
 }
 
 impl<'a> Frame<'a> {
-    /// No columns yet, and no machine known.
+    /// A frame without columns and with unknown systems.
     pub fn new(rows: usize) -> Self {
         Self { rows, systems: vec![None; rows], ..Self::default() }
     }
 
-    /// Adds a column, or replaces it.
+    /// Adds a column or replaces it.
     pub fn set(&mut self, name: &str, cells: Vec<TraceCell>, is_text: bool) {
         debug_assert_eq!(cells.len(), self.rows);
         if is_text {
@@ -89,18 +91,18 @@ impl<'a> Frame<'a> {
         self.columns.insert(name.to_owned(), cells);
     }
 
-    /// Says by how much the values of a column may be rounded.
+    /// Sets the rounding of a column's values, as half a unit of each value's last digit.
     pub fn set_half_units(&mut self, name: &str, half_units: Vec<f64>) {
         debug_assert_eq!(half_units.len(), self.rows);
         self.half_units.insert(name.to_owned(), half_units);
     }
 
-    /// Columns whose values may be rounded.
+    /// Names of the columns whose values may be rounded.
     pub fn rounded(&self) -> impl Iterator<Item = &str> {
         self.half_units.keys().map(String::as_str)
     }
 
-    /// The cells of some rows, for formulas.
+    /// Copies the columns of the selected rows.
     pub fn take(&self, rows: &[usize]) -> Self {
         let columns = self.columns.iter();
         let columns =
@@ -115,7 +117,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The same with a column's values as many half units off.
+    /// Copies the frame with a column's numbers shifted by a multiple of their rounding.
     pub fn off_by(&self, name: &str, half_units: f64) -> Self {
         let mut frame = self.clone();
         if let (Some(cells), Some(half)) = (frame.columns.get_mut(name), self.half_units.get(name))
@@ -129,17 +131,17 @@ impl<'a> Frame<'a> {
         frame
     }
 
-    /// The value of a column in a row; null where there is no such column.
+    /// The value of a column in a row; null if there is no such column.
     pub fn cell(&self, name: &str, row: usize) -> &TraceCell {
         self.columns.get(name).and_then(|c| c.get(row)).unwrap_or(&TraceCell::Null)
     }
 
-    /// Whether there is such a column.
+    /// Returns true if the frame has the column.
     pub fn has(&self, name: &str) -> bool {
         self.columns.contains_key(name)
     }
 
-    /// Works out further columns, each from those before.
+    /// Computes the derived columns in order. A formula can read columns derived before it.
     pub fn derive(
         &mut self,
         derived: &[Derived],
@@ -158,8 +160,8 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// A frame as one machine's rows see it.
-pub struct FrameView<'a> {
+/// A frame as a formula's scope: its columns, the figures of one system and the thresholds.
+pub(super) struct FrameView<'a> {
     pub frame: &'a Frame<'a>,
     pub system: Option<&'a System>,
     pub thresholds: &'a BTreeMap<String, Threshold>,

@@ -1,29 +1,31 @@
-//! Job scripts: how many GPUs they ask for, to run a config (Slurm's `sbatch`, `salloc`, `srun`).
+//! Compares configs with the number of GPUs that Slurm job scripts request (`sbatch`, `salloc`,
+//! `srun`).
 
+use super::document::TraceDocument;
+use super::find::split;
 use super::findings::Findings;
-use super::{Read, split};
 use crate::base::words::plural;
 use crate::checks::kinds::traces::TraceCheck;
 use crate::database::source::{Entry, Source};
 use crate::findings::Severity;
 
-/// Larger than any job script.
+/// The size limit of a job script, in bytes.
 const LARGEST: u64 = 256 << 10;
 
-/// Holds configs against the job scripts that name them.
+/// Reports configs whose parallel plan differs from the GPUs that their job script requests.
 pub(super) fn check(
     source: &dyn Source,
     files: &[Entry],
-    configs: &[Read<'_>],
+    configs: &[TraceDocument<'_>],
     findings: &mut Findings<'_>,
 ) {
     if configs.is_empty() {
         return;
     }
     for script in files.iter().filter(|e| is_script(e)) {
-        let Some(text) = text(source, script) else { continue };
-        let named = |c: &&Read<'_>| text.contains(split(&c.path).2);
-        // A script that runs several does not say what each is given.
+        let Ok(text) = source.text(script) else { continue };
+        let named = |c: &&TraceDocument<'_>| text.contains(split(&c.path).2);
+        // A script that runs several configs does not state the GPUs of each.
         let [config] = configs.iter().filter(named).collect::<Vec<_>>()[..] else { continue };
         let (Some(asked), Some(world)) = (asked(&text), config.number("world")) else { continue };
         let experts = config.number("ep").map_or(world, |ep| world * ep);
@@ -35,32 +37,21 @@ pub(super) fn check(
             script.path,
             plural(asked as usize, "GPU"),
         );
-        // Where nodes are given as a whole, some of it may lie idle.
+        // A job may leave GPUs of whole nodes idle.
         let severity = (asked > world).then_some(Severity::Warning);
         let of = format!("job {}", script.path);
-        findings.say_of(
-            TraceCheck::ConfigContradiction,
-            severity,
-            &config.path,
-            &of,
-            None,
-            message,
-        );
+        let check = TraceCheck::ConfigContradiction;
+        findings.say_of(check, severity, &config.path, &of, None, message);
     }
 }
 
-/// Whether a file is a script by its name, and no larger than one.
+/// Returns true if a file has the name and size of a job script.
 pub(super) fn is_script(entry: &Entry) -> bool {
     let name = split(&entry.path).2;
     [".sh", ".slurm", ".sbatch"].iter().any(|end| name.ends_with(end)) && entry.size <= LARGEST
 }
 
-/// What a script says; none where it cannot be read.
-pub(super) fn text(source: &dyn Source, script: &Entry) -> Option<String> {
-    source.text(script).ok()
-}
-
-/// The GPUs that a script asks for; none where it does not say, or says two numbers.
+/// Returns the number of GPUs that a script requests; `None` if it states none or two numbers.
 fn asked(text: &str) -> Option<f64> {
     let is_job = |line: &&str| {
         let first = line.split_whitespace().next().unwrap_or_default();
@@ -77,10 +68,10 @@ fn asked(text: &str) -> Option<f64> {
     all.or(per_node.map(|gpus| gpus * nodes.unwrap_or(1.0))).or(per_task)
 }
 
-/// An option that is given no number, or two.
+/// The error for an option with no number or two different numbers.
 struct Unclear;
 
-/// The number that an option gives wherever it stands, by its names; `None` where it is not there.
+/// Returns an option's number by any of its names; `None` if the option is absent.
 fn option(words: &[&str], names: &[&str]) -> Result<Option<f64>, Unclear> {
     let mut found = None;
     for (i, word) in words.iter().enumerate() {
@@ -91,7 +82,7 @@ fn option(words: &[&str], names: &[&str]) -> Result<Option<f64>, Unclear> {
         if !names.contains(&name) {
             continue;
         }
-        // `a100:4` is four of a kind.
+        // `a100:4` means four GPUs of type a100.
         let value = value.and_then(|v| v.rsplit(':').next()?.parse::<u32>().ok());
         let value = f64::from(value.ok_or(Unclear)?);
         if found.is_some_and(|other| other != value) {

@@ -1,22 +1,23 @@
-//! Rows of a metric file as formulas see them: in the units of the spec, each with its card.
+//! Builds the frame of a metric file: its rows in the units of the spec, each joined with its card.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::digits::half_units;
+use super::document::TraceDocument;
 use super::find::{TraceFile, split};
 use super::frame::{Frame, TraceCell};
 use super::ranks::run_of;
 use super::reader::MetricRows;
 use super::spec::{FieldType, MetricSpec, OF_LIST, Relation, TraceSpecs};
-use super::{Read, system};
 use crate::base::expr::ExprError;
 
-/// The rows as formulas see them: with their cards', and in the units of the spec.
+/// Builds the frame of a metric file, with the columns of each row's card and in the units of the
+/// spec.
 pub(super) fn frame<'a>(
     rows: &MetricRows,
     spec: &MetricSpec,
     file: &TraceFile<'_>,
-    cards: &[Read<'_>],
+    cards: &[TraceDocument<'_>],
     specs: &'a TraceSpecs,
 ) -> Result<Frame<'a>, ExprError> {
     let mut frame = Frame::new(rows.rows);
@@ -34,7 +35,7 @@ pub(super) fn frame<'a>(
             _ => TraceCell::Null,
         };
         frame.set(name, cells.iter().map(scaled).collect(), is_text);
-        // Whole numbers are exact.
+        // Whole numbers are not rounded.
         if known.is_none_or(|c| c.kind != FieldType::Int) {
             let numbers: Vec<Option<f64>> = cells.iter().map(TraceCell::number).collect();
             let half = half_units(&numbers).into_iter().map(|h| h * scale.unwrap_or(1.0));
@@ -51,54 +52,75 @@ pub(super) fn frame<'a>(
             }
         }
     }
-    // Text columns that the file lacks are text all the same.
+    // A text column that the file lacks still has the type text in formulas.
     for (name, column) in &spec.columns {
         if column.kind == FieldType::Text && !frame.has(name) {
             frame.set(name, vec![TraceCell::Null; rows.rows], true);
         }
     }
-    let dir = split(&file.entry.path).0;
-    let mut by_dir: BTreeMap<&str, Vec<&Read<'_>>> = BTreeMap::new();
-    for card in cards.iter().filter(|c| !c.template) {
-        by_dir.entry(card.dir_name()).or_default().push(card);
-    }
-    let own = run_of(dir, cards);
-    let card = |row: usize| match &spec.card {
-        Some(column) => nearest(dir, by_dir.get(frame.cell(column, row).text()?)?),
-        None => own,
-    };
-    let of_rows: Vec<Option<&Read<'_>>> = (0..rows.rows).map(card).collect();
-    let formulas = spec.relations.iter().flat_map(Relation::formulas);
-    let formulas = formulas.chain(spec.derive.iter().map(|d| &d.is));
-    let asked: BTreeSet<&str> = formulas.flat_map(|e| e.columns()).collect();
-    for name in asked.iter().filter_map(|c| c.strip_prefix("card_")) {
-        let cell = |c: &Option<&Read<'_>>| {
-            c.map_or(TraceCell::Null, |c| c.doc.frame.cell(name, 0).clone())
-        };
-        let cells: Vec<TraceCell> = of_rows.iter().map(cell).collect();
-        let kind = specs.card.fields.values().find(|f| f.column.as_deref() == Some(name));
-        let is_text = kind.is_some_and(|f| matches!(f.kind, FieldType::Text | FieldType::Texts));
-        frame.set(&format!("card_{name}"), cells, is_text);
-    }
-    let stated = |row: usize| {
+    let cards = cards_of_rows(&frame, spec, file, cards);
+    set_card_columns(&mut frame, spec, specs, &cards);
+    let accelerator = |row: usize| {
         let stated = spec.accelerator_in.as_ref().and_then(|c| frame.cell(c, row).text());
-        stated.or_else(|| of_rows[row].and_then(|c| c.text("accelerator")))
+        stated.or_else(|| cards[row]?.text("accelerator"))
     };
-    let assumed = (0..rows.rows).filter(|row| stated(*row).is_none()).collect();
-    let of_row = |row: usize| system(stated(row).or(spec.accelerator.as_deref()), specs);
-    frame.systems = (0..rows.rows).map(of_row).collect();
-    frame.assumed = assumed;
+    let (mut systems, mut assumed) = (Vec::new(), BTreeSet::new());
+    for row in 0..rows.rows {
+        let stated = accelerator(row);
+        if stated.is_none() {
+            assumed.insert(row);
+        }
+        let name = stated.or(spec.accelerator.as_deref());
+        systems.push(name.and_then(|name| specs.known_system(name)));
+    }
+    (frame.systems, frame.assumed) = (systems, assumed);
     frame.derive(&spec.derive, &spec.thresholds)?;
     Ok(frame)
 }
 
-/// Of cards in directories of one name, the one that is the fewest steps up and down from a
-/// directory; none where several are.
-fn nearest<'c, 'a>(dir: &str, cards: &[&'c Read<'a>]) -> Option<&'c Read<'a>> {
+/// Returns the card of each row: the one that the row names, else the card of the file's run.
+fn cards_of_rows<'c, 'a>(
+    frame: &Frame<'_>,
+    spec: &MetricSpec,
+    file: &TraceFile<'_>,
+    cards: &'c [TraceDocument<'a>],
+) -> Vec<Option<&'c TraceDocument<'a>>> {
+    let dir = split(&file.entry.path).0;
+    let Some(column) = &spec.card else { return vec![run_of(dir, cards); frame.rows] };
+    let mut by_dir: BTreeMap<&str, Vec<&TraceDocument<'_>>> = BTreeMap::new();
+    for card in cards.iter().filter(|c| !c.template) {
+        by_dir.entry(&card.dir_name).or_default().push(card);
+    }
+    let card = |row: usize| nearest(dir, by_dir.get(frame.cell(column, row).text()?)?);
+    (0..frame.rows).map(card).collect()
+}
+
+/// Adds the columns of the rows' cards that formulas read as `card_NAME`.
+fn set_card_columns(
+    frame: &mut Frame<'_>,
+    spec: &MetricSpec,
+    specs: &TraceSpecs,
+    cards: &[Option<&TraceDocument<'_>>],
+) {
+    let formulas = spec.relations.iter().flat_map(Relation::formulas);
+    let formulas = formulas.chain(spec.derive.iter().map(|d| &d.is));
+    let read: BTreeSet<&str> = formulas.flat_map(|e| e.columns()).collect();
+    for name in read.iter().filter_map(|c| c.strip_prefix("card_")) {
+        let cells = cards.iter().map(|card| card.map(|c| c.frame.cell(name, 0).clone()));
+        let cells = cells.map(Option::unwrap_or_default).collect();
+        let field = specs.card.fields.values().find(|f| f.column.as_deref() == Some(name));
+        let is_text = field.is_some_and(|f| matches!(f.kind, FieldType::Text | FieldType::Texts));
+        frame.set(&format!("card_{name}"), cells, is_text);
+    }
+}
+
+/// Returns the card that is the fewest directory steps away from `dir`; `None` if several are
+/// equally near.
+fn nearest<'c, 'a>(dir: &str, cards: &[&'c TraceDocument<'a>]) -> Option<&'c TraceDocument<'a>> {
     fn steps(path: &str) -> Vec<&str> {
         path.split('/').filter(|s| !s.is_empty()).collect()
     }
-    let apart = |card: &Read<'_>| {
+    let apart = |card: &TraceDocument<'_>| {
         let (from, to) = (steps(dir), steps(card.dir()));
         let shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
         from.len() + to.len() - 2 * shared
@@ -110,7 +132,7 @@ fn nearest<'c, 'a>(dir: &str, cards: &[&'c Read<'a>]) -> Option<&'c Read<'a>> {
     }
 }
 
-/// By how much a value of a list may be rounded, at most; so its mean.
+/// The largest rounding of any value of a list, which also bounds the rounding of the mean.
 fn coarsest(list: &[f64]) -> f64 {
     let numbers: Vec<Option<f64>> = list.iter().copied().map(Some).collect();
     half_units(&numbers).into_iter().fold(0.0, f64::max)
@@ -128,7 +150,8 @@ fn of_list(of: &str, list: &[f64]) -> TraceCell {
     if value.is_finite() { TraceCell::Number(value) } else { TraceCell::Null }
 }
 
-/// The factor from one unit to another; `None` where they measure different things.
+/// Returns the factor that converts one unit into another; `None` if they measure different
+/// quantities.
 pub(super) fn scale(unit: &str, into: &str) -> Option<f64> {
     if unit == into {
         return Some(1.0);
@@ -137,7 +160,7 @@ pub(super) fn scale(unit: &str, into: &str) -> Option<f64> {
     (quantity == other).then_some(from / to)
 }
 
-/// What a unit measures, and its size in the base unit of that.
+/// The quantity that a unit measures, and the unit's size in that quantity's base unit.
 fn measures(unit: &str) -> Option<(&'static str, f64)> {
     Some(match unit {
         "s" => ("time", 1.0),

@@ -1,11 +1,13 @@
-//! What names say: `…-dp_2-tp_4-…` is data parallel by 2 and tensor parallel by 4.
+//! Reads numbers from names: `…-dp_2-tp_4-…` means data parallel by 2 and tensor parallel by 4.
 
-/// The number that a label has in a name; none where the name does not say, or says two.
+/// Returns the number that follows a label in a name; `None` if there is none or two different
+/// ones.
 ///
-/// A label begins the name, follows what is not a letter or digit, or follows a small letter in
-/// capitals (`vllmEP4`). Its number ends where letters go on: `mscclpp-4gpu` says nothing of pp. A
-/// label that follows a bare label is part of a mix (`fsdp_tp_4`: together 4).
-pub fn number(name: &str, label: &str) -> Option<u64> {
+/// A label starts the name, follows a character that is not a letter or digit, or is in capitals
+/// after a small letter (`vllmEP4`). No letter may follow the number directly: `mscclpp-4gpu` has
+/// no number for `pp`. A label that follows another label without a number is part of a mix
+/// (`fsdp_tp_4`: both together are 4).
+pub(super) fn number(name: &str, label: &str) -> Option<u64> {
     let lower = name.to_ascii_lowercase();
     let mut found = None;
     for (at, _) in lower.match_indices(&label.to_ascii_lowercase()) {
@@ -18,7 +20,7 @@ pub fn number(name: &str, label: &str) -> Option<u64> {
     found
 }
 
-/// Labels that may stand without a number before another.
+/// Labels that may occur without a number before another label.
 const BARE: [&str; 7] = ["tp", "pp", "dp", "ep", "cp", "fsdp", "hybrid"];
 
 fn number_at(name: &str, at: usize, length: usize) -> Option<u64> {
@@ -36,20 +38,21 @@ fn number_at(name: &str, at: usize, length: usize) -> Option<u64> {
     }
     let digits = match rest.strip_prefix(['_', '-', '=']) {
         Some(digits) => digits,
-        // `b200` is a GPU.
+        // `b200` is a GPU, not a batch size.
         None if length == 1 => return None,
         None => rest,
     };
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
     let after = digits[end..].chars().next();
-    // `tp_2.5` and `tp4x` are something else.
+    // `tp_2.5` and `tp4x` do not state a degree.
     let ends = after.is_none_or(|c| !c.is_ascii_alphanumeric())
         && !(after == Some('.') && digits[end + 1..].starts_with(|c: char| c.is_ascii_digit()));
     if end == 0 || !ends { None } else { digits[..end].parse().ok() }
 }
 
-/// The number before a word of a sentence: 4 of `on 4 A100 GPUs`. None where there are several.
-pub fn number_before(text: &str, word: &str) -> Option<f64> {
+/// Returns the number before a word of a sentence, such as 4 for `GPU` in `on 4 A100 GPUs`; `None`
+/// if there are two different numbers.
+pub(super) fn number_before(text: &str, word: &str) -> Option<f64> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let bare = |w: &str| w.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned();
     let mut found = None;
@@ -58,7 +61,7 @@ pub fn number_before(text: &str, word: &str) -> Option<f64> {
         if !w.eq_ignore_ascii_case(word) && !w.eq_ignore_ascii_case(&format!("{word}s")) {
             continue;
         }
-        // The model may stand between: `4 A100 GPUs`, `8 NVIDIA A100 GPUs`.
+        // The model may come in between: `4 A100 GPUs`, `8 NVIDIA A100 GPUs`.
         let number = words[i.saturating_sub(3)..i].iter().rev().find_map(|w| bare(w).parse().ok());
         if let Some(number) = number {
             if found.is_some_and(|f: f64| f != number) {
@@ -70,13 +73,13 @@ pub fn number_before(text: &str, word: &str) -> Option<f64> {
     found
 }
 
-/// The number that follows a prefix: 12.4 of `cuda_12.4`; none of `cuda_12.x`.
-pub fn number_after(text: &str, prefix: &str) -> Option<f64> {
+/// Returns the number after a prefix: 12.4 for `cuda_12.4`; `None` for `cuda_12.x`.
+pub(super) fn number_after(text: &str, prefix: &str) -> Option<f64> {
     text.trim().strip_prefix(prefix)?.parse().ok()
 }
 
-/// An experiment's id in a name: `E1.2` of `E1.2_llama8b` and of `…-perlmutter-E1.2`.
-pub fn experiment_id(name: &str) -> Option<&str> {
+/// Returns the experiment id in a name, such as `E1.2` in `E1.2_llama8b` or `…-perlmutter-E1.2`.
+pub(super) fn experiment_id(name: &str) -> Option<&str> {
     name.split(['_', '-']).find(|part| {
         let mut chars = part.chars();
         let digits = |t: &str| !t.is_empty() && t.chars().all(|c| c.is_ascii_digit());

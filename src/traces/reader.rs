@@ -1,4 +1,4 @@
-//! Metric files → rows: CSV, and JSON with one row or a list of them.
+//! Reads metric files into rows: CSV, and JSON with one row or a list of rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,23 +12,23 @@ use crate::base::reason::Reason;
 use crate::database::catalog::Format;
 use crate::database::table::{Column, Table, TableFault};
 
-/// Rows by columns of a metric file, at most; the largest known has 20,000.
+/// The most cells (rows times columns) of a metric file; the largest known file has 20,000.
 const MOST_CELLS: usize = 1_000_000;
 
-/// A metric file that was read.
+/// The contents of a metric file.
 #[derive(Debug, Default)]
-pub struct MetricRows {
+pub(super) struct MetricRows {
     pub rows: usize,
     pub cells: BTreeMap<String, Vec<TraceCell>>,
-    /// Texts that stand where a number belongs: column, row, text.
+    /// Texts found in columns of numbers, as column name, row and text.
     pub texts: Vec<(String, usize, String)>,
-    /// Lists of numbers, by column: all values of each row.
+    /// Columns of lists: the numbers of each row, by column name.
     pub lists: BTreeMap<String, Vec<Vec<f64>>>,
-    /// Damaged rows: line and what is wrong.
+    /// Damaged rows, as line and problem.
     pub torn: Vec<(u64, String)>,
-    /// The line of each row, where it is known.
+    /// The line of each row; `None` if unknown.
     pub lines: Vec<Option<u64>>,
-    /// Unit and label of metrics, as the file gives them.
+    /// The unit and label that the file states for a metric, by the metric's name.
     pub units: BTreeMap<String, (String, String)>,
 }
 
@@ -43,8 +43,8 @@ impl MetricRows {
     }
 }
 
-/// Refuses more cells than a metric file has, before memory is taken for them: rows of JSON that share no
-/// column make a cell of every pair.
+/// Refuses a file with too many cells before memory is allocated: JSON rows without common columns
+/// make a cell of every pair.
 fn guard(rows: usize, columns: usize) -> Result<(), Reason> {
     if rows.saturating_mul(columns) > MOST_CELLS {
         return Err(format!(
@@ -56,14 +56,14 @@ fn guard(rows: usize, columns: usize) -> Result<(), Reason> {
 }
 
 /// Reads a metric file.
-pub fn read(name: &str, text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
+pub(super) fn read(name: &str, text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
     if text.trim().is_empty() {
         return Err("the file is empty".into());
     }
     if name.ends_with(".json") { json(text, spec) } else { csv(text, spec) }
 }
 
-/// Why no rows can be had, as it is said of a metric file.
+/// Words the reason why a metric file has no readable rows.
 fn unreadable(fault: TableFault) -> Reason {
     match fault {
         TableFault::Unreadable(why) => why.into(),
@@ -80,8 +80,8 @@ fn unreadable(fault: TableFault) -> Reason {
 }
 
 fn csv(text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
-    // Tables of measurements are cut where a writer dies; these are written at once, and a last
-    // line without an end is whole.
+    // The table reader takes a last line without an end for an aborted write. Metric files are
+    // written at once, so their last line is complete.
     let whole = format!("{}\n", text.trim_end_matches(['\n', '\r']));
     let is_text = |name: &str| spec.columns.get(name).is_some_and(|c| c.kind == FieldType::Text);
     let table = Table::decode(whole.as_bytes(), Format::Csv, &is_text).map_err(unreadable)?;
@@ -107,7 +107,8 @@ fn csv(text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
     Ok(rows)
 }
 
-/// A cell of text: itself in a column of text, elsewhere the number that it is.
+/// Reads a text cell: kept as text in a column of text, else parsed as a number. A text that is not
+/// a number is noted in `texts`.
 fn scalar(
     rows: &mut MetricRows,
     name: &str,
@@ -125,7 +126,8 @@ fn scalar(
     TraceCell::Null
 }
 
-/// The line of each row, where rows are lines; blank and damaged ones are none.
+/// Returns the line of each CSV row, without blank and damaged lines; all `None` if rows span
+/// several lines.
 fn lines(text: &str, table: &Table) -> Vec<Option<u64>> {
     let torn: Vec<u64> = table.torn.first.iter().map(|(line, _)| *line).collect();
     let lines = text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()).skip(1);
@@ -178,8 +180,9 @@ fn json(text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
     Ok(rows)
 }
 
-/// The objects of a row whose members are columns, and whether those are metrics: what describes a row is
-/// free, its metrics are numbers.
+/// Returns the objects of a JSON row whose members are columns, each with true if its members are
+/// metrics. Metrics must be numbers; the members of other objects, which describe the row, may be
+/// anything.
 fn objects<'j>(
     row: &'j Json,
     spec: &MetricSpec,

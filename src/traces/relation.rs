@@ -1,4 +1,4 @@
-//! What must hold between the values of a row.
+//! Finds rows that break a relation between their values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,20 +9,21 @@ use super::spec::{Derived, Relation, Threshold};
 use crate::base::expr::{Expr, ExprError};
 use crate::specs::system::System;
 
-/// Rows in which a relation does not hold.
-pub struct Broken<'a> {
+/// The rows that break a relation.
+pub(super) struct Broken<'a> {
     pub relation: &'a Relation,
     thresholds: &'a BTreeMap<String, Threshold>,
-    /// In order.
+    /// The row numbers, ascending.
     pub rows: Vec<usize>,
 }
 
-/// Tries relations on every row in which all that they read is known.
+/// Returns the relations that rows break. A row is only judged if all values that the relation
+/// reads are known.
 ///
 /// # Errors
 ///
-/// When a formula mixes what cannot be compared.
-pub fn broken<'s>(
+/// If a formula compares values of different types.
+pub(super) fn broken<'s>(
     relations: &'s [Relation],
     derive: &[Derived],
     frame: &Frame<'_>,
@@ -49,7 +50,7 @@ pub fn broken<'s>(
     Ok(all)
 }
 
-/// Rows by their machine; all rows at once where that does not matter.
+/// Groups rows by system; all rows are one group without a system if `apart` is false.
 fn machines<'a>(frame: &Frame<'a>, apart: bool) -> Vec<(Option<&'a System>, BTreeSet<usize>)> {
     if !apart {
         return vec![(None, (0..frame.rows).collect())];
@@ -86,7 +87,7 @@ fn wrong(
     if let Some(equal) = &relation.equal {
         let (left, right) = (equal.0.numbers(view)?, equal.1.numbers(view)?);
         let within = |row: usize| relation.within * left.get(row).abs().max(right.get(row).abs());
-        // What cannot be worked out (0 / 0) is not judged.
+        // A value that cannot be computed (0 / 0) is not judged.
         open.retain(|row| (left.get(*row) - right.get(*row)).abs() > within(*row));
         let rounding = rounding(equal, derive, view, &open)?;
         let beyond = |(row, rounding): &(usize, f64)| {
@@ -97,8 +98,8 @@ fn wrong(
     Ok(open)
 }
 
-/// By how much two formulas may differ, in some rows, because the values that they read are rounded:
-/// what half a unit of each does, added up.
+/// Returns by how much rounding of the values read may make two formulas differ, per row: the sum
+/// of the changes that half a unit of each column causes.
 fn rounding(
     equal: &(Expr, Expr),
     derive: &[Derived],
@@ -137,7 +138,7 @@ fn rounding(
 }
 
 impl Broken<'_> {
-    /// What is wrong, with the values of one row.
+    /// Words the problem with the values of one row.
     pub fn says(&self, frame: &Frame<'_>, row: usize) -> String {
         let mut out = String::new();
         let mut rest = self.relation.says.as_str();
@@ -154,14 +155,14 @@ impl Broken<'_> {
         out + rest
     }
 
-    /// Columns whose values its sentence holds.
+    /// Names of the columns whose values the relation's sentence contains.
     pub fn named(&self) -> impl Iterator<Item = &str> {
         let parts = self.relation.says.split('{').skip(1);
         let names = parts.filter_map(|part| part.split_once('}')).map(|(name, _)| name);
         names.filter(|name| !name.starts_with("threshold."))
     }
 
-    /// The values of a row that it reads and shows, those that are known.
+    /// The known values of a row that the relation reads or shows, by column name.
     pub fn values(&self, frame: &Frame<'_>, row: usize) -> Vec<(String, Json)> {
         let mut names: Vec<&str> = Vec::new();
         let read = self.relation.formulas().flat_map(|e| e.columns());
@@ -173,7 +174,7 @@ impl Broken<'_> {
         names.iter().map(|n| ((*n).to_owned(), frame.cell(n, row).json())).collect()
     }
 
-    /// The thresholds that it uses, and where each comes from.
+    /// The thresholds that the relation uses, each followed by its source.
     pub fn grounds(&self) -> Vec<(String, Json)> {
         let known = self.relation.thresholds().into_iter();
         known

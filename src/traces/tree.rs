@@ -1,4 +1,4 @@
-//! YAML whose values know their lines.
+//! YAML values with their line numbers.
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use serde_yaml::Spanned;
 use crate::base::reason::Reason;
 use crate::base::words::Figure;
 
-/// A value and the line it is on, from 1.
+/// A YAML value and its line, counted from 1.
 #[derive(Debug, Clone, PartialEq)]
-pub struct YamlNode {
+pub(super) struct YamlNode {
     pub line: u64,
     pub value: YamlValue,
 }
 
 /// A value of a YAML document.
 #[derive(Debug, Clone, PartialEq)]
-pub enum YamlValue {
+pub(super) enum YamlValue {
     Null,
     Bool(bool),
     Number(f64),
@@ -27,12 +27,12 @@ pub enum YamlValue {
 }
 
 impl YamlNode {
-    /// Parses a document. The error is one line with the place and what is wrong there.
+    /// Parses a document. The error is one line with the place and the problem.
     pub fn parse(text: &str) -> Result<Self, Reason> {
         crate::base::yaml::parse(text.strip_prefix('\u{feff}').unwrap_or(text))
     }
 
-    /// Members of a map, by name, with the line of the key.
+    /// The members of a map as name, line of the key, and value; empty for other values.
     pub fn members(&self) -> impl Iterator<Item = (&str, u64, &YamlNode)> {
         let members = match &self.value {
             YamlValue::Map(members) => &members[..],
@@ -44,7 +44,7 @@ impl YamlNode {
         })
     }
 
-    /// What it holds, for people.
+    /// Describes the value in a message.
     pub fn shown(&self) -> String {
         match &self.value {
             YamlValue::Null => "nothing".into(),
@@ -57,8 +57,8 @@ impl YamlNode {
     }
 }
 
-/// The start of a text, so that no message is as long as a hostile one.
-pub fn brief(text: &str) -> String {
+/// Returns the first 60 characters of a text, so that hostile input cannot make a message long.
+pub(super) fn brief(text: &str) -> String {
     const SHOWN: usize = 60;
     match text.char_indices().nth(SHOWN) {
         None => text.to_owned(),
@@ -81,6 +81,15 @@ impl<'de> Deserialize<'de> for YamlValue {
 
 struct Any;
 
+/// Implements the methods of a visitor that take numbers.
+macro_rules! visit_numbers {
+    ($($visit:ident: $number:ty),*) => {$(
+        fn $visit<E>(self, number: $number) -> Result<YamlValue, E> {
+            Ok(YamlValue::Number(number as f64))
+        }
+    )*};
+}
+
 impl<'de> Visitor<'de> for Any {
     type Value = YamlValue;
 
@@ -92,25 +101,7 @@ impl<'de> Visitor<'de> for Any {
         Ok(YamlValue::Bool(v))
     }
 
-    fn visit_i64<E>(self, v: i64) -> Result<YamlValue, E> {
-        Ok(YamlValue::Number(v as f64))
-    }
-
-    fn visit_u64<E>(self, v: u64) -> Result<YamlValue, E> {
-        Ok(YamlValue::Number(v as f64))
-    }
-
-    fn visit_i128<E>(self, v: i128) -> Result<YamlValue, E> {
-        Ok(YamlValue::Number(v as f64))
-    }
-
-    fn visit_u128<E>(self, v: u128) -> Result<YamlValue, E> {
-        Ok(YamlValue::Number(v as f64))
-    }
-
-    fn visit_f64<E>(self, v: f64) -> Result<YamlValue, E> {
-        Ok(YamlValue::Number(v))
-    }
+    visit_numbers!(visit_i64: i64, visit_u64: u64, visit_i128: i128, visit_u128: u128, visit_f64: f64);
 
     fn visit_str<E>(self, v: &str) -> Result<YamlValue, E> {
         Ok(YamlValue::Text(v.to_owned()))

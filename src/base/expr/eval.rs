@@ -1,4 +1,4 @@
-//! Evaluation, a whole column at a time.
+//! Evaluates formulas, a whole column at a time.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl Node {
             Self::Not(a) => Value::Bool(a.bools(scope)?.map(|v| !v)),
             Self::Math(op, a, b) => {
                 let (a, b) = (a.numbers(scope)?, b.numbers(scope)?);
-                // A loop of its own for each: a function that is called by pointer is not inlined.
+                // Each operator has its own loop, because a function called by pointer is not inlined.
                 Value::Number(match op {
                     Math::Add => a.zip(&b, rows, |a, b| a + b),
                     Math::Sub => a.zip(&b, rows, |a, b| a - b),
@@ -34,8 +34,8 @@ impl Node {
             }
             Self::Logic { and, sides } => {
                 let left = sides.0.bools(scope)?;
-                // What settles every row spares the other side; formulas are tried on no rows, where
-                // both sides are looked at.
+                // If the left side decides every row, the right side is not evaluated. Formulas are checked
+                // on zero rows, and there both sides are evaluated.
                 if rows > 0 && (0..rows).all(|row| left.get(row) != *and) {
                     return Ok(Value::Bool(Vals::One(!*and)));
                 }
@@ -51,7 +51,7 @@ impl Node {
                     let hits: Vec<bool> = dict.iter().map(|t| like(t, pattern)).collect();
                     Value::Bool(codes.map(|c| c != NULL_CODE && hits[c as usize]))
                 }
-                // A column that this table lacks matches nothing.
+                // A column that the table lacks matches nothing.
                 Value::Number(Vals::One(n)) if n.is_nan() => Value::Bool(Vals::One(false)),
                 _ => return Err("LIKE needs a text column".into()),
             },
@@ -70,7 +70,7 @@ impl Node {
                         .collect();
                     codes.map(|c| known.get(c as usize).copied().unwrap_or(f64::NAN))
                 }
-                // A column that this table lacks.
+                // A column that the table lacks.
                 Value::Number(Vals::One(n)) if n.is_nan() => Vals::One(f64::NAN),
                 _ => return Err("a lookup needs a text column".into()),
             }),
@@ -95,7 +95,7 @@ impl Node {
 }
 
 impl Node {
-    /// Whether it is a number (or null) whatever its columns hold.
+    /// Returns true if the node is a number or null for all possible values of its columns.
     fn is_number(&self) -> bool {
         match self {
             Self::Number(_) | Self::Null | Self::Field(_) | Self::Lookup(..) => true,
@@ -118,7 +118,7 @@ fn compare(op: Compare, a: Value, b: Value, rows: usize) -> Result<Vals<'static,
         }
         (Value::Text(a, da), Value::Text(b, db)) if matches!(op, Compare::Eq | Compare::Ne) => {
             let same = op == Compare::Eq;
-            // Against a literal, the comparison is made once a dictionary entry.
+            // A comparison with a literal is made once per dictionary entry.
             if let Vals::One(code) = b
                 && code != NULL_CODE
             {
@@ -133,7 +133,7 @@ fn compare(op: Compare, a: Value, b: Value, rows: usize) -> Result<Vals<'static,
                 a != NULL_CODE && b != NULL_CODE && (da[a as usize] == db[b as usize]) == same
             }))
         }
-        // A column that this table lacks is null, and no comparison with null is true.
+        // A column that the table lacks is null, and no comparison with null is true.
         (Value::Number(Vals::One(n)), _) | (_, Value::Number(Vals::One(n))) if n.is_nan() => {
             Ok(Vals::One(false))
         }
@@ -149,8 +149,8 @@ fn case<'a>(
     let rows = scope.rows();
     let mut whens = Vec::new();
     let mut thens = Vec::new();
-    // What no row takes is not worked out where that cannot change what kind of value comes out;
-    // formulas that are tried on no rows are looked at whole.
+    // Branches that no row takes are skipped if this cannot change the type of the result. Formulas that are
+    // checked on zero rows are evaluated completely.
     let lazy =
         rows > 0 && arms.iter().map(|(_, then)| then).chain([otherwise]).all(Node::is_number);
     for (when, then) in arms {
@@ -164,49 +164,38 @@ fn case<'a>(
         return otherwise.eval(scope);
     }
     thens.push(otherwise.eval(scope)?);
-    let pick = |i: usize| whens.iter().position(|w| w.get(i)).unwrap_or(whens.len());
-
     if thens.iter().any(|t| matches!(t, Value::Text(..))) {
-        let mut dict: Vec<Arc<str>> = Vec::new();
-        let mut codes = Vec::new();
-        for then in &thens {
-            match then {
-                Value::Text(c, d) => {
-                    codes.push((c.clone(), dict.len() as u32));
-                    dict.extend(d.iter().cloned());
-                }
-                Value::Number(Vals::One(n)) if n.is_nan() => codes.push((Vals::One(NULL_CODE), 0)),
-                _ => {
-                    return Err(
-                        "CASE returns text in one branch and another type in another".into()
-                    );
-                }
-            }
-        }
-        let mut picked = Vec::with_capacity(rows);
-        for i in 0..rows {
-            let (c, offset) = &codes[pick(i)];
-            picked.push(match c.get(i) {
-                NULL_CODE => NULL_CODE,
-                c => c + offset,
-            });
-        }
-        return Ok(Value::Text(Vals::Rows(picked.into()), Cow::Owned(dict)));
+        let texts = MergedTexts::new(&thens)
+            .ok_or("CASE returns text in one branch and another type in another")?;
+        return Ok(texts.rows(rows, |texts, row| texts.code(arm_of(&whens, row), row)));
     }
     if thens.iter().all(|t| matches!(t, Value::Bool(_))) {
-        let get = |i: usize| match &thens[pick(i)] {
-            Value::Bool(b) => b.get(i),
+        let get = |row: usize| match &thens[arm_of(&whens, row)] {
+            Value::Bool(b) => b.get(row),
             _ => false,
         };
         return Ok(Value::Bool(Vals::Rows((0..rows).map(get).collect())));
     }
-    let numbers = |value: Value<'a>| match value {
+    let numbers = thens.into_iter().map(|value| match value {
         Value::Number(n) => n,
         Value::Bool(b) => b.map(f64::from),
         Value::Text(..) => Vals::One(f64::NAN),
-    };
-    let mut thens = thens.into_iter().map(numbers);
-    // The last arm first, so that the first to hold has the last word.
+    });
+    Ok(Value::Number(Vals::Rows(case_numbers(whens, numbers, rows).into())))
+}
+
+/// Returns the index of the first arm whose condition is true in a row; the number of arms if none is.
+fn arm_of(whens: &[Vals<'_, bool>], row: usize) -> usize {
+    whens.iter().position(|w| w.get(row)).unwrap_or(whens.len())
+}
+
+/// Evaluates a CASE whose results are numbers. The last of `thens` is the result of ELSE.
+fn case_numbers<'a>(
+    whens: Vec<Vals<'a, bool>>,
+    mut thens: impl DoubleEndedIterator<Item = Vals<'a, f64>> + ExactSizeIterator,
+    rows: usize,
+) -> Vec<f64> {
+    // Arms are applied from last to first, so that the first matching arm wins.
     let mut result = match thens.next_back() {
         Some(Vals::Rows(values)) => values.into_owned(),
         Some(Vals::One(value)) => vec![value; rows],
@@ -223,7 +212,46 @@ fn case<'a>(
             }
         }
     }
-    Ok(Value::Number(Vals::Rows(result.into())))
+    result
+}
+
+/// Text values with a common dictionary.
+struct MergedTexts<'v> {
+    dict: Vec<Arc<str>>,
+    /// The codes of each value, with the position of its names in `dict`; `None` if the value is null.
+    parts: Vec<Option<(&'v Vals<'v, u32>, u32)>>,
+}
+
+impl<'v> MergedTexts<'v> {
+    /// Merges values that are texts or null; `None` if a value has another type.
+    fn new(values: &'v [Value<'_>]) -> Option<Self> {
+        let mut merged = Self { dict: Vec::new(), parts: Vec::new() };
+        for value in values {
+            merged.parts.push(match value {
+                Value::Text(codes, _) => Some((codes, merged.dict.len() as u32)),
+                // A column that the table lacks.
+                Value::Number(Vals::One(n)) if n.is_nan() => None,
+                _ => return None,
+            });
+            if let Value::Text(_, names) = value {
+                merged.dict.extend(names.iter().cloned());
+            }
+        }
+        Some(merged)
+    }
+
+    fn code(&self, part: usize, row: usize) -> u32 {
+        match self.parts[part].map(|(codes, first)| (codes.get(row), first)) {
+            None | Some((NULL_CODE, _)) => NULL_CODE,
+            Some((code, first)) => code + first,
+        }
+    }
+
+    /// Returns the text of each row, by its code.
+    fn rows(self, rows: usize, code: impl Fn(&Self, usize) -> u32) -> Value<'static> {
+        let codes: Vec<u32> = (0..rows).map(|row| code(&self, row)).collect();
+        Value::Text(Vals::Rows(codes.into()), Cow::Owned(self.dict))
+    }
 }
 
 fn call<'a>(
@@ -259,28 +287,17 @@ fn call<'a>(
     }))
 }
 
-/// The first text that is there, a row at a time; a null number is a column that the table lacks.
+/// Returns the first text of each row that is not null. A null number is a column that the table lacks.
 fn first_text(values: &[Value<'_>], rows: usize) -> Result<Value<'static>, String> {
-    let mut dict: Vec<Arc<str>> = Vec::new();
-    let mut texts = Vec::new();
-    for value in values {
-        match value {
-            Value::Text(codes, d) => {
-                texts.push((codes, dict.len() as u32));
-                dict.extend(d.iter().cloned());
-            }
-            Value::Number(Vals::One(n)) if n.is_nan() => {}
-            _ => return Err("coalesce has arguments of text and of another type".into()),
-        }
-    }
-    let code = |i: usize| {
-        let there = texts.iter().find(|(codes, _)| codes.get(i) != NULL_CODE);
-        there.map_or(NULL_CODE, |(codes, offset)| codes.get(i) + offset)
-    };
-    Ok(Value::Text(Vals::Rows((0..rows).map(code).collect()), Cow::Owned(dict)))
+    let texts =
+        MergedTexts::new(values).ok_or("coalesce has arguments of text and of another type")?;
+    Ok(texts.rows(rows, |texts, row| {
+        let mut codes = (0..values.len()).map(|part| texts.code(part, row));
+        codes.find(|code| *code != NULL_CODE).unwrap_or(NULL_CODE)
+    }))
 }
 
-/// SQL's LIKE: `%` stands for any run of characters; `_` is literal here, since names are full of it.
+/// Matches SQL's LIKE: `%` matches any run of characters. `_` is literal, since names are full of it.
 fn like(text: &str, pattern: &str) -> bool {
     let mut parts = pattern.split('%');
     let first = parts.next().unwrap_or("");

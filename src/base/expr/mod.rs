@@ -1,8 +1,8 @@
-//! One-line formulas in SQL's syntax, evaluated a whole column at a time.
+//! Formulas of one line in SQL's syntax, evaluated a whole column at a time.
 //!
-//! Rule and table specs are data, so what they say about rows (a loader's key, a row filter, when
-//! zero is right, a physical bound) is written as an expression over the table's columns, with the
-//! system's fields as `gpu.mem_bw` and so on:
+//! Rule and table specs are data. What they say about rows (a loader's key, a row filter, when zero is right,
+//! a physical bound) is therefore written as an expression over the table's columns, with the system's fields
+//! as `gpu.mem_bw` and so on:
 //!
 //! ```
 //! use perfdb_gate::base::expr::Expr;
@@ -12,33 +12,33 @@
 //! assert_eq!(kv.columns(), ["num_heads", "num_key_value_heads"]);
 //! ```
 //!
-//! The syntax is parsed by `sqlparser`; what is understood here is arithmetic, comparison, `AND`,
-//! `OR`, `NOT`, `IN`, `BETWEEN`, `LIKE`, `IS NULL`, `CASE`, and the functions `abs`, `ceil`,
-//! `coalesce`, `floor`, `greatest`, `least`, `log2`, `power`, `sqrt`, and what a text stands for:
-//! `bytes`, `flops`, `pinned`. Anything else is refused when the spec is read, not when a table happens to be judged.
+//! The syntax is parsed by `sqlparser`. Supported are arithmetic, comparison, `AND`, `OR`, `NOT`, `IN`,
+//! `BETWEEN`, `LIKE`, `IS NULL`, `CASE`, the functions `abs`, `ceil`, `coalesce`, `floor`, `greatest`,
+//! `least`, `log2`, `power`, `sqrt`, and the lookups `bytes`, `flops`, `pinned`. Anything else is refused
+//! when the spec is read, not when a table is judged.
 //!
-//! In LIKE, `_` is literal: names are full of it. A null number is NaN and a null text is absent;
-//! comparing either is false, as in SQL a comparison with NULL is not true. A column that a table lacks
-//! is null in every row.
+//! In LIKE, `_` is literal, since names are full of it. A null number is NaN, and a null text is absent. A
+//! comparison with null is false, where SQL has NULL. A column that a table lacks is null in every row.
 
 mod eval;
 mod node;
 mod parse;
+mod scope;
 mod value;
 mod yaml;
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use sqlparser::dialect::GenericDialect;
 use sqlparser::keywords::ALL_KEYWORDS;
 use sqlparser::parser::Parser;
 
 use self::node::Node;
+pub use self::scope::{Lookup, Scope};
 pub use self::value::{NULL_CODE, Vals, Value, WholeNumbers};
 
-/// Bytes of a formula, at most; the longest known has 300.
+/// The maximal length of a formula in bytes; the longest known formula has 300.
 const LONGEST: usize = 2000;
 
 /// A parsed formula.
@@ -48,40 +48,12 @@ pub struct Expr {
     node: Node,
 }
 
-/// Why a formula was refused, with the offending part of it.
+/// The reason why a formula was refused, with the formula's text.
 #[derive(Debug, thiserror::Error)]
 #[error("{why} in `{text}`")]
 pub struct ExprError {
     text: String,
     why: String,
-}
-
-/// Where names in a formula get their values.
-pub trait Scope {
-    /// Number of rows of every column.
-    fn rows(&self) -> usize;
-    /// The column of that name, or `None` where the table lacks it.
-    fn column(&self, name: &str) -> Option<Value<'_>>;
-    /// The column of that name as it lies, where it holds whole numbers and none is null.
-    fn whole(&self, _name: &str) -> Option<WholeNumbers<'_>> {
-        None
-    }
-    /// A dotted name such as `gpu.mem_bw`, or `None` where the system lacks it.
-    fn field(&self, path: &str) -> Option<f64>;
-    /// What a text of a column stands for, or `None` where that is not known.
-    fn lookup(&self, function: &Lookup, text: &str) -> Option<f64>;
-}
-
-/// A fact that a text of a column stands for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Lookup {
-    /// `bytes(dtype)`: bytes of an element.
-    Bytes,
-    /// `flops(dtype)`: FLOP/s at which the system multiplies it.
-    Flops,
-    /// `pinned('native_heads', model)`: a figure that the loader's code holds for a text, by the name
-    /// that `rules/facts.yaml` gives the list.
-    Pin(Arc<str>),
 }
 
 impl FromStr for Expr {
@@ -104,7 +76,7 @@ impl FromStr for Expr {
     }
 }
 
-/// What sqlparser makes of a formula.
+/// Parses a formula with sqlparser.
 fn parsed(text: &str) -> Result<Node, String> {
     let parser = Parser::new(&GenericDialect {}).try_with_sql(text);
     let mut parser = parser.map_err(|e| e.to_string())?;
@@ -116,8 +88,8 @@ fn parsed(text: &str) -> Result<Node, String> {
     parse::node(&parsed)
 }
 
-/// Whether a formula is a column's name and nothing else, as most are: the parser, which every start
-/// of the program waits for, has nothing to add. A word of SQL is left to it.
+/// Returns true if a formula is only a column's name, which most are. Such formulas skip the parser, since
+/// every start of the program waits for it. Keywords of SQL are left to the parser.
 fn is_plain_name(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes.next().is_some_and(|b| b.is_ascii_lowercase())
@@ -132,36 +104,30 @@ impl std::fmt::Display for Expr {
 }
 
 impl Expr {
-    /// Names of the columns it reads, sorted.
+    /// Returns the names of the columns that the formula reads, sorted.
     pub fn columns(&self) -> Vec<&str> {
-        let mut names = BTreeSet::new();
-        self.node.visit(&mut |node| {
-            if let Node::Column(name) = node {
-                names.insert(name.as_str());
-            }
-        });
-        names.into_iter().collect()
+        self.names(|node| if let Node::Column(name) = node { Some(name) } else { None })
     }
 
-    /// Dotted names of the system's fields it reads, sorted.
+    /// Returns the dotted names of the system's fields that the formula reads, sorted.
     pub fn fields(&self) -> Vec<&str> {
+        self.names(|node| if let Node::Field(name) = node { Some(name) } else { None })
+    }
+
+    fn names(&self, name: fn(&Node) -> Option<&String>) -> Vec<&str> {
         let mut names = BTreeSet::new();
-        self.node.visit(&mut |node| {
-            if let Node::Field(name) = node {
-                names.insert(name.as_str());
-            }
-        });
+        self.node.visit(&mut |node| names.extend(name(node).map(String::as_str)));
         names.into_iter().collect()
     }
 
-    /// Whether it looks up rates of the system.
+    /// Returns true if the formula looks up FLOP/s rates of the system.
     pub fn reads_rates(&self) -> bool {
         let mut reads = false;
         self.node.visit(&mut |node| reads |= matches!(node, Node::Lookup(Lookup::Flops, _)));
         reads
     }
 
-    /// What it looks up, each with the bare column that holds the texts.
+    /// Returns the formula's lookups whose argument is a bare column, each with the column's name.
     pub fn lookups(&self) -> Vec<(&Lookup, &str)> {
         let mut found = Vec::new();
         self.node.visit(&mut |node| {
@@ -175,7 +141,7 @@ impl Expr {
         found
     }
 
-    /// The bare column name, when that is all the formula is.
+    /// Returns the column's name if the formula is a bare column.
     pub fn as_column(&self) -> Option<&str> {
         match &self.node {
             Node::Column(name) => Some(name),
@@ -183,17 +149,17 @@ impl Expr {
         }
     }
 
-    /// Evaluates over every row of `scope`.
+    /// Evaluates the formula for every row of `scope`.
     pub fn eval<'a>(&'a self, scope: &'a dyn Scope) -> Result<Value<'a>, ExprError> {
         self.node.eval(scope).map_err(|why| ExprError { text: self.text.clone(), why })
     }
 
-    /// Evaluates to numbers (NaN where null).
+    /// Evaluates the formula to numbers, with NaN for null.
     pub fn numbers<'a>(&'a self, scope: &'a dyn Scope) -> Result<Vals<'a, f64>, ExprError> {
         self.node.numbers(scope).map_err(|why| ExprError { text: self.text.clone(), why })
     }
 
-    /// Evaluates to truth values.
+    /// Evaluates the formula to truth values.
     pub fn mask<'a>(&'a self, scope: &'a dyn Scope) -> Result<Vals<'a, bool>, ExprError> {
         self.node.bools(scope).map_err(|why| ExprError { text: self.text.clone(), why })
     }
@@ -337,12 +303,12 @@ mod tests {
         }
         refused("NOT ".repeat(100_000) + "m");
         refused("- ".repeat(900) + "m");
-        // What IN compares stands there once for every item, and so on inside.
+        // IN repeats its left side once per item, at every level of nesting.
         let nested = (0..10).fold("m".to_owned(), |e, _| format!("({e} IN (1,1,1,1,1,1,1,1,1,1))"));
         refused(nested);
         let nested = (0..20).fold("m".to_owned(), |e, _| format!("({e} BETWEEN 1 AND 2)"));
         refused(nested);
-        // The longest chain that is taken is worked out on a stack as small as a thread's.
+        // The longest accepted chain can be evaluated on the small stack of a thread.
         let taken: Expr = chain(99).parse().unwrap();
         assert_eq!(taken.numbers(&Synthetic).unwrap().get(0), 100.0);
     }

@@ -1,10 +1,10 @@
-//! The tree of a formula.
+//! The syntax tree of a formula.
 
 use std::sync::Arc;
 
 use super::Lookup;
 
-/// A (sub-)expression.
+/// An expression or subexpression.
 #[derive(Debug, Clone)]
 pub(super) enum Node {
     Number(f64),
@@ -45,7 +45,7 @@ pub(super) enum Compare {
 }
 
 impl Compare {
-    /// Whether two numbers compare so; null compares to nothing.
+    /// Returns true if the comparison holds for two numbers. A comparison with null (NaN) is false.
     #[inline]
     pub fn holds(self, a: f64, b: f64) -> bool {
         match self {
@@ -73,13 +73,13 @@ pub(super) enum Function {
 }
 
 impl Node {
-    /// Calls `f` on this node and every one below it.
+    /// Calls `f` on this node and all nodes below it.
     pub fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Node)) {
         f(self);
         self.parts().into_iter().for_each(|part| part.visit(f));
     }
 
-    /// The nodes right below this one.
+    /// Returns the direct children of this node.
     pub fn parts(&self) -> Vec<&Node> {
         match self {
             Self::Neg(a)

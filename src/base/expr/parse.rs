@@ -1,4 +1,4 @@
-//! sqlparser's syntax tree → ours, refusing what is not understood.
+//! Converts sqlparser's syntax tree into [`Node`]s and refuses everything unsupported.
 
 use std::cell::Cell;
 
@@ -7,18 +7,18 @@ use sqlparser::ast;
 use super::Lookup;
 use super::node::{Compare, Function, Math, Node};
 
-/// Parts of a formula, at most; the longest known has 60. A chain of operators is as deep a tree, which a
-/// stack has to hold. IN, BETWEEN and CASE repeat what they compare, so that a few of them inside one another
-/// would make any number of parts.
+/// The maximal number of nodes of a formula; the largest known formula has 60. The limit protects the stack
+/// from long chains of operators. It also bounds the copies that IN, BETWEEN and CASE make of their operand,
+/// which multiply when they are nested.
 const MOST_NODES: usize = 200;
 
-/// Turns sqlparser's syntax tree into ours, refusing what is not understood.
+/// Converts sqlparser's syntax tree into a [`Node`], or returns why it is not supported.
 pub(super) fn node(e: &ast::Expr) -> Result<Node, String> {
     lower(e, &Cell::new(MOST_NODES))
 }
 
 fn lower(e: &ast::Expr, left: &Cell<usize>) -> Result<Node, String> {
-    use ast::{BinaryOperator as B, Expr as E, UnaryOperator as U};
+    use ast::{Expr as E, UnaryOperator as U};
     let boxed = |e: &ast::Expr| lower(e, left).map(Box::new);
     left.set(left.get().checked_sub(1).ok_or_else(|| format!("more than {MOST_NODES} parts"))?);
     Ok(match e {
@@ -39,25 +39,7 @@ fn lower(e: &ast::Expr, left: &Cell<usize>) -> Result<Node, String> {
         },
         E::UnaryOp { op: U::Minus, expr } => Node::Neg(boxed(expr)?),
         E::UnaryOp { op: U::Not, expr } => Node::Not(boxed(expr)?),
-        E::BinaryOp { left: l, op, right: r } => {
-            let (l, r) = (boxed(l)?, boxed(r)?);
-            match op {
-                B::Plus => Node::Math(Math::Add, l, r),
-                B::Minus => Node::Math(Math::Sub, l, r),
-                B::Multiply => Node::Math(Math::Mul, l, r),
-                B::Divide => Node::Math(Math::Div, l, r),
-                B::Modulo => Node::Math(Math::Rem, l, r),
-                B::Eq => Node::Compare(Compare::Eq, l, r),
-                B::NotEq => Node::Compare(Compare::Ne, l, r),
-                B::Lt => Node::Compare(Compare::Lt, l, r),
-                B::LtEq => Node::Compare(Compare::Le, l, r),
-                B::Gt => Node::Compare(Compare::Gt, l, r),
-                B::GtEq => Node::Compare(Compare::Ge, l, r),
-                B::And => Node::Logic { and: true, sides: Box::new((*l, *r)) },
-                B::Or => Node::Logic { and: false, sides: Box::new((*l, *r)) },
-                other => return Err(format!("unsupported operator `{other}`")),
-            }
-        }
+        E::BinaryOp { left: l, op, right: r } => binary(op, boxed(l)?, boxed(r)?)?,
         E::Between { expr, negated, low, high } => {
             let low = Node::Compare(Compare::Ge, boxed(expr)?, boxed(low)?);
             let high = Node::Compare(Compare::Le, boxed(expr)?, boxed(high)?);
@@ -102,31 +84,34 @@ fn lower(e: &ast::Expr, left: &Cell<usize>) -> Result<Node, String> {
     })
 }
 
+fn binary(op: &ast::BinaryOperator, l: Box<Node>, r: Box<Node>) -> Result<Node, String> {
+    use ast::BinaryOperator as B;
+    Ok(match op {
+        B::Plus => Node::Math(Math::Add, l, r),
+        B::Minus => Node::Math(Math::Sub, l, r),
+        B::Multiply => Node::Math(Math::Mul, l, r),
+        B::Divide => Node::Math(Math::Div, l, r),
+        B::Modulo => Node::Math(Math::Rem, l, r),
+        B::Eq => Node::Compare(Compare::Eq, l, r),
+        B::NotEq => Node::Compare(Compare::Ne, l, r),
+        B::Lt => Node::Compare(Compare::Lt, l, r),
+        B::LtEq => Node::Compare(Compare::Le, l, r),
+        B::Gt => Node::Compare(Compare::Gt, l, r),
+        B::GtEq => Node::Compare(Compare::Ge, l, r),
+        B::And => Node::Logic { and: true, sides: Box::new((*l, *r)) },
+        B::Or => Node::Logic { and: false, sides: Box::new((*l, *r)) },
+        other => return Err(format!("unsupported operator `{other}`")),
+    })
+}
+
 fn negate(negated: bool, node: Node) -> Node {
     if negated { Node::Not(Box::new(node)) } else { node }
 }
 
 fn lower_call(call: &ast::Function, left: &Cell<usize>) -> Result<Node, String> {
     let name = call.name.to_string().to_lowercase();
-    let lookup = match name.as_str() {
-        "bytes" => Some(Lookup::Bytes),
-        "flops" => Some(Lookup::Flops),
-        _ => None,
-    };
-    if name == "pinned" {
-        let [list, text] = <[Node; 2]>::try_from(arguments(&name, call, left)?)
-            .map_err(|args| format!("`{name}` does not take {} arguments", args.len()))?;
-        let Node::Text(list) = list else {
-            return Err(format!(
-                "the first argument of `{name}` must be the name of a list, as a text"
-            ));
-        };
-        return Ok(Node::Lookup(Lookup::Pin(list), Box::new(text)));
-    }
-    if let Some(lookup) = lookup {
-        let [arg] = <[Node; 1]>::try_from(arguments(&name, call, left)?)
-            .map_err(|args| format!("`{name}` does not take {} arguments", args.len()))?;
-        return Ok(Node::Lookup(lookup, Box::new(arg)));
+    if matches!(name.as_str(), "bytes" | "flops" | "pinned") {
+        return lookup(&name, arguments(&name, call, left)?);
     }
     let (function, arity) = match name.as_str() {
         "abs" => (Function::Abs, 1..=1),
@@ -145,6 +130,23 @@ fn lower_call(call: &ast::Function, left: &Cell<usize>) -> Result<Node, String> 
         return Err(format!("`{name}` does not take {} arguments", args.len()));
     }
     Ok(Node::Call(function, args))
+}
+
+fn lookup(name: &str, args: Vec<Node>) -> Result<Node, String> {
+    let count = args.len();
+    let mut args = args.into_iter();
+    let (lookup, text) = match (name, args.next(), args.next(), args.next()) {
+        ("bytes", Some(text), None, None) => (Lookup::Bytes, text),
+        ("flops", Some(text), None, None) => (Lookup::Flops, text),
+        ("pinned", Some(Node::Text(list)), Some(text), None) => (Lookup::Pin(list), text),
+        ("pinned", Some(_), Some(_), None) => {
+            return Err(format!(
+                "the first argument of `{name}` must be the name of a list, as a text"
+            ));
+        }
+        _ => return Err(format!("`{name}` does not take {count} arguments")),
+    };
+    Ok(Node::Lookup(lookup, Box::new(text)))
 }
 
 fn arguments(name: &str, call: &ast::Function, left: &Cell<usize>) -> Result<Vec<Node>, String> {

@@ -1,9 +1,9 @@
-//! What a formula comes to: a column, or one value that stands for it.
+//! Values of formulas: a column, or one value for all rows.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The value of a (sub-)expression: one for all rows, or one a row.
+/// The value of an expression: one for all rows, or one per row.
 #[derive(Debug, Clone)]
 pub enum Value<'a> {
     /// Numbers, NaN where null.
@@ -17,22 +17,22 @@ pub enum Value<'a> {
 /// The dictionary code of a null text.
 pub const NULL_CODE: u32 = u32::MAX;
 
-/// Whole numbers, none of them null.
+/// A column of whole numbers without nulls.
 #[derive(Debug, Clone, Copy)]
 pub enum WholeNumbers<'a> {
-    /// One a row.
+    /// One number per row.
     Values(&'a [i64]),
-    /// By code: the place of each row's number among the distinct ones.
+    /// One code per row: an index into the distinct numbers.
     Codes {
-        /// One a row.
+        /// One code per row.
         codes: &'a [u32],
-        /// The distinct numbers, in any order. Some may be of no row.
+        /// The distinct numbers, in any order. Some may belong to no row.
         numbers: &'a [i64],
     },
 }
 
 impl WholeNumbers<'_> {
-    /// The number of a row.
+    /// Returns the number of a row.
     #[inline]
     pub fn get(self, row: usize) -> i64 {
         match self {
@@ -42,7 +42,7 @@ impl WholeNumbers<'_> {
     }
 }
 
-/// One value for all rows, or one a row.
+/// One value for all rows, or one per row.
 #[derive(Debug, Clone)]
 pub enum Vals<'a, T: Copy> {
     /// The same value in every row.
@@ -52,7 +52,7 @@ pub enum Vals<'a, T: Copy> {
 }
 
 impl<T: Copy> Vals<'_, T> {
-    /// The value in row `i`.
+    /// Returns the value in row `i`.
     #[inline]
     pub fn get(&self, i: usize) -> T {
         match self {
@@ -61,7 +61,7 @@ impl<T: Copy> Vals<'_, T> {
         }
     }
 
-    /// `f` of each value.
+    /// Applies `f` to each value.
     pub(super) fn map<U: Copy>(&self, f: impl Fn(T) -> U) -> Vals<'static, U> {
         match self {
             Self::One(v) => Vals::One(f(*v)),
@@ -69,7 +69,7 @@ impl<T: Copy> Vals<'_, T> {
         }
     }
 
-    /// `f` of each value and the other of its row.
+    /// Applies `f` to the two values of each row.
     pub(super) fn zip<U: Copy, V: Copy>(
         &self,
         other: &Vals<'_, U>,

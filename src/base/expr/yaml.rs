@@ -1,4 +1,4 @@
-//! Formulas in YAML, and in its schema.
+//! Formulas in YAML files and in the JSON schema of these files.
 
 use super::Expr;
 
@@ -18,8 +18,8 @@ impl schemars::JsonSchema for Expr {
 impl<'de> serde::Deserialize<'de> for Expr {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // A bare number or boolean is an expression too: `zero: true`.
-        struct Visitor;
-        impl serde::de::Visitor<'_> for Visitor {
+        struct ExprVisitor;
+        impl serde::de::Visitor<'_> for ExprVisitor {
             type Value = Expr;
             fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
                 f.write_str("an expression in SQL's syntax")
@@ -28,6 +28,6 @@ impl<'de> serde::Deserialize<'de> for Expr {
                 text.parse().map_err(E::custom)
             }
         }
-        deserializer.deserialize_str(Visitor)
+        deserializer.deserialize_str(ExprVisitor)
     }
 }

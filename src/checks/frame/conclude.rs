@@ -9,7 +9,7 @@ use super::{Judgement, Judging};
 use crate::base::error::Result;
 use crate::checks::context::History;
 use crate::database::catalog::TableFile;
-use crate::database::diff::Side;
+use crate::database::diff::DiffSide;
 use crate::findings::{BaseFindings, Finding, Novelty, RowChange, Successor};
 
 /// What is collected name by name, for rules on whole states and for the end of the run.
@@ -134,14 +134,14 @@ fn settle(
         finding.novelty = base.novelty(finding);
     }
     base.mark_moved(&mut findings);
-    let lacking = |side: Side| -> BTreeSet<&str> {
+    let lacking = |side: DiffSide| -> BTreeSet<&str> {
         let lacking = judgement.diff.iter().filter(|table| table.lacks(side));
         lacking.map(|table| table.path.as_str()).collect()
     };
     // A table of which neither side is at hand is counted by the report's verdict, and has no findings.
-    let absent = lacking(Side::Both);
+    let absent = lacking(DiffSide::Both);
     findings.retain(|f| f.table.is_none() || !absent.contains(f.path.as_str()));
-    let unread: BTreeSet<&str> = lacking(Side::Head).union(&absent).copied().collect();
+    let unread: BTreeSet<&str> = lacking(DiffSide::Head).union(&absent).copied().collect();
     let untouched = RowChange::Untouched;
     judgement.repaired = base.repaired(&findings, |path| {
         (!unread.contains(path)).then(|| changes.get(path).unwrap_or(&untouched))

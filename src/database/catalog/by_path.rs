@@ -1,4 +1,4 @@
-//! Where a table would be in a database, by its path alone.
+//! The place of a table that is given by its path alone.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::path::Path;
 use super::Place;
 use crate::specs::Specs;
 
-/// The place of a table's file by the folders above it, as far as there are any: system, family, backend
-/// and version, or in the flat layout system, backend and version.
+/// Derives a table file's place from the folders above it: system, family, backend and version, or system,
+/// backend and version in the flat layout. Missing folders give empty names.
 pub fn place_of(path: &Path, specs: &Specs) -> Place {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folders: Vec<String> = path

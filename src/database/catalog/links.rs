@@ -1,37 +1,42 @@
-//! Symbolic links that lead to a database which is judged where it is.
+//! Symbolic links that lead to a database judged elsewhere in the same source.
 
 use std::collections::BTreeMap;
 
 use super::Catalog;
+use super::paths::is_within;
 use super::places::{Places, holds_files};
 use crate::database::source::{Entry, EntryKind};
 
-/// Names that following a link takes at most, those of the links on its way included; longer ways end nowhere.
+/// The maximal number of names visited while following a link, including names of further links on the way.
+/// Longer paths count as broken.
 const LONGEST_WAY: usize = 256;
 
-/// Where the links of a source lead, by their paths; none of those that lead nowhere in it.
+/// The targets of a source's links, by the links' paths. Links that do not lead to a file or folder of the
+/// source are left out.
 pub(super) struct Links(BTreeMap<String, String>);
 
 impl Links {
-    /// Follows the links among the files of a source, which are in the order of their paths.
+    /// Follows all links among the files of a source, which must be sorted by path.
     pub fn of(files: &[Entry]) -> Self {
         let links = files.iter().filter(|entry| matches!(entry.kind, EntryKind::Link(_)));
         let led = links.filter_map(|link| Some((link.path.clone(), follow(files, &link.path)?)));
         Self(led.collect())
     }
 
-    /// The root that a link leads into, if a loader that follows it reads what is judged as part of that root. In the place of
-    /// a table, or of a system, a link would serve rows that are judged as those of another place.
+    /// Returns the index of the root that a link leads into, if the link's target is judged as part of that
+    /// root and a loader that follows the link reads the same rows for the same place. A link in the place of
+    /// a table or system would serve rows under another place, so it returns `None`.
     pub fn judged_root(&self, link: &str, roots: &[Catalog], places: &[Places]) -> Option<usize> {
         let target = self.0.get(link)?;
         if is_within(link, target) {
             return None;
         }
         let is_judged = |root: &Catalog| root.is_root() && !root.systems.is_empty();
-        let own = roots.iter().zip(places).filter(|(root, places)| places.has(root, link));
+        let own = roots.iter().zip(places).filter(|(root, places)| places.has(&root.folder, link));
         let own = own.map(|(root, _)| &*root.folder).max_by_key(|folder| folder.len());
         let led = roots.iter().zip(places).enumerate();
-        let led = led.filter(|(_, (root, places))| is_judged(root) && places.has(root, target));
+        let led =
+            led.filter(|(_, (root, places))| is_judged(root) && places.has(&root.folder, target));
         let (number, (root, _)) = led.max_by_key(|(_, (root, _))| root.folder.len())?;
         let is_same_place = |folder: &str| {
             folder != root.folder && link.strip_prefix(folder) == target.strip_prefix(&*root.folder)
@@ -40,7 +45,8 @@ impl Links {
     }
 }
 
-/// Where the link at a path leads: a file or a folder of the source.
+/// Returns the path of the file or folder that a link leads to, or `None` if the link leads out of the source
+/// or nowhere.
 fn follow(files: &[Entry], link: &str) -> Option<String> {
     let mut at: Vec<&str> = Vec::new();
     let mut ahead: Vec<&str> = link.rsplit('/').collect();
@@ -75,16 +81,11 @@ fn follow(files: &[Entry], link: &str) -> Option<String> {
     Some(at.join("/"))
 }
 
-/// Whether a path is a folder or below it.
-pub(super) fn is_within(path: &str, folder: &str) -> bool {
-    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Synthetic: where a link at `a/link` leads, beside a file `b/c/file` and other links.
+    /// Synthetic: returns the target of a link at `a/link`, beside a file `b/c/file` and other links.
     fn leads(to: &str, others: &[(&str, &str)]) -> Option<String> {
         let entry = |path: &str, kind| Entry { path: path.to_owned(), kind, size: 0 };
         let link = |(path, to): &(&str, &str)| entry(path, EntryKind::Link((*to).to_owned()));
@@ -100,7 +101,7 @@ mod tests {
         assert_eq!(leads("../b/c", &[]).as_deref(), Some("b/c"));
         assert_eq!(leads("./../b/./c/file", &[]).as_deref(), Some("b/c/file"));
         assert_eq!(leads("next", &[("a/next", "../b")]).as_deref(), Some("b"));
-        // A folder above a link's target, not above the link.
+        // `..` is resolved at the link's target, not at the link.
         assert_eq!(leads("deep/../c", &[("a/deep", "../b/c")]).as_deref(), Some("b/c"));
         assert_eq!(leads("deep/../c", &[("a/deep", "../b")]).as_deref(), None);
         assert_eq!(leads("deep/../b/c", &[("a/deep", "../b")]).as_deref(), Some("b/c"));

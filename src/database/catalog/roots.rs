@@ -1,8 +1,9 @@
-//! The roots of a source: folders of systems' YAML with the data beside them, each a database of its own.
+//! The roots of a source: folders with the YAML of systems and the data beside them. Each root is a separate
+//! database.
 //!
-//! The public one has a main root, `systems/`, profiles that single models need
-//! (`systems/profiles/<name>/`), and experiments (`data/experimental/**/systems/`). Systems of one name may be
-//! in several; what is compared is always of one root.
+//! The public repository has a main root (`systems/`), profiles for single models
+//! (`systems/profiles/<name>/`), and experiments (`data/experimental/**/systems/`). Systems in different
+//! roots may have the same name; only tables of one root are compared.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,8 +11,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::format::format_of;
 use super::links::Links;
-use super::places::{Places, format_of, in_hidden_folder};
+use super::paths::in_hidden_folder;
+use super::places::Places;
 use super::walk::read_system;
 use super::{Catalog, Role, no_database};
 use crate::base::error::Result;
@@ -19,8 +22,18 @@ use crate::database::source::{Entry, Source};
 use crate::specs::Specs;
 
 impl Catalog {
-    /// Finds all roots among the `files` of a source, which may hold none, as a commit before the first data
-    /// does: the one with most tables first, which is the main one.
+    /// Reads the main root of a source that must contain a database.
+    ///
+    /// # Errors
+    ///
+    /// If the files cannot be listed or contain no perf database.
+    pub fn read(source: &dyn Source, specs: &Specs) -> Result<Self> {
+        let roots = Self::some_roots(source, source.files()?, specs)?;
+        Ok(roots.into_iter().next().unwrap_or_default())
+    }
+
+    /// Finds all roots among the `files` of a source, which may contain no database, for example in a commit
+    /// before the first data. The root with most tables, which is the main one, comes first.
     pub fn roots(source: &dyn Source, files: Vec<Entry>, specs: &Specs) -> Vec<Self> {
         let (hidden, files): (Vec<Entry>, Vec<Entry>) =
             files.into_iter().partition(|entry| in_hidden_folder(&entry.path));
@@ -34,7 +47,7 @@ impl Catalog {
             let root = || Self { folder: folder.to_owned(), ..Self::default() };
             roots.entry(folder).or_insert_with(root).add_system(entry, system);
         }
-        // Data in the usual place is a database, though no YAML says so.
+        // Data in the conventional place is a database even without any system's YAML.
         for folder in files.iter().filter_map(|entry| usual_root(&entry.path)) {
             let root = || Self { folder: folder.to_owned(), ..Self::default() };
             roots.entry(folder).or_insert_with(root);
@@ -53,7 +66,7 @@ impl Catalog {
             root.add_unread();
             root.others = others.clone();
         }
-        // YAML that happens to lie beside a folder of tables is not a database of its own.
+        // A YAML file that happens to be beside a folder of tables is not a database of its own.
         let many = roots.len() > 1;
         roots.retain(|root| !many || root.is_root());
         roots.sort_by_key(|root| (Reverse(root.tables.len()), root.folder.clone()));
@@ -63,11 +76,11 @@ impl Catalog {
         roots
     }
 
-    /// Walks the main root of a source that may hold none.
+    /// Reads the main root of a source; empty if the source contains no database.
     ///
     /// # Errors
     ///
-    /// When the files cannot be listed.
+    /// If the files cannot be listed.
     pub fn walk(source: &dyn Source, specs: &Specs) -> Result<Self> {
         let roots = Self::roots(source, source.files()?, specs);
         Ok(roots.into_iter().next().unwrap_or_default())
@@ -77,31 +90,32 @@ impl Catalog {
     ///
     /// # Errors
     ///
-    /// When no perf database is among them.
+    /// If there is no perf database among the files.
     pub fn some_roots(source: &dyn Source, files: Vec<Entry>, specs: &Specs) -> Result<Vec<Self>> {
         let roots = Self::roots(source, files, specs);
-        // A link or submodule in the place of the systems is a finding of its own.
+        // A link or submodule in the place of the systems is reported as a finding, so it is not an error
+        // here.
         if roots.iter().all(|root| root.systems.is_empty() && root.strays.is_empty()) {
             return Err(no_database());
         }
         Ok(roots)
     }
 
-    /// Whether it is a root: something lies in its data directories, or in their place, or it is
-    /// where systems are.
+    /// Returns true if the catalog is a root: its data directories or their places contain something, or its
+    /// folder is named `systems`.
     pub(super) fn is_root(&self) -> bool {
         let usual = self.folder == "systems" || self.folder.ends_with("/systems");
         usual || !self.dirs.is_empty() || !self.strays.is_empty()
     }
 
-    /// Tables that lie below no root, so that nothing judges them.
+    /// Returns the tables outside of all roots, which no rule judges.
     pub fn outside(&self) -> impl Iterator<Item = &Entry> {
         self.others.iter().filter(|entry| format_of(&entry.path).is_some())
     }
 }
 
-/// YAML files in folders that may be roots, each with its folder: those named `systems`, the top, and those
-/// that tables lie in or beside a `data` folder of.
+/// Returns the YAML files in folders that may be roots, each with its folder. These folders are named
+/// `systems`, are the top folder, or contain a `data` folder with tables.
 fn yaml_of_roots(files: &[Entry]) -> impl Iterator<Item = (&str, &Entry)> {
     let mut beside: BTreeSet<&str> = BTreeSet::new();
     for path in files.iter().map(|entry| entry.path.as_str()).filter(|p| format_of(p).is_some()) {
@@ -123,22 +137,22 @@ fn yaml_of_roots(files: &[Entry]) -> impl Iterator<Item = (&str, &Entry)> {
     })
 }
 
-/// The `systems` folder in whose data a table lies.
+/// Returns the `systems` folder whose `data` folder contains a table.
 fn usual_root(path: &str) -> Option<&str> {
     let at = path.find("systems/data/").filter(|_| format_of(path).is_some())?;
     let whole = at == 0 || path.as_bytes()[at - 1] == b'/';
     whole.then(|| &path[..at + "systems".len()])
 }
 
-/// Gives each file to the root whose data directory holds it; what none holds is in the first one's
-/// `others`. Files in hidden folders are left out, except for tables.
+/// Assigns each file to the root whose data directory contains it. The remaining files go to `others` of the
+/// first root. Files in hidden folders are dropped unless they are tables.
 fn place_files(roots: &mut [Catalog], files: Vec<Entry>, hidden: Vec<Entry>, links: &Links) {
     let places: Vec<Places> = roots.iter().map(|root| Places::of(&root.systems)).collect();
     let mut others = Vec::new();
     let mut leading_away = Vec::new();
     for entry in files {
         let path = &entry.path;
-        // Of several roots the one whose data directory is the deepest.
+        // If several roots contain the file, the one with the deepest data directory wins.
         let owners = places.iter().enumerate();
         let owners = owners.filter_map(|(root, p)| {
             let (inside, system) = p.owner(path)?;
@@ -156,7 +170,7 @@ fn place_files(roots: &mut [Catalog], files: Vec<Entry>, hidden: Vec<Entry>, lin
         }
     }
     for entry in hidden.into_iter().filter(|entry| format_of(&entry.path).is_some()) {
-        let near = |(root, places): &(&Catalog, &Places)| places.has(root, &entry.path);
+        let near = |(root, places): &(&Catalog, &Places)| places.has(&root.folder, &entry.path);
         match roots.iter().zip(&places).position(|of| near(&of)) {
             Some(root) => {
                 let system = places[root].owner(&entry.path).map(|(_, system)| system.to_owned());

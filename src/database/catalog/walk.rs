@@ -1,30 +1,30 @@
-//! The files of a source, each to its place in the catalog.
+//! Assigns the files of a source to their places in the catalog.
 
 use std::collections::BTreeSet;
 
-use super::places::{
-    format_of, holds_files, is_hidden, is_misspelt, is_passed_over, join, leaves, usual_places,
-};
+use super::format::{format_of, is_misspelt};
+use super::paths::{is_hidden, is_passed_over, join, leaves, usual_places};
+use super::places::holds_files;
 use super::{Catalog, Place, Role, SystemFile, TableFile, VersionDir};
 use crate::base::reason::Reason;
 use crate::database::source::{Entry, Source, named_like_a_table};
 use crate::specs::Specs;
 use crate::specs::system::System;
 
-/// What is said of the tables of a directory.
+/// The names of the files that describe a version directory.
 const SIDECARS: [&str; 2] = ["collection_meta.yaml", "reuse.yaml"];
 
-/// Files of the scheme before `collection_meta.yaml` and `reuse.yaml`.
+/// The names of the files that `collection_meta.yaml` and `reuse.yaml` replaced.
 const MARKERS: [&str; 2] = ["INCOMPLETE.txt", "SHARED_LAYER_REUSE.txt"];
 
 impl Catalog {
-    /// Adds the system of a YAML.
+    /// Adds a system that was read from a YAML file.
     pub(super) fn add_system(&mut self, entry: &Entry, system: SystemFile) {
         self.beside.push((entry.clone(), Role::System));
         self.systems.insert(system.name.clone(), system);
     }
 
-    /// What is said beside the systems: of what can be planned on them, and of what backends share.
+    /// Adds the files beside the systems: support matrices and the manifest of shared rows.
     pub(super) fn add_claims(&mut self, files: &[Entry]) {
         let find = |path: String| {
             let at = files.binary_search_by(|f| f.path.as_str().cmp(&path)).ok()?;
@@ -39,9 +39,10 @@ impl Catalog {
         }
     }
 
-    /// Data directories of the root that no system's YAML names.
+    /// Adds a system for each data directory that no system's YAML names.
     pub(super) fn add_orphans(&mut self, files: &[Entry]) {
-        // Where one system's data lies, others' may: the loader's place, or beside `systems`.
+        // A folder with one system's data may contain that of others: the loader's folder, or the one beside
+        // `systems`.
         let above = self.systems.values().filter_map(|s| s.data_dir.rsplit_once('/'));
         let above: BTreeSet<String> = above.map(|(parent, _)| format!("{parent}/")).collect();
         let mut owned: BTreeSet<String> =
@@ -49,14 +50,14 @@ impl Catalog {
         for entry in files.iter().filter(|e| format_of(&e.path).is_some()) {
             let at = entry.path.find("systems/data/");
             let at = at.filter(|at| *at == 0 || entry.path.as_bytes()[at - 1] == b'/');
-            // A folder named data may hold more than systems: only what lies as a table does counts,
-            // four or five names below it.
+            // A folder named `data` may contain more than systems. A file counts only if it is four or five
+            // levels below that folder, as a table is.
             let deep = |names: usize| entry.path.rmatch_indices('/').nth(names - 1);
             let beside = || {
                 let starts = [deep(5), deep(4)].into_iter().flatten().map(|(at, _)| at + 1);
                 starts.into_iter().find(|start| above.contains(&entry.path[..*start]))
             };
-            // Another root's are that root's to tell.
+            // The data directories of another root are added there.
             let home = at.map(|at| &entry.path[..at + "systems".len()]);
             let at = at.filter(|_| home == Some(self.folder.as_str()));
             let start = at.map(|at| at + "systems/data/".len()).or_else(beside);
@@ -66,7 +67,7 @@ impl Catalog {
             if !owned.insert(dir.to_owned()) {
                 continue;
             }
-            // The name may be that of a system whose data lies elsewhere.
+            // A system with this name may have its data elsewhere.
             let (name, why) = match self.systems.get(name) {
                 None => (
                     name,
@@ -144,15 +145,15 @@ impl Catalog {
         }
     }
 
-    /// Says of each system whose data directory holds nothing why that is not read.
+    /// Sets the reason why a data directory is not read for each system whose data directory has no files.
     ///
-    /// A system without data is usual: its YAML is there before anybody measures on it. But a
-    /// directory that is not the usual one was named for its data.
+    /// A system without data is common, since its YAML exists before it is measured. However, a `data_dir`
+    /// other than the usual one was set because it should contain data.
     pub(super) fn add_unread(&mut self) {
         let mut full: BTreeSet<&str> = BTreeSet::new();
         let inside = self.tables.iter().map(|t| &t.entry).chain(self.beside.iter().map(|(e, _)| e));
         for entry in inside {
-            // The folders of a path that were met are those of all that are above them.
+            // If a folder is already in the set, the folders above it are too.
             let folders = entry.path.rmatch_indices('/').map(|(at, _)| &entry.path[..at]);
             folders.take_while(|folder| full.insert(folder)).for_each(drop);
         }
@@ -169,7 +170,7 @@ impl Catalog {
     }
 }
 
-/// The system of a YAML, if it is one.
+/// Reads the system of a YAML file; `None` if the file does not describe a system.
 pub(super) fn read_system(
     source: &dyn Source,
     specs: &Specs,
@@ -184,13 +185,14 @@ pub(super) fn read_system(
     let [own_data, beside] = usual_places(folder, name);
     let holds = |dir: &str| holds_files(files, dir);
     let has_data = holds(&own_data);
-    // A manifest beside the systems is none: it neither reads like one nor goes by one's name.
+    // A manifest beside the systems is not a system: it lacks a system's fields, and its name is not a known
+    // system.
     let reads_like_one = system.as_ref().is_ok_and(System::is_system);
     if !reads_like_one && facts.is_none() && !has_data {
         return None;
     }
     let data_dir = system.as_ref().ok().and_then(|s| s.texts.get("data_dir").cloned());
-    // What cannot be read does not say where its data is.
+    // An unreadable YAML does not name its data directory.
     let unsaid = || if !has_data && holds(&beside) { beside } else { own_data };
     let data_dir = data_dir.map_or_else(unsaid, |dir| join(folder, &dir));
     Some(SystemFile {
@@ -203,8 +205,8 @@ pub(super) fn read_system(
     })
 }
 
-/// Why the data directory that a system's YAML declares is not read; none where it is one of the `full`
-/// folders, or a usual one.
+/// Returns the reason why the data directory declared by a system's YAML is not read. Returns `None` if it is
+/// a conventional directory or one of the `full` folders, which contain files.
 fn why_unread(system: &SystemFile, full: &BTreeSet<&str>) -> Option<String> {
     let declared = system.system.as_ref().ok()?.texts.get("data_dir")?;
     let dir = &system.data_dir;
@@ -224,8 +226,8 @@ fn why_unread(system: &SystemFile, full: &BTreeSet<&str>) -> Option<String> {
         .then(|| format!("its data_dir {dir} is empty or does not exist"))
 }
 
-/// Where the YAML of a system is looked for whose data lies in a folder: `systems/data/` or the `data/`
-/// beside `systems/`.
+/// Returns the path where the YAML is expected for a system with data in `folder`, which is `systems/data/`
+/// or the `data/` beside `systems/`.
 fn yaml_of(folder: &str, name: &str) -> String {
     let above = folder.trim_end_matches('/').rsplit_once('/').map_or("", |(above, _)| above);
     let systems = if above.ends_with("systems") { "" } else { "systems" };

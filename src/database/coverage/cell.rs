@@ -1,23 +1,23 @@
-//! A value of a key part.
+//! The value of a key part at one point.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
 use crate::database::table::{number_json, text_json};
-/// A value of a key part.
+/// The value of a key part at one point. Nulls sort before numbers, numbers before names.
 #[derive(Debug, Clone)]
 pub enum Cell {
-    /// Null, the least.
+    /// Null.
     Null,
     /// A number.
     Number(f64),
-    /// A name, or a flag by its name.
+    /// A name; flags are `true` and `false`.
     Text(Arc<str>),
 }
 
 impl Cell {
-    /// For reports.
+    /// Returns the value for JSON reports.
     pub fn json(&self) -> serde_json::Value {
         match self {
             Self::Null => serde_json::Value::Null,

@@ -1,11 +1,12 @@
-//! The values of a part of a key, in as few bytes as they take: a database's tables keep theirs all at once.
+//! A compact column of key part values. Compact storage matters because the columns of all tables are in
+//! memory at once.
 
 use std::sync::Arc;
 
 use super::Cell;
 use crate::base::expr::{Vals, Value, WholeNumbers};
 use crate::database::table::{Numbering, PartValues, own_names, text_json};
-/// The values of one key part, a point each.
+/// The values of one key part, one per point.
 #[derive(Debug, Clone)]
 pub(super) enum PartColumn {
     One(Cell),
@@ -22,7 +23,7 @@ pub(super) enum PartColumn {
     },
 }
 
-/// Indices into a few values: a sweep has few, whatever its number of points.
+/// Indices into a list of distinct values, with the smallest integer type that fits.
 #[derive(Debug, Clone)]
 pub(super) enum Codes {
     Byte(Vec<u8>),
@@ -37,7 +38,7 @@ impl Default for Codes {
 }
 
 impl Codes {
-    /// Indices that are all below `count`.
+    /// Stores indices that are all below `count`.
     pub(super) fn of(codes: &[u32], count: usize) -> Self {
         match count {
             0..=0x100 => Self::Byte(codes.iter().map(|code| *code as u8).collect()),
@@ -56,7 +57,7 @@ impl Codes {
 }
 
 impl PartColumn {
-    /// The values of some rows.
+    /// Takes the values of the given rows.
     pub(super) fn of(values: &PartValues<'_>, rows: &[u32]) -> Self {
         let row = |row: &u32| *row as usize;
         match values {
@@ -85,7 +86,7 @@ impl PartColumn {
         }
     }
 
-    /// A point's number, NaN where it is null; none where it is a name.
+    /// Returns a point's number, NaN if it is null; `None` if the part's values are names or flags.
     pub(super) fn number(&self, point: usize) -> Option<f64> {
         match self {
             Self::One(Cell::Number(n)) => Some(*n),
@@ -94,7 +95,7 @@ impl PartColumn {
         }
     }
 
-    /// A point's value, for people.
+    /// Returns a point's value for JSON reports.
     pub(super) fn json(&self, point: usize) -> serde_json::Value {
         match self {
             Self::Flags(values) => values[point].into(),
@@ -106,7 +107,7 @@ impl PartColumn {
         }
     }
 
-    /// What a point's value can be where it is not a number.
+    /// Returns the possible values of points that are not numbers.
     pub(super) fn names(&self) -> Vec<Cell> {
         match self {
             Self::One(cell) => vec![cell.clone()],
@@ -118,7 +119,7 @@ impl PartColumn {
         }
     }
 
-    /// Which of [`PartColumn::names`] a point's value is.
+    /// Returns the index of a point's value in [`PartColumn::names`].
     pub(super) fn name(&self, point: usize) -> usize {
         match self {
             Self::One(_) | Self::Numbers { .. } => 0,
@@ -132,7 +133,7 @@ fn number(value: f64) -> Cell {
     if value.is_nan() { Cell::Null } else { Cell::Number(value) }
 }
 
-/// Numbers as codes into the distinct ones.
+/// Encodes numbers as codes into the distinct ones.
 fn numbers(all: impl Iterator<Item = f64>) -> PartColumn {
     let mut numbering = Numbering::default();
     let codes: Vec<u32> = all.map(|value| numbering.number(value.to_bits())).collect();
@@ -140,7 +141,7 @@ fn numbers(all: impl Iterator<Item = f64>) -> PartColumn {
     PartColumn::Numbers { codes: Codes::of(&codes, values.len()), values }
 }
 
-/// Codes for some of the distinct numbers as codes for those that they name.
+/// Re-encodes codes into `numbers` so that only the numbers in use are kept.
 fn coded(all: impl Iterator<Item = u32>, numbers: &[i64]) -> PartColumn {
     const UNMET: u32 = u32::MAX;
     let mut own_codes = vec![UNMET; numbers.len()];

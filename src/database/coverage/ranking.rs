@@ -1,27 +1,27 @@
-//! The values that a key part has in several tables, in order.
+//! Merges the values of a key part in several tables into one sorted list.
 
 use std::collections::BTreeSet;
 
 use super::{Cell, Coverage};
 
-/// The distinct values of a part, ascending, and each point's index into them.
+/// Returns the distinct values of a key part, ascending, and each point's index into them.
 pub(super) fn distinct(part: usize, points: &[(&Coverage, u32)]) -> (Vec<Cell>, Vec<u32>) {
     let ranking = Ranking::new(part, points);
     let codes = points.iter().map(|(coverage, point)| ranking.rank(coverage, *point)).collect();
     without_unused(ranking.cells, codes)
 }
 
-/// The values that a part has in several tables, in order. Numbers are many and cheap to compare, so
-/// each is searched for; names are few and dear, so each is ranked once per table.
+/// The sorted values of a key part in several tables. Each number is found by binary search. Names are slower
+/// to compare, so each name is ranked once per table.
 struct Ranking<'a> {
     part: usize,
     /// All values, ascending: null, numbers, names.
     cells: Vec<Cell>,
-    /// The numbers among them, ascending.
+    /// The numeric values in `cells`, ascending.
     numbers: Vec<f64>,
-    /// Where in `cells` the numbers begin.
+    /// The index of the first number in `cells`.
     first_number: usize,
-    /// Each table with the ranks of its names.
+    /// Each table with the indices of its names in `cells`.
     tables: Vec<(&'a Coverage, Vec<u32>)>,
 }
 
@@ -48,7 +48,7 @@ impl<'a> Ranking<'a> {
         Self { part, cells, numbers, first_number, tables }
     }
 
-    /// Where in `cells` a point's value is.
+    /// Returns the index of a point's value in `cells`.
     fn rank(&self, coverage: &Coverage, point: u32) -> u32 {
         if let Some(number) = coverage.number(self.part, point) {
             let smaller = self.numbers.partition_point(|n| n.total_cmp(&number).is_lt());
@@ -59,7 +59,7 @@ impl<'a> Ranking<'a> {
     }
 }
 
-/// Leaves out values that no code refers to: names of a table that none of its points has.
+/// Removes values that no code refers to, such as names of a table that none of the points has.
 fn without_unused(cells: Vec<Cell>, mut codes: Vec<u32>) -> (Vec<Cell>, Vec<u32>) {
     let mut used = vec![false; cells.len()];
     codes.iter().for_each(|code| used[*code as usize] = true);

@@ -1,4 +1,4 @@
-//! Cells of two tables as numbers: equal exactly where the cells are equal.
+//! Encodes the cells of two tables as numbers that are equal exactly if the cells are equal.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,32 +10,32 @@ use crate::base::expr::NULL_CODE;
 use crate::database::table::{Column, Table, number_bits};
 use crate::specs::measured_unit;
 
-/// A column that both tables have: nearly always the cells themselves, else what stands for them.
+/// A column that both tables have, as encoded cells. Floats without nulls are borrowed without conversion.
 pub(super) struct ColumnPair<'a> {
-    /// Its name.
+    /// The column's name.
     pub name: String,
     pub base: Cow<'a, [u64]>,
     pub head: Cow<'a, [u64]>,
 }
 
-/// The cells of one side of a column.
+/// A function that returns the cells of the base or of the head.
 pub(super) type CellsOf = for<'c> fn(&'c ColumnPair<'c>) -> &'c [u64];
 
 impl ColumnPair<'_> {
-    /// Whether a row of the base and one of the head hold something else.
+    /// Returns true if a row of the base and a row of the head differ in this column.
     pub fn differs(&self, (base, head): (u32, u32)) -> bool {
         self.base[base as usize] != self.head[head as usize]
     }
 }
 
-/// What two tables have in common.
+/// The columns of two tables, by how they can be compared.
 #[derive(Default)]
 pub(super) struct SharedColumns<'a> {
-    /// Columns by which rows are distinguished: those that are not measured.
+    /// Shared columns that are not measurements; they distinguish rows.
     pub keys: Vec<ColumnPair<'a>>,
-    /// Measurements.
+    /// Shared measurements.
     pub measures: Vec<ColumnPair<'a>>,
-    /// Columns that one table has and the other lacks.
+    /// The names of columns that only one table has, or whose types cannot be compared.
     pub one_sided: Vec<String>,
 }
 
@@ -58,22 +58,21 @@ impl<'a> SharedColumns<'a> {
         common
     }
 
-    /// All columns that both tables have, those of the key first.
+    /// Returns all shared columns, those of `keys` first.
     pub fn all(&self) -> impl Iterator<Item = &ColumnPair<'a>> {
         self.keys.iter().chain(&self.measures)
     }
 }
 
-/// Whether a column that both tables have can be compared cell by cell. One that holds names here
-/// and numbers there is two columns of one name.
+/// Returns true if two columns can be compared cell by cell. A column of names and a column of numbers
+/// cannot.
 pub(super) fn comparable(a: &Column, b: &Column) -> bool {
     let text = |c: &Column| matches!(c, Column::Text { .. });
     let unknown = |c: &Column| matches!(c, Column::Other(_));
     text(a) == text(b) || unknown(a) || unknown(b)
 }
 
-/// Whether a row of the base or one of the head holds anything in a column that the two cannot be compared in,
-/// since a side lacks it or has another type.
+/// Returns true if a pair of rows has a value on either side of a column that cannot be compared.
 pub(super) fn either_holds(
     (base, head): (Option<&Column>, Option<&Column>),
     (b, h): (u32, u32),
@@ -83,8 +82,8 @@ pub(super) fn either_holds(
     holds(base, b) || holds(head, h)
 }
 
-/// A comparable column as numbers, and one that marks nulls where there are any; nothing where all
-/// cells are one name, which distinguishes no rows.
+/// Encodes a comparable column, and adds a column of null flags if there are nulls. Returns nothing if all
+/// cells are the same name, since such a column distinguishes no rows.
 fn encode<'a>(
     name: &str,
     base: (&'a Column, usize),
@@ -110,12 +109,12 @@ fn encode<'a>(
     cells
 }
 
-/// Whether its numbers are whole, so that no two of them become one as floating point.
+/// Returns true if all values are integers or flags, which must not be rounded to floating point.
 fn whole(column: &Column) -> bool {
     matches!(column, Column::Int { .. } | Column::Bool { .. })
 }
 
-/// Names as numbers that mean the same in both tables.
+/// Encodes names as numbers that have the same meaning in both tables.
 fn names<'a>(codes: &[u32], dict: &'a [Arc<str>], known: &mut HashMap<&'a str, u64>) -> Vec<u64> {
     let number = |name: &'a Arc<str>| {
         let next = known.len() as u64;
@@ -126,7 +125,7 @@ fn names<'a>(codes: &[u32], dict: &'a [Arc<str>], known: &mut HashMap<&'a str, u
     codes.iter().map(cell).collect()
 }
 
-/// Numbers by their bits, 0 where null.
+/// Encodes numbers by their bits, with 0 for null. `exact` encodes integers without rounding.
 fn numbers((column, rows): (&Column, usize), exact: bool) -> Cow<'_, [u64]> {
     let bits = |v: f64| number_bits(v);
     match column {
@@ -141,7 +140,7 @@ fn numbers((column, rows): (&Column, usize), exact: bool) -> Cow<'_, [u64]> {
         Column::Bool { values, .. } if exact => values.iter().map(|v| u64::from(*v)).collect(),
         Column::Bool { values, .. } => values.iter().map(|v| bits(f64::from(*v))).collect(),
         Column::Float { values, .. } => values.iter().map(|v| bits(*v)).collect(),
-        // All that is known of it is that it holds no value that a table can.
+        // An unsupported column is only known not to be a text or number.
         Column::Text { .. } | Column::Other(_) => vec![0; rows],
     };
     if column.has_nulls() {
@@ -151,7 +150,7 @@ fn numbers((column, rows): (&Column, usize), exact: bool) -> Cow<'_, [u64]> {
     cells.into()
 }
 
-/// 1 where null.
+/// Encodes a null as 1 and any other cell as 0.
 fn nulls((column, rows): (&Column, usize)) -> Vec<u64> {
     (0..rows).map(|row| u64::from(column.is_null(row))).collect()
 }
@@ -167,7 +166,7 @@ mod tests {
 
     #[test]
     fn cells_are_equal_where_their_values_are() {
-        // Whole numbers here and fractions there, names in another order, a null on one side.
+        // Integers and fractions, names in another order, a null on one side.
         let base = table("name,m,latency,note\na,1,1,\nb,2,2,7\n");
         let head = table("name,m,latency,note\nb,2,2.0,7\na,1,0.5,0\n");
         let common = SharedColumns::of(&base, &head);

@@ -1,33 +1,33 @@
-//! What kind of change this is: the word that a reviewer begins with.
+//! The kind of a change in one word, for reviewers.
 
 use super::served::ServedDiff;
 use super::{RowDiff, Status};
 
-/// A kind of change.
+/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// Nothing of a table changed.
+    /// No table changed.
     None,
-    /// Other bytes, the same cells, and the same rows are served.
+    /// The bytes differ, but cells and served rows are the same.
     ReEncode,
     /// The same cells at another path.
     Move,
-    /// Rows or tables are added, and nothing else is touched.
+    /// Rows or tables are added, and nothing else changes.
     AppendOnly,
-    /// Columns beside the latency are added or filled; keys and latencies stay.
+    /// Columns other than the latency are added or filled; keys and latencies are the same.
     ColumnOverlay,
     /// The same keys with other latencies.
     Values,
-    /// Keys that stay say another origin: device, framework, version or kernel. They were measured again.
+    /// Keys have another origin (device, framework, version or kernel), so they were measured again.
     Replacement,
-    /// Rows or tables are removed, and nothing else is touched.
+    /// Rows or tables are removed, and nothing else changes.
     Prune,
-    /// Several of these at once.
+    /// Several kinds of change.
     Mixed,
 }
 
 impl Class {
-    /// Its name in reports.
+    /// Returns the class's name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -42,8 +42,8 @@ impl Class {
         }
     }
 
-    /// The class of several tables together. One whose cells are all as they were does not count beside
-    /// others; where tables are replaced, what is added with them belongs to the replacement.
+    /// Combines the classes of several tables. Tables without changed cells are ignored if others changed.
+    /// Additions beside replacements are part of the replacement.
     pub fn of_all(classes: impl IntoIterator<Item = Self>) -> Self {
         let mut classes: Vec<Self> = classes.into_iter().collect();
         classes.sort_unstable();
@@ -62,44 +62,37 @@ impl Class {
     }
 }
 
-/// What is known of a table's change.
-pub(super) struct Facts<'a> {
-    pub status: Status,
-    pub rows: &'a RowDiff,
-    /// What is served before and after; none where no loader's key can be made.
-    pub served: Option<&'a ServedDiff>,
-    /// Whether a column that changed is part of the latency that a lookup returns.
-    pub latency_changed: bool,
-}
-
-impl Facts<'_> {
-    /// The class of a table's change.
-    pub fn class(&self) -> Class {
-        let rows = self.rows;
-        let (added, removed) = (!rows.added.is_empty(), !rows.removed.is_empty());
-        let changed = !rows.changed.is_empty();
-        let served_otherwise = self.served.is_some_and(|s| s.changed > 0 || s.lost + s.gained > 0);
-        match self.status {
-            Status::Deleted => return Class::Prune,
-            Status::Renamed if rows.is_empty() => return Class::Move,
-            Status::Renamed => return Class::Mixed,
-            _ if rows.is_empty() && served_otherwise => return Class::Values,
-            Status::Added if !rows.is_empty() && !changed && !removed => return Class::AppendOnly,
-            _ if rows.is_empty() => return Class::ReEncode,
-            _ => {}
-        }
-        if self.served.is_some_and(|s| !s.attributes.is_empty()) {
-            return Class::Replacement;
-        }
-        match (added, removed, changed) {
-            (true, false, false) => Class::AppendOnly,
-            (false, true, false) => Class::Prune,
-            (false, false, true) if !self.latency_changed => Class::ColumnOverlay,
-            (false, false, true) => Class::Values,
-            // Rows that the row diff tells apart by an attribute are one key to the loader.
-            _ if self.served.is_some_and(|s| s.lost == 0 && s.gained == 0) => Class::Values,
-            _ => Class::Mixed,
-        }
+/// Determines the class of a table's change. `served` is `None` if the loader's key is unknown. `latency_changed` is true
+/// if a changed column is part of the latency that a lookup returns.
+pub(super) fn class(
+    status: Status,
+    rows: &RowDiff,
+    served: Option<&ServedDiff>,
+    latency_changed: bool,
+) -> Class {
+    let (added, removed) = (!rows.added.is_empty(), !rows.removed.is_empty());
+    let changed = !rows.changed.is_empty();
+    let served_otherwise = served.is_some_and(|s| s.changed > 0 || s.lost + s.gained > 0);
+    match status {
+        Status::Deleted => return Class::Prune,
+        Status::Renamed if rows.is_empty() => return Class::Move,
+        Status::Renamed => return Class::Mixed,
+        _ if rows.is_empty() && served_otherwise => return Class::Values,
+        Status::Added if !rows.is_empty() && !changed && !removed => return Class::AppendOnly,
+        _ if rows.is_empty() => return Class::ReEncode,
+        _ => {}
+    }
+    if served.is_some_and(|s| !s.attributes.is_empty()) {
+        return Class::Replacement;
+    }
+    match (added, removed, changed) {
+        (true, false, false) => Class::AppendOnly,
+        (false, true, false) => Class::Prune,
+        (false, false, true) if !latency_changed => Class::ColumnOverlay,
+        (false, false, true) => Class::Values,
+        // Rows that differ in an attribute are separate rows in the row diff, but one key for the loader.
+        _ if served.is_some_and(|s| s.lost == 0 && s.gained == 0) => Class::Values,
+        _ => Class::Mixed,
     }
 }
 
@@ -116,8 +109,7 @@ mod tests {
     }
 
     fn class(status: Status, rows: RowDiff, served: &ServedDiff, latency_changed: bool) -> Class {
-        let served = Some(served);
-        Facts { status, rows: &rows, served, latency_changed }.class()
+        super::class(status, &rows, Some(served), latency_changed)
     }
 
     #[test]

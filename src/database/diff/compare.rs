@@ -1,47 +1,48 @@
-//! Two states of a table → what changed between them.
+//! Compares two states of a table.
 
 use std::sync::Arc;
 
 use super::cells::SharedColumns;
-use super::class::{Class, Facts};
+use super::class::{Class, class};
 use super::matched::RowMatch;
 use super::pairs::FilePair;
 use super::ratios::PairedTables;
-use super::{Details, FaultReason, ReadFault, RowDiff, Side, Status, TableDiff};
+use super::{Details, DiffSide, FaultReason, ReadFault, RowDiff, Status, TableDiff};
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::database::catalog::Format;
 use crate::database::table::{Table, TableFault};
 use crate::specs::Specs;
 
-/// How two states of a table are compared.
+/// The settings for comparing two states of a table.
 #[derive(Clone, Copy)]
 pub(crate) struct Comparison<'a> {
-    /// What is known of tables.
+    /// The specs of tables.
     pub specs: &'a Specs,
-    /// Where the rows themselves are written, if at all.
+    /// The folder for lists of changed rows; `None` if no lists are requested.
     pub details: Option<&'a Details>,
 }
 
-/// A side of a pair.
+/// One side of a pair of tables.
 enum TableSide<'t> {
-    /// No such file.
+    /// The file does not exist.
     Absent,
-    /// Its bytes are not at hand: it is a git-LFS pointer without its object, or its object is not in this clone.
+    /// The bytes are unavailable: a git-LFS pointer without its object, or an object that is not in this
+    /// clone.
     NotAtHand(FaultReason),
-    /// Rows.
+    /// A decoded table.
     Rows(&'t Table),
     /// A table without rows.
     Empty,
-    /// It cannot be read, and why.
+    /// A table that cannot be read, with the reason.
     Unreadable(String),
 }
 
-/// A decoded table, or why it cannot be read; `None` where there is no such file.
-type Read<'t> = Option<Result<&'t Table, &'t TableFault>>;
+/// A decoded table, or the reason why it cannot be read; `None` if the file does not exist.
+type ReadTable<'t> = Option<Result<&'t Table, &'t TableFault>>;
 
 impl<'t> TableSide<'t> {
-    fn of(read: Read<'t>) -> Self {
+    fn of(read: ReadTable<'t>) -> Self {
         match read {
             None => Self::Absent,
             Some(Ok(table)) => Self::Rows(table),
@@ -69,7 +70,7 @@ impl<'t> TableSide<'t> {
         }
     }
 
-    fn fault(&self, side: Side) -> Option<ReadFault> {
+    fn fault(&self, side: DiffSide) -> Option<ReadFault> {
         let why = match self {
             Self::NotAtHand(why) => why.clone(),
             Self::Unreadable(why) => FaultReason::Damaged(why.clone()),
@@ -80,134 +81,138 @@ impl<'t> TableSide<'t> {
 }
 
 impl Comparison<'_> {
-    /// Compares the tables of a pair; tables whose bytes are equal need not be read.
+    /// Compares the tables of a pair. Tables with equal bytes are not read.
     ///
     /// # Errors
     ///
-    /// When details cannot be written, or a formula of the table's spec fails.
+    /// If details cannot be written, or a formula of the table's spec fails.
     pub fn compare(
         &self,
         pair: &FilePair<'_>,
-        (base, head): (Read<'_>, Read<'_>),
+        (base, head): (ReadTable<'_>, ReadTable<'_>),
     ) -> Result<TableDiff> {
-        let shown = pair.shown;
-        let old_path = pair.old_path();
-        let diff = TableDiff {
-            path: shown.entry.path.clone(),
-            old_path: old_path.map(str::to_owned),
-            status: Status::Renamed,
-            place: shown.place.clone(),
-            table: shown.table.clone(),
-            base_rows: None,
-            head_rows: None,
-            rows: Some(RowDiff::default()),
-            ratios: None,
-            class: Some(Class::Move),
-            served: None,
-            columns_changed: Vec::new(),
-            matched: None,
-            fault: None,
-        };
+        let mut diff = moved(pair);
         if pair.same_bytes {
             return Ok(diff);
         }
         let (mut base, head) = (TableSide::of(base), TableSide::of(head));
-        let fault = match (&base, &head) {
+        diff.fault = match (&base, &head) {
             (TableSide::NotAtHand(_), TableSide::NotAtHand(why)) => {
-                Some(ReadFault { side: Side::Both, why: why.clone() })
+                Some(ReadFault { side: DiffSide::Both, why: why.clone() })
             }
-            _ => head.fault(Side::Head).or(base.fault(Side::Base)),
+            _ => head.fault(DiffSide::Head).or(base.fault(DiffSide::Base)),
         };
-        // A pointer that went from another path says nothing of the table that came: all of it is new.
-        let pointer_gone =
-            matches!(base, TableSide::NotAtHand(_)) && pair.head.is_some() && old_path.is_some();
+        // A missing LFS object at another path says nothing about the new table, so all of its rows count as
+        // added.
+        let pointer_gone = matches!(base, TableSide::NotAtHand(_))
+            && pair.head.is_some()
+            && pair.old_path().is_some();
         if pointer_gone {
             base = TableSide::Absent;
         }
-        let common = base.table().zip(head.table());
-        let common = common.map(|(base, head)| (SharedColumns::of(base, head), base, head));
+        (diff.base_rows, diff.head_rows) = (base.rows(), head.rows());
         let is_compared = match (&base, &head) {
             (_, TableSide::NotAtHand(_) | TableSide::Unreadable(_))
             | (TableSide::NotAtHand(_), _) => false,
             (TableSide::Unreadable(_), _) => pair.head.is_some(),
             _ => true,
         };
-        let shared = common.as_ref().map(|(shared, ..)| shared);
-        let spec = shown.spec(self.specs, head.table().or(base.table()));
-        let sides = PairedTables {
-            files: (pair.base.unwrap_or(shown), shown),
-            tables: (base.table(), head.table()),
-            spec: &spec,
-            lookups: &self.specs.lookups,
-        };
-        let compared = is_compared.then(|| {
-            let rows = || match &common {
-                Some((common, base, head)) => RowDiff::over(common, base, head),
-                None => RowDiff::one_sided(base.table(), head.table()),
-            };
-            rayon::join(rows, || sides.served(shared))
-        });
-        let rows = compared.as_ref().map(|(rows, _)| rows);
-        let mut diff = TableDiff {
-            status: status(pair, pointer_gone, rows),
-            base_rows: base.rows(),
-            head_rows: head.rows(),
-            fault,
-            ..diff
-        };
-        let failed = |e: ExprError| {
-            Error::new(
-                format!("cannot compare {}: {e}", diff.path),
-                "the formula is in rules/tables; `perfdb-gate rules` lists the rules",
-            )
-        };
-        if let Some((rows, served)) = compared {
-            diff.served = served.map_err(failed)?;
-            let keys = diff.served.as_mut().map(|served| std::mem::take(&mut served.keys));
-            let matched = || {
-                common.as_ref().map(|(common, base, head)| match keys {
-                    Some(keys) => RowMatch::new(common, (base, keys.0), (head, keys.1)),
-                    None => RowMatch::by_identity(common, base, head),
-                })
-            };
-            let summed = || {
-                let latencies = sides.latencies(&rows.changed)?;
-                let ratios = sides.sum_up(&rows.changed, &latencies)?;
-                let columns = sides.columns_changed(shared, &rows, diff.served.as_ref());
-                Ok((latencies, ratios, columns))
-            };
-            let (matched, summed) = rayon::join(matched, summed);
-            let (latencies, ratios, columns) = summed.map_err(failed)?;
-            (diff.ratios, diff.columns_changed) = (ratios, columns);
-            diff.matched = matched.map(Arc::new);
-            diff.class = Some(
-                Facts {
-                    status: diff.status,
-                    rows: &rows,
-                    served: diff.served.as_ref(),
-                    latency_changed: sides.changes_latency(&diff.columns_changed),
-                }
-                .class(),
-            );
-            if let Some(details) = self.details {
-                details.write(shown, sides.tables, &rows, &latencies)?;
-            }
-            diff.rows = Some(rows);
+        if is_compared {
+            self.compare_rows(pair, (base.table(), head.table()), pointer_gone, &mut diff)?;
         } else {
+            diff.status = status(pair, pointer_gone, None);
             (diff.rows, diff.class) = (None, None);
         }
         Ok(diff)
     }
+
+    /// Compares the rows of a pair, and adds the differences to `diff`.
+    fn compare_rows(
+        &self,
+        pair: &FilePair<'_>,
+        tables: (Option<&Table>, Option<&Table>),
+        pointer_gone: bool,
+        diff: &mut TableDiff,
+    ) -> Result<()> {
+        let (shown, (base, head)) = (pair.shown, tables);
+        let both = base.zip(head).map(|(base, head)| (SharedColumns::of(base, head), base, head));
+        let shared = both.as_ref().map(|(shared, ..)| shared);
+        let spec = shown.spec(self.specs, head.or(base));
+        let sides = PairedTables {
+            files: (pair.base.unwrap_or(shown), shown),
+            tables,
+            spec: &spec,
+            lookups: &self.specs.lookups,
+        };
+        let failed = |e: ExprError| {
+            Error::new(
+                format!("cannot compare {}: {e}", shown.entry.path),
+                "the formula is in rules/tables; `perfdb-gate rules` lists the rules",
+            )
+        };
+        let rows = || match &both {
+            Some((shared, base, head)) => RowDiff::over(shared, base, head),
+            None => RowDiff::one_sided(base, head),
+        };
+        let (rows, served) = rayon::join(rows, || sides.served(shared));
+        diff.status = status(pair, pointer_gone, Some(&rows));
+        diff.served = served.map_err(failed)?;
+        let keys = diff.served.as_mut().map(|served| std::mem::take(&mut served.keys));
+        let matched = || {
+            both.as_ref().map(|(shared, base, head)| match keys {
+                Some(keys) => RowMatch::new(shared, (base, keys.0), (head, keys.1)),
+                None => RowMatch::by_identity(shared, base, head),
+            })
+        };
+        let summed = || {
+            let latencies = sides.latencies(&rows.changed)?;
+            let ratios = sides.sum_up(&rows.changed, &latencies)?;
+            let columns = sides.columns_changed(shared, &rows, diff.served.as_ref());
+            Ok((latencies, ratios, columns))
+        };
+        let (matched, summed) = rayon::join(matched, summed);
+        let (latencies, ratios, columns) = summed.map_err(failed)?;
+        let latency_changed = sides.changes_latency(&columns);
+        diff.class = Some(class(diff.status, &rows, diff.served.as_ref(), latency_changed));
+        (diff.ratios, diff.columns_changed) = (ratios, columns);
+        diff.matched = matched.map(Arc::new);
+        if let Some(details) = self.details {
+            details.write(shown, tables, &rows, &latencies)?;
+        }
+        diff.rows = Some(rows);
+        Ok(())
+    }
 }
 
-/// What happened to the table of a pair that was read.
+/// Creates the diff of a table that was only moved.
+fn moved(pair: &FilePair<'_>) -> TableDiff {
+    let shown = pair.shown;
+    TableDiff {
+        path: shown.entry.path.clone(),
+        old_path: pair.old_path().map(str::to_owned),
+        status: Status::Renamed,
+        place: shown.place.clone(),
+        table: shown.table.clone(),
+        base_rows: None,
+        head_rows: None,
+        rows: Some(RowDiff::default()),
+        ratios: None,
+        class: Some(Class::Move),
+        served: None,
+        columns_changed: Vec::new(),
+        matched: None,
+        fault: None,
+    }
+}
+
+/// Returns the status of a pair whose tables were read.
 fn status(pair: &FilePair<'_>, pointer_gone: bool, rows: Option<&RowDiff>) -> Status {
     match (pair.base, pair.head) {
         (Some(_), None) => Status::Deleted,
         (None, _) => Status::Added,
         _ if pointer_gone => Status::Added,
         (Some(base), Some(head)) if base.entry.path != head.entry.path => {
-            // Text becomes a table when it is converted.
+            // Converting text to Parquet counts as adding a table.
             let converted = (base.format, head.format) == (Format::Csv, Format::Parquet);
             if converted { Status::Added } else { Status::Renamed }
         }

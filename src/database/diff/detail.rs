@@ -1,5 +1,5 @@
-//! The rows themselves, as CSV: one file per table, and one that sums them up. They are for people, who open them in a
-//! spreadsheet or print them: no cell is a formula, and none acts on the text around it.
+//! Lists of changed rows as CSV files: one per table, and a summary. People open them in spreadsheets, so
+//! cells are escaped and never become formulas.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -18,27 +18,27 @@ use crate::database::table::spreadsheet::{inert, shown, shown_cell, write_cell};
 use crate::database::table::{Column, Table};
 use crate::specs::measured_unit;
 
-/// The file that sums up the others.
+/// The file name of the summary.
 const SUMMARY: &str = "summary.csv";
 
-/// Something of the base and of the head, where they have it.
+/// A pair of values for base and head, each if it exists.
 type Sides<T> = (Option<T>, Option<T>);
 
-/// A folder that details go to. They appear in it once all are written.
+/// An output folder for lists of changed rows. The files appear in it when all of them are written.
 pub struct Details {
     folder: PathBuf,
     staged: TempDir,
     _removed: RemovedOnSignal,
-    /// Held while the folder has no name.
+    /// The lock that protects `staged` from sweeps of other runs.
     _lock: File,
 }
 
 impl Details {
-    /// Makes the folder where it is not there.
+    /// Creates the folder if it does not exist.
     ///
     /// # Errors
     ///
-    /// When it cannot be made or written to.
+    /// If the folder cannot be created or written to.
     pub fn new(folder: &Path) -> Result<Self> {
         let failed = |e: std::io::Error| cannot_write(folder, &e.to_string());
         std::fs::create_dir_all(folder).map_err(failed)?;
@@ -55,7 +55,7 @@ impl Details {
         }
     }
 
-    /// Writes the rows of a table that changed; nothing where none did.
+    /// Writes the list of a table's changed rows; nothing if no row changed.
     pub(super) fn write(
         &self,
         file: &TableFile,
@@ -72,7 +72,7 @@ impl Details {
         write_whole(&self.staged.path().join(name), &text)
     }
 
-    /// Writes the summary and shows all files in the folder.
+    /// Writes the summary and moves all files to the output folder.
     pub fn finish(self, diff: &Diff) -> Result<()> {
         let summary = self.staged.path().join(SUMMARY);
         let text = self.summary(diff).map_err(|e| cannot_write(&summary, &e.to_string()))?;
@@ -140,7 +140,7 @@ fn cannot_write(path: &Path, why: &str) -> Error {
     )
 }
 
-/// The name of a table's details: its place and file name, in one folder with all others.
+/// Returns the file name of a table's list of changed rows, made of its place and file name.
 fn file_name(place: &Place, path: &str) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
     let family = place.family.as_deref();
@@ -149,15 +149,16 @@ fn file_name(place: &Place, path: &str) -> String {
     file_stem(&parts, "__") + ".csv"
 }
 
-/// A column of a table's details.
+/// A column of a table in the list of changed rows.
 struct DetailField<'a> {
     name: &'a str,
     columns: Sides<&'a Column>,
-    /// Whether it distinguishes rows, so that before and after are one; else both are shown.
+    /// True if the column distinguishes rows, so that one field shows base and head; otherwise, each has a
+    /// field.
     key: bool,
 }
 
-/// The columns of both tables: the head's in its order, then those that only the base has.
+/// Returns the columns of both tables: first the head's in its order, then those that only the base has.
 fn fields<'a>((base, head): Sides<&'a Table>) -> Vec<DetailField<'a>> {
     let names = |t: Option<&'a Table>| t.into_iter().flat_map(Table::columns).map(|(name, _)| name);
     let lost = names(base).filter(|name| head.is_none_or(|h| h.column(name).is_none()));
@@ -175,7 +176,7 @@ impl<'a> DetailField<'a> {
     }
 }
 
-/// One line per row: what happened to it, where it is, its cells.
+/// Writes one line per changed row: the kind of change, the row numbers, the cells.
 fn text(
     tables: Sides<&Table>,
     rows: &RowDiff,
@@ -195,16 +196,16 @@ fn text(
     lines.out.into_inner().map_err(|e| e.into_error().into())
 }
 
-/// Writes the lines of a table's details.
+/// The writer of a table's list of changed rows.
 struct Lines<'a> {
     out: csv::Writer<Vec<u8>>,
     fields: Vec<DetailField<'a>>,
-    /// The text of one cell, kept so that its memory is used again.
+    /// A reused buffer for the text of a cell.
     cell: String,
 }
 
 impl<'a> Lines<'a> {
-    /// Begins with the header.
+    /// Starts a list with its header.
     fn new(fields: Vec<DetailField<'a>>) -> Result<Self, csv::Error> {
         let mut out = csv::Writer::from_writer(Vec::new());
         for name in ["change", "base_row", "head_row"] {

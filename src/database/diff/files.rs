@@ -1,4 +1,4 @@
-//! What two states of a database state differently beside their tables.
+//! Differences between two states of a database outside of its tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use super::{FileDiff, Status};
 use crate::database::catalog::{Role, TableFile};
 use crate::database::state::State;
 
-/// Lists the files beside the tables that are not the same in both states.
+/// Lists the files other than tables that differ between two states.
 pub(crate) fn files(base: State<'_>, head: State<'_>) -> Vec<FileDiff> {
     let by_path = |state: State<'_>| -> BTreeMap<String, (Option<git2::Oid>, Role)> {
         let facts = state.facts.files().map(|file| &file.entry);
@@ -33,17 +33,17 @@ pub(crate) fn files(base: State<'_>, head: State<'_>) -> Vec<FileDiff> {
     files
 }
 
-/// The facts that two states state differently.
+/// The facts that differ between two states.
 pub(crate) struct ChangedFacts<'a> {
-    /// The systems of the head whose YAML states something else than before. A comment, or the order of lines,
-    /// changes nothing.
+    /// The systems of the head whose parsed YAML differs from the base. Comments and the order of lines do
+    /// not matter.
     systems: BTreeSet<&'a str>,
-    /// The names of tables about which other things are stated, for example their family.
+    /// The names of tables whose facts differ, such as their family.
     tables: BTreeSet<&'a str>,
 }
 
 impl<'a> ChangedFacts<'a> {
-    /// Compares the facts of two states whose `files` differ.
+    /// Compares the facts of two states. `files` are the differing files.
     pub fn between(base: State<'a>, head: State<'a>, files: &[FileDiff]) -> Self {
         let yaml = |f: &&FileDiff| f.role == Role::System;
         let changed: BTreeSet<&str> = files.iter().filter(yaml).map(|f| &*f.path).collect();
@@ -63,17 +63,17 @@ impl<'a> ChangedFacts<'a> {
         }
     }
 
-    /// Whether anything is stated differently.
+    /// Returns true if any fact differs.
     pub fn are_any(&self) -> bool {
         !self.systems.is_empty() || !self.tables.is_empty()
     }
 
-    /// Whether the YAML of a system states something else than before.
+    /// Returns true if the YAML of a system states other facts than before.
     pub fn are_of_system(&self, name: &str) -> bool {
         self.systems.contains(name)
     }
 
-    /// Whether the states say different things about a table, so that all of it is judged anew.
+    /// Returns true if the facts about a table differ, so that all its rows are judged again.
     pub fn are_of_table(&self, file: &TableFile) -> bool {
         self.tables.contains(file.table.as_str())
     }

@@ -1,4 +1,4 @@
-//! What the rows of two tables that belong together hold otherwise: columns, measurements, attributes.
+//! Differences between matched rows of two tables: columns, measurements, attributes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,30 +6,30 @@ use super::cells::{ColumnPair, SharedColumns, either_holds};
 use crate::database::table::{Column, Table};
 use crate::specs::{IDENTITY, TableSpec, measured_unit};
 
-/// Values of an attribute that are shown, at most.
+/// The maximal number of attribute values that are shown.
 const SHOWN_VALUES: usize = 5;
 
-/// An attribute that changed: `device: NVIDIA GB300 → NVIDIA B300 SXM6 AC`.
+/// A changed attribute, such as `device: NVIDIA GB300 → NVIDIA B300 SXM6 AC`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttributeChange {
-    /// The column.
+    /// The attribute's column.
     pub column: String,
-    /// What the rows said, most frequent values first.
+    /// The values in the base, most frequent first.
     pub before: Vec<String>,
-    /// What they say.
+    /// The values in the head, most frequent first.
     pub after: Vec<String>,
-    /// Common keys whose row says something else.
+    /// The number of common keys whose attribute differs.
     pub keys: u64,
 }
 
-/// The columns that are there on one side only, or hold something else in one of the row pairs.
+/// Returns the columns that only one table has, or that differ in one of the row pairs.
 pub(super) fn columns_changed<'t>(
     shared: &SharedColumns,
     base: &'t Table,
     head: &'t Table,
     pairs: impl Iterator<Item = (u32, u32)> + Clone,
 ) -> Vec<&'t str> {
-    // Whole columns are compared faster than the cells of pairs in any order.
+    // Comparing whole columns is faster than comparing cells of pairs in arbitrary order.
     let are_in_place = pairs.clone().all(|(b, h)| b == h);
     let changes = |column: &ColumnPair<'_>| {
         let is_same = are_in_place && column.base == column.head;
@@ -39,7 +39,7 @@ pub(super) fn columns_changed<'t>(
     for (name, before) in base.columns() {
         let differs = match head.column(name) {
             None => true,
-            // Names here and numbers there: nothing but nulls are the same.
+            // If one side has names and the other has numbers, only nulls are equal.
             Some(after) if shared.one_sided.iter().any(|one| one == name) => {
                 pairs.clone().any(|pair| either_holds((Some(before), Some(after)), pair))
             }
@@ -53,8 +53,8 @@ pub(super) fn columns_changed<'t>(
     changed
 }
 
-/// Common keys whose row had a measurement beside the latency that it has no more, by column. Zero is none:
-/// a meter that was not read leaves it.
+/// Counts, by column, the common keys that lost a measurement other than the latency. Zero counts as missing,
+/// because a meter that was not read writes zero.
 pub(super) fn unmeasured(
     spec: &TableSpec,
     base: &Table,
@@ -80,13 +80,13 @@ pub(super) fn unmeasured(
     lost
 }
 
-/// Common keys whose row holds another measurement, in a column that both sides have.
+/// Counts the common keys whose row has a different measurement in a shared column.
 pub(super) fn changed_keys(shared: &SharedColumns, common: &[(u32, u32)]) -> u64 {
     let differs = |pair: &&(u32, u32)| shared.measures.iter().any(|column| column.differs(**pair));
     common.iter().filter(differs).count() as u64
 }
 
-/// The identity's columns that the loader does not key on, where the rows of common keys differ in them.
+/// Finds the identity columns outside of the loader's key in which the rows of common keys differ.
 pub(super) fn attributes(
     spec: &TableSpec,
     base: &Table,
@@ -97,7 +97,7 @@ pub(super) fn attributes(
     let mut changes = Vec::new();
     for name in IDENTITY.into_iter().filter(|name| !keyed.contains(name)) {
         let (Some(before), Some(after)) = (base.column(name), head.column(name)) else { continue };
-        // Most tables hold one text in all rows, and the same as before.
+        // Most tables have one text in all rows of such a column, unchanged from before.
         if only_text(before).is_some() && only_text(before) == only_text(after) {
             continue;
         }
@@ -119,7 +119,7 @@ pub(super) fn attributes(
     changes
 }
 
-/// The text that is in all rows of a column.
+/// Returns the text of a column that has the same text in all rows.
 fn only_text(column: &Column) -> Option<&str> {
     match column {
         Column::Text { dict, nulls: 0, .. } if dict.len() == 1 => Some(&dict[0]),

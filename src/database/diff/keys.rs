@@ -1,7 +1,7 @@
-//! What two tables serve, key by key: the pairs behind a [`ServedDiff`](super::ServedDiff).
+//! The served keys of two tables, key by key: the data behind a [`ServedDiff`](super::ServedDiff).
 
+use super::join::JoinedKeys;
 use super::ratios::{PairedTables, ratio};
-use super::served::join;
 use crate::base::expr::ExprError;
 use crate::database::catalog::TableFile;
 use crate::database::served::rows::{has_key, read_rows, served_rows};
@@ -11,41 +11,40 @@ use crate::specs::{Lookups, TableSpec};
 /// A key that both tables serve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ServedPair {
-    /// The row of the base that serves it.
+    /// The row of the base that serves the key.
     pub base: u32,
-    /// The row of the head that does.
+    /// The row of the head that serves the key.
     pub head: u32,
-    /// What a lookup returned, in ms.
+    /// The latency in ms that a lookup of the base returns.
     pub before: f64,
-    /// What it returns.
+    /// The latency in ms that a lookup of the head returns.
     pub after: f64,
 }
 
-/// What two tables serve.
+/// The served keys of two tables.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServedPairs {
-    /// Keys that both serve, in the order of the head's rows.
+    /// Keys that both tables serve, in the order of the head's rows.
     pub common: Vec<ServedPair>,
-    /// Rows of the base that serve what the head does not.
+    /// Rows of the base that serve keys which the head does not serve.
     pub lost: Vec<u32>,
-    /// Rows of the head that serve what the base did not.
+    /// Rows of the head that serve keys which the base does not serve.
     pub gained: Vec<u32>,
 }
 
 impl ServedPair {
-    /// The latency after over before, where both are above zero.
+    /// Returns the head's latency over the base's, if both are positive.
     pub fn ratio(&self) -> Option<f64> {
         ratio(self.before, self.after)
     }
 }
 
 impl ServedPairs {
-    /// Pairs the rows of two tables by the key that the loader looks up. None where no key can be made of
-    /// their columns.
+    /// Pairs the served rows of two tables by the loader's key. `None` if a table lacks columns of the key.
     ///
     /// # Errors
     ///
-    /// When a formula of the spec does not fit the tables' columns.
+    /// If a formula of the spec does not fit the tables' columns.
     pub fn between(
         files: (&TableFile, &TableFile),
         tables: (&Table, &Table),
@@ -61,7 +60,7 @@ impl ServedPairs {
         let keys = (Keys::new(&spec.key, &base)?, Keys::new(&spec.key, &head)?);
         let before = served_rows(&base, &keys.0)?;
         let after = served_rows(&head, &keys.1)?;
-        let mut joined = join(before, after);
+        let mut joined = JoinedKeys::new(&before, &after);
         joined.common.sort_unstable_by_key(|(base, head)| (*head, *base));
         // A row that goes into two of the loader's maps is one measurement.
         joined.common.dedup();
@@ -79,12 +78,12 @@ impl ServedPairs {
     }
 }
 
-/// The rows of a table that the loader reads, by key: a hash of it, with its rows in file order. A row
-/// may be read under several keys. None where no key can be made of the columns.
+/// Returns the rows that the loader reads, each with the hash of its key, in the order of the hashes and then
+/// of the file. A row may have several keys. `None` if the table lacks columns of the key.
 ///
 /// # Errors
 ///
-/// When a formula of the spec does not fit the table's columns.
+/// If a formula of the spec does not fit the table's columns.
 pub fn rows_by_key(scope: &TableScope<'_>) -> Result<Option<Vec<(u64, u32)>>, ExprError> {
     let spec = scope.spec;
     if spec.key.is_empty() || !has_key(scope) {

@@ -1,41 +1,42 @@
-//! Which row of the base each row of the head was, by the loader's key, and which of its columns hold
-//! something else.
+//! Matches each row of the head with its row in the base by the loader's key, and records the columns that
+//! differ.
 //!
-//! The row diff distinguishes rows by every column that is not a measurement. Here two rows belong together
-//! where the loader looks them up by the same key, whatever device or version they name: that is how a
-//! finding on a row of the head finds the row that was there before.
+//! The row diff distinguishes rows by every column that is not a measurement. In contrast, two rows match
+//! here if the loader looks them up by the same key, even with other devices or versions. A finding on a row
+//! of the head is thus traced to the previous row.
 
 use super::cells::{CellsOf, ColumnPair, SharedColumns, either_holds};
+use super::join::{HashedRow, each_hash, rows_of};
 use crate::database::table::{Table, mix};
 
-/// Columns that have a bit of their own; the others share the one after.
+/// The number of columns with a bit of their own; all further columns share the next bit.
 const OWN_BITS: usize = 62;
 
-/// The bits of all columns, and of a row that was added.
+/// The bits of all columns; also used for added rows.
 const ALL: u64 = u64::MAX;
 
-/// Rows of one key that are held against each other cell by cell, base times head at most; of more,
-/// rows become each other in file order.
+/// The maximal number of row pairs (base times head) of one key that are compared cell by cell. Above it,
+/// rows are matched in file order.
 const MOST_COMPARED: usize = 4096;
 
-/// How the rows of a table of the head are rows of the base.
+/// The match of a head table's rows with the base table's rows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RowMatch {
-    /// Names of the columns, by bit; those from [`OWN_BITS`] on share a bit.
+    /// The names of the columns, by bit; those from [`OWN_BITS`] on share a bit.
     columns: Vec<String>,
-    /// The columns that hold something else, of each row of the head.
+    /// The bits of the differing columns, for each row of the head.
     changed: Vec<u64>,
-    /// Whether the row was added, of each row of the head.
+    /// True for added rows, for each row of the head.
     added: Vec<bool>,
-    /// A hash of the key of each row of the base.
+    /// The key hash of each row of the base.
     base_keys: Vec<u64>,
-    /// A hash of the key of each row of the head.
+    /// The key hash of each row of the head.
     head_keys: Vec<u64>,
 }
 
 impl RowMatch {
-    /// Matches rows of equal key hashes: those that are equal in all columns that both tables have
-    /// first, the rest in file order.
+    /// Matches rows of equal key hashes: first those that are equal in all shared columns, then the rest in
+    /// file order.
     pub(super) fn new(
         common: &SharedColumns,
         (base, base_keys): (&Table, Vec<u64>),
@@ -66,7 +67,7 @@ impl RowMatch {
         Self { columns, changed, added, base_keys, head_keys }
     }
 
-    /// A match of a synthetic table with `rows` rows, of which some were added.
+    /// Creates the match of a synthetic table with `rows` rows. The rows in `added` count as added.
     #[cfg(test)]
     pub(crate) fn adding<const N: usize>(added: [usize; N], rows: usize) -> Self {
         let added: Vec<bool> = (0..rows).map(|row| added.contains(&row)).collect();
@@ -76,7 +77,7 @@ impl RowMatch {
         Self { columns: Vec::new(), changed, added, base_keys, head_keys }
     }
 
-    /// Matches rows by every column that is not a measurement, where no loader's key is known.
+    /// Matches rows by every column that is not a measurement, for tables without a known loader's key.
     pub(super) fn by_identity(common: &SharedColumns, base: &Table, head: &Table) -> Self {
         let hash = |rows: usize, side: CellsOf| -> Vec<u64> {
             let mut keys = vec![0; rows];
@@ -89,28 +90,28 @@ impl RowMatch {
         Self::new(common, (base, keys.0), (head, keys.1))
     }
 
-    /// The bits of some columns.
+    /// Returns the combined bits of some columns.
     pub fn bits<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> u64 {
         let bit = |name: &str| self.columns.iter().position(|c| c == name).map_or(0, bit);
         names.into_iter().map(bit).fold(0, |bits, bit| bits | bit)
     }
 
-    /// Whether a row of the head was added, or is beyond the table.
+    /// Returns true if a row of the head was added or is beyond the table.
     pub fn is_added(&self, row: usize) -> bool {
         self.added.get(row).copied().unwrap_or(true)
     }
 
-    /// Whether a row of the head was added, or one of the columns of `bits` holds something else.
+    /// Returns true if a row of the head was added, or differs in one of the columns in `bits`.
     pub fn changes(&self, row: usize, bits: u64) -> bool {
         self.changed.get(row).is_none_or(|changed| changed & bits != 0)
     }
 
-    /// A hash of the key of a row of the base.
+    /// Returns the key hash of a row of the base.
     pub fn base_key(&self, row: usize) -> Option<u64> {
         self.base_keys.get(row).copied()
     }
 
-    /// A hash of the key of a row of the head.
+    /// Returns the key hash of a row of the head.
     pub fn head_key(&self, row: usize) -> Option<u64> {
         self.head_keys.get(row).copied()
     }
@@ -120,7 +121,7 @@ fn bit(position: usize) -> u64 {
     1 << position.min(OWN_BITS)
 }
 
-/// The bit of a column, which gets one where it has none.
+/// Returns the bit of a column, and adds the column if it is new.
 fn bit_of(columns: &mut Vec<String>, name: &str) -> u64 {
     let position = columns.iter().position(|c| c == name).unwrap_or_else(|| {
         columns.push(name.to_owned());
@@ -129,11 +130,11 @@ fn bit_of(columns: &mut Vec<String>, name: &str) -> u64 {
     bit(position)
 }
 
-/// Rows of the base and of the head that belong together.
+/// Returns the matched rows of the base and of the head.
 fn pairs(all: &[&ColumnPair<'_>], base_keys: &[u64], head_keys: &[u64]) -> Vec<(u32, u32)> {
     let alike = |b: usize, h: usize| all.iter().all(|c| c.base[b] == c.head[h]);
-    // Most rows of most changes stand where they stood: equal ones, and those of a key that no other
-    // row at the place of either side has.
+    // Fast path: most changes keep the position of most rows. Rows at equal positions match if they are
+    // equal, or if no key is repeated.
     if base_keys == head_keys {
         let order = |(row, _): (usize, &u64)| (row as u32, row as u32);
         let places: Vec<(u32, u32)> = head_keys.iter().enumerate().map(order).collect();
@@ -141,16 +142,10 @@ fn pairs(all: &[&ColumnPair<'_>], base_keys: &[u64], head_keys: &[u64]) -> Vec<(
             return places;
         }
     }
-    let (base, head) = (sorted(base_keys), sorted(head_keys));
-    let (mut base, mut head) = (&base[..], &head[..]);
-    let mut pairs = Vec::with_capacity(head.len());
-    while let (Some((b, _)), Some((h, _))) = (base.first(), head.first()) {
-        let least = *b.min(h);
-        let (old, rest_of_base) = base.split_at(run(base, least));
-        let (new, rest_of_head) = head.split_at(run(head, least));
+    let mut pairs = Vec::with_capacity(head_keys.len());
+    each_hash(&sorted(base_keys), &sorted(head_keys), |old, new| {
         pair_run(old, new, &alike, &mut pairs);
-        (base, head) = (rest_of_base, rest_of_head);
-    }
+    });
     pairs
 }
 
@@ -160,23 +155,18 @@ fn is_unique(keys: &[u64]) -> bool {
     keys.windows(2).all(|pair| pair[0] != pair[1])
 }
 
-/// Rows with their keys, sorted by them.
-fn sorted(keys: &[u64]) -> Vec<(u64, u32)> {
-    let mut rows: Vec<(u64, u32)> =
+/// Returns row numbers with their keys, sorted by key.
+fn sorted(keys: &[u64]) -> Vec<HashedRow> {
+    let mut rows: Vec<HashedRow> =
         keys.iter().enumerate().map(|(row, key)| (*key, row as u32)).collect();
     rows.sort_unstable();
     rows
 }
 
-/// How many of the first rows have the key.
-fn run(rows: &[(u64, u32)], key: u64) -> usize {
-    rows.iter().take_while(|(k, _)| *k == key).count()
-}
-
 /// Pairs the rows of one key.
 fn pair_run(
-    old: &[(u64, u32)],
-    new: &[(u64, u32)],
+    old: &[HashedRow],
+    new: &[HashedRow],
     alike: &impl Fn(usize, usize) -> bool,
     pairs: &mut Vec<(u32, u32)>,
 ) {
@@ -184,14 +174,14 @@ fn pair_run(
         pairs.push((*b, *h));
         return;
     }
-    let mut old: Vec<u32> = old.iter().map(|(_, row)| *row).collect();
+    let mut old: Vec<u32> = rows_of(old).collect();
     let mut rest = Vec::new();
     let compare = old.len().saturating_mul(new.len()) <= MOST_COMPARED;
-    for (_, h) in new {
-        let equal = |b: &u32| alike(*b as usize, *h as usize);
+    for h in rows_of(new) {
+        let equal = |b: &u32| alike(*b as usize, h as usize);
         match old.iter().position(equal).filter(|_| compare) {
-            Some(place) => pairs.push((old.remove(place), *h)),
-            None => rest.push(*h),
+            Some(place) => pairs.push((old.remove(place), h)),
+            None => rest.push(h),
         }
     }
     pairs.extend(old.into_iter().zip(rest));
@@ -202,7 +192,7 @@ mod tests {
     use super::*;
     use crate::database::catalog::Format;
 
-    /// Keys are the first column.
+    /// Matches two CSV tables by the column `m`.
     fn matched(base: &str, head: &str) -> RowMatch {
         let table = |text: &str| Table::decode(text.as_bytes(), Format::Csv, &|_| false).unwrap();
         let (base, head) = (table(base), table(head));

@@ -1,10 +1,10 @@
-//! Base × head: which tables and rows a range of commits adds, removes and changes.
+//! Base × head: the tables and rows that a range of commits adds, removes and changes.
 //!
-//! Tables are paired first ([`pairs`]); of a pair whose bytes differ ([`compare`]) the rows are matched
-//! by key ([`rows`]), over cells that are comparable across files ([`cells`]), and by the loader's key
-//! ([`matched`]). What is served before and after is in [`served`]: by slice in [`slices`], by what the
-//! rows hold in [`held`], key by key in [`keys`]. What changed rows do to latency is summed up in
-//! [`ratios`], and [`detail`] writes the rows themselves.
+//! Tables are paired first ([`pairs`]). If the bytes of a pair differ ([`compare`]), the rows are matched by
+//! identity ([`rows`]) and by the loader's key ([`matched`]), over cells that are comparable across files
+//! ([`cells`]). Served keys before and after are in [`served`]: by slice in [`slices`], by contents of the
+//! rows in [`held`], key by key in [`keys`]. The effect of changed rows on latency is summed up in
+//! [`ratios`], and [`detail`] writes lists of the rows.
 
 mod cells;
 mod class;
@@ -12,6 +12,7 @@ mod compare;
 mod detail;
 mod files;
 mod held;
+mod join;
 mod keys;
 mod matched;
 mod pairs;
@@ -40,107 +41,110 @@ pub use slices::{LostKey, SliceDiff, SliceName};
 use crate::base::words::{Figure, count, plural};
 use crate::database::catalog::{Place, Role};
 
-/// What changed between two states of a database.
+/// The changes between two states of a database.
 #[derive(Debug, Default)]
 pub struct Diff {
-    /// Tables, by path.
+    /// The changed tables, sorted by path.
     pub tables: Vec<TableDiff>,
-    /// Sidecars, system YAML and whatever else lies below the data directories, by path.
+    /// The changed files other than tables (sidecars, system YAML, others below the data directories), sorted
+    /// by path.
     pub files: Vec<FileDiff>,
 }
 
-/// What happened to a file.
+/// The kind of change to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// It was not there, or an unresolved git-LFS pointer elsewhere was. A table that was text before is one too, with its rows compared.
+    /// The file is new. This includes tables that were an unresolved git-LFS pointer at another path, and
+    /// tables converted from text, whose rows are compared.
     Added,
-    /// It is gone.
+    /// The file was deleted.
     Deleted,
-    /// Cells of it changed.
+    /// The contents changed.
     Modified,
-    /// It lies elsewhere; rows of it may have changed too.
+    /// The path changed; rows may have changed too.
     Renamed,
-    /// Its bytes changed, no cell did.
+    /// The bytes changed, but no cell did.
     Rewritten,
 }
 
-/// What happened to a table.
+/// The changes to one table.
 #[derive(Debug)]
 pub struct TableDiff {
-    /// Its path; the one it had, where it is gone.
+    /// The path in the head, or in the base if the table was deleted.
     pub path: String,
-    /// The path it had, where that is another.
+    /// The path in the base, if it differs.
     pub old_path: Option<String>,
-    /// What happened to it.
+    /// The kind of change.
     pub status: Status,
-    /// Its place; the one it had, where it is gone.
+    /// The place in the head, or in the base if the table was deleted.
     pub place: Place,
-    /// File stem.
+    /// The table's name, which is the file stem.
     pub table: String,
-    /// Rows it had; none where they are not known: it was moved as it is, or cannot be read.
+    /// The number of rows in the base; `None` if it is unknown, because the table was only moved or cannot be
+    /// read.
     pub base_rows: Option<u64>,
-    /// Rows it has; none likewise.
+    /// The number of rows in the head; `None` if it is unknown, because the table was only moved or cannot be
+    /// read.
     pub head_rows: Option<u64>,
-    /// Rows by what happened to them; none where one side cannot be read.
+    /// The added, removed and changed rows; `None` if a side cannot be read.
     pub rows: Option<RowDiff>,
-    /// Latency of the changed rows, head over base; none where no row has both.
+    /// The latency ratios of the changed rows, head over base; `None` if no row has a ratio.
     pub ratios: Option<Ratios>,
-    /// What kind of change it is; none where one side cannot be read.
+    /// The class of the change; `None` if a side cannot be read.
     pub class: Option<Class>,
-    /// What the loader serves of it before and after; none where one side was not read, or where no
-    /// loader's key is known.
+    /// The served keys before and after; `None` if a side was not read or the loader's key is unknown.
     pub served: Option<ServedDiff>,
-    /// Columns that are there on one side only, or of which a row that stays holds something else.
+    /// Columns that only one side has, or that differ in a matched row.
     pub columns_changed: Vec<String>,
-    /// Which row of the base each row of the head was; none where one side has no rows.
+    /// The match of the head's rows with the base's rows; `None` if a side has no rows.
     pub matched: Option<Arc<RowMatch>>,
-    /// Which side cannot be read, and why. Of a damaged base, all rows of the head are added; of a base
-    /// that is not at hand, nothing is compared.
+    /// The side that cannot be read, with the reason. If the base is damaged, all rows of the head count as
+    /// added. If the base's bytes are unavailable, nothing is compared.
     pub fault: Option<ReadFault>,
 }
 
-/// A side of a comparison, or both.
+/// The side of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// Before.
+pub enum DiffSide {
+    /// The state before the change.
     Base,
-    /// After.
+    /// The state after the change.
     Head,
-    /// Before and after.
+    /// Both states of the comparison.
     Both,
 }
 
-/// Why a side of a table cannot be read.
+/// The reason why a side of a table cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadFault {
-    /// Which side; of two that are damaged, the head.
-    pub side: Side,
-    /// Why not.
+    /// The unreadable side; the head if both are damaged.
+    pub side: DiffSide,
+    /// The reason why the side cannot be read.
     pub why: FaultReason,
 }
 
-/// Why a side cannot be read.
+/// The reason why a table's bytes or contents are unavailable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FaultReason {
-    /// It is a git-LFS pointer whose object was not fetched.
+    /// The file is a git-LFS pointer whose object was not fetched.
     Pointer,
-    /// Its object is not in this clone.
+    /// The git object is not in this clone.
     Missing,
-    /// It is damaged, in these words.
+    /// The table is damaged, with a description.
     Damaged(String),
 }
 
 impl fmt::Display for ReadFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let side = match (self.side, &self.why) {
-            (Side::Base, _) => "base",
-            (Side::Head, _) => "head",
-            (Side::Both, FaultReason::Pointer) => {
+            (DiffSide::Base, _) => "base",
+            (DiffSide::Head, _) => "head",
+            (DiffSide::Both, FaultReason::Pointer) => {
                 return f.write_str(
                     "both sides are git-LFS pointers and their objects were not fetched",
                 );
             }
-            (Side::Both, _) => {
+            (DiffSide::Both, _) => {
                 return f.write_str("the objects of both sides are not in this clone");
             }
         };
@@ -154,34 +158,34 @@ impl fmt::Display for ReadFault {
     }
 }
 
-/// What happened to a file that is not a table.
+/// The change to a file that is not a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileDiff {
-    /// Its path.
+    /// The file's path.
     pub path: String,
-    /// Added, deleted, modified; of traces also renamed.
+    /// The kind of change: added, deleted or modified; traces can also be renamed.
     pub status: Status,
-    /// What it is.
+    /// The file's role.
     pub role: Role,
 }
 
 /// Sums over tables.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Tables.
+    /// The number of tables.
     pub tables: usize,
-    /// Rows added.
+    /// The number of added rows.
     pub added: u64,
-    /// Rows removed.
+    /// The number of removed rows.
     pub removed: u64,
-    /// Rows changed.
+    /// The number of changed rows.
     pub changed: u64,
-    /// Tables that cannot be read, so that their rows are not in these sums.
+    /// The number of tables that cannot be read; their rows are not in the sums.
     pub unread: usize,
 }
 
 impl Status {
-    /// Its name in reports.
+    /// Returns the status's name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Added => "added",
@@ -192,7 +196,7 @@ impl Status {
         }
     }
 
-    /// How many of each there are, in words: `2 added, 1 deleted`.
+    /// Counts the files of each status, in words: `2 added, 1 deleted`.
     pub fn counts(all: impl IntoIterator<Item = Self>) -> String {
         let mut counts: BTreeMap<Self, usize> = BTreeMap::new();
         all.into_iter().for_each(|status| *counts.entry(status).or_default() += 1);
@@ -202,7 +206,7 @@ impl Status {
 }
 
 impl Diff {
-    /// What changed in several roots.
+    /// Merges the changes of several roots.
     pub fn of_roots(roots: Vec<Self>) -> Self {
         let mut all = Self::default();
         for root in roots {
@@ -211,12 +215,12 @@ impl Diff {
         }
         all.tables.sort_by(|a, b| a.path.cmp(&b.path));
         all.files.sort_by(|a, b| a.path.cmp(&b.path));
-        // Several roots may be judged by one file of facts.
+        // One file of facts may belong to several roots.
         all.files.dedup();
         all
     }
 
-    /// What changed, in a line.
+    /// Returns a summary of the changes in one line.
     pub fn headline(&self) -> String {
         let mut parts = Vec::new();
         if !self.tables.is_empty() {
@@ -245,60 +249,60 @@ impl Diff {
 }
 
 impl Diff {
-    /// Tables that were not compared though they are there, since a side of them is not at hand.
+    /// Counts the tables that were not compared because the bytes of a side are unavailable.
     pub fn not_compared(&self) -> usize {
         self.tables.iter().filter(|table| table.absence().is_some()).count()
     }
 
-    /// What kind of change all of it is.
+    /// Returns the class of all changes together.
     pub fn class(&self) -> Class {
-        // What was not compared may be anything.
+        // A table that was not compared may have any change.
         Class::of_all(self.tables.iter().map(|table| table.class.unwrap_or(Class::Mixed)))
     }
 
-    /// Columns that changed in any table, sorted.
+    /// Returns the columns that changed in any table, sorted.
     pub fn columns_changed(&self) -> BTreeSet<&str> {
         self.tables.iter().flat_map(|t| &t.columns_changed).map(String::as_str).collect()
     }
 
-    /// Attributes that changed in any table, sorted.
+    /// Returns the attributes that changed in any table, sorted.
     pub fn attributes_changed(&self) -> BTreeSet<&str> {
         let served = self.tables.iter().filter_map(|t| t.served.as_ref());
         served.flat_map(|s| &s.attributes).map(|a| a.column.as_str()).collect()
     }
 
-    /// What is served of all tables before and after.
+    /// Returns the sum of the served keys of all tables before and after.
     pub fn served(&self) -> ServedDiff {
         ServedDiff::sum(self.tables.iter().filter_map(|t| t.served.as_ref()))
     }
 }
 
 impl TableDiff {
-    /// Which side is not at hand, where it was not compared for that: a git-LFS pointer without its object, or an
-    /// object that is not in this clone.
+    /// Returns the side whose bytes are unavailable, if the table was not compared for that reason: a git-LFS
+    /// pointer without its object, or an object that is not in this clone.
     pub fn absence(&self) -> Option<&ReadFault> {
         let is_damaged = |fault: &&ReadFault| matches!(fault.why, FaultReason::Damaged(_));
         self.fault.as_ref().filter(|fault| self.rows.is_none() && !is_damaged(fault))
     }
 
-    /// Whether it was not compared since that side cannot be read.
-    pub fn lacks(&self, side: Side) -> bool {
+    /// Returns true if the table was not compared because this side cannot be read.
+    pub fn lacks(&self, side: DiffSide) -> bool {
         self.rows.is_none() && self.fault.as_ref().is_some_and(|fault| fault.side == side)
     }
 
-    /// Whether it was a Parquet file before.
+    /// Returns true if the table was a Parquet file in the base.
     pub fn was_parquet(&self) -> bool {
         self.old_path.as_ref().unwrap_or(&self.path).ends_with(".parquet")
     }
 
-    /// Whether it lies elsewhere and no row of it changed.
+    /// Returns true if the path changed and no row did.
     pub fn only_moved(&self) -> bool {
         self.status == Status::Renamed && self.rows.as_ref().is_some_and(RowDiff::is_empty)
     }
 }
 
 impl Totals {
-    /// Sums up tables.
+    /// Sums up the changes of tables.
     pub fn of<'a>(tables: impl IntoIterator<Item = &'a TableDiff>) -> Self {
         let mut totals = Self::default();
         for table in tables {

@@ -1,4 +1,4 @@
-//! Which table of the base is which of the head.
+//! Pairs each table of the base with its table in the head.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,17 +7,17 @@ use git2::Oid;
 use crate::database::catalog::{Format, TableFile};
 use crate::database::state::State;
 
-/// A table of the base, the one of the head that it became, or both.
+/// A table of the base and the same table in the head; one side is `None` if the table was added or deleted.
 pub(crate) struct FilePair<'a> {
     pub base: Option<&'a TableFile>,
     pub head: Option<&'a TableFile>,
-    /// The file that the pair is named after: the head's, or the base's where it is gone.
+    /// The file after which the pair is named: the head's, or the base's if the table was deleted.
     pub shown: &'a TableFile,
-    /// Whether their bytes are equal: the table was moved as it is.
+    /// True if the bytes are equal, so that the table was only moved.
     pub same_bytes: bool,
 }
 
-/// A table that has no namesake on the other side.
+/// A table whose path does not exist on the other side.
 struct Loose<'a> {
     file: &'a TableFile,
     id: Option<Oid>,
@@ -36,21 +36,21 @@ impl<'a> FilePair<'a> {
         Self { base: None, head: Some(new), shown: new, same_bytes: false }
     }
 
-    /// The base's path, where it is not the head's.
+    /// Returns the base's path if it differs from the head's.
     pub fn old_path(&self) -> Option<&'a str> {
         let (base, head) = (self.base?, self.head?);
         (base.entry.path != head.entry.path).then_some(base.entry.path.as_str())
     }
 
-    /// Bytes to read, about.
+    /// Returns the approximate number of bytes to read.
     pub fn size(&self) -> u64 {
         let sides = self.base.iter().chain(&self.head).filter(|_| !self.same_bytes);
         sides.map(|f| f.entry.size).sum()
     }
 }
 
-/// Pairs up what differs: by path, then by bytes, then by what the tables are. Tables whose path
-/// and bytes are the same are left out.
+/// Pairs the tables that differ between two states: by path, then by bytes, then by identity. Tables with
+/// equal path and bytes are left out.
 pub(crate) fn pairs<'a>(base: State<'a>, head: State<'a>) -> Vec<FilePair<'a>> {
     let mut pairs = Vec::new();
     let before: BTreeMap<&str, &TableFile> =
@@ -69,8 +69,9 @@ pub(crate) fn pairs<'a>(base: State<'a>, head: State<'a>) -> Vec<FilePair<'a>> {
         gone.into_values().map(|file| Loose { file, id: base.source.id(&file.entry) }).collect();
     come.sort_by(|a, b| a.file.entry.path.cmp(&b.file.entry.path));
 
-    // Equal bytes say more than equal names. Of several tables with the same bytes each goes to
-    // the one that is the same table, else to one of its name, else in the order of paths.
+    // Equal bytes are stronger evidence than equal names. If several tables have the same bytes, tables with
+    // the same identity are paired first, then those with the same name, then the rest in the order of their
+    // paths.
     let mut moved = take(&mut gone, &mut come, |t| Some((t.id?, t.file.identity())));
     moved.extend(take(&mut gone, &mut come, |t| Some((t.id?, t.file.table.as_str()))));
     moved.extend(take(&mut gone, &mut come, |t| t.id));
@@ -85,7 +86,8 @@ pub(crate) fn pairs<'a>(base: State<'a>, head: State<'a>) -> Vec<FilePair<'a>> {
     pairs
 }
 
-/// Takes out the tables that have the same key on both sides, those of one key in their order.
+/// Removes and pairs the tables that have the same key on both sides. Tables of one key are paired in their
+/// order.
 fn take<'a, K: Ord>(
     gone: &mut Vec<Loose<'a>>,
     come: &mut Vec<Loose<'a>>,

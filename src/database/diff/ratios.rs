@@ -1,6 +1,4 @@
-//! What changed rows do to latency: head over base.
-
-use std::cmp::Ordering;
+//! The effect of changed rows on latency: ratios of head over base.
 
 use crate::base::expr::{ExprError, Vals};
 use crate::base::stats::quantile;
@@ -8,30 +6,31 @@ use crate::database::catalog::TableFile;
 use crate::database::table::{EXAMPLES, Example, Keys, Table, TableScope, number_json};
 use crate::specs::{Lookups, TableSpec};
 
-/// A ratio as far from 1 as this counts as more than noise: reruns of single points differ by 2 %
-/// half of the time, and the tool this replaces asked from 5 % on.
+/// The relative difference above which a ratio counts as more than noise. Half of all reruns of single points
+/// differ by 2 % or more, and the predecessor of this tool used 5 %.
 pub const FAR: f64 = 0.05;
 
-/// Head over base of the latencies of changed rows.
+/// Statistics of the latency ratios (head over base) of changed rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ratios {
-    /// Changed rows that have a ratio: a latency above zero before and one after.
+    /// The number of changed rows with a ratio, which need positive latencies before and after.
     pub rows: usize,
-    /// The middle one.
+    /// The median ratio.
     pub median: f64,
-    /// 5 % are below.
+    /// The 5th percentile of the ratios.
     pub low: f64,
-    /// 5 % are above.
+    /// The 95th percentile of the ratios.
     pub high: f64,
-    /// Share that is further from 1 than [`FAR`].
+    /// The share of ratios that differ from 1 by more than [`FAR`].
     pub far: f64,
-    /// The middle ratios of up to eight parts of the rows, from short to long latencies before.
+    /// The median ratios of up to eight equal parts of the rows, sorted from short to long latencies in the
+    /// base.
     pub trend: Vec<f64>,
-    /// The rows furthest from 1 by factor, by row of the head, with the loader's key.
+    /// The rows with the greatest change by factor, as row numbers of the head with the loader's key.
     pub worst: Vec<Example>,
 }
 
-/// The two tables of a pair, and what is known of them.
+/// The two tables of a pair with their spec.
 pub(super) struct PairedTables<'a> {
     pub files: (&'a TableFile, &'a TableFile),
     pub tables: (Option<&'a Table>, Option<&'a Table>),
@@ -44,7 +43,8 @@ impl<'a> PairedTables<'a> {
         TableScope::new(table, self.spec, &file.place, None, self.lookups)
     }
 
-    /// What a lookup returned and returns for each changed row, in ms: of several parts, the sum.
+    /// Returns the latencies in ms that a lookup returns for each changed row, before and after. A latency of
+    /// several parts is their sum.
     pub fn latencies(&self, changed: &[(u32, u32)]) -> Result<Vec<LatencyChange>, ExprError> {
         let (Some(base), Some(head)) = self.tables else { return Ok(Vec::new()) };
         if changed.is_empty() || self.spec.latency.is_empty() {
@@ -64,7 +64,7 @@ impl<'a> PairedTables<'a> {
         self.spec.latency.iter().map(|part| part.value.numbers(scope)).collect()
     }
 
-    /// Sums up what changed rows do to latency; none where no row has a ratio.
+    /// Sums up the latency ratios of changed rows; `None` if no row has a ratio.
     pub fn sum_up(
         &self,
         changed: &[(u32, u32)],
@@ -89,7 +89,7 @@ impl<'a> PairedTables<'a> {
         }))
     }
 
-    /// The rows whose latency changed most, by factor.
+    /// Returns the rows whose latency changed most, by factor.
     fn worst(
         &self,
         changed: &[(u32, u32)],
@@ -97,21 +97,23 @@ impl<'a> PairedTables<'a> {
         rows: &[(usize, f64)],
     ) -> Result<Vec<Example>, ExprError> {
         let Some(head) = self.tables.1 else { return Ok(Vec::new()) };
-        let rows = rows.iter().filter(|(_, ratio)| *ratio != 1.0);
-        let mut rows: Vec<Apart> =
-            rows.map(|(i, ratio)| Apart { log: ratio.ln().abs(), i: *i, ratio: *ratio }).collect();
-        // Nearly all rows may have changed, and few are shown.
+        let is_changed = |(_, ratio): &&(usize, f64)| *ratio != 1.0;
+        let with_distance = |(i, ratio): &(usize, f64)| (ratio.ln().abs(), *i, *ratio);
+        let mut rows: Vec<_> = rows.iter().filter(is_changed).map(with_distance).collect();
+        let farthest_first =
+            |a: &(f64, usize, f64), b: &(f64, usize, f64)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+        // Partial selection: nearly all rows may have changed, and only a few are shown.
         if rows.len() > EXAMPLES {
-            rows.select_nth_unstable_by(EXAMPLES - 1, Apart::farthest_first);
+            rows.select_nth_unstable_by(EXAMPLES - 1, farthest_first);
             rows.truncate(EXAMPLES);
         }
-        rows.sort_unstable_by(Apart::farthest_first);
+        rows.sort_unstable_by(farthest_first);
         if rows.is_empty() {
             return Ok(Vec::new());
         }
         let scope = self.scope(self.files.1, head);
         let keys = Keys::new(&self.spec.key, &scope)?;
-        let example = |Apart { i, ratio, .. }: Apart| {
+        let example = |(_, i, ratio): (f64, usize, f64)| {
             let (row, change) = (changed[i].1, &latencies[i]);
             let values = [("base_ms", change.before), ("head_ms", change.after), ("ratio", ratio)];
             Example {
@@ -124,41 +126,26 @@ impl<'a> PairedTables<'a> {
     }
 }
 
-/// A ratio, and how far it is from 1.
-struct Apart {
-    /// Its logarithm without a sign.
-    log: f64,
-    /// The place of its row among the changed ones.
-    i: usize,
-    ratio: f64,
-}
-
-impl Apart {
-    fn farthest_first(&self, other: &Self) -> Ordering {
-        other.log.total_cmp(&self.log).then(self.i.cmp(&other.i))
-    }
-}
-
-/// The latency of a changed row, in ms.
+/// The latency of a changed row before and after, in ms.
 pub(super) struct LatencyChange {
     pub before: f64,
     pub after: f64,
 }
 
-/// A latency after over before, where both are above zero.
+/// Returns the latency after over before, if both are positive.
 pub(super) fn ratio(before: f64, after: f64) -> Option<f64> {
     let ratio = after / before;
     (before > 0.0 && after > 0.0 && ratio.is_finite()).then_some(ratio)
 }
 
 impl LatencyChange {
-    /// After over before, where both are above zero.
+    /// Returns the latency after over before, if both are positive.
     pub fn ratio(&self) -> Option<f64> {
         ratio(self.before, self.after)
     }
 }
 
-/// The middle ratios of rows in parts of equal size, by their latency before.
+/// Returns the median ratios of equal parts of the rows, sorted by their latency before.
 fn trend(latencies: &[LatencyChange], rows: &[(usize, f64)]) -> Vec<f64> {
     const PARTS: usize = 8;
     let mut rows = rows.to_vec();

@@ -1,40 +1,40 @@
-//! Rows of two tables, matched by key.
+//! The row diff: rows of two tables, matched by all columns that are not measurements.
 
 use super::cells::{CellsOf, ColumnPair, SharedColumns};
+use super::join::{HashedRow, each_hash, rows_of};
 use crate::database::table::{Table, mix};
 
-/// Rows by what happened to them, as row numbers of the base and of the head.
+/// The rows that differ between two tables, as row numbers of the base and of the head.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowDiff {
-    /// Rows of the head, in its order.
+    /// Added rows, as row numbers of the head, ascending.
     pub added: Vec<u32>,
-    /// Rows of the base, in its order.
+    /// Removed rows, as row numbers of the base, ascending.
     pub removed: Vec<u32>,
-    /// Rows of the base and what they became, in the order of the head.
+    /// Changed rows, as pairs of row numbers in base and head, in the order of the head.
     pub changed: Vec<(u32, u32)>,
 }
 
 impl RowDiff {
-    /// Whether nothing happened.
+    /// Returns true if no row differs.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
     }
 
-    /// All rows of the only side there is.
+    /// Returns all rows of a table that exists on one side only.
     pub(super) fn one_sided(base: Option<&Table>, head: Option<&Table>) -> Self {
         let all = |t: Option<&Table>| (0..t.map_or(0, |t| t.rows) as u32).collect();
         Self { added: all(head), removed: all(base), changed: Vec::new() }
     }
 
-    /// Matches rows by their key, which is every column that is not a measurement and that both tables
-    /// have. Within a key, equal rows are matched first, the rest become each other in file order,
-    /// what is left is added or removed. Where a table has a column that the other lacks, no rows
-    /// are equal; those that are equal in what both have become each other first.
+    /// Matches rows by identity: all shared columns that are not measurements. Among rows of one identity,
+    /// equal rows are matched first and the rest in file order; rows without a partner are added or removed.
+    /// If only one table has some column, all matched rows count as changed.
     pub fn between(base: &Table, head: &Table) -> Self {
         Self::over(&SharedColumns::of(base, head), base, head)
     }
 
-    /// Matches rows as [`between`](Self::between) does, over the columns that both tables have.
+    /// Matches rows as [`between`](Self::between) does, over given shared columns.
     pub(super) fn over(common: &SharedColumns, base: &Table, head: &Table) -> Self {
         let all: Vec<&ColumnPair<'_>> = common.all().collect();
         let keys: Vec<&ColumnPair<'_>> = common.keys.iter().collect();
@@ -51,10 +51,10 @@ impl RowDiff {
     }
 }
 
-/// Rows of the base and the head that belong together, and those of either that are left.
+/// Matched rows of base and head, then the unmatched rows of the base, then those of the head.
 type Paired = (Vec<(u32, u32)>, Vec<u32>, Vec<u32>);
 
-/// Pairs rows that are equal and stand at the same place: most rows of most changes.
+/// Matches equal rows at equal positions, which are most rows of most changes.
 fn in_place(columns: &[&ColumnPair<'_>], base: usize, head: usize) -> Paired {
     let both = base.min(head);
     let mut equal = vec![true; both];
@@ -62,13 +62,13 @@ fn in_place(columns: &[&ColumnPair<'_>], base: usize, head: usize) -> Paired {
         let cells = column.base.iter().zip(column.head.iter());
         equal.iter_mut().zip(cells).for_each(|(equal, (b, h))| *equal &= b == h);
     }
-    let at = |row: u32| equal.get(row as usize).copied().unwrap_or(false);
-    let pairs = (0..both as u32).filter(|r| at(*r)).map(|r| (r, r)).collect();
-    let rest = |rows: usize| (0..rows as u32).filter(|r| !at(*r)).collect();
+    let is_equal = |row: u32| equal.get(row as usize).copied().unwrap_or(false);
+    let pairs = (0..both as u32).filter(|r| is_equal(*r)).map(|r| (r, r)).collect();
+    let rest = |rows: usize| (0..rows as u32).filter(|r| !is_equal(*r)).collect();
     (pairs, rest(base), rest(head))
 }
 
-/// Pairs rows that are equal in the columns, those of equal cells in file order.
+/// Matches rows that are equal in the given columns, in file order.
 fn pair_up(columns: &[&ColumnPair<'_>], base: Vec<u32>, head: Vec<u32>) -> Paired {
     if base.is_empty() || head.is_empty() {
         return (Vec::new(), base, head);
@@ -76,33 +76,23 @@ fn pair_up(columns: &[&ColumnPair<'_>], base: Vec<u32>, head: Vec<u32>) -> Paire
     let base = by_hash(columns, base, |c| &c.base);
     let head = by_hash(columns, head, |c| &c.head);
 
+    let are_equal = |pair| !columns.iter().any(|column| column.differs(pair));
     let mut paired = Paired::default();
-    let (mut base, mut head) = (&base[..], &head[..]);
-    while let (Some((b, _)), Some((h, _))) = (base.first(), head.first()) {
-        let least = *b.min(h);
-        let run = |rows: &[(u64, u32)]| rows.iter().take_while(|(hash, _)| *hash == least).count();
-        let (old, rest_of_base) = base.split_at(run(base));
-        let (new, rest_of_head) = head.split_at(run(head));
-        let are_equal = |pair| !columns.iter().any(|column| column.differs(pair));
-        match (old, new) {
-            // Nearly every key is one row's on either side.
-            ([(_, b)], [(_, h)]) if are_equal((*b, *h)) => paired.0.push((*b, *h)),
-            (only, []) => paired.1.extend(rows_of(only)),
-            ([], only) => paired.2.extend(rows_of(only)),
-            _ => pair_run(columns, rows_of(old).collect(), rows_of(new).collect(), &mut paired),
-        }
-        (base, head) = (rest_of_base, rest_of_head);
-    }
-    paired.1.extend(rows_of(base));
-    paired.2.extend(rows_of(head));
+    each_hash(&base, &head, |old, new| match (old, new) {
+        // Nearly every identity belongs to one row on either side.
+        ([(_, b)], [(_, h)]) if are_equal((*b, *h)) => paired.0.push((*b, *h)),
+        (only, []) => paired.1.extend(rows_of(only)),
+        ([], only) => paired.2.extend(rows_of(only)),
+        _ => pair_run(columns, rows_of(old).collect(), rows_of(new).collect(), &mut paired),
+    });
     paired.1.sort_unstable();
     paired.2.sort_unstable();
     paired
 }
 
-/// Rows with a hash of their cells, sorted by it.
-fn by_hash(columns: &[&ColumnPair<'_>], rows: Vec<u32>, side: CellsOf) -> Vec<(u64, u32)> {
-    let mut hashed: Vec<(u64, u32)> = rows.into_iter().map(|row| (0, row)).collect();
+/// Returns row numbers with a hash of their cells, sorted by hash.
+fn by_hash(columns: &[&ColumnPair<'_>], rows: Vec<u32>, side: CellsOf) -> Vec<HashedRow> {
+    let mut hashed: Vec<HashedRow> = rows.into_iter().map(|row| (0, row)).collect();
     for column in columns {
         let cells = side(column);
         hashed.iter_mut().for_each(|(hash, row)| *hash = mix(*hash, cells[*row as usize]));
@@ -111,11 +101,7 @@ fn by_hash(columns: &[&ColumnPair<'_>], rows: Vec<u32>, side: CellsOf) -> Vec<(u
     hashed
 }
 
-fn rows_of(hashed: &[(u64, u32)]) -> impl Iterator<Item = u32> {
-    hashed.iter().map(|(_, row)| *row)
-}
-
-/// Pairs rows of one hash. Almost always that is one key; where it is not, the cells decide.
+/// Matches rows of one hash. They nearly always have one identity; otherwise, their cells decide.
 fn pair_run(
     columns: &[&ColumnPair<'_>],
     mut base: Vec<u32>,
@@ -171,7 +157,7 @@ mod tests {
 
     #[test]
     fn keys_of_one_hash_are_told_apart() {
-        // Without a column to hash, all hashes are alike; the cells still decide.
+        // Without a column to hash, all hashes are equal; the cells still decide.
         let (base, head) = (vec![1, 2, 1].into(), vec![2, 1, 3].into());
         let cells = ColumnPair { name: "m".into(), base, head };
         let mut paired = Paired::default();
@@ -188,7 +174,7 @@ mod tests {
     }
 
     proptest! {
-        /// What a diff says, done to the base, gives the head; and nothing that is equal is in it.
+        /// Applying a diff to the base gives the head, and equal rows are not in the diff.
         #[test]
         fn a_diff_applied_to_its_base_is_the_head(
             base in proptest::collection::vec((0u8..4, 0u8..4), 1..40),
@@ -211,7 +197,7 @@ mod tests {
             let mut wanted = head.clone();
             wanted.sort_unstable();
             prop_assert_eq!(rows, wanted);
-            // No key is both added and removed: such rows would have become each other.
+            // No identity is both added and removed: such rows would have been matched.
             for new in &found.added {
                 let key = head[*new as usize].0;
                 prop_assert!(found.removed.iter().all(|old| base[*old as usize].0 != key));

@@ -1,14 +1,15 @@
-//! What the loader serves of a table before and after, paired by the loader's own key.
+//! The keys that the loader serves of a table before and after, paired by the loader's key.
 //!
-//! Two rows are of one key where the loader would serve only one of them. What the key does not read is
-//! an attribute: a table that was measured again on another device serves the same keys, with other
-//! latencies and another device.
+//! Two rows have one key if the loader would serve only one of them. Columns outside of the key are
+//! attributes: a table that was measured again on another device serves the same keys with another device and
+//! other latencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::RowDiff;
 use super::cells::SharedColumns;
 use super::held::{AttributeChange, attributes, changed_keys, columns_changed, unmeasured};
+use super::join::{HashedRow, JoinedKeys};
 use super::ratios::{LatencyChange, PairedTables};
 use super::slices::{LostKey, SliceDiff, SliceName, SlicedKeys, slices};
 use crate::base::expr::ExprError;
@@ -16,60 +17,61 @@ use crate::base::stats::quantile;
 use crate::database::served::rows::{each_read_row, has_key, served_rows};
 use crate::database::table::{Keys, NumberedRows, TableScope};
 
-/// A latency this many times longer or shorter is counted by itself: reviewers ask for these keys.
+/// A latency that is longer or shorter by more than this factor is counted separately, since reviewers ask
+/// for these keys.
 const FAR_FACTOR: f64 = 2.0;
 
-/// What is served before and after.
+/// The differences between the served keys before and after.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServedDiff {
-    /// Keys that are served before and after.
+    /// The number of keys served before and after.
     pub common: u64,
-    /// Keys that are served no more.
+    /// The number of keys served only before.
     pub lost: u64,
-    /// Keys that were not served before.
+    /// The number of keys served only after.
     pub gained: u64,
-    /// Latency after over before, of the common keys that have both, sorted.
+    /// The latency ratios (after over before) of the common keys that have one, sorted.
     pub ratios: Vec<f64>,
-    /// Common keys of which anything served changed, a latency or another measured column.
+    /// The number of common keys with any changed measurement.
     pub changed: u64,
-    /// Attributes of which the served rows of common keys say something else than before.
+    /// The attributes that differ in the served rows of common keys.
     pub attributes: Vec<AttributeChange>,
-    /// Slices of the key, by its texts, where they differ from each other.
+    /// The slices of the key space that differ from the rest.
     pub slices: Vec<SliceDiff>,
-    /// The keys that are served no more.
+    /// The keys served only before.
     pub lost_keys: Vec<LostKey>,
-    /// The slices of all keys, as [`LostKey::slice`] numbers them.
+    /// The names of all slices, indexed by [`LostKey::slice`].
     pub key_slices: Vec<SliceName>,
-    /// Common keys that had a measurement and have none, by column.
+    /// The number of common keys that lost a measurement, by column.
     pub unmeasured: BTreeMap<String, u64>,
-    /// Rows of the base and of the head that serve the common keys.
+    /// The rows of base and head that serve the common keys.
     pub pairs: Vec<(u32, u32)>,
-    /// A hash of the loader's key of every row, of the base and of the head.
+    /// The hash of the loader's key of every row, in the base and in the head.
     pub(super) keys: (Vec<u64>, Vec<u64>),
 }
 
 impl ServedDiff {
-    /// The middle ratio of the latencies, after over before; none where no key has both.
+    /// Returns the median latency ratio, after over before; `None` if no key has a ratio.
     pub fn median_ratio(&self) -> Option<f64> {
         (!self.ratios.is_empty()).then(|| quantile(&self.ratios, 0.5))
     }
 
-    /// Common keys that take more than twice as long.
+    /// Counts the common keys whose latency more than doubled.
     pub fn slower_2x(&self) -> u64 {
         self.ratios.iter().filter(|r| **r > FAR_FACTOR).count() as u64
     }
 
-    /// Common keys that take less than half the time.
+    /// Counts the common keys whose latency fell to less than half.
     pub fn faster_2x(&self) -> u64 {
         self.ratios.iter().filter(|r| **r < 1.0 / FAR_FACTOR).count() as u64
     }
 
-    /// Whether every latency is what it was, to the bit.
+    /// Returns true if all latencies are exactly the same.
     pub fn same_latencies(&self) -> bool {
         self.ratios.iter().all(|r| *r == 1.0)
     }
 
-    /// Sums up several tables.
+    /// Sums up the counts and ratios of several tables.
     pub fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut sum = Self::default();
         for one in all {
@@ -84,12 +86,13 @@ impl ServedDiff {
     }
 }
 
-/// Calls `each_key` on a hash of every key that a table serves, one or more times, and `each_slice` on every slice that has
-/// one. Equal keys hash alike in every table. On none where no loader's key can be made of its columns.
+/// Calls `each_key` with the hash of every served key, possibly more than once per key, and `each_slice` once
+/// per slice with a served key. Equal keys have equal hashes in every table. Calls neither if the table lacks
+/// columns of the loader's key.
 ///
 /// # Errors
 ///
-/// When a formula of the spec does not fit the table's columns.
+/// If a formula of the spec does not fit the table's columns.
 pub fn each_served_key(
     scope: &TableScope<'_>,
     keys: &Keys<'_>,
@@ -102,7 +105,7 @@ pub fn each_served_key(
     }
     let NumberedRows { of_rows, counts } = keys.slice_numbers();
     let mut is_met = vec![false; counts.len()];
-    // Whichever row of a key is served, the key is.
+    // A key is served no matter which of its rows answers, so every row that the loader reads counts.
     each_read_row(scope, keys, |hash, row| {
         each_key(hash);
         let is_met = &mut is_met[of_rows[row as usize] as usize];
@@ -112,58 +115,13 @@ pub fn each_served_key(
     })
 }
 
-/// Keys of both sides: rows of the common ones, of those lost and of those gained.
-#[derive(Default)]
-pub(super) struct Joined {
-    pub common: Vec<(u32, u32)>,
-    /// With the hash of their key.
-    pub lost: Vec<(u64, u32)>,
-    pub gained: Vec<u32>,
-}
-
-pub(super) fn join(base: Vec<(u64, u32)>, head: Vec<(u64, u32)>) -> Joined {
-    // A table that is there on one side only.
-    if base.is_empty() || head.is_empty() {
-        let gained = head.into_iter().map(|(_, row)| row).collect();
-        return Joined { lost: base, gained, ..Joined::default() };
-    }
-    let mut joined = Joined::default();
-    let (mut b, mut h) = (0, 0);
-    while b < base.len() || h < head.len() {
-        match (base.get(b), head.get(h)) {
-            (Some((before, row)), Some((after, _))) if before < after => {
-                joined.lost.push((*before, *row));
-                b += 1;
-            }
-            (Some((before, _)), Some((after, row))) if after < before => {
-                joined.gained.push(*row);
-                h += 1;
-            }
-            (Some((_, before)), Some((_, after))) => {
-                joined.common.push((*before, *after));
-                (b, h) = (b + 1, h + 1);
-            }
-            (Some((before, row)), None) => {
-                joined.lost.push((*before, *row));
-                b += 1;
-            }
-            (None, Some((_, row))) => {
-                joined.gained.push(*row);
-                h += 1;
-            }
-            (None, None) => break,
-        }
-    }
-    joined
-}
-
 impl PairedTables<'_> {
-    /// Compares what is served; none where no loader's key can be made of the columns. `shared` are the
-    /// columns of both tables, where there are two.
+    /// Compares the served keys of both sides; `None` if a table lacks columns of the loader's key. `shared`
+    /// are the columns of both tables, if both exist.
     ///
     /// # Errors
     ///
-    /// When a formula of the spec does not fit the tables' columns.
+    /// If a formula of the spec does not fit the tables' columns.
     pub fn served(
         &self,
         shared: Option<&SharedColumns<'_>>,
@@ -179,9 +137,9 @@ impl PairedTables<'_> {
         }
         let base_keys = self.keys(base_scope.as_ref())?;
         let head_keys = self.keys(head_scope.as_ref())?;
-        let before = rows_of(base_scope.as_ref(), base_keys.as_ref())?;
-        let after = rows_of(head_scope.as_ref(), head_keys.as_ref())?;
-        let joined = join(before, after);
+        let before = served_by(base_scope.as_ref(), base_keys.as_ref())?;
+        let after = served_by(head_scope.as_ref(), head_keys.as_ref())?;
+        let joined = JoinedKeys::new(&before, &after);
         let mut served = ServedDiff {
             common: joined.common.len() as u64,
             lost: joined.lost.len() as u64,
@@ -206,8 +164,8 @@ impl PairedTables<'_> {
         Ok(Some(served))
     }
 
-    /// Columns that are there on one side only, or of which a row that stays holds something else: rows
-    /// that serve a key on both sides, and rows that the row diff pairs.
+    /// Returns the columns that only one side has, or that differ in a pair of rows: rows that serve a common
+    /// key, or rows matched by the row diff.
     pub fn columns_changed(
         &self,
         shared: Option<&SharedColumns<'_>>,
@@ -221,7 +179,7 @@ impl PairedTables<'_> {
         columns_changed(shared, base, head, pairs).into_iter().map(str::to_owned).collect()
     }
 
-    /// Whether one of the columns is part of the latency that a lookup returns, or of its key.
+    /// Returns true if one of the columns is part of the key or of the latency that a lookup returns.
     pub fn changes_latency(&self, columns: &[String]) -> bool {
         let parts = self.spec.latency.iter().chain(&self.spec.key);
         let read: BTreeSet<&str> = parts.flat_map(|part| part.value.columns()).collect();
@@ -236,10 +194,10 @@ impl PairedTables<'_> {
     }
 }
 
-fn rows_of(
+fn served_by(
     scope: Option<&TableScope<'_>>,
     keys: Option<&Keys<'_>>,
-) -> Result<Vec<(u64, u32)>, ExprError> {
+) -> Result<Vec<HashedRow>, ExprError> {
     match (scope, keys) {
         (Some(scope), Some(keys)) => served_rows(scope, keys),
         _ => Ok(Vec::new()),

@@ -1,68 +1,68 @@
-//! Slices of the key space: its parts by the texts of the key, before and after.
+//! Slices of the key space (keys with the same texts) before and after.
 
 use std::collections::BTreeMap;
 
+use super::join::JoinedKeys;
 use super::ratios::LatencyChange;
-use super::served::Joined;
 use crate::base::stats::quantile;
 use crate::database::table::{Keys, NumberedRows};
 
-/// A slice's texts, by part of the key.
+/// The name of a slice: the name and text of each text part of the key.
 pub type SliceName = Vec<(String, String)>;
 
-/// A key that is served no more.
+/// A key that is served only before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LostKey {
-    /// A hash of the key: equal keys hash alike in every table.
+    /// The hash of the key, which is the same in every table.
     pub hash: u64,
-    /// Its slice, as an index.
+    /// The index of the key's slice.
     pub slice: u32,
 }
 
 /// The keys of a comparison by slice.
 #[derive(Default)]
 pub(super) struct SlicedKeys {
-    /// Slices that differ from the table as a whole: their middle ratio by more than [`super::FAR`], or by
-    /// being there on one side only. None where there is one slice.
+    /// The slices that differ from the whole table: their median ratio differs by more than [`super::FAR`],
+    /// or they have lost or gained keys. Empty if there is only one slice.
     pub differ: Vec<SliceDiff>,
-    /// Keys that are served no more.
+    /// The keys that are served only before.
     pub lost: Vec<LostKey>,
-    /// The slices by number.
+    /// The names of all slices, by number.
     pub names: Vec<SliceName>,
 }
 
-/// What happened to a part of the key space.
+/// The differences in one slice of the key space.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SliceDiff {
-    /// The slice, by the texts of the key.
+    /// The name of the slice.
     pub slice: SliceName,
-    /// Keys served before and after.
+    /// The number of keys served before and after.
     pub common: u64,
-    /// Keys served no more.
+    /// The number of keys served only before.
     pub lost: u64,
-    /// Keys not served before.
+    /// The number of keys served only after.
     pub gained: u64,
-    /// The middle ratio; none where no key has one.
+    /// The median latency ratio; `None` if no key has a ratio.
     pub median_ratio: Option<f64>,
 }
 
-/// The rows of a side by their slices.
-struct Side<'k> {
+/// The rows of one side with their slices.
+struct SlicedSide<'k> {
     keys: &'k Keys<'k>,
-    /// The slice of each row, as the side numbers them.
+    /// The slice of each row, in this side's own numbering.
     own: Vec<u32>,
-    /// The number of each of those, once it is met.
+    /// The common number of each slice in this side's numbering; `None` until the slice is first looked up.
     known: Vec<Option<usize>>,
 }
 
-impl<'k> Side<'k> {
+impl<'k> SlicedSide<'k> {
     fn new(keys: &'k Keys<'_>) -> Self {
         let NumberedRows { of_rows, counts } = keys.slice_numbers();
         Self { keys, own: of_rows, known: vec![None; counts.len()] }
     }
 }
 
-/// What is gathered of a slice.
+/// The counts and ratios of a slice.
 #[derive(Default)]
 struct Gathered {
     common: u64,
@@ -71,18 +71,18 @@ struct Gathered {
     ratios: Vec<f64>,
 }
 
-/// The slices of both sides by number, in the order in which they come.
+/// The slices of both sides, numbered in the order in which they are first looked up.
 #[derive(Default)]
 struct Slices {
     numbers: BTreeMap<SliceName, usize>,
-    /// What is gathered of each.
+    /// The counts and ratios of each slice, by number.
     gathered: Vec<Gathered>,
 }
 
 impl Slices {
-    /// The number of a row's slice, on one of the sides.
-    fn of(&mut self, side: &mut Side<'_>, row: u32) -> usize {
-        let Side { keys, own, known } = side;
+    /// Returns the common number of a row's slice.
+    fn number(&mut self, side: &mut SlicedSide<'_>, row: u32) -> usize {
+        let SlicedSide { keys, own, known } = side;
         *known[own[row as usize] as usize].get_or_insert_with(|| {
             *self.numbers.entry(keys.texts(row as usize)).or_insert_with(|| {
                 self.gathered.push(Gathered::default());
@@ -92,9 +92,9 @@ impl Slices {
     }
 }
 
-/// Takes the keys of a comparison apart by slice; `whole` is the middle ratio of all.
+/// Groups the keys of a comparison by slice; `whole` is the median ratio of all keys.
 pub(super) fn slices(
-    joined: &Joined,
+    joined: &JoinedKeys,
     latencies: &[LatencyChange],
     base: Option<&Keys<'_>>,
     head: Option<&Keys<'_>>,
@@ -102,22 +102,22 @@ pub(super) fn slices(
 ) -> SlicedKeys {
     let mut found = Slices::default();
     if let Some(keys) = head {
-        let mut side = Side::new(keys);
+        let mut side = SlicedSide::new(keys);
         for (i, (_, row)) in joined.common.iter().enumerate() {
-            let number = found.of(&mut side, *row);
+            let number = found.number(&mut side, *row);
             let gathered = &mut found.gathered[number];
             gathered.common += 1;
             gathered.ratios.extend(latencies.get(i).and_then(LatencyChange::ratio));
         }
         for row in &joined.gained {
-            let number = found.of(&mut side, *row);
+            let number = found.number(&mut side, *row);
             found.gathered[number].gained += 1;
         }
     }
     let lost = base.map(|keys| {
-        let mut side = Side::new(keys);
+        let mut side = SlicedSide::new(keys);
         let lost = joined.lost.iter().map(|(hash, row)| {
-            let number = found.of(&mut side, *row);
+            let number = found.number(&mut side, *row);
             found.gathered[number].lost += 1;
             LostKey { hash: *hash, slice: number as u32 }
         });
@@ -130,12 +130,14 @@ pub(super) fn slices(
     SlicedKeys { differ, lost: lost.unwrap_or_default(), names }
 }
 
-/// The slices that stand out, by name.
+/// Returns the slices that differ from the whole table, sorted by name.
 fn differing(names: &[SliceName], gathered: Vec<Gathered>, whole: Option<f64>) -> Vec<SliceDiff> {
     let diffs = names.iter().zip(gathered).map(|(slice, gathered)| {
         let Gathered { common, lost, gained, mut ratios } = gathered;
-        ratios.sort_by(f64::total_cmp);
-        let median_ratio = (!ratios.is_empty()).then(|| quantile(&ratios, 0.5));
+        let median_ratio = (!ratios.is_empty()).then(|| {
+            ratios.sort_by(f64::total_cmp);
+            quantile(&ratios, 0.5)
+        });
         SliceDiff { slice: slice.clone(), common, lost, gained, median_ratio }
     });
     let mut differ: Vec<SliceDiff> = diffs.filter(|diff| stands_out(diff, whole)).collect();

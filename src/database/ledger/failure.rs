@@ -1,17 +1,17 @@
-//! A case that failed: which keys of a table it explains.
+//! A failed case of a collector, and the missing keys that it explains.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::params::Case;
 use super::record::{Record, table_of, words};
-use crate::database::coverage::{Cell, Points};
+use crate::database::coverage::{Cell, CoveredPoints};
 use crate::specs::TableSpec;
 
 /// A case that failed.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub backend: String,
-    /// Words of the operation: mla, context, module.
+    /// The words of the operation's name, such as mla, context, module.
     operation: BTreeSet<String>,
     dtypes: Vec<String>,
     pub case: Case,
@@ -19,7 +19,7 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// The failed case of a record; `None` where the record does not say which case it was.
+    /// Parses the failed case of a record; `None` if the record does not identify the case.
     pub fn new(record: &Record) -> Option<Self> {
         let module = record.module.as_deref().filter(|m| !m.is_empty())?;
         let (backend, operation) = module.split_once('.')?;
@@ -43,13 +43,13 @@ impl Failure {
         })
     }
 
-    /// The table that it is missing from.
+    /// Returns the table that the case would have written.
     pub fn table<'t>(&self, tables: &[&'t str]) -> Option<&'t str> {
         table_of(&self.operation, tables)
     }
 
-    /// Whether it is why a key is missing.
-    pub fn explains(&self, spec: &TableSpec, points: &Points, point: usize) -> bool {
+    /// Returns true if the failure explains why a key is missing.
+    pub fn explains(&self, spec: &TableSpec, points: &CoveredPoints, point: usize) -> bool {
         let key = MissingKey { spec, points, point };
         match &self.case {
             Case::Operation => true,
@@ -59,8 +59,7 @@ impl Failure {
         }
     }
 
-    /// Whether the key holds all of the failure's dtypes. A dtype that the key does not hold belongs
-    /// to other keys.
+    /// Returns true if the key contains all dtypes of the failure.
     fn has_dtypes_of(&self, key: &MissingKey<'_>) -> bool {
         self.dtypes.iter().all(|dtype| key.holds_text(dtype))
     }
@@ -69,12 +68,12 @@ impl Failure {
 /// The key of a point that is missing from a table.
 struct MissingKey<'a> {
     spec: &'a TableSpec,
-    points: &'a Points,
+    points: &'a CoveredPoints,
     point: usize,
 }
 
 impl<'a> MissingKey<'a> {
-    /// The value of each part of the key.
+    /// Returns the value of each part of the key.
     fn cells(&self) -> impl Iterator<Item = &'a Cell> {
         let (points, point) = (self.points, self.point);
         (0..points.parts.len()).map(move |part| points.cell(part, point))
@@ -88,8 +87,8 @@ impl<'a> MissingKey<'a> {
         self.cells().any(|cell| values.contains(cell))
     }
 
-    /// Whether named parameters describe this key: at least one of them is a part of the key, and
-    /// all that are have the key's values.
+    /// Returns true if named parameters describe this key: at least one of them is a part of the key, and all
+    /// parameters that are parts have the key's values.
     fn agrees_with_named(&self, named: &BTreeMap<String, Vec<Cell>>) -> bool {
         let mut compared = false;
         for (name, values) in named {
@@ -98,7 +97,7 @@ impl<'a> MissingKey<'a> {
                     compared = true;
                     values.contains(self.points.cell(part, self.point))
                 }
-                // A dtype may have another name in the key: gemm_type is gemm_dtype there.
+                // A dtype may have another name in the key, such as gemm_dtype for gemm_type.
                 None if name.ends_with("type") => self.holds_one_of(values),
                 None => true,
             };
@@ -109,8 +108,8 @@ impl<'a> MissingKey<'a> {
         compared
     }
 
-    /// Whether parameters without names describe this key: its plain numbers are all among them, each
-    /// as a value of its own, and its texts agree.
+    /// Returns true if parameters without names describe this key: each plain number of the key is in a
+    /// separate parameter, and the texts agree.
     fn agrees_with_values(&self, values: &[Vec<Cell>]) -> bool {
         let numbers = self.plain_numbers();
         !numbers.is_empty()
@@ -118,7 +117,7 @@ impl<'a> MissingKey<'a> {
             && each_has_a_value_of_its_own(&numbers, values)
     }
 
-    /// The numbers of parts that are a column as it is, not a formula of columns.
+    /// Returns the numbers of parts that are a plain column and not a formula.
     fn plain_numbers(&self) -> Vec<&'a Cell> {
         let with_parts = self.cells().zip(&self.spec.key);
         with_parts
@@ -129,8 +128,8 @@ impl<'a> MissingKey<'a> {
             .collect()
     }
 
-    /// Whether no part has another text than the one that the parameters name. Parameters that name
-    /// none of a part's texts do not restrict that part.
+    /// Returns true if no text of the key contradicts the parameters. A part is unrestricted if the
+    /// parameters contain none of its known texts.
     fn texts_agree_with(&self, values: &[Vec<Cell>]) -> bool {
         let named = |text: &Cell| values.iter().flatten().any(|value| value == text);
         self.cells().zip(&self.points.parts).all(|(own, part)| {
@@ -140,8 +139,8 @@ impl<'a> MissingKey<'a> {
     }
 }
 
-/// Whether each number is found in a value of its own: a parameter that appears once stands for one
-/// part of the key, not for two. Shorter lists are used up before longer ones.
+/// Returns true if each number is found in a separate parameter, since one parameter describes only one part
+/// of the key. Shorter lists are used first.
 fn each_has_a_value_of_its_own(numbers: &[&Cell], values: &[Vec<Cell>]) -> bool {
     let mut free: Vec<&Vec<Cell>> = values.iter().collect();
     free.sort_by_key(|v| v.len());

@@ -1,30 +1,30 @@
-//! A collector's failure ledger: the cases that it could not measure, and why.
+//! A collector's failure ledger: the cases that it could not measure, with the reasons.
 //!
-//! A run of the collector leaves two kinds of JSON files in its log directory:
+//! A collector writes two kinds of JSON files to its log directory:
 //!
 //! ```text
 //! errors_<module>.json                [failure, …]
 //! collection_summary_<backend>.json   {"summary": {"backend", "version", …}, "errors": [failure, …]}
 //! ```
 //!
-//! A failure names its module (`sglang.moe`: backend and operation), the case in `task_params` (as
-//! Python prints it: `Case(m=1, dtype='fp8')`, or a tuple without names), its group (`model|dtypes`)
-//! and a classification. It explains a missing key only when it is classified, and only as far as it
-//! says which case failed:
+//! A failure contains its module (`sglang.moe`: backend and operation), the case in `task_params` (as Python
+//! prints it: `Case(m=1, dtype='fp8')`, or a tuple without names), its group (`model|dtypes`) and a
+//! classification. A failure explains a missing key only if it is classified and identifies the failed case:
 //!
-//! - Named parameters that are parts of the table's key must all have the key's values, and the key
-//!   must hold any other `…type` among them.
-//! - Of parameters without names, the key's plain numbers must all be among them, each as one of its
-//!   own, and so must the key's texts where they name one of that part.
-//! - A failure without parameters stands for its group's dtypes, where the group names no model; a
-//!   model is not part of a key. Skipped for an operation as a whole, it stands for the operation.
+//! - Named parameters that are parts of the table's key must all have the key's values, and the key must
+//!   contain every other `…type` parameter.
 //!
-//! Classified is what the collector recorded for the case itself: `unexpected`, the mark of every
-//! case that failed with an exception of its own; `breaker_skipped` and `unverified_skipped`, cases
-//! that it left out. Not classified are a failure without a classification (a worker that died, a
-//! module that did not load), `unresolved_from_checkpoint`, which counts failures and names none, and
-//! running out of memory once: the collector's own rule is to believe that when the same case fails
-//! again.
+//! - Parameters without names must contain all plain numbers of the key, each in a separate parameter. They
+//!   must also contain the key's text of a part if they contain any text of that part.
+//!
+//! - A failure without parameters covers the dtypes of its group if the group names no model, since models
+//!   are not part of a key. If the whole operation was skipped, the failure covers the operation.
+//!
+//! A failure is classified if the collector recorded it for the case itself: `unexpected` marks a case that
+//! failed with an exception of its own; `breaker_skipped` and `unverified_skipped` mark cases that it left
+//! out. Not classified are failures without a classification (a worker that died, a module that did not load)
+//! and `unresolved_from_checkpoint`, which counts failures without naming them. Running out of memory once
+//! does not count either: like the collector, the ledger requires that the same case fails again.
 
 mod failure;
 mod params;
@@ -38,26 +38,26 @@ use serde::Deserialize;
 use self::failure::Failure;
 use self::record::{CaseIdentity, Record, Recorded, table_of};
 use crate::base::error::{Error, Result};
-use crate::database::coverage::Points;
+use crate::database::coverage::CoveredPoints;
 use crate::specs::TableSpec;
 
-/// Failures of a collection, the classified ones.
+/// The failures of a collection run.
 #[derive(Debug, Default)]
 pub struct Ledger {
     failures: Vec<Failure>,
-    /// Every failure that was recorded, classified or not.
+    /// Every recorded failure, classified or not.
     recorded: Vec<Recorded>,
-    /// Versions that were collected, by backend, where a summary names them.
+    /// The collected versions by backend, if a summary names them.
     versions: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// A file of a ledger that cannot be read.
+/// An error in a file of a ledger.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {source}")]
 pub struct LedgerError {
-    /// Its name.
+    /// The file's name.
     pub file: String,
-    /// Where it is not what a collector writes.
+    /// The JSON error with its position.
     pub source: serde_json::Error,
 }
 
@@ -76,12 +76,12 @@ struct SummaryHead {
 }
 
 impl Ledger {
-    /// Reads the ledger of a log directory.
+    /// Reads the ledger in a log directory.
     ///
     /// # Errors
     ///
-    /// When there is none in it, or a file of it cannot be read: a ledger that is silently not there
-    /// would explain nothing.
+    /// If the directory contains no ledger, since a missing ledger would silently explain nothing, or if one
+    /// of its files cannot be read.
     pub fn read(folder: &Path) -> Result<Self> {
         const HINT: &str = "--ledger takes a collector's log directory, with its errors_<module>.json \
                             and collection_summary_<backend>.json";
@@ -102,11 +102,11 @@ impl Ledger {
         Self::parse(&files).map_err(|e| bad(&folder.join(e.file), e.source.to_string()))
     }
 
-    /// Parses the files of a ledger, by name.
+    /// Parses the files of a ledger, given by name.
     ///
     /// # Errors
     ///
-    /// When a file is not what a collector writes.
+    /// If a file does not have the format that a collector writes.
     pub fn parse(files: &BTreeMap<String, String>) -> Result<Self, LedgerError> {
         let mut ledger = Self::default();
         let mut records = Vec::new();
@@ -131,7 +131,7 @@ impl Ledger {
     }
 
     fn add(&mut self, records: Vec<Record>) {
-        // A summary repeats what the modules' files hold: one failure of one run is one record.
+        // A summary repeats the failures in the modules' files, so duplicates are dropped.
         let mut seen = HashSet::new();
         let kept: Vec<&Record> = records.iter().filter(|r| seen.insert(r.identity())).collect();
         let mut out_of_memory: HashMap<CaseIdentity<'_>, usize> = HashMap::new();
@@ -139,7 +139,7 @@ impl Ledger {
             *out_of_memory.entry(record.case()).or_default() += 1;
         }
         self.recorded.extend(kept.iter().filter_map(|record| Recorded::new(record)));
-        // Running out of memory once may be another process's doing.
+        // Another process may have caused a single failure to allocate memory.
         let is_believed = |record: &Record| {
             !record.out_of_memory() || out_of_memory.get(&record.case()).is_some_and(|n| *n > 1)
         };
@@ -147,8 +147,8 @@ impl Ledger {
         self.failures.extend(classified.filter_map(|record| Failure::new(record)));
     }
 
-    /// How many failures were recorded of a table, by their classification and error, either `-`
-    /// where there is none: those too that explain no missing key.
+    /// Counts the recorded failures of a table by classification and error, with `-` for a missing value.
+    /// Failures that explain no missing key are included.
     pub fn recorded(
         &self,
         table: &str,
@@ -167,14 +167,14 @@ impl Ledger {
         counts
     }
 
-    /// Whether a failure's backend is that of a version that was collected.
+    /// Returns true if a failure belongs to the given backend and a collected version.
     fn holds_for(&self, failed: &str, backend: &str, version: &str) -> bool {
         let versions = self.versions.get(failed).filter(|v| !v.is_empty());
         failed == backend && versions.is_none_or(|v| v.contains(version))
     }
 
-    /// The classified failures of a table, by backend, version and operation. The operation of
-    /// several tables' words is that of the table with most of them.
+    /// Returns the classified failures of a table for a backend and version. An operation belongs to the
+    /// table that shares most words with its name.
     pub fn of(
         &self,
         spec: &TableSpec,
@@ -190,7 +190,8 @@ impl Ledger {
     }
 }
 
-/// Whether a file of a ledger is a backend's summary; none where it is of no ledger.
+/// Returns `Some(true)` for a backend's summary file, `Some(false)` for a module's error file and `None` for
+/// any other file.
 fn is_summary(name: &str) -> Option<bool> {
     let stem = name.strip_suffix(".json")?;
     let summary = stem.starts_with("collection_summary_");
@@ -202,13 +203,13 @@ fn is_summary(name: &str) -> Option<bool> {
 pub struct Failures<'a>(Vec<&'a Failure>);
 
 impl<'a> Failures<'a> {
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The error of a failure that explains why a key is missing.
-    pub fn explain(&self, spec: &TableSpec, points: &Points, point: usize) -> Option<&'a str> {
+    /// Returns the error of a failure that explains a missing key; `None` if the key is unexplained.
+    pub fn explain(
+        &self,
+        spec: &TableSpec,
+        points: &CoveredPoints,
+        point: usize,
+    ) -> Option<&'a str> {
         let failure: &'a Failure = self.0.iter().find(|f| f.explains(spec, points, point))?;
         Some(failure.error.as_str())
     }

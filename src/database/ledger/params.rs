@@ -1,4 +1,4 @@
-//! A failure's parameters, as Python prints them or as JSON.
+//! The parameters of a failed case, as Python prints them or as JSON.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,22 @@ use serde_json::Value as Json;
 
 use crate::database::coverage::Cell;
 
-/// Which case of an operation failed.
+/// The cases of an operation that a failure covers.
 #[derive(Debug, PartialEq)]
 pub(super) enum Case {
-    /// All of the operation.
+    /// All cases of the operation.
     Operation,
-    /// All of the group's dtypes.
+    /// All cases with the group's dtypes.
     Group,
-    /// One, by the names of its parameters.
+    /// One case, by the names of its parameters. A list parameter has several values.
     Named(BTreeMap<String, Vec<Cell>>),
-    /// One, by its parameters' values, of a list all that it holds.
+    /// One case, by its parameters' values without names. A list parameter has several values.
     Values(Vec<Vec<Cell>>),
 }
 
 impl Case {
-    /// The case of a failure's `task_params`: a text as Python prints it, or JSON.
+    /// Parses a failure's `task_params`: a text as Python prints it, or JSON. `None` if there are no
+    /// parameters.
     pub(super) fn parse(params: &Json) -> Option<Self> {
         let mut named = BTreeMap::new();
         let mut values: Vec<Vec<Cell>> = Vec::new();
@@ -30,7 +31,7 @@ impl Case {
                 for Token { name, cell, list } in tokens(text) {
                     match (name, values.last_mut()) {
                         (Some(name), _) => add(&mut named, name, cell),
-                        // What one list holds is one value's.
+                        // All items of a list belong to one parameter.
                         (None, Some(value)) if list.is_some() && list == last => value.push(cell),
                         (None, _) => values.push(vec![cell]),
                     }
@@ -74,17 +75,17 @@ fn flatten(value: &Json, take: &mut impl FnMut(Cell)) {
     }
 }
 
-/// A number or a name of a Python value.
+/// A number or a text inside a printed Python value.
 struct Token<'a> {
-    /// The keyword it belongs to.
+    /// The keyword of the parameter that contains the token.
     name: Option<&'a str>,
     cell: Cell,
-    /// Which of the lists inside the value it is in.
+    /// The number of the nested list that contains the token.
     list: Option<usize>,
 }
 
-/// Numbers and names of a Python value as it is printed, each with the keyword it belongs to:
-/// `Case(m=[1, 2], dtype='fp8')` has 1 and 2 under `m`.
+/// Splits a printed Python value into numbers and texts, each with its keyword: `Case(m=[1, 2], dtype='fp8')`
+/// has 1 and 2 under `m`.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut scanner = Scanner { rest: text, keyword: None, depth: 0, lists: 0, tokens: Vec::new() };
     while let Some(next) = scanner.rest.chars().next() {
@@ -97,27 +98,27 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
     scanner.tokens
 }
 
-/// Whether a character is part of a number or an unquoted name.
+/// Returns true if a character is part of a number or an unquoted name.
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '+')
 }
 
-/// Reads a printed Python value from left to right. Whatever the text, it comes to its end.
+/// A scanner for printed Python values, from left to right. It reaches the end of every text.
 struct Scanner<'a> {
-    /// What is not read yet.
+    /// The unread rest of the text.
     rest: &'a str,
-    /// The keyword in force, and the depth at which it was given.
+    /// The current keyword with its bracket depth.
     keyword: Option<(&'a str, usize)>,
-    /// Brackets that are open.
+    /// The number of open brackets.
     depth: usize,
-    /// Lists inside the value so far: brackets opened within the outermost one.
+    /// The number of nested lists so far: brackets opened inside the outermost one.
     lists: usize,
     tokens: Vec<Token<'a>>,
 }
 
 impl<'a> Scanner<'a> {
-    /// Reads a text in quotes: a key of a dict where a colon follows, else a value. A text without
-    /// an end reaches to the end.
+    /// Reads a quoted text: a dict key if a colon follows, otherwise a value. An unterminated text extends to
+    /// the end.
     fn quoted(&mut self, quote: char) {
         let inner = &self.rest[quote.len_utf8()..];
         let (text, rest) = inner.split_once(quote).unwrap_or((inner, ""));
@@ -128,7 +129,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads a word: a keyword where `=` follows, the name of a type where `(` does, else a value.
+    /// Reads a word: a keyword if `=` follows, a type name if `(` follows, otherwise a value.
     fn word(&mut self) {
         let end = self.rest.find(|c| !is_word(c)).unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(end);
@@ -140,8 +141,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads a bracket, a comma or a blank. A keyword is in force for its value: up to the comma at
-    /// its own depth, or the bracket that closes around it.
+    /// Reads a bracket, comma or space. A keyword ends at the next comma at its own depth, or at the bracket
+    /// that closes around it.
     fn punctuation(&mut self, c: char) {
         match c {
             '(' | '[' | '{' => {
@@ -168,7 +169,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// A number, a flag or a name without quotes.
+/// Parses a number, a flag or an unquoted name.
 fn value(word: &str) -> Cell {
     match word {
         "True" => Cell::Text("true".into()),

@@ -1,4 +1,4 @@
-//! Failures as a collector writes them, and as they are counted: by operation, class and error.
+//! Failures as a collector writes them, and the properties by which they are counted.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ pub(super) struct Record {
     pub timestamp: Json,
 }
 
-/// The case that a failure is of, as the collector names it.
+/// The identity of the case that failed.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct CaseIdentity<'a> {
     module: Option<&'a str>,
@@ -36,7 +36,7 @@ pub(super) struct CaseIdentity<'a> {
     task_params: &'a Json,
 }
 
-/// One failure of one case in one run.
+/// The identity of one failure: one case in one run.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct FailureIdentity<'a> {
     case: CaseIdentity<'a>,
@@ -45,7 +45,7 @@ pub(super) struct FailureIdentity<'a> {
 }
 
 impl Record {
-    /// The case that failed.
+    /// Returns the case that failed.
     pub fn case(&self) -> CaseIdentity<'_> {
         CaseIdentity {
             module: self.module.as_deref(),
@@ -54,30 +54,30 @@ impl Record {
         }
     }
 
-    /// Equal for two records of one failure.
+    /// Returns the identity of the failure, which is equal for two records of one failure.
     pub fn identity(&self) -> FailureIdentity<'_> {
         let Self { device_id, timestamp, .. } = self;
         FailureIdentity { case: self.case(), device_id, timestamp }
     }
 
-    /// Whether the collector knows what failed.
+    /// Returns true if the collector knows what failed.
     pub fn is_classified(&self) -> bool {
         let class = self.classification.as_deref().unwrap_or_default().trim();
         !matches!(class, "" | "unclassified" | "unresolved_from_checkpoint")
     }
 
-    /// Whether the GPU's memory ran out.
+    /// Returns true if the GPU ran out of memory.
     pub fn out_of_memory(&self) -> bool {
-        let said = |text: &Option<String>, what: &str| {
+        let contains = |text: &Option<String>, what: &str| {
             text.as_ref().is_some_and(|t| t.to_lowercase().contains(what))
         };
-        said(&self.error_type, "outofmemory")
-            || said(&self.error_message, "out of memory")
-            || said(&self.error_message, "alloc_failed")
+        contains(&self.error_type, "outofmemory")
+            || contains(&self.error_message, "out of memory")
+            || contains(&self.error_message, "alloc_failed")
     }
 }
 
-/// A failure as it is counted.
+/// The properties of a failure by which it is counted.
 #[derive(Debug)]
 pub(super) struct Recorded {
     pub backend: String,
@@ -89,25 +89,25 @@ pub(super) struct Recorded {
 impl Recorded {
     pub fn new(record: &Record) -> Option<Self> {
         let (backend, operation) = record.module.as_deref()?.split_once('.')?;
-        let said = |text: &Option<String>| {
+        let or_dash = |text: &Option<String>| {
             let text = text.as_deref().unwrap_or_default().trim();
             if text.is_empty() { "-".to_owned() } else { text.to_owned() }
         };
         Some(Self {
             backend: backend.to_owned(),
             operation: words(operation),
-            class: said(&record.classification),
-            error: said(&record.error_type),
+            class: or_dash(&record.classification),
+            error: or_dash(&record.error_type),
         })
     }
 }
 
-/// The words of a name: `mla_context_module` has three.
+/// Splits a name into words: `mla_context_module` has three.
 pub(super) fn words(name: &str) -> BTreeSet<String> {
     name.split(['_', '.', '-']).filter(|w| !w.is_empty()).map(str::to_owned).collect()
 }
 
-/// The table that an operation writes: the one with most words of the operation's name.
+/// Returns the table that an operation writes: the table with the most words in the operation's name.
 pub(super) fn table_of<'t>(operation: &BTreeSet<String>, tables: &[&'t str]) -> Option<&'t str> {
     let words_shared = |table: &&'t str| {
         let words = words(table.trim_end_matches("_perf"));

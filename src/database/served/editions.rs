@@ -1,25 +1,30 @@
-//! The versions of a table, in the loader's order.
+//! The versions of a table in the loader's order.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use pep440_rs::Version;
 
 use crate::database::catalog::TableFile;
 
-/// A version of a table: its files, one unless it lies in two layouts.
+/// A version of a table. It has several files if the table is stored in several layouts or families.
 #[derive(Debug)]
 pub struct Edition<'a> {
-    /// As its directory is named.
+    /// The name of the version's directory.
     pub version: &'a str,
-    /// As it is ordered; the loader passes over one that it cannot order.
+    /// The parsed version, which determines the order; `None` if it cannot be parsed, and the loader skips
+    /// such versions.
     parsed: Option<Version>,
-    /// By path.
+    /// The files of the table, sorted by path.
     pub files: Vec<&'a TableFile>,
 }
 
-/// The versions of one table of one backend on one system, in their order.
+/// The versions of one table of one backend on one system, oldest first.
 #[derive(Debug, Default)]
 pub struct Editions<'a>(Vec<Edition<'a>>);
+
+/// A table of one backend, by system.
+pub(super) type BySystem<'a> = BTreeMap<&'a str, Editions<'a>>;
 
 impl<'a> Editions<'a> {
     pub(super) fn add(&mut self, file: &'a TableFile) {
@@ -33,34 +38,34 @@ impl<'a> Editions<'a> {
         }
     }
 
-    /// The version of that name.
+    /// Returns the version with a name.
     pub fn get(&self, version: &str) -> Option<&Edition<'a>> {
         self.0.iter().find(|e| e.version == version)
     }
 
-    /// The versions, oldest first.
+    /// Returns the versions, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Edition<'a>> {
         self.0.iter()
     }
 
-    /// The one that stands before `version` in their order.
+    /// Returns the version directly before `version` in the list.
     pub fn last_before(&self, version: &str) -> Option<&Edition<'a>> {
         let at = self.0.iter().position(|e| e.version == version)?;
         self.0[..at].last()
     }
 
-    /// Those strictly before `version`, as the loader orders them.
+    /// Returns the versions that the loader considers older than `version`.
     pub fn before(&self, version: &str) -> impl Iterator<Item = &Edition<'a>> {
         let version = Version::from_str(version).ok();
         self.0.iter().filter(move |e| e.parsed.is_some() && e.parsed < version)
     }
 
-    /// Puts them in the order of their versions.
+    /// Sorts the versions from oldest to newest.
     pub(super) fn sort(&mut self) {
         self.0.sort_by_cached_key(|e| (e.parsed.clone(), e.version));
     }
 
-    /// The newest.
+    /// Returns the newest version.
     pub(super) fn newest(&self) -> Option<&Edition<'a>> {
         self.0.last()
     }
@@ -82,7 +87,7 @@ mod tests {
         let before: Vec<&str> = editions.before("0.10.0").map(|e| e.version).collect();
         assert_eq!(before, ["0.9.0", "0.10.0rc1"], "one that cannot be ordered is passed over");
         assert_eq!(editions.before("dev-1aa0e962").count(), 0, "nor is anything before it");
-        // A local version is one of its release, later than it.
+        // A local version follows its release.
         let local = "0.10.0+nvinternal.rubin.0.8full.66997102";
         assert_eq!(editions.before(local).count(), 3);
     }

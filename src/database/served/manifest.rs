@@ -1,4 +1,4 @@
-//! What backends take from each other: `perf_data_reuse_manifest.yaml`.
+//! The reuse manifest (`perf_data_reuse_manifest.yaml`): the kernels whose rows several backends share.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,13 +7,13 @@ use serde::Deserialize;
 use crate::base::reason::Reason;
 use crate::base::yaml;
 
-/// Kernels whose rows several backends read.
+/// The kernels whose rows several backends read.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ReuseManifest {
     groups: Vec<KernelGroup>,
 }
 
-/// Backends that share the rows of a kernel.
+/// The backends that share the rows of a kernel.
 #[derive(Debug, Clone, Deserialize)]
 struct KernelGroup {
     op_file: String,
@@ -22,20 +22,20 @@ struct KernelGroup {
     frameworks: Vec<String>,
 }
 
-/// What the rows of a kernel are to other backends.
+/// The rule for other backends' use of a kernel's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Tier {
-    /// They may read them.
+    /// Other backends may read the rows.
     Shared,
-    /// They may read them; the kernel is the framework's own choice.
+    /// Other backends may read the rows; the kernel is the framework's own choice.
     SharedFallback,
-    /// They may not: it documents what must stay absent.
+    /// Other backends may not read the rows. The entry documents which rows must stay absent.
     AbsenceLoadBearing,
 }
 
 impl KernelGroup {
-    /// Its table, where it shares rows.
+    /// Returns the table whose rows are shared; `None` if the group shares no rows.
     fn table(&self) -> Option<&str> {
         let (stem, _) = self.op_file.rsplit_once('.')?;
         let shares = self.tier != Tier::AbsenceLoadBearing && !self.kernel_source.is_empty();
@@ -53,7 +53,7 @@ impl ReuseManifest {
         yaml::parse(&String::from_utf8_lossy(bytes))
     }
 
-    /// The kernels of a table that `backend` takes from others, by those, sorted.
+    /// Returns the kernels of a table that `backend` reads from other backends, by the other backend's name.
     pub fn shared(&self, table: &str, backend: &str) -> BTreeMap<String, BTreeSet<String>> {
         let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for group in self.groups.iter().filter(|g| g.table() == Some(table)) {
@@ -68,7 +68,7 @@ impl ReuseManifest {
         found
     }
 
-    /// Whether a backend reads another's rows of a table, of some kernel at least.
+    /// Returns true if backend `to` reads rows of at least one kernel of a table from backend `from`.
     pub fn lends(&self, table: &str, from: &str, to: &str) -> bool {
         self.shared(table, to).contains_key(from)
     }

@@ -1,5 +1,5 @@
-//! What the loader serves: the one place that says which files stand behind a table ([`sources`]), which
-//! of their rows answer ([`rows`]), and what a table is compared with ([`shelf`]).
+//! The rows that the loader serves. This module alone knows the files behind a table ([`sources`]), the rows
+//! that answer ([`rows`]), and the tables to compare with ([`shelf`]).
 
 mod editions;
 mod manifest;
@@ -15,14 +15,14 @@ pub use near::Nearness;
 pub use shelf::{Served, Shelf};
 pub use sources::{Channel, ServedFormats, SystemShelf, TableSource};
 pub(crate) use states::row_faults;
-pub use states::{RowFault, RowRun, RowState, RowStates};
+pub use states::{FileRowStates, RowFault, RowRun, RowState};
 
 #[cfg(test)]
 mod tests {
     use crate::database::catalog::{Format, Place, TableFile};
     use crate::database::source::{Entry, EntryKind};
 
-    /// A table of a system, which is not on a disk.
+    /// Creates a table file that does not exist on disk.
     pub(super) fn table_file(system: &str, version: &str) -> TableFile {
         TableFile {
             entry: Entry {

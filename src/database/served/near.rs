@@ -1,17 +1,16 @@
-//! The other systems that a table is compared with.
+//! The other systems with which a table is compared.
 
 use std::ops::Bound;
 
-use super::shelf::BySystem;
-use super::{Edition, Editions};
+use super::editions::{BySystem, Edition, Editions};
 
-/// Other systems, or other versions, that a table is compared with, at most. Every table with every other
-/// takes the square of their number, and more than eight would not decide better; tables of the
-/// public database have up to four.
+/// The maximal number of other systems or versions with which a table is compared. Comparing every pair takes
+/// quadratic time, and more than eight references would not improve the result. Tables of the public database
+/// have up to four.
 pub(super) const MOST_NEAR: usize = 8;
 
-/// The systems of which `wanted` has an edition, in the order of their names; of more than
-/// [`MOST_NEAR`] those next to `own` in that order.
+/// Returns the systems for which `wanted` returns an edition, sorted by name. If there are more than
+/// [`MOST_NEAR`], the neighbours of `own` in that order are returned.
 pub(super) fn around<'s, 'a>(
     systems: &'s BySystem<'a>,
     own: &str,
@@ -34,16 +33,16 @@ pub(super) fn around<'s, 'a>(
     before
 }
 
-/// What the nearest systems are near by.
+/// The property that makes the compared systems comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nearness {
-    /// The generation of their GPUs.
+    /// They have the same GPU generation.
     Generation,
-    /// The version of what was measured, alone.
+    /// They only have the same version of the measured software.
     SameVersion,
 }
 
-/// A system with a table's versions there, and the one to compare with.
+/// A system, the versions of a table there, and the version to compare with.
 pub type Near<'s, 'a> = (&'a str, &'s Editions<'a>, &'s Edition<'a>);
 
 #[cfg(test)]

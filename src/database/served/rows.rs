@@ -1,5 +1,5 @@
-//! Which rows of a table its loader serves, by the table's spec: its filter, its maps, its key, and which
-//! row of a repeated key it keeps.
+//! The rows of a table that its loader serves, by the table's spec: its filter, its maps, its key, and its
+//! choice among rows of one key.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::base::expr::{ExprError, Vals};
 use crate::database::table::{Column, Keys, Table, TableScope, lane_ranks};
 use crate::specs::{Guard, Serves};
 
-/// Which rows the loader reads, and into which of its maps each goes.
+/// The rows that the loader reads, and the maps that each row goes into.
 pub(super) struct Admission<'a> {
     loaded: Option<Vals<'a, bool>>,
     buckets: Vec<Vals<'a, bool>>,
@@ -29,38 +29,38 @@ impl<'a> Admission<'a> {
         Ok(Self { loaded, buckets })
     }
 
-    /// How many maps there are.
+    /// Returns the number of maps.
     pub(super) fn buckets(&self) -> usize {
         self.buckets.len()
     }
 
-    /// Whether a row goes into a map.
+    /// Returns true if a row goes into a map.
     pub(super) fn goes(&self, bucket: usize, row: usize) -> bool {
         self.buckets[bucket].get(row) && self.loaded.as_ref().is_none_or(|l| l.get(row))
     }
 
-    /// Whether a row goes into any map.
+    /// Returns true if a row goes into any map.
     pub(super) fn reads(&self, row: usize) -> bool {
         (0..self.buckets()).any(|bucket| self.goes(bucket, row))
     }
 
-    /// Whether it is known without looking that every row goes into the only map.
+    /// Returns true if all rows certainly go into the only map.
     pub(super) fn reads_all(&self) -> bool {
         matches!((&self.loaded, &self.buckets[..]), (None, [Vals::One(true)]))
     }
 }
 
-/// The rows that the loader reads of a table, each under the hash of its key: sorted by that, those of one
-/// key in file order.
+/// Returns the rows that the loader reads, each with the hash of its key, sorted by hash and then by row.
 ///
 /// # Errors
 ///
-/// When a formula of the spec does not fit the table's columns.
+/// If a formula of the spec does not fit the table's columns.
 pub fn read_rows(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<(u64, u32)>, ExprError> {
     sorted_rows(scope, keys, |_| 0)
 }
 
-/// The same, those of one key by their `rank` before their place in the file.
+/// Returns the rows that the loader reads, each with the hash of its key, sorted by hash, then by `rank`,
+/// then by row.
 fn sorted_rows(
     scope: &TableScope<'_>,
     keys: &Keys<'_>,
@@ -72,11 +72,11 @@ fn sorted_rows(
     Ok(rows)
 }
 
-/// Calls `each` on the rows that the loader reads of a table, with the hash of their key.
+/// Calls `each` with every row that the loader reads and the hash of its key.
 ///
 /// # Errors
 ///
-/// When a formula of the spec does not fit the table's columns.
+/// If a formula of the spec does not fit the table's columns.
 pub fn each_read_row(
     scope: &TableScope<'_>,
     keys: &Keys<'_>,
@@ -87,18 +87,18 @@ pub fn each_read_row(
         for (row, hash) in
             keys.hashes().iter().enumerate().filter(|(row, _)| admission.goes(number, *row))
         {
-            // A row may go into several of the loader's maps, and is a key of each.
+            // A row may go into several of the loader's maps and has a separate key in each.
             each(hash.wrapping_add(number as u64), row as u32);
         }
     }
     Ok(())
 }
 
-/// The rows that the loader serves of a table, sorted by a hash of their key.
+/// Returns the rows that the loader serves, each with the hash of its key, sorted by hash.
 ///
 /// # Errors
 ///
-/// When a formula of the spec does not fit the table's columns.
+/// If a formula of the spec does not fit the table's columns.
 pub fn served_rows(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<(u64, u32)>, ExprError> {
     let mut rows = match lane_ranks(scope) {
         Some(ranks) => sorted_rows(scope, keys, |row| ranks[row as usize])?,
@@ -115,15 +115,16 @@ pub fn served_rows(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<(u64, 
     Ok(rows)
 }
 
-/// Rows of one key, in file order. Most keys that repeat do so once.
+/// The rows of one key in file order. Most repeated keys have two rows.
 pub type KeyRows = SmallVec<[usize; 2]>;
 
-/// Rows that compete for a key of the loader's: those that it reads, in each of the maps that it puts them
-/// into, each group once, in the order of their rows. None where the table lacks what the key is made of.
+/// Returns the groups of rows that compete for one key of the loader, sorted by row. Only rows that the
+/// loader reads count, and rows compete only within one of its maps. Empty if the table lacks columns of the
+/// key.
 ///
 /// # Errors
 ///
-/// When a formula of the spec does not fit the table's columns.
+/// If a formula of the spec does not fit the table's columns.
 pub fn copies(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<KeyRows>, ExprError> {
     if !has_key(scope) {
         return Ok(Vec::new());
@@ -135,7 +136,7 @@ pub fn copies(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<KeyRows>, E
         let found = repeats(keys.hashes(), goes, |a, b| keys.equal(a, b));
         groups.extend(by_first(found));
     }
-    // Copies compete within a bucket; a row that goes into two may have rivals in both.
+    // A row in two maps may have the same competitors in both.
     if admission.buckets() > 1 {
         groups.sort_unstable();
         groups.dedup();
@@ -143,7 +144,7 @@ pub fn copies(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<KeyRows>, E
     Ok(groups)
 }
 
-/// Rows of each key, of rows with the first of their key, in file order.
+/// Groups pairs of a row and the first row of its key by key.
 fn by_first(mut repeats: Vec<(usize, usize)>) -> Vec<KeyRows> {
     repeats.sort_unstable_by_key(|(row, first)| (*first, *row));
     let of_key = |copies: &[(usize, usize)]| {
@@ -153,7 +154,8 @@ fn by_first(mut repeats: Vec<(usize, usize)>) -> Vec<KeyRows> {
     repeats.chunk_by(|a, b| a.1 == b.1).map(of_key).collect()
 }
 
-/// Rows whose key an earlier row has, each with the first row of that key.
+/// Returns the rows whose key occurs in an earlier row, each with the first row of that key. Only rows for
+/// which `goes` is true count.
 pub fn repeats(
     hashes: &[u64],
     goes: impl Fn(usize) -> bool,
@@ -174,12 +176,13 @@ pub fn repeats(
     found
 }
 
-/// Whether a table has the columns that the loader's key reads; without one all rows would be one key.
+/// Returns true if a table has the columns that the loader's key reads. Without them, all rows would have one
+/// key.
 pub fn has_key(scope: &TableScope<'_>) -> bool {
     missing_column(scope, scope.spec.key.iter().flat_map(|part| part.value.columns())).is_none()
 }
 
-/// The first of some columns that the table lacks though it must not.
+/// Returns the first of the given columns that the table lacks but must have.
 pub(super) fn missing_column<'c>(
     scope: &TableScope<'_>,
     mut columns: impl Iterator<Item = &'c str>,
@@ -189,7 +192,8 @@ pub(super) fn missing_column<'c>(
     columns.find(|name| !known(name) && !optional(name))
 }
 
-/// Rows of groups that the loader refuses since two columns do not vary together, in order.
+/// Returns the rows of all groups that violate the loader's guard, which requires two columns to vary
+/// together.
 pub fn guarded_rows(table: &Table, guard: &Guard) -> Vec<usize> {
     let column = |name: &String| table.column(name);
     let by: Option<Vec<&Column>> = guard.by.iter().map(column).collect();
@@ -205,7 +209,7 @@ pub fn guarded_rows(table: &Table, guard: &Guard) -> Vec<usize> {
     let mut seen: BTreeMap<Vec<u64>, BTreeSet<(u64, u64)>> = BTreeMap::new();
     let columns = || by.iter().copied().chain([varies, with]);
     for i in 0..table.rows {
-        // Rows come in runs: only a change is looked at.
+        // Rows come in runs of equal values, so only changes are inserted.
         if i == 0 || columns().any(|column| code(column, i) != code(column, i - 1)) {
             seen.entry(group(i)).or_default().insert((code(varies, i), code(with, i)));
         }

@@ -1,9 +1,8 @@
-//! The tables of a database by name, backend, system and version, and which of them a table is compared
-//! with.
+//! The tables of a database by name, backend, system and version, and the tables with which each is compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::editions::{Edition, Editions};
+use super::editions::{BySystem, Edition, Editions};
 use super::near::{MOST_NEAR, Near, Nearness, around};
 use super::{Channel, ReuseManifest, ServedFormats, SystemShelf, TableSource};
 use crate::base::reason::Reason;
@@ -13,27 +12,24 @@ use crate::database::slots::slots;
 use crate::specs::facts::Slots;
 use crate::specs::{Filling, Specs, TableSpec};
 
-/// A table of one backend by system.
-pub(super) type BySystem<'a> = BTreeMap<&'a str, Editions<'a>>;
-
-/// Every table of a database: by name, by backend, then by system.
+/// All tables of a database by name, backend and system.
 #[derive(Debug, Default)]
 pub struct Shelf<'a> {
     tables: BTreeMap<&'a str, BTreeMap<&'a str, BySystem<'a>>>,
     generations: BTreeMap<&'a str, &'a str>,
-    /// Versions that a system's YAML names, by backend.
+    /// The versions that a system's YAML names, by system, then by backend.
     named: BTreeMap<&'a str, BTreeMap<&'a str, &'a str>>,
-    /// Declared reuse: table and donor by the directory that declares it.
+    /// Declared reuse: table and donor version, by the place of the directory that declares it.
     reuse: BTreeMap<&'a Place, Vec<(&'a str, &'a str)>>,
-    /// What the loader finds, by system.
+    /// The tables that the loader finds, by system.
     loaders: BTreeMap<&'a str, SystemShelf<'a>>,
-    /// The versions that a query can reach, by system and backend, where the database says that.
+    /// The versions that a query can reach, by system and backend; empty if the database does not state them.
     slots: BTreeMap<&'a str, BTreeMap<&'a str, Slots<'a>>>,
 }
 
 impl<'a> Shelf<'a> {
-    /// Sorts the tables of a catalog; `reuse` is what its version directories declare, by path, and
-    /// `specs` say what versions a query can reach.
+    /// Indexes the tables of a catalog. `reuse` are the declarations of its version directories by path.
+    /// `specs` contain the versions that a query can reach.
     pub fn new(
         catalog: &'a Catalog,
         reuse: &'a BTreeMap<String, Result<Reuse, Reason>>,
@@ -86,17 +82,17 @@ impl<'a> Shelf<'a> {
         self.tables.get(table)?.get(backend)
     }
 
-    /// Names of the tables that a backend has on any system, in order.
+    /// Returns the names of the tables that a backend has on any system, sorted.
     pub fn tables(&self, backend: &str) -> impl Iterator<Item = &'a str> {
         self.tables.iter().filter(move |(_, b)| b.contains_key(backend)).map(|(table, _)| *table)
     }
 
-    /// The versions of a table on the system where it lies.
+    /// Returns the versions of a table on the system of `file`.
     pub fn editions<'s>(&'s self, file: &TableFile) -> Option<&'s Editions<'a>> {
         self.editions_of(&file.table, &file.place.backend, &file.place.system)
     }
 
-    /// The versions of a backend's table on a system.
+    /// Returns the versions of a backend's table on a system.
     pub fn editions_of<'s>(
         &'s self,
         table: &str,
@@ -106,14 +102,14 @@ impl<'a> Shelf<'a> {
         self.systems(table, backend)?.get(system)
     }
 
-    /// Versions that a place declares as donors of a table.
+    /// Returns the versions that a place declares as donors of a table.
     pub fn donors(&self, place: &Place, table: &str) -> Vec<&'a str> {
         let declared = self.reuse.get(place).into_iter().flatten();
         declared.filter(|(t, _)| *t == table).map(|(_, version)| *version).collect()
     }
 
-    /// Versions that a version of a backend declares as donors of a table, in whichever family's
-    /// directory it does.
+    /// Returns the versions that a backend's version declares as donors of a table, in the directories of all
+    /// families.
     pub fn declared(&self, place: &Place, table: &str) -> Vec<&'a str> {
         let alike = |p: &&&Place| {
             (&p.system, &p.backend, &p.version) == (&place.system, &place.backend, &place.version)
@@ -121,7 +117,8 @@ impl<'a> Shelf<'a> {
         self.reuse.keys().filter(alike).flat_map(|p| self.donors(p, table)).collect()
     }
 
-    /// What a version of a system's backend reads of a table, whether or not it has one itself.
+    /// Returns the files that a version of a system's backend reads for a table, even if it has no file
+    /// itself.
     pub fn sources(&self, place: &Place, table: &str, filling: Filling) -> Served<'a> {
         let Some(system) = self.loaders.get(place.system.as_str()) else {
             return Served::default();
@@ -130,28 +127,31 @@ impl<'a> Shelf<'a> {
         Served::of(system.sources(&place.backend, &place.version, table, filling, &nothing_lent))
     }
 
-    /// What the loader finds on a system.
+    /// Returns the tables that the loader finds on a system.
     pub fn loader(&self, system: &str) -> Option<&SystemShelf<'a>> {
         self.loaders.get(system)
     }
 
-    /// What `edition` of a table is loaded from.
+    /// Returns the files from which an edition of a table is loaded.
     pub fn served(&self, spec: &TableSpec, edition: &Edition<'a>) -> Served<'a> {
         self.sources(&edition.files[0].place, &spec.name, spec.filling)
     }
 
-    /// What versions of a system's backend a query can reach; none where the database does not say.
+    /// Returns the versions of a system's backend that a query can reach; `None` if the database does not
+    /// state them.
     pub fn slots(&self, system: &str, backend: &str) -> Option<&Slots<'a>> {
         self.slots.get(system)?.get(backend)
     }
 
-    /// Whether a query can reach a version of a system's backend: all of them, where nothing says.
+    /// Returns true if a query can reach a version of a system's backend. If the database does not state the
+    /// versions, all can be reached.
     pub fn is_reached(&self, system: &str, backend: &str, version: &str) -> bool {
         self.slots(system, backend).is_none_or(|slots| slots.versions().any(|v| v == version))
     }
 
-    /// The version that counts: the one that the system's YAML names for the backend (a library's,
-    /// for example NCCL's), else what the current version of queries reads first, else the newest.
+    /// Returns the current version of a table. This is the version that the system's YAML names for the
+    /// backend (a library such as NCCL), otherwise the one that queries for the current version read first,
+    /// otherwise the newest.
     pub fn current<'s>(
         &'s self,
         system: &str,
@@ -168,15 +168,15 @@ impl<'a> Shelf<'a> {
         named.or_else(|| slots.and_then(reads)).or(Some(newest))
     }
 
-    /// The nearest other systems that have a table: those of the same generation, each with the
-    /// version that counts there; where none has it, all others that have its very version, since
-    /// collectors of one version have one plan.
+    /// Returns the other systems with which a table is compared: systems of the same generation, each with
+    /// its current version. If there are none, all systems with exactly the same version, since collectors of
+    /// one version have the same plan.
     pub fn near<'s>(&'s self, file: &TableFile) -> (Nearness, Vec<Near<'s, 'a>>) {
         self.near_of(&file.table, &file.place)
     }
 
-    /// The nearest other systems that have a table, as [`near`](Self::near) of it in that place,
-    /// whether or not it is there.
+    /// Returns the other systems with which a table at `place` is compared, as [`near`](Self::near) does. The
+    /// table need not exist there.
     pub fn near_of<'s>(&'s self, table: &str, place: &Place) -> (Nearness, Vec<Near<'s, 'a>>) {
         let Some(systems) = self.systems(table, &place.backend) else {
             return (Nearness::SameVersion, Vec::new());
@@ -194,8 +194,8 @@ impl<'a> Shelf<'a> {
         (Nearness::SameVersion, around(systems, &place.system, same))
     }
 
-    /// Other versions of a table than `current`, which it is compared with where versions share nothing: the
-    /// newest, at most [`MOST_NEAR`].
+    /// Returns the newest versions of a table except `current`, at most [`MOST_NEAR`]. They are references
+    /// for tables whose versions do not fill each other's gaps.
     pub fn other_versions<'s>(
         &self,
         editions: &'s Editions<'a>,
@@ -207,47 +207,35 @@ impl<'a> Shelf<'a> {
         others
     }
 
-    /// Paths of the tables that others are compared with key by key.
+    /// Returns the paths of the tables that are references in key-by-key comparisons.
     pub fn references(&self, specs: &Specs) -> BTreeSet<&'a str> {
         let mut files: Vec<&'a TableFile> = Vec::new();
         for (table, backends) in &self.tables {
             let Some(spec) = specs.tables.get(table) else { continue };
             for (system, editions) in backends.values().flatten() {
                 let Some(current) = self.current(system, editions) else { continue };
-                files.extend(self.references_of(spec, editions, current));
+                for (_, _, edition) in self.near(current.files[0]).1 {
+                    files.extend(self.served(spec, edition).fresh());
+                }
+                if spec.filling != Filling::Always {
+                    let others = self.other_versions(editions, current.version);
+                    files.extend(others.into_iter().flat_map(|edition| &edition.files));
+                }
             }
         }
         files.into_iter().map(|f| f.entry.path.as_str()).collect()
     }
-
-    /// The tables that the version which counts is compared with key by key.
-    fn references_of(
-        &self,
-        spec: &TableSpec,
-        editions: &Editions<'a>,
-        current: &Edition<'a>,
-    ) -> Vec<&'a TableFile> {
-        let mut files: Vec<&'a TableFile> = Vec::new();
-        for (_, _, edition) in self.near(current.files[0]).1 {
-            files.extend(self.served(spec, edition).fresh());
-        }
-        if spec.filling != Filling::Always {
-            let others = self.other_versions(editions, current.version);
-            files.extend(others.into_iter().flat_map(|edition| &edition.files));
-        }
-        files
-    }
 }
 
-/// The files that a version is loaded from, in the loader's order, without those of other backends:
-/// these lend rows of some kernels alone.
+/// The files from which a version is loaded, in the loader's order. Files of other backends are not included,
+/// since they provide only rows of some kernels.
 #[derive(Debug, Default)]
 pub struct Served<'a> {
-    /// Its own.
+    /// The version's own file.
     pub own: Option<&'a TableFile>,
-    /// Those of the donors that it declares, in file order.
+    /// The files of the donors that the version declares, in file order.
     pub donors: Vec<&'a TableFile>,
-    /// Those of earlier versions, nearest first.
+    /// The files of earlier versions, nearest first.
     pub earlier: Vec<&'a TableFile>,
 }
 
@@ -265,12 +253,13 @@ impl<'a> Served<'a> {
         this
     }
 
-    /// Its own and its donors': what only earlier versions have, the collector may have given up.
+    /// Returns the own file and the donors' files. Rows that only earlier versions have may have been dropped
+    /// by the collector on purpose.
     pub fn fresh(&self) -> impl Iterator<Item = &'a TableFile> {
         self.own.iter().chain(&self.donors).copied()
     }
 
-    /// All of them, in that order.
+    /// Returns all files in the loader's order.
     pub fn files(self) -> impl Iterator<Item = &'a TableFile> + use<'a> {
         self.own.into_iter().chain(self.donors).chain(self.earlier)
     }

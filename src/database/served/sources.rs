@@ -1,13 +1,13 @@
-//! Which files stand behind a table of a version, in the loader's order (source_resolution.rs).
+//! The files behind a table of a version, in the loader's order (source_resolution.rs):
 //!
 //! 1. the version's own file;
 //! 2. donors that a `reuse.yaml` of the version declares, in file order;
 //! 3. earlier versions of the same backend, nearest first;
 //! 4. other backends, newest version first, only rows of the kernels that the reuse manifest shares.
 //!
-//! The first row of a key wins over all files. The table's spec says of which tables that is so: the
-//! collectives of a library (NCCL, oneCCL) have the first channel alone, and a backend's own collectives
-//! have no other where the version has a file of them.
+//! The first row of a key wins over all files. The table's spec can limit the channels: collectives of a
+//! library (NCCL, oneCCL) only use the first one, and a backend's own collectives use the others only if the
+//! version has no file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -18,7 +18,7 @@ use super::ReuseManifest;
 use crate::database::catalog::{Catalog, Format, TableFile, VersionDir};
 use crate::specs::Filling;
 
-/// How the loader comes to a file.
+/// The channel through which the loader finds a file.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, schemars::JsonSchema,
 )]
@@ -35,7 +35,7 @@ pub enum Channel {
 }
 
 impl Channel {
-    /// The words for people.
+    /// Returns the channel's name for people.
     pub fn words(self) -> &'static str {
         match self {
             Self::Own => "own",
@@ -51,40 +51,40 @@ impl Channel {
 pub struct TableSource<'a> {
     /// The file.
     pub file: &'a TableFile,
-    /// How the loader comes to it.
+    /// The channel through which the loader finds the file.
     pub channel: Channel,
-    /// The values of kernel_source that it serves; all without this.
+    /// The values of kernel_source that are served from the file; `None` for all.
     pub kernels: Option<BTreeSet<String>>,
 }
 
-/// Which tables count as files of the loader.
+/// The table formats that count as files of the loader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServedFormats {
-    /// Parquet, which the loader reads.
+    /// Only Parquet, which the loader reads.
     Parquet,
-    /// Text tables too, which collectors write and convert.
+    /// Parquet and text tables, which collectors write and later convert.
     All,
 }
 
-/// The tables of one system, by backend and version.
+/// The tables of one system by backend and version.
 #[derive(Debug, Default)]
 pub struct SystemShelf<'a> {
     backends: BTreeMap<&'a str, BTreeMap<&'a str, VersionTables<'a>>>,
 }
 
-/// A version of a backend, over all families.
+/// The tables of a version of a backend, over all families.
 #[derive(Debug, Default)]
 struct VersionTables<'a> {
     parsed: Option<Version>,
-    /// Tables by stem; the first family in order wins.
+    /// Tables by name; the first family in order wins.
     tables: BTreeMap<&'a str, &'a TableFile>,
-    /// Donors that its directories declare, as table and version, in file order.
+    /// The donors that the version's directories declare, as table and version, in file order.
     donors: Vec<(String, String)>,
 }
 
 impl<'a> SystemShelf<'a> {
-    /// The tables in the directories of a system; `reuse` gives what a directory declares, by its path. A
-    /// directory with the old marker of incomplete data and no collection_meta.yaml is passed over.
+    /// Indexes the tables in the directories of a system. `reuse` returns a directory's declared donors.
+    /// Directories that the loader skips as incomplete contribute no tables.
     pub fn new(
         catalog: &'a Catalog,
         dirs: impl Iterator<Item = &'a VersionDir>,
@@ -92,7 +92,7 @@ impl<'a> SystemShelf<'a> {
         reuse: impl Fn(&VersionDir) -> Option<Vec<(String, String)>>,
     ) -> Self {
         let mut this = Self::default();
-        // By family first, then the flat layout, as the loader looks.
+        // The loader looks in family directories first, then in the flat layout.
         let (families, flat): (Vec<_>, Vec<_>) = dirs.partition(|d| d.place.family.is_some());
         for dir in families.into_iter().chain(flat) {
             let versions = this.backends.entry(&dir.place.backend).or_default();
@@ -114,7 +114,7 @@ impl<'a> SystemShelf<'a> {
         this
     }
 
-    /// Backends with their versions, oldest first, that some family has a directory of.
+    /// Returns the backends with their versions, oldest first.
     pub fn versions(&self) -> impl Iterator<Item = (&'a str, Vec<&'a str>)> {
         self.backends.iter().map(|(backend, versions)| {
             let mut known: Vec<(&Option<Version>, &'a str)> =
@@ -124,17 +124,18 @@ impl<'a> SystemShelf<'a> {
         })
     }
 
-    /// Whether any family has a directory of a version.
+    /// Returns true if there is a directory of a version.
     pub fn has(&self, backend: &str, version: &str) -> bool {
         self.backends.get(backend).is_some_and(|v| v.contains_key(version))
     }
 
-    /// The file that a version has of a table, the first that the loader finds.
+    /// Returns the version's own file of a table, which is the first that the loader finds.
     pub fn own(&self, backend: &str, version: &str, table: &str) -> Option<&'a TableFile> {
         self.backends.get(backend)?.get(version)?.tables.get(table).copied()
     }
 
-    /// The files behind a table of a version; `filling` says whether others fill in what its own lacks.
+    /// Returns the files behind a table of a version. `filling` is the case in which other files fill gaps in the
+    /// version's own table.
     pub fn sources(
         &self,
         backend: &str,
@@ -171,7 +172,7 @@ impl<'a> SystemShelf<'a> {
         found
     }
 
-    /// Declared donors that have the table, each version once, in file order.
+    /// Returns the declared donors that have the table, each version once, in file order.
     fn declared(&self, backend: &str, version: &str, table: &str) -> Vec<(&'a str, &'a TableFile)> {
         let mut found: Vec<(&'a str, &'a TableFile)> = Vec::new();
         let Some(versions) = self.backends.get(backend) else { return found };
@@ -186,7 +187,7 @@ impl<'a> SystemShelf<'a> {
         found
     }
 
-    /// Earlier versions that have the table, nearest first; none where the version has no order.
+    /// Returns the earlier versions that have the table, nearest first; none if `version` cannot be parsed.
     fn earlier(
         &self,
         backend: &str,
@@ -205,7 +206,7 @@ impl<'a> SystemShelf<'a> {
         found.into_iter().map(|(_, name, file)| (name, file))
     }
 
-    /// Files of a table of a backend, newest version first, versions without an order last.
+    /// Returns the files of a backend's table, newest version first, then versions that cannot be parsed.
     fn newest_first(&self, backend: &str, table: &str) -> Vec<&'a TableFile> {
         let versions = self.backends.get(backend).into_iter().flatten();
         let mut found: Vec<(&Option<Version>, &str, &'a TableFile)> = versions

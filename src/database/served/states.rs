@@ -1,4 +1,4 @@
-//! What becomes of each row of a file when the loader reads it by itself.
+//! The state of each row of a file when the loader reads the file by itself.
 
 use super::rows::{Admission, guarded_rows, missing_column, repeats};
 use crate::base::expr::{ExprError, Scope};
@@ -6,65 +6,65 @@ use crate::base::words::plural;
 use crate::database::table::{Column, Keys, TableScope};
 use crate::specs::{ColumnKind, Serves};
 
-/// What becomes of a row.
+/// The state of a row for the loader.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum RowState {
-    /// A query of its key is answered by it.
+    /// The row answers queries of its key.
     Served,
-    /// Another row of its key is served.
+    /// Another row of the same key is served.
     Shadowed,
-    /// The loader does not take it into its maps.
+    /// The loader does not read the row.
     Filtered,
-    /// The loader refuses the table as a whole.
+    /// The loader refuses the whole table.
     Refused,
-    /// No query asks for its version.
+    /// No query can reach the row's version.
     NotQueryable,
 }
 
-/// Consecutive rows of one state.
+/// Consecutive rows with one state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct RowRun {
     /// The first row, from 0.
     pub first: u32,
-    /// How many rows.
+    /// The number of rows.
     pub rows: u32,
-    /// Their state.
+    /// The state of the rows.
     pub state: RowState,
-    /// Of shadowed rows, the row that is served instead of the first of them; the next of them is
-    /// shadowed by the row after it, and so on.
+    /// For shadowed rows, the row that is served instead of the first of them. The row after it is served
+    /// instead of the second, and so on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_row: Option<u32>,
 }
 
-/// Why the loader refuses a table, by the first row that it cannot load.
+/// The reason why the loader refuses a table, with the first row that it cannot load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowFault {
-    /// The row; none where it is not a single row.
+    /// The row; `None` if the reason is not a single row.
     pub row: Option<u32>,
-    /// The kernel_source of the row: a donor's rows of other kernels are not read.
+    /// The row's kernel_source, since rows of other kernels in a donor's file are not read.
     pub kernel: Option<String>,
-    /// What is wrong.
+    /// The problem.
     pub why: String,
 }
 
-/// The rows of a file.
+/// The states of all rows of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RowStates {
-    /// Every row, in order.
+pub struct FileRowStates {
+    /// Runs of equal state that cover every row, in order.
     pub runs: Vec<RowRun>,
-    /// Why a table with these rows is refused: the first fault of each kernel.
+    /// The reasons why the loader refuses a table with these rows: the first fault of each kernel.
     pub faults: Vec<RowFault>,
 }
 
-impl RowStates {
-    /// The states of a table's rows when it is loaded by itself.
+impl FileRowStates {
+    /// Returns the states of a table's rows when the table is loaded by itself.
     ///
     /// # Errors
     ///
-    /// When a formula of the spec does not fit the table's columns.
+    /// If a formula of the spec does not fit the table's columns.
     pub fn of(scope: &TableScope<'_>) -> Result<Self, ExprError> {
         let rows = scope.rows() as u32;
         let faults = row_faults(scope)?;
@@ -105,18 +105,18 @@ impl RowStates {
         self.runs.push(RowRun { first: row, rows: 1, state, by_row });
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         self.runs.iter().map(|run| u64::from(run.rows)).sum()
     }
 
-    /// Why a table is refused that reads the rows of some kernels, or all.
+    /// Returns the reason why the loader refuses a table of the rows that `admits` selects by kernel.
     pub fn fault(&self, admits: impl Fn(Option<&str>) -> bool) -> Option<&RowFault> {
         self.faults.iter().find(|f| f.row.is_none() || admits(f.kernel.as_deref()))
     }
 }
 
-/// Rows that no map serves, each with the row that is served instead, in order.
+/// Returns the rows that no map serves, each with the row that is served instead, sorted by row.
 fn shadows(serves: Serves, admission: &Admission<'_>, keys: &Keys<'_>) -> Vec<(u32, u32)> {
     let mut lost: Vec<(u32, u32)> = Vec::new();
     for bucket in 0..admission.buckets() {
@@ -138,7 +138,7 @@ fn shadows(serves: Serves, admission: &Admission<'_>, keys: &Keys<'_>) -> Vec<(u
     }
     lost.sort_unstable();
     if admission.buckets() > 1 {
-        // A row that goes into several maps is served while one of them serves it.
+        // A row in several maps is served if at least one of them serves it.
         let maps = |row: u32| {
             (0..admission.buckets()).filter(|b| admission.goes(*b, row as usize)).count()
         };
@@ -148,11 +148,11 @@ fn shadows(serves: Serves, admission: &Admission<'_>, keys: &Keys<'_>) -> Vec<(u
     lost
 }
 
-/// Rows that the loader refuses, the first of each kernel.
+/// Returns the faults for which the loader refuses a table: the first fault of each kernel.
 ///
 /// # Errors
 ///
-/// When a formula of the spec does not fit the table's columns.
+/// If a formula of the spec does not fit the table's columns.
 pub(crate) fn row_faults(scope: &TableScope<'_>) -> Result<Vec<RowFault>, ExprError> {
     let spec = scope.spec;
     let whole = |why: String| vec![RowFault { row: None, kernel: None, why }];
@@ -217,7 +217,7 @@ pub(crate) fn row_faults(scope: &TableScope<'_>) -> Result<Vec<RowFault>, ExprEr
     Ok(found.faults)
 }
 
-/// Collects faults, the first of each kernel.
+/// A collector of faults that keeps the first of each kernel.
 struct RowFaults<'a> {
     kernels: Option<&'a Column>,
     faults: Vec<RowFault>,

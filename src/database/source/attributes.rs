@@ -1,7 +1,7 @@
-//! Which files `.gitattributes` keeps in git-LFS.
+//! Evaluates `.gitattributes` to find the files that are stored in git-LFS.
 //!
-//! libgit2 reads attributes of a checkout only, so that of a commit they are read here: the files of the repository, not
-//! those of a user or a machine, which would make the verdict depend on who runs it.
+//! libgit2 only reads attributes of a checkout, so attributes of a commit are read here. User and machine
+//! settings are ignored, because they would make the verdict depend on who runs the program.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,28 +10,29 @@ use globset::GlobMatcher;
 
 use crate::base::glob::{Of, matcher};
 
-/// The name of the files.
+/// The name of attribute files.
 pub(super) const FILE: &str = ".gitattributes";
 
 /// The `.gitattributes` files of a source, each read once.
 #[derive(Default)]
 pub(super) struct Attributes(Mutex<BTreeMap<String, Arc<Vec<FilterLine>>>>);
 
-/// A line that says something of the attribute `filter`.
+/// A line of `.gitattributes` that sets the attribute `filter`.
 struct FilterLine {
     glob: GlobMatcher,
-    /// Whether the pattern is matched against the name alone, in whatever folder.
+    /// True if the pattern matches the file's name in any folder.
     of_name: bool,
-    /// The filter is `lfs`; it is another one, or unset, otherwise.
+    /// True if the filter is `lfs`; false if it is another one or unset.
     is_lfs: bool,
 }
 
 impl Attributes {
-    /// Whether the filter of the file at a path from the repository's top is `lfs`. `read` reads a file.
+    /// Returns true if the filter of a file is `lfs`. `path` starts at the repository's top, and `read` reads
+    /// a file of the source.
     pub fn is_in_lfs(&self, path: &str, read: impl Fn(&str) -> Option<Vec<u8>>) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
         let below = path.match_indices('/').map(|(at, _)| at + 1);
-        // The deeper file counts more, and within a file the later line.
+        // Deeper files override higher ones, and later lines override earlier ones.
         let mut is_lfs = false;
         for start in std::iter::once(0).chain(below) {
             let (folder, inside) = path.split_at(start);
@@ -44,7 +45,7 @@ impl Attributes {
         is_lfs
     }
 
-    /// The lines of the file in a folder, whose path is empty or ends in `/`.
+    /// Returns the lines of the file in a folder; `folder` is empty or ends in `/`.
     fn lines(&self, folder: &str, read: impl Fn(&str) -> Option<Vec<u8>>) -> Arc<Vec<FilterLine>> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let parsed = || {
@@ -55,7 +56,7 @@ impl Attributes {
     }
 }
 
-/// Reads a `.gitattributes` file. What is malformed says nothing, as git has it.
+/// Parses a `.gitattributes` file. Malformed lines are ignored, as in git.
 fn parse(text: &str) -> Vec<FilterLine> {
     let mut macros: BTreeMap<&str, bool> = BTreeMap::new();
     let mut lines = Vec::new();
@@ -81,11 +82,11 @@ fn parse(text: &str) -> Vec<FilterLine> {
 
 impl FilterLine {
     fn new(pattern: &str, is_lfs: bool) -> Option<Self> {
-        // A pattern of folders, and one that excludes, match no file.
+        // A pattern for folders and a negated pattern match no file.
         if pattern.ends_with('/') || pattern.starts_with('!') {
             return None;
         }
-        // Braces are letters to git.
+        // Braces are literal in git's patterns.
         let glob = pattern.trim_start_matches('/').replace('{', "\\{").replace('}', "\\}");
         Some(Self {
             glob: matcher(&glob, Of::Paths).ok()?,
@@ -99,7 +100,7 @@ impl FilterLine {
 mod tests {
     use super::*;
 
-    /// Synthetic: whether files of some folders, given as path and text, keep a path in git-LFS.
+    /// Synthetic: evaluates attribute files, given as path and text, for a path.
     fn is_in_lfs(files: &[(&str, &str)], path: &str) -> bool {
         let read = |at: &str| {
             let file = files.iter().find(|(path, _)| *path == at)?;

@@ -1,4 +1,4 @@
-//! Files of a commit, read from the object database without a checkout.
+//! A source that reads the files of a commit from the object database, without a checkout.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -8,73 +8,29 @@ use std::sync::{Mutex, PoisonError};
 use git2::Repository;
 
 use super::attributes::Attributes;
-use super::{
-    Dated, Entry, EntryKind, ReadError, SETTINGS, Source, git_error, guard_size, history,
-    id_of_link, lfs, listing, merge_base, repository, touched,
-};
+use super::names::SETTINGS;
+use super::read::guard_size;
+use super::repository::{git_error, is_before_the_first, merge_base, repository, resolve, touched};
+use super::{Dated, Entry, EntryKind, ReadError, Source, history, lfs, listing};
 use crate::base::error::{Error, Result};
 
 /// A commit (or a bare tree) of a repository.
 pub struct Commit {
     git_dir: PathBuf,
-    /// The root below the repository's top, empty or ending in `/`.
+    /// The path of the root below the repository's top; empty or ending in `/`.
     prefix: String,
     tree: git2::Oid,
     commit: Option<git2::Oid>,
-    /// libgit2 handles are for one thread at a time, so each reader borrows its own.
+    /// A pool of repository handles. libgit2 handles must not be shared between threads, so each reader
+    /// borrows one.
     idle: Mutex<Vec<Repository>>,
     attributes: Attributes,
-    /// Paths of the files whose objects were asked for and are not in this clone.
+    /// The paths of files whose objects were requested but are not in this clone.
     missing: Mutex<BTreeSet<String>>,
 }
 
-/// Resolves a revision, with a hint that names the branches when it is not there.
-pub(super) fn resolve<'r>(repo: &'r Repository, reference: &str) -> Result<git2::Object<'r>> {
-    // A branch that only the remote has is what a CI clone usually holds.
-    repo.revparse_single(reference)
-        .or_else(|e| {
-            repo.revparse_single(&format!("refs/remotes/origin/{reference}")).map_err(|_| e)
-        })
-        .map_err(|_| unreadable(repo, reference).unwrap_or_else(|| unnamed(repo, reference)))
-}
-
-/// The error of a name that no branch, tag or commit has.
-fn unnamed(repo: &Repository, reference: &str) -> Error {
-    let unborn = repo.head().is_err_and(|e| e.code() == git2::ErrorCode::UnbornBranch);
-    let hint = if unborn {
-        "the repository does not have a commit yet".to_owned()
-    } else if repo.is_shallow() {
-        "this clone is shallow: fetch the whole history (fetch-depth: 0)".to_owned()
-    } else {
-        let branches = repo.branches(None).into_iter().flatten().flatten();
-        let names: Vec<String> =
-            branches.filter_map(|(b, _)| b.name().ok().flatten().map(str::to_owned)).collect();
-        crate::base::error::unknown("branch", reference, names.iter().map(String::as_str)).hint
-    };
-    Error::new(format!("{reference} does not name a commit"), hint)
-}
-
-/// Whether a comparison with `reference` is one with nothing: the HEAD of a repository without a commit.
-pub(super) fn is_before_the_first(repo: &Repository, reference: &str) -> bool {
-    reference == "HEAD" && repo.head().is_err_and(|e| e.code() == git2::ErrorCode::UnbornBranch)
-}
-
-/// The error of a branch or tag that is there and whose commit cannot be read: none where there is no
-/// such name.
-fn unreadable(repo: &Repository, reference: &str) -> Option<Error> {
-    let named = [reference.to_owned(), format!("refs/remotes/origin/{reference}")];
-    let found = named.iter().find_map(|n| repo.resolve_reference_from_short_name(n).ok())?;
-    let id = found.resolve().ok()?.target()?;
-    let why = repo.find_object(id, None).err()?;
-    Some(Error::new(
-        format!("cannot read {reference}, the commit {id}: {}", why.message()),
-        "an object of the repository is missing or damaged: `git fsck` names it, and a fresh clone \
-         repairs it",
-    ))
-}
-
 impl Commit {
-    /// Opens what `reference` names (a branch, tag, commit or tree) in the repository at `root`.
+    /// Opens the branch, tag, commit or tree `reference` of the repository at `root`.
     pub fn open(root: &Path, reference: &str) -> Result<Self> {
         let Some((repo, prefix)) = repository(root)? else {
             return Err(Error::new(
@@ -85,7 +41,7 @@ impl Commit {
         let (tree, commit) = {
             let object = resolve(&repo, reference)?;
             match object.peel_to_commit() {
-                // The tree is read where its files are listed.
+                // The tree itself is read later, when its files are listed.
                 Ok(commit) => (commit.tree_id(), Some(commit.id())),
                 Err(_) => {
                     let tree = object.peel_to_tree().map_err(|_| {
@@ -100,8 +56,8 @@ impl Commit {
         Ok(Self::new(repo, prefix, tree, commit))
     }
 
-    /// Opens what a comparison merges into as [`Commit::open`] does, but that the HEAD of a repository
-    /// without a commit is an empty tree: what a first commit brings is all new.
+    /// Opens the base of a comparison as [`Commit::open`] does. However, the HEAD of a repository without a
+    /// commit is an empty tree, so that everything in a first commit is new.
     pub fn open_base(root: &Path, reference: &str) -> Result<Self> {
         match repository(root)? {
             Some((repo, prefix)) if is_before_the_first(&repo, reference) => {
@@ -111,14 +67,14 @@ impl Commit {
         }
     }
 
-    /// The tree without files, which every repository has.
+    /// Returns the empty tree as a source.
     pub(super) fn nothing(repo: Repository, prefix: String) -> Result<Self> {
         let tree = git2::Oid::hash_object(git2::ObjectType::Tree, b"");
         let tree = tree.map_err(git_error("cannot name the empty tree"))?;
         Ok(Self::new(repo, prefix, tree, None))
     }
 
-    /// A commit of an open repository, its root as far below the top as `prefix` says.
+    /// Opens a commit by its id. `prefix` is the root's path below the repository's top.
     pub(super) fn at(repo: Repository, prefix: String, id: git2::Oid) -> Result<Self> {
         let tree = repo.find_commit(id).map(|c| c.tree_id());
         let tree = tree.map_err(git_error("cannot read the commit"))?;
@@ -151,7 +107,7 @@ impl Commit {
         done
     }
 
-    /// Why an object cannot be read; one that is not there is noted.
+    /// Converts a git error to the reason why an entry cannot be read, and records missing objects.
     fn unread(&self, entry: &Entry, why: git2::Error) -> ReadError {
         if why.code() != git2::ErrorCode::NotFound {
             return ReadError::Object(why);
@@ -161,7 +117,7 @@ impl Commit {
         ReadError::Missing
     }
 
-    /// The bytes of the file at a path from the repository's top, where it is one that can be read.
+    /// Returns the bytes of the file at a path from the repository's top, if it can be read.
     fn at_path(&self, path: &str) -> Option<Vec<u8>> {
         let read = |repo: &Repository| {
             let entry = repo.find_tree(self.tree)?.get_path(Path::new(path))?;
@@ -170,7 +126,7 @@ impl Commit {
         self.with_repository(read).ok()
     }
 
-    /// The tree of the root; none where this commit has no such folder.
+    /// Returns the tree of the root; `None` if this commit has no such folder.
     fn folder(&self, repo: &Repository) -> Result<Option<git2::Oid>, git2::Error> {
         let top = repo.find_tree(self.tree)?;
         if self.prefix.is_empty() {
@@ -183,14 +139,15 @@ impl Commit {
         }
     }
 
-    /// The tree of the settings at the repository's top; a file of that name holds none.
+    /// Returns the tree of the settings folder at the repository's top; `None` if it is missing or not a
+    /// folder.
     fn settings_folder(&self, repo: &Repository) -> Result<Option<git2::Oid>, git2::Error> {
         let top = repo.find_tree(self.tree)?;
         let Some(folder) = top.get_name(SETTINGS) else { return Ok(None) };
         Ok(folder.to_object(repo)?.peel_to_tree().ok().map(|tree| tree.id()))
     }
 
-    /// The files below a tree of the repository.
+    /// Lists the files below a tree of the repository.
     fn list(&self, tree: git2::Oid, prefix: &str, hidden: bool) -> Result<Vec<Entry>> {
         self.with_repository(|repo| Ok(listing::list(repo, tree, prefix, hidden)))
             .map_err(git_error("cannot open the repository"))?
@@ -236,10 +193,7 @@ impl Source for Commit {
     }
 
     fn id(&self, entry: &Entry) -> Option<git2::Oid> {
-        match &entry.kind {
-            EntryKind::Blob(id) => Some(*id),
-            kind => id_of_link(kind),
-        }
+        entry.kind.git_id()
     }
 
     fn is_in_lfs(&self, path: &str) -> bool {
@@ -268,14 +222,14 @@ impl Source for Commit {
         Ok(touched(&diff))
     }
 
-    fn base(&self, reference: &str) -> Result<Commit> {
+    fn base(&self, reference: &str) -> Result<Box<dyn Source>> {
         let Some(head) = self.commit else {
             return Err(Error::new("a bare tree has no history", "name a commit"));
         };
         let repo =
             Repository::open(&self.git_dir).map_err(git_error("cannot open the repository"))?;
         let base = merge_base(&repo, reference, head)?;
-        Self::at(repo, self.prefix.clone(), base)
+        Ok(Box::new(Self::at(repo, self.prefix.clone(), base)?))
     }
 
     fn age(&self, a: Dated<'_>, b: Dated<'_>) -> Option<Ordering> {

@@ -1,4 +1,4 @@
-//! Which of two files a history has had for longer.
+//! Compares the ages of two files in the git history.
 
 use std::cmp::Ordering;
 use std::path::Path;
@@ -7,25 +7,26 @@ use git2::{Oid, Repository};
 
 use super::{Dated, DatedBy, Source};
 
-/// Commits that are looked through; older than that is as old as the other.
+/// The maximal number of commits that are searched. Older changes count as equally old.
 const FAR: usize = 10_000;
 
-/// The bytes of a file whose age is asked for.
+/// The versions of a file's bytes whose age is compared.
 #[derive(Debug, Clone, Copy)]
 enum FileBytes {
-    /// These; without an id no commit has them.
+    /// These bytes; without an id, no commit contains them.
     Of(Option<Oid>),
-    /// Those that it had before these, once the walk met them.
+    /// The given bytes and the ones before them. A file that is touched by the change keeps the age of its
+    /// previous bytes.
     Before {
-        /// What it has.
+        /// The id of the current bytes.
         now: Option<Oid>,
-        /// What it had.
+        /// The id of the previous bytes, once the walk has found them.
         then: Option<Oid>,
     },
 }
 
 impl FileBytes {
-    /// Those of a file that is dated `by`.
+    /// Selects the bytes by which a file is dated.
     fn new(by: DatedBy, id: Option<Oid>) -> Self {
         match by {
             DatedBy::Bytes => Self::Of(id),
@@ -33,7 +34,8 @@ impl FileBytes {
         }
     }
 
-    /// Whether they are those that an older commit has there, the commits coming newest first.
+    /// Returns true if the next older commit still contains the bytes. `there` is the file's id in that
+    /// commit.
     fn are(&mut self, there: Option<Oid>) -> bool {
         match self {
             Self::Of(id) => id.is_some() && there == *id,
@@ -47,8 +49,8 @@ impl FileBytes {
     }
 }
 
-/// Compares when two files came to their places, along the first parents of `head`: `Greater` where `a`
-/// came later. `None` where both came at once, or that is not known. `source` knows the ids of both.
+/// Compares when two files were added, along the first parents of `head`. `Greater` means that `a` was added
+/// later; `None` means at the same time or unknown. `source` provides the ids of both files.
 pub(super) fn age(
     repo: &Repository,
     head: Oid,
@@ -87,7 +89,7 @@ mod tests {
         assert_eq!(walk.map(|there| bytes.are(there)), [true, true, true, false, false]);
         let mut bytes = FileBytes::new(DatedBy::Bytes, id(3));
         assert_eq!(walk.map(|there| bytes.are(there)), [true, false, false, false, false]);
-        // What no commit has yet.
+        // The bytes are not committed yet.
         let mut bytes = FileBytes::new(DatedBy::BytesBefore, None);
         assert_eq!([id(2), id(2), None].map(|there| bytes.are(there)), [true, true, false]);
     }

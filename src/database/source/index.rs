@@ -1,5 +1,4 @@
-//! What git's index knows of the files on disk: which are tracked, and the ids of those that nobody
-//! touched since.
+//! The git index of a work tree: the tracked files, and the ids of files that were not modified.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -9,27 +8,29 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use git2::{IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid, Repository};
 
-use super::{Entry, EntryKind, lfs, named_like_a_table, repository};
+use super::repository::repository;
+use super::{Entry, EntryKind, lfs, named_like_a_table};
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result};
 
-/// The index of a work tree; empty where there is none.
+/// The index of a work tree; empty outside of a repository.
 #[derive(Default)]
 pub(super) struct Index {
     files: BTreeMap<Vec<u8>, IndexEntry>,
-    /// Whether it could be read. One that cannot be says of no file that it is not tracked.
+    /// True if the index could be read. Otherwise, all files count as tracked.
     known: bool,
-    /// Whether the checkout is sparse by its config.
+    /// True if the git config enables sparse checkout.
     sparse: bool,
-    /// When it was written: a file touched at that moment or later may differ unseen.
+    /// The time when the index was written, in seconds and nanoseconds. Files modified at that time or later
+    /// may differ from the index unnoticed.
     written: (i64, u32),
-    /// A handle is for one thread at a time.
+    /// The repository; a handle must not be used by several threads at once.
     repo: Option<Mutex<Repository>>,
 }
 
 impl Index {
-    /// The index of the repository that holds `root`. One that cannot be read knows nothing: files
-    /// are hashed then, which takes longer and says the same.
+    /// Reads the index of the repository that contains `root`. If it cannot be read, files are hashed
+    /// instead, which is slower but gives the same ids.
     pub(super) fn read(root: &Path) -> Self {
         let Ok(Some((repo, _))) = repository(root) else { return Self::default() };
         let setting = |name: &str| repo.config().and_then(|c| c.get_bool(name)).unwrap_or(false);
@@ -46,8 +47,8 @@ impl Index {
         }
     }
 
-    /// The id of the file `path`, which lies at `place`; `read` gives its bytes where the index
-    /// cannot know.
+    /// Returns the git id of the file `path`, which is stored at `place`. `read` returns its bytes and is
+    /// called only if the file may have been modified.
     pub(super) fn id(
         &self,
         path: &str,
@@ -62,14 +63,14 @@ impl Index {
             return Some(entry.id);
         }
         let bytes = read()?;
-        // With git-LFS the index holds a pointer, and the file is what it names.
+        // The index entry of an LFS file is a pointer, while the file on disk is its object.
         if let Some(entry) = known.filter(|e| self.points_at(e, &bytes)) {
             return Some(entry.id);
         }
         Oid::hash_object(ObjectType::Blob, &bytes).ok()
     }
 
-    /// Whether git tracks a file below a folder, or the folder itself as a submodule.
+    /// Returns true if git tracks a file below a folder, or the folder itself as a submodule.
     pub(super) fn tracks_below(&self, folder: &str) -> bool {
         let below = format!("{folder}/").into_bytes();
         let first = self.files.range(below.clone()..).next();
@@ -78,7 +79,7 @@ impl Index {
             || first.is_some_and(|(path, _)| path.starts_with(&below))
     }
 
-    /// Submodules below `prefix` of which nothing is checked out at `root`.
+    /// Returns the submodules below `prefix` that are not checked out at `root`.
     pub(super) fn empty_submodules(&self, root: &Path, prefix: &str) -> Vec<Entry> {
         let is_submodule = |e: &&IndexEntry| e.mode == 0o160_000;
         let mut empty = Vec::new();
@@ -92,12 +93,12 @@ impl Index {
         empty
     }
 
-    /// Whether every tracked file of a database below `prefix` is there at `root`, except for those that
-    /// somebody deleted.
+    /// Checks that every tracked file of a database below `prefix` exists at `root`. Deleted files are
+    /// allowed.
     ///
     /// # Errors
     ///
-    /// When a sparse checkout leaves some out, which would pass unread.
+    /// If a sparse checkout leaves out files, which would then be missing without notice.
     pub(super) fn whole(&self, root: &Path, prefix: &str) -> Result<()> {
         let hint = "run `git sparse-checkout disable`, or name the commit with --ref (in sanity: \
                     --head-ref)";
@@ -123,7 +124,7 @@ impl Index {
     fn is_untouched(&self, entry: &IndexEntry, now: &Metadata) -> bool {
         let Ok(modified) = now.modified().map(since_epoch) else { return false };
         let known = (i64::from(entry.mtime.seconds()), entry.mtime.nanoseconds());
-        // git keeps 32 bits of a size.
+        // git stores only 32 bits of a size.
         modified == known
             && modified < self.written
             && now.len() as u32 == entry.file_size
@@ -139,20 +140,20 @@ impl Index {
     }
 }
 
-/// Whether a tracked path is a table's, a sidecar's or a system's.
+/// Returns true if a tracked path may be a table, a sidecar or a system's YAML.
 fn of_database(path: &str) -> bool {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let systems = folder.split('/').any(|part| part == "systems" || part == "data");
     systems && (named_like_a_table(name) || name.ends_with(".yaml"))
 }
 
-/// Seconds and nanoseconds.
+/// Returns the seconds and nanoseconds since the epoch.
 fn since_epoch(time: SystemTime) -> (i64, u32) {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     (since.as_secs() as i64, since.subsec_nanos())
 }
 
-/// Whether it is the file that the index saw, and not another of its size and time.
+/// Returns true if the file is the one in the index, and not another of the same size and time.
 #[cfg(unix)]
 fn same_inode(entry: &IndexEntry, now: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -165,7 +166,7 @@ fn same_inode(_: &IndexEntry, _: &Metadata) -> bool {
     true
 }
 
-/// Whether a folder is not there, or empty.
+/// Returns true if a folder is empty or does not exist.
 fn holds_nothing(place: &Path) -> bool {
     match std::fs::symlink_metadata(place) {
         Err(_) => true,
@@ -174,7 +175,7 @@ fn holds_nothing(place: &Path) -> bool {
     }
 }
 
-/// Whether a sparse checkout at `root` leaves out a file of a database.
+/// Returns true if a sparse checkout at `root` leaves out a file of a database.
 fn is_left_out(entry: &IndexEntry, root: &Path, prefix: &str) -> bool {
     let path = String::from_utf8_lossy(&entry.path);
     let place = path.strip_prefix(prefix).map(|inside| root.join(inside));

@@ -1,29 +1,29 @@
-//! git-LFS: pointer text, and the objects of the repository's own store.
+//! git-LFS: pointer files, and objects in the repository's own store.
 
 use std::path::Path;
 
-use super::{ReadError, guard_size};
+use super::read::{ReadError, guard_size};
 use crate::base::digest::sha256;
 
-/// What an LFS pointer names.
+/// The contents of an LFS pointer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pointer {
-    /// SHA-256 of the object, in hex.
+    /// The SHA-256 of the object, in hex.
     pub oid: String,
-    /// Size of the object in bytes.
+    /// The size of the object in bytes.
     pub size: u64,
 }
 
-/// Why a pointer in the place of a file cannot be read as that file.
+/// The reason why a pointer in the place of a file cannot be read as that file.
 pub(crate) const NOT_FETCHED: &str = "it is a git-LFS pointer: `git lfs pull` fetches the file";
 
-/// Pointers are short by the specification.
+/// The maximal length of a pointer in bytes, by the git-lfs specification.
 const LONGEST: usize = 1024;
 
-/// Reads `bytes` as an LFS pointer, or `None` when they are something else.
+/// Parses `bytes` as an LFS pointer; `None` if they are something else.
 ///
-/// The format is that of the git-lfs specification: a version line first, then keys in
-/// alphabetical order, `oid sha256:…` and `size …` among them.
+/// The format is that of the git-lfs specification: a version line, then keys in alphabetical order,
+/// including `oid sha256:…` and `size …`.
 pub fn pointer(bytes: &[u8]) -> Option<Pointer> {
     if bytes.len() > LONGEST || !bytes.starts_with(b"version https://git-lfs.github.com/spec/") {
         return None;
@@ -35,10 +35,12 @@ pub fn pointer(bytes: &[u8]) -> Option<Pointer> {
     Some(Pointer { oid: oid.to_owned(), size })
 }
 
-/// The object of `pointer` from the store below the git directory: none where it is not there, an
-/// error where it is another than the pointer says.
+/// Reads the object of `pointer` from the store in the git directory; `None` if it is not there. `name` is
+/// the path of the pointer file.
 ///
-/// `name` is the file's that it stands for.
+/// # Errors
+///
+/// If the object does not match the pointer or is too large.
 pub(super) fn resolve(
     git_dir: &Path,
     pointer: &Pointer,

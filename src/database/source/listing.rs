@@ -1,45 +1,47 @@
-//! The files of a tree in the object database, counted while they are listed.
+//! Lists the files of a tree in the object database, with limits.
 //!
-//! A few tree objects that name each other several times make millions of paths, and a chain of them
-//! makes one path of any length. So nothing here recurses, and the listing ends at a limit.
+//! A few tree objects that contain each other several times describe millions of paths, and a chain of trees
+//! describes one path of any length. Therefore, the listing is not recursive and ends at a limit.
 
 use std::collections::HashMap;
 
 use git2::{Odb, Oid, Repository};
 
-use super::{
-    A_FOLDER, Entry, EntryKind, MOST_FILES, git_error, may_hide_tables, named_like_a_table,
-    stands_for_a_file, too_many_files,
+use super::names::{
+    A_FOLDER, MOST_FILES, may_hide_tables, named_like_a_table, stands_for_a_file, too_many_files,
 };
+use super::repository::git_error;
+use super::{Entry, EntryKind};
 use crate::base::error::{Error, Result};
 
-/// Longer than any path that a file system takes, in bytes.
+/// The maximal length of a path in bytes, above that of any file system.
 const LONGEST_PATH: usize = 4096;
 
-/// Bytes of all paths and link targets together, at most: about 250 for each of the most files.
+/// The maximal size of all paths and link targets together in bytes: about 250 for each of [`MOST_FILES`]
+/// files.
 const MOST_BYTES: usize = 256 << 20;
 
-/// A tree that is listed.
+/// The state of listing a tree.
 pub(super) struct Listing<'r> {
     repo: &'r Repository,
     objects: Odb<'r>,
-    /// Sizes of blobs in bytes: one blob may be at many paths.
+    /// The sizes of blobs in bytes, cached because one blob may have many paths.
     sizes: HashMap<Oid, u64>,
-    /// Folders that are not listed yet: a tree, and its path, empty or ending in `/`.
+    /// The folders still to be listed: a tree with its path, which is empty or ends in `/`.
     folders: Vec<(Oid, String)>,
-    /// Files and folders met so far.
+    /// The number of files and folders so far.
     met: usize,
-    /// Bytes of their paths, and of links' targets.
+    /// The size of all paths and link targets so far in bytes.
     bytes: usize,
     entries: Vec<Entry>,
 }
 
-/// Lists the files below `tree`, by path. Their paths begin with `prefix`, which is empty or ends in
-/// `/`. Hidden folders are left out unless they are asked for or may hide tables.
+/// Lists the files below `tree`, sorted by path. Paths start with `prefix`, which is empty or ends in `/`.
+/// Hidden folders are left out unless `hidden` is true or they may contain tables.
 ///
 /// # Errors
 ///
-/// When a tree cannot be read, or there is more of it than any perf database has.
+/// If a tree cannot be read, or is larger than any perf database.
 pub(super) fn list(repo: &Repository, tree: Oid, prefix: &str, hidden: bool) -> Result<Vec<Entry>> {
     let failed = git_error("cannot read the tree");
     let mut listing = Listing {
@@ -80,7 +82,7 @@ impl Listing<'_> {
             ));
         }
         self.count_bytes(path.len())?;
-        // Modes as git writes them: a folder, a submodule, a link, else a file.
+        // File modes of git: a folder, a submodule, a link; anything else is a file.
         match item.filemode() {
             0o040_000 if name.starts_with('.') && !hidden && !may_hide_tables(folder, &name) => {}
             0o040_000 if named_like_a_table(&name) => {
@@ -121,7 +123,8 @@ impl Listing<'_> {
         Ok(())
     }
 
-    /// Size of a blob in bytes, which orders the work and guards it; 0 where it is not there.
+    /// Returns the size of a blob in bytes, or 0 if the blob is missing. Sizes order the work and limit what
+    /// is read.
     fn size(&mut self, blob: Oid) -> u64 {
         let objects = &self.objects;
         *self
@@ -130,7 +133,7 @@ impl Listing<'_> {
             .or_insert_with(|| objects.read_header(blob).map_or(0, |(size, _)| size as u64))
     }
 
-    /// What a committed link says; nothing where that is not a path.
+    /// Returns the target of a committed link; empty if it is not a path.
     fn target(&mut self, blob: Oid) -> String {
         if self.size(blob) > LONGEST_PATH as u64 {
             return String::new();
@@ -140,7 +143,7 @@ impl Listing<'_> {
     }
 }
 
-/// The beginning of a long path.
+/// Returns the start of a long path, for messages.
 fn head_of(path: &str) -> String {
     path.chars().take(60).collect()
 }

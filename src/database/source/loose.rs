@@ -1,24 +1,25 @@
-//! Files that belong to no database: a table by itself, a folder that a run left.
+//! A source of files outside of any database, such as a single table or a folder of results.
 
 use std::cmp::Ordering;
 use std::path::Path;
 
-use super::{Commit, Dated, Entry, EntryKind, ReadError, Source, guard_size, named_like_a_table};
+use super::read::guard_size;
+use super::{Dated, Entry, EntryKind, ReadError, Source, named_like_a_table};
 use crate::base::error::{Error, Result};
 
-/// Folders below one that is listed.
+/// The maximal depth of folders below a listed folder.
 const DEPTH: usize = 8;
 
-/// Table files on disk, wherever they lie.
+/// Table files on disk, in any folder.
 #[derive(Debug, Default)]
 pub struct LooseFiles(Vec<Entry>);
 
 impl LooseFiles {
-    /// A file, or the files below a folder that are named like tables.
+    /// Lists a single file, or all files below a folder that are named like tables.
     ///
     /// # Errors
     ///
-    /// When the folder cannot be listed.
+    /// If the folder cannot be listed.
     pub fn at(path: &Path) -> Result<Self> {
         if !path.is_dir() {
             return Ok(Self(vec![entry(path)]));
@@ -70,7 +71,7 @@ impl Source for LooseFiles {
         Err(without_history(reference))
     }
 
-    fn base(&self, reference: &str) -> Result<Commit> {
+    fn base(&self, reference: &str) -> Result<Box<dyn Source>> {
         Err(without_history(reference))
     }
 

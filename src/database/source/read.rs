@@ -1,48 +1,48 @@
-//! Why a file's bytes cannot be had.
+//! Errors of reading a file's bytes, and size limits.
 
 use crate::base::reason::Reason;
 
-/// Why a file cannot be read; shown in one line.
+/// The reason why a file cannot be read; shown in one line.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// What stands at the path is not a file, and what it is.
+    /// The entry is not a file, with a description.
     #[error("{0}")]
     NotAFile(String),
-    /// A symbolic link to this target.
+    /// The entry is a symbolic link to this target.
     #[error("a symbolic link to {0}, not a file")]
     Link(String),
-    /// A git submodule.
+    /// The entry is a git submodule.
     #[error("a git submodule, not a file")]
     Submodule,
     /// The entry was listed by another source.
     #[error("{0} belongs to another source")]
     OtherSource(&'static str),
-    /// It is larger than any such file.
+    /// The file is larger than any valid file of its kind.
     #[error("the file has {size} bytes, but at most {most} are expected")]
     TooLarge {
-        /// Its size in bytes.
+        /// The file's size in bytes.
         size: u64,
-        /// The largest size that is read.
+        /// The maximal size that is read, in bytes.
         most: u64,
     },
-    /// The system cannot read it.
+    /// The operating system cannot read the file.
     #[error("{}", disk(.0))]
     Disk(#[from] std::io::Error),
-    /// git cannot read it.
+    /// git cannot read the object.
     #[error("cannot read its object: {}", .0.message())]
     Object(#[source] git2::Error),
-    /// Its object is not in this clone, which may be a partial one.
+    /// The object is not in this clone, which may be a partial clone.
     #[error("its object is not in this clone")]
     Missing,
-    /// The git-LFS object that its pointer names has other bytes.
+    /// The git-LFS object does not match its pointer.
     #[error("its git-LFS object is damaged: it does not match the pointer")]
     DamagedLfs,
-    /// It should be text.
+    /// The file should be text but is not UTF-8.
     #[error("it is not UTF-8 text")]
     NotText(#[from] std::string::FromUtf8Error),
 }
 
-/// That a file may not be read says nothing of what it holds.
+/// Describes an error of the operating system. A missing permission does not mean that the file is damaged.
 fn disk(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::PermissionDenied => {
@@ -58,14 +58,14 @@ impl From<ReadError> for Reason {
     }
 }
 
-/// Larger than any table (the public database's largest has 1.4 MB); more is refused unread.
+/// The maximal size of a Parquet file in bytes. The public database's largest table has 1.4 MB.
 const LARGEST: u64 = 128 << 20;
-/// Text is a collector's staging format; no run writes that much of it.
+/// The maximal size of a text table in bytes. Collectors write much smaller staging files.
 const LARGEST_TEXT: u64 = 128 << 20;
-/// Sidecars and systems are written by people.
+/// The maximal size of a YAML file in bytes; these files are written by people.
 const LARGEST_YAML: u64 = 4 << 20;
 
-/// Refuses files that no table or sidecar is as large as, before memory is taken for them.
+/// Refuses oversized files before memory is allocated for them.
 pub(super) fn guard_size(path: &str, size: u64) -> Result<(), ReadError> {
     let most = match path.rsplit('.').next() {
         Some("parquet") => LARGEST,

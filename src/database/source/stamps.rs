@@ -1,7 +1,7 @@
-//! Whether files on disk are still what they were when they were first read.
+//! Detects files on disk that change during a run.
 //!
-//! A run reads some tables twice, and compares tables with each other. Where one is written
-//! meanwhile, what it judged never existed as a whole.
+//! A run reads some tables twice and compares tables with each other. If a table is written in the meantime,
+//! the judged files never existed together.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::Metadata;
@@ -11,16 +11,17 @@ use std::time::SystemTime;
 
 use crate::base::error::{Error, Result};
 
-/// Files by path, each as it was before it was first read; none where it could not be looked at.
+/// The stamps of files by path, taken before each file was first read; `None` if the file's metadata was
+/// unavailable.
 #[derive(Default)]
 pub(super) struct Stamps(Mutex<BTreeMap<PathBuf, Option<Stamp>>>);
 
-/// What changes whenever a file is written or replaced.
+/// The file properties that change whenever a file is written or replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamp {
     size: u64,
     modified: Option<SystemTime>,
-    /// Inode, and the time at which it last changed: nobody sets that back.
+    /// The inode and the time of its last change, which programs cannot set back.
     identity: (u64, i64, i64),
 }
 
@@ -43,15 +44,16 @@ fn identity(_: &Metadata) -> (u64, i64, i64) {
     (0, 0, 0)
 }
 
-/// What was found out of files, for as long as they stay what they were: the ids of those that were hashed.
+/// A cache of values computed from files, such as hashes. A value is valid as long as its file does not
+/// change.
 #[derive(Default)]
 pub(super) struct Stamped<T>(Mutex<HashMap<PathBuf, (Stamp, T)>>);
 
 impl<T: Clone> Stamped<T> {
-    /// What is known of a file, or is found out now.
+    /// Returns the cached value of a file, or computes it.
     pub(super) fn of(&self, path: &Path, find: impl FnOnce() -> T) -> T {
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Of the file before it is read: one that is written meanwhile is looked at again.
+        // The stamp is taken before reading, so that a file written in the meantime is computed again.
         let Some(now) = Stamp::of(path) else { return find() };
         let same = known().get(path).filter(|(stamp, _)| *stamp == now).map(|(_, of)| of.clone());
         same.unwrap_or_else(|| {
@@ -63,7 +65,7 @@ impl<T: Clone> Stamped<T> {
 }
 
 impl Stamps {
-    /// Remembers a file as it is, unless it is known already. Call it before the file is read.
+    /// Records a file's stamp unless it is already recorded. Call this before reading the file.
     pub(super) fn note(&self, path: &Path) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.contains_key(path) {
@@ -71,11 +73,11 @@ impl Stamps {
         }
     }
 
-    /// Whether all of them are still what they were.
+    /// Checks that no recorded file has changed.
     ///
     /// # Errors
     ///
-    /// At the first, by path, that is not.
+    /// At the first changed file, by path.
     pub(super) fn check(&self) -> Result<()> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match known.iter().find(|(path, stamp)| Stamp::of(path) != **stamp) {

@@ -1,36 +1,40 @@
-//! Files as they lie on disk, tracked or not.
+//! A source of files on disk, tracked or not.
 
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::attributes::Attributes;
-use super::commit::{Commit, is_before_the_first, resolve};
+use super::commit::Commit;
 use super::index::Index;
-use super::stamps::{Stamped, Stamps};
-use super::{
-    A_FOLDER, Dated, Entry, EntryKind, MOST_FILES, ReadError, SETTINGS, Source, git_error,
-    guard_size, history, id_of_link, may_hide_tables, merge_base, named_like_a_table, repository,
-    slashes, stands_for_a_file, too_many_files, touched,
+use super::names::{
+    A_FOLDER, MOST_FILES, SETTINGS, may_hide_tables, named_like_a_table, stands_for_a_file,
+    too_many_files,
 };
+use super::read::guard_size;
+use super::repository::{
+    git_error, is_before_the_first, merge_base, repository, resolve, slashes, touched,
+};
+use super::stamps::{Stamped, Stamps};
+use super::{Dated, Entry, EntryKind, ReadError, Source, history};
 use crate::base::error::{Error, Result};
 
 /// A folder on disk.
 pub struct WorkTree {
     root: PathBuf,
-    /// The root below its repository's top, empty or ending in `/`.
+    /// The root's path below its repository's top; empty or ending in `/`.
     prefix: String,
-    /// What git tracks; read once.
+    /// The git index, read once.
     index: OnceLock<Index>,
-    /// The files that were looked at.
+    /// The stamps of the files that were read.
     stamps: Stamps,
-    /// The ids of files: what git's index does not know is hashed once.
+    /// The cached ids of files, so that files unknown to git's index are hashed once.
     ids: Stamped<Option<git2::Oid>>,
     attributes: Attributes,
 }
 
 impl WorkTree {
-    /// Opens a folder, inside a repository or not.
+    /// Opens a folder inside or outside of a repository.
     pub fn open(root: &Path) -> Result<Self> {
         let found = repository(root)?;
         if let Some((repo, _)) = &found
@@ -57,11 +61,11 @@ impl WorkTree {
         })
     }
 
-    /// The top of its repository; none outside of any.
+    /// Returns the top of the folder's repository; `None` outside of a repository.
     ///
     /// # Errors
     ///
-    /// When the repository cannot be opened.
+    /// If the repository cannot be opened.
     pub fn top(&self) -> Result<Option<PathBuf>> {
         Ok(repository(&self.root)?.and_then(|(repo, _)| repo.workdir().map(Path::to_owned)))
     }
@@ -70,7 +74,7 @@ impl WorkTree {
         self.index.get_or_init(|| Index::read(&self.root))
     }
 
-    /// The repository, its root below the top, and the merge base of its HEAD with `reference`.
+    /// Returns the repository, the root's path below its top, and the merge base of HEAD with `reference`.
     fn merge_base(&self, reference: &str) -> Result<(git2::Repository, String, git2::Oid)> {
         let Some((repo, prefix)) = repository(&self.root)? else {
             return Err(Error::new(
@@ -103,10 +107,10 @@ impl Source for WorkTree {
             let relative = item.path().strip_prefix(&self.root).unwrap_or(item.path());
             let path = format!("{}{}", self.prefix, slashes(relative));
             if item.file_type().is_dir() {
-                // Hidden folders hold no database, and what git ignores is no part of one: a build
-                // may well hold copies. What git tracks is never ignored, whatever a .gitignore says:
-                // a pull request writes that file. Below `systems` and the `data` that may stand
-                // beside it everything counts: what is passed over must not look clean.
+                // Hidden folders are no databases, and ignored folders, such as build outputs, may contain
+                // copies. A tracked folder is never ignored, because a pull request could change .gitignore
+                // to hide files. Below `systems` and `data`, all folders count, because skipped tables would
+                // look as if they had no findings.
                 let hidden = item.depth() > 0 && name.starts_with('.');
                 let inside = path.split('/').any(|part| part == "systems" || part == "data");
                 let ignored = || {
@@ -181,7 +185,7 @@ impl Source for WorkTree {
                 let find = || self.index().id(&entry.path, path, || self.read(entry).ok());
                 self.ids.of(path, find)
             }
-            kind => id_of_link(kind),
+            kind => kind.git_id(),
         }
     }
 
@@ -202,14 +206,14 @@ impl Source for WorkTree {
         Ok(touched(&diff))
     }
 
-    fn base(&self, reference: &str) -> Result<Commit> {
+    fn base(&self, reference: &str) -> Result<Box<dyn Source>> {
         if let Some((repo, prefix)) = repository(&self.root)?
             && is_before_the_first(&repo, reference)
         {
-            return Commit::nothing(repo, prefix);
+            return Ok(Box::new(Commit::nothing(repo, prefix)?));
         }
         let (repo, prefix, base) = self.merge_base(reference)?;
-        Commit::at(repo, prefix, base)
+        Ok(Box::new(Commit::at(repo, prefix, base)?))
     }
 
     fn age(&self, a: Dated<'_>, b: Dated<'_>) -> Option<Ordering> {

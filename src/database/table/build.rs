@@ -1,4 +1,4 @@
-//! Columns made of cells or of other columns.
+//! Builds columns from cells or from other columns.
 
 use serde_json::Value;
 
@@ -6,11 +6,11 @@ use super::Column;
 use crate::base::reason::Reason;
 
 impl Column {
-    /// A column of JSON cells, null where a cell is: whole numbers, numbers, flags or names.
+    /// Creates a column of integers, numbers, flags or texts from JSON cells.
     ///
     /// # Errors
     ///
-    /// When the cells are of several types, or of one that no table has.
+    /// If the cells have several types, or a type that tables do not have.
     pub fn from_json(cells: &[&Value]) -> Result<Self, Reason> {
         let all = |is: fn(&Value) -> bool| cells.iter().all(|c| c.is_null() || is(c));
         let absent: Vec<bool> = cells.iter().map(|c| c.is_null()).collect();
@@ -31,12 +31,12 @@ impl Column {
         }
     }
 
-    /// The cells of several columns, one column after the other. Whole numbers become numbers where one
-    /// of the columns has these and every whole number is one of them exactly.
+    /// Concatenates columns. Integers become floating-point numbers if one of the columns has these and the
+    /// conversion is exact.
     ///
     /// # Errors
     ///
-    /// When the columns are of different types, or of one that no table has.
+    /// If the columns have different types, or a type that tables do not have.
     pub fn joined(parts: &[&Self]) -> Result<Self, Reason> {
         let has_fractions = parts.iter().any(|c| matches!(c, Self::Float { .. }));
         let Some(first) = parts.first() else { return Err("the table has no columns".into()) };
@@ -83,12 +83,12 @@ impl Column {
         }
     }
 
-    /// A column of numbers that are all null.
+    /// Creates a column of numbers that are all null.
     pub fn null_numbers(rows: usize) -> Self {
         Self::Float { values: vec![f64::NAN; rows], nulls: Some(vec![true; rows]) }
     }
 
-    /// The cells as numbers, NaN where null; none where one of them is not exactly a number.
+    /// Returns the cells as numbers, NaN where null; `None` if a cell is not exactly representable.
     fn exact_numbers(&self) -> Option<Vec<f64>> {
         match self {
             Self::Float { values, .. } => Some(values.clone()),

@@ -1,20 +1,21 @@
-//! Columns of whole numbers as codes into their distinct ones: a sweep has few sizes, whatever its number of rows.
+//! Integer columns as codes into their distinct numbers. A sweep has few sizes, independent of its number of
+//! rows.
 
 use std::mem::take;
 
-use super::{Numbering, all_equal};
+use super::Numbering;
 
-/// A column of whole numbers.
+/// An integer column as codes.
 #[derive(Debug, Clone)]
 pub(crate) struct CodedColumn {
-    /// The code of each row's number, its place in `numbers`.
+    /// The code of each row: an index into `numbers`.
     pub codes: Vec<u32>,
-    /// The distinct numbers, in any order. Some may be of no row.
+    /// The distinct numbers, in any order. Some may belong to no row.
     pub numbers: Vec<i64>,
 }
 
 impl CodedColumn {
-    /// Of numbers, one a row.
+    /// Encodes one number per row.
     pub fn of(values: &[i64]) -> Self {
         if all_equal(values) {
             return Self { codes: vec![0; values.len()], numbers: vec![values[0]] };
@@ -24,8 +25,8 @@ impl CodedColumn {
         Self { codes, numbers: numbers(numbering) }
     }
 
-    /// Of row groups, each of indices into a dictionary, which may have a number several times; none where an index is
-    /// beyond its dictionary.
+    /// Merges row groups, each with indices into a dictionary that may contain duplicates. `None` if an index
+    /// is outside of its dictionary.
     pub fn of_groups(mut groups: Vec<(Vec<u32>, Vec<i64>)>) -> Option<Self> {
         let is_beyond = |(indices, dictionary): &(Vec<u32>, Vec<i64>)| {
             let most = indices.iter().fold(0, |most, index| most.max(*index));
@@ -50,19 +51,19 @@ impl CodedColumn {
         Some(Self { codes, numbers: numbers(numbering) })
     }
 
-    /// The number of a row.
+    /// Returns the number of a row.
     #[inline]
     pub fn get(&self, row: usize) -> i64 {
         self.numbers[self.codes[row] as usize]
     }
 
-    /// What `of` makes of the numbers, one a row.
+    /// Applies `of` to the distinct numbers and returns the result of each row.
     pub fn map<T: Copy>(&self, of: impl Fn(i64) -> T) -> Vec<T> {
         let all: Vec<T> = self.numbers.iter().map(|number| of(*number)).collect();
         self.codes.iter().map(|code| all[*code as usize]).collect()
     }
 
-    /// The numbers in ascending order, and the place of each there by its code.
+    /// Returns the numbers in ascending order, and the position of each code's number in that order.
     pub fn ranked(&self) -> (Vec<i64>, Vec<u32>) {
         let mut ascending = self.numbers.clone();
         ascending.sort_unstable();
@@ -71,13 +72,14 @@ impl CodedColumn {
         (ascending, ranks)
     }
 
-    /// Numbers that no row is below and none above; none of no rows.
+    /// Returns bounds of the rows' numbers, which are exact if no number is unused; `None` if there are no
+    /// numbers.
     pub fn span(&self) -> Option<[i64; 2]> {
         Some([*self.numbers.iter().min()?, *self.numbers.iter().max()?])
     }
 }
 
-/// The numbers that were numbered by their bits.
+/// Converts numbered bit patterns back to numbers.
 fn numbers(numbering: Numbering) -> Vec<i64> {
     numbering.into_values().into_iter().map(|bits| bits as i64).collect()
 }
@@ -86,6 +88,15 @@ fn are_distinct(numbers: &[i64]) -> bool {
     let mut ascending = numbers.to_vec();
     ascending.sort_unstable();
     ascending.is_sorted_by(|a, b| a < b)
+}
+
+/// Returns true if there are values and all are equal.
+pub(crate) fn all_equal<T: PartialEq>(values: &[T]) -> bool {
+    /// The number of values that are compared without branches.
+    const BLOCK: usize = 256;
+    let Some((first, others)) = values.split_first() else { return false };
+    let are_first = |block: &[T]| block.iter().fold(true, |are, value| are & (value == first));
+    others.chunks(BLOCK).all(are_first)
 }
 
 #[cfg(test)]

@@ -1,17 +1,20 @@
-//! The combinations of values that some columns take: few, whatever the number of rows.
+//! Numbers the combinations of values in some columns. There are few combinations, independent of the number
+//! of rows.
 
 use std::borrow::Cow;
 
 use super::{CodedColumn, Numbering, mix};
 use crate::base::expr::NULL_CODE;
 
-/// Rows that are combined at once, so that they stay in the cache while column after column is taken in.
+/// The number of rows that are combined at once, so that they stay in the cache while all columns are
+/// processed.
 const BLOCK: usize = 1024;
 
-/// Possible combinations for each row, at most, that are numbered in a list: of more a hash table is kept.
+/// The maximal number of possible combinations per row that are numbered in a list; above it, a hash table is
+/// used.
 const LISTED_PER_ROW: usize = 8;
 
-/// Some columns, one code a row each.
+/// Some columns with one code per row.
 #[derive(Default)]
 pub(crate) struct Combinations<'a> {
     columns: Vec<CodeColumn<'a>>,
@@ -20,34 +23,34 @@ pub(crate) struct Combinations<'a> {
 /// A column of codes.
 struct CodeColumn<'a> {
     codes: Cow<'a, [u32]>,
-    /// What is added to them, so that [`NULL_CODE`] is the first.
+    /// The number that is added to each code, so that [`NULL_CODE`] becomes 0.
     shift: u32,
-    /// How many there can be.
+    /// The number of possible codes.
     count: usize,
 }
 
-/// The combination of each row, numbered in the order in which they are met.
+/// The combination of each row, numbered in order of first occurrence.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct NumberedRows {
     /// The number of each row's combination.
     pub of_rows: Vec<u32>,
-    /// Rows of each combination.
+    /// The number of rows of each combination.
     pub counts: Vec<u32>,
 }
 
 impl<'a> Combinations<'a> {
-    /// Takes in a column of codes below `count`.
+    /// Adds a column of codes below `count`.
     pub fn add_codes(&mut self, codes: impl Into<Cow<'a, [u32]>>, count: usize) {
         self.add(codes.into(), 0, count);
     }
 
-    /// Takes in a column of text by the codes of its names; where some are null, that is one more.
+    /// Adds a text column by its codes. Null is one more code if there are nulls.
     pub fn add_texts(&mut self, codes: &'a [u32], names: usize, nulls: usize) {
         let null = usize::from(nulls > 0);
         self.add(codes.into(), null as u32, names + null);
     }
 
-    /// Takes in a column of whole numbers.
+    /// Adds an integer column.
     pub fn add_numbers(&mut self, column: &'a CodedColumn) {
         self.add_codes(&column.codes[..], column.numbers.len());
     }
@@ -58,7 +61,7 @@ impl<'a> Combinations<'a> {
         }
     }
 
-    /// The combination of each of `rows` rows.
+    /// Returns the combination of each of `rows` rows.
     pub fn numbers(&self, rows: usize) -> NumberedRows {
         let mut of_rows = Vec::with_capacity(rows);
         let count = self.each(rows, |_, numbers| of_rows.extend_from_slice(numbers));
@@ -67,15 +70,15 @@ impl<'a> Combinations<'a> {
         NumberedRows { of_rows, counts }
     }
 
-    /// Calls `see` on block after block of rows: its first row, and the numbers of their combinations. How many
-    /// combinations there are.
+    /// Calls `see` for each block of rows with its first row and the numbers of its combinations. Returns the
+    /// number of combinations.
     fn each(&self, rows: usize, see: impl FnMut(usize, &[u32])) -> usize {
         let mut counts = self.columns.iter().map(|column| column.count);
         let mut numbering = Numbering::default();
         match counts.try_fold(1_usize, usize::checked_mul) {
             Some(count) if count / LISTED_PER_ROW <= rows && u32::try_from(count).is_ok() => {
                 let mut list = NumberList { numbers: vec![NumberList::NONE; count], next: 0 };
-                // Columns of so few combinations are combined several rows at once.
+                // 32-bit arithmetic lets the compiler combine several rows at once.
                 let place = |before: u32, code: u32, count: usize| before * count as u32 + code;
                 self.each_of(rows, place, |place| list.number(place), see);
                 list.next as usize
@@ -86,7 +89,7 @@ impl<'a> Combinations<'a> {
                 self.each_of(rows, place, |place| numbering.number(place), see);
                 numbering.count()
             }
-            // Two combinations are the same here where their hashes of 64 bits are.
+            // Combinations with equal 64-bit hashes are taken for equal here.
             None => {
                 let hash = |before: u64, code: u32, _| mix(before, u64::from(code));
                 self.each_of(rows, hash, |hash| numbering.number(hash), see);
@@ -119,7 +122,7 @@ impl<'a> Combinations<'a> {
     }
 }
 
-/// The numbers of combinations by their place among all that there can be.
+/// The numbers of combinations, by position among all possible combinations.
 struct NumberList {
     numbers: Vec<u32>,
     next: u32,
@@ -138,7 +141,7 @@ impl NumberList {
     }
 }
 
-// What is null is the first of the codes once they are shifted by one.
+// Codes shifted by one have null at 0.
 const _: () = assert!(NULL_CODE.wrapping_add(1) == 0);
 
 #[cfg(test)]
@@ -148,7 +151,7 @@ mod tests {
     use super::*;
     use crate::base::random::Random;
 
-    /// Synthetic: columns of few values, of many, and of more than have a number of 64 bits once they are combined.
+    /// Synthetic: columns with few values, with many, and with more combinations than 64 bits can number.
     #[test]
     fn combinations_are_numbered_in_the_order_in_which_they_are_met() {
         let mut random = Random::new(3);

@@ -1,24 +1,21 @@
-//! The collectors' staging text: comma-separated, a header, one row per line.
+//! Text tables: the comma-separated staging format of collectors, with a header and one row per line.
 //!
-//! A collector that dies, or two that write at once, tear rows. The reader finds them instead of
-//! filling them with nulls.
+//! A collector that dies, or two that write at once, tear rows. The reader reports torn rows and does not
+//! fill them with nulls.
 
 use std::sync::Arc;
 
-use super::parquet::MOST_CELLS;
+use super::limits::{MOST_CELLS, MOST_COLUMNS};
 use super::{Column, Table, TableFault, Torn};
 use crate::base::reason::Reason;
 
-/// Longer than any row; a longer line is not a text table.
+/// The maximal length of a line in bytes; a file with a longer line is not a text table.
 const LONGEST_LINE: usize = 1 << 20;
 
-/// Columns of a text, at most; the widest table has under 100.
-pub(crate) const MOST_COLUMNS: usize = 4096;
-
-/// A mark of UTF-8 that some editors write.
+/// The byte order mark of UTF-8, which some editors write.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// Torn rows that are shown.
+/// The maximal number of torn rows that are shown.
 const SHOWN: usize = 5;
 
 pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Table, TableFault> {
@@ -98,11 +95,11 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
     Ok(Table { rows, columns, torn: torn.found, stored: None })
 }
 
-/// Where each row of a text begins, in bytes.
+/// Returns the byte position of each row.
 ///
 /// # Errors
 ///
-/// When the text cannot be read as rows.
+/// If the text cannot be split into rows.
 pub(super) fn starts(bytes: &[u8]) -> Result<Vec<usize>, Reason> {
     let text = bytes.strip_prefix(BOM).unwrap_or(bytes);
     let skipped = bytes.len() - text.len();
@@ -116,12 +113,12 @@ pub(super) fn starts(bytes: &[u8]) -> Result<Vec<usize>, Reason> {
     Ok(starts)
 }
 
-/// Reads the cells of a text as they stand there, row by row, without the header; how many rows
-/// there are. It ends at the first error of `row`.
+/// Calls `row` with the number and the unparsed cells of each row, without the header, and returns the number
+/// of rows. Stops at the first error of `row`.
 ///
 /// # Errors
 ///
-/// That of `row`, and when the text cannot be read as rows of UTF-8.
+/// The error of `row`, or an error if the text cannot be split into rows of UTF-8.
 pub fn each_row(
     bytes: &[u8],
     mut row: impl FnMut(usize, &[&str]) -> Result<(), Reason>,
@@ -137,7 +134,7 @@ pub fn each_row(
     Ok(rows)
 }
 
-/// A record's position may stand on the line break before it.
+/// Moves a record's position past the line break before it.
 fn past_line_end(text: &[u8], mut at: usize) -> usize {
     while at + 1 < text.len() && matches!(text[at], b'\r' | b'\n') {
         at += 1;
@@ -151,13 +148,13 @@ fn long_line(bytes: &[u8]) -> Option<usize> {
 
 fn width(found: usize, wanted: usize) -> String {
     let fields = if found == 1 { "field" } else { "fields" };
-    // Two rows lose the line end between them, and with it maybe a cell's.
+    // Two joined rows lose the line end between them, and possibly a comma.
     let together =
         if found + 1 == 2 * wanted || found == 2 * wanted { ", two rows run together" } else { "" };
     format!("{found} {fields} instead of {wanted}{together}")
 }
 
-/// Why a cell is not text: a disk or a process that fails leaves such bytes behind.
+/// Returns why a cell is not text. Failing disks and processes leave such bytes behind.
 fn not_text(cell: &[u8]) -> Option<&'static str> {
     if cell.contains(&0) {
         Some("a cell contains a NUL byte")
@@ -177,7 +174,8 @@ impl Tears<'_> {
     fn push(&mut self, byte: u64, why: String) {
         self.found.rows += 1;
         if self.found.first.len() < SHOWN {
-            // The csv crate counts records, not lines: blank lines and CRLF put it off.
+            // The csv crate counts records and not lines, so blank lines and CRLF would shift its line
+            // numbers.
             let at = past_line_end(self.bytes, (byte as usize).min(self.bytes.len()));
             let line = self.bytes[..at].iter().filter(|b| **b == b'\n').count() + 1;
             self.found.first.push((line as u64, why));
@@ -185,7 +183,7 @@ impl Tears<'_> {
     }
 }
 
-/// Cells of a column, as narrow as they have been so far: int, number, bool, then text.
+/// The cells of a column. Its type is the first that fits all cells: integer, number, flag, text.
 struct ColumnBuilder {
     texts: Vec<Option<Arc<str>>>,
     text: bool,
@@ -230,7 +228,7 @@ impl ColumnBuilder {
     }
 }
 
-/// All cells as `T`, or `None` when one is something else; a null cell holds `null`.
+/// Parses all cells as `T`, with `null` for empty cells; `None` if a cell cannot be parsed.
 fn parsed<T: Copy>(
     cells: &[Option<Arc<str>>],
     null: T,

@@ -1,17 +1,17 @@
-//! Rows that are shown to people.
+//! Example rows in findings.
 
 use serde_json::Value;
 
-/// A row that shows what is meant.
+/// A row that illustrates a finding.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Example {
-    /// Row of the table, counted from 0.
+    /// The row number in the table, from 0.
     pub row: u64,
     /// The loader's key of the row, in the loader's order.
     pub key: Vec<(String, Value)>,
-    /// What is wrong or measured there.
+    /// The faulty or measured values of the row.
     pub values: Vec<(String, Value)>,
 }
 
-/// The most examples that are shown of anything.
+/// The maximal number of examples of a finding.
 pub const EXAMPLES: usize = 5;

@@ -1,29 +1,29 @@
-//! Tables that cannot be read, or not whole.
+//! Tables that cannot be read completely.
 
 use std::fmt;
 
 use crate::base::words::plural;
 use crate::database::source::{Pointer, ReadError};
 
-/// Why a table could not be read; each kind has a rule. It is shown as its finding says it.
+/// The reason why a table cannot be read; each kind has a rule. It is displayed as in its finding.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum TableFault {
-    /// It cannot be decoded, and why.
+    /// The table cannot be decoded, with the reason.
     #[error("cannot be read: {0}")]
     Unreadable(String),
-    /// A git-LFS pointer stands where the table should be.
+    /// The file is a git-LFS pointer instead of the table.
     #[error("the file is a git-LFS pointer to {} bytes: `git lfs pull` fetches the table", .0.size)]
     LfsPointer(Pointer),
-    /// A git-LFS pointer whose object was not fetched, where `.gitattributes` keeps the table in git-LFS.
+    /// The file is a git-LFS pointer as `.gitattributes` demands, and its object was not fetched.
     #[error("the table is in git-LFS and its object was not fetched")]
     InLfs,
-    /// Its object is not in this clone.
+    /// The git object is not in this clone.
     #[error("the object of the table is not in this clone")]
     Missing,
-    /// All its rows are damaged.
+    /// All rows are damaged.
     #[error("{0}; every row is damaged")]
     Torn(Torn),
-    /// It has columns but no rows.
+    /// The table has columns but no rows.
     #[error("the table has a header but no rows")]
     Empty,
 }
@@ -37,12 +37,12 @@ impl From<ReadError> for TableFault {
     }
 }
 
-/// Damaged rows of a text table. Shown as how many they are, and what is wrong with the first.
+/// The damaged rows of a text table. Displayed as their number and the problem of the first one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Torn {
-    /// The first few: line, counted from 1, and what is wrong there.
+    /// The first damaged rows: the line number, from 1, and the problem.
     pub first: Vec<(u64, String)>,
-    /// How many there are.
+    /// The number of damaged rows.
     pub rows: usize,
 }
 

@@ -1,20 +1,20 @@
-//! The whole numbers of a column, one a row: as they lie, by code, or both.
+//! The integers of a column, stored directly, as codes, or both.
 
 use std::ops::{Deref, Range};
 use std::sync::OnceLock;
 
-use super::{CodedColumn, all_equal};
+use super::coded::{CodedColumn, all_equal};
 use crate::base::expr::WholeNumbers;
 
-/// Whole numbers, one a row.
+/// Integers, one per row.
 ///
-/// A file has most of them by code, and most of who reads them needs no more: they are laid out as a slice where
-/// somebody looks at it, and coded where somebody asks for codes.
+/// Most files store integers as codes, and most callers only need the codes. A slice of the integers is
+/// created when one is requested, and so are codes if there are only integers.
 #[derive(Debug, Clone)]
 pub struct IntValues {
     values: OnceLock<Vec<i64>>,
     coded: OnceLock<CodedColumn>,
-    /// As formulas see them, once one does.
+    /// The integers as floating-point numbers for formulas, created on first use.
     floats: OnceLock<Vec<f64>>,
 }
 
@@ -48,12 +48,12 @@ impl Deref for IntValues {
 }
 
 impl IntValues {
-    /// The numbers by code.
+    /// Returns the integers as codes.
     pub(crate) fn coded(&self) -> &CodedColumn {
         self.coded.get_or_init(|| CodedColumn::of(self))
     }
 
-    /// The number of a row.
+    /// Returns the integer of a row.
     #[inline]
     pub(crate) fn get(&self, row: usize) -> i64 {
         match self.coded.get() {
@@ -62,12 +62,12 @@ impl IntValues {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of rows.
     pub(crate) fn count(&self) -> usize {
         self.coded.get().map_or_else(|| self.len(), |coded| coded.codes.len())
     }
 
-    /// Some rows, as formulas see them.
+    /// Returns the integers of some rows for formulas.
     pub(super) fn whole(&self, range: Range<usize>) -> WholeNumbers<'_> {
         match self.coded.get() {
             Some(CodedColumn { codes, numbers }) => {
@@ -77,12 +77,12 @@ impl IntValues {
         }
     }
 
-    /// The numbers as floats, one a row.
+    /// Returns the integers as floating-point numbers.
     pub(super) fn floats(&self) -> &[f64] {
         self.floats.get_or_init(|| self.map(|number| number as f64))
     }
 
-    /// What `of` makes of the numbers, one a row.
+    /// Applies `of` to each row's integer.
     pub(crate) fn map<T: Copy>(&self, of: impl Fn(i64) -> T) -> Vec<T> {
         match self.coded.get() {
             Some(coded) => coded.map(of),
@@ -91,7 +91,7 @@ impl IntValues {
     }
 }
 
-/// Whether there are rows, and all have one number.
+/// Returns true if there are rows and all have the same integer.
 pub(super) fn are_equal(whole: WholeNumbers<'_>) -> bool {
     match whole {
         WholeNumbers::Codes { codes, numbers: [_] } => !codes.is_empty(),

@@ -1,56 +1,29 @@
-//! The loader's key of every row: a 64-bit hash for speed, the values themselves for certainty.
+//! The loader's keys of a table's rows: 64-bit hashes for speed, and the values for exact comparison.
 
 use std::sync::OnceLock;
 
 use super::combinations::{Combinations, NumberedRows};
+use super::hash::{SEED, number_bits, part_hash};
 use super::ints::are_equal;
-use crate::base::expr::{ExprError, NULL_CODE, Scope, Vals, Value, WholeNumbers};
-use crate::database::table::{number_json, text_json};
+use super::part::{BLOCK, HashedPart, PartNumbers, PartValues};
+use crate::base::expr::{ExprError, Scope, Vals, Value};
 use crate::specs::KeyPart;
 
-/// Key parts of a table, evaluated.
+/// The evaluated key parts of a table's rows.
 pub struct Keys<'a> {
     parts: Vec<(&'a str, PartValues<'a>)>,
-    /// The places of those that are texts.
+    /// The indices of the text parts.
     texts: Vec<usize>,
     rows: usize,
-    /// Taken when they are asked for: of a table that is judged by a figure of its system alone nobody does.
+    /// The hash of each row's key, computed on first use because some judgements do not need it.
     hashes: OnceLock<Vec<u64>>,
 }
 
-/// The values of a part of a key.
-pub enum PartValues<'a> {
-    /// Those of a column, one a row and none null: what formulas see of it would be a copy.
-    Whole(WholeNumbers<'a>),
-    /// What a formula comes to.
-    Formula(Value<'a>),
-}
-
-/// The numbers of a part of a key, one a row.
-#[derive(Clone, Copy)]
-pub enum PartNumbers<'k> {
-    /// None of them null.
-    Whole(WholeNumbers<'k>),
-    /// NaN where null.
-    Formula(&'k Vals<'k, f64>),
-}
-
-impl PartNumbers<'_> {
-    /// The number of a row.
-    #[inline]
-    pub fn get(self, row: usize) -> f64 {
-        match self {
-            Self::Whole(whole) => whole.get(row) as f64,
-            Self::Formula(values) => values.get(row),
-        }
-    }
-}
-
 impl<'a> Keys<'a> {
-    /// Evaluates the parts over every row.
+    /// Evaluates the key parts for every row.
     pub fn new(parts: &'a [KeyPart], scope: &'a dyn Scope) -> Result<Self, ExprError> {
         let values = |p: &'a KeyPart| match p.value.as_column().and_then(|name| scope.whole(name)) {
-            // One value in all rows, as formulas see it.
+            // A column with the same value in all rows becomes one value, as in formulas.
             Some(whole) if are_equal(whole) => {
                 Ok(PartValues::Formula(Value::Number(Vals::One(whole.get(0) as f64))))
             }
@@ -68,32 +41,34 @@ impl<'a> Keys<'a> {
         Ok(Self { parts, texts, rows: scope.rows(), hashes: OnceLock::new() })
     }
 
-    /// A hash of each row's key. Equal keys hash alike in every table, whatever the encoding.
+    /// Returns a hash of each row's key. Equal keys have equal hashes in every table, independent of the
+    /// encoding.
     pub fn hashes(&self) -> &[u64] {
         self.hashes.get_or_init(|| self.hash())
     }
 
-    /// The [`hashes`](Self::hashes), once nothing else is asked for.
+    /// Converts the keys to their [`hashes`](Self::hashes).
     pub fn into_hashes(self) -> Vec<u64> {
         self.hashes();
         self.hashes.into_inner().unwrap_or_default()
     }
 
-    /// The values of the key's parts, in the loader's order.
+    /// Returns the values of the key's parts, in the loader's order.
     pub fn values(&self) -> impl Iterator<Item = &PartValues<'a>> {
         self.parts.iter().map(|(_, values)| values)
     }
 
-    /// The names of the key's parts, in the loader's order.
+    /// Returns the names of the key's parts, in the loader's order.
     pub fn names(&self) -> impl Iterator<Item = &'a str> {
         self.parts.iter().map(|(name, _)| *name)
     }
 
-    /// Sums, so that what one part adds can be taken away again: see [`part_hash`].
+    /// Computes the hashes as sums over the parts, so that the contribution of one part can be subtracted:
+    /// see [`part_hash`].
     fn hash(&self) -> Vec<u64> {
         let parts: Vec<HashedPart<'_>> =
-            self.values().enumerate().map(|(part, values)| HashedPart::of(part, values)).collect();
-        // What all rows have in common is taken in once.
+            self.values().enumerate().map(|(part, values)| HashedPart::new(part, values)).collect();
+        // Contributions that are the same in all rows are added only once.
         let same = parts.iter().filter_map(HashedPart::same).fold(SEED, u64::wrapping_add);
         let mut hashes = vec![same; self.rows];
         for (number, block) in hashes.chunks_mut(BLOCK).enumerate() {
@@ -102,12 +77,13 @@ impl<'a> Keys<'a> {
         hashes
     }
 
-    /// A number for a row's texts: alike for two rows of one table exactly when the texts are.
+    /// Returns a number that identifies the texts of a row's key within the table.
     pub fn text_code(&self, row: usize) -> u64 {
         let mut code = 0;
         for place in &self.texts {
             if let PartValues::Formula(Value::Text(codes, dict)) = &self.parts[*place].1 {
-                // A digit to the base of the dictionary, null among them.
+                // Each code is a digit in a number system with one digit per dictionary entry and one for
+                // null.
                 let digit = codes.get(row).wrapping_add(1);
                 code = code * (dict.len() as u64 + 1) + u64::from(digit);
             }
@@ -115,8 +91,8 @@ impl<'a> Keys<'a> {
         code
     }
 
-    /// The slice of each row by number, in the order in which they are met: what [`text_code`](Self::text_code)
-    /// distinguishes, of all rows at once.
+    /// Numbers the slices of all rows in order of first occurrence. Rows with the same
+    /// [`text_code`](Self::text_code) are in the same slice.
     pub(crate) fn slice_numbers(&self) -> NumberedRows {
         let mut texts = Combinations::default();
         for place in &self.texts {
@@ -128,7 +104,7 @@ impl<'a> Keys<'a> {
         texts.numbers(self.rows)
     }
 
-    /// A row's texts by the names of their parts: the slice that it belongs to.
+    /// Returns the names and texts of a row's text parts, which identify its slice.
     pub fn texts(&self, row: usize) -> Vec<(String, String)> {
         let text = |(name, values): &(&'a str, PartValues<'a>)| match values {
             PartValues::Formula(Value::Text(codes, dict)) => {
@@ -140,7 +116,7 @@ impl<'a> Keys<'a> {
         self.parts.iter().filter_map(text).collect()
     }
 
-    /// A part's numbers; none where it holds names or flags.
+    /// Returns the numbers of a key part; `None` if it contains texts or flags.
     pub fn numbers(&self, part: usize) -> Option<PartNumbers<'_>> {
         match &self.parts.get(part)?.1 {
             PartValues::Whole(whole) => Some(PartNumbers::Whole(*whole)),
@@ -149,7 +125,8 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// A hash of a row's key without one of its numbers: alike for rows of one table that differ in that part alone.
+    /// Returns a hash of a row's key without one of its numbers. Rows of one table that differ only in that
+    /// part have equal hashes.
     #[inline]
     pub fn without(&self, part: usize, row: usize) -> u64 {
         let number = self.numbers(part).map(|numbers| numbers.get(row));
@@ -157,171 +134,16 @@ impl<'a> Keys<'a> {
         self.hashes()[row].wrapping_sub(own)
     }
 
-    /// Whether two rows have the same key.
+    /// Returns true if two rows have the same key.
     #[inline]
     pub fn equal(&self, a: usize, b: usize) -> bool {
-        self.values().all(|values| match values {
-            PartValues::Whole(whole) => whole.get(a) as f64 == whole.get(b) as f64,
-            PartValues::Formula(value) => equal(value, a, b),
-        })
+        self.values().all(|values| values.equal(a, b))
     }
 
-    /// A row's key, for people.
+    /// Returns the names and values of a row's key for JSON reports.
     pub fn show(&self, row: usize) -> Vec<(String, serde_json::Value)> {
-        let shown = |values: &PartValues<'_>| match values {
-            PartValues::Whole(whole) => number_json(whole.get(row) as f64),
-            PartValues::Formula(value) => json(value, row),
-        };
-        self.parts.iter().map(|(name, values)| ((*name).to_owned(), shown(values))).collect()
+        self.parts.iter().map(|(name, values)| ((*name).to_owned(), values.json(row))).collect()
     }
-}
-
-/// Whether two rows have the same value.
-fn equal(value: &Value<'_>, a: usize, b: usize) -> bool {
-    match value {
-        Value::Number(v) => number_bits(v.get(a)) == number_bits(v.get(b)),
-        Value::Bool(v) => v.get(a) == v.get(b),
-        Value::Text(codes, dict) => {
-            let (a, b) = (codes.get(a), codes.get(b));
-            a == b || (a != NULL_CODE && b != NULL_CODE && dict[a as usize] == dict[b as usize])
-        }
-    }
-}
-
-/// A row's value, for people.
-fn json(value: &Value<'_>, row: usize) -> serde_json::Value {
-    match value {
-        Value::Number(v) if v.get(row).is_nan() => serde_json::Value::Null,
-        Value::Number(v) => number_json(v.get(row)),
-        Value::Bool(v) => v.get(row).into(),
-        Value::Text(codes, dict) => {
-            dict.get(codes.get(row) as usize).map(|t| text_json(t)).unwrap_or_default()
-        }
-    }
-}
-
-/// What hashes start from.
-const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// Bits that are equal for equal numbers: one zero, one NaN.
-#[inline]
-pub(crate) fn number_bits(value: f64) -> u64 {
-    if value.is_nan() { u64::MAX } else { (value + 0.0).to_bits() }
-}
-
-/// Takes a value into a hash: the folded multiply of wyhash, whose high half scrambles the low half.
-/// It is written out because it runs over whole columns, a value at a time and branch-free; as with
-/// [`text_hash`], another function would change which keys are in a key sample.
-#[inline]
-pub(crate) fn mix(hash: u64, value: u64) -> u64 {
-    let scrambled = value.wrapping_mul(0xa076_1d64_78bd_642f);
-    let wide = u128::from(hash ^ scrambled) * 0xe703_7ed1_a0b4_28db;
-    (wide as u64) ^ ((wide >> 64) as u64)
-}
-
-/// What a part of the key, by its place, adds to the hash of a key where its value has these bits, as
-/// [`number_bits`] has them of a number.
-#[inline]
-pub(crate) fn part_hash(part: usize, bits: u64) -> u64 {
-    mix(mix(SEED, part as u64 + 1), bits)
-}
-
-/// Rows that are hashed at once, so that their hashes stay in the cache while part after part is taken in.
-const BLOCK: usize = 1024;
-
-/// A part of a key on its way into hashes.
-struct HashedPart<'k> {
-    part: usize,
-    values: &'k PartValues<'k>,
-    /// What names and numbers add, by their codes.
-    coded: Vec<u64>,
-}
-
-impl<'k> HashedPart<'k> {
-    fn of(part: usize, values: &'k PartValues<'_>) -> Self {
-        let hash = |bits: u64| part_hash(part, bits);
-        let coded = match values {
-            PartValues::Formula(Value::Text(_, dict)) => {
-                dict.iter().map(|text| hash(text_hash(text))).collect()
-            }
-            // Of a part of a column numbers may be more than rows.
-            PartValues::Whole(WholeNumbers::Codes { codes, numbers })
-                if numbers.len() <= codes.len() =>
-            {
-                numbers.iter().map(|n| hash(number_bits(*n as f64))).collect()
-            }
-            PartValues::Whole(_) | PartValues::Formula(_) => Vec::new(),
-        };
-        Self { part, values, coded }
-    }
-
-    /// What a name or a number adds; nothing where it is null.
-    #[inline]
-    fn coded(&self, code: u32) -> u64 {
-        self.coded.get(code as usize).copied().unwrap_or(0)
-    }
-
-    /// What a number adds.
-    #[inline]
-    fn number(&self, value: f64) -> u64 {
-        part_hash(self.part, number_bits(value))
-    }
-
-    /// What a flag adds.
-    #[inline]
-    fn flag(&self, flag: bool) -> u64 {
-        part_hash(self.part, u64::from(flag))
-    }
-
-    /// What it adds to every row, where that is the same.
-    fn same(&self) -> Option<u64> {
-        match self.values {
-            PartValues::Formula(Value::Number(Vals::One(n))) => Some(self.number(*n)),
-            PartValues::Formula(Value::Bool(Vals::One(flag))) => Some(self.flag(*flag)),
-            PartValues::Formula(Value::Text(Vals::One(code), _)) => Some(self.coded(*code)),
-            PartValues::Whole(_) | PartValues::Formula(_) => None,
-        }
-    }
-
-    /// Adds it to the hashes of a block of rows, of which `first` is the first, where it is not the same in all.
-    fn add_to(&self, hashes: &mut [u64], first: usize) {
-        let rows = first..first + hashes.len();
-        match self.values {
-            PartValues::Whole(WholeNumbers::Codes { codes, .. }) if !self.coded.is_empty() => {
-                add_all(hashes, &codes[rows], |code| self.coded(code));
-            }
-            PartValues::Whole(WholeNumbers::Codes { codes, numbers }) => {
-                add_all(hashes, &codes[rows], |code| self.number(numbers[code as usize] as f64));
-            }
-            PartValues::Whole(WholeNumbers::Values(values)) => {
-                add_all(hashes, &values[rows], |value| self.number(value as f64));
-            }
-            PartValues::Formula(Value::Number(Vals::Rows(v))) => {
-                add_all(hashes, &v[rows], |value| self.number(value));
-            }
-            PartValues::Formula(Value::Bool(Vals::Rows(v))) => {
-                add_all(hashes, &v[rows], |flag| self.flag(flag));
-            }
-            PartValues::Formula(Value::Text(Vals::Rows(v), _)) => {
-                add_all(hashes, &v[rows], |code| self.coded(code));
-            }
-            PartValues::Formula(_) => {}
-        }
-    }
-}
-
-/// Adds what the values of a column add to the hashes of its rows.
-fn add_all<T: Copy>(hashes: &mut [u64], values: &[T], added: impl Fn(T) -> u64) {
-    for (hash, value) in hashes.iter_mut().zip(values) {
-        *hash = hash.wrapping_add(added(*value));
-    }
-}
-
-/// A hash of a text: FNV-1a, since names are short and hashed once per dictionary entry. Hashes decide
-/// which keys are in a key sample, so another function would change findings on large tables.
-pub(crate) fn text_hash(text: &str) -> u64 {
-    text.bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
 }
 
 #[cfg(test)]
@@ -331,7 +153,7 @@ mod tests {
     use crate::database::table::{Column, Table, TableScope};
     use crate::specs::Specs;
 
-    /// Synthetic: the same keys as whole numbers, as floats, and through a formula.
+    /// Synthetic: the same keys as integers, as floats, and through a formula.
     #[test]
     fn equal_keys_are_alike_whatever_their_column_holds() {
         let specs = Specs::embedded().unwrap();

@@ -1,4 +1,4 @@
-//! What is known of a table's columns.
+//! Decodes tables with the help of their specs.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::database::catalog::TableFile;
 use crate::specs::{ColumnKind, Specs, TableSpec};
 
 impl TableFile {
-    /// What is known of the table; from its own columns where no spec is written for it.
+    /// Returns the spec of the table. Without a written spec, it is inferred from the columns of `table`.
     pub fn spec(&self, specs: &Specs, table: Option<&Table>) -> Arc<TableSpec> {
         if let Some(spec) = specs.tables.get(&self.table) {
             return spec.clone();
@@ -19,22 +19,22 @@ impl TableFile {
         Arc::new(TableSpec::inferred(&self.table, family, &columns))
     }
 
-    /// Decodes the table's `bytes`. In a text table the spec says which columns are names even where
+    /// Decodes the table's `bytes`. In a text table, the spec determines which columns are texts even if
     /// every cell looks like a number.
     ///
     /// # Errors
     ///
-    /// Those of [`Table::decode`].
+    /// The errors of [`Table::decode`].
     pub fn decode(&self, specs: &Specs, bytes: &[u8]) -> Result<Table, TableFault> {
         self.decode_of(specs, bytes, Wanted::All)
     }
 
-    /// As [`decode`](Self::decode), without columns that are not `wanted`: of a Parquet file they are not even
-    /// decompressed, and damage in them is not seen. A text table has all of its columns.
+    /// Decodes the `wanted` columns of a Parquet file, without decompressing the others, so that damage in
+    /// them is not noticed. A text table is decoded completely.
     ///
     /// # Errors
     ///
-    /// Those of [`Table::decode`].
+    /// The errors of [`Table::decode`].
     pub fn decode_of(
         &self,
         specs: &Specs,
@@ -50,13 +50,13 @@ impl TableFile {
     }
 }
 
-/// Whether a column holds what the spec says, or the spec says nothing of it.
+/// Returns true if a column has the type that the spec states, or the spec does not mention it.
 pub(super) fn fits(spec: &TableSpec, name: &str, found: &Column) -> bool {
     match spec.kind(name) {
         None => true,
         Some(ColumnKind::Text) => matches!(found, Column::Text { .. }),
         Some(ColumnKind::Bool) => matches!(found, Column::Bool { .. }),
-        // A fractional size is key-out-of-range's to report, and its type header-mismatch's.
+        // Fractional sizes are reported by key-out-of-range, and their type by header-mismatch.
         Some(ColumnKind::Int | ColumnKind::Number | ColumnKind::Measure(_)) => {
             matches!(found, Column::Int { .. } | Column::Float { .. })
         }

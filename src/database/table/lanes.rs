@@ -1,15 +1,15 @@
-//! Which kernel's row of a key a loader serves that keeps kernels apart.
+//! The loader's order of kernels, for loaders that keep the rows of each kernel apart.
 
 use std::cmp::Reverse;
 
 use super::TableScope;
 use crate::base::expr::{NULL_CODE, Scope, Value};
 
-/// The figure of a system that identifies its GPU's generation of instructions.
+/// The figure of a system that contains its GPU's compute capability.
 const CAPABILITY: &str = "gpu.sm_version";
 
-/// For each row the place of its kernel in the loader's order: the pinned one first, then the one with most
-/// rows. None where the loader does not keep kernels apart.
+/// Returns the rank of each row's kernel in the loader's order: the pinned kernel first, then kernels with
+/// more rows. `None` if the loader does not keep kernels apart.
 pub(crate) fn lane_ranks(scope: &TableScope<'_>) -> Option<Vec<u32>> {
     let lanes = scope.spec.lanes.as_ref()?;
     let Some(Value::Text(codes, names)) = scope.column(&lanes.column) else { return None };

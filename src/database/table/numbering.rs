@@ -1,16 +1,16 @@
-//! Values of a column, numbered.
+//! Numbers the distinct values of a column.
 
 use hashbrown::HashTable;
 
 use super::mix;
 
-/// Values that are found by a look at one place: more than a sweep has sizes.
+/// The size of the cache of recent values, larger than the number of sizes in a sweep.
 const REMEMBERED: usize = 512;
 
-/// Values, numbered in the order in which they are met.
+/// Distinct values, numbered in order of first occurrence.
 pub(crate) struct Numbering {
     numbers: HashTable<(u64, u32)>,
-    /// Values met lately with their numbers, by their hashes: nearly all rows have one of these.
+    /// A cache of recent values with their numbers, by hash. Nearly all rows have such a value.
     lately: Vec<Option<(u64, u32)>>,
 }
 
@@ -21,7 +21,7 @@ impl Default for Numbering {
 }
 
 impl Numbering {
-    /// The number of a value; a new one gets the next.
+    /// Returns the number of a value; a new value gets the next number.
     #[inline]
     pub fn number(&mut self, value: u64) -> u32 {
         let hash = mix(0, value);
@@ -31,19 +31,19 @@ impl Numbering {
         }
     }
 
-    /// How many values there are.
+    /// Returns the number of distinct values.
     pub fn count(&self) -> usize {
         self.numbers.len()
     }
 
-    /// The values, by their numbers.
+    /// Returns the distinct values in the order of their numbers.
     pub fn into_values(self) -> Vec<u64> {
         let mut values = vec![0; self.count()];
         self.numbers.into_iter().for_each(|(value, number)| values[number as usize] = value);
         values
     }
 
-    /// The number of a value that was not met lately. Out of line, so that the look at one place is not.
+    /// Returns the number of a value outside of the cache. Not inlined, so that the cache lookup can be.
     #[inline(never)]
     fn look_up(&mut self, value: u64, hash: u64) -> u32 {
         let next = self.numbers.len() as u32;

@@ -1,4 +1,4 @@
-//! A table as formulas see it.
+//! The view of a table that formulas have.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,27 +9,25 @@ use crate::database::catalog::Place;
 use crate::specs::system::System;
 use crate::specs::{Lookups, TableSpec};
 
-/// A table with its system, as formulas see it: the columns, `system`, the names of the table's place
+/// The view of a table that formulas have: the columns, `system`, the names of the table's place
 /// (`place_system` …), and the system's figures by dotted name.
 pub struct TableScope<'a> {
     /// The table.
     pub table: &'a Table,
-    /// What is known of such tables; a column of another type than it says is null in every row.
+    /// The table's spec. A column whose type does not match the spec is null in every row.
     pub spec: &'a TableSpec,
-    /// Its place.
+    /// The table's place.
     pub place: &'a Place,
-    /// Its machine, where one is described.
+    /// The table's system; `None` if it is not described.
     pub system: Option<&'a System>,
-    /// What its texts stand for.
+    /// The numbers that formulas look up by a text.
     pub lookups: &'a Lookups,
-    /// The rows in view.
+    /// The range of visible rows.
     range: Range<usize>,
-    /// Every how many of them is.
-    step: usize,
 }
 
 impl<'a> TableScope<'a> {
-    /// All rows of a table.
+    /// Creates a view of all rows of a table.
     pub fn new(
         table: &'a Table,
         spec: &'a TableSpec,
@@ -37,15 +35,11 @@ impl<'a> TableScope<'a> {
         system: Option<&'a System>,
         lookups: &'a Lookups,
     ) -> Self {
-        Self { table, spec, place, system, lookups, range: 0..table.rows, step: 1 }
+        Self { table, spec, place, system, lookups, range: 0..table.rows }
     }
 
-    /// The same table, some `count` evenly spaced rows of it.
-    pub fn spaced(&self, count: usize) -> Self {
-        Self { range: self.range.clone(), step: (self.range.len() / count).max(1), ..*self }
-    }
-
-    /// The same table, a part of its rows at a time: columns of a part stay within the cache.
+    /// Returns views of consecutive parts of the rows, each with its first row. Columns of a part fit in the
+    /// cache.
     pub fn parts(&self) -> impl Iterator<Item = (usize, Self)> {
         const ROWS: usize = 8192;
         (0..self.table.rows).step_by(ROWS).map(|start| {
@@ -57,14 +51,14 @@ impl<'a> TableScope<'a> {
 
 impl Scope for TableScope<'_> {
     fn rows(&self) -> usize {
-        self.range.len().div_ceil(self.step)
+        self.range.len()
     }
 
     fn column(&self, name: &str) -> Option<Value<'_>> {
         let constant = |text: &str| Value::Text(Vals::One(0), Cow::Owned(vec![text.into()]));
         match self.table.column(name) {
             Some(column) if super::known::fits(self.spec, name, column) => {
-                Some(column.value(self.range.clone(), self.step))
+                Some(column.value(self.range.clone()))
             }
             Some(_) => None,
             None if name == "system" || name == "place_system" => {
@@ -79,7 +73,7 @@ impl Scope for TableScope<'_> {
     fn whole(&self, name: &str) -> Option<WholeNumbers<'_>> {
         match self.table.column(name)? {
             column @ Column::Int { values, nulls: None }
-                if self.step == 1 && super::known::fits(self.spec, name, column) =>
+                if super::known::fits(self.spec, name, column) =>
             {
                 Some(values.whole(self.range.clone()))
             }
@@ -102,7 +96,8 @@ mod tests {
     use crate::base::expr::NULL_CODE;
     use crate::specs::Specs;
 
-    /// A name costs the same however many others there are.
+    /// Formulas on a part of the rows see only the names in these rows, so that each name is processed a
+    /// limited number of times.
     #[test]
     fn a_part_s_formulas_see_the_names_of_its_rows_alone() {
         let name = |row: usize| (!row.is_multiple_of(3)).then(|| format!("name {}", row / 2));

@@ -1,12 +1,12 @@
-//! Rows as CSV for people, who open them in a spreadsheet or print them in a terminal: no text is a formula
-//! there, and none acts on the text around it.
+//! Writes rows as CSV for people, who open it in spreadsheets or terminals. Texts are escaped, so that they
+//! are never formulas or control codes.
 
 use std::fmt::Write;
 
 use super::Column;
 use crate::base::escape::clean;
 
-/// Writes a field that `show` puts together in `cell`, whose memory is used again.
+/// Writes a field whose text `show` writes to `cell`, a reused buffer.
 pub(crate) fn write_cell(
     out: &mut csv::Writer<Vec<u8>>,
     cell: &mut String,
@@ -17,7 +17,7 @@ pub(crate) fn write_cell(
     out.write_field(cell)
 }
 
-/// A value, or nothing.
+/// Appends a value, or nothing for `None`.
 pub(crate) fn shown<T: std::fmt::Display>(to: &mut String, value: Option<T>) {
     if let Some(value) = value {
         // Writing to a string does not fail.
@@ -25,7 +25,7 @@ pub(crate) fn shown<T: std::fmt::Display>(to: &mut String, value: Option<T>) {
     }
 }
 
-/// A cell, nothing where it is null.
+/// Appends a cell, or nothing if it is null.
 pub(crate) fn shown_cell(to: &mut String, cell: Option<(&Column, u32)>) {
     let Some((column, row)) = cell else { return };
     let row = row as usize;
@@ -41,11 +41,11 @@ pub(crate) fn shown_cell(to: &mut String, cell: Option<(&Column, u32)>) {
     }
 }
 
-/// A text that shows as itself: control characters and the like as their codes, and a quote before what
-/// would begin a formula in a spreadsheet (OWASP, "CSV Injection"). A number is none, whichever sign it has.
+/// Escapes a text: control characters are replaced by codes, and a quote is put before a text that would
+/// start a formula in a spreadsheet (OWASP, "CSV Injection"). Numbers with a sign are unchanged.
 pub(crate) fn inert(text: &str) -> String {
     let mut shown = clean(text);
-    // The last four are the wide forms of the first.
+    // The last four are the full-width forms of the first four.
     let begins = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
     if shown.starts_with(begins) && shown.parse::<f64>().is_err() {
         shown.insert(0, '\'');

@@ -1,10 +1,10 @@
-//! How a Parquet file stores a table, which decides whether a reader can open it.
+//! The storage format of a Parquet file, which determines whether a reader can open it.
 
 use std::collections::BTreeSet;
 
 use crate::specs::{Codec, StoredType};
 
-/// How a file stores its columns.
+/// The storage format of a file's columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredAs {
     /// The codecs of all columns.
@@ -14,7 +14,7 @@ pub struct StoredAs {
 }
 
 impl StoredAs {
-    /// The type of a column.
+    /// Returns the type of a column.
     pub fn stored_type(&self, column: &str) -> Option<StoredType> {
         self.types.iter().find(|(name, _)| name == column).map(|(_, stored)| *stored)
     }

@@ -1,4 +1,4 @@
-//! Some rows of a table.
+//! Selects rows of a table.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use super::{Column, Table, mix, number_bits, text_hash};
 use crate::base::reason::Reason;
 
 impl Table {
-    /// Some rows, in the order given.
+    /// Returns the columns of some rows, in the given order.
     pub fn take(&self, rows: &[usize]) -> Vec<(String, Column)> {
         self.columns.iter().map(|(name, column)| (name.clone(), column.take(rows))).collect()
     }
 }
 
 impl Column {
-    /// Some rows, in the order given; of a type that is not decoded, still its name alone.
+    /// Returns some rows, in the given order. A column of an unsupported type only keeps its name.
     pub(crate) fn take(&self, rows: &[usize]) -> Self {
         fn some<T: Copy>(values: &[T], rows: &[usize]) -> Vec<T> {
             rows.iter().map(|row| values[*row]).collect()
@@ -42,7 +42,7 @@ impl Column {
         }
     }
 
-    /// Takes the cells into hashes of their rows: rows of equal cells stay alike.
+    /// Mixes each cell into the hash of its row. Rows with equal cells keep equal hashes.
     pub fn hash_into(&self, hashes: &mut [u64]) {
         const NULL: u64 = 0x6e75_6c6c;
         let names: Vec<u64> = match self {
@@ -63,12 +63,12 @@ impl Column {
     }
 }
 
-/// The text of a CSV table whose rows are all whole, without those that are not kept: every line
-/// that stays is as it was, byte by byte.
+/// Returns the text of a CSV table without the rows that `keep` marks as false. All other lines are unchanged
+/// byte by byte. The table must have no torn rows.
 ///
 /// # Errors
 ///
-/// When the rows of the text are not as many as `keep` says.
+/// If the text has another number of rows than `keep`.
 pub fn keep_lines(bytes: &[u8], keep: &[bool]) -> Result<Vec<u8>, Reason> {
     let starts = starts(bytes)?;
     if starts.len() != keep.len() {

@@ -1,4 +1,4 @@
-//! Columns → a parquet file as the collectors write it: zstd, one row group, text as strings.
+//! Writes columns to a Parquet file as the collectors do: zstd, one row group, text as strings.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,25 +18,24 @@ use super::{Column, Table, Wanted, parquet};
 use crate::base::error::{Error, Result};
 use crate::base::files::write_whole;
 
-/// Writes a table to a parquet file, as a whole or not at all: the columns in their order, all of
-/// them as long as each other. The file's mode is kept where there was one.
+/// Writes columns of equal length to a Parquet file atomically. An existing file's mode is kept.
 ///
 /// # Errors
 ///
-/// Those of [`encode`], and when the file cannot be written.
+/// The errors of [`encode`], or an error if the file cannot be written.
 pub fn write(path: &Path, columns: &[(String, Column)]) -> Result<()> {
     write_whole(path, &encode(columns)?)
 }
 
-/// A table's bytes as parquet, read back and found equal to the columns cell by cell.
+/// Encodes columns as Parquet, decodes the result and checks that every cell is equal.
 ///
-/// Whole numbers become int64, numbers double, flags bool, names string: the types of the public
-/// tables, all of them nullable as theirs are.
+/// Integers become int64, numbers double, flags bool, texts string: the types of the public tables, all of
+/// them nullable.
 ///
 /// # Errors
 ///
-/// When the columns differ in length or name, one holds what no table has, or the bytes do not read
-/// back as what went in.
+/// If the columns differ in length, two have the same name, one has an unsupported type, or the decoded cells
+/// differ.
 pub fn encode(columns: &[(String, Column)]) -> Result<Vec<u8>> {
     let failed = |why: String| Error::new(format!("cannot write a table: {why}"), "");
     let bytes = bytes(columns).map_err(failed)?;
@@ -57,8 +56,8 @@ fn bytes(columns: &[(String, Column)]) -> Result<Vec<u8>, String> {
     }
     let arrays = columns.iter().map(|(name, column)| array(name, column));
     let arrays: Vec<ArrayRef> = arrays.collect::<Result<_, _>>()?;
-    // Collectors that merge tables take views for another type than theirs: texts are written as
-    // views, and the file names them as strings.
+    // Collectors that merge tables treat string views as another type. Therefore, texts are written as views,
+    // but the file's schema names them strings.
     let written = schema(columns, ArrowDataType::Utf8View);
     let named = schema(columns, ArrowDataType::Utf8);
     if named.len() != columns.len() {
@@ -83,7 +82,7 @@ fn bytes(columns: &[(String, Column)]) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// The columns' names and types, texts as `text`.
+/// Returns the columns' names and types, with `text` as the type of texts.
 fn schema(columns: &[(String, Column)], text: ArrowDataType) -> ArrowSchema {
     let fields = columns.iter().map(|(name, column)| {
         let field = Field::new(name.as_str().into(), arrow_type(column, &text), true);
@@ -125,7 +124,7 @@ fn array(name: &str, column: &Column) -> Result<ArrayRef, String> {
     })
 }
 
-/// Where a table differs from the columns; none where it is they, bit by bit.
+/// Describes the first difference between a table and the columns; `None` if they are equal bit by bit.
 fn difference(columns: &[(String, Column)], table: &Table) -> Option<String> {
     let names = || columns.iter().map(|(n, _)| n.as_str());
     if !names().eq(table.columns().map(|(n, _)| n)) {
@@ -207,7 +206,7 @@ mod tests {
         columns[2].1 = Column::Int { values: vec![1, 2, i64::MIN].into(), nulls: None };
         let said = difference(&columns, &table).unwrap();
         assert!(said.starts_with("m of row 1 is "), "{said}");
-        // A zero of another sign is another cell.
+        // Zeros of different signs are different cells.
         let mut columns = synthetic();
         columns[5].1 = Column::Float { values: vec![0.1 + 0.2, 0.0, 5e-324], nulls: None };
         assert!(difference(&columns, &table).unwrap().starts_with("latency of row 1"));

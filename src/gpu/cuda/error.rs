@@ -1,4 +1,4 @@
-//! What can go wrong between this program and CUDA, cuBLAS, NCCL or NVML.
+//! Errors of CUDA, cuBLAS, NCCL and NVML.
 
 use std::fmt::Debug;
 use std::panic::catch_unwind;
@@ -9,59 +9,61 @@ use cudarc::driver::DriverError;
 use cudarc::nccl::result::NcclError;
 use nvml_wrapper::error::NvmlError;
 
-/// A result of this room.
-pub type Result<T, E = CudaError> = std::result::Result<T, E>;
+/// A result with a [`CudaError`].
+pub type CudaResult<T> = Result<T, CudaError>;
 
-/// Why a call failed or what it gave cannot be used. Each is one line, for the log and the report.
+/// A failed library call, or a result that cannot be used. Each is shown as one line in the log and the
+/// report.
 ///
-/// The libraries' statuses are shown by the names of their constants (`CUBLAS_STATUS_…`), which is how
-/// their manuals list them.
+/// The libraries' statuses are shown by the names of their constants (`CUBLAS_STATUS_…`), as in their
+/// manuals.
 #[derive(Debug, thiserror::Error)]
 pub enum CudaError {
-    /// A call of the driver.
+    /// A failed call of the driver.
     #[error("{}", in_words(.0))]
     Driver(#[from] DriverError),
-    /// cuBLAS, when it is opened.
+    /// cuBLAS cannot be opened.
     #[error("{}", constant(.0.0))]
     Cublas(#[source] CublasError),
-    /// cuBLAS, on a product.
+    /// cuBLAS refuses a product.
     #[error("cuBLAS refuses this product: {}", constant(.0.0))]
     Product(#[source] CublasError),
-    /// cuBLASLt, on a product in fp8.
+    /// cuBLASLt refuses a product in fp8.
     #[error("cuBLASLt does not support this fp8 product: {}", constant(.0.0))]
     ScaledProduct(#[from] CublasLtError),
-    /// NCCL, on a collective operation. Its error type does not implement `Error`, so it is not a source.
+    /// NCCL refuses a collective operation. Its error type does not implement `Error`, so it is not a
+    /// source.
     #[error("NCCL: {}", constant(.0.0))]
     Nccl(NcclError),
-    /// NVML, when it is opened.
+    /// NVML cannot be opened.
     #[error("NVML does not start: {0}")]
     Nvml(#[source] NvmlError),
-    /// NVML, asked for a card.
+    /// NVML does not find the card.
     #[error("NVML does not find the GPU at {bus}: {source}")]
     Card {
         /// The card's PCI address.
         bus: String,
         source: NvmlError,
     },
-    /// No library used here multiplies batches in fp8.
+    /// No library used here computes batched products in fp8.
     #[error("the built-in kernels do not include batched products in fp8")]
     BatchedFp8,
-    /// No memory was given for the operands.
+    /// No memory was allocated for the operands.
     #[error("the operands do not fit in GPU memory")]
     NoPlace,
-    /// The kernel ran and computed nothing.
+    /// The kernel ran, but its output is all zeros.
     #[error("the product is zero everywhere")]
     Zeros,
-    /// Capturing a launch gave no graph.
+    /// The capture of a launch returned no graph.
     #[error("the captured graph is empty")]
     EmptyGraph,
-    /// A rank stopped since another has failed.
+    /// The rank stopped because another rank failed.
     #[error("NCCL failed on another GPU")]
     OtherGpu,
-    /// The library found is older than the function.
+    /// The installed NCCL is older than a required function.
     #[error("NCCL lacks a function that this measurement needs")]
     OldNccl,
-    /// The library found is older than the function.
+    /// The installed CUDA is older than a required function.
     #[error("CUDA lacks a function that this measurement needs")]
     OldCuda,
     /// A rank's thread panicked.
@@ -75,14 +77,14 @@ impl From<NcclError> for CudaError {
     }
 }
 
-/// A status by the name of its constant. cudarc's statuses have no `Display`; their derived `Debug` is
-/// that name, and asking a library for it needs a library that may be the one that is missing.
+/// The name of a status's constant. cudarc's statuses have no `Display`, but their derived `Debug`
+/// prints the name. Asking a library for the name would need that library, which may be missing.
 fn constant(status: impl Debug) -> String {
     format!("{status:?}")
 }
 
-/// Why the driver failed, in its own words, or else by the name of its constant: asking for the words
-/// calls the driver, which may lack the function.
+/// The driver's own words for an error, or else the name of its constant. The driver is asked for the
+/// words, and it may lack that function.
 fn in_words(error: &DriverError) -> String {
     let words = catch_unwind(|| error.error_string().map(|s| s.to_string_lossy().into_owned()));
     match words {

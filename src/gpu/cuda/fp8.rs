@@ -1,4 +1,4 @@
-//! The fp8 product through cuBLASLt: e4m3 operands with a scale each, bfloat16 output.
+//! The fp8 product through cuBLASLt: e4m3 operands with one scale each, bfloat16 output.
 
 use std::ffi::c_void;
 use std::mem::size_of_val;
@@ -7,11 +7,11 @@ use std::sync::Arc;
 use cudarc::cublaslt::{result, sys};
 use cudarc::driver::CudaStream;
 
-use super::error::Result;
+use super::error::CudaResult;
 use super::tensor::{Memory, Tensor};
 use crate::gpu::device::Work;
 
-/// cuBLASLt's handle.
+/// The handle of cuBLASLt.
 pub struct Lt(sys::cublasLtHandle_t);
 
 /// A product with the algorithm that cuBLASLt chose for it.
@@ -23,18 +23,18 @@ pub struct ScaledProduct<'a> {
 }
 
 impl Lt {
-    /// Opens the library.
-    pub fn new() -> Result<Self> {
+    /// Opens cuBLASLt.
+    pub fn new() -> CudaResult<Self> {
         Ok(Self(result::create_handle()?))
     }
 
-    /// Asks for an algorithm; the library refuses shapes that its kernels do not have.
+    /// Asks cuBLASLt for an algorithm. Fails for shapes that no kernel supports.
     pub fn plan<'a>(
         &self,
         memory: &'a Memory,
         work: &Work,
         workspace: usize,
-    ) -> Result<ScaledProduct<'a>> {
+    ) -> CudaResult<ScaledProduct<'a>> {
         let (m, n, k) = (work.size("m"), work.size("n"), work.size("k"));
         let (wide, narrow) =
             (sys::cudaDataType_t::CUDA_R_16BF, sys::cudaDataType_t::CUDA_R_8F_E4M3);
@@ -47,23 +47,18 @@ impl Lt {
         let transposed = 1i32;
         let address = scale.address();
         let preference = result::create_matmul_pref()?;
-        // SAFETY: the attributes are of the type and size that the library documents for each.
+        // SAFETY: each attribute has the type and size that the library documents for it.
         let chosen = unsafe {
             use sys::cublasLtMatmulDescAttributes_t as Attribute;
             use sys::cublasLtMatmulPreferenceAttributes_t as Preference;
-            let set = |attribute, value: *const c_void, size| {
-                result::set_matmul_desc_attribute(descriptor, attribute, value, size)
-            };
-            set(
-                Attribute::CUBLASLT_MATMUL_DESC_TRANSA,
-                (&raw const transposed).cast(),
-                size_of_val(&transposed),
-            )?;
-            for attribute in [
-                Attribute::CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
-                Attribute::CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
+            let transposed = ((&raw const transposed).cast(), size_of_val(&transposed));
+            let scale = ((&raw const address).cast(), size_of_val(&address));
+            for (attribute, (value, size)) in [
+                (Attribute::CUBLASLT_MATMUL_DESC_TRANSA, transposed),
+                (Attribute::CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scale),
+                (Attribute::CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scale),
             ] {
-                set(attribute, (&raw const address).cast(), size_of_val(&address))?;
+                result::set_matmul_desc_attribute(descriptor, attribute, value, size)?;
             }
             result::set_matmul_pref_attribute(
                 preference,
@@ -80,18 +75,18 @@ impl Lt {
         Ok(ScaledProduct { descriptor, layouts, chosen, scale })
     }
 
-    /// Enqueues the product of `(weight, input, output)`, by address.
+    /// Enqueues the product of `(weight, input, output)`, given by their addresses.
     pub fn run(
         &self,
         plan: &ScaledProduct<'_>,
         (weight, input, output): (u64, u64, u64),
         workspace: u64,
         stream: &Arc<CudaStream>,
-    ) -> Result<()> {
+    ) -> CudaResult<()> {
         let (one, zero) = (1f32, 0f32);
         let [a, b, d] = plan.layouts;
         debug_assert!(plan.scale.address() != 0);
-        // SAFETY: the addresses are of tensors as large as the layouts say, the plan's parts live.
+        // SAFETY: the addresses are of tensors as large as the layouts say, and the plan's parts live.
         unsafe {
             result::matmul(
                 self.0,
@@ -118,14 +113,14 @@ impl Lt {
 
 impl Drop for Lt {
     fn drop(&mut self) {
-        // SAFETY: it is not used again.
+        // SAFETY: the handle is not used again.
         let _ = unsafe { result::destroy_handle(self.0) };
     }
 }
 
 impl Drop for ScaledProduct<'_> {
     fn drop(&mut self) {
-        // SAFETY: each was made by the plan and is not used again.
+        // SAFETY: the plan created each of them, and they are not used again.
         unsafe {
             for layout in self.layouts {
                 let _ = result::destroy_matrix_layout(layout);

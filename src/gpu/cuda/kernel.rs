@@ -1,38 +1,40 @@
-//! The products that are measured, through cuBLAS and cuBLASLt, as PyTorch calls them.
+//! The measured products, through cuBLAS and cuBLASLt, with the calls that PyTorch makes.
 //!
-//! cuBLAS counts by columns: a row-major `y[m,n] = x[m,k] W[n,k]ᵀ` is its `yᵀ = W xᵀ` of n by m.
+//! cuBLAS is column-major: a row-major `y[m,n] = x[m,k] W[n,k]ᵀ` is the column-major `yᵀ = W xᵀ` of n by
+//! m.
 
 use std::ffi::{c_int, c_longlong, c_void};
 use std::sync::Arc;
 
 use cudarc::cublas::{result as blas, sys as blas_sys};
-use cudarc::driver::CudaStream;
+use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
+use cudarc::driver::{CudaGraph, CudaStream};
 
-use super::error::{CudaError, Result};
+use super::error::{CudaError, CudaResult};
 use super::fp8::{Lt, ScaledProduct};
 use super::tensor::{Memory, Tensor};
 use crate::gpu::device::Work;
-use crate::gpu::recipe::{Dtype, Fill, Operation};
+use crate::gpu::recipe::{Dtype, Fill, GpuOperation};
 
-/// cuBLAS's workspace on this generation, as PyTorch sets it.
+/// Bytes of cuBLAS's workspace, as PyTorch sets it for Hopper.
 const WORKSPACE: u64 = 32 << 20;
 
-/// Handles of the libraries.
+/// Open handles of cuBLAS and cuBLASLt.
 pub struct Blas {
     handle: blas_sys::cublasHandle_t,
     lt: Lt,
     workspace: u64,
-    // Freed when the handle is closed.
+    // The workspace's memory, freed when the handle is closed.
     _memory: Memory,
 }
 
 impl Blas {
-    /// Opens both on a stream.
-    pub fn new(stream: &Arc<CudaStream>) -> Result<Self> {
+    /// Opens cuBLAS and cuBLASLt on a stream.
+    pub fn new(stream: &Arc<CudaStream>) -> CudaResult<Self> {
         let memory = Memory::new(stream);
         let workspace = Tensor::new(&memory, WORKSPACE, Dtype::Fp8, Fill::Zeros)?.address();
         let handle = blas::create_handle().map_err(CudaError::Cublas)?;
-        // SAFETY: the handle is new, the stream and the workspace live as long as it does.
+        // SAFETY: the handle is new, and the stream and the workspace live as long as the handle.
         unsafe {
             blas::set_stream(handle, stream.cu_stream().cast()).map_err(CudaError::Cublas)?;
             blas_sys::cublasSetWorkspace_v2(handle, workspace as *mut c_void, WORKSPACE as usize)
@@ -42,7 +44,7 @@ impl Blas {
         Ok(Self { handle, lt: Lt::new()?, workspace, _memory: memory })
     }
 
-    /// cuBLAS's version, as 13.0.2.
+    /// cuBLAS's version, such as `13.0.2`.
     pub fn version(&self) -> String {
         let mut version = 0;
         // SAFETY: the handle is open.
@@ -56,7 +58,7 @@ impl Blas {
 
 impl Drop for Blas {
     fn drop(&mut self) {
-        // SAFETY: it is not used again; failing to close leaves nothing to do.
+        // SAFETY: the handle is not used again; a failure to close it needs no reaction.
         let _ = unsafe { blas::destroy_handle(self.handle) };
     }
 }
@@ -70,28 +72,28 @@ pub struct Kernel<'a> {
     inputs: Vec<Tensor<'a>>,
     outputs: Vec<Tensor<'a>>,
     scaled: Option<ScaledProduct<'a>>,
+    /// One unit, captured; `None` if the work asks for plain launches.
+    graph: Option<CudaGraph>,
 }
 
 impl<'a> Kernel<'a> {
-    /// Fills the operands.
+    /// Allocates and fills the operands, runs one unit, and captures a graph if the work asks for it.
     pub fn new(
         stream: &'a Arc<CudaStream>,
         memory: &'a Memory,
         blas: &'a Blas,
         work: &'a Work,
-    ) -> Result<Self> {
-        if work.operation == Operation::Bmm && work.dtype == Dtype::Fp8 {
+    ) -> CudaResult<Self> {
+        if work.operation == GpuOperation::Bmm && work.dtype == Dtype::Fp8 {
             return Err(CudaError::BatchedFp8);
         }
-        let tensors = |count: u64, elements: u64, dtype, fill| -> Result<Vec<Tensor<'a>>> {
+        let tensors = |count: u64, elements: u64, dtype, fill| -> CudaResult<Vec<Tensor<'a>>> {
             (0..count).map(|_| Tensor::new(memory, elements, dtype, fill)).collect()
         };
         let held = work.inputs_held();
-        let scaled = match work.dtype {
-            Dtype::Fp8 => Some(blas.lt.plan(memory, work, WORKSPACE as usize)?),
-            _ => None,
-        };
-        Ok(Self {
+        let is_fp8 = work.dtype == Dtype::Fp8;
+        let scaled = is_fp8.then(|| blas.lt.plan(memory, work, WORKSPACE as usize)).transpose()?;
+        let mut kernel = Self {
             weights: tensors(work.copies, work.weight(), work.dtype, work.weight_fill)?,
             inputs: tensors(held, work.input(), work.dtype, work.input_fill)?,
             outputs: tensors(held, work.output(), Dtype::Bfloat16, Fill::Zeros)?,
@@ -99,27 +101,56 @@ impl<'a> Kernel<'a> {
             stream,
             work,
             scaled,
-        })
+            graph: None,
+        };
+        // Loads and plans the kernel, so that neither is timed or captured.
+        kernel.launch()?;
+        stream.synchronize()?;
+        if !kernel.computed()? {
+            return Err(CudaError::Zeros);
+        }
+        if work.cuda_graph {
+            kernel.graph = Some(kernel.capture()?);
+        }
+        Ok(kernel)
     }
 
-    /// Enqueues one timed unit: a call for each copy of the weights.
-    pub fn launch(&self) -> Result<()> {
+    fn capture(&self) -> CudaResult<CudaGraph> {
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        self.stream.begin_capture(mode)?;
+        let launched = self.launch();
+        // Capture must end even after a failed launch, or the stream stays unusable.
+        let graph = self.stream.end_capture(CUgraphInstantiate_flags(0));
+        launched?;
+        graph?.ok_or(CudaError::EmptyGraph)
+    }
+
+    /// Enqueues one timed unit, from the graph if there is one.
+    pub fn run(&self) -> CudaResult<()> {
+        match &self.graph {
+            Some(graph) => Ok(graph.launch()?),
+            None => self.launch(),
+        }
+    }
+
+    /// Enqueues the calls of one unit: one call per copy of the weights.
+    fn launch(&self) -> CudaResult<()> {
         for (index, weight) in self.weights.iter().enumerate() {
             let input = &self.inputs[index % self.inputs.len()];
             let output = &self.outputs[index % self.outputs.len()];
             let addresses = (weight.address(), input.address(), output.address());
-            match (&self.scaled, self.work.operation) {
-                (Some(plan), _) => {
-                    self.blas.lt.run(plan, addresses, self.blas.workspace, self.stream)?;
-                }
-                (None, Operation::Gemm) => self.gemm(addresses)?,
-                (None, _) => self.bmm(addresses)?,
+            if let Some(plan) = &self.scaled {
+                self.blas.lt.run(plan, addresses, self.blas.workspace, self.stream)?;
+            } else if self.work.operation == GpuOperation::Gemm {
+                self.gemm(addresses)?;
+            } else {
+                self.bmm(addresses)?;
             }
         }
         Ok(())
     }
 
-    fn gemm(&self, (weight, input, output): (u64, u64, u64)) -> Result<()> {
+    fn gemm(&self, (weight, input, output): (u64, u64, u64)) -> CudaResult<()> {
         use blas_sys::cublasOperation_t::{CUBLAS_OP_N as N, CUBLAS_OP_T as T};
         let size = |name| self.work.size(name) as c_int;
         let (m, n, k) = (size("m"), size("n"), size("k"));
@@ -151,13 +182,15 @@ impl<'a> Kernel<'a> {
         .map_err(CudaError::Product)
     }
 
-    /// x is [m, batch, k]; weights and output lie as the recipe says.
-    fn bmm(&self, (weight, input, output): (u64, u64, u64)) -> Result<()> {
+    /// Enqueues a batched product. x is [m, batch, k]; the recipe gives the strides of weights and
+    /// output.
+    fn bmm(&self, (weight, input, output): (u64, u64, u64)) -> CudaResult<()> {
         use blas_sys::cublasOperation_t::{CUBLAS_OP_N as N, CUBLAS_OP_T as T};
         let size = |name| self.work.size(name) as c_int;
         let far = |name| self.work.size(name) as c_longlong;
         let (one, zero) = (1f32, 0f32);
-        // SAFETY: as above; the strides stay within the tensors, whose sizes follow from them.
+        // SAFETY: the tensors live as long as this kernel; their sizes follow from the strides, which
+        // stay within them.
         unsafe {
             blas::gemm_strided_batched_ex(
                 self.blas.handle,
@@ -188,8 +221,8 @@ impl<'a> Kernel<'a> {
         .map_err(CudaError::Product)
     }
 
-    /// Whether anything but zeros came out, where anything had to.
-    pub fn computed(&self) -> Result<bool> {
+    /// Returns true if the output contains a nonzero value, or zeros were expected.
+    fn computed(&self) -> CudaResult<bool> {
         if self.work.weight_fill == Fill::Zeros || self.work.input_fill == Fill::Zeros {
             return Ok(true);
         }

@@ -1,5 +1,5 @@
-//! The GPU of this machine, through CUDA's driver and cuBLAS, both loaded at run time: the same binary
-//! starts where there is neither.
+//! The GPU of this machine, through CUDA's driver and cuBLAS. Both are loaded at run time, so that the
+//! same binary starts on machines without them.
 
 mod error;
 mod fabric;
@@ -16,10 +16,10 @@ use std::sync::Arc;
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result};
 
-use super::device::{
-    About, Answer, CardState, Device, MeasureError, Point, SAMPLES, Unmeasured, Work,
-};
+use super::device::{About, Answer, CardState, Device, MeasureError, Point, SAMPLES, Work};
 use crate::base::error::{Error, Result};
+use crate::base::panics::quiet_panics;
+use crate::base::reason::Reason;
 use crate::gpu::recipe::{Dtype, Fill};
 use error::CudaError;
 use fabric::Fabric;
@@ -27,43 +27,44 @@ use kernel::Blas;
 use nvml::CardMeter;
 use tensor::{Memory, Tensor};
 
-/// Bytes that stay free, for cuBLAS's workspace and CUDA's own needs.
+/// Bytes that stay free for cuBLAS's workspace and for CUDA itself.
 const RESERVE: usize = 4 << 30;
 
-/// Bytes that a point's operands fill with all their places; the largest have one.
+/// Bytes that all copies of a point's operands may fill together; the largest points have a single copy.
 const PLACES: u64 = 4 << 30;
 
-/// Launches on the default stream, between launches on another; fewer than twenty had been enough.
+/// Number of launches on the default stream, alternating with launches on another. Fewer than twenty
+/// were enough.
 const CROWD: usize = 64;
 
-/// A GPU.
+/// The first GPU of this machine.
 pub struct Cuda {
     stream: Arc<CudaStream>,
     blas: Blas,
     meter: Option<CardMeter>,
     about: About,
-    /// GPUs of this host that NCCL can join.
+    /// Number of this host's GPUs that NCCL can join.
     gpus: usize,
-    /// Those that it has joined, by their number, kept from point to point.
+    /// Joined GPUs by their number, kept from point to point.
     fabrics: BTreeMap<usize, Fabric>,
 }
 
-/// Uses the default stream beside this one. From then on a short kernel takes 0.15 µs more (H200,
-/// driver 580: 2.64 µs became 2.78, 3.07 became 3.25, in the middle of a series), and as PyTorch does so
-/// when it fills tensors, what is measured without it is faster than what collectors measured.
+/// Uses the default stream beside this one, as PyTorch does when it fills tensors. From then on a short
+/// kernel takes 0.15 µs more (H200, driver 580: 2.64 µs became 2.78, 3.07 became 3.25, in the middle of
+/// a series). Without this, measurements would be faster than those of the collectors.
 fn crowd(stream: &Arc<CudaStream>) -> Result<(), CudaError> {
     let memory = Memory::new(stream);
     let bytes = 1 << 20;
     let tensor = Tensor::new(&memory, bytes, Dtype::Fp8, Fill::Zeros)?;
     for _ in 0..CROWD {
-        // SAFETY: the tensor has as many bytes.
+        // SAFETY: the tensor has `bytes` bytes.
         unsafe {
             result::memset_d8_sync(tensor.address(), 0, bytes as usize).and_then(|()| {
                 result::memset_d8_async(tensor.address(), 0, bytes as usize, stream.cu_stream())
             })?;
         }
     }
-    // Both streams: the memory is given back.
+    // Waits for both streams, because the memory is freed next.
     Ok(stream.context().synchronize()?)
 }
 
@@ -77,9 +78,9 @@ impl Cuda {
     ///
     /// # Errors
     ///
-    /// One line on what was looked for, where there is no GPU or a library is missing.
+    /// When there is no GPU or a library is missing; the message names in one line what was not found.
     pub fn open() -> Result<Self> {
-        // SAFETY: these only try to open the libraries.
+        // SAFETY: these calls only try to open the libraries.
         let found = unsafe {
             [
                 ("CUDA's driver (libcuda)", cudarc::driver::sys::is_culib_present()),
@@ -95,20 +96,19 @@ impl Cuda {
                 "run on a machine with an NVIDIA GPU and CUDA 13 on the library path, or use --device process",
             ));
         }
-        // A driver too old for a function that is used panics in the loader of its symbol.
-        match crate::base::panics::quiet_panics(|| catch_unwind(AssertUnwindSafe(Self::connect))) {
-            Ok(device) => device,
-            Err(_) => Err(Error::new(
+        // A driver that is too old for a used function panics when the symbol is loaded.
+        quiet_panics(|| catch_unwind(AssertUnwindSafe(Self::connect))).unwrap_or_else(|_| {
+            Err(Error::new(
                 "the CUDA libraries found are too old or do not fit together",
                 "install CUDA 13 with its cuBLAS, or use --device process",
-            )),
-        }
+            ))
+        })
     }
 
     fn connect() -> Result<Self> {
         let context = CudaContext::new(0).map_err(no_gpu)?;
-        // One stream alone: waits on events of other streams would enter the captured graph.
-        // SAFETY: no slice of cudarc's is used, and what the default stream does is waited for.
+        // Only one stream: waits for events of other streams would enter the captured graph.
+        // SAFETY: no slice of cudarc is used, and the default stream's work is waited for.
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream().map_err(no_gpu)?;
         let attribute = |a| context.attribute(a).map_err(no_gpu);
@@ -139,7 +139,7 @@ impl Cuda {
         let gpus = if nccl.is_some() { CudaContext::device_count().map_err(no_gpu)? } else { 0 };
         about.versions.extend(nccl.map(|version| ("NCCL".into(), version)));
         about.settings.insert("GPUs".into(), gpus.max(1).to_string());
-        // What NCCL is told by its environment decides what it runs.
+        // The NCCL variables of the environment decide which algorithm NCCL runs.
         about.settings.extend(std::env::vars().filter(|(name, _)| name.starts_with("NCCL_")));
         let (meter, gpus) = (meter.ok(), gpus as usize);
         Ok(Self { stream, blas, meter, about, gpus, fabrics: BTreeMap::new() })
@@ -148,7 +148,7 @@ impl Cuda {
     fn measure_work(&mut self, work: &Work, power: bool) -> Result<Answer, CudaError> {
         if !work.operation.is_collective() {
             let fit = (PLACES / work.bytes().max(1)).min(SAMPLES.into());
-            // Of two places the first would have most samples.
+            // With two places, the first would get most of the samples.
             let count = if fit < 3 { 1 } else { fit };
             let places: Vec<Memory> = (0..count).map(|_| Memory::new(&self.stream)).collect();
             let (stream, meter) = (&self.stream, self.meter.as_ref());
@@ -173,20 +173,17 @@ impl Device for Cuda {
 
     fn measure(&mut self, point: &Point) -> Result<Answer, MeasureError> {
         let Some(work) = &point.work else {
-            return Err(Unmeasured::new("no recipe describes how to measure it").into());
+            return Err(Reason::from("no recipe describes how to measure it").into());
         };
         let run = || self.measure_work(work, point.power);
-        let answer = match crate::base::panics::quiet_panics(|| catch_unwind(AssertUnwindSafe(run)))
-        {
-            Ok(answer) => answer,
-            Err(_) => Err(CudaError::OldCuda),
-        };
-        // A kernel that failed leaves the context unusable: what follows would fail too.
+        let answer = quiet_panics(|| catch_unwind(AssertUnwindSafe(run)));
+        let answer = answer.unwrap_or(Err(CudaError::OldCuda));
+        // A failed kernel leaves the context unusable, so that later points would fail too.
         self.stream.synchronize().map_err(|e| {
             let message = format!("the GPU failed at row {} of {}", point.row, point.path);
             Error::caused(message, "nvidia-smi -q shows the state of the GPU", CudaError::from(e))
         })?;
-        let answer = answer.map_err(Unmeasured::new)?;
+        let answer = answer.map_err(|why| Reason::from(why.to_string()))?;
         Ok(Answer { proxy: work.proxy.clone(), ..answer })
     }
 

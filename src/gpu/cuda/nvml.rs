@@ -1,43 +1,44 @@
-//! The card's clocks, power, temperature and why it throttles, by NVML. Nothing is ever set.
+//! The card's clocks, power, temperature and throttle reasons, read through NVML. No setting is changed.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use nvml_wrapper::bitmasks::device::ThrottleReasons;
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
 use nvml_wrapper::{Device, Nvml};
 
-use super::error::{CudaError, Result};
+use super::error::{CudaError, CudaResult};
 use crate::gpu::device::{About, CardState};
 
-/// How often the card is read.
+/// Interval between two readings of the card.
 const EVERY: Duration = Duration::from_millis(25);
-/// How long a card works before a power cap may set in: samples of 9 ms and less of the heaviest
-/// kernels never slowed, the fourth did (H200).
+/// Working time in ms after which a power cap may set in (H200, heaviest kernels: samples of 9 ms or
+/// less never slowed, the fourth did).
 pub const QUIET_MS: f64 = 10.0;
-/// How old NVML's readings are at most.
+/// Largest delay of NVML's readings.
 const LATE: Duration = Duration::from_millis(120);
-/// The share of the fastest clock seen at which a card has come to rest.
+/// Share of the fastest clock seen so far above which a card has come to rest.
 const RESTED: f64 = 0.99;
-/// After which it will not.
+/// Longest wait for a card to come to rest.
 const LONGEST_REST: Duration = Duration::from_millis(600);
-/// How long the card is watched for other work before anything is measured.
+/// Time for which the card is watched for other work before the first measurement.
 const WATCHED: Duration = Duration::from_millis(600);
-/// Utilisation in percent below which a card is idle: NVML counts its own queries.
+/// Utilisation in percent up to which a card counts as idle, because NVML counts its own queries.
 const IDLE: u32 = 5;
 
-/// A card.
+/// A card's meter.
 pub struct CardMeter {
     nvml: Nvml,
     bus: String,
-    /// The fastest SM clock seen, in MHz.
+    /// The fastest SM clock seen so far, in MHz.
     fastest: Cell<u32>,
-    /// How long it ran since it last rested.
+    /// Working time since the last rest, in ms.
     worked_ms: Cell<f64>,
 }
 
 impl CardMeter {
     /// Opens the card at a PCI address.
-    pub fn open(bus: &str) -> Result<Self> {
+    pub fn open(bus: &str) -> CudaResult<Self> {
         let nvml = Nvml::init().map_err(CudaError::Nvml)?;
         let meter = Self {
             nvml,
@@ -49,11 +50,12 @@ impl CardMeter {
         Ok(meter)
     }
 
-    fn card(&self) -> Result<Device<'_>> {
-        card(&self.nvml, &self.bus)
+    fn card(&self) -> CudaResult<Device<'_>> {
+        let found = self.nvml.device_by_pci_bus_id(self.bus.as_str());
+        found.map_err(|source| CudaError::Card { bus: self.bus.clone(), source })
     }
 
-    /// Adds versions and settings, and whether something else runs on the card.
+    /// Adds versions and settings, and the reason why the card is busy if other work runs on it.
     pub fn describe(&self, about: &mut About) {
         if let Ok(version) = self.nvml.sys_driver_version() {
             about.versions.insert("driver".into(), version);
@@ -87,12 +89,14 @@ impl CardMeter {
         about.busy = self.busy(&card, others);
     }
 
-    /// Why what is measured now would say little. This process has run nothing on the card yet.
+    /// The reason why measurements are unreliable now, if other work keeps the card busy. This process
+    /// has not used the card yet.
     fn busy(&self, card: &Device<'_>, others: usize) -> Option<String> {
         let start = Instant::now();
         let mut most = 0;
         while start.elapsed() < WATCHED {
-            // The rates are over the last sixth of a second to second, before this process too.
+            // The rates cover the last second or sixth of a second, which includes time before this
+            // process started.
             most = most.max(card.utilization_rates().map_or(0, |u| u.gpu));
             std::thread::sleep(EVERY);
         }
@@ -102,24 +106,35 @@ impl CardMeter {
         })
     }
 
-    /// The card now.
+    /// The card's state now.
     pub fn state(&self) -> CardState {
-        self.card().map(|card| state(&card)).unwrap_or_default()
+        let Ok(card) = self.card() else { return CardState::default() };
+        // Reasons for reduced clocks that are normal for a healthy card.
+        let usual = ThrottleReasons::GPU_IDLE | ThrottleReasons::APPLICATIONS_CLOCKS_SETTING;
+        let reasons = card.current_throttle_reasons().map(|reasons| reasons - usual);
+        let reasons = reasons.unwrap_or(ThrottleReasons::NONE);
+        CardState {
+            sm_mhz: card.clock_info(Clock::SM).ok(),
+            memory_mhz: card.clock_info(Clock::Memory).ok(),
+            power_w: card.power_usage().ok().map(|mw| f64::from(mw) / 1000.0),
+            celsius: card.temperature(TemperatureSensor::Gpu).ok(),
+            throttled: reasons.iter_names().map(|(name, _)| name.to_owned()).collect(),
+        }
     }
 
-    /// Notes that the card ran for so long.
+    /// Adds to the card's working time.
     pub fn worked(&self, ms: f64) {
         self.worked_ms.set(self.worked_ms.get() + ms);
     }
 
-    /// Waits until what ran before no longer holds the clocks down: they are back some 0.3 s after a
-    /// power cap (H200), and a short kernel runs up to 9 % slower until then.
+    /// Waits until earlier work no longer reduces the clocks. They recover some 0.3 s after a power cap
+    /// (H200), and a short kernel runs up to 9 % slower until then.
     pub fn rest(&self) {
         if self.worked_ms.get() < QUIET_MS {
             return;
         }
         let start = Instant::now();
-        // NVML learns of a cap a tenth of a second late.
+        // NVML reports a cap a tenth of a second late.
         std::thread::sleep(LATE);
         while start.elapsed() < LONGEST_REST {
             let Some(mhz) = self.card().ok().and_then(|c| c.clock_info(Clock::SM).ok()) else {
@@ -134,29 +149,8 @@ impl CardMeter {
         }
     }
 
-    /// Whether an SM clock is one of a card that is held down.
+    /// Returns true if an SM clock in MHz is below the clock of a rested card.
     pub fn slowed(&self, mhz: u32) -> bool {
         f64::from(mhz) < RESTED * f64::from(self.fastest.get())
-    }
-}
-
-fn card<'a>(nvml: &'a Nvml, bus: &str) -> Result<Device<'a>> {
-    nvml.device_by_pci_bus_id(bus).map_err(|source| CudaError::Card { bus: bus.to_owned(), source })
-}
-
-fn state(card: &Device<'_>) -> CardState {
-    use nvml_wrapper::bitmasks::device::ThrottleReasons;
-    // What holds the clocks down without anything being wrong with the card.
-    let usual = ThrottleReasons::GPU_IDLE | ThrottleReasons::APPLICATIONS_CLOCKS_SETTING;
-    let reasons = card
-        .current_throttle_reasons()
-        .map(|r| r - usual)
-        .unwrap_or_else(|_| ThrottleReasons::NONE);
-    CardState {
-        sm_mhz: card.clock_info(Clock::SM).ok(),
-        memory_mhz: card.clock_info(Clock::Memory).ok(),
-        power_w: card.power_usage().ok().map(|mw| f64::from(mw) / 1000.0),
-        celsius: card.temperature(TemperatureSensor::Gpu).ok(),
-        throttled: reasons.iter_names().map(|(name, _)| name.to_owned()).collect(),
     }
 }

@@ -1,4 +1,4 @@
-//! Device memory with given contents, laid out as PyTorch lays it out.
+//! Device memory with given contents, laid out as PyTorch does.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -7,24 +7,25 @@ use std::sync::{Arc, OnceLock};
 use cudarc::driver::{CudaStream, result};
 use half::bf16;
 
-use super::error::Result;
+use super::error::CudaResult;
 use crate::base::random::Random;
 use crate::gpu::recipe::{Dtype, Fill};
 
-/// Elements that are drawn; longer tensors repeat them. Their number is prime, so that rows of a
-/// power of two differ.
+/// Number of drawn elements; longer tensors repeat them. The number is prime, so that rows whose length
+/// is a power of two differ.
 const DRAWN: usize = 4_194_301;
 
-/// Sizes of PyTorch's caching allocator (c10/cuda/CUDACachingAllocator): tensors start at multiples of
-/// [`ALIGNED`]; those of up to [`SMALL`] bytes share blocks of [`SMALL_BLOCK`], those below [`LARGE`]
-/// share blocks of [`MIDDLE_BLOCK`], larger ones have their own, of a multiple of [`SMALL_BLOCK`].
+/// Sizes in bytes of PyTorch's caching allocator (c10/cuda/CUDACachingAllocator). Tensors start at
+/// multiples of [`ALIGNED`]. Tensors of up to [`SMALL`] share blocks of [`SMALL_BLOCK`], and tensors
+/// below [`LARGE`] share blocks of [`MIDDLE_BLOCK`]. A larger tensor has its own block, whose size is a
+/// multiple of [`SMALL_BLOCK`].
 const ALIGNED: usize = 512;
 const SMALL: usize = 1 << 20;
 const SMALL_BLOCK: usize = 2 << 20;
 const LARGE: usize = 10 << 20;
 const MIDDLE_BLOCK: usize = 20 << 20;
 
-/// Memory that tensors are taken from, given back as a whole.
+/// Device memory for tensors, freed as a whole.
 pub struct Memory {
     stream: Arc<CudaStream>,
     blocks: RefCell<Vec<MemoryBlock>>,
@@ -37,13 +38,13 @@ struct MemoryBlock {
 }
 
 impl Memory {
-    /// None yet.
+    /// Creates memory without any blocks yet.
     pub fn new(stream: &Arc<CudaStream>) -> Self {
         Self { stream: stream.clone(), blocks: RefCell::default() }
     }
 
-    /// Takes memory; its content is whatever was there.
-    fn take(&self, bytes: usize) -> Result<u64> {
+    /// Allocates bytes with undefined content and returns their address.
+    fn take(&self, bytes: usize) -> CudaResult<u64> {
         self.stream.context().bind_to_thread()?;
         let bytes = bytes.max(1).next_multiple_of(ALIGNED);
         let size = match bytes {
@@ -65,16 +66,16 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // What still runs must not lose its operands; freeing what cannot be freed leaves nothing to do.
+        // Running kernels must not lose their operands. A failure to free needs no reaction.
         let _ = self.stream.synchronize();
         for block in self.blocks.borrow().iter() {
-            // SAFETY: tensors do not outlive this.
+            // SAFETY: tensors do not outlive this memory.
             let _ = unsafe { result::free_sync(block.address) };
         }
     }
 }
 
-/// A part of the memory.
+/// A tensor in device memory.
 pub struct Tensor<'a> {
     address: u64,
     stream: &'a Arc<CudaStream>,
@@ -82,34 +83,32 @@ pub struct Tensor<'a> {
 }
 
 impl<'a> Tensor<'a> {
-    /// A tensor of `elements`, filled.
-    pub fn new(memory: &'a Memory, elements: u64, dtype: Dtype, fill: Fill) -> Result<Self> {
+    /// Creates a tensor of `elements` and fills it.
+    pub fn new(memory: &'a Memory, elements: u64, dtype: Dtype, fill: Fill) -> CudaResult<Self> {
         let size = dtype.bytes() as usize;
         let bytes = elements as usize * size;
         let stream = memory.stream.cu_stream();
         let address = memory.take(bytes)?;
-        let head = if fill == Fill::Zeros { 0 } else { bytes.min(DRAWN * size) };
-        // SAFETY: all of it lies within the tensor; the values live as long as the program.
+        // SAFETY: all writes are within the tensor, and the values live as long as the program.
         unsafe {
             if fill == Fill::Zeros {
                 result::memset_d8_async(address, 0, bytes, stream)?;
             } else {
-                let values = &values(dtype, fill)[..head];
-                result::memcpy_htod_async(address, values, stream)?;
-            }
-            // Doubles what is filled, a copy at a time.
-            let mut filled = if fill == Fill::Zeros { bytes } else { head };
-            while filled < bytes {
-                let more = filled.min(bytes - filled);
-                result::memcpy_dtod_async(address + filled as u64, address, more, stream)?;
-                filled += more;
+                let mut filled = bytes.min(DRAWN * size);
+                result::memcpy_htod_async(address, &values(dtype, fill)[..filled], stream)?;
+                // Doubles the filled part with each copy.
+                while filled < bytes {
+                    let more = filled.min(bytes - filled);
+                    result::memcpy_dtod_async(address + filled as u64, address, more, stream)?;
+                    filled += more;
+                }
             }
         }
         Ok(Self { address, stream: &memory.stream, memory: PhantomData })
     }
 
-    /// A tensor of these bytes.
-    pub fn holding(memory: &'a Memory, bytes: &[u8]) -> Result<Self> {
+    /// Creates a tensor with the given bytes.
+    pub fn holding(memory: &'a Memory, bytes: &[u8]) -> CudaResult<Self> {
         let address = memory.take(bytes.len())?;
         // SAFETY: the tensor is as long as the bytes, which live until the copy is over.
         unsafe { result::memcpy_htod_async(address, bytes, memory.stream.cu_stream()) }
@@ -117,23 +116,23 @@ impl<'a> Tensor<'a> {
         Ok(Self { address, stream: &memory.stream, memory: PhantomData })
     }
 
-    /// Its address on the device.
+    /// The tensor's address on the device.
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// The first bytes, on the host; the tensor has as many.
-    pub fn head(&self, bytes: usize) -> Result<Vec<u8>> {
+    /// Copies the first bytes to the host; the tensor must have as many.
+    pub fn head(&self, bytes: usize) -> CudaResult<Vec<u8>> {
         self.stream.synchronize()?;
         let mut head = vec![0u8; bytes];
-        // SAFETY: the tensor has as many bytes.
+        // SAFETY: the tensor has at least `bytes` bytes.
         unsafe { result::memcpy_dtoh_sync(&mut head, self.address) }?;
         Ok(head)
     }
 }
 
-/// [`DRAWN`] values, the same every time: what a tensor holds decides the power, not the outcome of a
-/// draw.
+/// [`DRAWN`] values, the same in every run: a tensor's contents decide the power, which must not be
+/// random.
 fn values(dtype: Dtype, fill: Fill) -> &'static [u8] {
     static NORMAL: OnceLock<[Vec<u8>; 2]> = OnceLock::new();
     static CONSTANT: OnceLock<[Vec<u8>; 2]> = OnceLock::new();
@@ -145,7 +144,7 @@ fn values(dtype: Dtype, fill: Fill) -> &'static [u8] {
     &both[usize::from(dtype == Dtype::Fp8)]
 }
 
-/// [`DRAWN`] values in bfloat16, and in float8.
+/// [`DRAWN`] values, once in bfloat16 and once in float8.
 fn in_both_types(mut value: impl FnMut() -> f32) -> [Vec<u8>; 2] {
     let mut wide = Vec::with_capacity(2 * DRAWN);
     let mut small = Vec::with_capacity(DRAWN);
@@ -157,13 +156,13 @@ fn in_both_types(mut value: impl FnMut() -> f32) -> [Vec<u8>; 2] {
     [wide, small]
 }
 
-/// The nearest float8 e4m3 of moderate values: 3 bits of fraction, exponents from -6, at most 448.
+/// The nearest float8 e4m3 of a moderate value: 3 bits of fraction, exponents from -6, at most 448.
 fn e4m3(value: f32) -> u8 {
     let sign = if value < 0.0 { 0x80 } else { 0 };
     let size = value.abs().min(448.0);
     let exponent = (size.max(f32::MIN_POSITIVE).log2().floor() as i32).clamp(-6, 8);
     let steps = (size / 2f32.powi(exponent - 3)).round() as u32;
-    // Below the least normal value the leading bit is absent.
+    // Below the smallest normal value the leading bit is absent.
     let (exponent, steps) = if steps >= 16 { (exponent + 1, steps / 2) } else { (exponent, steps) };
     let code = if steps < 8 { steps } else { ((exponent + 7) as u32) << 3 | (steps - 8) };
     sign | code as u8

@@ -1,35 +1,36 @@
-//! Timing a kernel as the collectors do: warm-ups, a CUDA graph, events around a number of runs, their mean.
+//! Times a kernel as the collectors do: warm-ups, a CUDA graph, events around several runs, the mean of
+//! these.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cudarc::driver::sys::{CUevent_flags, CUgraphInstantiate_flags, CUstreamCaptureMode};
-use cudarc::driver::{CudaGraph, CudaStream};
+use cudarc::driver::CudaStream;
+use cudarc::driver::sys::CUevent_flags;
 
-use super::error::{CudaError, Result};
+use super::error::{CudaError, CudaResult};
 use super::kernel::{Blas, Kernel};
 use super::nvml::{CardMeter, QUIET_MS};
 use super::tensor::Memory;
 use crate::gpu::device::{Answer, SAMPLES, Work};
 
-/// The longest timed part of a sample in ms: a unit that takes long is run less often, its mean is
-/// the better for its length.
+/// Longest timed part of a sample in ms. A unit that takes longer is run less often; its mean is precise
+/// because the unit is long.
 const LONGEST_MS: f64 = 1000.0;
 
-/// Samples of a point that the card rests before each of: they take a quarter of a second each, and
+/// Number of samples if the card rests before each. Such samples take a quarter of a second each and
 /// differ little.
 const RESTED_SAMPLES: u32 = 3;
-/// Samples of a point that are taken again where the card turns out not to have rested.
+/// Number of samples of a point that are repeated if the card turns out not to have rested.
 const RETAKES: u32 = 3;
 
-/// How long a point runs on for its power, and how often that is read: as the collectors do. NVML's
-/// reading is itself a mean over a second, so it lags behind.
+/// Time for which a point runs on while its power is read, and the interval of the readings, as in the
+/// collectors. NVML's reading is itself a mean over one second, so it lags behind.
 const POWER_FOR: Duration = Duration::from_secs(1);
 const POWER_EVERY_MS: f64 = 100.0;
 
-/// Takes the samples of a product, and its power where that is asked for. Each sample is of a kernel
-/// of its own, in the next of the `places`, as long as there are any: where operands lie decides up to
-/// a tenth of a short product's time, and a collector's lay anywhere.
+/// Takes the samples of a product, and its power if requested. Each sample uses a kernel with its own
+/// operands, in the next of the `places` as long as there are any. The operands' addresses decide up to
+/// a tenth of a short product's time, and a collector's operands may be at any address.
 pub fn measure<'a>(
     stream: &'a Arc<CudaStream>,
     places: &'a [Memory],
@@ -37,15 +38,15 @@ pub fn measure<'a>(
     work: &'a Work,
     meter: Option<&CardMeter>,
     power: bool,
-) -> Result<Answer> {
-    let place = |at: &'a Memory| Placed::new(stream, at, blas, work);
+) -> CudaResult<Answer> {
+    let place = |at: &'a Memory| Kernel::new(stream, at, blas, work);
     let mut places = places.iter();
     let first = places.next().ok_or(CudaError::NoPlace)?;
     let mut kernels = vec![place(first)?];
     let event = || stream.context().new_event(Some(CUevent_flags::CU_EVENT_DEFAULT));
     let (start, end) = (event()?, event()?);
-    // A unit's mean time over some runs, in ms.
-    let timed = |kernel: &Placed<'_>, runs: u32| -> Result<f64> {
+    // Mean time of a unit over some runs, in ms.
+    let timed = |kernel: &Kernel<'_>, runs: u32| -> CudaResult<f64> {
         start.record(stream)?;
         for _ in 0..runs {
             kernel.run()?;
@@ -84,7 +85,8 @@ pub fn measure<'a>(
         stream.synchronize()?;
         let ms = timed(kernel, runs)? / work.copies as f64;
         let state = meter.map(CardMeter::state).unwrap_or_default();
-        // NVML told late that the card was still held down: the sample is not of a card at rest.
+        // NVML reported late that the clocks were still reduced: the card had not rested before this
+        // sample.
         let slowed = meter.zip(state.sm_mhz).is_some_and(|(m, mhz)| m.slowed(mhz));
         if work.rested && !rests && slowed && retakes > 0 {
             retakes -= 1;
@@ -100,13 +102,7 @@ pub fn measure<'a>(
     answer.clocks_mhz = mean(&clocks);
     if let (true, Some(meter)) = (power, meter) {
         let batch = (POWER_EVERY_MS / once).clamp(1.0, 100_000.0) as u32;
-        let started = Instant::now();
-        let mut watts = Vec::new();
-        while started.elapsed() < POWER_FOR {
-            timed(&kernels[0], batch)?;
-            watts.extend(meter.state().power_w);
-        }
-        answer.power_w = mean(&watts);
+        answer.power_w = mean_power(meter, || timed(&kernels[0], batch))?;
     }
     if runs != work.runs {
         answer.note =
@@ -115,45 +111,15 @@ pub fn measure<'a>(
     Ok(answer)
 }
 
-/// A kernel whose operands are filled, and the graph that runs a unit of it.
-struct Placed<'a> {
-    kernel: Kernel<'a>,
-    graph: Option<CudaGraph>,
-}
-
-impl<'a> Placed<'a> {
-    fn new(
-        stream: &'a Arc<CudaStream>,
-        memory: &'a Memory,
-        blas: &'a Blas,
-        work: &'a Work,
-    ) -> Result<Self> {
-        let kernel = Kernel::new(stream, memory, blas, work)?;
-        // Loads and plans: nothing of that may be timed or captured.
-        kernel.launch()?;
-        stream.synchronize()?;
-        if !kernel.computed()? {
-            return Err(CudaError::Zeros);
-        }
-        let graph = if work.cuda_graph { Some(capture(stream, &kernel)?) } else { None };
-        Ok(Self { kernel, graph })
+/// Mean power in W while `run` is repeated; `None` if NVML gives no reading.
+fn mean_power(meter: &CardMeter, run: impl Fn() -> CudaResult<f64>) -> CudaResult<Option<f64>> {
+    let started = Instant::now();
+    let mut watts = Vec::new();
+    while started.elapsed() < POWER_FOR {
+        run()?;
+        watts.extend(meter.state().power_w);
     }
-
-    fn run(&self) -> Result<()> {
-        match &self.graph {
-            Some(graph) => Ok(graph.launch()?),
-            None => self.kernel.launch(),
-        }
-    }
-}
-
-fn capture(stream: &Arc<CudaStream>, kernel: &Kernel<'_>) -> Result<CudaGraph> {
-    stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
-    let launched = kernel.launch();
-    // Capture ends also where a launch failed, or the stream stays unusable.
-    let graph = stream.end_capture(CUgraphInstantiate_flags(0));
-    launched?;
-    graph?.ok_or(CudaError::EmptyGraph)
+    Ok(mean(&watts))
 }
 
 fn mean(values: &[f64]) -> Option<f64> {

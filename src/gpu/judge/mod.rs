@@ -1,49 +1,50 @@
-//! Stored against measured: a verdict about a sample, with its statistics.
+//! Judges measured times against recorded ones: a verdict on a sample, with its statistics.
 //!
-//! Single honest reruns differ by several percent, their median hardly. So a table fails when the
-//! median log ratio is one that few samples of honest collections show (bias), or when more points
-//! leave the band of reruns than chance allows (tail). It passes when it does not fail and the sample
-//! excludes that it is off by more than a little. A machine that was busy,
-//! throttled or drifted is not the table's fault: inconclusive.
+//! Single honest reruns differ by several percent, but their median hardly differs. A table fails if its
+//! median log ratio is rare among samples of honest collections (bias), or if more points are outside
+//! the band of reruns than chance allows (tail). It passes if it does not fail and the sample rules out
+//! that the table is off by more than a little. A machine that was busy, throttled or drifting makes the
+//! verdict inconclusive, because the table is not to blame.
 
+mod middle;
 pub mod power;
 mod words;
 
+pub(crate) use middle::Middle;
 pub use words::{against_recorded, longer, percent, size};
 
-use crate::base::stats::{
-    Interval, at_least, median, median_error, median_interval, middle_half, normal_within,
-};
-use crate::gpu::device::{Answer, Point, Unmeasured};
+use crate::base::reason::Reason;
+use crate::base::stats::{Interval, at_least, median, median_interval};
+use crate::gpu::device::{Answer, Point};
 use crate::gpu::recipe::Margins;
 use crate::specs::NoiseBand;
 
-/// A point with what was measured.
+/// A point with its measurement.
 #[derive(Debug, Clone)]
 pub struct Measured {
-    /// What was asked for.
+    /// The requested point.
     pub point: Point,
-    /// What was answered, or why nothing was.
-    pub answer: Result<Answer, Unmeasured>,
-    /// How far honest reruns of such a point differ.
+    /// The device's answer, or the reason why there is none.
+    pub answer: Result<Answer, Reason>,
+    /// Noise band: how far honest reruns of such a point differ.
     pub band: Option<NoiseBand>,
 }
 
-/// What one point says.
+/// The comparison of one point's measured and recorded times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Within the band of honest reruns.
+    /// The ratio is within the band of honest reruns.
     Within,
-    /// Beyond its 99th percentile.
+    /// The ratio is beyond the 99th percentile of the band.
     Beyond,
-    /// Not what was recorded, another kernel for example: shown, not judged.
+    /// Measured with something else than was recorded, such as another kernel: shown, not judged.
     Proxy,
-    /// Not measured.
+    /// The point was not measured.
     Missing,
 }
 
 impl Standing {
-    /// Its name in reports.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Within => "within",
@@ -55,18 +56,18 @@ impl Standing {
 }
 
 impl Measured {
-    /// The median sample in ms.
+    /// The median of the samples in ms; `None` if the point was not measured.
     pub fn measured_ms(&self) -> Option<f64> {
         self.answer.as_ref().ok().map(|a| median(&a.samples_ms))
     }
 
-    /// Measured over recorded.
+    /// Ratio of measured to recorded time.
     pub fn ratio(&self) -> Option<f64> {
         self.measured_ms().map(|ms| ms / self.point.recorded_ms)
     }
 
-    /// Where the ratio lies by the point's own samples: the interval of their median, or all of them
-    /// where there are too few points.
+    /// Confidence interval of the ratio from the point's own samples; with too few samples, the ratios
+    /// of the fastest and the slowest.
     pub fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
         let samples = &self.answer.as_ref().ok()?.samples_ms;
         let (low, high) = match median_interval(samples, confidence) {
@@ -76,12 +77,12 @@ impl Measured {
         Some((low / self.point.recorded_ms, high / self.point.recorded_ms))
     }
 
-    /// Why it is a proxy.
+    /// The reason why the point is a proxy; `None` if it is not.
     pub fn proxy(&self) -> Option<&str> {
         self.answer.as_ref().ok()?.proxy.as_deref()
     }
 
-    /// What it says.
+    /// Compares the measured time with the recorded one.
     pub fn standing(&self) -> Standing {
         match (self.ratio(), self.proxy(), &self.band) {
             (None, ..) => Standing::Missing,
@@ -91,37 +92,38 @@ impl Measured {
         }
     }
 
-    /// Whether it is within 2 % of what is recorded, as the collection guide asks.
+    /// Returns true if the measured time is within 2 % of the recorded one, as the collection guide
+    /// requires.
     pub fn within_2_percent(&self) -> Option<bool> {
         self.ratio().map(|r| (r - 1.0).abs() <= 0.02)
     }
 
-    /// Whether its own samples differ by more than 19 of 20 reruns do.
+    /// Returns true if the point's own samples differ by more than 95 % of reruns do.
     fn restless(&self) -> bool {
         let samples = self.answer.as_ref().map(|a| extremes(&a.samples_ms));
         matches!((samples, &self.band), (Ok((low, high)), Some(band)) if high / low > band.p95)
     }
 }
 
-/// The least and the greatest.
+/// The smallest and the largest value.
 pub(crate) fn extremes(values: &[f64]) -> (f64, f64) {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     (low, values.iter().copied().fold(f64::NEG_INFINITY, f64::max))
 }
 
-/// How a sample ended.
+/// The outcome of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// The table holds.
+    /// The table agrees with the measurements.
     Pass,
-    /// Nothing can be said.
+    /// The measurements do not decide.
     Inconclusive,
-    /// It does not.
+    /// The table disagrees with the measurements.
     Fail,
 }
 
 impl Outcome {
-    /// Its name in reports.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pass => "PASS",
@@ -131,37 +133,38 @@ impl Outcome {
     }
 }
 
-/// A verdict and what it rests on.
+/// The verdict on a table, with its statistics.
 #[derive(Debug, Clone)]
 pub struct Verdict {
-    /// How it ended.
+    /// The outcome of the sample.
     pub outcome: Outcome,
-    /// Why, a sentence each; none where it passes.
+    /// Reasons for the outcome, one sentence each; empty if the table passes.
     pub reasons: Vec<String>,
-    /// Points judged: measured, and no proxies.
+    /// Number of points judged: those measured, without proxies.
     pub judged: usize,
-    /// Median log ratio of measured over recorded.
+    /// Median log ratio of measured to recorded time.
     pub bias: f64,
-    /// Its interval.
+    /// Confidence interval of the median log ratio; `None` without points.
     pub interval: Option<Interval>,
-    /// A log ratio that the medians of most honest samples as wide as this one are within, either way.
+    /// Log ratio, in either direction, that the medians of most honest samples of the same width do not
+    /// exceed.
     pub allowed: f64,
-    /// The least bias of a table, as a log ratio, that the sample excludes; NaN of no points.
+    /// Smallest bias of a table, as a log ratio, that the sample rules out; NaN without points.
     pub excluded: f64,
-    /// Points beyond the band of reruns.
+    /// Number of points beyond the band of reruns.
     pub beyond: usize,
-    /// How likely that many are.
+    /// Probability of at least that many points beyond the band.
     pub tail: f64,
-    /// Points within 2 %.
+    /// Number of points within 2 % of the recorded time.
     pub within_2_percent: usize,
-    /// The share of honest reruns that are, by the same bands.
+    /// Share of honest reruns that are within 2 %, by the same bands.
     pub honest_within: f64,
-    /// How far the control points moved, as a log ratio to their first pass, a pass each.
+    /// Median log ratio of the control points to their first pass, for each later pass.
     pub drift: Vec<f64>,
 }
 
-/// Judges a sample. `controls` holds, for each control point, its time in every pass in ms;
-/// `trouble` is what the device had to say about itself.
+/// Judges a sample. `controls` contains the times in ms of each control point, one per pass; `trouble`
+/// contains the device's warnings about itself.
 pub fn judge(
     points: &[Measured],
     controls: &[Vec<f64>],
@@ -195,51 +198,11 @@ pub fn judge(
     verdict
 }
 
-/// A sample's median, and what follows from its error and from how far collections differ.
-pub(crate) struct Middle {
-    /// The median log ratio.
-    pub bias: f64,
-    error: f64,
-    /// A log ratio that the medians of most honest samples as wide are within, either way.
-    pub allowed: f64,
-    excluded: f64,
-}
-
-impl Middle {
-    /// By the points' log ratios. Few points lie close together by chance: their middle half is
-    /// taken to be no narrower than `least`. Of no points the bias is NaN.
-    pub fn of(logs: &[f64], least: f64, limits: &Margins) -> Self {
-        let bias = median(logs);
-        let error = match logs.len() {
-            0 => 0.0,
-            count => median_error(middle_half(logs).max(least), count),
-        };
-        let spread = collections(limits).hypot(error);
-        Self {
-            bias,
-            error,
-            allowed: normal_within(1.0 - limits.level) * spread,
-            excluded: bias.abs() + normal_within(limits.confidence) * spread,
-        }
-    }
-
-    /// Where the median is with that confidence.
-    pub fn interval(&self, confidence: f64) -> Interval {
-        let side = normal_within(confidence) * self.error;
-        Interval { low: self.bias - side, high: self.bias + side, confidence }
-    }
-}
-
-/// The standard deviation of what honest collections differ by; near enough, they do so normally.
-fn collections(limits: &Margins) -> f64 {
-    limits.bias / normal_within(0.95)
-}
-
 fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
-/// The median movement of the controls from their first pass, a later pass each.
+/// Median log ratio of the control points to their first pass, for each later pass.
 fn drift(controls: &[Vec<f64>]) -> Vec<f64> {
     let passes = controls.iter().map(Vec::len).min().unwrap_or(0);
     let moved = |pass: usize| {
@@ -263,7 +226,7 @@ impl Verdict {
         };
     }
 
-    /// Why the machine, not the table, decides what was measured.
+    /// Reasons why the machine, not the table, decides the measured times.
     fn unsure(&self, judged: &[&Measured], trouble: &[String], limits: &Margins) -> Vec<String> {
         let mut reasons = trouble.to_vec();
         if let Some(moved) = self.drift.iter().copied().find(|d| d.abs() > limits.bias) {
@@ -287,7 +250,7 @@ impl Verdict {
         reasons
     }
 
-    /// What the table does not hold.
+    /// Reasons why the table is wrong.
     fn wrong(&self, limits: &Margins) -> Vec<String> {
         let mut reasons = Vec::new();
         if self.bias.abs() > self.allowed {
@@ -309,9 +272,9 @@ impl Verdict {
         reasons
     }
 
-    /// Why the sample is too wide to pass.
+    /// The reason why the sample is too wide to pass.
     fn vague(&self, limits: &Margins) -> Option<String> {
-        // Of no points nothing is excluded.
+        // Without points nothing is ruled out, since `excluded` is NaN.
         if self.excluded <= limits.excludes.ln_1p() {
             return None;
         }

@@ -1,62 +1,62 @@
-//! What a sample can show before it is measured: which bias it finds, how often it blames honest data.
+//! The power of a sample before it is measured: which bias it detects, and how often it blames honest
+//! data.
 //!
-//! Both are counted over samples that are drawn and judged as measured ones are.
+//! Both are counted over simulated samples, which are judged like measured ones.
 
-use super::{Middle, collections};
+use super::middle::{Middle, collections};
 use crate::base::random::Random;
 use crate::base::stats::at_least;
-use crate::gpu::recipe::{Margins, Spread};
+use crate::gpu::recipe::{Margins, RatioPercentiles};
 use crate::specs::NoiseBand;
 
-/// The power of a sample, by how far reruns spread (`rules/noise.yaml`), or points on another card where
-/// that is more, and collections among themselves (`rules/recipes.yaml`).
+/// The power of a sample. It follows from the spread of reruns (`rules/noise.yaml`), or of points on
+/// another card if that is wider, and from the spread of collections (`rules/recipes.yaml`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Power {
-    /// The least bias, as a log ratio, that fails 9 times of 10; none where too few are judged.
+    /// Smallest bias, as a log ratio, that fails in 9 of 10 samples; `None` if too few points are
+    /// judged.
     pub detects: Option<f64>,
-    /// How often honest data fails.
+    /// Share of honest samples that fail.
     pub false_alarm: f64,
 }
 
-/// How often a bias that is called detected is found.
+/// Share of samples in which a detected bias is found.
 const FOUND: f64 = 0.9;
 
-/// Samples that are drawn, and as many fewer of large ones that they stay within this many points.
+/// Number of simulated samples. Large samples are simulated less often, so that about [`DRAWN`] points
+/// are drawn in all.
 const DRAWS: usize = 2000;
 const DRAWN: usize = 1_000_000;
 
-/// Log ratios, either way, with the share of honest reruns that are within each.
+/// Log ratios with the share of honest reruns within each, in either direction.
 fn known(band: &NoiseBand) -> [(f64, f64); 4] {
     [(0.0, 0.0), (band.p50.ln(), 0.5), (band.p95.ln(), 0.95), (band.p99.ln(), 0.99)]
 }
 
-/// The share of honest reruns whose log ratio is within `limit`, either way: linear between the
-/// percentiles of the band, beyond the last as it rose before it.
+/// Interpolates linearly between ascending points `(x, y)`; beyond the last, continues the last slope.
+fn interpolate(points: [(f64, f64); 4], x: f64) -> f64 {
+    let next = points.iter().position(|point| x < point.0).unwrap_or(points.len() - 1).max(1);
+    let ((x0, y0), (x1, y1)) = (points[next - 1], points[next]);
+    if x1 <= x0 { y1 } else { y0 + (x - x0) / (x1 - x0) * (y1 - y0) }
+}
+
+/// The share of honest reruns whose log ratio is within `limit`, in either direction.
 pub fn within(band: &NoiseBand, limit: f64) -> f64 {
-    let known = known(band);
-    let next = known.iter().position(|(x, _)| limit < *x).unwrap_or(known.len() - 1).max(1);
-    let ((x0, y0), (x1, y1)) = (known[next - 1], known[next]);
-    if x1 <= x0 {
-        return y1;
-    }
-    (y0 + (limit - x0) / (x1 - x0) * (y1 - y0)).clamp(0.0, 1.0)
+    interpolate(known(band), limit).clamp(0.0, 1.0)
 }
 
-/// The log ratio that this share of honest reruns is within: the inverse of [`within`].
+/// The log ratio that this share of honest reruns does not exceed: the inverse of [`within`].
 fn beside(band: &NoiseBand, share: f64) -> f64 {
-    let known = known(band);
-    let next = known.iter().position(|(_, y)| share < *y).unwrap_or(known.len() - 1).max(1);
-    let ((x0, y0), (x1, y1)) = (known[next - 1], known[next]);
-    x0 + (share - y0) / (y1 - y0) * (x1 - x0)
+    interpolate(known(band).map(|(ratio, share)| (share, ratio)), share)
 }
 
-/// A band that is nowhere narrower than what points on another card differ by.
-fn widened(band: &NoiseBand, by: &Spread) -> NoiseBand {
+/// A band that is at least as wide as the differences between points on another card.
+fn widened(band: &NoiseBand, by: &RatioPercentiles) -> NoiseBand {
     let (p50, p95, p99) = (band.p50.max(by.p50), band.p95.max(by.p95), band.p99.max(by.p99));
     NoiseBand { p50, p95, p99, ..band.clone() }
 }
 
-/// The power of a sample with these bands, a point each.
+/// The power of a sample, given the noise band of each point.
 pub fn power(bands: &[&NoiseBand], limits: &Margins) -> Power {
     let count = bands.len();
     if count < limits.least_points {
@@ -66,7 +66,7 @@ pub fn power(bands: &[&NoiseBand], limits: &Margins) -> Power {
     let wide: Vec<NoiseBand> = bands.iter().map(|b| widened(b, &limits.elsewhere)).collect();
     let many = |more: &usize| at_least(more + 1, count, limits.tail_share) <= limits.tail_level;
     let most = (0..count).find(many).unwrap_or(count);
-    // Always the same: the power of a sample is no matter of luck.
+    // The seed is fixed: the power of a sample must not be random.
     let mut random = Random::new(0);
     let among = collections(limits);
     let draws = (DRAWN / count).clamp(100, DRAWS);
@@ -78,7 +78,7 @@ pub fn power(bands: &[&NoiseBand], limits: &Margins) -> Power {
         let middle = Middle::of(&logs, half, limits);
         let beyond = logs.iter().zip(bands).filter(|(x, b)| x.abs() > b.p99.ln()).count();
         blamed += usize::from(middle.bias.abs() > middle.allowed || beyond > most);
-        // With so much more on every point this sample fails.
+        // A bias of this size on every point makes the sample fail.
         needed.push(middle.allowed - middle.bias);
     }
     needed.sort_by(f64::total_cmp);
@@ -88,14 +88,14 @@ pub fn power(bands: &[&NoiseBand], limits: &Margins) -> Power {
     }
 }
 
-/// A log ratio of an honest rerun, as many slower as faster.
+/// A random log ratio of an honest rerun, slower or faster with the same probability.
 fn drawn(band: &NoiseBand, random: &mut Random) -> f64 {
     let beside = beside(band, random.unit());
     if random.below(2) == 0 { beside } else { -beside }
 }
 
-/// The width of the middle half of points with these bands: half of them are within half of it. Of no
-/// points it is 0.
+/// Width of the interval around zero that contains half of the points with these bands; 0 without
+/// points.
 pub fn middle_half(bands: &[&NoiseBand], limits: &Margins) -> f64 {
     let bands: Vec<NoiseBand> = bands.iter().map(|b| widened(b, &limits.elsewhere)).collect();
     let share = |limit: f64| bands.iter().map(|b| within(b, limit)).sum::<f64>();
@@ -120,7 +120,7 @@ mod tests {
         Margins {
             bias: 0.02,
             level: 0.03,
-            elsewhere: Spread::default(),
+            elsewhere: RatioPercentiles::default(),
             excludes: 0.05,
             confidence: 0.9,
             tail_share: 0.1,
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(middle_half(&[], &limits()), 0.0);
     }
 
-    /// Synthetic samples, drawn and judged by the verdict itself, with this bias on every point.
+    /// Share of synthetic samples with this bias on every point that the verdict fails.
     fn failed(count: usize, bias: f64) -> f64 {
         let (band, limits) = (band(), limits());
         let mut random = Random::new(99);

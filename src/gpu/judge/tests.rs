@@ -4,7 +4,7 @@ fn limits() -> Margins {
     Margins {
         bias: 0.021,
         level: 0.03,
-        elsewhere: crate::gpu::recipe::Spread::default(),
+        elsewhere: crate::gpu::recipe::RatioPercentiles::default(),
         excludes: 0.05,
         confidence: 0.9,
         tail_share: 0.17,
@@ -13,7 +13,7 @@ fn limits() -> Margins {
     }
 }
 
-/// A synthetic point of 1 ms that measures `ratio`.
+/// A synthetic point with a recorded latency of 1 ms and a measured one of `ratio` ms.
 pub(super) fn measured(ratio: f64) -> Measured {
     let samples_ms = [0.999, 1.0, 1.001].iter().map(|f| f * ratio).collect();
     Measured {
@@ -30,7 +30,7 @@ pub(super) fn measured(ratio: f64) -> Measured {
     }
 }
 
-/// Points whose ratios lie around `level` as honest reruns do.
+/// Points whose ratios vary around `level` as honest reruns do.
 fn sample(count: usize, level: f64) -> Vec<Measured> {
     let spread = |i: usize| (i as f64 / (count - 1) as f64 - 0.5) * 0.04;
     (0..count).map(|i| measured(level * spread(i).exp())).collect()
@@ -58,7 +58,7 @@ fn honest_samples_pass_and_biased_ones_fail() {
 fn a_few_points_far_off_are_chance_and_many_are_not() {
     let with = |wrong: usize| {
         let mut points = sample(40, 1.0);
-        // As many faster as slower: the median stays.
+        // Half of them are faster and half slower, so the median stays.
         let factor = |i: usize| if i.is_multiple_of(2) { 1.3 } else { 1.0 / 1.3 };
         points[..wrong].iter_mut().enumerate().for_each(|(i, p)| *p = measured(factor(i)));
         verdict(&points)
@@ -96,7 +96,7 @@ fn proxies_and_missing_points_are_not_judged() {
     }
     let half = verdict(&points);
     assert_eq!((half.outcome, half.judged), (Outcome::Pass, 10));
-    points.iter_mut().for_each(|p| p.answer = Err(Unmeasured::new("out of memory")));
+    points.iter_mut().for_each(|p| p.answer = Err(Reason::from("out of memory")));
     let none = verdict(&points);
     assert_eq!((none.outcome, none.judged), (Outcome::Inconclusive, 0));
 }
@@ -121,14 +121,15 @@ fn nothing_measured_never_passes() {
 
 #[test]
 fn a_few_points_that_agree_are_no_surer_than_reruns() {
-    // Six of the same ratio: by their own spread the median would be certain.
+    // Six points with the same ratio: by their own spread the median would be certain.
     let six = verdict(&vec![measured(1.024); 6]);
     let interval = six.interval.unwrap();
     assert!(interval.high - interval.low > 0.005, "{interval:?}");
     let mut limits = limits();
-    limits.elsewhere = crate::gpu::recipe::Spread { p50: 1.024, p95: 1.128, p99: 1.187 };
+    limits.elsewhere = crate::gpu::recipe::RatioPercentiles { p50: 1.024, p95: 1.128, p99: 1.187 };
     let elsewhere = judge(&vec![measured(1.024); 6], &[], &[], &limits);
-    // By hand: the error is 0.926 · 2 · ln 1.024 / √6, with 0.0107 of collections 0.0209, of which 2.1701.
+    // By hand: the error is 0.926 · 2 · ln 1.024 / √6; with 0.0107 for collections it is 0.0209; 2.1701
+    // times that.
     assert!((elsewhere.allowed - 0.0454).abs() < 2e-4, "{}", elsewhere.allowed);
     assert_eq!(elsewhere.outcome, Outcome::Inconclusive, "{:?}", elsewhere.reasons);
 }

@@ -1,10 +1,11 @@
-//! A verdict in words.
+//! Verdicts in words.
 
 use super::{Outcome, Verdict};
 use crate::base::words::Figure;
 
 impl Verdict {
-    /// What it says of the table, as a sentence after its name; `reasons` are its own, escaped.
+    /// The verdict on the table, as a sentence after the table's name; `reasons` are the verdict's own,
+    /// escaped.
     pub fn sentence(&self, reasons: &str) -> String {
         match (self.outcome, self.interval) {
             (Outcome::Pass, Some(interval)) => format!(
@@ -27,7 +28,7 @@ pub fn longer(log: f64) -> String {
     }
 }
 
-/// The same, as the end of a sentence: `0.4 % longer than recorded`.
+/// A log ratio as the end of a sentence: `0.4 % longer than recorded`.
 pub fn against_recorded(log: f64) -> String {
     let words = longer(log);
     if words == "as long" {

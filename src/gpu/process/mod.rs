@@ -1,107 +1,71 @@
-//! A device that is a command: a runner, which reads a request per line and answers it by a line
+//! A device that is a command: a runner, which answers each request line with one line
 //! ([`protocol`](super::protocol)).
 //!
-//! So rows of a framework are measured again inside its own container. `work` is the recipe with the row's
-//! figures in it; tables without a recipe have none, and the command knows by the key what to run. What the
-//! command writes to standard error is shown as it comes. What it writes to standard output and is not an
-//! answer is skipped. A runner that ends or hangs at a point costs that point, not the run.
+//! A runner can measure rows of a framework inside the framework's own container. `work` is the recipe
+//! evaluated for the row. A table without a recipe has no `work`: the command decides by the key what to
+//! run. The command's standard error is shown as it arrives. Lines of its standard output that are not
+//! answers are skipped. A runner that ends or hangs at a point loses that point, not the run.
 
+mod error;
 mod running;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
 
 use std::io::Write;
-use std::process::ExitStatus;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+pub use self::error::ProcessError;
 use self::running::Running;
-use super::device::{About, Answer, Device, MeasureError, Point, SAMPLES, Unmeasured, Work};
+use super::device::{About, Answer, Device, MeasureError, Point, SAMPLES, Work};
 use super::protocol::{Hello, PointRequest, Reply, is_answer};
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
+use crate::base::reason::Reason;
 use crate::base::words::plural;
 
-/// A runner for GEMM with PyTorch, to start from and to check others against.
+/// Source of a runner for GEMM with PyTorch: an example, and a reference to check other runners against.
 pub const PYTORCH: &str = include_str!("../pytorch.py");
 
-/// How long a command may take to say what it is: loading a framework takes minutes.
+/// Longest time that a command may take to describe its device; loading a framework takes minutes.
 const STARTING: Duration = Duration::from_secs(600);
 
-/// After how long a wait it is said what is waited for.
+/// Waiting time after which a message names the point that the program waits for.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// Points in a row that a command may end or hang at.
+/// Number of points in a row at which a command may end or hang before the run stops.
 const LOST: usize = 3;
 
 const HINT: &str = "docs/runner-protocol.md describes what a runner reads and writes; --print-runner writes an example";
 
-/// What a command does that no runner should.
-#[derive(Debug, thiserror::Error)]
-pub enum ProcessError {
-    /// The shell could not be started.
-    #[error("does not start: {0}")]
-    Start(#[source] std::io::Error),
-    /// Its first answer is not an [`About`].
-    #[error("does not name its device: {0}")]
-    About(#[source] serde_json::Error),
-    /// It took no request.
-    #[error("does not read requests: {0}")]
-    Request(#[source] std::io::Error),
-    /// It has no standard input any more.
-    #[error("has ended")]
-    Gone,
-    /// Its answer is not a line of UTF-8.
-    #[error("gave an answer that cannot be read: {0}")]
-    Text(#[source] std::io::Error),
-    /// It did not answer in time.
-    #[error("did not answer within {0} s")]
-    Silent(u64),
-    /// It ended before it answered.
-    #[error("ended ({0}) without an answer")]
-    Ended(ExitStatus),
-    /// It runs on, and its standard output is closed.
-    #[error("closed its output without an answer")]
-    Closed,
-    /// Its answer is not a measurement.
-    #[error("answered with a line that is not a measurement: {0}")]
-    Measurement(#[source] serde_json::Error),
-    /// It answered another request.
-    #[error("answered request {got} instead of request {asked}")]
-    OtherRequest { got: u64, asked: u64 },
-    /// Its samples are not positive numbers.
-    #[error("answered with samples that are not positive times")]
-    Times,
-}
-
-/// A runner, started again where it ends.
+/// A runner, which is started again if it ends.
 pub struct Process {
     command: String,
     running: Option<Running>,
     about: About,
     next: u64,
-    /// How long it may take over a point without a sign of life.
+    /// Longest time that the runner may take over a point without a sign of life.
     patience: Duration,
     /// Receives messages on the progress, one line at a time.
     tell: fn(&str),
-    /// Lines of standard output that were skipped.
+    /// Number of skipped lines of standard output.
     skipped: usize,
-    /// Times that it was started again.
+    /// Number of restarts.
     restarts: usize,
-    /// Points in a row that it ended or hung at.
+    /// Number of points in a row at which the runner ended or hung.
     lost: usize,
 }
 
 impl Process {
-    /// Starts a command through the shell and asks what it is. `patience` is how long it may take over a
+    /// Starts a command through the shell and asks for its device. `patience` is the longest time for a
     /// point, and `tell` receives messages on the progress.
     ///
     /// # Errors
     ///
-    /// When it does not start, or does not say what device it is.
+    /// When the command does not start, or does not describe its device.
     pub fn start(command: &str, patience: Duration, tell: fn(&str)) -> Result<Self> {
         let mut process = Self {
             command: command.to_owned(),
@@ -118,7 +82,7 @@ impl Process {
         Ok(process)
     }
 
-    /// Starts the command, and asks what it is.
+    /// Starts the command and asks for its device.
     fn begin(&mut self, patience: Duration) -> Result<About> {
         let command = self.command.clone();
         let failed =
@@ -128,7 +92,7 @@ impl Process {
         serde_json::from_str(&line).map_err(|e| failed(ProcessError::About(e)))
     }
 
-    /// Starts the command again after it ended.
+    /// Starts the command again after it ended. Another device than before is an error.
     fn begin_again(&mut self) -> Result<()> {
         self.restarts += 1;
         (self.tell)("the runner is started again");
@@ -143,7 +107,7 @@ impl Process {
         Ok(())
     }
 
-    /// Sends a line and waits for the next that has a field of an answer.
+    /// Sends a request and waits for the next line with a given field, which marks an answer.
     fn ask(
         &mut self,
         request: &impl Serialize,
@@ -153,16 +117,14 @@ impl Process {
     ) -> Result<String, ProcessError> {
         let line = serde_json::to_string(request).unwrap_or_default() + "\n";
         let running = self.running.as_mut().ok_or(ProcessError::Gone)?;
-        let sent = match &mut running.requests {
-            Some(pipe) => pipe.write_all(line.as_bytes()).and_then(|()| pipe.flush()),
-            None => return Err(ProcessError::Gone),
-        };
+        let pipe = running.requests.as_mut().ok_or(ProcessError::Gone)?;
+        let sent = pipe.write_all(line.as_bytes()).and_then(|()| pipe.flush());
         let answer = self.answer(field, patience, about)?;
         sent.map_err(ProcessError::Request)?;
         Ok(answer)
     }
 
-    /// The next line that has a field of an answer.
+    /// Waits for the next line with a given field, which marks an answer.
     fn answer(
         &mut self,
         field: &str,
@@ -180,25 +142,23 @@ impl Process {
                         return Ok(line);
                     }
                     self.skip(&line);
-                    if start.elapsed() < patience {
-                        continue;
-                    }
                 }
                 Err(RecvTimeoutError::Timeout) if start.elapsed() < patience => {
                     let waited = start.elapsed().as_secs();
                     (self.tell)(&format!("the runner has been working on {about} for {waited} s"));
-                    continue;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(running.ended().map_or(ProcessError::Closed, ProcessError::Ended));
                 }
             }
-            return Err(ProcessError::Silent(patience.as_secs()));
+            if start.elapsed() >= patience {
+                return Err(ProcessError::Silent(patience.as_secs()));
+            }
         }
     }
 
-    /// Passes over a line that is not an answer; the first one is shown.
+    /// Counts a line that is not an answer, and shows the first such line.
     fn skip(&mut self, line: &str) {
         self.skipped += 1;
         if self.skipped == 1 {
@@ -210,8 +170,8 @@ impl Process {
         }
     }
 
-    /// Asks for a point of the command that runs.
-    fn try_point(&mut self, point: &Point) -> Result<Result<Answer, Unmeasured>, ProcessError> {
+    /// Requests a point from the running command.
+    fn try_point(&mut self, point: &Point) -> Result<Result<Answer, Reason>, ProcessError> {
         let id = self.next;
         self.next += 1;
         let name = point.path.rsplit('/').next().unwrap_or(&point.path);
@@ -231,7 +191,7 @@ impl Process {
                 return Err(ProcessError::OtherRequest { got: reply.id(), asked: id });
             }
             match reply {
-                Reply::Failed(reply) => return Ok(Err(Unmeasured::new(reply.error))),
+                Reply::Failed(reply) => return Ok(Err(reply.error.into())),
                 Reply::Alive(_) => line = self.answer("id", self.patience, &about)?,
                 Reply::Measured(reply) => {
                     let samples = &reply.answer.samples_ms;
@@ -245,22 +205,16 @@ impl Process {
         }
     }
 
-    /// A point that the command ended or hung at.
-    fn lose(&mut self, why: &ProcessError) -> Result<Unmeasured> {
+    /// Counts a point at which the command ended or hung. Fails at the last of [`LOST`] such points in a
+    /// row.
+    fn lose(&mut self, why: &ProcessError) -> Result<Reason> {
         self.lost += 1;
         if self.lost == LOST {
             let message =
                 format!("the command {why}; this was the last of {LOST} failed points in a row");
             return Err(Error::new(message, HINT));
         }
-        Ok(Unmeasured::new(format!("the command {why}")))
-    }
-}
-
-impl ProcessError {
-    /// Whether the command is gone: started again, it may do better.
-    fn is_end(&self) -> bool {
-        matches!(self, Self::Gone | Self::Request(_) | Self::Ended(_) | Self::Closed)
+        Ok(format!("the command {why}").into())
     }
 }
 
@@ -273,7 +227,7 @@ impl Device for Process {
         true
     }
 
-    /// A command may well run the recorded kernel; its answers state it.
+    /// Always false: a command may run the recorded kernel, and its answers state any difference.
     fn stands_in(&self, _: &Work) -> bool {
         false
     }
@@ -296,9 +250,10 @@ impl Device for Process {
                 let hint = "run the command by hand and send it this request";
                 return Err(Error::new(format!("the command {why}"), hint).because(why).into());
             }
-            // It is stopped with all that it started, and started again for the next request.
+            // The command is stopped with all processes that it started, and started again for the next
+            // request.
             self.running = None;
-            // What takes too long once takes too long again.
+            // A point that takes too long once takes too long again.
             if is_silent || is_second {
                 return Err(self.lose(&why)?.into());
             }

@@ -1,4 +1,4 @@
-//! A command that runs: its pipes, and its end.
+//! A running command: its pipes, and its end.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -8,13 +8,13 @@ use std::time::Duration;
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::ProcessError;
+use super::error::ProcessError;
 use crate::base::interrupt::{Leftover, RemovedOnSignal};
 
-/// The longest answer in bytes; one of five samples has some hundred.
+/// Longest answer in bytes; an answer with five samples has a few hundred.
 const LONGEST_LINE: u64 = 1 << 20;
 
-/// A started command.
+/// A started command with its pipes.
 pub(super) struct Running {
     child: Child,
     pub requests: Option<ChildStdin>,
@@ -29,7 +29,8 @@ impl Running {
         shell.args(["-c", command]).stdin(Stdio::piped()).stdout(Stdio::piped());
         #[cfg(unix)]
         {
-            // A group of its own, so that what it starts ends with it, and Ctrl-C lets it finish its point.
+            // A separate process group: its processes end together, and Ctrl-C lets the runner finish
+            // its point.
             use std::os::unix::process::CommandExt;
             shell.process_group(0);
         }
@@ -37,13 +38,13 @@ impl Running {
         let _removed = RemovedOnSignal::new(Leftover::Group(child.id()));
         let requests = child.stdin.take();
         let lines = child.stdout.take();
-        // One answer waits at most: a command that talks on waits until it is asked.
+        // At most one answer waits, so a command that writes more blocks until the next request.
         let (send, answers) = sync_channel(1);
         std::thread::spawn(move || pass_on(lines, &send));
         Ok(Self { child, requests, answers, _removed })
     }
 
-    /// How the command ended, where it does within a second.
+    /// The command's exit status, if it ends within one second.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         for _ in 0..20 {
             match self.child.try_wait() {
@@ -58,12 +59,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The end of its input tells it to stop; one that does not is stopped, and all that it started.
+        // The end of its input asks the command to stop. A command that runs on is killed with all its
+        // processes.
         self.requests.take();
         let ended = self.ended();
         #[cfg(unix)]
         if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // A group that is gone already needs no signal.
+            // A group that has already ended needs no signal.
             let _ = kill_process_group(group, Signal::KILL);
         }
         if ended.is_none() {
@@ -73,7 +75,7 @@ impl Drop for Running {
     }
 }
 
-/// Passes on a command's lines as they come, until nobody waits for them.
+/// Passes on a command's lines as they arrive, until the receiver is dropped.
 fn pass_on(lines: Option<ChildStdout>, to: &SyncSender<std::io::Result<String>>) {
     let mut lines = lines.map(BufReader::new);
     while let Some(line) = lines.as_mut().and_then(next_line) {
@@ -83,7 +85,8 @@ fn pass_on(lines: Option<ChildStdout>, to: &SyncSender<std::io::Result<String>>)
     }
 }
 
-/// The next line, without its end; none where there is none. One that has no end is an error.
+/// Reads the next line without its line ending; `None` at the end of the output. A line that is too long
+/// is an error.
 fn next_line(lines: &mut BufReader<ChildStdout>) -> Option<std::io::Result<String>> {
     let mut line = String::new();
     match lines.take(LONGEST_LINE).read_line(&mut line) {

@@ -1,4 +1,4 @@
-//! What runners do, in the shell.
+//! Behaviour of runners, as shell scripts.
 
 use rustix::process::{Pid, test_kill_process};
 
@@ -50,14 +50,14 @@ fn whatever_a_command_does_is_an_error_of_one_line() {
             other => panic!("{script}: {other:?}"),
         }
     }
-    // What a command started ends with it.
+    // The processes that a command started end with it.
     let started = tempfile::NamedTempFile::new().unwrap();
     let path = started.path().display();
     let _ = ask(&format!("read l; sleep 60 & echo $! > {path}; echo '{{\"id\": 7}}'; wait"));
     let pid: i32 = std::fs::read_to_string(started.path()).unwrap().trim().parse().unwrap();
     let gone = |_| {
         std::thread::sleep(Duration::from_millis(50));
-        // A process that ended and was not waited for yet is one too.
+        // A process that has ended but is not waited for yet counts as ended.
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.contains(") Z ") || Pid::from_raw(pid).is_none_or(|p| test_kill_process(p).is_err())
     };
@@ -83,7 +83,7 @@ fn what_is_not_an_answer_is_skipped_and_noted() {
 fn a_command_that_ends_is_started_again_once_for_a_point() {
     let folder = tempfile::tempdir().unwrap();
     let seen = folder.path().join("seen").display().to_string();
-    // It ends at its first request, and answers after a restart.
+    // The command ends at its first request, and answers after a restart.
     let once = format!(
         r#"read l; if [ ! -e {seen} ]; then touch {seen}; exit 3; fi; echo '{{"id": 1, "samples_ms": [1]}}'"#
     );
@@ -91,11 +91,11 @@ fn a_command_that_ends_is_started_again_once_for_a_point() {
     assert_eq!(process.measure(&point()).unwrap().samples_ms, [1.0]);
     assert_eq!(process.notes(), ["the runner was started again 1 time"]);
 
-    // One that always ends costs its points, and after three of them the run.
+    // A command that always ends loses its points, and after three of them the run.
     let mut process = runner("exit 3");
     for _ in 0..2 {
         match process.measure(&point()) {
-            Err(MeasureError::Point(why)) => assert!(why.why().contains("ended"), "{why}"),
+            Err(MeasureError::Point(why)) => assert!(why.to_string().contains("ended"), "{why}"),
             other => panic!("{other:?}"),
         }
     }
@@ -113,7 +113,7 @@ fn a_point_that_takes_too_long_is_left_and_a_sign_of_life_gives_it_time() {
     let mut process = runner("sleep 60");
     let start = Instant::now();
     match process.measure(&point()) {
-        Err(MeasureError::Point(why)) => assert!(why.why().contains("within 2 s"), "{why}"),
+        Err(MeasureError::Point(why)) => assert!(why.to_string().contains("within 2 s"), "{why}"),
         other => panic!("{other:?}"),
     }
     assert!(start.elapsed() < Duration::from_secs(10));

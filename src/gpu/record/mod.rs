@@ -1,9 +1,11 @@
-//! What was measured, kept as it comes, and the table that it becomes.
+//! The log of measurements, and the table that is written from it.
 //!
-//! Beside a table `gemm_perf.parquet` lies `gemm_perf.samples.jsonl`: a line a point, with every
-//! sample, appended as soon as it is there, by one process at a time. A run that was killed goes on
-//! from it. The table, and the sidecar that says where it comes from, are written from the whole log.
+//! The log of a table `gemm_perf.parquet` is the file `gemm_perf.samples.jsonl` next to it. It has one
+//! line per point, with every sample, appended as soon as the point is measured, by one process at a
+//! time. A run that was killed continues from the log. The table, and the sidecar that states its
+//! origin, are written from the whole log.
 
+mod entries;
 mod rows;
 mod sidecar;
 
@@ -12,107 +14,36 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
+use self::entries::LogLine;
+pub use self::entries::{Key, LogPoint, Origin, Session, Written};
 use crate::base::dates::today;
 use crate::base::error::{Error, Result};
 use crate::base::files::write_whole;
+use crate::base::reason::Reason;
 use crate::database::table;
-use crate::gpu::device::{About, Answer, Unmeasured};
+use crate::gpu::device::{About, Answer};
 use crate::specs::TableSpec;
 
-/// Every column of a row that is not a measurement.
-pub type Key = BTreeMap<String, Value>;
-
-/// A line of a log.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(untagged)]
-enum LogLine {
-    /// A run begins.
-    Session {
-        /// What measures from here on.
-        session: Session,
-    },
-    /// A point was measured, or could not be.
-    Point(LogPoint),
-}
-
-/// A run that measured into a log.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Session {
-    /// Day, UTC, as YYYY-MM-DD.
-    pub date: String,
-    /// The device and its versions.
-    #[serde(flatten)]
-    pub about: About,
-}
-
-/// A point of a log.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct LogPoint {
-    /// The row it stands for.
-    pub key: Key,
-    /// What was measured.
-    #[serde(flatten)]
-    pub answer: Option<Answer>,
-    /// Why nothing was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// Number of the session that measured it.
-    #[serde(skip)]
-    session: usize,
-}
-
-/// A log that is written to, by one process at a time.
+/// A log opened for writing, by one process at a time.
 pub struct Log {
     table: PathBuf,
     file: File,
-    /// What measures now; it is in the log as soon as a point of it is.
+    /// The current session. It is written to the log before its first point.
     now: Session,
     begun: bool,
     sessions: Vec<Session>,
-    /// By key; the last word on each.
+    /// The latest entry of each point, by its key as JSON.
     points: BTreeMap<String, LogPoint>,
 }
 
-/// What a log has become.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Written {
-    /// The table.
-    pub table: PathBuf,
-    /// Its rows.
-    pub rows: usize,
-    /// Points that could not be measured.
-    pub failed: usize,
-    /// Slowest over fastest sample of a point: the median and the 95th percentile over the points.
-    pub spread: (f64, f64),
-}
-
-/// Where a table comes from, for its sidecar.
-pub struct Origin<'a> {
-    /// File stem of the table.
-    pub table: &'a str,
-    /// What ran.
-    pub framework: &'a str,
-    /// Its version.
-    pub version: &'a str,
-    /// What was to be measured, in words.
-    pub plan: &'a str,
-    /// Digest of the points that were to be measured; none where they were drawn from a table.
-    pub cases: Option<String>,
-    /// Whether all of it is there.
-    pub complete: bool,
-}
-
 impl Log {
-    /// Opens the log of a table, or begins it. A line that a kill tore is dropped. No other process
-    /// can open it until this one ends.
+    /// Opens or creates the log of a table. Drops a last line that a kill cut off. No other process can
+    /// open the log until this one ends.
     ///
     /// # Errors
     ///
-    /// When the name is not that of a Parquet file, or a table exists without its log, and when the
-    /// log is another process's, cannot be read or holds something else.
+    /// When the name is not that of a Parquet file, or a table exists without its log. Also when another
+    /// process has the log open, or the log cannot be read or contains anything else.
     pub fn open(table: &Path, about: &About) -> Result<Self> {
         if table.extension().is_none_or(|e| e != "parquet") {
             return Err(Error::new(
@@ -169,22 +100,22 @@ impl Log {
         Ok(Self { table: table.to_owned(), file, now, begun: false, sessions, points })
     }
 
-    /// Whether no row is measured.
+    /// Returns true if no point is measured.
     pub fn is_empty(&self) -> bool {
         self.points.values().all(|p| p.answer.is_none())
     }
 
-    /// Whether a row is measured.
+    /// Returns true if the point with this key is measured.
     pub fn has(&self, key: &Key) -> bool {
         self.points.get(&name(key)).is_some_and(|p| p.answer.is_some())
     }
 
-    /// Keeps a point.
+    /// Adds a point to the log.
     ///
     /// # Errors
     ///
-    /// When it cannot be written.
-    pub fn add(&mut self, key: Key, answer: &Result<Answer, Unmeasured>) -> Result<()> {
+    /// When the point cannot be written.
+    pub fn add(&mut self, key: Key, answer: &Result<Answer, Reason>) -> Result<()> {
         if !self.begun {
             self.begun = true;
             let session = self.now.clone();
@@ -245,7 +176,8 @@ fn name(key: &Key) -> String {
     serde_json::to_string(key).unwrap_or_default()
 }
 
-/// Times to the picosecond: what is beyond is the clock's noise.
+/// Rounds times to the picosecond, because the clock's noise is larger. Rounds power and clocks to a
+/// tenth.
 fn rounded(answer: &Answer) -> Answer {
     let round = |ms: &f64| if *ms < 1e-6 { *ms } else { (ms * 1e9).round() / 1e9 };
     let tenth = |v: f64| (v * 10.0).round() / 10.0;

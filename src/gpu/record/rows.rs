@@ -1,18 +1,18 @@
-//! Points of a log → columns of a table.
+//! Converts the points of a log to the columns of a table.
 
 use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::{LogPoint, Session};
+use super::entries::{LogPoint, Session};
 use crate::base::error::{Error, Result};
 use crate::base::stats::{median, quantile};
 use crate::database::table::Column;
 use crate::gpu::device::Answer;
 use crate::specs::{IDENTITY, TableSpec, Unit};
 
-/// The columns in the order of the table's spec: identity, key, latency, and power where any point
-/// has it. Rows are sorted by the key.
+/// The columns in the order of the table's spec: identity, key, latency, and power if any point has it.
+/// Rows are sorted by the key.
 pub fn columns(
     spec: &TableSpec,
     mut points: Vec<&LogPoint>,
@@ -28,22 +28,20 @@ pub fn columns(
     let known = IDENTITY.iter().copied().chain(spec.columns.iter().map(|c| c.name.as_str()));
     let has = |name: &&str| points.iter().any(|p| p.key.contains_key(*name));
     let mut names: Vec<&str> = known.filter(has).collect();
-    let others = points.iter().flat_map(|p| p.key.keys().map(String::as_str));
-    for other in others {
+    for other in points.iter().copied().flat_map(|p| p.key.keys().map(String::as_str)) {
         if !names.contains(&other) {
             names.push(other);
         }
     }
-    let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
     points.sort_by(|a, b| {
-        let by = |name: &String| compare(a.key.get(name), b.key.get(name));
+        let by = |name: &&str| compare(a.key.get(*name), b.key.get(*name));
         names.iter().map(by).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
     });
     let mut columns: Vec<(String, Column)> = Vec::new();
-    for name in &names {
+    for name in names {
         let cells: Vec<&Value> =
             points.iter().map(|p| p.key.get(name).unwrap_or(&Value::Null)).collect();
-        columns.push((name.clone(), column(name, &cells)?));
+        columns.push((name.to_owned(), column(name, &cells)?));
     }
     let answers: Vec<&Answer> = points.iter().filter_map(|p| p.answer.as_ref()).collect();
     let latencies = answers.iter().map(|a| Some(median(&a.samples_ms)));
@@ -68,7 +66,7 @@ fn floats(cells: impl Iterator<Item = Option<f64>>) -> Column {
     }
 }
 
-/// A column of one type; a row may lack it.
+/// A column of one type; a missing value is null.
 fn column(name: &str, cells: &[&Value]) -> Result<Column> {
     Column::from_json(cells).map_err(|_| {
         Error::new(format!("{name} contains both text and numbers"), "the log mixes two tables")
@@ -85,7 +83,7 @@ fn compare(a: Option<&Value>, b: Option<&Value>) -> Ordering {
     }
 }
 
-/// Slowest over fastest sample of each point: the median and the 95th percentile.
+/// Ratio of the slowest to the fastest sample of a point: median and 95th percentile over all points.
 pub fn spread<'a>(answers: impl Iterator<Item = &'a Answer>) -> (f64, f64) {
     let ratio = |a: &Answer| {
         let (low, high) = crate::gpu::judge::extremes(&a.samples_ms);

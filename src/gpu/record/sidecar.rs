@@ -1,10 +1,10 @@
-//! The entry of a recorded table in its directory's `collection_meta.yaml`.
+//! The entry of a recorded table in `collection_meta.yaml`, the sidecar of its directory.
 
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{Origin, Session, Written};
+use super::entries::{Origin, Session, Written};
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result};
 use crate::base::reason::Reason;
@@ -14,7 +14,7 @@ use crate::database::sidecar::Meta;
 ///
 /// # Errors
 ///
-/// When the sidecar that is there cannot be read, or is of another framework or version.
+/// When the existing sidecar cannot be read, or states another framework or version.
 pub fn text(
     table: &Path,
     origin: &Origin<'_>,

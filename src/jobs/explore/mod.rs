@@ -15,7 +15,7 @@ use crate::base::words::{names, plural_verb};
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::selection::Selection;
 use crate::database::served::Shelf;
-use crate::database::source::{Commit, Source};
+use crate::database::source::Source;
 use crate::database::state::State;
 use crate::database::table::Table;
 use crate::findings::Finding;
@@ -96,7 +96,7 @@ fn explored(options: &Options, looked: &Looked<'_>) -> Result<ExploredTable> {
     let mut sides = vec![side(state, SideKind::Head, name, file, table)];
     let before = base.as_ref().and_then(|base| Some((base, base.file.as_ref()?)));
     if let Some((base, before)) = before {
-        let table = read_table(&base.commit, before, state.specs)?;
+        let table = read_table(base.commit.as_ref(), before, state.specs)?;
         let id: String = base.commit.commit().unwrap_or_default().chars().take(9).collect();
         sides.push(side(state, SideKind::Base, format!("before, at {id}"), before, table));
     }
@@ -192,7 +192,7 @@ fn side<'a>(
 
 /// A table before.
 struct BaseTable {
-    commit: Commit,
+    commit: Box<dyn Source>,
     /// None where there was none.
     file: Option<TableFile>,
 }
@@ -201,7 +201,7 @@ impl BaseTable {
     /// The table at the merge base with a branch: at its path, or wherever its place was then.
     fn open(base: &str, state: State<'_>, file: &TableFile) -> Result<Self> {
         let commit = state.source.base(base)?;
-        let catalog = Catalog::walk(&commit, state.specs)?;
+        let catalog = Catalog::walk(commit.as_ref(), state.specs)?;
         let place = |of: &TableFile| {
             let place = &of.place;
             (place.system.clone(), place.backend.clone(), place.version.clone(), of.table.clone())

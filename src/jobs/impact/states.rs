@@ -7,7 +7,7 @@ use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, no_database};
 use crate::database::facts::TreeFacts;
 use crate::database::served::ServedFormats;
-use crate::database::source::{self, Commit, Source};
+use crate::database::source::{self, Source};
 use crate::database::state::{ReadState, State};
 use crate::planner::{Models, Snapshot, Store};
 
@@ -15,7 +15,7 @@ use crate::planner::{Models, Snapshot, Store};
 pub(crate) struct Opened {
     head: Box<dyn Source>,
     after: ReadState,
-    before: Option<(Commit, ReadState)>,
+    before: Option<(Box<dyn Source>, ReadState)>,
     pub models: Models,
 }
 
@@ -28,7 +28,7 @@ impl Opened {
     pub fn read(options: &Options) -> Result<Self> {
         let head = source::open(&options.root, options.head.as_deref())?;
         let base = options.base.as_deref().map(|base| head.base(base)).transpose()?;
-        let judged = base.as_ref().map_or(head.as_ref(), |base| base as &dyn Source);
+        let judged = base.as_deref().unwrap_or(head.as_ref());
         // A change must not alter how it is judged.
         let specs = Settings::read(judged, options.rules.as_deref(), None)?.specs;
         let wanted = choose::names(&options.models, "model", Models::names(&specs.library))?;
@@ -39,7 +39,7 @@ impl Opened {
             Ok(ReadState::new(catalog, facts, &specs))
         };
         let after = read(head.as_ref())?;
-        let before = base.map(|base| read(&base).map(|state| (base, state))).transpose()?;
+        let before = base.map(|base| read(base.as_ref()).map(|state| (base, state))).transpose()?;
         let opened = Self { head, after, before, models };
         if opened.catalogs().all(|catalog| catalog.systems.is_empty()) {
             return Err(no_database());
@@ -63,7 +63,7 @@ impl Opened {
     ///
     /// Where what a state says of itself cannot be read.
     pub fn states<'a>(&'a self, store: &'a Store) -> Result<States<'a>> {
-        let before = self.before.as_ref().map(|(base, state)| state.of(base));
+        let before = self.before.as_ref().map(|(base, state)| state.of(base.as_ref()));
         let after = self.after.of(self.head.as_ref());
         States::new(before, after, ServedFormats::Parquet, store)
     }

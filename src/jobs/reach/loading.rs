@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{FileRows, StateCounts};
 use crate::database::catalog::{TableFile, VersionDir};
-use crate::database::served::{RowRun, RowState, RowStates, SystemShelf, TableSource};
+use crate::database::served::{FileRowStates, RowRun, RowState, SystemShelf, TableSource};
 use crate::database::table::TableFault;
 use crate::planner::{Snapshot, TableName};
 
@@ -13,7 +13,7 @@ use crate::planner::{Snapshot, TableName};
 pub(super) type OwnRows = Result<FileContent, TableFault>;
 
 pub(super) struct FileContent {
-    pub states: RowStates,
+    pub states: FileRowStates,
     pub guessed: bool,
 }
 

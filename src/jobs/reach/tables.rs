@@ -8,7 +8,7 @@ use crate::base::error::Result;
 use crate::base::expr::ExprError;
 use crate::base::threads;
 use crate::database::catalog::{Format, TableFile};
-use crate::database::served::RowStates;
+use crate::database::served::FileRowStates;
 use crate::database::table::{TableFault, TableScope};
 use crate::jobs::impact::choose::{NameFilter, names};
 use crate::jobs::impact::{Opened, PlannedVersion, States};
@@ -151,14 +151,14 @@ fn own_rows(
     let table = match decoded {
         Ok(table) => table,
         Err(TableFault::Empty) => {
-            return Ok(Ok(FileContent { states: RowStates::default(), guessed: false }));
+            return Ok(Ok(FileContent { states: FileRowStates::default(), guessed: false }));
         }
         Err(fault) => return Ok(Err(fault)),
     };
     let spec = file.spec(specs, Some(&table));
     let system = snapshot.catalog().system(&file.place.system, specs);
     let scope = TableScope::new(&table, &spec, &file.place, system, &specs.lookups);
-    let states = RowStates::of(&scope)?;
+    let states = FileRowStates::of(&scope)?;
     if let Some(name) = TableName::of(&file.table)
         && file.format == Format::Parquet
         && planned.contains(&(name, file.entry.path.clone()))

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::base::error::Result;
-use crate::database::source::{Commit, Dated, Entry, EntryKind, ReadError, Source};
+use crate::database::source::{Dated, Entry, EntryKind, ReadError, Source};
 
 /// What stands in a file's place.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,7 +76,7 @@ impl Source for Overlay<'_> {
         self.below.changed_since(reference)
     }
 
-    fn base(&self, reference: &str) -> Result<Commit> {
+    fn base(&self, reference: &str) -> Result<Box<dyn Source>> {
         self.below.base(reference)
     }
 

@@ -272,7 +272,7 @@ fn deletions(
     specs: &Specs,
 ) -> Result<Vec<Finding>> {
     let base = source.base(since)?;
-    let before = Catalog::roots(&base, base.files()?, specs);
+    let before = Catalog::roots(base.as_ref(), base.files()?, specs);
     let empty = Catalog::default();
     let mut found = Vec::new();
     for (before, after) in partners(before.iter().collect(), roots.to_vec()) {

@@ -1,37 +1,33 @@
-//! One axis (axis_curve.rs): tokens of a mixture of experts, sizes of messages.
+//! Interpolation along one axis (axis_curve.rs): tokens of a mixture of experts, sizes of messages.
 
 use super::super::refusal::Refusal;
 use super::leaf::{How, Leaf, Weights};
 use super::{fraction, no_anchor};
 
-/// Points of one axis, sorted, each coordinate once.
+/// Points along one axis, sorted, with distinct coordinates.
 #[derive(Debug)]
 pub(crate) struct LatencyCurve {
-    points: Vec<Leaf>,
+    /// The curve's points, sorted.
+    pub(super) points: Vec<Leaf>,
 }
 
 impl LatencyCurve {
-    /// A curve over the first coordinate of `points`, which are sorted and distinct.
+    /// Creates a curve over the first coordinate of `points`, which are sorted and distinct.
     pub(crate) fn new(points: Vec<Leaf>) -> Self {
         Self { points }
     }
 
-    /// The points, sorted.
-    pub(super) fn points(&self) -> &[Leaf] {
-        &self.points
-    }
-
-    /// Returns whether the curve is one point, and `at` is below it.
+    /// Returns true if the curve is a single point and `at` is below it.
     pub(crate) fn is_singleton_above(&self, at: f64) -> bool {
         self.points.len() == 1 && at < self.points[0].at[0] as f64
     }
 
-    /// The latency at `at`, ms: exact, linear between neighbours, beyond both ends the end point's
-    /// utilisation held.
+    /// The latency at `at` in ms. Exact at a point, linear between two points; beyond both ends, the end
+    /// point's utilisation is kept.
     ///
     /// # Errors
     ///
-    /// Beyond the ends, if the end point has no positive latency or bound.
+    /// If `at` is beyond the ends and the end point has no positive latency or bound.
     pub(crate) fn query(
         &self,
         at: f64,
@@ -43,15 +39,11 @@ impl LatencyCurve {
         }
         let first = self.points.first().filter(|first| at < first.at[0] as f64);
         let end = first.or(self.points.last()).ok_or_else(no_anchor)?;
-        let bound = sol(end.at[0] as f64);
-        if !(end.ms > 0.0 && bound > 0.0) {
-            return Err(no_anchor());
-        }
-        weights.push(end.row, 1.0);
-        Ok((sol(at) / (bound / end.ms), How::Beyond))
+        let ms = end.held(sol(end.at[0] as f64), sol(at), weights)?;
+        Ok((ms, How::Beyond))
     }
 
-    /// The latency at a point or between two, ms; `None` beyond both ends.
+    /// The latency in ms at a point or between two points; `None` beyond both ends.
     pub(super) fn inside(&self, at: f64, weights: &mut Weights) -> Option<(f64, How)> {
         let next = self.points.partition_point(|p| (p.at[0] as f64) < at);
         let high = self.points.get(next)?;

@@ -1,4 +1,5 @@
-//! Up to three axes (perf_interp.rs 293–760): attention, MLA and its modules, scale tables.
+//! Interpolation along up to three axes (perf_interp.rs 293–760): attention, MLA and its modules, scale
+//! tables.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -7,37 +8,34 @@ use super::super::refusal::Refusal;
 use super::leaf::{How, Leaf, Weights};
 use super::{Sol, fraction, is_usable, log2, no_anchor};
 
-/// Rows beyond the grid that share an answer.
+/// Number of rows that share an answer beyond the grid.
 const NEAREST: usize = 4;
 
-/// A ragged grid: leaves sorted by their coordinates, each place once. A branch is a range of leaves
-/// that agree in their first coordinates.
+/// A ragged grid: leaves sorted by distinct coordinates. A branch is a range of leaves that agree in
+/// their first coordinates.
 #[derive(Debug)]
 pub(crate) struct LatencyGrid {
     axes: usize,
-    /// The axis along which square roots are blended: latency grows with its square.
+    /// The axis along which square roots are interpolated, because latency grows with its square; `None`
+    /// if there is none.
     sqrt_axis: Option<usize>,
-    leaves: Vec<Leaf>,
-    /// log2 of the leaves' coordinates; found out when coordinates lie beyond the grid.
+    /// The grid's leaves, sorted.
+    pub(crate) leaves: Vec<Leaf>,
+    /// log2 of the leaves' coordinates, computed for the first query beyond the grid.
     logs: OnceLock<Vec<[f64; 3]>>,
 }
 
 impl LatencyGrid {
-    /// A grid of `axes` axes over sorted, distinct leaves.
+    /// Creates a grid of `axes` axes from sorted, distinct leaves.
     pub(crate) fn new(axes: usize, sqrt_axis: Option<usize>, leaves: Vec<Leaf>) -> Self {
         Self { axes, sqrt_axis, leaves, logs: OnceLock::new() }
     }
 
-    /// The leaves, sorted.
-    pub(crate) fn leaves(&self) -> &[Leaf] {
-        &self.leaves
-    }
-
-    /// The latency at coordinates, ms.
+    /// The latency at coordinates, in ms.
     ///
     /// # Errors
     ///
-    /// If no row has a positive latency and bound to hold on to.
+    /// If the query is beyond the grid and no row there has a positive latency and bound.
     pub(crate) fn query(
         &self,
         at: [u64; 3],
@@ -58,9 +56,9 @@ impl LatencyGrid {
         }
     }
 
-    /// Answers from one branch, axis by axis: a coordinate that is a key descends, another is
-    /// interpolated between the branches beside it. `None` where the coordinates lie beyond all of
-    /// its branches.
+    /// Answers from one branch, axis by axis. At a measured coordinate it descends; else it interpolates
+    /// between the branches on both sides. Returns `None` if the coordinates are beyond all of the
+    /// branch's sub-branches.
     fn inside(
         &self,
         branch: Range<usize>,
@@ -116,30 +114,25 @@ impl LatencyGrid {
         root * root
     }
 
-    /// The first leaf of a branch whose coordinate is `key` or more.
+    /// Index of the first leaf of a branch whose coordinate is at least `key`.
     fn first_at_least(&self, branch: &Range<usize>, axis: usize, key: u64) -> usize {
         branch.start + self.leaves[branch.clone()].partition_point(|l| l.at[axis] < key)
     }
 
-    /// The leaves of a branch that share the coordinate of leaf `first`, the first of them.
+    /// The leaves of a branch that share the coordinate of the leaf `first`, which is the first of them.
     fn same_key(&self, branch: &Range<usize>, axis: usize, first: usize) -> Range<usize> {
         let key = self.leaves[first].at[axis];
         first..first + self.leaves[first..branch.end].partition_point(|l| l.at[axis] == key)
     }
 
-    /// Beyond the grid: the utilisation of the nearest leaves, by distance in log2 of the
-    /// coordinates, weighted so that it falls to 0 at the fifth's distance (perf_interp.rs 580).
+    /// Answers beyond the grid with the mean utilisation of the nearest leaves, by distance in log2 of
+    /// the coordinates. The weights fall to 0 at the distance of the fifth leaf (perf_interp.rs 580).
     fn hold(&self, at: [u64; 3], sol: Sol<'_>, weights: &mut Weights) -> Result<f64, Refusal> {
         let floats = at.map(|c| c as f64);
         if self.axes == 1 {
             let last = self.leaves.last().filter(|l| at[0] > l.at[0]);
             let end = last.or(self.leaves.first()).ok_or_else(no_anchor)?;
-            let bound = sol([end.at[0] as f64, 0.0, 0.0]);
-            if !(end.ms > 0.0 && bound > 0.0) {
-                return Err(no_anchor());
-            }
-            weights.push(end.row, 1.0);
-            return Ok(sol(floats) / (bound / end.ms));
+            return end.held(sol([end.at[0] as f64, 0.0, 0.0]), sol(floats), weights);
         }
         let nearest = self.nearest(floats, sol);
         let picked = &nearest[..nearest.len().min(NEAREST)];
@@ -164,7 +157,7 @@ impl LatencyGrid {
         Ok(bound / (utilisation / total))
     }
 
-    /// The five nearest leaves that can be held on to, nearest first.
+    /// The five nearest leaves with a usable latency and bound, nearest first.
     fn nearest(&self, at: [f64; 3], sol: Sol<'_>) -> Vec<NearLeaf> {
         let own = at.map(log2);
         let of_leaf = |leaf: &Leaf| leaf.at.map(|c| log2(c as f64));
@@ -179,7 +172,7 @@ impl LatencyGrid {
             }
             let bound = sol(leaf.at.map(|c| c as f64));
             if is_usable(bound) {
-                // Leaves come in order, so an equal distance goes after the ones before.
+                // Leaves come in order, so a leaf goes after earlier ones at the same distance.
                 let place = found.partition_point(|near| near.distance <= distance);
                 found.insert(place, NearLeaf { distance, leaf: number, bound });
                 found.truncate(NEAREST + 1);
@@ -189,7 +182,7 @@ impl LatencyGrid {
     }
 }
 
-/// A branch that answered alone: its latency moved along the axis by the ratio of bounds.
+/// The latency of the only branch that answered, moved along the axis by the ratio of bounds.
 fn survivor(ms: f64, at: [u64; 3], axis: usize, key: u64, sol: Sol<'_>) -> f64 {
     let here = at.map(|c| c as f64);
     let mut there = here;
@@ -198,7 +191,7 @@ fn survivor(ms: f64, at: [u64; 3], axis: usize, key: u64, sol: Sol<'_>) -> f64 {
     if is_usable(here) && is_usable(there) { ms * (here / there) } else { ms }
 }
 
-/// A leaf near a query.
+/// A leaf near a query's coordinates.
 struct NearLeaf {
     distance: f64,
     leaf: usize,
@@ -206,7 +199,7 @@ struct NearLeaf {
 }
 
 impl NearLeaf {
-    /// The share before normalisation; `radius` is the distance of the first leaf left out.
+    /// The weight before normalisation; `radius` is the distance of the first leaf that is left out.
     fn share(&self, radius: Option<f64>) -> f64 {
         let d = self.distance;
         match radius {
@@ -225,7 +218,8 @@ mod tests {
     use crate::base::random::Random;
     use crate::planner::interpolate::RowRef;
 
-    /// Synthetic: few sizes along each axis, so that distances are often equal, and some rows without a latency.
+    /// Few synthetic sizes along each axis, so that distances are often equal; some rows have no
+    /// latency.
     #[test]
     fn the_nearest_leaves_are_those_of_a_look_at_all() {
         let mut random = Random::new(17);

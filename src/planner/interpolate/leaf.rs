@@ -1,21 +1,24 @@
-//! Rows as interpolators see them, and the weights that they have in an answer.
+//! Rows as interpolators see them, and the rows' weights in an answer.
 
-/// How rows became an answer.
+use super::super::refusal::Refusal;
+use super::no_anchor;
+
+/// The way in which rows gave a looked-up time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
-    /// The row of that very key.
+    /// The row with the same key.
     Exact,
     /// Interpolated between rows.
     Between,
-    /// Beyond the rows: the nearest ones' utilisation is held.
+    /// Beyond the rows: the utilisation of the nearest rows is kept.
     Beyond,
-    /// The shape was not measured: taken over from the nearest shapes.
+    /// The shape was not measured: the utilisation of the nearest shapes is used.
     Transfer,
 }
 
 impl How {
-    /// The word for people.
+    /// The way in words, for people.
     pub fn word(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -26,14 +29,14 @@ impl How {
     }
 }
 
-/// A row of a table, by the place of its file among the table's sources. The order is that of reading.
+/// A row of a table, by the index of its file and row. The ordering is the reading order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RowRef {
-    /// Index among the sources.
+    /// Index of the file among the table's sources.
     pub source: u16,
-    /// Index in its file.
+    /// Index of the row in its file.
     pub row: u32,
-    /// Set if the power was measured, too.
+    /// True if the row's power was measured.
     pub powered: bool,
 }
 
@@ -44,11 +47,26 @@ pub(crate) struct Leaf {
     pub at: [u64; 3],
     /// Latency, ms.
     pub ms: f64,
-    /// The row itself.
+    /// The table's row.
     pub row: RowRef,
 }
 
-/// Sorts leaves by their coordinates and keeps the first that was read of each place.
+impl Leaf {
+    /// The latency at a bound of `sol` in ms, with the utilisation of this leaf, whose bound is `own`.
+    ///
+    /// # Errors
+    ///
+    /// If the leaf has no positive latency or bound.
+    pub(super) fn held(&self, own: f64, sol: f64, weights: &mut Weights) -> Result<f64, Refusal> {
+        if !(self.ms > 0.0 && own > 0.0) {
+            return Err(no_anchor());
+        }
+        weights.push(self.row, 1.0);
+        Ok(sol / (own / self.ms))
+    }
+}
+
+/// Sorts leaves by coordinates. Of leaves with the same coordinates, it keeps the first that was read.
 pub(crate) fn first_of_each_place(mut leaves: Vec<Leaf>) -> Vec<Leaf> {
     if !leaves.is_sorted_by(|a, b| a.at < b.at) {
         leaves.sort_unstable_by_key(|leaf| (leaf.at, leaf.row));
@@ -57,7 +75,7 @@ pub(crate) fn first_of_each_place(mut leaves: Vec<Leaf>) -> Vec<Leaf> {
     leaves
 }
 
-/// Rows with their weights, collected while an interpolator works; collects nothing when off.
+/// Collects rows with their weights while an interpolator works; ignores them when switched off.
 #[derive(Debug, Default)]
 pub(crate) struct Weights {
     on: bool,
@@ -65,12 +83,12 @@ pub(crate) struct Weights {
 }
 
 impl Weights {
-    /// An empty collection.
+    /// Creates an empty collection that ignores rows unless `on`.
     pub(crate) fn new(on: bool) -> Self {
         Self { on, rows: Vec::new() }
     }
 
-    /// Adds a row.
+    /// Adds a row with its weight.
     pub(super) fn push(&mut self, row: RowRef, weight: f64) {
         if self.on {
             self.rows.push((row, weight));
@@ -84,24 +102,24 @@ impl Weights {
         }
     }
 
-    /// The rows with their weights.
+    /// The collected rows with their weights.
     pub(crate) fn rows(&self) -> &[(RowRef, f64)] {
         &self.rows
     }
 
-    /// The number of rows so far, for [`Self::scale`] and [`Self::drop_since`].
+    /// The number of rows so far, as a mark for [`Self::scale`] and [`Self::drop_since`].
     pub(super) fn mark(&self) -> usize {
         self.rows.len()
     }
 
-    /// Multiplies the weights of the rows in a range of marks.
+    /// Multiplies the weights of the rows between two marks.
     pub(super) fn scale(&mut self, range: std::ops::Range<usize>, factor: f64) {
         for (_, weight) in self.rows.get_mut(range).into_iter().flatten() {
             *weight *= factor;
         }
     }
 
-    /// Forgets the rows since a mark.
+    /// Removes the rows added since a mark.
     pub(super) fn drop_since(&mut self, mark: usize) {
         self.rows.truncate(mark);
     }

@@ -1,5 +1,6 @@
-//! The rows of a dtype by shape, and where the planner meets a shape first. That breaks ties of distance: the planner
-//! reads rows into maps nested m → n → k that remember the first insertion at each level, and walks them.
+//! The rows of a dtype by shape (n, k), and the place at which the planner reaches a shape first. That
+//! place breaks ties of distance: the planner reads rows into maps nested m → n → k that remember the
+//! first insertion at each level, and walks these maps.
 
 use std::sync::Arc;
 
@@ -7,38 +8,38 @@ use hashbrown::HashMap;
 
 use super::curve::LatencyCurve;
 
-/// A row of a shape: its m, and its place in the order of reading.
+/// A row of a shape: its m, and its place in the reading order.
 pub(crate) type ShapeRow = (u64, u64);
 
-/// The rows of a dtype, by shape.
+/// The rows of a dtype, by shape (n, k).
 pub(crate) trait ShapeRows {
-    /// The rows of a shape over m; no rows if it was not measured.
+    /// The rows of a shape along m; empty if the shape was not measured.
     fn curve(&self, shape: [u64; 2]) -> Arc<LatencyCurve>;
 
-    /// Every shape with its lowest and highest m, in the order of the shapes.
+    /// Every measured shape with its lowest and highest m, ordered by shape.
     fn spans(&self) -> Vec<([u64; 2], [u64; 2])>;
 
-    /// The rows of a shape, in no order, repeated ones too.
+    /// The rows of a shape in any order, including repeated rows.
     fn rows(&self, shape: [u64; 2]) -> Vec<ShapeRow>;
 
-    /// Visits all rows with their shapes, in no order.
+    /// Visits all rows with their shapes, in any order.
     fn visit(&self, see: &mut dyn FnMut([u64; 2], ShapeRow));
 }
 
-/// The first places in the order of reading of an m, of an n under it, and of a row with both.
+/// The first places in the reading order of an m, of an n within that m, and of a row with both.
 pub(super) type FirstMet = [u64; 3];
 
-/// The first places of sizes in the order of reading.
+/// The first places of sizes in the reading order.
 #[derive(Debug, Default)]
 pub(super) struct FirstPlaces {
     /// The first place of each m.
     of_m: HashMap<u64, u64>,
-    /// The first place of each m with each n.
+    /// The first place of each pair of m and n.
     of_n: HashMap<(u64, u64), u64>,
 }
 
 impl FirstPlaces {
-    /// The places of all rows.
+    /// Finds the first places of all rows' sizes.
     pub(super) fn of(rows: &dyn ShapeRows) -> Self {
         let mut first = Self::default();
         rows.visit(&mut |[n, _], (m, place)| {
@@ -50,7 +51,7 @@ impl FirstPlaces {
         first
     }
 
-    /// The place at which the walk meets a shape first.
+    /// The place at which a walk over the nested maps reaches a shape first.
     pub(super) fn of_shape(&self, shape: [u64; 2], rows: &dyn ShapeRows) -> FirstMet {
         let own = rows.rows(shape).into_iter().filter_map(|(m, place)| {
             Some([*self.of_m.get(&m)?, *self.of_n.get(&(m, shape[0]))?, place])
@@ -64,7 +65,7 @@ mod tests {
     use super::*;
     use crate::base::random::Random;
 
-    /// Synthetic: (m, n, k) in the order of reading, some of them repeated.
+    /// Synthetic (m, n, k) in the reading order, some of them repeated.
     struct ReadShapes(Vec<[u64; 3]>);
 
     impl ReadShapes {
@@ -87,14 +88,14 @@ mod tests {
         }
 
         fn visit(&self, see: &mut dyn FnMut([u64; 2], ShapeRow)) {
-            // In another order than they were read in.
+            // The order differs from the reading order.
             let mut rows: Vec<_> = self.places().collect();
             rows.sort_unstable();
             rows.into_iter().for_each(|(shape, row)| see(shape, row));
         }
     }
 
-    /// The shapes in the order of a walk over maps nested m, n, k: each level in the order of insertion.
+    /// The shapes in the order of a walk over maps nested m, n, k, each in insertion order.
     fn walked(rows: &[[u64; 3]]) -> Vec<[u64; 2]> {
         let first = |row: &[u64; 3], level: usize| {
             rows.iter().position(|other| other[..=level] == row[..=level])

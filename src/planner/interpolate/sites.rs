@@ -1,5 +1,5 @@
-//! Scattered shapes (perf_interp.rs 827–1093, gemm.rs 591): GEMM. A site is a measured (n, k), with a
-//! curve over m.
+//! Interpolation between scattered shapes (perf_interp.rs 827–1093, gemm.rs 591), for GEMM. A site is a
+//! measured shape (n, k) with a curve over m.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -11,50 +11,50 @@ use super::leaf::{How, Leaf, Weights};
 use super::shapes::{FirstMet, FirstPlaces, ShapeRows};
 use super::{Sol, is_usable, log2, no_anchor};
 
-/// Sites that share an answer.
+/// Number of sites that share an answer.
 const NEAREST: usize = 4;
-/// The farthest site that counts, in octaves.
+/// Distance of the farthest site that is used, in octaves.
 const REACH: f64 = 2.0;
-/// Points of a curve's end whose median utilisation is held.
+/// Number of points at a curve's end whose median utilisation is kept.
 const TAIL: usize = 3;
 
-/// A measured shape.
+/// A measured shape (n, k).
 #[derive(Debug)]
 struct ShapeSite {
     shape: [u64; 2],
     logs: [f64; 2],
-    /// Lowest and highest m.
+    /// Lowest and highest m of the shape's rows.
     span: [u64; 2],
-    /// The first place in the order of reading, once somebody asked.
+    /// The first place in the reading order, computed when it is needed.
     first: OnceLock<FirstMet>,
 }
 
-/// All shapes of a dtype.
+/// All measured shapes of a dtype.
 #[derive(Debug)]
 pub(crate) struct Sites {
     sites: Vec<ShapeSite>,
-    /// The first places of sizes; read when two shapes are at one distance.
+    /// The first places of sizes, computed when two shapes are equally far away.
     first: OnceLock<FirstPlaces>,
     transfers: Mutex<Transfers>,
 }
 
-/// Answers for shapes that were not measured, by (m, n, k): layouts, models and both states of a
-/// comparison ask for the same.
+/// Answers for shapes that were not measured, by (m, n, k). They are kept because layouts, models and
+/// both states of a comparison repeat the same queries.
 type Transfers = HashMap<[u64; 3], Result<Arc<Transfer>, Refusal>>;
 
-/// A latency, ms, with the rows that it stands on.
+/// A latency in ms, with the rows that it is computed from.
 #[derive(Debug)]
 struct Transfer {
     ms: f64,
     rows: Weights,
 }
 
-/// The latency of a GEMM of (m, n, k), ms; `sites` gathers the shapes, where this one was not measured. Since they
-/// keep their answers, they are asked with the same `rows` and `sol` every time.
+/// The latency of a GEMM of (m, n, k) in ms. `sites` is called if the shape was not measured. Sites keep
+/// their answers, so `rows` and `sol` must be the same in every call.
 ///
 /// # Errors
 ///
-/// If no site is near enough, or none of the nearest has a usable row.
+/// If no site is near enough, or none of the nearest sites has a usable row.
 pub(crate) fn query(
     [m, n, k]: [u64; 3],
     rows: &dyn ShapeRows,
@@ -63,7 +63,7 @@ pub(crate) fn query(
     weights: &mut Weights,
 ) -> Result<(f64, How), Refusal> {
     let curve = rows.curve([n, k]);
-    if curve.points().is_empty() {
+    if curve.points.is_empty() {
         sites().answer([m, n, k], rows, sol, weights)
     } else {
         at_shape([n, k], &curve, m as f64, sol, weights)
@@ -71,7 +71,7 @@ pub(crate) fn query(
 }
 
 impl Sites {
-    /// The shapes of some rows.
+    /// Creates the sites of all shapes in `rows`.
     pub(crate) fn new(rows: &dyn ShapeRows) -> Self {
         let site = |(shape, span): ([u64; 2], [u64; 2])| {
             let logs = shape.map(|c| log2(c as f64));
@@ -84,7 +84,7 @@ impl Sites {
         }
     }
 
-    /// The latency at a shape that was not measured.
+    /// The latency at a shape that was not measured, from the kept answers if possible.
     fn answer(
         &self,
         at: [u64; 3],
@@ -94,7 +94,7 @@ impl Sites {
     ) -> Result<(f64, How), Refusal> {
         let known = || self.transfers.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = known().get(&at).cloned();
-        // Found out without the lock: another thread may find the same.
+        // The answer is computed without the lock; two threads may compute the same.
         let answer = answer.unwrap_or_else(|| {
             let answer = self.transfer(at, rows, sol).map(Arc::new);
             known().insert(at, answer.clone());
@@ -104,7 +104,7 @@ impl Sites {
         Ok((answer.ms, How::Transfer))
     }
 
-    /// The latency at a shape that was not measured, from the nearest ones.
+    /// Computes the latency at a shape that was not measured from the nearest shapes.
     fn transfer(
         &self,
         [m, n, k]: [u64; 3],
@@ -146,7 +146,7 @@ impl Sites {
     ) -> Result<Vec<(f64, usize)>, Refusal> {
         let logs = shape.map(log2);
         let covers = |site: &ShapeSite| site.covers(m);
-        // A shape that no curve covers at m is answered from any of them.
+        // If no curve covers m, all curves may answer.
         let is_covered = self.sites.iter().any(covers);
         let counts = |site: &ShapeSite| !is_covered || covers(site);
         let counted = self.sites.iter().enumerate().filter(|(_, site)| counts(site));
@@ -165,8 +165,8 @@ impl Sites {
         if let Some((fifth, _)) = near.get(NEAREST).copied() {
             near.retain(|(distance, _)| *distance <= fifth);
         }
-        // Which of those at one distance answers is the planner's choice; the order of those that do is not
-        // looked into, since it moves no more than the last bits of a sum.
+        // The planner decides which of equally distant sites answer. Their order is not reproduced,
+        // because it changes only the last bits of a sum.
         if near.len() > NEAREST && near[NEAREST - 1].0 == near[NEAREST].0 {
             let first = self.first.get_or_init(|| FirstPlaces::of(rows));
             let met = |i: usize| {
@@ -179,8 +179,9 @@ impl Sites {
         Ok(near)
     }
 
-    /// Far from all sites: allowed only beyond the largest of one axis, below none. Returns the other
-    /// axis, on which the sites must still be near (perf_interp.rs 1044).
+    /// Checks a shape that is far from all sites: it may exceed the largest site along one axis only,
+    /// and may not be below the smallest along any. Returns the other axis, along which sites must be
+    /// near (perf_interp.rs 1044).
     fn inside_axis(&self, near: &[(f64, usize)], shape: [f64; 2]) -> Result<usize, Refusal> {
         let mut over = Vec::new();
         for (axis, size) in shape.into_iter().enumerate() {
@@ -206,20 +207,20 @@ fn too_far() -> Refusal {
 }
 
 impl ShapeSite {
-    /// The distance of another shape, in octaves.
+    /// The distance to another shape in octaves, given its log2 sizes.
     fn distance(&self, logs: [f64; 2]) -> f64 {
         let (n, k) = (self.logs[0] - logs[0], self.logs[1] - logs[1]);
         (n * n + k * k).sqrt()
     }
 
-    /// Returns whether the curve spans m.
+    /// Returns true if the site's curve spans m.
     fn covers(&self, m: f64) -> bool {
         self.span[0] as f64 <= m && m <= self.span[1] as f64
     }
 }
 
-/// The latency at m of a measured shape: exact, linear, beyond both ends the median utilisation of the
-/// end's points (perf_interp.rs 1093).
+/// The latency of a measured shape at m. Exact at a row, linear between two rows; beyond both ends, the
+/// median utilisation of the end's points is kept (perf_interp.rs 1093).
 fn at_shape(
     shape: [u64; 2],
     curve: &LatencyCurve,
@@ -230,7 +231,7 @@ fn at_shape(
     if let Some(answer) = curve.inside(m, weights) {
         return Ok(answer);
     }
-    let points = curve.points();
+    let points = &curve.points;
     let is_below = points.first().is_some_and(|first| m < first.at[0] as f64);
     let tail = if is_below {
         &points[..points.len().min(TAIL)]
@@ -253,7 +254,7 @@ fn at_shape(
     Ok((sol([m, n, k]) / utilisation, How::Beyond))
 }
 
-/// The median; the mean of the middle two where their number is even.
+/// The median; for an even number of values, the mean of the middle two.
 fn median(values: &mut [f64]) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

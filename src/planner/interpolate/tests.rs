@@ -1,4 +1,4 @@
-//! What must hold of the interpolators whatever the rows are.
+//! Properties of the interpolators for arbitrary rows.
 
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn sol(at: [f64; 3]) -> f64 {
     (at[0] + 1.0) * (at[1] + 1.0) * (at[2] + 1.0) * 1e-6
 }
 
-/// Leaves at (m, n, k), each once.
+/// Leaves with distinct (m, n, k).
 struct SyntheticShapes(Vec<Leaf>);
 
 impl SyntheticShapes {
@@ -40,7 +40,7 @@ impl ShapeRows for SyntheticShapes {
         let shapes: std::collections::BTreeSet<_> = shapes.collect();
         let span = |shape| {
             let curve = self.curve(shape);
-            let curve = curve.points();
+            let curve = &curve.points;
             (shape, [curve[0].at[0], curve[curve.len() - 1].at[0]])
         };
         shapes.into_iter().map(span).collect()
@@ -59,7 +59,7 @@ impl ShapeRows for SyntheticShapes {
     }
 }
 
-/// Latencies over a grid of three axes.
+/// Latencies on a random grid of three axes.
 fn leaves() -> impl Strategy<Value = Vec<Leaf>> {
     let keys = || prop::collection::btree_set(1u64..5000, 2..5);
     let cells = prop::collection::vec(0.01f64..10.0, 64);
@@ -143,7 +143,7 @@ proptest! {
         keys in prop::collection::btree_set(1u64..100_000, 2..8),
         query in 1u64..1_000_000,
     ) {
-        // Latency in proportion to size: every way of answering must give that again.
+        // Latency is proportional to size, so every way of answering must reproduce it.
         let points: Vec<Leaf> =
             keys.iter().enumerate().map(|(i, k)| leaf([*k, 0, 0], *k as f64 * 0.5, i)).collect();
         let curve = LatencyCurve::new(points);
@@ -203,8 +203,8 @@ fn far_shapes_are_refused_unless_they_exceed_one_axis_alone() {
 
 #[test]
 fn of_shapes_at_one_distance_those_that_are_met_first_answer() {
-    // One shape is nearer; of the four that are an octave away, three answer. (1024, 512) was read last,
-    // but its n was met with the first row, so the walk over nested maps comes by it before n 2048.
+    // One shape is nearer; three of the four shapes one octave away answer. (1024, 512) was read last,
+    // but its n appeared in the first row, so the walk over nested maps reaches it before n 2048.
     let shapes = [[1024, 2048], [2048, 1024], [512, 1024], [1024, 512], [1200, 1024]];
     let leaves = shapes.iter().enumerate().map(|(i, [n, k])| leaf([64, *n, *k], 1.0, i)).collect();
     let rows = SyntheticShapes(leaves);

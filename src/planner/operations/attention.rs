@@ -1,4 +1,4 @@
-//! Attention of several heads or groups of heads (perf_database/attention.rs 205, 928).
+//! Attention with several heads or groups of heads (perf_database/attention.rs 205, 928).
 
 use serde::Deserialize;
 
@@ -15,25 +15,25 @@ use super::operation::{Evaluation, Operation, new_share, once};
 #[serde(deny_unknown_fields)]
 pub struct ContextAttention {
     pub name: String,
-    /// Layers.
+    /// Number of layers.
     #[serde(default = "once")]
     pub count: f64,
-    /// Query heads of a GPU.
+    /// Query heads per GPU.
     pub n: u64,
-    /// Key-value heads of a GPU.
+    /// Key-value heads per GPU.
     pub n_kv: u64,
     /// Dimension of a head.
     pub head_size: u64,
-    /// Tokens that a token attends to; 0 for all.
+    /// Number of tokens that a token attends to; 0 for all.
     #[serde(default)]
     pub window_size: u64,
-    /// Set if queries and keys are normalised first.
+    /// True if queries and keys are normalised first.
     #[serde(default)]
     pub use_qk_norm: bool,
-    /// Type of the cache; the list's where it is left out.
+    /// Type of the key-value cache; if empty, the model's list decides.
     #[serde(default)]
     pub kv_cache_dtype: String,
-    /// Precision; the list's where it is left out.
+    /// Precision of attention; if empty, the model's list decides.
     #[serde(default)]
     pub fmha_quant_mode: String,
 }
@@ -43,29 +43,29 @@ pub struct ContextAttention {
 #[serde(deny_unknown_fields)]
 pub struct GenerationAttention {
     pub name: String,
-    /// Layers.
+    /// Number of layers.
     #[serde(default = "once")]
     pub count: f64,
-    /// Query heads of a GPU.
+    /// Query heads per GPU.
     pub n: u64,
-    /// Key-value heads of a GPU.
+    /// Key-value heads per GPU.
     pub n_kv: u64,
     /// Dimension of a head.
     pub head_size: u64,
-    /// Tokens that a token attends to; 0 for all.
+    /// Number of tokens that a token attends to; 0 for all.
     #[serde(default)]
     pub window_size: u64,
-    /// Type of the cache; the list's where it is left out.
+    /// Type of the key-value cache; if empty, the model's list decides.
     #[serde(default)]
     pub kv_cache_dtype: String,
 }
 
-/// Key-value heads as keys hold them: 0 where every query head has its own.
+/// Number of key-value heads as written in keys: 0 if every query head has its own.
 fn kv_key(heads: u64, kv_heads: u64) -> u64 {
     if heads == kv_heads { 0 } else { kv_heads }
 }
 
-/// Parameters of a bound, apart from the coordinates.
+/// Parameters of attention's speed-of-light bound, apart from the coordinates.
 #[derive(Debug, Clone, Copy)]
 struct AttentionShape {
     kv: u64,
@@ -81,7 +81,8 @@ impl AttentionShape {
         if self.kv == 0 { heads } else { self.kv as f64 }
     }
 
-    /// At (heads, isl, batch): half of the pairs of tokens are masked, or a window limits them.
+    /// Bound of prefill at (heads, isl, batch), in ms. Half of the token pairs are masked, or a window
+    /// limits them.
     fn prefill_sol(self, [n, s, b]: [f64; 3]) -> f64 {
         let (h, w) = (self.head_size as f64, self.window as f64);
         let windowed = self.window > 0 && s > w;
@@ -92,7 +93,7 @@ impl AttentionShape {
         (math / self.flops * 1000.0).max(bytes / self.bandwidth * 1000.0)
     }
 
-    /// At (heads, batch, tokens).
+    /// Bound of decode at (heads, batch, tokens), in ms.
     fn decode_sol(self, [n, b, s]: [f64; 3]) -> f64 {
         let h = self.head_size as f64;
         let attended = if self.window > 0 { (s - 1.0).min(self.window as f64) } else { s - 1.0 };
@@ -104,7 +105,7 @@ impl AttentionShape {
 }
 
 impl ContextAttention {
-    /// The slice, and the parameters of its bound.
+    /// The served slice, and the parameters of its bound.
     fn slice(&self, source: &dyn SliceSource) -> Result<(SliceKey, AttentionShape), Refusal> {
         let machine = source.machine();
         let fmha = dtypes::fmha(&self.fmha_quant_mode)?;
@@ -122,14 +123,14 @@ impl ContextAttention {
         Ok((served(source, TableName::ContextAttention, key, || self.words())?, shape))
     }
 
-    /// The slice, for people.
+    /// The slice as text for people.
     fn words(&self) -> String {
         let heads = heads(self.n, self.n_kv, self.head_size, self.window_size);
         format!("{}, cache {}, {heads}", self.fmha_quant_mode, self.kv_cache_dtype)
     }
 
-    /// Norms, rotation and the write of the cache: memory traffic, ms. Figures are per token and not
-    /// multiplied by tokens, as in the planner.
+    /// Time of norms, rotation and the write to the cache, in ms; all of it is memory traffic. Sizes are
+    /// per token and are not multiplied by tokens, as in the planner.
     fn around(&self, machine: &MachineFigures, fmha_bytes: f64) -> f64 {
         let q = (self.n * self.head_size) as f64;
         let k = (self.n_kv * self.head_size) as f64;
@@ -167,7 +168,7 @@ impl Operation for ContextAttention {
 }
 
 impl GenerationAttention {
-    /// The slice, and the parameters of its bound.
+    /// The served slice, and the parameters of its bound.
     fn slice(&self, source: &dyn SliceSource) -> Result<(SliceKey, AttentionShape), Refusal> {
         let cache_bytes = dtypes::cache(&self.kv_cache_dtype)?;
         let kv = kv_key(self.n, self.n_kv);
@@ -186,7 +187,7 @@ impl GenerationAttention {
         Ok((key, shape))
     }
 
-    /// The slice, for people.
+    /// The slice as text for people.
     fn words(&self) -> String {
         let heads = heads(self.n, self.n_kv, self.head_size, self.window_size);
         format!("cache {}, {heads}", self.kv_cache_dtype)
@@ -202,7 +203,7 @@ impl Operation for GenerationAttention {
         let (key, shape) = self.slice(at.session)?;
         let sol = |at| shape.decode_sol(at);
         let table = at.session.table(TableName::GenerationAttention)?;
-        // Rows faster than light are raised to it when they are loaded.
+        // Latencies below the speed-of-light bound are raised to it.
         let grid = table.grid(key, None, Some(&sol));
         let batch = at.query.batch;
         let mut mean = 0.0;
@@ -220,12 +221,13 @@ impl Operation for GenerationAttention {
     }
 }
 
-/// The heads of a layer, for people.
+/// The heads of a layer as text for people.
 fn heads(queries: u64, keys: u64, size: u64, window: u64) -> String {
     format!("{queries} heads, {keys} key-value heads, head size {size}, window {window}")
 }
 
-/// The five lengths between 0.9 and 1.1 of a sequence whose mean decode attention is.
+/// Five sequence lengths between 0.9 and 1.1 of the sequence; the time of decode attention is their
+/// mean.
 fn samples(sequence: u64) -> impl Iterator<Item = u64> {
     let low = ((sequence as f64 * 0.9) as u64).max(1);
     let high = ((sequence as f64 * 1.1) as u64).max(low);

@@ -1,5 +1,5 @@
 //! Collectives: the backend's own all-reduce, and those of NCCL and oneCCL (operators, perf_database
-//! communication.rs). Sizes are counts of elements, although the tables' column says bytes.
+//! communication.rs). Sizes are numbers of elements, although the tables' column says bytes.
 
 use serde::Deserialize;
 
@@ -15,38 +15,38 @@ use super::operation::{Evaluation, Operation, once};
 #[serde(deny_unknown_fields)]
 pub struct CustomAllReduce {
     pub name: String,
-    /// Layers.
+    /// Number of layers.
     #[serde(default = "once")]
     pub count: f64,
-    /// Elements of a token.
+    /// Elements per token.
     pub hidden_size: u64,
-    /// GPUs; one needs no communication.
+    /// Number of GPUs; a single GPU needs no communication.
     pub tp_size: u64,
 }
 
-/// A collective of a library.
+/// A collective of NCCL or oneCCL.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Nccl {
     pub name: String,
-    /// Layers.
+    /// Number of layers.
     #[serde(default = "once")]
     pub count: f64,
-    /// Type of an element.
+    /// Type of the elements.
     pub dtype: String,
-    /// `all_reduce`, `all_gather`, `reduce_scatter` or `alltoall`.
+    /// Operation: `all_reduce`, `all_gather`, `reduce_scatter` or `alltoall`.
     pub operation: String,
-    /// Elements of a token.
+    /// Elements per token.
     pub hidden_size: u64,
-    /// GPUs.
+    /// Number of GPUs.
     pub num_gpus: u64,
 }
 
-/// The tables of collectives: the backend's own, and those of libraries in the order in which they are asked.
+/// The tables of collectives: the backend's own first, then those of libraries in the order of lookup.
 pub(super) const TABLES: [TableName; 3] =
     [TableName::CustomAllReduce, TableName::Nccl, TableName::OneCcl];
 
-/// GPUs of a node from which all-reduce is NCCL's.
+/// Number of GPUs per node that makes a whole rack one node.
 const RACK_NODE: f64 = 72.0;
 
 impl Operation for CustomAllReduce {
@@ -85,8 +85,8 @@ impl Operation for Nccl {
     }
 }
 
-/// Time of an all-reduce of `elements` among `gpus`, ms. More GPUs than a node has take the node's
-/// time, scaled by bandwidth.
+/// Time of an all-reduce of `elements` among `gpus` in ms. If a node has fewer GPUs, the node's time is
+/// scaled by link bandwidths.
 pub(super) fn all_reduce_ms(
     at: &mut Evaluation<'_, '_, '_>,
     gpus: u64,
@@ -100,26 +100,40 @@ pub(super) fn all_reduce_ms(
         return library_ms(at, call, elements);
     }
     let (key, measured) = own_slice(at.session, gpus)?;
-    let table = at.session.table(TableName::CustomAllReduce)?;
+    let slice = (TableName::CustomAllReduce, key);
+    looked_up_ms(at, slice, [gpus as f64, measured], elements, || format!("{measured} GPUs"))
+}
+
+/// Time of `elements` in a slice in ms, scaled by link bandwidths from the `measured` number of GPUs to
+/// `gpus`. `words` describes the slice for people.
+fn looked_up_ms(
+    at: &mut Evaluation<'_, '_, '_>,
+    (name, key): (TableName, SliceKey),
+    [gpus, measured]: [f64; 2],
+    elements: f64,
+    words: impl FnOnce() -> String,
+) -> Result<f64, Refusal> {
+    let table = at.session.table(name)?;
     let curve = table.curve(key);
-    let key = || format!("{measured} GPUs, {elements} elements");
+    let key = || format!("{}, {elements} elements", words());
+    // Beyond its curve, a collective takes time in proportion to its size.
     let mut ms = at
         .evidence
-        .look_up(table, 1.0, key, |weights| curve.query(elements, &proportional, weights))?;
-    if gpus as f64 > machine.node() {
-        ms *= machine.collective_scale(gpus as f64, machine.node());
+        .look_up(table, 1.0, key, |weights| curve.query(elements, &|size| size, weights))?;
+    if gpus > measured {
+        ms *= at.session.machine().collective_scale(gpus, measured);
         at.evidence.bandwidth_scaled(ms);
     }
     Ok(ms)
 }
 
-/// The call that all-reduces among `gpus` in place of the backend's own, on racks that are one node.
+/// The library call that replaces the backend's own all-reduce among `gpus`, on racks that are one node.
 fn library_all_reduce(machine: &MachineFigures, gpus: u64) -> Option<Call<'static>> {
     let call = Call { dtype: "half", operation: "all_reduce", gpus };
     (machine.node() == RACK_NODE && gpus > 4).then_some(call)
 }
 
-/// The slice of the backend's own all-reduce, and the GPUs that were measured: at most a node's.
+/// The slice of the backend's own all-reduce, and the number of GPUs to look up: at most a node's.
 fn own_slice(source: &dyn SliceSource, gpus: u64) -> Result<(SliceKey, f64), Refusal> {
     let measured = (gpus as f64).min(source.machine().node());
     let key = slice_key([measured as u32]);
@@ -127,7 +141,7 @@ fn own_slice(source: &dyn SliceSource, gpus: u64) -> Result<(SliceKey, f64), Ref
     Ok((served(source, TableName::CustomAllReduce, key, words)?, measured))
 }
 
-/// Checks that the slice that an all-reduce among `gpus` reads is served.
+/// Checks that the slice for an all-reduce among `gpus` is served.
 pub(super) fn check_all_reduce(source: &dyn SliceSource, gpus: u64) -> Result<(), Refusal> {
     if gpus <= 1 {
         return Ok(());
@@ -138,17 +152,12 @@ pub(super) fn check_all_reduce(source: &dyn SliceSource, gpus: u64) -> Result<()
     }
 }
 
-/// Checks that the slice that a library's collective reads is served.
+/// Checks that the slice for a library's collective is served.
 pub(super) fn check_library(source: &dyn SliceSource, call: Call<'_>) -> Result<(), Refusal> {
     if call.gpus <= 1 { Ok(()) } else { library_slice(source, call).map(drop) }
 }
 
-/// Beyond its curve a collective takes time in proportion to its size.
-fn proportional(size: f64) -> f64 {
-    size
-}
-
-/// A collective of a library.
+/// A call of a library's collective.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call<'a> {
     pub dtype: &'a str,
@@ -156,7 +165,8 @@ pub(super) struct Call<'a> {
     pub gpus: u64,
 }
 
-/// The slice that a library's collective reads, and the GPUs that were measured: at most its own.
+/// The table and slice of a library's collective, and the number of GPUs to look up: at most the largest
+/// number measured.
 fn library_slice(
     source: &dyn SliceSource,
     call: Call<'_>,
@@ -178,8 +188,8 @@ fn library_slice(
     })
 }
 
-/// Time of a library's collective of `elements`, ms: NCCL's rows first, then oneCCL's. More GPUs than
-/// were measured take the time of the most, scaled by bandwidth.
+/// Time of a library's collective of `elements` in ms, from NCCL's rows if possible, else from oneCCL's.
+/// If fewer GPUs were measured, the time of the most GPUs is scaled by link bandwidths.
 pub(super) fn library_ms(
     at: &mut Evaluation<'_, '_, '_>,
     call: Call<'_>,
@@ -190,15 +200,7 @@ pub(super) fn library_ms(
         return Ok(0.0);
     }
     let (name, key, measured) = library_slice(at.session, call)?;
-    let table = at.session.table(name)?;
-    let curve = table.curve(key);
-    let key = || format!("{operation}, {dtype}, {measured} GPUs, {elements} elements");
-    let mut ms = at
-        .evidence
-        .look_up(table, 1.0, key, |weights| curve.query(elements, &proportional, weights))?;
-    if gpus > measured {
-        ms *= at.session.machine().collective_scale(gpus as f64, measured as f64);
-        at.evidence.bandwidth_scaled(ms);
-    }
-    Ok(ms)
+    looked_up_ms(at, (name, key), [gpus as f64, measured as f64], elements, || {
+        format!("{operation}, {dtype}, {measured} GPUs")
+    })
 }

@@ -1,5 +1,5 @@
 //! Communication around a mixture of experts (operators/moe_dispatch.rs 137). It has no table of its
-//! own: it is made of all-reduces and of a library's collectives.
+//! own: its time is the sum of all-reduces and collectives of a library.
 
 use serde::Deserialize;
 
@@ -15,68 +15,66 @@ use super::operation::{Evaluation, Operation, once, one};
 #[serde(deny_unknown_fields)]
 pub struct MoeDispatch {
     pub name: String,
-    /// Layers.
+    /// Number of layers.
     #[serde(default = "once")]
     pub count: f64,
-    /// Elements of a token.
+    /// Elements per token.
     pub hidden_size: u64,
-    /// GPUs that share an expert.
+    /// Number of GPUs that share one expert.
     pub moe_tp_size: u64,
-    /// GPUs that share the experts.
+    /// Number of GPUs that the experts are divided among.
     pub moe_ep_size: u64,
-    /// GPUs that run attention on batches of their own.
+    /// Number of GPU groups that run attention on batches of their own.
     #[serde(default = "one")]
     pub attention_dp_size: u64,
-    /// Set if it comes before the experts.
+    /// True if the communication comes before the experts.
     pub pre_dispatch: bool,
-    /// The backend.
+    /// The backend's name.
     pub backend: String,
-    /// The means by which the backend sends tokens.
+    /// The method by which the backend sends tokens.
     pub flavor: Flavor,
     /// Quantisation of the experts, in which TensorRT-LLM sends tokens.
     #[serde(default)]
     pub moe_quant: String,
-    /// Set if the all-reduce before the experts is listed as an operation of attention.
+    /// True if the all-reduce before the experts is listed as an operation of attention.
     #[serde(default)]
     pub attn_ar_modeled: bool,
 }
 
-/// A means by which a backend sends tokens.
+/// A method by which a backend sends tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum Flavor {
     CustomAllReduce,
     TrtllmAlltoall,
 }
 
-/// The compute capability on which TensorRT-LLM gathers quantised tokens.
+/// Compute capability on which TensorRT-LLM gathers quantised tokens.
 const ALLTOALL_SM: f64 = 100.0;
 
-/// A part of a layer's communication.
+/// One communication step of a layer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Exchange {
     /// An all-reduce of the tokens of one batch.
     AllReduce { gpus: u64 },
-    /// A library's collective of the tokens of one batch.
-    OneBatch { operation: &'static str, gpus: u64 },
-    /// A library's collective of the tokens of all batches; `share` of their bytes is sent.
-    AllBatches { operation: &'static str, gpus: u64, share: f64 },
+    /// A library's collective on the tokens of some batches; only `share` of their bytes is sent.
+    Library { operation: &'static str, gpus: u64, batches: u64, share: f64 },
 }
 
-/// The GPUs of a layer.
+/// The division of a layer among GPUs.
 #[derive(Debug, Clone, Copy)]
 struct Spread {
-    /// GPUs of the experts.
+    /// Number of GPUs that run the experts.
     gpus: u64,
-    /// Batches in attention.
+    /// Number of batches in attention.
     dp: u64,
-    /// GPUs that share a batch in attention.
+    /// Number of GPUs that share one batch in attention.
     tp: u64,
 }
 
 impl Spread {
-    /// A collective among all GPUs, of the tokens of all batches.
+    /// A collective among all GPUs, on the tokens of all batches.
     fn all(self, operation: &'static str, share: f64) -> Exchange {
-        Exchange::AllBatches { operation, gpus: self.gpus, share }
+        Exchange::Library { operation, gpus: self.gpus, batches: self.dp, share }
     }
 
     fn all_reduce(self) -> Exchange {
@@ -84,7 +82,7 @@ impl Spread {
     }
 }
 
-/// A call of a collective of 16 bits an element.
+/// A call of a collective on elements of 16 bits.
 fn half(operation: &'static str, gpus: u64) -> Call<'static> {
     Call { dtype: "half", operation, gpus }
 }
@@ -100,11 +98,8 @@ impl Operation for MoeDispatch {
         for exchange in self.exchanges(at.session.machine())? {
             let part = match exchange {
                 Exchange::AllReduce { gpus } => all_reduce_ms(at, gpus, tokens * hidden)?,
-                Exchange::OneBatch { operation, gpus } => {
-                    library_ms(at, half(operation, gpus), tokens * hidden)?
-                }
-                Exchange::AllBatches { operation, gpus, share } => {
-                    let elements = tokens * self.spread().dp as f64 * (hidden * share);
+                Exchange::Library { operation, gpus, batches, share } => {
+                    let elements = tokens * batches as f64 * (hidden * share);
                     library_ms(at, half(operation, gpus), elements)?
                 }
             };
@@ -115,12 +110,11 @@ impl Operation for MoeDispatch {
 
     fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
         let exchanges = self.exchanges(source.machine());
-        // Rows of that table may exist: it is this room that does not read them.
+        // Rows of that table may exist, but this module does not read them.
         let exchanges = exchanges.map_err(|_| Refusal::Unread("trtllm_alltoall_perf"))?;
         exchanges.into_iter().try_for_each(|exchange| match exchange {
             Exchange::AllReduce { gpus } => check_all_reduce(source, gpus),
-            Exchange::OneBatch { operation, gpus }
-            | Exchange::AllBatches { operation, gpus, .. } => {
+            Exchange::Library { operation, gpus, .. } => {
                 check_library(source, half(operation, gpus))
             }
         })
@@ -134,7 +128,7 @@ impl MoeDispatch {
         Spread { gpus, dp, tp: (gpus / dp).max(1) }
     }
 
-    /// The exchanges on a machine, in the planner's order.
+    /// The communication steps on a machine, in the planner's order.
     fn exchanges(&self, machine: &MachineFigures) -> Result<Vec<Exchange>, Refusal> {
         let spread = self.spread();
         match self.flavor {
@@ -147,7 +141,7 @@ impl MoeDispatch {
         }
     }
 
-    /// Tokens of all batches are gathered before the experts and reduced after them.
+    /// The collective on the tokens of all batches: gathering before the experts, reduction after them.
     fn gather_or_reduce(&self) -> &'static str {
         if self.pre_dispatch { "all_gather" } else { "reduce_scatter" }
     }
@@ -160,7 +154,7 @@ impl MoeDispatch {
     }
 
     fn sglang(&self, x: Spread) -> Vec<Exchange> {
-        let one = |operation| Exchange::OneBatch { operation, gpus: x.tp };
+        let one = |operation| Exchange::Library { operation, gpus: x.tp, batches: 1, share: 1.0 };
         match (x.tp > 1, x.dp > 1) {
             (true, true) if self.pre_dispatch => {
                 vec![one("reduce_scatter"), x.all("all_gather", 1.0)]
@@ -191,7 +185,8 @@ impl MoeDispatch {
         })
     }
 
-    /// Bytes of a token as it is sent, by those of 16 bits; fp4 with a scale of 8 bits per 16.
+    /// Size of a sent token relative to 16 bits per element; fp4 includes a scale of 8 bits per 16
+    /// elements.
     fn sent_share(&self) -> f64 {
         match self.moe_quant.as_str() {
             "nvfp4" => 0.25 + 0.25 / 8.0,

@@ -1,4 +1,4 @@
-//! Operations without a table: their time is a formula of the machine's figures.
+//! Operations without a table, whose time is a formula of the machine's figures.
 
 use serde::Deserialize;
 
@@ -6,46 +6,46 @@ use super::super::dtypes;
 use super::super::refusal::Refusal;
 use super::operation::{Evaluation, Operation, once, one};
 
-/// Norms, activations, additions.
+/// Norms, activations and additions: memory traffic only.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Elementwise {
     pub name: String,
-    /// Layers.
+    /// Number of layers.
     #[serde(default = "once")]
     pub count: f64,
-    /// Bytes that a token reads and writes.
+    /// Bytes that are read and written per token.
     pub bytes_per_token: f64,
-    /// Tokens per row of the operation.
+    /// Number of tokens per row of the operation.
     #[serde(default = "one")]
     pub scale_num_tokens: u64,
 }
 
-/// The embedding's rows of the tokens.
+/// The lookup of the tokens' rows in the embedding.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Embedding {
     pub name: String,
-    /// Times per step.
+    /// Number of lookups per step.
     #[serde(default = "once")]
     pub count: f64,
-    /// Elements of a token.
+    /// Elements per token.
     pub hidden_size: u64,
     /// Type of the embedding.
     pub quant_mode: String,
 }
 
-/// A hand-over between pipeline stages.
+/// A transfer between pipeline stages.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct P2p {
     pub name: String,
-    /// Hand-overs per step.
+    /// Number of transfers per step.
     #[serde(default = "once")]
     pub count: f64,
-    /// Elements of a token.
+    /// Elements per token.
     pub hidden_size: u64,
-    /// Stages.
+    /// Number of pipeline stages.
     pub pp_size: u64,
 }
 
@@ -69,7 +69,7 @@ impl Operation for P2p {
         if self.pp_size <= 1 {
             return Ok(0.0);
         }
-        // Hand-overs are of 16 bits an element.
+        // Transferred elements have 16 bits.
         let bytes = at.query.tokens as f64 * self.hidden_size as f64 * 2.0;
         Ok(at.session.machine().hop_ms(bytes) * self.count)
     }

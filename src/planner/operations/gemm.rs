@@ -12,12 +12,12 @@ use super::super::tables::TableName;
 use super::operation::{Evaluation, Operation, Query, once, one};
 use super::quantize;
 
-/// A matrix product of m tokens with weights of n × k.
+/// A matrix product of the tokens with weights of n × k.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gemm {
     pub name: String,
-    /// Layers.
+    /// Number of layers.
     #[serde(default = "once")]
     pub count: f64,
     /// Columns of the result.
@@ -26,18 +26,18 @@ pub struct Gemm {
     pub k: u64,
     /// Quantisation of the weights.
     pub quant_mode: String,
-    /// Set if the input comes quantised, so that `fp8_static` saves its quantisation too.
+    /// True if the input is already quantised, so that `fp8_static` saves its quantisation too.
     #[serde(default)]
     pub low_precision_input: bool,
-    /// Set if the speed of light stands in for a missing row.
+    /// True if the speed-of-light time replaces a missing row.
     #[serde(default)]
     pub below_grid_sol: bool,
-    /// Tokens per row of the product.
+    /// Number of tokens per row of the product.
     #[serde(default = "one")]
     pub scale_num_tokens: u64,
 }
 
-/// max(2mnk / flops, bytes · (mn + mk + nk) / bandwidth), ms.
+/// Bound max(2mnk / flops, bytes · (mn + mk + nk) / bandwidth), in ms.
 fn sol(dtype: QuantFacts, flops: f64, machine: &MachineFigures) -> impl Fn([f64; 3]) -> f64 {
     let bandwidth = machine.bandwidth;
     move |[m, n, k]| {
@@ -47,28 +47,29 @@ fn sol(dtype: QuantFacts, flops: f64, machine: &MachineFigures) -> impl Fn([f64;
 }
 
 impl Gemm {
-    /// The rows of the product. The last layer's logits are computed for one token of a request.
+    /// Number of rows of the product. The last layer's logits are computed for one token per request.
     fn rows(&self, query: Query) -> u64 {
         let tokens = if self.name.contains("logits_gemm") { query.batch } else { query.tokens };
         tokens / self.scale_num_tokens.max(1)
     }
 
-    /// Returns whether the scale is known before: fp8 less the time of computing a scale.
+    /// Returns true if the scale is known in advance; the time is then fp8's minus the computation of
+    /// the scale.
     fn is_static(&self) -> bool {
         self.quant_mode == "fp8_static"
     }
 
-    /// The quantisation of its rows.
+    /// The quantisation whose rows are read.
     fn measured_quant(&self) -> &str {
         if self.is_static() { "fp8" } else { &self.quant_mode }
     }
 
-    /// The slices of its dtype, for people.
+    /// The slices of the dtype as text for people.
     fn words(&self) -> String {
         format!("gemm_dtype {}", self.measured_quant())
     }
 
-    /// Refuses a source without rows of its dtype, whatever their shape.
+    /// Refuses a source without rows of the dtype, whatever their shape.
     fn check_dtype(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
         let key = slice_key([source.code(self.measured_quant())]);
         served(source, TableName::Gemm, key, || self.words()).map(drop)
@@ -82,7 +83,7 @@ impl Gemm {
     ) -> Result<f64, Refusal> {
         self.check_dtype(at.session)?;
         let (table, quant) = (at.session.table(TableName::Gemm)?, self.measured_quant());
-        // Rows faster than light are raised to it when they are loaded.
+        // Latencies below the speed-of-light bound are raised to it.
         let rows = table.shapes(at.session.code(quant), sol);
         let [m, n, k] = shape;
         let key = || format!("{quant}, m {m}, n {n}, k {k}");

@@ -9,41 +9,41 @@ use super::super::slices::{SliceKey, slice_key};
 use super::super::tables::TableName;
 use super::operation::{Evaluation, Operation, new_share, once};
 
-/// Prefill latent attention.
+/// Prefill of latent attention, without its projections.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContextMla {
     pub name: String,
-    /// Layers.
+    /// Number of layers.
     #[serde(default = "once")]
     pub count: f64,
-    /// Heads of a GPU.
+    /// Heads per GPU.
     pub num_heads: u64,
-    /// Type of the cache; the list's where it is left out.
+    /// Type of the key-value cache; if empty, the model's list decides.
     #[serde(default)]
     pub kv_cache_dtype: String,
-    /// Precision; the list's where it is left out.
+    /// Precision of attention; if empty, the model's list decides.
     #[serde(default)]
     pub fmha_quant_mode: String,
 }
 
-/// Decode latent attention.
+/// Decode of latent attention, without its projections.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GenerationMla {
     pub name: String,
-    /// Layers.
+    /// Number of layers.
     #[serde(default = "once")]
     pub count: f64,
-    /// Heads of a GPU.
+    /// Heads per GPU.
     pub num_heads: u64,
-    /// Type of the cache; the list's where it is left out.
+    /// Type of the key-value cache; if empty, the model's list decides.
     #[serde(default)]
     pub kv_cache_dtype: String,
 }
 
-/// Bound of prefill at (heads, tokens, batch), ms: 320 is the mean of the head's two dimensions
-/// (192 + 128) of keys and values.
+/// Bound of prefill at (heads, tokens, batch), in ms. 320 is the sum of a head's two dimensions, 192 of
+/// keys and 128 of values.
 pub(super) fn prefill_sol(
     cache_bytes: f64,
     flops: f64,
@@ -56,7 +56,7 @@ pub(super) fn prefill_sol(
     }
 }
 
-/// Operations and bytes of decode at (heads, batch, tokens), ms each.
+/// Times of decode's computation and memory traffic at (heads, batch, tokens), in ms.
 pub(super) fn decode_parts(
     cache_bytes: f64,
     flops: f64,
@@ -70,12 +70,19 @@ pub(super) fn decode_parts(
 }
 
 impl ContextMla {
-    fn slice(&self, source: &dyn SliceSource) -> Result<SliceKey, Refusal> {
+    /// The served slice, and the bound at (heads, tokens, batch) in ms.
+    fn slice(
+        &self,
+        source: &dyn SliceSource,
+    ) -> Result<(SliceKey, impl Fn([f64; 3]) -> f64), Refusal> {
         let key = [&self.fmha_quant_mode, &self.kv_cache_dtype].map(|text| source.code(text));
-        served(source, TableName::ContextMla, slice_key(key), || self.words())
+        let key = served(source, TableName::ContextMla, slice_key(key), || self.words())?;
+        let machine = source.machine();
+        let flops = dtypes::fmha(&self.fmha_quant_mode)?.flops(machine)?;
+        Ok((key, prefill_sol(dtypes::cache(&self.kv_cache_dtype)?, flops, machine.bandwidth)))
     }
 
-    /// The slice, for people.
+    /// The slice as text for people.
     fn words(&self) -> String {
         format!("{}, cache {}", self.fmha_quant_mode, self.kv_cache_dtype)
     }
@@ -87,12 +94,9 @@ impl Operation for ContextMla {
     }
 
     fn ms(&self, at: &mut Evaluation<'_, '_, '_>) -> Result<f64, Refusal> {
-        let key = self.slice(at.session)?;
+        let (key, sol) = self.slice(at.session)?;
         let table = at.session.table(TableName::ContextMla)?;
         let grid = table.grid(key, Some(1), None);
-        let machine = at.session.machine();
-        let flops = dtypes::fmha(&self.fmha_quant_mode)?.flops(machine)?;
-        let sol = prefill_sol(dtypes::cache(&self.kv_cache_dtype)?, flops, machine.bandwidth);
         let (n, batch) = (self.num_heads, at.query.batch);
         let full = at.query.sequence + at.query.prefix;
         let key = || format!("{}, {n} heads, isl {full}, batch {batch}", self.words());
@@ -104,19 +108,28 @@ impl Operation for ContextMla {
     }
 
     fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
-        self.slice(source)?;
-        dtypes::fmha(&self.fmha_quant_mode)?.flops(source.machine())?;
-        dtypes::cache(&self.kv_cache_dtype).map(drop)
+        self.slice(source).map(drop)
     }
 }
 
 impl GenerationMla {
-    fn slice(&self, source: &dyn SliceSource) -> Result<SliceKey, Refusal> {
-        let key = slice_key([source.code(&self.kv_cache_dtype)]);
-        served(source, TableName::GenerationMla, key, || self.words())
+    /// The served slice, and the bound at (heads, batch, tokens) in ms.
+    fn slice(
+        &self,
+        source: &dyn SliceSource,
+    ) -> Result<(SliceKey, impl Fn([f64; 3]) -> f64), Refusal> {
+        let (machine, cache) = (source.machine(), self.kv_cache_dtype.as_str());
+        let key = slice_key([source.code(cache)]);
+        let key = served(source, TableName::GenerationMla, key, || self.words())?;
+        let flops = dtypes::decode_flops(machine, cache)?;
+        let parts = decode_parts(dtypes::cache(cache)?, flops, machine.bandwidth);
+        Ok((key, move |at| {
+            let (math, memory) = parts(at);
+            math.max(memory)
+        }))
     }
 
-    /// The slice, for people.
+    /// The slice as text for people.
     fn words(&self) -> String {
         format!("cache {}", self.kv_cache_dtype)
     }
@@ -128,16 +141,9 @@ impl Operation for GenerationMla {
     }
 
     fn ms(&self, at: &mut Evaluation<'_, '_, '_>) -> Result<f64, Refusal> {
-        let key = self.slice(at.session)?;
+        let (key, sol) = self.slice(at.session)?;
         let table = at.session.table(TableName::GenerationMla)?;
         let grid = table.grid(key, None, None);
-        let (machine, cache) = (at.session.machine(), self.kv_cache_dtype.as_str());
-        let flops = dtypes::decode_flops(machine, cache)?;
-        let parts = decode_parts(dtypes::cache(cache)?, flops, machine.bandwidth);
-        let sol = |at| {
-            let (math, memory) = parts(at);
-            math.max(memory)
-        };
         let (n, batch, tokens) = (self.num_heads, at.query.batch, at.query.sequence);
         let key = || format!("{}, {n} heads, batch {batch}, tokens {tokens}", self.words());
         let ms = at
@@ -147,8 +153,6 @@ impl Operation for GenerationMla {
     }
 
     fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
-        self.slice(source)?;
-        dtypes::decode_flops(source.machine(), &self.kv_cache_dtype)?;
-        dtypes::cache(&self.kv_cache_dtype).map(drop)
+        self.slice(source).map(drop)
     }
 }

@@ -1,4 +1,4 @@
-//! The batched products of 128 × 512 around decode latent attention.
+//! The batched products of 128 × 512 before and after decode of latent attention.
 
 use serde::Deserialize;
 
@@ -9,19 +9,19 @@ use super::super::slices::{SliceKey, slice_key};
 use super::super::tables::TableName;
 use super::operation::{Evaluation, Operation, once};
 
-/// A batched product before or after decode latent attention.
+/// A batched product before or after decode of latent attention.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MlaBmm {
     pub name: String,
-    /// Layers.
+    /// Number of layers.
     #[serde(default = "once")]
     pub count: f64,
-    /// Heads of a GPU.
+    /// Heads per GPU.
     pub num_heads: u64,
-    /// Quantisation.
+    /// Quantisation of the weights.
     pub quant_mode: String,
-    /// Set for the product before attention.
+    /// True for the product before attention.
     pub is_pre: bool,
 }
 
@@ -30,18 +30,18 @@ impl MlaBmm {
         if self.is_pre { "mla_gen_pre" } else { "mla_gen_post" }
     }
 
-    /// A slice, for people.
+    /// A slice as text for people.
     fn words(&self, heads: u64) -> String {
         format!("{}, {}, {heads} heads", self.op_name(), self.quant_mode)
     }
 
-    /// The slice, and the heads that were measured: the same number, else the next power of two.
+    /// The served slice, and its number of heads: the requested number, else the next power of two.
     fn slice(&self, source: &dyn SliceSource) -> Result<(SliceKey, u64), Refusal> {
         let known = source.keys(TableName::MlaBmm)?;
         let (asked, bfloat16) = (source.code(&self.quant_mode), source.code("bfloat16"));
         let op = source.code(self.op_name());
         let key = |dtype: u32, heads: u64| slice_key([dtype, op, heads as u32]);
-        // A dtype without rows is read from bfloat16's.
+        // For a dtype without rows, bfloat16's rows are read.
         let has_dtype = known.iter().any(|k| k[0] == asked);
         let has_op = known.iter().any(|k| k[..2] == [asked, op]);
         let mut heads = self.num_heads;
@@ -62,7 +62,7 @@ impl Operation for MlaBmm {
 
     fn ms(&self, at: &mut Evaluation<'_, '_, '_>) -> Result<f64, Refusal> {
         let (key, heads) = self.slice(at.session)?;
-        // Heads that were not measured are a share of those that were.
+        // For a number of heads that was not measured, a share of the measured time is used.
         let share =
             if heads == self.num_heads { 1.0 } else { self.num_heads as f64 / heads as f64 };
         let table = at.session.table(TableName::MlaBmm)?;

@@ -1,5 +1,5 @@
-//! Operations of an inference step: one file per kind, with the table it reads, the parts of its key
-//! that must match, its coordinates and its speed of light.
+//! Operations of an inference step. Each file describes one kind: its table, the key parts that must
+//! match, its coordinates and its speed of light.
 
 mod attention;
 mod collective;

@@ -17,35 +17,35 @@ use super::operation::{Evaluation, Operation, once, one};
 #[serde(deny_unknown_fields)]
 pub struct Moe {
     pub name: String,
-    /// Layers.
+    /// Number of layers.
     #[serde(default = "once")]
     pub count: f64,
     /// Width of a token.
     pub hidden_size: u64,
     /// Width inside an expert.
     pub inter_size: u64,
-    /// Experts of a token.
+    /// Number of experts per token.
     pub topk: u64,
-    /// Experts.
+    /// Number of experts.
     pub num_experts: u64,
-    /// GPUs that share an expert.
+    /// Number of GPUs that share one expert.
     pub moe_tp_size: u64,
-    /// GPUs that share the experts.
+    /// Number of GPUs that the experts are divided among.
     pub moe_ep_size: u64,
-    /// GPUs that run attention on batches of their own.
+    /// Number of GPU groups that run attention on batches of their own.
     #[serde(default = "one")]
     pub attention_dp_size: u64,
-    /// Quantisation.
+    /// Quantisation of the experts.
     pub quant_mode: String,
     /// The distribution of tokens over experts.
     pub workload_distribution: String,
-    /// Set if an expert has a gate.
+    /// True if an expert has a gate.
     #[serde(default)]
     pub is_gated: bool,
 }
 
 impl Moe {
-    /// The slice, for people.
+    /// The slice as text for people.
     fn words(&self) -> String {
         let Self { quant_mode, topk, num_experts, hidden_size, inter_size, .. } = self;
         format!(
@@ -55,7 +55,8 @@ impl Moe {
         )
     }
 
-    /// The slice for a number of tokens: that of the kernel for few tokens if it exists.
+    /// The served slice for a number of tokens; the kernel for few tokens is preferred if it was
+    /// measured.
     fn slice(&self, source: &dyn SliceSource, tokens: u64) -> Result<SliceKey, Refusal> {
         let known = source.keys(TableName::Moe)?;
         let few = tokens <= 128 && self.quant_mode == "nvfp4" && self.is_gated;
@@ -64,7 +65,7 @@ impl Moe {
         served(source, TableName::Moe, key, || self.words())
     }
 
-    /// The key of the shape. If the dtype has no row of the distribution, it is read as `uniform`.
+    /// The key of the shape. The distribution `uniform` replaces one without rows of the dtype.
     fn key(&self, source: &dyn SliceSource, known: &HashSet<SliceKey>, few: u32) -> SliceKey {
         let dtype = source.code(&self.quant_mode);
         let asked = source.code(&self.workload_distribution);
@@ -77,7 +78,8 @@ impl Moe {
         [dtype, few, distribution, topk, experts, hidden, inter, tp, ep]
     }
 
-    /// Bound at tokens, ms. Divisions are of whole numbers, from left to right, as in the planner.
+    /// Bound at a number of tokens, in ms. As in the planner, divisions are of integers, from left to
+    /// right.
     fn sol(&self, machine: &MachineFigures) -> Result<impl Fn(f64) -> f64 + use<>, Refusal> {
         let dtype = dtypes::moe(&self.quant_mode)?;
         let (flops, bandwidth) = (dtype.flops(machine)?, machine.bandwidth);
@@ -126,7 +128,7 @@ impl Operation for Moe {
         Ok(ms.max(0.0) * self.count)
     }
 
-    /// Whatever the number of tokens.
+    /// Checks that the slice for many tokens is served.
     fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
         dtypes::moe(&self.quant_mode)?.flops(source.machine())?;
         self.slice(source, u64::MAX).map(drop)

@@ -1,4 +1,4 @@
-//! An operation as a list names it, and operations made of others (operators/op.rs 459, 486).
+//! An operation of a model's list, and operations that contain others (operators/op.rs 459, 486).
 
 use serde::Deserialize;
 
@@ -18,7 +18,7 @@ use super::mla_module::{MlaModuleContext, MlaModuleGeneration};
 use super::moe::Moe;
 use super::operation::{Evaluation, Operation, Query};
 
-/// An operation as a list names it. Fields have the planner's names.
+/// An operation of a model's list. Fields have the planner's names.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Op {
@@ -36,7 +36,7 @@ pub enum Op {
     MlaModuleContext(MlaModuleContext),
     /// Decode multi-head latent attention with its projections.
     MlaModuleGeneration(MlaModuleGeneration),
-    /// The batched products around decode latent attention.
+    /// The batched products around decode of latent attention.
     MlaBmm(MlaBmm),
     /// A mixture of experts.
     Moe(Moe),
@@ -46,43 +46,43 @@ pub enum Op {
     CustomAllReduce(CustomAllReduce),
     /// A collective of NCCL or oneCCL.
     Nccl(Nccl),
-    /// Norms, activations: memory traffic alone.
+    /// Norms and activations: memory traffic only.
     Elementwise(Elementwise),
-    /// The embedding's rows.
+    /// The lookup of the tokens' rows in the embedding.
     Embedding(Embedding),
-    /// A hand-over between pipeline stages.
+    /// A transfer between pipeline stages.
     P2P(P2p),
-    /// Two groups that overlap: the longer one counts.
+    /// Two groups of operations that overlap: the longer time counts.
     Max(Max),
-    /// The first alternative that the data answers.
+    /// The first alternative for which the data gives a time.
     First(First),
 }
 
-/// Two groups of operations that overlap in time; the planner calls it Overlap.
+/// Two groups of operations that overlap in time; the planner calls this Overlap.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Max {
     pub name: String,
-    /// The groups. Operations carry their own layers, so the sums over all layers are compared.
+    /// The two groups. Each operation states its own layers, so the sums over all layers are compared.
     pub of: [Vec<Op>; 2],
 }
 
-/// An operation with the sum that stands in for it if the data does not answer; the planner calls it Fallback. It is
-/// decided anew at every point.
+/// An operation, and the operations that replace it if the data gives no time; the planner calls this
+/// Fallback. The choice is made anew at every point.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct First {
     pub name: String,
-    /// The operation.
+    /// The preferred operation.
     #[serde(rename = "try")]
     pub attempt: Box<Op>,
-    /// The sum that stands in for it.
+    /// The operations whose sum replaces the preferred one.
     #[serde(rename = "else")]
     pub otherwise: Vec<Op>,
 }
 
 impl Op {
-    /// The name, and the operation itself.
+    /// The operation's name, and the operation itself.
     fn named(&self) -> (&str, &dyn Operation) {
         match self {
             Self::Gemm(op) => (&op.name, op),
@@ -110,11 +110,11 @@ impl Op {
         self.named().0
     }
 
-    /// The time at a point, ms, over all layers; never negative.
+    /// The time at a point over all layers, in ms; never negative.
     ///
     /// # Errors
     ///
-    /// If the data or the machine's figures do not answer.
+    /// If the data or the machine's figures give no time.
     pub fn ms(
         &self,
         session: &PlannerSession<'_, '_>,
@@ -134,26 +134,26 @@ impl Op {
         Ok(ms)
     }
 
-    /// Checks that the slices that it reads are served, itself and those inside it.
+    /// Checks that the slices that the operation and those inside it read are served.
     ///
     /// # Errors
     ///
-    /// The first refusal, as that of [`ms`](Self::ms) where the data lacks a slice.
+    /// The first refusal, which is the same as that of [`ms`](Self::ms) if the data lacks a slice.
     pub fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
         self.named().1.check(source)
     }
 
-    /// Bytes of the weights, on one GPU, over all layers.
+    /// Bytes of the weights on one GPU over all layers.
     pub fn weight_bytes(&self) -> f64 {
         self.named().1.weight_bytes()
     }
 
-    /// The tables that it may read, apart from those of operations inside it.
+    /// The tables that the operation may read, without those of operations inside it.
     pub fn tables(&self) -> &'static [TableName] {
         self.named().1.tables()
     }
 
-    /// Returns whether it takes as long in one session as in another, whatever else differs.
+    /// Returns true if the operation takes the same time in both sessions, whatever else differs.
     pub fn answers_alike(
         &self,
         session: &PlannerSession<'_, '_>,
@@ -167,7 +167,7 @@ impl Op {
         is_same
     }
 
-    /// Calls `each` on this operation and on those inside it.
+    /// Calls `each` on this operation and on the operations inside it.
     pub fn visit(&self, each: &mut dyn FnMut(&Op)) {
         if let Self::Max(max) = self {
             max.of.iter().flatten().for_each(|op| op.visit(each));
@@ -178,7 +178,7 @@ impl Op {
         each(self);
     }
 
-    /// Calls `each` on this operation and on those inside it.
+    /// Calls `each` on this operation and on the operations inside it, for changes.
     pub fn visit_mut(&mut self, each: &mut dyn FnMut(&mut Op)) {
         if let Self::Max(max) = self {
             max.of.iter_mut().flatten().for_each(|op| op.visit_mut(each));
@@ -190,7 +190,7 @@ impl Op {
     }
 }
 
-/// The sum of operations, ms, in their order.
+/// The sum of the operations' times in ms, added up in their order.
 fn sum(ops: &[Op], at: &mut Evaluation<'_, '_, '_>) -> Result<f64, Refusal> {
     ops.iter().try_fold(0.0, |total, op| Ok(total + op.evaluate(at)?))
 }
@@ -223,7 +223,7 @@ impl Operation for First {
                 at.evidence.back_to(before);
                 Ok(sum(&self.otherwise, at)?.max(0.0))
             }
-            // A figure that the machine lacks would be lacking there too.
+            // A figure that the machine lacks is missing for the alternative too.
             other => other,
         }
     }
@@ -235,7 +235,7 @@ impl Operation for First {
         }
     }
 
-    /// A module does not say how large its projections are; what stands in for it does.
+    /// Bytes of the alternative's weights, because a module does not state the size of its projections.
     fn weight_bytes(&self) -> f64 {
         self.otherwise.iter().map(Op::weight_bytes).sum()
     }

@@ -1,4 +1,5 @@
-//! Time that a static fp8 scale saves: computing the scale, and with quantised input its application.
+//! Time that a static fp8 scale saves: the computation of the scale and, for quantised input, its
+//! application.
 
 use super::super::interpolate::How;
 use super::super::keys::{SliceSource, no_rows, served};
@@ -7,7 +8,7 @@ use super::super::slices::{SliceKey, slice_key};
 use super::super::tables::TableName;
 use super::operation::Evaluation;
 
-/// The slice of a quantisation.
+/// The served slice of a quantisation.
 pub(super) fn slice(
     source: &dyn SliceSource,
     table: TableName,
@@ -16,12 +17,12 @@ pub(super) fn slice(
     served(source, table, slice_key([source.code(quant)]), || words(quant))
 }
 
-/// A slice, for people.
+/// A slice as text for people.
 fn words(quant: &str) -> String {
     format!("quant_dtype {quant}")
 }
 
-/// Time of computing the scale of m × k, ms; coordinates are clamped into the grid.
+/// Time to compute the scale of m × k in ms; coordinates are clamped into the grid.
 pub(super) fn compute_scale(
     at: &mut Evaluation<'_, '_, '_>,
     quant: &str,
@@ -30,7 +31,8 @@ pub(super) fn compute_scale(
     lookup(at, TableName::Computescale, quant, size, 2.0).map(|(ms, _)| ms)
 }
 
-/// Time of applying the scale to m × k, ms; outside the grid the clamped answer grows with m · k.
+/// Time to apply the scale to m × k in ms. Outside the grid, the time at the clamped coordinates grows
+/// with m · k.
 pub(super) fn scale_matrix(
     at: &mut Evaluation<'_, '_, '_>,
     quant: &str,
@@ -40,8 +42,8 @@ pub(super) fn scale_matrix(
     Ok(ms * ratio.unwrap_or(1.0))
 }
 
-/// The answer at the clamped coordinates, and the ratio of bounds if they were clamped.
-/// Speed of light: `accesses` · m · k / bandwidth.
+/// The time at the clamped coordinates in ms, and the ratio of bounds if they were clamped. The bound is
+/// `accesses` · m · k / bandwidth.
 fn lookup(
     at: &mut Evaluation<'_, '_, '_>,
     name: TableName,
@@ -52,10 +54,10 @@ fn lookup(
     let key = slice(at.session, name, quant)?;
     let table = at.session.table(name)?;
     let grid = table.grid(key, None, None);
-    let [Some(first), Some(last)] = [grid.leaves().first(), grid.leaves().last()] else {
+    let [Some(first), Some(last)] = [grid.leaves.first(), grid.leaves.last()] else {
         return Err(no_rows(name, &words(quant)));
     };
-    let ks = grid.leaves().iter().map(|l| l.at[1]);
+    let ks = grid.leaves.iter().map(|l| l.at[1]);
     let (low, high) = ks.fold((u64::MAX, 0), |(low, high), k| (low.min(k), high.max(k)));
     let clamped = [m.max(first.at[0]).min(last.at[0]), k.max(low).min(high), 0];
     let is_clamped = clamped != [m, k, 0];

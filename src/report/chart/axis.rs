@@ -1,16 +1,15 @@
-//! Along which column a table is drawn, and what is fixed along a line.
+//! Chooses the columns for a chart's x axis, and the columns that are constant along a line.
 
 use std::collections::BTreeSet;
 
-use super::series::POINTS;
+use super::series::{POINTS, is_served};
 use super::spec::ChartSpec;
-use crate::database::served::rows::has_key;
 use crate::database::table::{Column, Table, TableScope};
 use crate::specs::{ColumnKind, KeyPart, TableSpec, measured_unit};
 
-/// The columns that a table can be drawn along: the chart's, then those of the sweep, then, of a table
-/// that has no spec, integers, those with most values first. Columns with too few values for a line are
-/// left out.
+/// Returns the columns for the x axis: the chart's own, then those of the sweep. A table without a
+/// spec is drawn along the integer column with most values. Columns with too few values for a line
+/// are left out.
 pub(in crate::report) fn axes(chart: &ChartSpec, scope: &TableScope<'_>) -> Vec<String> {
     let mut axes: Vec<String> = Vec::new();
     for name in candidates(chart, scope.spec) {
@@ -27,14 +26,14 @@ pub(in crate::report) fn axes(chart: &ChartSpec, scope: &TableScope<'_>) -> Vec<
     axes
 }
 
-/// The columns that a table should be drawn along.
+/// Returns the columns that the chart or the table's spec names for the x axis.
 pub(super) fn candidates(chart: &ChartSpec, spec: &TableSpec) -> Vec<String> {
     let mut names: Vec<String> = chart.x.iter().cloned().collect();
     names.extend(spec.sweep.iter().filter(|name| chart.x.as_ref() != Some(name)).cloned());
     names
 }
 
-/// How many values an integer column takes, as far as it matters; `None` of other columns.
+/// Counts the distinct values of an integer column, up to 1,000; `None` for other columns.
 fn distinct(table: &Table, column: &str) -> Option<usize> {
     const ENOUGH: usize = 1000;
     let Column::Int { values, .. } = table.column(column)? else { return None };
@@ -48,16 +47,9 @@ fn distinct(table: &Table, column: &str) -> Option<usize> {
     Some(seen.len())
 }
 
-/// Whether a table's lines are made of what the loader serves: its key is known, and it has the columns.
-pub(super) fn is_served(scope: &TableScope<'_>, table: &Table) -> bool {
-    let TableScope { spec, place, system, lookups, .. } = *scope;
-    let scope = TableScope::new(table, spec, place, system, lookups);
-    !spec.inferred && !spec.key.is_empty() && has_key(&scope)
-}
-
-/// What is fixed along a line: the loader's key without the axis, and the maps that rows go into, so that
-/// a line before and after is found by what it serves. Where no loader's key is known, all columns but
-/// the axis and what is measured, of a comparison those that both sides have.
+/// Returns the parts of the key that are constant along a line: the loader's key without the x
+/// axis, and the maps that the loader fills. Without a known key, these are all columns except the
+/// x axis and the measured ones; in a comparison, only columns that both states have.
 pub(in crate::report) fn fixed_parts(
     scope: &TableScope<'_>,
     x: &str,
@@ -68,7 +60,7 @@ pub(in crate::report) fn fixed_parts(
         return fixed_columns(scope.table, x, base);
     }
     let mut parts: Vec<KeyPart> = Vec::new();
-    // What a part reads beside the axis.
+    // Columns that a part of the key reads in addition to the axis.
     let mut beside: Vec<&str> = Vec::new();
     for part in &scope.spec.key {
         let reads = part.value.columns();
@@ -99,7 +91,8 @@ fn fixed_columns(table: &Table, x: &str, base: Option<&Table>) -> Vec<KeyPart> {
         .collect()
 }
 
-/// What a chart shows one value of: the columns of its entry, else all names and flags.
+/// Returns the parts that define a slice, of which a chart shows one value: the columns of the
+/// chart's spec, else all names and flags.
 pub(in crate::report) fn slice_parts(
     chart: &ChartSpec,
     scope: &TableScope<'_>,

@@ -1,43 +1,43 @@
-//! A table, or what changed in it → the few series that show it best.
+//! Builds the figure of a table or of its change from the few series that show it best.
 
 use super::axis::{axes, fixed_parts, slice_parts};
 use super::label::{series_names, slice_words};
-use super::line::{Series, latency_name, peer_panel, rate_panel};
+use super::line::{SeriesLines, latency_name, peer_panel, rate_panel};
 use super::moves::{RatioMoves, TableChange};
 use super::peer::Peer;
 use super::rings::Rings;
 use super::series::SeriesSet;
 use super::spec::ChartSpec;
-use super::{Figure, LineKind, Panel};
+use super::{ChartFigure, LineKind, Panel};
 use crate::base::escape::file_stem;
 use crate::base::expr::ExprError;
 use crate::database::table::TableScope;
 use crate::specs::KeyPart;
 
-/// What a chart of a table shows beside the table itself.
+/// The context in which a table is drawn.
 #[derive(Clone, Copy)]
 pub struct Beside<'a> {
-    /// What changed.
+    /// The change of the table; `None` if only one state was judged.
     pub change: Option<TableChange<'a>>,
-    /// What findings name.
+    /// The rows that findings name.
     pub rings: &'a Rings,
-    /// What a finding compares it with.
+    /// The table with which a finding compares it.
     pub peer: Option<&'a Peer<'a>>,
 }
 
-/// The chart of a table: one slice, and of it a few series from fast to slow. The series of the worst row
-/// of each finding are always among them.
+/// Builds the chart of a table: a few series of one slice, from fast to slow. The series of each
+/// finding's worst row are always included.
 ///
-/// `None` where no sweep has points enough to be a line.
+/// `None` if no sweep has enough points for a line.
 ///
 /// # Errors
 ///
-/// When a formula meets a type it cannot work with.
+/// If a formula of `charts/` or of the table's spec does not fit the table.
 pub fn figure(
     chart: &ChartSpec,
     scope: &TableScope<'_>,
     beside: Beside<'_>,
-) -> Result<Option<Figure>, ExprError> {
+) -> Result<Option<ChartFigure>, ExprError> {
     let changed = beside.change.filter(|change| !change.pairs().is_empty());
     let base = changed
         .map(|c| TableScope::new(c.base, scope.spec, scope.place, scope.system, scope.lookups));
@@ -58,20 +58,20 @@ pub fn figure(
     parts.figure(scope, parts.sides(scope, base.as_ref(), beside.change)?, beside)
 }
 
-/// Both states of a table along an axis, and what moved between them.
+/// Both states of a table along an axis, and the rows that moved between them.
 struct FigureSides<'a> {
     head: SeriesSet<'a>,
     base: Option<SeriesSet<'a>>,
     moves: RatioMoves,
 }
 
-/// What of a table is drawn along an axis.
+/// The columns by which a table is drawn along an axis.
 struct DrawnParts<'a> {
     chart: &'a ChartSpec,
     x: String,
-    /// What is fixed along a series.
+    /// The parts that are constant along a series.
     fixed: Vec<KeyPart>,
-    /// What the chart shows one value of.
+    /// The parts that define a slice; the chart shows one slice.
     panel: Vec<KeyPart>,
 }
 
@@ -108,7 +108,7 @@ impl<'a> DrawnParts<'a> {
         scope: &TableScope<'_>,
         sides: FigureSides<'_>,
         beside: Beside<'_>,
-    ) -> Result<Option<Figure>, ExprError> {
+    ) -> Result<Option<ChartFigure>, ExprError> {
         let FigureSides { head, base, moves } = sides;
         let Beside { rings, peer, .. } = beside;
         let chosen = head.choose(&moves, rings);
@@ -125,7 +125,7 @@ impl<'a> DrawnParts<'a> {
         let names = series_names(scope.table, &self.fixed, &chosen);
         for (colour, (rows, name)) in chosen.iter().zip(&names).enumerate() {
             let (base, peer) = (base.as_ref(), peer_set.as_ref().zip(peer));
-            let series = Series { name, colour, head: &head, base, peer, rings, rows };
+            let series = SeriesLines { name, colour, head: &head, base, peer, rings, rows };
             series.add_to(&mut latency, &mut rate, &mut over_peer);
         }
         let place = scope.place;
@@ -139,7 +139,7 @@ impl<'a> DrawnParts<'a> {
         said.extend(has(LineKind::Copies).then(|| "hollow: rows that are not served".to_owned()));
         let slice = slice_words(scope.table, &self.panel, &chosen);
         let slice = if slice.is_empty() { slice } else { format!("; {slice}") };
-        Ok(Some(Figure {
+        Ok(Some(ChartFigure {
             name: file_stem(
                 &[&place.system, &place.backend, &place.version, &scope.spec.name],
                 "-",
@@ -202,7 +202,7 @@ mod tests {
         Finding::on_path(rule, severity, "t", "m").naming(rows.iter().copied())
     }
 
-    fn drawn(base: Option<&str>, head: &str, findings: &[Finding]) -> Option<Figure> {
+    fn drawn(base: Option<&str>, head: &str, findings: &[Finding]) -> Option<ChartFigure> {
         let specs = Specs::embedded().unwrap();
         let place = place();
         let (head, base) = (table(head), base.map(table));
@@ -221,13 +221,13 @@ mod tests {
         figure(&ChartSpec::default(), &scope, beside).unwrap()
     }
 
-    fn points(figure: &Figure, kind: LineKind) -> Vec<(&str, &ChartPoint)> {
+    fn points(figure: &ChartFigure, kind: LineKind) -> Vec<(&str, &ChartPoint)> {
         let lines = figure.panels[0].lines.iter().filter(|line| line.kind == kind);
         lines.flat_map(|line| line.points.iter().map(|p| (line.series.as_str(), p))).collect()
     }
 
     /// The rows that are ringed, with their series.
-    fn ringed(figure: &Figure) -> Vec<(&str, usize)> {
+    fn ringed(figure: &ChartFigure) -> Vec<(&str, usize)> {
         let all = [LineKind::Head, LineKind::Copies].into_iter();
         let all = all.flat_map(|kind| points(figure, kind));
         all.filter_map(|(series, point)| Some((series, point.row?))).collect()

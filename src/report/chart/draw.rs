@@ -1,58 +1,37 @@
-//! A figure → SVG, through plotters, with the font of the binary.
+//! Draws a figure as SVG with plotters and the embedded font.
 
-use std::sync::Once;
-
-use plotters::coord::Shift;
 use plotters::prelude::*;
-use plotters::style::{FontStyle, register_font};
 
+use super::canvas::{
+    Area, COLOURS, FINE, Failed, GRID, INK, NAMES, WIDTH, darker, font, pixel, sized, with_font,
+};
 use super::ends::{End, draw_ends};
 use super::hover::{describe, hover};
 use super::legend::{draw_legend, draw_ring};
 use super::scale::{span, ticks};
 use super::text::{broken, cut};
-use super::{ChartLine, Figure, LineKind, Panel, Ring, short};
+use super::{ChartFigure, ChartLine, LineKind, Panel, Ring, short};
 use crate::base::error::{Error, Result};
-use crate::report::xml::xml;
 
-/// Size in pixels; text stays readable where a page shows it 600 wide.
-pub(super) const WIDTH: u32 = 800;
+/// The height of the panel of latencies in pixels.
 const LATENCY: u32 = 360;
+/// The height of every other panel in pixels.
 const RATE: u32 = 230;
-/// Above the panels, without the subtitle's lines.
+/// The height of the title in pixels.
 const HEAD: u32 = 40;
-/// A line of text below the title.
+/// The height of a line below the title in pixels.
 const LINE: u32 = 18;
-/// Characters in one.
+/// The most characters of a line below the title.
 const LINE_CHARS: usize = 116;
-/// Lines of the subtitle, at most.
+/// The most lines of the subtitle.
 const SUBTITLE: usize = 3;
-/// Room for the names at the lines' ends.
-pub(super) const NAMES: u32 = 226;
-/// plotters draws at whole pixels; drawn this much larger, lines are smooth.
-pub(super) const FINE: u32 = 4;
-
-/// Colours that everybody distinguishes, by Okabe and Ito (Color Universal Design, 2008).
-pub(super) const COLOURS: [RGBColor; 6] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(230, 159, 0),
-    RGBColor(86, 180, 233),
-];
-pub(super) const INK: RGBColor = RGBColor(34, 34, 34);
-pub(super) const GRID: RGBColor = RGBColor(228, 228, 228);
-
-pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-pub(super) type Failed<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
-
-/// Draws a figure, whose texts are escaped first. Points show their values where a page shows it inline.
+/// Draws a figure as SVG. Its texts are escaped. If a page contains the SVG inline, points show
+/// their values on hover.
 ///
 /// # Errors
 ///
-/// When plotters cannot draw, which is a fault of this program.
-pub fn svg(figure: &Figure) -> Result<String> {
+/// If plotters cannot draw, which is a bug of this program.
+pub fn svg(figure: &ChartFigure) -> Result<String> {
     with_font();
     let figure = &figure.escaped();
     let heights: Vec<u32> =
@@ -70,31 +49,12 @@ pub fn svg(figure: &Figure) -> Result<String> {
     Ok(sized(&drawn, height, &said).replacen("</svg>", &end, 1))
 }
 
-/// Makes the font of the binary known.
-pub(super) fn with_font() {
-    static FONT: Once = Once::new();
-    FONT.call_once(|| {
-        // Its bytes are part of the binary; a text without a font fails when it is drawn.
-        let _ = register_font("sans-serif", FontStyle::Normal, notosans::REGULAR_TTF);
-    });
-}
-
-/// A picture of its own size, which scales with the page, and what it says to those who do not see it.
-pub(super) fn sized(drawn: &str, height: u32, said: &str) -> String {
-    let (fine_w, fine_h) = (WIDTH * FINE, height * FINE);
-    let plain = format!("<svg width=\"{fine_w}\" height=\"{fine_h}\"");
-    let label = xml(said);
-    let sized =
-        format!("<svg width=\"{WIDTH}\" height=\"{height}\" role=\"img\" aria-label=\"{label}\"");
-    drawn.replacen(&plain, &sized, 1)
-}
-
-/// What a picture is made of, and how high its parts are.
+/// The parts of a picture with their heights.
 struct FigureFrame<'f> {
-    figure: &'f Figure,
-    /// The subtitle's lines.
+    figure: &'f ChartFigure,
+    /// The lines of the subtitle.
     said: Vec<String>,
-    /// Of each panel.
+    /// The height of each panel in pixels.
     heights: Vec<u32>,
     head: u32,
     height: u32,
@@ -126,12 +86,7 @@ fn paint<'a>(
     root.present()
 }
 
-/// Where pixels of the picture are drawn.
-pub(super) fn pixel(x: u32, y: u32) -> (i32, i32) {
-    ((x * FINE) as i32, (y * FINE) as i32)
-}
-
-/// A panel, with what its points are ringed for and the span of the axis.
+/// A panel with the figure's rings and the range of the x axis.
 #[derive(Clone, Copy)]
 struct PanelShown<'f> {
     panel: &'f Panel,
@@ -146,7 +101,7 @@ fn draw_panel<'a>(
     x_name: Option<&str>,
     hovers: &mut String,
 ) -> std::result::Result<(), Failed<'a>> {
-    // A bound may lie decades below what is measured; it is drawn as far as it comes into view.
+    // A bound may be decades below the measured values; only its visible part is drawn.
     let measured = panel.lines.iter().filter(|l| l.kind != LineKind::Bound);
     let values = measured.flat_map(|l| &l.points).map(|p| p.y);
     let (low, high) = span(values.chain(panel.mark));
@@ -222,7 +177,7 @@ fn draw_panel<'a>(
     draw_ends(root, ends, chart.plotting_area().get_pixel_range().1)
 }
 
-/// A point of a line, by what the line is.
+/// Draws a point in the style of its line.
 fn draw_point<'a>(
     root: &Area<'a>,
     line: &ChartLine,
@@ -238,16 +193,6 @@ fn draw_point<'a>(
     root.draw(&Circle::new(at, size * FINE, style))
 }
 
-/// Text needs more contrast than lines.
-pub(super) fn darker(RGBColor(r, g, b): RGBColor) -> RGBColor {
-    let less = |c: u8| (f64::from(c) * 0.72) as u8;
-    RGBColor(less(r), less(g), less(b))
-}
-
-pub(super) fn font(size: u32, colour: RGBColor) -> TextStyle<'static> {
-    ("sans-serif", size * FINE).into_font().color(&colour)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::ChartPoint;
@@ -256,7 +201,7 @@ mod tests {
 
     const SVG: &str = "http://www.w3.org/2000/svg";
 
-    fn figure(series: &str) -> Figure {
+    fn figure(series: &str) -> ChartFigure {
         let line = |kind, colour, factor: f64| ChartLine {
             series: series.to_owned(),
             colour,
@@ -269,7 +214,7 @@ mod tests {
                 })
                 .collect(),
         };
-        Figure {
+        ChartFigure {
             name: "f".into(),
             path: "t".into(),
             title: format!("gemm_perf {series}"),
@@ -299,7 +244,7 @@ mod tests {
         assert_eq!(drawn.matches("<title>").count(), 24);
         let page = roxmltree::Document::parse(&drawn).unwrap();
         let count = |tag| page.descendants().filter(|n| n.has_tag_name(tag)).count();
-        let blank = svg(&Figure { panels: Vec::new(), ..figure("") }).unwrap();
+        let blank = svg(&ChartFigure { panels: Vec::new(), ..figure("") }).unwrap();
         assert_eq!(blank.matches("<polyline").count() + blank.matches("<title>").count(), 0);
         assert!(count((SVG, "polyline")) >= 2, "lines are drawn: {drawn}");
         let texts = page.descendants().filter(|n| n.has_tag_name((SVG, "text")));

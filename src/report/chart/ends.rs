@@ -1,27 +1,27 @@
-//! The names at the ends of lines.
+//! Writes the names of series at the ends of their lines.
 
 use plotters::prelude::*;
 
-use super::draw::{Area, FINE, Failed, NAMES, WIDTH, font};
+use super::canvas::{Area, FINE, Failed, NAMES, WIDTH, font};
 use super::text::broken;
 
-/// Characters on a line of a name, and lines of one.
+/// The most characters per line of a name.
 const CHARS: usize = 30;
 const LINES: usize = 3;
-/// Pixels from one line of a name to the next.
+/// The height of a line of a name in pixels.
 const APART: u32 = 15;
 
-/// Where a line ends, and what it is called.
+/// The end of a line and the name to write there.
 pub(super) struct End<'a> {
     pub name: &'a str,
-    /// The series.
+    /// The number of the series.
     pub colour: usize,
-    /// What its name is written in.
+    /// The colour of the name.
     pub ink: RGBColor,
     pub at: (i32, i32),
 }
 
-/// Writes each series' name at its line's end, moved apart where lines end close together.
+/// Writes each series' name at the end of its line. Names that would overlap are moved apart.
 pub(super) fn draw_ends<'a>(
     root: &Area<'a>,
     mut ends: Vec<End<'_>>,
@@ -47,7 +47,8 @@ pub(super) fn draw_ends<'a>(
     Ok(())
 }
 
-/// Tops of blocks that do not overlap, in the order of the tops that they should have.
+/// Moves blocks so that they do not overlap, and returns their tops in the order of `tops`, the
+/// preferred ones.
 fn placed(tops: &[i32], heights: &[i32], rows: std::ops::Range<i32>) -> Vec<i32> {
     let mut free = rows.start;
     let mut placed: Vec<i32> = Vec::new();
@@ -55,7 +56,7 @@ fn placed(tops: &[i32], heights: &[i32], rows: std::ops::Range<i32>) -> Vec<i32>
         placed.push((*top).max(free));
         free = placed[placed.len() - 1] + height;
     }
-    // What was pushed off the foot goes back up, and takes those above along.
+    // Blocks below the lower edge move up and push the blocks above them.
     let mut most = rows.end;
     for (top, height) in placed.iter_mut().zip(heights).rev() {
         *top = (*top).min(most - height);

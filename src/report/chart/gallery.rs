@@ -1,15 +1,17 @@
-//! Which tables of a pull request are drawn: those with new findings, then those that changed most.
+//! Chooses the tables of a pull request to draw: first those with new findings, then those that
+//! changed most.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
+use serde::Serialize;
 
 use super::axis::candidates;
 use super::choose::Beside;
 use super::peer::find;
 use super::spec::ChartSpecs;
-use super::{ChartSpec, Figure, NoChart, Peer, Rings, TableChange, Undrawn, choose, draw};
+use super::{ChartFigure, ChartSpec, NoChart, Peer, Rings, TableChange, Undrawn, choose, draw};
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
 use crate::database::catalog::TableFile;
@@ -19,47 +21,48 @@ use crate::database::table::{Table, TableScope};
 use crate::findings::{Finding, Severity};
 use crate::specs::Specs;
 
-/// Two states of a database, what changed between them and what was found.
+/// Two states of a database with their diff and findings.
 pub struct Gallery<'a> {
-    /// Before.
+    /// The state before the change.
     pub base: State<'a>,
-    /// After.
+    /// The state after the change.
     pub head: State<'a>,
-    /// What changed.
+    /// The differences between the states.
     pub diff: &'a Diff,
-    /// What is wrong with it.
+    /// The findings on the head.
     pub findings: &'a [Finding],
-    /// What is known of tables and charts.
+    /// The specs of tables and charts.
     pub specs: &'a Specs,
 }
 
-/// A chart as a file.
-#[derive(Debug)]
+/// A drawn chart.
+#[derive(Debug, Serialize)]
 pub struct Drawing {
-    /// A file's name without its ending.
+    /// The file name of the chart without its extension.
+    #[serde(skip)]
     pub name: String,
-    /// The table, escaped.
+    /// The title, escaped.
     pub title: String,
-    /// The picture.
+    /// The picture as SVG.
     pub svg: String,
 }
 
-/// Charts of what changed, and why some tables have none: each table that changed is in one of both.
+/// Charts of changed tables, and the changed tables without one.
 #[derive(Debug, Default)]
 pub struct Charts {
-    /// The charts, those that show most first.
-    pub figures: Vec<Figure>,
-    /// Tables without a chart, by path.
+    /// The charts in order of importance.
+    pub figures: Vec<ChartFigure>,
+    /// The tables without a chart, by path.
     pub without: Vec<Undrawn>,
 }
 
 impl Gallery<'_> {
-    /// Charts of the tables that changed, at most `most`: first those with new findings, then those
-    /// of which most of what is served changed, then those that gained most.
+    /// Returns charts of at most `most` changed tables: first tables with new findings, then tables
+    /// most of whose served rows changed, then those that gained most rows.
     ///
     /// # Errors
     ///
-    /// When a formula of `charts/` does not fit a table.
+    /// If a formula of `charts/` does not fit a table.
     pub fn charts(&self, most: usize) -> Result<Charts> {
         let mut charts = Charts::default();
         let mut tables: Vec<&TableDiff> = Vec::new();
@@ -71,7 +74,7 @@ impl Gallery<'_> {
         }
         tables.sort_by_key(|t| (self.interest(t), t.path.as_str()));
         let specs = super::spec::read(&self.specs.library)?;
-        // Some have no sweep to draw, and leave their place to the next.
+        // A table without a sweep leaves its place to the next table.
         let mut rest = &tables[..];
         while charts.figures.len() < most && !rest.is_empty() {
             let (next, later) = rest.split_at(rest.len().min(most - charts.figures.len()));
@@ -109,7 +112,7 @@ impl Gallery<'_> {
         self.new_on(&table.path).filter(|f| f.severity == severity).count()
     }
 
-    /// New findings on the file of a path.
+    /// Returns the new findings on a file.
     fn new_on<'p>(&'p self, path: &'p str) -> impl Iterator<Item = &'p Finding> {
         self.findings.iter().filter(move |f| f.is_new() && f.path == path)
     }
@@ -118,7 +121,7 @@ impl Gallery<'_> {
         &self,
         change: &TableDiff,
         charts: &ChartSpecs,
-    ) -> Result<std::result::Result<Figure, NoChart>> {
+    ) -> Result<std::result::Result<ChartFigure, NoChart>> {
         let Some(file) = find(self.head, &change.path) else { return Ok(Err(NoChart::Deleted)) };
         let head = match self.head.table(file) {
             Ok(head) => head,
@@ -138,17 +141,17 @@ impl Gallery<'_> {
     }
 }
 
-/// Charts of tables as they are, those of most rows first, at most `most`.
+/// Returns charts of at most `most` tables of one state, the largest tables first.
 ///
 /// # Errors
 ///
-/// When a formula of `charts/` does not fit a table.
+/// If a formula of `charts/` does not fit a table.
 pub fn overview(
     state: State<'_>,
     files: &[&TableFile],
     specs: &Specs,
     most: usize,
-) -> Result<Vec<Figure>> {
+) -> Result<Vec<ChartFigure>> {
     let drawer = Drawer { state, specs, charts: &super::spec::read(&specs.library)? };
     let drawn = files.par_iter().map(|file| {
         let Some(table) = state.table(file).ok() else { return Ok(None) };
@@ -156,15 +159,15 @@ pub fn overview(
         let figure = drawer.draw(file, &table, beside)?;
         Ok(figure.ok().map(|f| (Reverse(table.rows), f)))
     });
-    let drawn: Vec<Option<(Reverse<usize>, Figure)>> = drawn.collect::<Result<_>>()?;
-    let mut drawn: Vec<(Reverse<usize>, Figure)> = drawn.into_iter().flatten().collect();
+    let drawn: Vec<Option<(Reverse<usize>, ChartFigure)>> = drawn.collect::<Result<_>>()?;
+    let mut drawn: Vec<(Reverse<usize>, ChartFigure)> = drawn.into_iter().flatten().collect();
     drawn.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.name.cmp(&b.1.name)));
-    let mut figures: Vec<Figure> = drawn.into_iter().map(|(_, f)| f).take(most).collect();
+    let mut figures: Vec<ChartFigure> = drawn.into_iter().map(|(_, f)| f).take(most).collect();
     number(&mut figures);
     Ok(figures)
 }
 
-/// What tables of a state are drawn by.
+/// A state of a database and the specs by which its tables are drawn.
 #[derive(Clone, Copy)]
 struct Drawer<'a> {
     state: State<'a>,
@@ -173,13 +176,13 @@ struct Drawer<'a> {
 }
 
 impl Drawer<'_> {
-    /// The chart of a table, or why it has none.
+    /// Returns the chart of a table, or the reason why it has none.
     fn draw(
         self,
         file: &TableFile,
         table: &Table,
         beside: Beside<'_>,
-    ) -> Result<std::result::Result<Figure, NoChart>> {
+    ) -> Result<std::result::Result<ChartFigure, NoChart>> {
         let Self { state, specs, charts } = self;
         let system = state.catalog.system(&file.place.system, specs);
         let spec = file.spec(specs, Some(table));
@@ -191,12 +194,12 @@ impl Drawer<'_> {
         })?;
         let path = file.entry.path.clone();
         let no_sweep = || NoChart::NoSweep(candidates(chart, &spec));
-        Ok(drawn.map(|figure| Figure { path, ..figure }).ok_or_else(no_sweep))
+        Ok(drawn.map(|figure| ChartFigure { path, ..figure }).ok_or_else(no_sweep))
     }
 }
 
-/// Numbers figures of one name, of a table in two layouts for example.
-fn number(figures: &mut [Figure]) {
+/// Numbers figures with equal names, for example those of a table in two formats.
+fn number(figures: &mut [ChartFigure]) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for figure in figures {
         let times = seen.entry(figure.name.clone()).or_default();
@@ -207,12 +210,12 @@ fn number(figures: &mut [Figure]) {
     }
 }
 
-/// Draws figures.
+/// Draws figures as SVG.
 ///
 /// # Errors
 ///
-/// When drawing fails, which is a fault of this program.
-pub fn drawings(figures: &[Figure]) -> Result<Vec<Drawing>> {
+/// If drawing fails, which is a bug of this program.
+pub fn drawings(figures: &[ChartFigure]) -> Result<Vec<Drawing>> {
     let drawn = figures.par_iter().map(|figure| {
         let svg = draw::svg(figure)?;
         Ok(Drawing { name: figure.name.clone(), title: clean(&figure.title), svg })

@@ -1,12 +1,12 @@
-//! What a page shows of a point under the pointer.
+//! The texts that a page shows for a point under the pointer.
 
 use std::fmt::Write;
 
-use super::draw::FINE;
+use super::canvas::FINE;
 use super::{ChartLine, ChartPoint, LineKind, Panel, Ring, short};
 use crate::report::xml::xml;
 
-/// What is shown of a point under the pointer: its values, and what it is ringed for.
+/// Returns the text for a point: its values, and the findings that name it.
 pub(super) fn describe(
     line: &ChartLine,
     panel: &Panel,
@@ -39,7 +39,7 @@ pub(super) fn describe(
     text
 }
 
-/// A place that shows its values under the pointer.
+/// Writes an invisible circle that shows a text under the pointer.
 pub(super) fn hover(out: &mut String, (x, y): (i32, i32), values: &str) {
     let r = 6 * FINE;
     let _ = writeln!(

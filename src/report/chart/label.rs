@@ -1,15 +1,16 @@
-//! Names of series and slices: columns and values, as few as distinguish them.
+//! Names series and slices by the fewest columns and values that distinguish them.
 
 use std::collections::BTreeSet;
 
 use crate::database::table::{Column, Table};
 use crate::specs::KeyPart;
 
-/// Characters that fit beside a line, on all lines that its name is broken into.
+/// The most characters of a name at the end of a line.
 const ROOM: usize = 58;
 
-/// Names each series, given by its rows, by the columns in which they differ: `num_heads 8, head_dim
-/// 128`; a series alone by its numbers. Where that is too long, by the columns that distinguish them.
+/// Names each series, given by its rows, by the columns in which the series differ: `num_heads 8,
+/// head_dim 128`. A single series is named by its numeric columns. A name that is too long keeps
+/// only the columns needed to distinguish the series.
 pub(super) fn series_names(table: &Table, fixed: &[KeyPart], series: &[Vec<usize>]) -> Vec<String> {
     let columns = columns(table, fixed);
     let Some((first, rest)) = series.split_first() else { return Vec::new() };
@@ -40,8 +41,8 @@ pub(super) fn series_names(table: &Table, fixed: &[KeyPart], series: &[Vec<usize
     names(&fewest(&chosen, series))
 }
 
-/// The slice that series are of: the columns in which all of them are alike, without those that hold one
-/// value in the whole table.
+/// Names the common slice of series by the columns in which all of them agree, without columns that
+/// have one value in the whole table.
 pub(super) fn slice_words(table: &Table, panel: &[KeyPart], series: &[Vec<usize>]) -> String {
     let Some((first, rest)) = series.split_first() else { return String::new() };
     let alike =
@@ -52,7 +53,7 @@ pub(super) fn slice_words(table: &Table, panel: &[KeyPart], series: &[Vec<usize>
     words(&columns, first[0])
 }
 
-/// The columns that parts of a key read, each once.
+/// Returns the distinct columns that parts of a key read.
 fn columns<'t>(table: &'t Table, parts: &'t [KeyPart]) -> Vec<(&'t str, &'t Column)> {
     let mut seen = BTreeSet::new();
     let names = parts.iter().flat_map(|part| part.value.columns());
@@ -60,13 +61,13 @@ fn columns<'t>(table: &'t Table, parts: &'t [KeyPart]) -> Vec<(&'t str, &'t Colu
     names.filter_map(|name| Some((name, table.column(name)?))).collect()
 }
 
-/// How many of the series some columns distinguish.
+/// Counts the series that some columns distinguish.
 fn told_apart(columns: &[(&str, &Column)], series: &[Vec<usize>]) -> usize {
     let names = series.iter().map(|rows| words(columns, rows[0]));
     names.collect::<BTreeSet<String>>().len()
 }
 
-/// The first columns that distinguish as many series as all of them do.
+/// Returns the first columns that distinguish as many series as all columns do.
 fn fewest<'t>(
     columns: &[(&'t str, &'t Column)],
     series: &[Vec<usize>],
@@ -80,7 +81,7 @@ fn fewest<'t>(
             columns.push(column);
             told_apart(&columns, series)
         };
-        // Of columns that tell equally many apart, the first of the key.
+        // Among equally good columns, the first of the key is taken.
         let best = (0..left.len()).rev().max_by_key(|i| with(left[*i])).unwrap_or(0);
         chosen.push(left.remove(best));
     }

@@ -1,13 +1,13 @@
-//! Rings around points, and what they stand for.
+//! Draws rings around points, and their legend.
 
 use plotters::prelude::*;
 
-use super::draw::{Area, FINE, Failed, font, pixel};
-use super::{ChartPoint, Figure, Ring};
+use super::canvas::{Area, FINE, Failed, font, pixel};
+use super::{ChartFigure, ChartPoint, Ring};
 use crate::base::words::plural;
 use crate::findings::Severity;
 
-/// How what findings name is ringed, by how bad it is.
+/// Returns the colour of a ring by the finding's severity.
 fn ring_colour(severity: Severity) -> RGBColor {
     match severity {
         Severity::Error => RGBColor(200, 0, 0),
@@ -16,10 +16,10 @@ fn ring_colour(severity: Severity) -> RGBColor {
     }
 }
 
-/// Says what points are ringed for: how many of the rows that each rule names are drawn.
+/// Draws the legend: each rule, and how many of the rows that its findings name are drawn.
 pub(super) fn draw_legend<'a>(
     root: &Area<'a>,
-    figure: &Figure,
+    figure: &ChartFigure,
     top: u32,
 ) -> Result<(), Failed<'a>> {
     let mut left = 12;
@@ -32,13 +32,13 @@ pub(super) fn draw_legend<'a>(
         let at = pixel(left + 5, top + 8);
         root.draw(&Circle::new(at, 5 * FINE, colour.stroke_width(2 * FINE)))?;
         root.draw_text(&text, &font(13, colour), pixel(left + 15, top))?;
-        // A letter of this font is about this wide.
+        // A letter of this font is about 7 pixels wide.
         left += 15 + 7 * text.chars().count() as u32 + 14;
     }
     Ok(())
 }
 
-/// The ring of a point that findings name, by the worst of them.
+/// Draws a ring around a point that findings name, in the colour of the worst finding.
 pub(super) fn draw_ring<'a>(
     root: &Area<'a>,
     rings: &[Ring],

@@ -1,4 +1,4 @@
-//! The lines of a series, in the panels of a chart.
+//! Adds the lines of a series to the panels of a chart.
 
 use super::peer::Peer;
 use super::rings::Rings;
@@ -8,20 +8,21 @@ use super::{ChartLine, ChartPoint, LineKind, Panel};
 use crate::base::expr::ExprError;
 use crate::database::table::TableScope;
 
-/// A series that is drawn.
-pub(super) struct Series<'a> {
+/// A series to draw, in all states.
+pub(super) struct SeriesLines<'a> {
     pub name: &'a str,
     pub colour: usize,
     pub head: &'a SeriesSet<'a>,
     pub base: Option<&'a SeriesSet<'a>>,
     pub peer: Option<(&'a SeriesSet<'a>, &'a Peer<'a>)>,
     pub rings: &'a Rings,
-    /// Its rows in the head.
+    /// The row numbers of the series in the head.
     pub rows: &'a [usize],
 }
 
-impl Series<'_> {
-    /// Adds its lines: bound, peer, before, after, what is not served, and its latency over the peer's.
+impl SeriesLines<'_> {
+    /// Adds the lines of the series: bound, peer, before, after, rows that are not served, and the
+    /// ratio to the peer.
     pub fn add_to(&self, latency: &mut Panel, rate: &mut Panel, over_peer: &mut Panel) {
         let Self { head, rows, rings, colour, .. } = *self;
         let none = Rings::default();
@@ -56,7 +57,7 @@ impl Series<'_> {
     }
 }
 
-/// Points of a line over those of another, at the places that both have.
+/// Divides the points of a line by those of another, at the positions that both have.
 pub(super) fn ratios(line: &[ChartPoint], over: &[ChartPoint]) -> Vec<ChartPoint> {
     let ratio = |point: &ChartPoint| {
         let other = over.iter().find(|other| other.x == point.x)?;
@@ -66,7 +67,7 @@ pub(super) fn ratios(line: &[ChartPoint], over: &[ChartPoint]) -> Vec<ChartPoint
 }
 
 impl Panel {
-    /// Adds a line, unless it has no point.
+    /// Adds a line, unless it has no points.
     fn add(&mut self, line: ChartLine) {
         if !line.points.is_empty() {
             self.lines.push(line);
@@ -78,7 +79,7 @@ impl Panel {
     }
 }
 
-/// What is drawn of a lookup: its first part, where it returns several.
+/// Names the latency drawn: the first part of a lookup that returns several.
 pub(super) fn latency_name(scope: &TableScope<'_>) -> String {
     match &scope.spec.latency[..] {
         [first, _, ..] => format!("latency of {}, ms", first.name),
@@ -86,7 +87,7 @@ pub(super) fn latency_name(scope: &TableScope<'_>) -> String {
     }
 }
 
-/// The second panel, with the limit that the machine has in the row `first`.
+/// Returns the panel of rates, with the machine's limit in the row `first`.
 pub(super) fn rate_panel(
     chart: &ChartSpec,
     scope: &TableScope<'_>,
@@ -100,7 +101,7 @@ pub(super) fn rate_panel(
     Ok(Panel { mark: limit, ..Panel::named(&rate.name) })
 }
 
-/// The panel of the latency over a peer's.
+/// Returns the panel of the latency relative to a peer's.
 pub(super) fn peer_panel(peer: Option<&Peer<'_>>) -> Panel {
     let name = peer.map_or("", |peer| &peer.name);
     Panel { mark: Some(1.0), ..Panel::named(&format!("latency over that of {name}")) }

@@ -1,31 +1,33 @@
-//! Charts that a site draws from text. Its axes are linear, so ratios are shown, not latencies.
+//! Writes charts as Mermaid text, which GitHub draws. Mermaid's axes are linear, so ratios are
+//! shown instead of latencies.
 
 use super::line::ratios;
-use super::{ChartLine, ChartPoint, Figure, LineKind, short, three_digits};
+use super::{ChartFigure, ChartLine, ChartPoint, LineKind, short, three_digits};
 
-/// Points that make a line.
+/// The fewest points of a line.
 const FEWEST: usize = 3;
-/// Points along the axis; more are thinned out, since its labels would run into each other.
+/// The most points along the axis; with more, the labels would overlap.
 const POINTS: usize = 16;
 
-/// Texts and axes: grey that is read on a light page as on a dark one.
+/// The colour of texts and axes, a grey that is readable on light and dark pages.
 const INK: &str = "#768390";
-/// The line, then 1 where it is drawn beside a ratio: vermilion by Okabe and Ito, and the grey.
+/// The colours of the line and of the line at ratio 1: vermilion by Okabe and Ito, and grey.
 const LINES: &str = "#D55E00, #768390";
 
-/// One series as a site draws it.
+/// A chart of one series.
 struct TextChart<'a> {
-    /// What is shown.
+    /// The label of the y axis.
     y: String,
     series: &'a ChartLine,
     points: Vec<(f64, f64)>,
-    /// Whether 1 is as before.
+    /// True if the values are ratios, for which 1 means unchanged.
     is_ratio: bool,
 }
 
-/// A figure's most changed series, after over before; of a table that is new, the part of the bound
-/// that its slowest series reaches. `None` where the figure has neither.
-pub fn mermaid(figure: &Figure) -> Option<String> {
+/// Returns the chart of a figure's most changed series as the ratio of after to before; for a new
+/// table, the fraction of the bound that the slowest series reaches. `None` if the figure has
+/// neither.
+pub fn mermaid(figure: &ChartFigure) -> Option<String> {
     let sketch = most_changed(figure).or_else(|| part_reached(figure))?;
     if sketch.points.len() < FEWEST {
         return None;
@@ -51,7 +53,7 @@ pub fn mermaid(figure: &Figure) -> Option<String> {
     ))
 }
 
-/// The colours, whatever the page's: without them a site draws dark texts on a dark page.
+/// Returns the colour settings; without them GitHub draws dark texts on a dark page.
 fn theme() -> String {
     let inks = [
         "titleColor",
@@ -71,8 +73,9 @@ fn theme() -> String {
     )
 }
 
-/// The series whose latency changed most, after over before; `None` where none has a before.
-fn most_changed(figure: &Figure) -> Option<TextChart<'_>> {
+/// Returns the series whose latency changed most, after over before; `None` without a previous
+/// state.
+fn most_changed(figure: &ChartFigure) -> Option<TextChart<'_>> {
     let panel = figure.panels.first()?;
     let ratios = panel.lines.iter().filter(|l| l.kind == LineKind::Head).filter_map(|after| {
         let mut lines = panel.lines.iter();
@@ -80,18 +83,18 @@ fn most_changed(figure: &Figure) -> Option<TextChart<'_>> {
         Some((after, places(&ratios(&after.points, &before.points))))
     });
     let (series, points) = ratios.max_by(|a, b| change(&a.1).total_cmp(&change(&b.1)))?;
-    // The name of what is shown, without its unit.
+    // The label without its unit.
     let shown = panel.y.split(',').next().unwrap_or_default();
     Some(TextChart { y: format!("{shown}, after / before"), series, points, is_ratio: true })
 }
 
-/// How far the ratio farthest from 1 is from it, as a log.
+/// Returns the largest absolute log of the ratios.
 fn change(ratios: &[(f64, f64)]) -> f64 {
     ratios.iter().map(|(_, ratio)| ratio.ln().abs()).fold(0.0, f64::max)
 }
 
-/// The part of the bound that the slowest series reaches; `None` where no bound is known.
-fn part_reached(figure: &Figure) -> Option<TextChart<'_>> {
+/// Returns the fraction of the bound that the slowest series reaches; `None` without a bound.
+fn part_reached(figure: &ChartFigure) -> Option<TextChart<'_>> {
     let panel = figure.panels.get(1).filter(|p| p.mark.is_none())?;
     let slowest = panel.lines.iter().rfind(|l| l.kind == LineKind::Head);
     let series =
@@ -100,12 +103,12 @@ fn part_reached(figure: &Figure) -> Option<TextChart<'_>> {
     Some(TextChart { y: panel.y.clone(), series, points, is_ratio: false })
 }
 
-/// Points without their rings.
+/// Returns the coordinates of points.
 fn places(points: &[ChartPoint]) -> Vec<(f64, f64)> {
     points.iter().map(|p| (p.x, p.y)).collect()
 }
 
-/// Text that cannot end a quoted string, a line or the block it stands in.
+/// Replaces characters that could end a quoted string, a line or the code block by `_`.
 fn plain(text: &str) -> String {
     text.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
 }
@@ -125,8 +128,8 @@ mod tests {
         ChartLine { series: "n 1".into(), colour: 0, kind, points }
     }
 
-    fn figure(lines: Vec<ChartLine>) -> Figure {
-        Figure {
+    fn figure(lines: Vec<ChartLine>) -> ChartFigure {
+        ChartFigure {
             name: "f".into(),
             path: "t".into(),
             title: "gemm\"]\n```".into(),

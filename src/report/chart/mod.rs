@@ -1,12 +1,13 @@
-//! What a reviewer looks at: latency along a sweep, before and after, and how near it comes to what
-//! the machine allows.
+//! Charts for reviewers: latency along a sweep, before and after a change, and the fraction of the
+//! speed-of-light bound reached.
 //!
-//! A [`Gallery`] picks the tables of a pull request that changed most, [`figure`] a few series of a
-//! table, by `charts/*.yaml` or by the table's spec: lines are what the loader serves, [`Rings`] what
-//! findings name. [`svg`] draws a [`Figure`], and [`mermaid`] writes it as a chart that a site draws
-//! from text.
+//! A [`Gallery`] picks the tables of a pull request that changed most. [`figure`] picks a few
+//! series of a table, by `charts/*.yaml` or by the table's spec: lines are the rows that the loader
+//! serves, [`Rings`] mark the rows that findings name. [`svg`] draws a [`ChartFigure`], and [`mermaid`]
+//! writes it as text from which GitHub draws a chart.
 
 mod axis;
+mod canvas;
 mod choose;
 mod draw;
 mod ends;
@@ -17,12 +18,12 @@ mod legend;
 mod line;
 mod mermaid;
 mod moves;
-
 mod peer;
 mod pick;
 mod rings;
 mod scale;
 mod series;
+mod series_choice;
 mod shares;
 mod spec;
 mod text;
@@ -44,88 +45,88 @@ pub use undrawn::{NoChart, Undrawn};
 
 use crate::base::escape::clean;
 
-/// A chart: panels one below the other over one axis.
+/// A chart: panels above each other with a common x axis.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Figure {
-    /// A file's name without its ending.
+pub struct ChartFigure {
+    /// The file name of the chart without its extension.
     pub name: String,
-    /// Path of the file that it is drawn from.
+    /// The path of the file from which the chart is drawn.
     pub path: String,
-    /// The table.
+    /// The title: the table and its place.
     pub title: String,
-    /// Which of its rows.
+    /// The rows shown and the kinds of lines, in words.
     pub subtitle: String,
-    /// What the axis shows.
+    /// The label of the x axis.
     pub x: String,
-    /// What points are ringed for.
+    /// The rules whose findings name ringed points.
     pub rings: Vec<Ring>,
-    /// Latency first.
+    /// The panels; latency is the first.
     pub panels: Vec<Panel>,
 }
 
-/// Lines over the figure's axis; both axes are logarithmic.
+/// A panel of lines; both axes are logarithmic.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
-    /// What is shown, with its unit.
+    /// The label of the y axis, with the unit.
     pub y: String,
-    /// A value that is marked: what the machine allows at most, where that is one, or 1 of ratios.
+    /// A value marked by a horizontal line: the limit of the machine, or 1 for ratios.
     pub mark: Option<f64>,
-    /// The lines, those of one series together.
+    /// The lines, grouped by series.
     pub lines: Vec<ChartLine>,
 }
 
-/// Points of one series.
+/// A line: points of one series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChartLine {
-    /// The series, by what it differs in from the others.
+    /// The series' name: the columns in which it differs from the others.
     pub series: String,
-    /// Number of the series; lines of one have one colour.
+    /// The number of the series; all lines of a series have one colour.
     pub colour: usize,
-    /// What the points are.
+    /// The kind of the points.
     pub kind: LineKind,
-    /// By x.
+    /// The points by x, unless the kind has no order.
     pub points: Vec<ChartPoint>,
 }
 
-/// What a line shows.
+/// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineKind {
-    /// What the table holds.
+    /// Rows of the table that are served.
     Head,
-    /// What it held before.
+    /// Rows of the table that were served before the change.
     Base,
-    /// What a peer holds, by its place.
+    /// Rows of a peer.
     Peer,
-    /// Rows that the loader passes over for another row of their key, in no order.
+    /// Rows that the loader does not serve because it serves another row of their key, in no order.
     Copies,
-    /// What physics allows.
+    /// The speed-of-light bound.
     Bound,
     /// Single points, in no order.
     Points,
 }
 
-/// A point; both values are above zero.
+/// A point of a line; both coordinates are above zero.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChartPoint {
-    /// Place on the sweep.
+    /// The position on the x axis.
     pub x: f64,
-    /// Value there.
+    /// The value on the y axis.
     pub y: f64,
-    /// Row of the table that is drawn, of a point that is ringed.
+    /// The row number of a ringed point; `None` for other points.
     pub row: Option<usize>,
-    /// What it is ringed for, as indices of the figure's rings.
+    /// The rings around the point, as indices of the figure's rings.
     pub rings: Vec<usize>,
 }
 
 impl ChartPoint {
-    /// A point without a ring.
+    /// Creates a point without a ring.
     pub fn plain(x: f64, y: f64) -> Self {
         Self { x, y, row: None, rings: Vec::new() }
     }
 }
 
-impl Figure {
-    /// The same figure with its texts escaped: they may hold names from tables.
+impl ChartFigure {
+    /// Returns a copy with escaped texts, which may contain names from tables.
     fn escaped(&self) -> Self {
         let mut figure = self.clone();
         let own = [&mut figure.title, &mut figure.subtitle, &mut figure.x].into_iter();
@@ -139,7 +140,7 @@ impl Figure {
     }
 }
 
-/// A number as axes and hovers show it: three digits, thousands by letter.
+/// Formats a number with three significant digits, and thousands by letter.
 fn short(value: f64) -> String {
     let (value, unit) = match value.abs() {
         v if v >= 1e9 => (value / 1e9, "G"),
@@ -150,7 +151,7 @@ fn short(value: f64) -> String {
     format!("{}{unit}", three_digits(value))
 }
 
-/// A number with the three digits that count, and no more.
+/// Formats a number with at most three significant digits.
 fn three_digits(value: f64) -> String {
     let digits = (2.0 - value.abs().max(1e-12).log10().floor()).clamp(0.0, 9.0) as usize;
     let text = format!("{value:.digits$}");

@@ -1,4 +1,4 @@
-//! What a pull request changes of what a table serves, as far as a chart shows it.
+//! The served rows of a table that a pull request changes, as far as a chart shows them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -6,47 +6,47 @@ use super::series::SeriesSet;
 use crate::database::diff::{RowDiff, ServedDiff};
 use crate::database::table::Table;
 
-/// What changed in a table.
+/// The change of a table between two states.
 #[derive(Clone, Copy)]
 pub struct TableChange<'a> {
-    /// The table before.
+    /// The table before the change.
     pub base: &'a Table,
-    /// Its rows by what happened to them.
+    /// The added, removed and changed rows.
     pub rows: &'a RowDiff,
-    /// What the loader serves of it; none where its key is not known.
+    /// The change of the served keys; `None` if the loader's key is unknown.
     pub served: Option<&'a ServedDiff>,
 }
 
 impl<'a> TableChange<'a> {
-    /// Rows before and after that belong together: those that serve one key, else those that are one but
-    /// for what is measured.
+    /// Returns pairs of base and head rows that serve the same key. Without a known key, these are
+    /// rows that only differ in measured columns.
     pub(super) fn pairs(&self) -> &'a [(u32, u32)] {
         self.served.map_or(&self.rows.changed[..], |served| &served.pairs)
     }
 }
 
-/// The rows that moved, by what is drawn of them.
+/// The rows whose drawn values changed.
 #[derive(Default)]
 pub(super) struct RatioMoves {
-    /// Rows whose latency changed, of the head, with the log of how far, up or down; where none did,
-    /// rows that were not there before.
+    /// Head rows whose latency changed, with the absolute log ratio; if there are none, head rows
+    /// that are new, with 0.
     rows: Vec<(usize, f64)>,
-    /// Series of the base that lost rows: their hashes and those of their slices.
+    /// The series and slice hashes of base rows that are no longer served.
     lost: Vec<(u64, u64)>,
 }
 
-/// What moved of each series or slice.
+/// The rows of a series or slice that moved.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Moved {
-    /// How many rows.
+    /// The number of rows.
     pub rows: usize,
-    /// How far the farthest moved, as a log.
+    /// The largest absolute log ratio.
     pub far: f64,
 }
 
 impl RatioMoves {
-    /// Compares two states of a table, row by row that serve a key on both sides; of a table without a
-    /// loader's key, rows that are one except for what is measured.
+    /// Compares two states of a table by pairs of rows that serve the same key. Without a known
+    /// key, rows are paired that only differ in measured columns.
     pub fn new(
         change: TableChange<'_>,
         base: Option<&SeriesSet<'_>>,
@@ -76,12 +76,12 @@ impl RatioMoves {
         moves
     }
 
-    /// Whether a line before says anything that the line after does not.
+    /// Returns true if the line of the base differs from that of the head.
     pub fn shows_base(&self) -> bool {
         !self.lost.is_empty() || self.rows.iter().any(|(_, far)| *far > 0.0)
     }
 
-    /// What moved, by series and by slice.
+    /// Sums up the moved rows by series and by slice.
     pub fn tally(&self, head: &SeriesSet<'_>) -> (HashMap<u64, Moved>, HashMap<u64, Moved>) {
         let (series, slices) = (head.keys.hashes(), head.panels.hashes());
         let rows = self.rows.iter().map(|(row, far)| (series[*row], slices[*row], *far));
@@ -98,7 +98,7 @@ impl RatioMoves {
     }
 }
 
-/// The series and slices of the rows that are served no more.
+/// Returns the series and slices of rows that are no longer served.
 fn lost(change: TableChange<'_>, base: &SeriesSet<'_>) -> Vec<(u64, u64)> {
     let stayed: BTreeMap<u32, u32> = change.pairs().iter().copied().collect();
     let (series, slices) = (base.keys.hashes(), base.panels.hashes());

@@ -1,5 +1,5 @@
-//! The table that a finding compares another with: the one it is a copy of, the reference that its slices
-//! stand farthest from, or that beside which its points stand out.
+//! Finds the table to draw beside another: the one that it copies, the reference that differs most
+//! from its slices, or the one from which its points deviate.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::specs::system::System;
 
 /// A table that is drawn beside another.
 pub struct Peer<'a> {
-    /// Its rows.
+    /// The rows of the peer.
     table: Arc<Table>,
     place: &'a Place,
     system: Option<&'a System>,
-    /// Where it differs from the table that it is drawn beside: `sglang 0.5.6`.
+    /// The words that distinguish the peer from the table beside it, such as `sglang 0.5.6`.
     pub name: String,
 }
 
 impl<'a> Peer<'a> {
-    /// The peer that findings on a table name first; none where they name none that can be read.
+    /// Returns the first readable peer that findings on a table name; `None` if there is none.
     pub fn find(
         state: State<'a>,
         specs: &'a Specs,
@@ -47,19 +47,19 @@ impl<'a> Peer<'a> {
         Some(Self { table: table.into(), place, system, name })
     }
 
-    /// Its rows as formulas of the other table's spec see them.
+    /// Returns the peer as a scope for the formulas of the other table's spec.
     pub(super) fn scope<'s>(&'s self, of: &TableScope<'s>) -> TableScope<'s> {
         TableScope::new(&self.table, of.spec, self.place, self.system, of.lookups)
     }
 }
 
-/// The table at a path.
+/// Returns the table at a path.
 pub(super) fn find<'a>(state: State<'a>, path: &str) -> Option<&'a TableFile> {
     state.catalog.tables.iter().find(|table| table.entry.path == path)
 }
 
-/// A table of the reference that a finding's slices stand farthest from: of another backend the newest
-/// version, of its own the one before it, or the same version on a system nearby.
+/// Returns the reference from which a finding's slices differ most: the newest version of another
+/// backend, the previous version of the same backend, or the same version on a nearby system.
 fn reference<'a>(
     state: State<'a>,
     file: &TableFile,
@@ -86,8 +86,8 @@ fn reference<'a>(
     find(state, path)
 }
 
-/// The reference that a slice stands farthest from, and how far, as a log; none where its figure is not
-/// one of references.
+/// Returns the reference from which a slice differs most, and the absolute log of the ratio; `None`
+/// if the slice's figure is not relative to references.
 pub(super) fn farthest(evidence: &SliceEvidence) -> Option<(String, f64)> {
     let (_, figure) = &evidence.figure;
     let ratios = figure.as_object()?.iter();

@@ -1,34 +1,36 @@
-//! Which few of a table's series a chart shows.
+//! Picks the few series of a table that a chart shows.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// Series in a chart: as many as there are colours that everybody distinguishes.
+/// The most series in a chart: the number of colours that colour-blind people can distinguish.
 pub(super) const SERIES: usize = 6;
 
 /// A series that a chart may show.
 pub(super) struct SeriesCandidate<'a> {
-    /// Its rows.
+    /// The row numbers of the series.
     pub rows: &'a [usize],
-    /// The median.
+    /// The median latency in ms.
     pub latency: f64,
-    /// Its place among those that a chart has to show, since a finding reports a row of it.
+    /// The rank among series that must be shown because a finding reports one of their rows; `None`
+    /// for others.
     pub led: Option<usize>,
-    /// Rows that findings name.
+    /// The number of rows that findings name.
     pub marks: usize,
-    /// Rows that changed.
+    /// The number of rows that changed.
     pub moves: usize,
-    /// How far the farthest of them moved, as a log.
+    /// The largest absolute log ratio of changed rows.
     pub far: f64,
-    /// The first of the preferences that a row of it meets; their number where it meets none.
+    /// The index of the chart's first preference that a row meets; the number of preferences if it
+    /// meets none.
     pub preference: usize,
-    /// Whether other rows of the table meet a later preference or none.
+    /// True if other rows of the table meet only a later preference or none.
     pub is_preferred: bool,
 }
 
-/// Which candidates are shown, at most [`SERIES`], in their order: those that a finding needs, the one
-/// that moved farthest, those of other rows that findings name, those that the chart prefers, then
-/// others, spread evenly from fast to slow.
+/// Returns the indices of at most [`SERIES`] candidates to show, chosen in this order: series that
+/// a finding needs, the series that moved farthest, series of other rows that findings name, series
+/// that the chart prefers, then others spread evenly from fast to slow.
 pub(super) fn pick(candidates: &[SeriesCandidate<'_>]) -> BTreeSet<usize> {
     let farthest = (0..candidates.len())
         .filter(|i| candidates[*i].far > 0.0)
@@ -49,7 +51,8 @@ pub(super) fn pick(candidates: &[SeriesCandidate<'_>]) -> BTreeSet<usize> {
     let mut shown: BTreeSet<usize> = wanted.into_iter().take(SERIES).collect();
     let left: Vec<usize> = (0..candidates.len()).filter(|i| !shown.contains(i)).collect();
     let free = SERIES.saturating_sub(shown.len()).min(left.len());
-    // The middle of each of as many equal parts, so not the very first and last of many.
+    // The middle of each of `free` equal parts is taken, so that the extremes of many series are
+    // not.
     shown.extend((0..free).map(|n| left[(2 * n + 1) * left.len() / (2 * free)]));
     shown
 }

@@ -1,43 +1,45 @@
-//! Which rows of a table are ringed: those that new findings on that very table name. Examples are not
-//! asked, since a finding may show rows of another table, a hole the rows of its references.
+//! The rows of a table that are ringed because new findings on the table name them. Example rows
+//! are not ringed: they may belong to another table, such as the references of a coverage hole.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::peer::farthest;
 use crate::findings::{Finding, Severity};
 
-/// Rows of each finding that a chart makes room for, at most.
+/// The most rows per finding that a chart makes room for.
 const LED: usize = 16;
 
-/// What points are ringed for.
+/// A rule whose findings name points of a chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ring {
-    /// The rule.
+    /// The rule's id.
     pub name: String,
-    /// The worst of its findings.
+    /// The worst severity of the rule's findings.
     pub severity: Severity,
-    /// Rows that it names, whether or not they are drawn.
+    /// The number of rows that the findings name, drawn or not.
     pub rows: usize,
 }
 
-/// A slice of a table's key, by its texts.
+/// A slice of a table, as the texts of its key by name.
 pub(super) type SliceTexts = BTreeMap<String, String>;
 
-/// What findings say of the rows of a table.
+/// The rows of a table that findings name.
 #[derive(Debug, Default)]
 pub struct Rings {
-    /// The rules, those of errors first.
+    /// The rules, those with errors first.
     pub(in crate::report) rules: Vec<Ring>,
-    /// Rules by row, as indices.
+    /// Indices of rules, by row.
     by_row: BTreeMap<usize, Vec<usize>>,
-    /// Rows that a chart shows before others: the first of each finding, then the second of each.
+    /// Rows that a chart shows before others: the first row of each finding, then the second of
+    /// each.
     pub(in crate::report) led: Vec<usize>,
-    /// Slices that findings hold against a peer, without naming rows, those farthest from it first.
+    /// Slices that findings compare with a peer without naming rows, the ones that differ most
+    /// first.
     pub(super) slices: Vec<SliceTexts>,
 }
 
 impl Rings {
-    /// The rings of a table of some rows, by the findings on it.
+    /// Collects the rings of a table with `rows` rows from the findings on it.
     pub fn new<'f>(findings: impl IntoIterator<Item = &'f Finding>, rows: usize) -> Self {
         let mut findings: Vec<&Finding> = findings.into_iter().collect();
         findings.sort_by(|a, b| (a.severity, &a.rule).cmp(&(b.severity, &b.rule)));
@@ -61,7 +63,7 @@ impl Rings {
                     rings.rules[rule].rows += 1;
                 }
             }
-            // Of a finding on rows the examples are the worst of them, or what they are copies of.
+            // The examples of a finding on rows are its worst rows, or the rows that these copy.
             let examples = finding.examples.iter().map(|e| e.row as usize);
             let led = examples.filter(|row| *row < rows).chain(own);
             named.push(led.take(LED).collect());
@@ -74,7 +76,7 @@ impl Rings {
         rings
     }
 
-    /// The ring of a finding's rule.
+    /// Returns the index of the ring of a finding's rule, which is added if necessary.
     fn rule(&mut self, finding: &Finding) -> usize {
         let known = self.rules.iter().position(|ring| ring.name == finding.rule);
         known.unwrap_or_else(|| {
@@ -84,12 +86,12 @@ impl Rings {
         })
     }
 
-    /// What a row is ringed for, as indices of the rules.
+    /// Returns the rings around a row, as indices of `rules`.
     pub(in crate::report) fn of(&self, row: usize) -> &[usize] {
         self.by_row.get(&row).map_or(&[], Vec::as_slice)
     }
 
-    /// The rows that are ringed.
+    /// Returns the ringed rows.
     pub(super) fn rows(&self) -> impl Iterator<Item = usize> {
         self.by_row.keys().copied()
     }

@@ -1,6 +1,6 @@
-//! Logarithmic axes: from where to where, and which values are labelled.
+//! The ranges and tick marks of logarithmic axes.
 
-/// The least and greatest of values above zero; a decade around where there is but one.
+/// Returns the smallest and largest positive value; a decade around it if there is only one value.
 pub(super) fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) = values.fold((f64::INFINITY, 0.0f64), |(l, h), v| (l.min(v), h.max(v)));
     if high <= 0.0 || !low.is_finite() {
@@ -12,8 +12,8 @@ pub(super) fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
     }
 }
 
-/// Round values within a span: decades, with 2 and 5 where those are few, with all digits where
-/// those are few too.
+/// Returns tick marks within a range: powers of ten; with 2 and 5 if those are few; with all digits
+/// if those are still few.
 pub(super) fn ticks(range: (f64, f64)) -> Vec<f64> {
     const FEW: usize = 4;
     const DIGITS: [f64; 10] = [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
@@ -22,7 +22,7 @@ pub(super) fn ticks(range: (f64, f64)) -> Vec<f64> {
     enough.unwrap_or_else(|| decades(range, &DIGITS))
 }
 
-/// These digits in each decade, as far as they are within the span.
+/// Returns the given digits of each decade that are within the range.
 fn decades((low, high): (f64, f64), digits: &[f64]) -> Vec<f64> {
     let decades = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
     let all = decades.flat_map(|decade| digits.iter().map(move |d| d * 10f64.powi(decade)));

@@ -1,60 +1,56 @@
-//! A table's rows by series, and which few of these a chart shows. A comparison has one such set for
-//! each state, and one for a peer.
+//! Groups a table's rows by series. A comparison has one such set per state and one for a peer.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::ChartPoint;
-use super::axis::is_served;
-use super::moves::{Moved, RatioMoves};
-use super::pick::{SeriesCandidate, pick};
-use super::rings::{Rings, SliceTexts};
+use super::rings::Rings;
 use super::spec::ChartSpec;
 use crate::base::expr::{ExprError, Scope, Vals};
-use crate::database::served::rows::served_rows;
-use crate::database::table::{Keys, TableScope};
+use crate::database::served::rows::{has_key, served_rows};
+use crate::database::table::{Keys, Table, TableScope};
 use crate::specs::KeyPart;
 
-/// Points that make a line.
+/// The fewest points of a line.
 pub(in crate::report) const POINTS: usize = 3;
-/// Rows of a series that are served no more or twice, and are drawn, at most.
+/// The most rows of a series that are drawn although they are not served.
 const COPIES: usize = 200;
 
-/// What the loader does with a row.
+/// The loader's use of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::report) enum RowUse {
-    /// It serves it.
+    /// The loader serves the row.
     Served = 0,
-    /// It serves another row of its key.
+    /// The loader serves another row of the same key.
     Copy = 1,
-    /// It does not read it.
+    /// The loader does not read the row.
     Unread = 2,
 }
 
-/// A table's rows by series, with what is drawn of them.
+/// A table's rows by series, with the values that are drawn.
 pub(in crate::report) struct SeriesSet<'a> {
     pub x: Vec<f64>,
-    /// What is fixed along a series.
+    /// The parts that are constant along a series.
     pub keys: Keys<'a>,
-    /// What one chart shows one value of.
+    /// The parts that define a slice; a chart shows one slice.
     pub panels: Keys<'a>,
-    /// The loader's key, where it is known.
-    loader: Option<Keys<'a>>,
+    /// The loader's key; `None` if unknown.
+    pub(super) loader: Option<Keys<'a>>,
     pub uses: Vec<RowUse>,
-    /// Rows by the hash of what is fixed, in file order.
+    /// The row numbers of each series in file order, by the hash of the constant parts.
     pub series: HashMap<u64, Vec<usize>>,
-    /// In ms.
+    /// The latency of each row in ms.
     pub latency: Vec<f64>,
-    /// In ms; NaN where none is known.
+    /// The speed-of-light bound of each row in ms; NaN if unknown.
     pub bound: Vec<f64>,
     pub rate: Vec<f64>,
-    /// The first of the preferences that a row meets; their number where it meets none.
+    /// The index of the chart's first preference that each row meets; the number of preferences if
+    /// it meets none.
     pub preferred: Vec<usize>,
 }
 
 impl<'a> SeriesSet<'a> {
-    /// A table's rows along the column `x`: a series is what is alike in the parts `fixed`, a slice in
-    /// those of a `panel`.
+    /// Groups a table's rows along the column `x`: rows of a series agree in the parts `fixed`,
+    /// rows of a slice in the parts `panel`.
     pub fn new(
         scope: &'a TableScope<'a>,
         x: &str,
@@ -75,7 +71,7 @@ impl<'a> SeriesSet<'a> {
         let mut bound = vec![f64::NAN; rows];
         for known in &scope.spec.bounds {
             let seconds = known.seconds.numbers(scope)?;
-            // `max` passes over NaN, which is a bound that is not known.
+            // `max` ignores NaN, which means an unknown bound.
             bound.iter_mut().enumerate().for_each(|(r, b)| *b = b.max(seconds.get(r) * 1e3));
         }
         let rate = match &chart.rate {
@@ -100,154 +96,43 @@ impl<'a> SeriesSet<'a> {
         Ok(Self { x, panels, keys, loader, uses, series, latency, bound, rate, preferred })
     }
 
-    /// The rows of the series to show, from fast to slow. They are of one slice: that of the worst row
-    /// that a finding names, or one that a finding reports, or the one of which most rows moved, or
-    /// the largest. Of it those series are candidates that have such rows, or all where none has.
-    /// Series of other slices are shown where a finding's worst row is in them.
-    pub(super) fn choose(&self, moves: &RatioMoves, rings: &Rings) -> Vec<Vec<usize>> {
-        let (moved, moved_slices) = moves.tally(self);
-        let marks = tally(self.keys.hashes(), rings.rows());
-        let led = self.led(rings);
-        let told = rings.slices.iter().find_map(|slice| self.of_slice(slice));
-        let slice = led.first().copied().or(told).map(|series| self.slice(&self.series[&series]));
-        let Some(slice) = slice.or_else(|| self.slice_to_show(&moved_slices)) else {
-            return Vec::new();
-        };
-        let place = |series| led.iter().chain(&told).position(|led| *led == series);
-        let mut candidates: Vec<SeriesCandidate<'_>> = Vec::new();
-        for (series, rows) in &self.series {
-            let led = place(*series);
-            if led.is_some() || self.slice(rows) == slice && self.is_line(rows) {
-                let marks = marks.get(series).copied().unwrap_or(0);
-                let moved = moved.get(series).copied().unwrap_or_default();
-                candidates.push(self.candidate(rows, led, marks, moved));
-            }
-        }
-        let tells = |c: &SeriesCandidate<'_>| c.marks + c.moves > 0;
-        if candidates.iter().any(tells) {
-            candidates.retain(|c| c.led.is_some() || tells(c));
-        }
-        candidates.sort_by(|a, b| {
-            a.latency.total_cmp(&b.latency).then_with(|| a.rows[0].cmp(&b.rows[0]))
-        });
-        pick(&candidates).into_iter().map(|i| candidates[i].rows.to_vec()).collect()
-    }
-
-    /// Whether a chart along this axis shows the worst row that a finding names on a line.
-    pub fn shows_worst(&self, rings: &Rings) -> bool {
-        self.led(rings).first().is_none_or(|series| self.is_line(&self.series[series]))
-    }
-
-    /// Whether the slice of which most rows moved has a line along this axis.
-    pub(super) fn shows_moves(&self, moves: &RatioMoves) -> bool {
-        let (_, slices) = moves.tally(self);
-        // Of slices alike the least hash, so that the order of the map does not count.
-        let most = slices.iter().max_by_key(|(slice, moved)| (moved.rows, Reverse(**slice)));
-        most.is_none_or(|(most, _)| self.lines().any(|rows| self.slice(rows) == *most))
-    }
-
-    /// Whether any series is a line.
+    /// Returns true if any series has enough points for a line.
     pub fn has_lines(&self) -> bool {
         self.lines().next().is_some()
     }
 
-    /// The series of the rows that a chart has to show, in their order.
-    fn led(&self, rings: &Rings) -> Vec<u64> {
-        let mut led: Vec<u64> = Vec::new();
-        for row in rings.led.iter().filter(|row| self.is_drawn(**row)) {
-            let series = self.keys.hashes()[*row];
-            if !led.contains(&series) {
-                led.push(series);
-            }
-        }
-        led
-    }
-
-    /// The series with most rows of a slice of the loader's key.
-    fn of_slice(&self, slice: &SliceTexts) -> Option<u64> {
-        let loader = self.loader.as_ref()?;
-        let has = |rows: &[usize]| {
-            let texts = loader.texts(rows[0]);
-            let names = |(name, text): (&String, &String)| {
-                texts.iter().any(|(own, value)| own == name && value == text)
-            };
-            slice.iter().all(names)
-        };
-        let largest = self.lines().filter(|rows| has(rows));
-        let largest = largest.max_by_key(|rows| (rows.len(), Reverse(rows[0])));
-        largest.map(|rows| self.keys.hashes()[rows[0]])
-    }
-
-    /// The slice of which most rows moved, or the largest; none where no series is a line.
-    fn slice_to_show(&self, moved: &HashMap<u64, Moved>) -> Option<u64> {
-        let mut sizes: HashMap<u64, usize> = HashMap::new();
-        self.lines().for_each(|rows| *sizes.entry(self.slice(rows)).or_default() += rows.len());
-        // Rows are unique, so the first one settles ties whatever the order of the map.
-        let shown = self.lines().max_by_key(|rows| {
-            let slice = self.slice(rows);
-            (moved.get(&slice).map_or(0, |m| m.rows), sizes[&slice], Reverse(rows[0]))
-        });
-        shown.map(|rows| self.slice(rows))
-    }
-
-    fn candidate<'s>(
-        &self,
-        rows: &'s [usize],
-        led: Option<usize>,
-        marks: usize,
-        moved: Moved,
-    ) -> SeriesCandidate<'s> {
-        let preference = rows.iter().map(|r| self.preferred[*r]).min().unwrap_or(usize::MAX);
-        SeriesCandidate {
-            rows,
-            latency: self.median_latency(rows),
-            led,
-            marks,
-            moves: moved.rows,
-            far: moved.far,
-            preference,
-            is_preferred: self.preferred.iter().max().is_some_and(|least| preference < *least),
-        }
-    }
-
-    /// The series that have points enough to be a line.
-    fn lines(&self) -> impl Iterator<Item = &[usize]> {
+    /// Returns the series with enough points for a line.
+    pub(super) fn lines(&self) -> impl Iterator<Item = &[usize]> {
         self.series.values().map(Vec::as_slice).filter(|rows| self.is_line(rows))
     }
 
-    /// The slice that a series is in.
-    fn slice(&self, rows: &[usize]) -> u64 {
+    /// Returns the hash of a series' slice.
+    pub(super) fn slice(&self, rows: &[usize]) -> u64 {
         self.panels.hashes()[rows[0]]
     }
 
-    fn is_line(&self, rows: &[usize]) -> bool {
+    pub(super) fn is_line(&self, rows: &[usize]) -> bool {
         let drawn = rows.iter().filter(|row| self.serves(**row) && self.is_drawn(**row));
         let places: HashSet<u64> = drawn.map(|row| self.x[*row].to_bits()).collect();
         places.len() >= POINTS
     }
 
-    /// Whether the loader serves a row.
+    /// Returns true if the loader serves a row.
     pub fn serves(&self, row: usize) -> bool {
         self.uses[row] == RowUse::Served
     }
 
-    /// Whether logarithmic axes can show a row.
-    fn is_drawn(&self, row: usize) -> bool {
+    /// Returns true if logarithmic axes can show a row.
+    pub(super) fn is_drawn(&self, row: usize) -> bool {
         is_drawn(self.x[row]) && is_drawn(self.latency[row])
     }
 
-    fn median_latency(&self, rows: &[usize]) -> f64 {
-        let mut values: Vec<f64> = rows.iter().map(|r| self.latency[*r]).collect();
-        let middle = values.len() / 2;
-        *values.select_nth_unstable_by(middle, f64::total_cmp).1
-    }
-
-    /// How many series there are in a row's slice.
+    /// Counts the series in a row's slice.
     pub fn count_beside(&self, row: usize) -> usize {
         self.lines().filter(|rows| self.slice(rows) == self.slice(&[row])).count()
     }
 
-    /// How many series of how many `chosen` are.
+    /// Words the number of chosen series and of all series in the slice.
     pub fn shown(&self, chosen: &[Vec<usize>]) -> String {
         let slices: BTreeSet<u64> =
             chosen.iter().map(|rows| self.panels.hashes()[rows[0]]).collect();
@@ -259,14 +144,15 @@ impl<'a> SeriesSet<'a> {
         format!("{shown} of {all} series")
     }
 
-    /// What the loader serves of some rows, by x.
+    /// Returns the points of the served rows, by x.
     pub fn points(&self, rows: &[usize], values: &[f64], rings: &Rings) -> Vec<ChartPoint> {
         let served = rows.iter().filter(|row| self.serves(**row));
         self.by_place(served, values, rings)
     }
 
-    /// The rows of a series that the loader passes over for another of their key, and those that it does
-    /// not read but a finding names: those that findings name first, and not too many.
+    /// Returns the points of rows that are not served: rows for which the loader serves another row
+    /// of their key, and rows that are not read but named by a finding. Named rows come first;
+    /// their number is limited.
     pub fn copies(&self, rows: &[usize], values: &[f64], rings: &Rings) -> Vec<ChartPoint> {
         let is_named = |row: &usize| !rings.of(*row).is_empty();
         let mut copies: Vec<usize> =
@@ -295,12 +181,20 @@ impl<'a> SeriesSet<'a> {
     }
 }
 
-/// Whether a logarithmic axis can show a value.
+/// Returns true if the loader's key is known and the table has its columns, so that lines show the
+/// served rows.
+pub(super) fn is_served(scope: &TableScope<'_>, table: &Table) -> bool {
+    let TableScope { spec, place, system, lookups, .. } = *scope;
+    let scope = TableScope::new(table, spec, place, system, lookups);
+    !spec.inferred && !spec.key.is_empty() && has_key(&scope)
+}
+
+/// Returns true if a logarithmic axis can show a value.
 fn is_drawn(value: f64) -> bool {
     value > 0.0 && value.is_finite()
 }
 
-/// What the loader does with each row.
+/// Returns the loader's use of each row.
 fn uses(scope: &TableScope<'_>, loader: &Keys<'_>) -> Result<Vec<RowUse>, ExprError> {
     let loaded = scope.spec.filter.as_ref().map(|filter| filter.mask(scope)).transpose()?;
     let buckets = scope.spec.buckets.iter().map(|bucket| bucket.rows.mask(scope));
@@ -317,21 +211,14 @@ fn uses(scope: &TableScope<'_>, loader: &Keys<'_>) -> Result<Vec<RowUse>, ExprEr
     Ok(uses)
 }
 
-/// Where no loader's key is known, the first row at each place of a series stands for it.
+/// Marks the first row at each position of a series as served, for tables without a known key.
 fn first_at_each_place(keys: &Keys<'_>, x: &[f64]) -> Vec<RowUse> {
     let mut seen = HashSet::new();
     let places = keys.hashes().iter().zip(x).map(|(series, x)| (*series, x.to_bits()));
     places.map(|at| if seen.insert(at) { RowUse::Served } else { RowUse::Copy }).collect()
 }
 
-/// The values of all rows.
+/// Returns the values of all rows.
 fn all(values: &Vals<'_, f64>, rows: usize) -> Vec<f64> {
     (0..rows).map(|row| values.get(row)).collect()
-}
-
-/// How many of the rows have each hash.
-fn tally(hashes: &[u64], rows: impl Iterator<Item = usize>) -> HashMap<u64, usize> {
-    let mut counts: HashMap<u64, usize> = HashMap::new();
-    rows.filter_map(|row| hashes.get(row)).for_each(|hash| *counts.entry(*hash).or_default() += 1);
-    counts
 }

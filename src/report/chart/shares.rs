@@ -1,8 +1,8 @@
-//! Shares over sizes: lines between 0 and 1, the axis a logarithm.
+//! Charts of shares between 0 and 1 over sizes on a logarithmic axis.
 
 use plotters::prelude::*;
 
-use super::draw::{
+use super::canvas::{
     COLOURS, FINE, Failed, GRID, INK, NAMES, WIDTH, darker, font, pixel, sized, with_font,
 };
 use super::ends::{End, draw_ends};
@@ -13,37 +13,37 @@ use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
 
 const HEIGHT: u32 = 420;
-/// Above the panel.
+/// The height of the title in pixels.
 const HEAD: u32 = 58;
 
-/// A line: a name, and a share at each size.
+/// A line of shares over sizes.
 pub struct ShareLine {
-    /// What it is about.
+    /// The name of the line.
     pub name: String,
-    /// Sizes above 0 and shares, by size.
+    /// The points as positive size and share, ascending by size.
     pub points: Vec<(f64, f64)>,
 }
 
-/// A chart of shares.
+/// A chart of shares over sizes.
 pub struct ShareChart {
-    /// Above it.
+    /// The title above the chart.
     pub title: String,
-    /// Below its title.
+    /// The subtitle below the title.
     pub subtitle: String,
-    /// What sizes are of.
+    /// The label of the size axis.
     pub x: String,
-    /// What shares are of.
+    /// The label of the share axis.
     pub y: String,
-    /// Its lines.
+    /// The lines of the chart.
     pub lines: Vec<ShareLine>,
 }
 
 impl ShareChart {
-    /// Draws it.
+    /// Draws the chart as SVG.
     ///
     /// # Errors
     ///
-    /// When plotters cannot draw, which is a fault of this program.
+    /// If plotters cannot draw, which is a bug of this program.
     pub fn svg(&self) -> Result<String> {
         with_font();
         let mut drawn = String::new();

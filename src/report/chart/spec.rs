@@ -1,4 +1,4 @@
-//! What the charts of a table show, as `charts/*.yaml` says it.
+//! The specs of charts: `charts/*.yaml` as types.
 
 use std::collections::BTreeMap;
 
@@ -8,45 +8,46 @@ use crate::base::error::Result;
 use crate::base::expr::Expr;
 use crate::specs::Library;
 
-/// What the chart of a table shows. What is left out is taken from the table's spec.
+/// The spec of a table's charts. Missing values are taken from the table's spec.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChartSpec {
-    /// The column along the axis; else the first of the sweep that varies.
+    /// The column of the x axis; `None` for the first column of the sweep that varies.
     #[serde(default)]
     pub x: Option<String>,
-    /// Columns of which a chart shows one value each, those that changed most; else all texts.
+    /// The columns that define a slice, of which a chart shows the most changed one; `None` for all
+    /// texts.
     #[serde(default)]
     pub panel: Option<Vec<String>>,
-    /// Rows whose series are shown first.
+    /// Conditions on rows whose series are shown first.
     #[serde(default)]
     pub prefer: Vec<Expr>,
-    /// What the second panel shows; else the part of the bound that is reached.
+    /// The rate in the second panel; `None` for the fraction of the bound that is reached.
     #[serde(default)]
     pub rate: Option<Rate>,
 }
 
-/// A rate over the sweep.
+/// A rate along the sweep.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
-    /// Its name and unit.
+    /// The name and unit of the rate.
     pub name: String,
-    /// Its value in each row.
+    /// The formula for the rate of a row.
     pub value: Expr,
-    /// What the machine allows.
+    /// The formula for the largest rate that the machine allows.
     #[serde(default)]
     pub limit: Option<Expr>,
 }
 
-/// What the charts of tables show, by file stem.
+/// The specs of charts, by the stem of the table's file name.
 pub type ChartSpecs = BTreeMap<String, ChartSpec>;
 
 /// Reads `charts/*.yaml`.
 ///
 /// # Errors
 ///
-/// When a file is malformed; it names file and line.
+/// If a file is malformed; the message names file and line.
 pub fn read(library: &Library) -> Result<ChartSpecs> {
     let mut charts = ChartSpecs::new();
     for file in library.folder("charts") {

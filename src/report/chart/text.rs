@@ -1,6 +1,6 @@
-//! Texts of a chart, cut and broken to fit.
+//! Cuts and wraps the texts of a chart.
 
-/// A text of some characters at most.
+/// Cuts a text to at most `most` characters.
 pub(super) fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),
@@ -8,7 +8,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// A text on lines of some characters, broken at spaces; what is more than `most` lines is cut.
+/// Wraps a text at spaces into lines of `chars` characters; the text after `most` lines is cut.
 pub(super) fn broken(text: &str, chars: usize, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {

@@ -1,36 +1,36 @@
-//! Why a table that changed has no chart.
+//! The reasons why changed tables have no chart.
 
 use std::fmt;
 
 use super::series::POINTS;
 use crate::database::diff::{Status, TableDiff};
 
-/// A table that changed and has no chart.
+/// A changed table without a chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undrawn {
-    /// Its path.
+    /// The path of the table.
     pub path: String,
-    /// Why.
+    /// The reason why it has no chart.
     pub why: NoChart,
 }
 
-/// Why a table has no chart.
+/// The reason why a table has no chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoChart {
-    /// It is gone.
+    /// The table was deleted.
     Deleted,
-    /// A side of it cannot be read.
+    /// The table cannot be read before or after the change.
     Unread(String),
-    /// No row of it changed.
+    /// No row of the table changed.
     SameRows,
-    /// No slice of it has points enough along any column of its sweep.
+    /// No slice has enough points along any column of the sweep.
     NoSweep(Vec<String>),
-    /// Others showed more, and this many charts are drawn.
+    /// Only this many charts are drawn, and other tables changed more.
     Beyond(usize),
 }
 
 impl NoChart {
-    /// Why a table has no chart, as far as its rows need not be read for that.
+    /// Returns the reason why a table has no chart, as far as it is known without reading the rows.
     pub(super) fn of(table: &TableDiff) -> Option<Self> {
         match (&table.rows, &table.fault) {
             _ if table.status == Status::Deleted => Some(Self::Deleted),

@@ -1,4 +1,5 @@
-//! New findings by cause: what reviewers read, one block a cause with its paths as a list.
+//! Groups new findings by cause for the pull request comment: one block per cause, with its paths
+//! as a list.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,33 +8,33 @@ use serde::Serialize;
 
 use crate::base::words::plural;
 use crate::findings::Severity;
-use crate::report::urgency;
+use crate::report::run::urgency;
 use crate::report::view::ReportView;
 use crate::report::view::finding::FindingView;
 
-/// Findings of one rule and severity on one version of a backend.
+/// The findings of one rule and severity on one version of a backend.
 #[derive(Serialize)]
 pub(super) struct CauseSection<'a> {
     mark: &'static str,
     rule: &'a str,
-    /// Backend and version; empty where there is none.
+    /// Backend and version; empty if the findings concern no backend.
     place: String,
-    /// How many findings it has and how many rows they concern, in words.
+    /// The number of findings and of the rows that they concern, in words.
     extent: String,
     /// The worst finding.
     example: &'a FindingView<'a>,
-    /// Paths of all, worst first, those that are shown.
+    /// The paths shown, of the worst findings first.
     pub paths: Vec<&'a str>,
-    /// How many paths are not shown; 0 for none.
+    /// The number of paths that are not shown.
     pub rest: usize,
-    /// Rows of the example; none where there is no room.
+    /// Rows of the example; empty if there is no room.
     pub lines: Vec<&'a str>,
-    /// What to do, said once a rule; empty where an earlier cause says it.
+    /// The advice of the rule; empty if an earlier cause of the same rule shows it.
     pub instead: &'a str,
 }
 
-/// The causes behind the new errors and warnings, errors before warnings, those first that concern
-/// most rows.
+/// Groups the new errors and warnings by cause: errors before warnings, then the causes that
+/// concern most rows first.
 pub(super) fn causes<'a>(view: &'a ReportView<'a>) -> Vec<CauseSection<'a>> {
     let mut groups: BTreeMap<(Severity, &str, &str, &str), Vec<&FindingView<'a>>> = BTreeMap::new();
     for finding in view.counted().filter(|f| f.raw.severity != Severity::Info) {
@@ -75,7 +76,7 @@ pub(super) fn causes<'a>(view: &'a ReportView<'a>) -> Vec<CauseSection<'a>> {
 }
 
 impl CauseSection<'_> {
-    /// Shows at most this many paths.
+    /// Limits the number of paths shown, to at least one.
     pub fn limit(&mut self, paths: usize) {
         let shown = self.paths.len().min(paths.max(1));
         self.rest += self.paths.len() - shown;

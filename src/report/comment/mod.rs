@@ -1,33 +1,31 @@
-//! The comment on a pull request: sections of a report, rendered by `charts/comment.md.j2` and cut to
-//! what a site takes.
+//! Renders the comment on a pull request with `charts/comment.md.j2`, shortened until it fits.
 
 mod causes;
+mod extras;
 mod sections;
-mod smoke;
 
-use std::path::Path;
+pub use extras::{Extras, Smoke};
 
 use self::sections::{Sections, Size};
-pub use smoke::Smoke;
-
 use crate::base::error::Result;
-use crate::report::chart::Figure;
 use crate::report::template::fill;
 use crate::report::view::ReportView;
 
 const TEMPLATE: &str = include_str!("../../../charts/comment.md.j2");
 
-/// What a reviewer reads, in characters; counted in bytes, which are at least as many. Most comments fit.
+/// The length in characters that a reviewer reads; most comments fit. The length is counted in
+/// bytes, which are at least as many.
 const READ: usize = 8_000;
 
-/// What no comment exceeds. A site takes 65,536.
+/// The largest length of any comment, in bytes. GitHub accepts 65,536.
 const LONGEST: usize = 20_000;
 
-/// Charts drawn in the comment itself.
+/// The most charts drawn in the comment itself.
 pub const SKETCHES: usize = 3;
 
-/// Sizes of a comment, the largest first. Up to the first of [`FORCED`] a comment is cut to what a
-/// reviewer reads, and from there to what none exceeds. No cause goes before the second path of another.
+/// The sizes that are tried for a comment, the largest first. Sizes before [`FORCED`] must fit into
+/// [`READ`], the others into [`LONGEST`]. Every size shows each cause before it shows a second path
+/// of any.
 const SIZES: [Size; 7] = [
     Size { paths: 20, rows: 5, blocks: 100, listed: 40, sketches: SKETCHES, output: 100 },
     Size { paths: 10, rows: 3, blocks: 100, listed: 15, sketches: 2, output: 40 },
@@ -38,28 +36,16 @@ const SIZES: [Size; 7] = [
     Size { paths: 1, rows: 0, blocks: 0, listed: 0, sketches: 0, output: 0 },
 ];
 
-/// The first size that is taken for its length alone.
+/// The index of the first size that is only used if a comment would exceed [`LONGEST`].
 const FORCED: usize = 4;
 
-/// What a comment holds beside its report.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Extras<'a> {
-    /// Charts of what changed most.
-    pub figures: &'a [Figure],
-    /// Where the charts were written.
-    pub folder: Option<&'a Path>,
-    /// What became of the command that tries the database.
-    pub smoke: Option<&'a Smoke>,
-    /// Whether an inconclusive run ends with exit code 0.
-    pub inconclusive_passes: bool,
-}
-
-/// Renders the comment of a report: the first screen says what changed, what is served, what is repaired
-/// and the causes of what is new; what does not fit becomes a line that says where it is.
+/// Renders the comment of a report. It starts with the changes, the served rows, the repaired
+/// findings and the causes of new findings. A section that does not fit becomes one line that
+/// refers to the JSON report.
 ///
 /// # Errors
 ///
-/// When the template fails, which is a fault of this program.
+/// If the template fails, which is a bug of this program.
 pub fn render(view: &ReportView<'_>, extras: Extras<'_>) -> Result<String> {
     let mut text = String::new();
     for (number, size) in SIZES.iter().enumerate() {
@@ -184,7 +170,7 @@ mod tests {
         assert!(text.contains("--only a-rule"), "{text}");
     }
 
-    /// The second line, of a report that fails on some severity.
+    /// The comment's second line, which states whether the pull request is blocked.
     fn decision(report: &Report, fail_on: Option<Severity>, extras: Extras<'_>) -> String {
         let mut outcome = report.outcome(fail_on);
         if extras.smoke.is_some() {

@@ -1,85 +1,86 @@
-//! The sections of the comment, filled from the report's view to a size.
+//! The sections of the comment, filled from the report's view and cut to a size.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::causes::{CauseSection, causes};
-use super::{Extras, Smoke};
+use super::extras::{Extras, Smoke};
 use crate::base::escape::clean;
 use crate::base::words::{plural, plural_verb};
 use crate::database::diff::Diff;
 use crate::findings::Severity;
 use crate::report::chart::{Undrawn, mermaid};
-use crate::report::predictions::PredictionLine;
+use crate::report::predictions::{PredictionLine, Predictions};
+use crate::report::run::RunVerdict;
 use crate::report::view::ReportView;
 use crate::report::view::changes::{FileView, TableView, VersionView};
-use crate::report::{Predictions, RunVerdict, below_data};
+use crate::report::view::finding::below_data;
 
-/// Tables without a chart that are named for each reason.
+/// The most tables without a chart that are named per reason.
 const UNDRAWN: usize = 3;
 
-/// How much of each section is shown.
+/// The limits for each section of the comment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Size {
-    /// Paths of a cause.
+    /// The most paths per cause.
     pub paths: usize,
-    /// Rows of a cause's worst finding.
+    /// The most rows of a cause's worst finding.
     pub rows: usize,
-    /// Causes with a block of their own.
+    /// The most causes with a block of their own.
     pub blocks: usize,
-    /// Versions, tables and files, each listed only where all fit.
+    /// The most items of a list of versions, tables or files; a longer list is left out as a whole.
     pub listed: usize,
-    /// Charts that the site draws from text.
+    /// The most charts as Mermaid text.
     pub sketches: usize,
-    /// Lines of what a smoke command printed.
+    /// The most lines of the smoke command's output.
     pub output: usize,
 }
 
-/// Causes in the first screen.
+/// The number of causes listed in the first screen.
 const GLANCE: usize = 10;
 
-/// The parts of a report, and of what comes with it, that the template shows.
+/// The values that the template of the comment shows.
 #[derive(Serialize)]
 pub(super) struct Sections<'a> {
     verdict: String,
-    /// Whether it blocks the merge.
+    /// A sentence that states whether the run blocks the merge.
     decision: String,
-    /// What a reader should know of how it was judged.
+    /// A note about overlaid rules.
     notes: Option<String>,
-    /// What the pull request does, a line each.
+    /// Lines that sum up the pull request's changes.
     summary: &'a [String],
-    /// What it does to predictions.
+    /// Lines about the change of predicted step times.
     predictions: Vec<PredictionLine>,
-    /// The causes of the first screen.
+    /// The number of causes listed in the first screen.
     glance: usize,
     causes: Vec<CauseSection<'a>>,
-    /// How many causes have a line and no block.
+    /// The number of causes with only a line.
     lines_only: usize,
-    /// Causes that have a block.
+    /// The number of causes with a block.
     blocks: usize,
     old: Option<&'a str>,
     versions: Vec<&'a VersionView>,
     total: Option<&'a VersionView>,
     tables: Vec<&'a TableView<'a>>,
-    /// Tables that only lie elsewhere, in one line.
+    /// A line about tables that moved without a changed row.
     moved: Option<&'a str>,
-    /// Tables of which a side cannot be read.
+    /// Tables that cannot be read before or after the change.
     faults: Vec<&'a TableView<'a>>,
     files: Vec<&'a FileView>,
-    /// Charts that the site draws from text.
+    /// Charts as Mermaid text, which GitHub draws.
     sketches: Vec<String>,
-    /// The charts, by name, and where they are.
+    /// The names of the chart files.
     charts: Vec<&'a str>,
     folder: Option<String>,
-    /// Why other tables that changed have no chart, a line each reason.
+    /// One line per reason why changed tables have no chart.
     undrawn: Vec<String>,
     smoke: Option<SmokeSection<'a>>,
-    /// A line for each section that did not fit.
+    /// One line per section that did not fit.
     left_out: Vec<String>,
 }
 
-/// The command that tries the database.
+/// The section about the smoke command.
 #[derive(Serialize)]
 struct SmokeSection<'a> {
     mark: &'static str,
@@ -89,7 +90,7 @@ struct SmokeSection<'a> {
 }
 
 impl<'a> Sections<'a> {
-    /// The sections of a report, each cut to a size.
+    /// Fills the sections from a report, each cut to a size.
     pub fn new(view: &'a ReportView<'a>, extras: Extras<'a>, size: Size) -> Self {
         let changes = view.changes.as_ref();
         let all: Vec<&TableView<'a>> = changes.iter().flat_map(|c| &c.tables).collect();
@@ -138,7 +139,7 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// Why tables have no chart: for each reason how many of them, and the first by name.
+/// Words the reasons why tables have no chart, each with the number of tables and the first names.
 fn undrawn(tables: &[Undrawn]) -> Vec<String> {
     let mut reasons: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for table in tables {
@@ -157,7 +158,7 @@ fn undrawn_line(why: &str, paths: &[&str]) -> String {
     format!("{tables} without a chart: {why} ({}{rest})", named.join(", "))
 }
 
-/// What the comment leaves to the JSON report, a line each.
+/// Lines about the content that only the JSON report has.
 #[derive(Default)]
 struct LeftOut(Vec<String>);
 
@@ -168,7 +169,7 @@ impl LeftOut {
         }
     }
 
-    /// All of a section, or none of it where it is longer than what fits.
+    /// Returns a list unchanged, or empty if it is longer than `most`.
     fn keep<T>(&mut self, all: Vec<T>, most: usize, what: &str) -> Vec<T> {
         if all.len() <= most {
             return all;
@@ -178,7 +179,8 @@ impl LeftOut {
     }
 }
 
-/// Whether the run blocks a merge, and what has to be done then: one line, in agreement with the exit code.
+/// States in one line whether the run blocks a merge, in agreement with the exit code, and the
+/// action required.
 fn decision(view: &ReportView<'_>, extras: &Extras<'_>) -> String {
     let failing = view.raw.findings.iter().filter(|f| view.outcome.fails(f));
     let mut counts: BTreeMap<Severity, usize> = BTreeMap::new();
@@ -215,7 +217,7 @@ fn decision(view: &ReportView<'_>, extras: &Extras<'_>) -> String {
     }
 }
 
-/// Why a run is inconclusive.
+/// The reason why a run is inconclusive.
 fn not_compared(view: &ReportView<'_>) -> String {
     match view.raw.diff.as_ref().map_or(0, Diff::not_compared) {
         0 => "nothing was compared".to_owned(),
@@ -223,7 +225,7 @@ fn not_compared(view: &ReportView<'_>) -> String {
     }
 }
 
-/// The verdict, in a few words.
+/// The verdict and the number of new errors and warnings.
 fn verdict(view: &ReportView<'_>) -> String {
     let counts = view.raw.counts;
     let (errors, warnings) = (counts.errors as usize, counts.warnings as usize);
@@ -248,7 +250,7 @@ impl<'a> SmokeSection<'a> {
             mark: if smoke.passed { "✅" } else { "❌" },
             command: &smoke.command,
             ended: &smoke.ended,
-            // What a program says last tells how it ended.
+            // The last lines usually show the reason of a failure.
             output: output[output.len().saturating_sub(lines)..].to_vec(),
         }
     }

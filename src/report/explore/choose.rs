@@ -1,47 +1,50 @@
-//! Which series a page holds: all of them, or, of a large table, those that findings name, those that
-//! changed, and then as many as fit, evenly from all slices.
+//! Chooses the series on an explorer page: all of them, or of a large table first the series that
+//! findings name, then those that changed, then as many as fit, evenly from all slices.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
-use super::{Exploration, SideKind};
+use super::exploration::{Exploration, SideKind};
 use crate::base::expr::{ExprError, Vals};
 use crate::base::words::{count, plural};
 use crate::database::table::TableScope;
 use crate::report::chart::{POINTS, Rings, RowUse, SeriesSet};
 
-/// The rows of a page, and what it lacks.
+/// The rows chosen for a page, and the counts of rows and series left out.
+#[derive(Default)]
 pub(super) struct ChosenRows {
-    /// Rows of each side, those of one series together.
+    /// The row numbers of each side, grouped by series.
     pub rows: Vec<Vec<usize>>,
-    /// The series that the page opens with: a row of the head or the base, by its side.
+    /// The series that the page shows first, as a side's index and the number of one of its rows.
     pub first: Option<(usize, usize)>,
-    /// Series that the page shows.
+    /// The number of series on the page.
     series: usize,
-    /// Series that there are.
+    /// The number of series in the tables.
     of: usize,
-    /// Rows of the head that have no time that a logarithmic axis could show.
+    /// The number of head rows without a positive finite latency, which a logarithmic axis cannot
+    /// show.
     untimed: usize,
-    /// Rows of the head that the loader does not read.
+    /// The number of head rows that the loader does not read.
     unread: usize,
-    /// Rows of series that are too long for a page.
+    /// The number of rows left out of a series that is too long for a page.
     thinned: usize,
 }
 
-/// A series that may be on the page.
+/// A series that may be shown on the page.
 #[derive(Default)]
 struct PageSeries {
-    /// Rows of each side.
+    /// Row numbers, by the index of the side.
     rows: Vec<(usize, Vec<usize>)>,
-    /// Rows that findings name.
+    /// The number of rows that findings name.
     ringed: usize,
-    /// The place of its first row among those that findings show first; none of another.
+    /// The lowest rank of the series' rows among the worst rows of findings; `None` if it has no
+    /// such row.
     led: Option<usize>,
-    /// Points that are other before and after.
+    /// The number of points that differ between base and head.
     changed: usize,
-    /// The best of the preferences that its rows meet.
+    /// The index of the first preference of the chart that a row meets.
     preference: usize,
-    /// Its slice.
+    /// The hash of the series' slice.
     slice: u64,
 }
 
@@ -50,22 +53,18 @@ impl PageSeries {
         self.rows.iter().map(|(_, rows)| rows.len()).sum()
     }
 
-    /// Points of the table itself, or of what it was.
+    /// The number of rows in the head or the base, whichever is larger.
     fn points(&self) -> usize {
-        self.rows
-            .iter()
-            .filter(|(side, _)| *side <= 1)
-            .map(|(_, rows)| rows.len())
-            .max()
-            .unwrap_or(0)
+        let own = self.rows.iter().filter(|(side, _)| *side <= 1);
+        own.map(|(_, rows)| rows.len()).max().unwrap_or(0)
     }
 }
 
-/// Chooses at most `most` rows.
+/// Chooses at most `most` rows of whole series.
 ///
 /// # Errors
 ///
-/// When the filter does not fit a table.
+/// If the filter does not fit a table.
 pub(super) fn choose(
     page: &Exploration<'_>,
     scopes: &[TableScope<'_>],
@@ -73,15 +72,7 @@ pub(super) fn choose(
     rings: &Rings,
     most: usize,
 ) -> Result<ChosenRows, ExprError> {
-    let mut chosen = ChosenRows {
-        rows: vec![Vec::new(); sets.len()],
-        first: None,
-        series: 0,
-        of: 0,
-        untimed: 0,
-        unread: 0,
-        thinned: 0,
-    };
+    let mut chosen = ChosenRows { rows: vec![Vec::new(); sets.len()], ..ChosenRows::default() };
     let mut led: HashMap<usize, usize> = HashMap::new();
     for (place, row) in rings.led.iter().enumerate() {
         led.entry(*row).or_insert(place);
@@ -93,7 +84,7 @@ pub(super) fn choose(
         let is_wanted =
             |row: usize| mask.as_ref().is_none_or(|mask: &Vals<'_, bool>| mask.get(row));
         for (hash, rows) in &set.series {
-            // A peer stands beside what the table has.
+            // A peer only shows series that the table itself has.
             if kind == SideKind::Peer && !all.contains_key(hash) {
                 continue;
             }
@@ -134,7 +125,7 @@ pub(super) fn choose(
     Ok(chosen)
 }
 
-/// How many points of a series are other before and after.
+/// Counts the points of a series that differ between base and head.
 fn changed(series: &PageSeries, sets: &[SeriesSet<'_>], base: usize) -> usize {
     let points = |side: usize| -> BTreeSet<(u64, u64)> {
         let set = &sets[side];
@@ -145,33 +136,25 @@ fn changed(series: &PageSeries, sets: &[SeriesSet<'_>], base: usize) -> usize {
     points(0).symmetric_difference(&points(base)).count()
 }
 
-/// Series in the order in which they get room.
+/// Sorts the series by priority.
 fn ranked(all: HashMap<u64, PageSeries>) -> Vec<PageSeries> {
     let mut series: Vec<(u64, PageSeries)> = all.into_iter().collect();
-    // The hash draws lots, the same ones in every run.
+    // The hash orders series of equal priority randomly, but alike in every run.
     series.sort_by_key(|(hash, s)| {
         let led = s.led.unwrap_or(usize::MAX);
-        (
-            led,
-            Reverse(s.ringed),
-            Reverse(s.changed),
-            Reverse(s.points() >= POINTS),
-            s.preference,
-            *hash,
-        )
+        let is_line = s.points() >= POINTS;
+        (led, Reverse((s.ringed, s.changed, is_line)), s.preference, *hash)
     });
-    // Of those about which nothing is said, one of each slice, then a second of each.
+    // Series without findings or changes take turns: one of each slice, then a second of each.
     let mut taken: HashMap<u64, usize> = HashMap::new();
     let mut turns: Vec<(usize, usize, PageSeries)> = Vec::new();
     for (place, (_, series)) in series.into_iter().enumerate() {
-        let is_told = series.ringed + series.changed > 0;
-        let turn = if is_told {
-            0
-        } else {
-            let turn = taken.entry(series.slice).or_default();
-            *turn += 1;
-            *turn
-        };
+        let mut turn = 0;
+        if series.ringed + series.changed == 0 {
+            let taken = taken.entry(series.slice).or_default();
+            *taken += 1;
+            turn = *taken;
+        }
         turns.push((turn, place, series));
     }
     turns.sort_by_key(|(turn, place, _)| (*turn, *place));
@@ -187,7 +170,7 @@ impl ChosenRows {
                 if place > 0 {
                     break;
                 }
-                // One series alone is too much: some of its points stand for all.
+                // The first series alone is too long, so only every n-th row is shown.
                 let step = weight.div_ceil(room.max(1));
                 for (_, rows) in &mut series.rows {
                     let all = rows.len();
@@ -206,7 +189,7 @@ impl ChosenRows {
         }
     }
 
-    /// How many series of how many are shown.
+    /// The number of series shown, in words.
     pub fn shown(&self) -> String {
         match self.of {
             of if self.series == of => format!("all {} series", count(of)),
@@ -214,7 +197,7 @@ impl ChosenRows {
         }
     }
 
-    /// What the page lacks, a sentence each.
+    /// Sentences about the series and rows that the page does not show.
     pub fn left_out(&self) -> Vec<String> {
         let mut said = Vec::new();
         if self.series < self.of {

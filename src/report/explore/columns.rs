@@ -1,4 +1,5 @@
-//! Columns of rows as a page holds them: a code for each value, in base64.
+//! Encodes columns of rows for an explorer page: the distinct values, and one code per row in
+//! base64.
 
 use std::collections::HashMap;
 
@@ -10,31 +11,31 @@ use crate::base::escape::clean;
 use crate::base::expr::{NULL_CODE, Value};
 use crate::database::table::PartValues;
 
-/// A part of the key: the values that it takes, and which of them each row has.
+/// A column of the key, encoded as distinct values and one code per row.
 #[derive(Debug, Serialize)]
 pub(super) struct PageColumn {
     name: String,
-    /// Whether its values are numbers, along which it can be drawn.
+    /// True if all values are numbers or null, so that the column can be an axis.
     number: bool,
-    /// Its values in order: numbers, texts, flags or null.
+    /// The distinct values in ascending order: numbers, texts, flags or null.
     values: Vec<serde_json::Value>,
-    /// Bytes of a code; 0 where all rows have the one value.
+    /// The bytes per code; 0 if all rows have the same value.
     width: usize,
-    /// Codes of the rows, least significant byte first.
+    /// The rows' codes in base64, least significant byte first.
     codes: String,
 }
 
-/// What a row holds in a part of the key.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// The value of a row in one column of the key.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum CellValue {
     Null,
     Flag(bool),
-    /// The number's bits.
+    /// The bits of the number.
     Number(u64),
     Text(String),
 }
 
-/// Gathers the cells of a part, row by row.
+/// Collects the cells of one column row by row.
 pub(super) struct CellColumn {
     name: String,
     known: HashMap<CellValue, u32>,
@@ -47,46 +48,36 @@ impl CellColumn {
         Self { name: name.to_owned(), known: HashMap::new(), cells: Vec::new(), rows: Vec::new() }
     }
 
-    /// Adds rows of a table.
+    /// Adds the values of the selected rows of a table.
     pub fn extend(&mut self, values: &PartValues<'_>, rows: &[usize]) {
         match values {
-            PartValues::Whole(whole) => {
-                rows.iter().for_each(|row| self.push(number(whole.get(*row) as f64)));
-            }
+            PartValues::Whole(whole) => self.push(rows, |row| number(whole.get(row) as f64)),
             PartValues::Formula(Value::Number(numbers)) => {
-                rows.iter().for_each(|row| self.push(number(numbers.get(*row))));
+                self.push(rows, |row| number(numbers.get(row)));
             }
             PartValues::Formula(Value::Bool(flags)) => {
-                rows.iter().for_each(|row| self.push(CellValue::Flag(flags.get(*row))));
+                self.push(rows, |row| CellValue::Flag(flags.get(row)));
             }
             PartValues::Formula(Value::Text(codes, dict)) => {
-                // A text is looked at once, however many rows have it.
+                // Each text is escaped and looked up only once.
                 let mut known: HashMap<u32, u32> = HashMap::new();
                 for row in rows {
                     let text = codes.get(*row);
-                    let code = match known.get(&text) {
-                        Some(code) => *code,
-                        None => {
-                            let cell = match dict.get(text as usize) {
-                                Some(text_of) if text != NULL_CODE => {
-                                    CellValue::Text(clean(text_of))
-                                }
-                                _ => CellValue::Null,
-                            };
-                            let code = self.code(cell);
-                            known.insert(text, code);
-                            code
-                        }
-                    };
+                    let code = *known.entry(text).or_insert_with(|| {
+                        let text = dict.get(text as usize).filter(|_| text != NULL_CODE);
+                        self.code(text.map_or(CellValue::Null, |t| CellValue::Text(clean(t))))
+                    });
                     self.rows.push(code);
                 }
             }
         }
     }
 
-    fn push(&mut self, cell: CellValue) {
-        let code = self.code(cell);
-        self.rows.push(code);
+    fn push(&mut self, rows: &[usize], cell: impl Fn(usize) -> CellValue) {
+        for row in rows {
+            let code = self.code(cell(*row));
+            self.rows.push(code);
+        }
     }
 
     fn code(&mut self, cell: CellValue) -> u32 {
@@ -97,7 +88,7 @@ impl CellColumn {
         })
     }
 
-    /// The column, its values in order.
+    /// Returns the column with its values sorted and the codes encoded.
     pub fn finish(self) -> PageColumn {
         let mut order: Vec<usize> = (0..self.cells.len()).collect();
         order.sort_by(|a, b| compare(&self.cells[*a], &self.cells[*b]));
@@ -126,24 +117,17 @@ impl CellColumn {
 }
 
 fn number(value: f64) -> CellValue {
-    // Zero is one number, whatever its sign.
+    // Adding 0.0 makes -0.0 and 0.0 the same value.
     if value.is_nan() { CellValue::Null } else { CellValue::Number((value + 0.0).to_bits()) }
 }
 
 fn compare(a: &CellValue, b: &CellValue) -> std::cmp::Ordering {
-    let rank = |cell: &CellValue| match cell {
-        CellValue::Null => 0,
-        CellValue::Flag(_) => 1,
-        CellValue::Number(_) => 2,
-        CellValue::Text(_) => 3,
-    };
     match (a, b) {
+        // The bits of negative numbers are not in the order of the numbers.
         (CellValue::Number(a), CellValue::Number(b)) => {
             f64::from_bits(*a).total_cmp(&f64::from_bits(*b))
         }
-        (CellValue::Text(a), CellValue::Text(b)) => a.cmp(b),
-        (CellValue::Flag(a), CellValue::Flag(b)) => a.cmp(b),
-        _ => rank(a).cmp(&rank(b)),
+        _ => a.cmp(b),
     }
 }
 
@@ -156,19 +140,19 @@ fn json(cell: &CellValue) -> serde_json::Value {
     }
 }
 
-/// Numbers of rows as a page holds them: single precision, which is more than a chart shows.
+/// Encodes numbers in single precision, which is more than a chart shows.
 pub(super) fn singles(values: impl Iterator<Item = f64>) -> String {
     let bytes: Vec<u8> = values.flat_map(|value| (value as f32).to_le_bytes()).collect();
     STANDARD.encode(bytes)
 }
 
-/// Rows by their numbers.
+/// Encodes row numbers as 32-bit integers.
 pub(super) fn numbers(rows: impl Iterator<Item = usize>) -> String {
     let bytes: Vec<u8> = rows.flat_map(|row| (row as u32).to_le_bytes()).collect();
     STANDARD.encode(bytes)
 }
 
-/// A byte for each row.
+/// Encodes one byte per row.
 pub(super) fn bytes(values: &[u8]) -> String {
     STANDARD.encode(values)
 }

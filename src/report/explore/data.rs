@@ -1,4 +1,4 @@
-//! What the page's script reads.
+//! The data that the script of an explorer page reads.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::choose::ChosenRows;
 use super::columns::{self, CellColumn, PageColumn};
-use super::{Exploration, ExploredSide, SideKind};
+use super::exploration::{Exploration, ExploredSide, SideKind};
 use crate::base::escape::clean;
 use crate::base::expr::ExprError;
 use crate::database::table::{Keys, TableScope};
@@ -14,24 +14,25 @@ use crate::findings::Finding;
 use crate::report::chart::{Ring, Rings, SeriesSet};
 use crate::specs::KeyPart;
 
-/// Rows in columns, those of the sides one after the other.
+/// The rows of a page by column; the rows of the sides follow each other.
 #[derive(Debug, Serialize)]
 pub(super) struct PageData {
-    /// What the loader's key is made of; the last is the one to draw along first.
+    /// The columns of the loader's key. The last one is the first axis.
     parts: Vec<PageColumn>,
     sides: Vec<PageSide>,
-    /// In ms, single precision, one a row.
+    /// The latency of each row in ms, encoded in single precision.
     latency: String,
-    /// What the machine allows at best, in ms, likewise; NaN where that is not known. Empty where it is
-    /// known of no row.
+    /// The speed-of-light bound of each row in ms, encoded alike; NaN if unknown. Empty if no row
+    /// has a bound.
     bound: String,
-    /// What the loader does with a row: 0 serves it, 1 serves another row of its key, 2 does not read it.
+    /// The loader's use of each row: 0 serves it, 1 serves another row of its key, 2 does not read
+    /// it.
     uses: String,
     rings: Vec<PageRing>,
     findings: Vec<PageFinding>,
-    /// The row whose series the page shows first.
+    /// The index of a row whose series the page shows first.
     first: Option<usize>,
-    /// Whether the page can show each finding.
+    /// For each finding, true if the page can show it.
     #[serde(skip)]
     pub drawn: Vec<bool>,
 }
@@ -40,39 +41,39 @@ pub(super) struct PageData {
 struct PageSide {
     name: String,
     kind: SideKind,
-    /// How many rows are its.
+    /// The number of the side's rows.
     rows: usize,
 }
 
-/// Rows that the findings of a rule name.
+/// The rows that the findings of one rule name.
 #[derive(Debug, Serialize)]
 struct PageRing {
     rule: String,
     severity: &'static str,
-    /// Rows of the page.
+    /// The rows' indices on the page, encoded.
     at: String,
-    /// The same rows by their numbers in the table.
+    /// The rows' numbers in the table, encoded.
     rows: String,
 }
 
-/// Where the page shows a finding.
+/// The place of a finding on the page.
 #[derive(Debug, Serialize)]
 struct PageFinding {
     fingerprint: String,
-    /// A row of the page that it names.
+    /// The index of a row that the finding names.
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<usize>,
-    /// The slice that it is about, by part.
+    /// The slice that the finding concerns, as names and values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     slice: Vec<(String, String)>,
 }
 
 impl PageData {
-    /// Rows of a page.
+    /// Encodes the chosen rows.
     ///
     /// # Errors
     ///
-    /// When a formula of the key does not fit a table.
+    /// If a formula of the key does not fit a table.
     pub fn new(
         page: &Exploration<'_>,
         scopes: &[TableScope<'_>],
@@ -119,7 +120,8 @@ impl PageData {
     }
 }
 
-/// Where a finding is on the page: at the first of its rows, or at the first slice that it is about.
+/// Locates a finding on the page by the first of its rows that is shown, and by the first slice
+/// that it concerns.
 fn placed(finding: &Finding, place: &HashMap<usize, usize>) -> PageFinding {
     let examples = finding.examples.iter().map(|example| example.row as u32);
     let is_named = |row: &u32| finding.named_rows.contains(row);
@@ -134,7 +136,7 @@ fn placed(finding: &Finding, place: &HashMap<usize, usize>) -> PageFinding {
     }
 }
 
-/// The rings of the rows that are on the page.
+/// Returns, per rule, the rows on the page that its findings name.
 fn ringed(rings: &Rings, rows: &[usize]) -> Vec<PageRing> {
     let mut found: Vec<Vec<(usize, usize)>> = vec![Vec::new(); rings.rules.len()];
     for (at, row) in rows.iter().enumerate() {

@@ -1,105 +1,59 @@
-//! A table as a page to look into: its series by columns, beside its peers, its bound and what it was
-//! before, with what findings name ringed.
+//! Renders an interactive HTML page of a table: its series by columns, beside its peers, its bound
+//! and its previous state. Rows that findings name are ringed.
 //!
-//! The page is one file that loads nothing: rows are columns of codes in base64 ([`columns`]), `model.js`
-//! makes series of them and `page.js` draws these with uPlot, which is part of the page. What does not fit
-//! is left out by whole series ([`choose`]), and the page lists that.
+//! The page is one file that loads nothing. Rows are columns of codes in base64 ([`columns`]),
+//! `model.js` builds series from them and `page.js` draws the series with uPlot, which is part of
+//! the page. If not all rows fit, whole series are left out ([`choose`]), and the page lists them.
 
 mod choose;
 mod columns;
 mod data;
-
-use std::collections::BTreeMap;
-use std::sync::Arc;
+mod exploration;
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+pub use exploration::{Exploration, ExploredSide, SideKind};
+
 use self::choose::{ChosenRows, choose};
 use self::data::PageData;
-use super::chart::{ChartSpec, Rings, SeriesSet, axes, fixed_parts, slice_parts};
+use super::chart::{Rings, SeriesSet, axes, fixed_parts, slice_parts};
 use super::template::fill;
 use crate::base::digest::hex;
 use crate::base::error::{Error, Result, unknown};
 use crate::base::escape::{clean, inert_json};
-use crate::base::expr::{Expr, ExprError, Scope};
+use crate::base::expr::{ExprError, Scope};
 use crate::base::words::plural;
 use crate::database::catalog::Place;
-use crate::database::table::{Column, Table, TableScope};
-use crate::findings::Finding;
-use crate::specs::system::System;
-use crate::specs::{KeyPart, Lookups, TableSpec};
+use crate::database::table::{Column, TableScope};
+use crate::specs::KeyPart;
 
 const TEMPLATE: &str = include_str!("page.html.j2");
 const STYLE: &str = include_str!("page.css");
 const MODEL: &str = include_str!("model.js");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The chart library, whole and with its licence in its head: a page is a copy of it.
+/// The chart library with its licence in its first lines, because each page contains a copy.
 const LIBRARY: &str = include_str!("uplot/uPlot.iife.min.js");
 const LIBRARY_STYLE: &str = include_str!("uplot/uPlot.min.css");
 const LIBRARY_LICENCE: &str = include_str!("uplot/LICENSE");
 
-/// Bytes of a page at most: more of them are slow to send and to open.
+/// The size limit of a page in bytes; larger pages are slow to send and to open.
 const LARGEST: usize = 3_000_000;
 
-/// Rows that are tried first: with fewer columns than ten they fit a page.
+/// The number of rows tried first. They fit a page if the table has fewer than ten columns.
 const MOST_ROWS: usize = 240_000;
 
-/// What the rows of a page are from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SideKind {
-    /// The table that the page is about.
-    Head,
-    /// The same table before.
-    Base,
-    /// The same table of another version, backend or system.
-    Peer,
-}
-
-/// A table whose rows the page shows.
-pub struct ExploredSide<'a> {
-    /// What it is.
-    pub kind: SideKind,
-    /// By what it differs from the others: `sglang 0.5.9`.
-    pub name: String,
-    /// Its rows.
-    pub table: Arc<Table>,
-    /// Its place.
-    pub place: &'a Place,
-    /// Its machine, where one is described.
-    pub system: Option<&'a System>,
-}
-
-/// What a page shows.
-pub struct Exploration<'a> {
-    /// The table that it is about, then what it is shown beside.
-    pub sides: Vec<ExploredSide<'a>>,
-    /// What is known of the table.
-    pub spec: &'a TableSpec,
-    /// How it is drawn.
-    pub chart: &'a ChartSpec,
-    /// What its texts stand for.
-    pub lookups: &'a Lookups,
-    /// What was found in it.
-    pub findings: &'a [&'a Finding],
-    /// Only these rows.
-    pub filter: Option<&'a Expr>,
-    /// What is said of it beside the chart.
-    pub notes: Vec<String>,
-}
-
-/// A page, and what a line about it says.
+/// A rendered page and its one-line summary.
 #[derive(Debug)]
 pub struct ExplorerPage {
-    /// The file.
+    /// The HTML file's text.
     pub html: String,
-    /// How many series it shows of how many, and beside what.
+    /// The number of series shown, peers and findings, in words.
     pub summary: String,
 }
 
-/// What the template shows.
+/// The values that the template of the page shows.
 #[derive(Serialize)]
 struct PageView<'a> {
     version: &'static str,
@@ -107,7 +61,7 @@ struct PageView<'a> {
     summary: &'a str,
     notes: &'a [String],
     findings: Vec<FindingLine<'a>>,
-    /// Findings that are not listed.
+    /// The number of findings that are not listed.
     more_findings: usize,
     nonce: String,
     data: &'a str,
@@ -123,19 +77,19 @@ struct FindingLine<'a> {
     rule: &'a str,
     message: String,
     fingerprint: String,
-    /// Whether the chart can show it.
+    /// True if the chart can show the finding.
     is_drawn: bool,
 }
 
-/// Findings that are listed; a table has at most one for each rule and slice.
+/// The most findings listed; a table has at most one for each rule and slice.
 const FINDINGS: usize = 200;
 
 impl Exploration<'_> {
-    /// The page.
+    /// Renders the page.
     ///
     /// # Errors
     ///
-    /// When the table has nothing that could be drawn, or a formula of `rules/` or `charts/` does not fit it.
+    /// If the table has nothing to draw, or a formula of `rules/` or `charts/` does not fit it.
     pub fn page(&self) -> Result<ExplorerPage> {
         let head = &self.sides[0];
         let scopes: Vec<TableScope<'_>> = self.sides.iter().map(|side| self.scope(side)).collect();
@@ -166,7 +120,7 @@ impl Exploration<'_> {
         }
     }
 
-    /// Refuses a filter with a name that no table here has: it would select nothing.
+    /// Refuses a filter with a name that no table of the page has: it would select nothing.
     fn check_filter(&self, scopes: &[TableScope<'_>]) -> Result<()> {
         let Some(filter) = self.filter else { return Ok(()) };
         let is_column = |name: &str| {
@@ -180,17 +134,11 @@ impl Exploration<'_> {
         };
         let known = scopes.iter().flat_map(|scope| scope.table.columns()).map(|(name, _)| name);
         let Error { hint, .. } = unknown("column", name, known);
-        Err(Error::new(
-            format!("--where uses {}, which no table of the page has", clean(name)),
-            hint,
-        ))
+        let name = clean(name);
+        Err(Error::new(format!("--where uses {name}, which no table of the page has"), hint))
     }
 
-    fn scope<'s>(&'s self, side: &'s ExploredSide<'_>) -> TableScope<'s> {
-        TableScope::new(&side.table, self.spec, side.place, side.system, self.lookups)
-    }
-
-    /// The column that the page is drawn along first.
+    /// Returns the column that is the page's first axis.
     fn axis(&self, scope: &TableScope<'_>) -> Result<String> {
         let known = axes(self.chart, scope).into_iter().next();
         let any = || {
@@ -201,11 +149,8 @@ impl Exploration<'_> {
             columns.find(is_number).map(str::to_owned)
         };
         known.or_else(any).ok_or_else(|| {
-            let path = &self.spec.name;
-            Error::new(
-                format!("{path} has no numeric column to draw along"),
-                "`perfdb-gate validate --rows DIR` writes the rows of findings as CSV",
-            )
+            let hint = "`perfdb-gate validate --rows DIR` writes the rows of findings as CSV";
+            Error::new(format!("{} has no numeric column to draw along", self.spec.name), hint)
         })
     }
 
@@ -216,7 +161,8 @@ impl Exploration<'_> {
         let mut notes: Vec<String> = self.notes.iter().map(|note| clean(note)).collect();
         notes.extend(chosen.left_out());
         let text = serde_json::to_string(data).unwrap_or_default();
-        // Names are shown as text by the script, and cannot end the element that they stand in.
+        // The script shows names as text. Without `<` and `>` they cannot end the script element
+        // that contains them.
         let text = inert_json(&text).replace('<', "\\u003c").replace('>', "\\u003e");
         let mut findings = Vec::new();
         for (finding, is_drawn) in self.findings.iter().zip(&data.drawn).take(FINDINGS) {
@@ -244,15 +190,16 @@ impl Exploration<'_> {
         Ok(ExplorerPage { html: fill("explore.html.j2", TEMPLATE, &view)?, summary })
     }
 
-    /// `all 40 series, 2 peers, 3 findings`.
+    /// Sums up the page, as in `1,200 rows: all 40 series, 2 peers, 3 findings`.
     fn summary(&self, chosen: &ChosenRows) -> String {
-        let mut kinds: BTreeMap<bool, usize> = BTreeMap::new();
-        for side in &self.sides[1..] {
-            *kinds.entry(side.kind == SideKind::Base).or_default() += 1;
-        }
+        let count = |kind| self.sides.iter().filter(|side| side.kind == kind).count();
         let mut parts = vec![chosen.shown()];
-        parts.extend(kinds.contains_key(&true).then(|| "the state before".to_owned()));
-        parts.extend(kinds.get(&false).map(|peers| plural(*peers, "peer")));
+        if count(SideKind::Base) > 0 {
+            parts.push("the state before".to_owned());
+        }
+        if count(SideKind::Peer) > 0 {
+            parts.push(plural(count(SideKind::Peer), "peer"));
+        }
         parts.push(match self.findings.len() {
             0 => "no findings".to_owned(),
             n => plural(n, "finding"),
@@ -261,7 +208,7 @@ impl Exploration<'_> {
     }
 }
 
-/// The error of a formula that does not fit a table.
+/// Returns the error for a formula that does not fit a table.
 fn undrawn(side: &ExploredSide<'_>, why: &ExprError) -> Error {
     let Place { backend, version, .. } = side.place;
     Error::new(

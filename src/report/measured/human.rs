@@ -1,4 +1,4 @@
-//! What was measured again, on a terminal.
+//! Renders a remeasurement for a terminal.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use crate::base::words::{Figure, count, plural};
 use crate::gpu::judge::{against_recorded, longer, percent, size};
 use crate::report::style::{self, BOLD, DIM, styled};
 
-/// Writes the device, then each sample: its points, its figures and its verdict.
+/// Writes the device, then the verdict, figures and points of each sample.
 pub(in crate::report) fn write(out: &mut String, view: &MeasuredView<'_>) {
     let versions = match view.versions.as_str() {
         "" => String::new(),
@@ -53,7 +53,8 @@ fn write_sample(out: &mut String, view: &SampleView<'_>) {
     write_points(out, view);
 }
 
-/// What the verdict rests on: what was measured, what was compared, and what such a sample can show.
+/// Words the figures behind the verdict: the measured bias, the comparison, and the detectable
+/// bias.
 fn sentences(view: &SampleView<'_>) -> Vec<String> {
     let (sample, verdict) = (view.raw, &view.raw.verdict);
     let mut said = Vec::new();
@@ -68,7 +69,7 @@ fn sentences(view: &SampleView<'_>) -> Vec<String> {
         ));
         said.push(format!(
             "{:.0} of 100 undisturbed collections differ by at most {} in a sample that spreads like this one.",
-            100.0 * (1.0 - sample.level),
+            100.0 * (1.0 - sample.margins.level),
             size(verdict.allowed)
         ));
         said.push(format!(
@@ -99,7 +100,7 @@ fn sentences(view: &SampleView<'_>) -> Vec<String> {
     said
 }
 
-/// What was measured, of what.
+/// Words the number of points compared and the rows from which they were drawn.
 fn compared(view: &SampleView<'_>) -> String {
     let sample = view.raw;
     let mut said = format!(
@@ -126,7 +127,7 @@ fn compared(view: &SampleView<'_>) -> String {
     said + "."
 }
 
-/// One line per point, by recorded latency.
+/// Writes one line per point, ordered by recorded latency.
 fn write_points(out: &mut String, view: &SampleView<'_>) {
     let _ = writeln!(
         out,
@@ -134,7 +135,7 @@ fn write_points(out: &mut String, view: &SampleView<'_>) {
         styled(DIM, "    recorded ms  measured ms   ratio  sample range     2 %  W now/then   MHz")
     );
     for point in &view.points {
-        let line = match measured_line(point, view.raw.confidence) {
+        let line = match measured_line(point, view.raw.margins.confidence) {
             Some(line) => line,
             None => format!("not measured: {}  {}", point.fault, point.key),
         };
@@ -142,7 +143,7 @@ fn write_points(out: &mut String, view: &SampleView<'_>) {
     }
 }
 
-/// What follows the recorded latency of a point that was measured; `None` where it was not.
+/// Returns the columns after the recorded latency; `None` if the point was not measured.
 fn measured_line(view: &PointView<'_>, confidence: f64) -> Option<String> {
     let (measured, point) = (view.raw, &view.raw.point);
     let answer = measured.answer.as_ref().ok()?;
@@ -165,12 +166,12 @@ fn measured_line(view: &PointView<'_>, confidence: f64) -> Option<String> {
     ))
 }
 
-/// A figure without digits after the point; a dash where there is none.
+/// Formats a figure without decimals; a dash if it is unknown.
 fn whole(figure: Option<f64>) -> String {
     figure.map_or("-".to_owned(), |v| format!("{v:.0}"))
 }
 
-/// A percentage with as many digits as say something.
+/// Formats a percentage with more digits the smaller it is.
 fn short(percent: f64) -> String {
     if percent < 0.01 {
         "under 0.01".to_owned()

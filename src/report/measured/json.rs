@@ -1,4 +1,4 @@
-//! What was measured again, as the contract has it.
+//! The JSON of a remeasurement.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::gpu::device::CardState;
 use crate::gpu::judge::Measured;
 use crate::gpu::outcome::{Remeasured, Sample};
 
-/// One point, as the contract has it.
+/// The measurement of one point.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Measurement")]
 pub(in crate::report) struct JsonMeasurement<'a> {
@@ -31,10 +31,10 @@ pub(in crate::report) struct JsonMeasurement<'a> {
     recorded_power_w: Option<f64>,
     clocks_mhz: Option<f64>,
     throttled: &'a [String],
-    note: Option<&'a str>,
+    note: Option<String>,
 }
 
-/// How the points were drawn and judged.
+/// The draw and the verdicts of a remeasurement.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Summary")]
 pub(in crate::report) struct JsonRemeasure<'a> {
@@ -43,9 +43,9 @@ pub(in crate::report) struct JsonRemeasure<'a> {
     settings: &'a BTreeMap<String, String>,
     states: BTreeMap<&'static str, &'a CardState>,
     tables: Vec<JsonSample<'a>>,
-    /// Selected tables that nothing was measured of.
+    /// Selected tables without any measurement.
     unmeasured: &'a [String],
-    /// What happened on the way: a runner that was started again, lines of it that were skipped.
+    /// Incidents, such as a restarted runner or skipped lines of its output.
     notes: &'a [String],
 }
 
@@ -55,7 +55,7 @@ struct JsonSample<'a> {
     path: &'a str,
     verdict: &'static str,
     reasons: &'a [String],
-    /// What the table's version is of, where the device has another.
+    /// The measured software version if the device has another than the table.
     measured_with: Option<&'a str>,
     seed: u64,
     rows: usize,
@@ -80,7 +80,7 @@ struct JsonSample<'a> {
     drift: Vec<f64>,
 }
 
-/// A log ratio as a share: 0.02 for 2 % more.
+/// Converts a log ratio into a relative difference: 0.02 for 2 % more.
 fn share(log: f64) -> f64 {
     log.exp() - 1.0
 }
@@ -88,14 +88,17 @@ fn share(log: f64) -> f64 {
 pub(in crate::report) fn measurements(
     remeasured: &Remeasured,
 ) -> impl Iterator<Item = JsonMeasurement<'_>> {
-    remeasured.samples.iter().flat_map(|s| s.points.iter().map(|p| measurement(p, s.confidence)))
+    remeasured
+        .samples
+        .iter()
+        .flat_map(|s| s.points.iter().map(|p| measurement(p, s.margins.confidence)))
 }
 
 fn measurement(measured: &Measured, confidence: f64) -> JsonMeasurement<'_> {
     let (point, answer) = (&measured.point, measured.answer.as_ref());
     let note = match answer {
-        Ok(answer) => answer.note.as_deref(),
-        Err(why) => Some(why.why()),
+        Ok(answer) => answer.note.clone(),
+        Err(why) => Some(why.to_string()),
     };
     let answer = answer.ok();
     JsonMeasurement {
@@ -153,7 +156,7 @@ fn sample(sample: &Sample) -> JsonSample<'_> {
         interval: verdict.interval.map_or(Vec::new(), |i| vec![share(i.low), share(i.high)]),
         confidence: verdict.interval.map(|i| i.confidence),
         allowed: share(verdict.allowed),
-        level: sample.level,
+        level: sample.margins.level,
         excluded: verdict.excluded.is_finite().then(|| share(verdict.excluded)),
         beyond: verdict.beyond,
         tail: verdict.tail,

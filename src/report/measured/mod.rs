@@ -1,4 +1,4 @@
-//! What was measured again, for people and for programs.
+//! Renders remeasurements for people and for programs.
 
 pub(super) mod human;
 pub(super) mod json;
@@ -8,7 +8,7 @@ use crate::base::words::{count, plural};
 use crate::gpu::judge::percent;
 use crate::gpu::outcome::{Remeasured, Sample};
 
-/// The verdicts on one line.
+/// Returns the verdicts on all tables in one line.
 pub(super) fn headline(remeasured: &Remeasured) -> String {
     let tables: Vec<String> = remeasured.samples.iter().map(verdict).collect();
     let left = match remeasured.unmeasured.len() {
@@ -18,7 +18,7 @@ pub(super) fn headline(remeasured: &Remeasured) -> String {
     format!("measured again on {}: {}{left}", remeasured.about.name, tables.join(", "))
 }
 
-/// The verdict on one table: `PASS (+0.3 %, 60 points)`.
+/// Returns the verdict on one table, such as `PASS (+0.3 %, 60 points)`.
 fn verdict(sample: &Sample) -> String {
     let v = &sample.verdict;
     let bias = if v.bias.is_finite() { percent(v.bias) } else { "nothing compared".into() };

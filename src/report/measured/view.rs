@@ -1,62 +1,62 @@
-//! What was measured again, as a person reads it: each text that may hold words from data is escaped.
+//! The texts of a remeasurement, escaped.
 
 use std::collections::BTreeMap;
 
 use crate::base::escape::clean;
+use crate::base::reason::Reason;
 use crate::gpu::device::CardState;
-use crate::gpu::device::Unmeasured;
 use crate::gpu::judge::{Measured, Standing};
 use crate::gpu::outcome::{Remeasured, Sample};
 use crate::report::view::finding::pairs;
 
-/// A device and the samples that it measured.
+/// The device of a remeasurement and the samples measured on it.
 pub struct MeasuredView<'a> {
     /// The device's name.
     pub device: String,
-    /// Versions of its software: `driver 580.1, cublas 13.0`.
+    /// Versions of the device's software: `driver 580.1, cublas 13.0`.
     pub versions: String,
-    /// Its settings, likewise.
+    /// Settings of the device as names and values.
     pub settings: String,
-    /// The card before and after.
+    /// The state of the GPU before and after measuring.
     pub states: Vec<(&'static str, String)>,
-    /// What happened on the way.
+    /// Incidents while measuring, such as a restarted runner.
     pub notes: Vec<String>,
-    /// By table.
+    /// One sample per table.
     pub samples: Vec<SampleView<'a>>,
-    /// Paths of the selected tables that nothing was measured of.
+    /// Paths of selected tables without any measurement.
     pub unmeasured: Vec<String>,
 }
 
 /// The sample of one table.
 pub struct SampleView<'a> {
-    /// The sample itself, for numbers.
+    /// The sample itself, for its numbers.
     pub raw: &'a Sample,
-    /// The table.
+    /// The table's path.
     pub path: String,
-    /// The version whose table it is.
+    /// The version of the table.
     pub version: String,
-    /// The device's version, where that is another.
+    /// The device's software version if it differs from the table's.
     pub measured_with: Option<String>,
-    /// Why it does not pass; empty where it does.
+    /// The reasons why the sample does not pass; empty if it passes.
     pub reasons: String,
-    /// The points, by recorded latency.
+    /// The points, ordered by recorded latency.
     pub points: Vec<PointView<'a>>,
 }
 
-/// One point.
+/// One measured point of a sample.
 pub struct PointView<'a> {
-    /// The measurement itself, for numbers.
+    /// The measurement itself, for its numbers.
     pub raw: &'a Measured,
-    /// The columns that name it.
+    /// The columns that identify the point.
     pub key: String,
-    /// Why it was not measured; empty where it was.
+    /// The reason why the point was not measured; empty if it was.
     pub fault: String,
-    /// How it stands and what the device says of it; empty or begins with two spaces.
+    /// Remarks on the point and from the device; empty or starting with two spaces.
     pub note: String,
 }
 
 impl<'a> MeasuredView<'a> {
-    /// Escapes what was measured.
+    /// Escapes the texts of a remeasurement.
     pub fn new(remeasured: &'a Remeasured) -> Self {
         let about = &remeasured.about;
         Self {
@@ -75,7 +75,7 @@ fn list(named: &BTreeMap<String, String>) -> String {
     named.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The state of a card on one line.
+/// Formats the state of a GPU on one line.
 fn line(state: &CardState) -> String {
     let mut parts: Vec<String> = [
         state.sm_mhz.map(|v| format!("{v} MHz SM")),
@@ -109,7 +109,7 @@ impl<'a> SampleView<'a> {
 
 impl<'a> PointView<'a> {
     fn new(measured: &'a Measured) -> Self {
-        // Columns of every row, which name no point.
+        // Columns that are alike in all rows of a table.
         const PLACE: [&str; 3] = ["framework", "version", "device"];
         let key = measured.point.key.iter().filter(|(name, _)| !PLACE.contains(&name.as_str()));
         let standing = match (measured.standing(), measured.proxy()) {
@@ -119,10 +119,11 @@ impl<'a> PointView<'a> {
         };
         let note = measured.answer.as_ref().ok().and_then(|answer| answer.note.as_ref());
         let note = note.map(|note| format!("  ({note})")).unwrap_or_default();
+        let fault = measured.answer.as_ref().err().map(Reason::to_string).unwrap_or_default();
         Self {
             raw: measured,
             key: clean(&pairs(key)),
-            fault: clean(measured.answer.as_ref().err().map_or("", Unmeasured::why)),
+            fault: clean(&fault),
             note: clean(&format!("{standing}{note}")),
         }
     }

@@ -1,22 +1,21 @@
-//! What changed between two states, as every format shows it.
+//! The changes between two states, escaped for every format.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::finding::ExamplesView;
+use super::finding::{ExamplesView, below_data};
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count, plural};
 use crate::database::diff::{Class, Diff, FileDiff, ServedDiff, Status, TableDiff, Totals};
-use crate::report::below_data;
 
-/// What changed. Its texts are escaped.
+/// The changes between two states. The texts are escaped.
 pub struct ChangesView<'a> {
-    /// Tables, by path.
+    /// The changed tables, by path.
     pub tables: Vec<TableView<'a>>,
-    /// Files beside the tables, by path.
+    /// The changed files beside the tables, by path.
     pub files: Vec<FileView>,
-    /// Tables that only lie elsewhere, in one line: a move of the whole tree is one thing to know.
+    /// A line about all tables that moved without a changed row.
     pub moved: Option<String>,
     /// Sums by system, backend and version.
     pub versions: Vec<VersionView>,
@@ -27,38 +26,39 @@ pub struct ChangesView<'a> {
 /// A table that changed.
 #[derive(Serialize)]
 pub struct TableView<'a> {
-    /// The change itself, for numbers.
+    /// The change itself, for its numbers.
     #[serde(skip)]
     pub raw: &'a TableDiff,
-    /// Its path.
+    /// The table's path.
     pub path: String,
-    /// The path it had, where that is another.
+    /// The table's old path if it moved.
     pub old_path: Option<String>,
-    /// Both below `systems/data/`.
+    /// The path below `systems/data/`.
     pub short_path: String,
     pub old_short_path: Option<String>,
-    /// What happened to it.
+    /// The status of the table, such as `added`.
     pub status: &'static str,
-    /// What kind of change it is; a dash where a side cannot be read.
+    /// The kind of change; a dash if the table cannot be read before or after it.
     pub class: &'static str,
-    /// Keys of the loader by what happened to them.
+    /// The numbers of keys that stay, are lost or are gained.
     pub keys: KeysView,
-    /// Rows before, after, and by what happened to them; a dash where that is not known.
+    /// The number of rows before the change; a dash if unknown.
     pub before: String,
     pub after: String,
     pub rows: RowsView,
-    /// Median latency ratio of changed rows, and what 5 % are below and above; empty without one.
+    /// The median latency ratio of changed rows with the 5th and 95th percentiles; empty if
+    /// unknown.
     pub ratio: String,
-    /// The ratio over ever longer latencies, as bars.
+    /// The median ratio from short to long latencies, as bars.
     pub trend: String,
-    /// Which side cannot be read, and why.
+    /// The reason why a side cannot be read.
     pub fault: Option<String>,
     /// The rows whose latency changed most.
     pub worst: ExamplesView,
 }
 
-/// Keys of the loader by what happened to them, and the median latency ratio of those that stay; dashes
-/// where nothing was compared.
+/// The numbers of keys that stay, are lost or are gained, and the median latency ratio of the keys
+/// that stay; dashes if nothing was compared.
 #[derive(Serialize)]
 pub struct KeysView {
     stay: String,
@@ -79,28 +79,28 @@ impl KeysView {
     }
 }
 
-/// A file beside the tables.
+/// A changed file beside the tables.
 #[derive(Serialize)]
 pub struct FileView {
-    /// Its path.
+    /// The file's path.
     pub path: String,
-    /// What happened to it.
+    /// The status of the file, such as `added`.
     pub status: &'static str,
 }
 
-/// The tables of one version, summed up.
+/// The sums over the tables of one version.
 #[derive(Serialize, Default)]
 pub struct VersionView {
     system: String,
     backend: String,
     version: String,
     tables: String,
-    /// Rows that these tables hold now.
+    /// The number of rows after the change.
     now: String,
     rows: RowsView,
 }
 
-/// Rows by what happened to them.
+/// The numbers of added, removed and changed rows.
 #[derive(Serialize, Default)]
 pub struct RowsView {
     added: String,
@@ -109,7 +109,7 @@ pub struct RowsView {
 }
 
 impl<'a> ChangesView<'a> {
-    /// Escapes what changed.
+    /// Escapes the texts of a diff.
     pub fn new(diff: &'a Diff) -> Self {
         let mut by_version: BTreeMap<(&str, &str, &str), Vec<&TableDiff>> = BTreeMap::new();
         for table in &diff.tables {
@@ -128,7 +128,7 @@ impl<'a> ChangesView<'a> {
     }
 }
 
-/// Tables that only lie elsewhere, in one line; none where there are none.
+/// Returns a line about tables that moved without a changed row; `None` without such tables.
 fn moved(tables: &[TableDiff]) -> Option<String> {
     let moved: Vec<&TableDiff> = tables.iter().filter(|t| t.only_moved()).collect();
     let first = moved.first()?;
@@ -191,7 +191,7 @@ impl VersionView {
             backend: clean(backend),
             version: clean(version),
             tables: Status::counts(tables.iter().map(|t| t.status)),
-            // Not known as soon as that of one table is not, since it only moved.
+            // The sum is unknown if the row count of one table is, because it only moved.
             now: known(held.map(|t| t.head_rows).sum()),
             rows: RowsView {
                 added: count(totals.added as usize),
@@ -202,13 +202,13 @@ impl VersionView {
     }
 }
 
-/// A count; a dash where it is not known.
+/// Formats a count; a dash if it is unknown.
 fn known(n: Option<u64>) -> String {
     n.map_or("–".to_owned(), |n| count(n as usize))
 }
 
-/// The median ratios from short to long latencies, as bars: ▄ means the same time, a full bar twice the time
-/// or more, the lowest half or less.
+/// Draws median ratios from short to long latencies as bars: ▄ means the same time, a full bar
+/// twice the time or more, the lowest bar half or less.
 fn sparkline(trend: &[f64]) -> String {
     trend.iter().map(|ratio| bar(*ratio)).collect()
 }

@@ -1,4 +1,4 @@
-//! A finding and its example rows, as every format shows them.
+//! A finding and its example rows, escaped for every format.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -6,72 +6,71 @@ use serde_json::Value;
 use crate::base::escape::clean;
 use crate::base::words::count;
 use crate::findings::{ComparedStates, Example, Finding, Novelty};
-use crate::report::below_data;
 
-/// A finding. Its texts are escaped.
+/// A finding. The texts are escaped.
 #[derive(Serialize)]
 pub struct FindingView<'a> {
-    /// The finding itself, for numbers, for its order, and for formats that encode raw text by
-    /// themselves: JSON and URIs.
+    /// The finding itself, for its numbers and its order, and for formats that encode raw text:
+    /// JSON and URIs.
     #[serde(skip)]
     pub raw: &'a Finding,
-    /// How bad it is.
+    /// The name of the severity.
     pub severity: &'static str,
-    /// For sorting: 0 is the worst.
+    /// The severity as a number for sorting; 0 is the worst.
     pub rank: u8,
-    /// Whether it counts, and if not, why not.
+    /// The state of the finding: `waived`, `known`, `moved`, `new` or `open`.
     pub state: &'static str,
-    /// Rule id.
+    /// The rule's id.
     pub rule: String,
-    /// File or directory concerned.
+    /// The path of the file or directory concerned.
     pub path: String,
-    /// The same below `systems/data/`.
+    /// The path below `systems/data/`.
     pub short_path: String,
-    /// Table; empty where none is concerned.
+    /// The table's name; empty if no table is concerned.
     pub table: String,
-    /// Its place; empty where there is none.
+    /// The table's system; empty if no table is concerned.
     pub system: String,
     pub backend: String,
     pub version: String,
-    /// Rows concerned.
+    /// The number of rows concerned.
     pub count: u64,
-    /// Rows concerned in words; empty where none are.
+    /// The number of rows in words; empty for 0.
     pub rows: String,
-    /// One sentence.
+    /// The finding's sentence.
     pub message: String,
-    /// Who waived it.
+    /// The waiver that applies.
     pub waived_by: Option<String>,
-    /// Names the same defect in the next run.
+    /// The hash that identifies the same problem in other runs.
     pub fingerprint: String,
-    /// The slice concerned, by column.
+    /// The slice concerned, as columns and values.
     pub slice: Vec<(String, String)>,
     /// The slice on one line: `dtype=fp8 k=128`.
     pub slice_line: String,
-    /// Figures behind the sentence.
+    /// The figures behind the sentence, by name.
     pub evidence: Vec<(String, String)>,
-    /// Rows that show it.
+    /// The example rows.
     pub examples: ExamplesView,
-    /// The command that finds it again.
+    /// The command that reproduces the finding.
     pub command: String,
-    /// The command that draws its table; none of a finding that is not on a table.
+    /// The command that draws the finding's table; `None` for findings that are not on a table.
     pub explore: Option<String>,
 }
 
-/// Example rows, as lines and as a table. The texts are escaped.
+/// Example rows as lines and as a table. The texts are escaped.
 #[derive(Serialize, Default)]
 pub struct ExamplesView {
-    /// How many there are.
+    /// The number of examples.
     pub count: usize,
-    /// One line per row: number, key, values.
+    /// One line per example: row number, key and values.
     pub lines: Vec<String>,
-    /// Names of the columns: those of keys first, in the order in which they come.
+    /// The names of the columns: keys first, then values, in order of appearance.
     pub columns: Vec<String>,
-    /// One table row per example, the row's number first.
+    /// The table's cells per example; the row number comes first.
     pub rows: Vec<Vec<String>>,
 }
 
 impl<'a> FindingView<'a> {
-    /// Escapes a finding.
+    /// Escapes the texts of a finding.
     pub fn new(finding: &'a Finding, states: &ComparedStates, is_compared: bool) -> Self {
         let place = finding.place.as_ref();
         let named = |(name, value): (&String, &Value)| (clean(name), clean(&plain(value)));
@@ -104,7 +103,7 @@ impl<'a> FindingView<'a> {
     }
 }
 
-/// Whether a finding counts, and if not, why not.
+/// Returns the name of a finding's state; only `new` and `open` findings count.
 fn state(finding: &Finding) -> &'static str {
     match (&finding.waived_by, finding.novelty) {
         (Some(_), _) => "waived",
@@ -116,7 +115,7 @@ fn state(finding: &Finding) -> &'static str {
 }
 
 impl ExamplesView {
-    /// Escapes example rows.
+    /// Escapes the texts of example rows.
     pub fn new(examples: &[Example]) -> Self {
         let columns = columns(examples);
         Self {
@@ -135,7 +134,7 @@ struct ExampleColumn<'a> {
     name: &'a str,
 }
 
-/// The columns of examples: keys first, then values, each in the order in which they come.
+/// Returns the columns of examples: keys first, then values, in order of appearance.
 fn columns(examples: &[Example]) -> Vec<ExampleColumn<'_>> {
     let keys = examples.iter().flat_map(|e| &e.key).map(|(name, _)| (true, name));
     let values = examples.iter().flat_map(|e| &e.values).map(|(name, _)| (false, name));
@@ -149,7 +148,7 @@ fn columns(examples: &[Example]) -> Vec<ExampleColumn<'_>> {
     columns
 }
 
-/// An example as a row of a table with these columns; a value that it lacks is empty.
+/// Returns an example as a row of a table; missing values are empty.
 fn cells(example: &Example, columns: &[ExampleColumn<'_>]) -> Vec<String> {
     let mut cells = vec![example.row.to_string()];
     for column in columns {
@@ -160,21 +159,26 @@ fn cells(example: &Example, columns: &[ExampleColumn<'_>]) -> Vec<String> {
     cells
 }
 
-/// An example on one line: row, key, values.
+/// Formats an example on one line: row number, key, values.
 fn line(example: &Example) -> String {
     let (key, values) = (pairs(&example.key), pairs(&example.values));
     let arrow = if key.is_empty() || values.is_empty() { "" } else { " → " };
     format!("row {}: {key}{arrow}{values}", example.row)
 }
 
-/// Names and values on one line, not yet escaped.
+/// Returns the part of a path after `systems/data/`.
+pub(in crate::report) fn below_data(path: &str) -> &str {
+    path.rsplit_once("systems/data/").map_or(path, |(_, below)| below)
+}
+
+/// Formats names and values on one line, not yet escaped.
 pub fn pairs<'a>(items: impl IntoIterator<Item = &'a (String, Value)>) -> String {
     let pairs: Vec<String> =
         items.into_iter().map(|(name, value)| format!("{name}={}", plain(value))).collect();
     pairs.join(" ")
 }
 
-/// A value without JSON's quotes, with six digits after the point, not yet escaped.
+/// Formats a JSON value without quotes and with at most six decimals, not yet escaped.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(s) => s.clone(),

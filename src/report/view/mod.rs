@@ -1,7 +1,8 @@
-//! A report as every format reads it: each text that may hold words from data is escaped here, once.
+//! The view of a report from which every format is rendered: texts that may contain names from data
+//! are escaped once, here.
 //!
-//! A format adds only what its own syntax needs: XML entities, percent signs of workflow commands,
-//! code spans of Markdown. JSON and URIs encode raw text by themselves and read `raw`.
+//! A format adds only the escapes of its own syntax: XML entities, percent signs of workflow
+//! commands, code spans of Markdown. JSON and URIs encode the raw text themselves and read `raw`.
 
 pub mod changes;
 pub mod finding;
@@ -12,67 +13,67 @@ use serde::Serialize;
 use super::facts::{facts, outside, unread};
 use super::headline::{existing, headline};
 use super::measured::view::MeasuredView;
+use super::run::{Report, RunOutcome, urgency};
 use super::triage::{self, Cause};
-use super::{Report, RunOutcome, urgency};
 use crate::base::escape::clean;
 use crate::checks::rule::Rule;
 use crate::findings::Severity;
 use changes::ChangesView;
 use finding::FindingView;
 
-/// A report and how it ended, escaped for every format.
+/// A report and its outcome, escaped for every format.
 pub struct ReportView<'a> {
-    /// The report itself, for numbers and for JSON.
+    /// The report itself, for its numbers and for JSON.
     pub(crate) raw: &'a Report,
-    /// How it ended.
+    /// The verdict on the run.
     pub(crate) outcome: RunOutcome,
-    /// What stands above everything else.
+    /// The head of the report.
     pub(crate) head: HeadView,
-    /// Paths of the files that changed the embedded rules.
+    /// Paths of the files that override embedded rules; `None` without such files.
     pub(crate) overlays: Option<String>,
-    /// Which facts the judged tree states, where it states any.
+    /// A sentence about the sources of the facts; `None` if all come from the embedded rules.
     pub(crate) facts: Option<String>,
-    /// Which tables nothing judges, where there are any.
+    /// A sentence about tables that were not checked; `None` without such tables.
     pub(crate) outside: Option<String>,
-    /// Which files are not in this clone, where there are any.
+    /// A sentence about files that are not in the local clone; `None` without such files.
     pub(crate) absent: Option<String>,
-    /// How the findings were drawn, where they are a draw.
+    /// A sentence about the draw if the findings are a drawn sample.
     pub(crate) drawn: Option<String>,
-    /// Existing findings, in one line.
+    /// The number of existing findings by rule, in one line.
     pub(crate) old: Option<String>,
     /// The rules that ran.
     pub(crate) rules: Vec<RuleView>,
-    /// Findings, in the report's order.
+    /// The findings, in the report's order.
     pub(crate) findings: Vec<FindingView<'a>>,
-    /// The causes behind them; none where these can be read at a glance.
+    /// The causes of the findings; empty if the findings are few.
     pub(crate) causes: Vec<Cause>,
-    /// What a pull request does, a line each; none where nothing was compared.
+    /// Lines that sum up a pull request's changes; empty if nothing was compared.
     pub(crate) summary: Vec<String>,
-    /// What changed, where two states were compared.
+    /// The changes; `None` if only one state was judged.
     pub(crate) changes: Option<ChangesView<'a>>,
-    /// What was measured again.
+    /// The remeasurement; `None` for other commands.
     pub(crate) measured: Option<MeasuredView<'a>>,
 }
 
-/// What stands above a report.
+/// The head of a report.
 #[derive(Serialize)]
 pub struct HeadView {
-    /// The job's name.
+    /// The command's name.
     pub command: &'static str,
-    /// This program's version.
+    /// The version of perfdb-gate.
     pub version: &'static str,
-    /// How the run ended.
+    /// The name of the verdict.
     pub verdict: &'static str,
-    /// What it found, in one line.
+    /// The one-line summary of the run.
     pub headline: String,
-    /// How the report was made: a draw, changed rules, existing findings.
+    /// Sentences about the conditions of the run, such as overlaid rules or existing findings.
     pub notes: Vec<String>,
 }
 
 /// A rule's texts, each on one line.
 #[derive(Serialize)]
 pub struct RuleView {
-    /// How bad its findings are at most.
+    /// The highest severity of the rule's findings.
     #[serde(skip)]
     pub severity: Severity,
     pub id: String,
@@ -80,12 +81,12 @@ pub struct RuleView {
     pub what: String,
     pub why: String,
     pub instead: String,
-    /// Where its documentation can be read; none of a repository's own rules.
+    /// The URL of the rule's documentation; `None` for rules of the judged repository.
     pub page: Option<String>,
 }
 
 impl<'a> ReportView<'a> {
-    /// Escapes a report.
+    /// Escapes the texts of a report.
     pub fn new(report: &'a Report, outcome: RunOutcome) -> Self {
         let overlays = (!report.overlays.is_empty()).then(|| clean(&report.overlays.join(", ")));
         let old = existing(report).map(|old| clean(&old));
@@ -127,24 +128,24 @@ impl<'a> ReportView<'a> {
         }
     }
 
-    /// The line that sums the report up.
+    /// The one-line summary of the run.
     pub fn headline(&self) -> &str {
         &self.head.headline
     }
 
-    /// The findings that count, in the report's order.
+    /// Returns the findings that count, in the report's order.
     pub(crate) fn counted(&self) -> impl Iterator<Item = &FindingView<'a>> {
         self.findings.iter().filter(|f| f.raw.counts())
     }
 
-    /// The findings that count, those first that should be read first.
+    /// Returns the findings that count, the most urgent first.
     pub(crate) fn worst_first(&self) -> Vec<&FindingView<'a>> {
         let mut findings: Vec<&FindingView<'a>> = self.counted().collect();
         findings.sort_by_key(|f| urgency(f.raw));
         findings
     }
 
-    /// A sentence that says that rules are not those of this program, where they are not.
+    /// Returns a sentence about overlaid rules; `None` without overlays.
     pub(crate) fn changed_rules(&self) -> Option<String> {
         self.overlays.as_deref().map(changed_rules)
     }
@@ -168,7 +169,7 @@ impl RuleView {
     }
 }
 
-/// A text of several lines on one.
+/// Joins the lines of a text and escapes it.
 fn one_line(text: &str) -> String {
     clean(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }

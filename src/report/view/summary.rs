@@ -1,18 +1,20 @@
-//! What a pull request does, in a few lines: what a reviewer reads first.
+//! Sums up a pull request's changes in a few lines, which reviewers read first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use super::finding::below_data;
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count, names, plural};
-use crate::database::diff::{Diff, FAR, FaultReason, ServedDiff, Side, TableDiff};
+use crate::database::diff::{Diff, DiffSide, FAR, FaultReason, ServedDiff, TableDiff};
 use crate::findings::{Repaired, Severity};
-use crate::report::{Report, below_data};
+use crate::report::headline::by_rule;
+use crate::report::run::Report;
 
-/// Tables named whose latencies moved.
+/// The most tables named for a change of latencies.
 const MOVED: usize = 3;
 
-/// The lines, escaped; none where nothing was compared.
+/// Returns the lines, escaped; empty if nothing was compared.
 pub(super) fn lines(report: &Report) -> Vec<String> {
     let Some(diff) = &report.diff else { return Vec::new() };
     if diff.tables.is_empty() {
@@ -29,7 +31,7 @@ pub(super) fn lines(report: &Report) -> Vec<String> {
     lines.into_iter().flatten().map(|line| clean(&line)).collect()
 }
 
-/// Its class, what happened to tables and files, and the columns that changed.
+/// Words the class of the change, the numbers of changed tables and files, and the changed columns.
 fn changes(diff: &Diff) -> String {
     let mut line = format!("Change: {}; {}", diff.class().name(), diff.headline());
     let columns = diff.columns_changed();
@@ -39,7 +41,7 @@ fn changes(diff: &Diff) -> String {
     line
 }
 
-/// Attributes that changed: `device: NVIDIA GB300 → NVIDIA B300 SXM6 AC in 6 tables`.
+/// Words the changed attributes, such as `device: NVIDIA GB300 → NVIDIA B300 SXM6 AC in 6 tables`.
 fn attributes(diff: &Diff) -> Option<String> {
     let mut changes: BTreeMap<(&str, String, String), usize> = BTreeMap::new();
     let served = diff.tables.iter().filter_map(|t| t.served.as_ref());
@@ -62,7 +64,7 @@ fn attributes(diff: &Diff) -> Option<String> {
     (!said.is_empty()).then(|| format!("Attributes changed: {}{more}", said.join("; ")))
 }
 
-/// What is served before and after.
+/// Words the keys served before and after the change, and their latency ratio.
 fn served(served: &ServedDiff) -> Option<String> {
     if served.common + served.lost + served.gained == 0 {
         return None;
@@ -92,9 +94,9 @@ fn served(served: &ServedDiff) -> Option<String> {
     Some(format!("Served: {}", parts.join("; ")))
 }
 
-/// The tables whose latencies moved most.
+/// Words the tables with the largest change of the median latency.
 fn moved(diff: &Diff) -> Option<String> {
-    // Of a table that is mostly zeros, a difference clamped at 0 for example, a few ratios say nothing.
+    // Tables whose latencies are mostly 0, such as differences clamped at 0, have too few ratios.
     let has_most = |served: &&ServedDiff| 2 * served.ratios.len() as u64 >= served.common;
     let ratio = |table: &TableDiff| table.served.as_ref().filter(has_most)?.median_ratio();
     let mut moved: Vec<(f64, &TableDiff)> =
@@ -113,35 +115,29 @@ fn moved(diff: &Diff) -> Option<String> {
     (!said.is_empty()).then(|| format!("Largest median changes: {}{more}", said.join("; ")))
 }
 
-/// Findings of the base that the head no longer has.
+/// Words the number of findings of the base that the head no longer has.
 fn repaired(repaired: &[Repaired]) -> Option<String> {
-    let mut rules: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut with_tables = 0;
-    for one in repaired.iter().filter(|r| r.finding.severity != Severity::Info) {
-        if one.with_table {
-            with_tables += 1;
-        } else {
-            *rules.entry(&one.finding.rule).or_default() += 1;
-        }
-    }
-    let all: usize = rules.values().sum();
-    let mut rules: Vec<(&str, usize)> = rules.into_iter().collect();
-    rules.sort_by_key(|(rule, n)| (Reverse(*n), *rule));
-    let rules: Vec<String> =
-        rules.iter().map(|(rule, n)| format!("{} {rule}", count(*n))).collect();
+    let counted = repaired.iter().filter(|r| r.finding.severity != Severity::Info);
+    let (with_tables, alone): (Vec<_>, Vec<_>) = counted.partition(|r| r.with_table);
+    let (all, rules) = by_rule(alone.into_iter().map(|r| &r.finding));
     let mut parts = Vec::new();
     if all > 0 {
-        parts.push(format!("{} ({})", plural(all, "finding"), rules.join(", ")));
+        parts.push(format!("{} ({rules})", plural(all, "finding")));
     }
+    let with_tables = with_tables.len();
     if with_tables > 0 {
         parts.push(format!("{} deleted with their tables", plural(with_tables, "finding")));
     }
     (!parts.is_empty()).then(|| format!("Repaired: {}", parts.join("; ")))
 }
 
-/// Tables that were not compared since a side of them is not at hand.
+/// Words the number of tables that were not compared because a side is not in the local clone.
 fn unread(diff: &Diff) -> Option<String> {
-    let sides = [(Side::Base, "before"), (Side::Head, "after"), (Side::Both, "before and after")];
+    let sides = [
+        (DiffSide::Base, "before"),
+        (DiffSide::Head, "after"),
+        (DiffSide::Both, "before and after"),
+    ];
     let reasons = [
         (
             FaultReason::Pointer,
@@ -154,7 +150,7 @@ fn unread(diff: &Diff) -> Option<String> {
     ];
     let mut lines = Vec::new();
     for (reason, advice) in reasons {
-        let absent = |side: Side| {
+        let absent = |side: DiffSide| {
             let faults = diff.tables.iter().filter_map(TableDiff::absence);
             faults.filter(|fault| fault.side == side && fault.why == reason).count()
         };

@@ -1,12 +1,12 @@
-//! Attention lanes: which kernel's rows the loader asks first.
+//! Attention lanes: the kernel whose rows the loader tries first.
 
 use std::collections::BTreeMap;
 
 use crate::base::reason::Reason;
 
-/// `attention_lane_defaults.yaml`: by backend, then by the version from which it holds, then by the GPU's
-/// compute capability, the lane that a framework uses. What it says of single architectures is about
-/// models, not about rows.
+/// The contents of `attention_lane_defaults.yaml`: the lane (kernel) that a framework uses, by backend, then
+/// by the first version that uses it, then by the GPU's compute capability. Entries for single model
+/// architectures are ignored, since tables do not depend on them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttentionLanes(BTreeMap<String, BTreeMap<String, BTreeMap<i64, String>>>);
 
@@ -15,22 +15,22 @@ pub struct AttentionLanes(BTreeMap<String, BTreeMap<String, BTreeMap<i64, String
 pub struct Lanes {
     /// The column that names a row's lane.
     pub column: String,
-    /// The lane that is asked first.
+    /// The lane that the loader tries first.
     pub defaults: AttentionLanes,
 }
 
-/// A lane that stands for the framework's own choice, and pins nothing.
+/// The lane name that means the framework's own choice; it pins no lane.
 const DEFAULT: &str = "default";
 
-/// What is said of single architectures: of models, not of rows.
+/// The section for single model architectures, which is ignored.
 const ARCHITECTURES: &str = "architectures";
 
 impl AttentionLanes {
-    /// Parses the file.
+    /// Parses `attention_lane_defaults.yaml`.
     ///
     /// # Errors
     ///
-    /// One line, when it is not such YAML.
+    /// One line, if the text is not YAML of this form.
     pub fn parse(text: &str) -> Result<Self, Reason> {
         let document: BTreeMap<String, serde_json::Value> = crate::base::yaml::parse(text)?;
         if document.is_empty() {
@@ -56,8 +56,8 @@ impl AttentionLanes {
         Ok(Self(lanes))
     }
 
-    /// The lane that a version of a backend asks first on GPUs of that compute capability: that of the
-    /// newest entry that is not newer. None where nothing is pinned.
+    /// Returns the lane that a backend's version tries first on GPUs of a compute capability, taken from the
+    /// newest entry that is not newer than the version. `None` if no lane is pinned.
     pub fn pinned(&self, backend: &str, version: &str, capability: i64) -> Option<&str> {
         let wanted = release(version);
         let entries = self.0.get(backend)?.iter().map(|(from, lanes)| (release(from), lanes));
@@ -67,7 +67,8 @@ impl AttentionLanes {
     }
 }
 
-/// The numbers that a version begins with, as the loader compares lanes' versions: `1.3.0rc23` is 1.3.0.
+/// Returns the numbers at the start of a version, as the loader compares the versions of lanes: `1.3.0rc23`
+/// is 1.3.0.
 fn release(version: &str) -> Vec<u64> {
     let mut numbers = Vec::new();
     for part in version.split('.') {

@@ -1,4 +1,4 @@
-//! The operation catalog: families, and the tables that each of them writes.
+//! The operation catalog: table families and the tables of each.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::base::reason::Reason;
 
-/// `op_backend_catalog.yaml`. Fields that are not known are ignored.
+/// The contents of `op_backend_catalog.yaml`; unknown fields are ignored.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Operations {
     families: Vec<ListedFamily>,
@@ -19,18 +19,18 @@ struct ListedFamily {
 }
 
 impl Operations {
-    /// Parses a catalog.
+    /// Parses an operation catalog.
     ///
     /// # Errors
     ///
-    /// When it is not UTF-8, or not such YAML.
+    /// If the text is not UTF-8 or not YAML of this form.
     pub fn parse(text: &[u8]) -> Result<Self, Reason> {
         let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8 text")?;
         crate::base::yaml::parse(text)
     }
 
-    /// Its tables, each with the families that list it, in the catalog's order: more than one is a
-    /// mistake, and the first counts.
+    /// Returns the listed tables, each with the families that list it, in the catalog's order. More than one
+    /// family per table is a mistake, and the first one counts.
     pub fn tables(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut tables: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for listed in &self.families {

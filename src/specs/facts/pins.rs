@@ -1,13 +1,13 @@
-//! Figures that a loader's source code holds for a text.
+//! Pins: figures that a loader's source code assigns to texts, such as model names.
 
 use std::collections::BTreeMap;
 
-/// Figures by text.
+/// Pinned figures by text.
 pub type Pins = BTreeMap<String, f64>;
 
-/// The figures of the match arms `"text" => Some(number)` that follow `after` in Rust code, up to the end
-/// of that function: the next line that is a closing brace alone. None where `after` or all arms are
-/// missing, so that a loader that was rewritten does not pass for one that knows nothing.
+/// Reads the match arms `"text" => Some(number)` of the Rust function whose code starts with `after`. The
+/// function ends at the next line that is only a closing brace. `None` if `after` is missing or has no such
+/// arms, so that a rewritten loader is not taken for one without figures.
 pub fn pins_of(code: &str, after: &str) -> Option<Pins> {
     let body = &code[code.find(after)? + after.len()..];
     let body = body.lines().take_while(|line| *line != "}");
@@ -15,7 +15,7 @@ pub fn pins_of(code: &str, after: &str) -> Option<Pins> {
     (!pins.is_empty()).then_some(pins)
 }
 
-/// The figure of an arm, for each of its patterns.
+/// Returns the figure of a match arm for each of its patterns.
 fn arm(line: &str) -> Option<Vec<(String, f64)>> {
     let (patterns, value) = line.trim().split_once("=>")?;
     let value = value.trim().strip_prefix("Some(")?.split(')').next()?;

@@ -1,4 +1,4 @@
-//! Versions that a query can reach.
+//! The versions that a query can reach.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -8,16 +8,16 @@ use serde::Deserialize;
 
 use crate::base::reason::Reason;
 
-/// `query_versions.yaml`: the versions of each backend that a query can name, and what single systems
-/// have instead. Every other version's rows only fill what those lack.
+/// The contents of `query_versions.yaml`: the versions of each backend that a query can name, with exceptions
+/// for single systems. Rows of all other versions only fill gaps of these versions.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueryVersions {
     schema_version: i64,
-    /// By backend.
+    /// The versions by backend.
     #[serde(default)]
     defaults: BTreeMap<String, Authored>,
-    /// By system, then by backend; what is frozen so has no next version.
+    /// The exceptions by system, then by backend. They have no next version.
     #[serde(default)]
     overrides: BTreeMap<String, BTreeMap<String, Authored>>,
 }
@@ -33,20 +33,20 @@ struct Authored {
 /// The versions of a system's backend that a query can reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slots<'a> {
-    /// The newest that was collected as a whole.
+    /// The newest version that was collected completely.
     pub current: &'a str,
-    /// The one before it.
+    /// The version before `current`.
     pub previous: Option<&'a str>,
-    /// The newest with data on any system, where that is newer than the current one.
+    /// The newest version with data on any system, if it is newer than `current`.
     pub next: Option<&'a str>,
 }
 
 impl QueryVersions {
-    /// Parses the file.
+    /// Parses `query_versions.yaml`.
     ///
     /// # Errors
     ///
-    /// One line, when it is not such YAML.
+    /// One line, if the text is not YAML of this form.
     pub fn parse(text: &str) -> Result<Self, Reason> {
         let versions: Self = crate::base::yaml::parse(text)?;
         if versions.schema_version == 1 {
@@ -56,8 +56,8 @@ impl QueryVersions {
         }
     }
 
-    /// What a query can reach of a system's backend; `fleet` are the backend's versions that any system
-    /// has data of. None where the file says nothing of the backend.
+    /// Returns the versions of a system's backend that a query can reach; `None` if the file does not mention
+    /// the backend. `fleet` are the backend's versions with data on any system.
     pub fn slots<'a>(
         &'a self,
         system: &str,
@@ -73,14 +73,14 @@ impl QueryVersions {
         Some(Slots { current: &authored.current, previous: authored.previous.as_deref(), next })
     }
 
-    /// Systems whose versions are their own, of a backend.
+    /// Returns true if the file has its own versions for this system and backend.
     pub fn is_frozen(&self, system: &str, backend: &str) -> bool {
         self.overrides.get(system).is_some_and(|o| o.contains_key(backend))
     }
 }
 
 impl<'a> Slots<'a> {
-    /// The versions, the current one first.
+    /// Returns the reachable versions, the current one first.
     pub fn versions(&self) -> impl Iterator<Item = &'a str> {
         [Some(self.current), self.previous, self.next].into_iter().flatten()
     }

@@ -1,4 +1,4 @@
-//! The form of a card or config.
+//! The spec of a card or config.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,81 +8,83 @@ use super::relation::{Derived, Relation, Threshold, check, reads};
 use super::{FieldType, Files, Presence};
 use crate::base::expr::Expr;
 use crate::base::reason::Reason;
+use crate::base::yaml;
 use crate::findings::Severity;
 
-/// A YAML document with fields at known depths.
+/// The spec of a YAML document with fields at known depths.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct DocumentSpec {
-    /// How it is distinguished from other files.
+pub(in crate::traces) struct DocumentSpec {
+    /// The names and marks that distinguish such documents from other files.
     pub files: Files,
-    /// By dotted path.
+    /// The document's fields, by dotted path.
     pub fields: BTreeMap<String, Field>,
-    /// Further columns, each from those before.
+    /// Columns computed from the fields and from derived columns before them.
     #[serde(default)]
     pub derive: Vec<Derived>,
-    /// Figures that relations read as `threshold.NAME`.
+    /// Numbers that relations read as `threshold.NAME`, by name.
     #[serde(default)]
     pub thresholds: BTreeMap<String, Threshold>,
-    /// What must hold between the fields.
+    /// Conditions that the fields must fulfil.
     #[serde(default)]
     pub relations: Vec<Relation>,
-    /// What the name of its directory may say of it.
+    /// Labels in the name of the document's directory and the columns that they must agree with.
     #[serde(default)]
     pub names: Vec<NamePart>,
-    /// Of a config: columns that the card generated from it has too, with the same values.
+    /// Columns in which a config and the card generated from it must agree; empty for cards.
     #[serde(default)]
     pub agrees: Vec<String>,
 }
 
-/// A field of a document.
+/// The spec of a document's field.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Field {
+pub(in crate::traces) struct Field {
     #[serde(rename = "type")]
     pub kind: FieldType,
     #[serde(default)]
     pub need: Presence,
-    /// Its column in formulas; a list of numbers has NAME_1, NAME_2 and so on.
+    /// The field's column in formulas; a list of numbers fills the columns NAME_1, NAME_2 and so
+    /// on.
     #[serde(default, rename = "as")]
     pub column: Option<String>,
-    /// Other paths at which older documents have it.
+    /// Other paths at which older documents have the field.
     #[serde(default)]
     pub also: Vec<String>,
-    /// Its value in formulas where it is missing.
+    /// The value that formulas read if the field is missing.
     #[serde(default)]
     pub default: Option<f64>,
-    /// The least that it can be.
+    /// The smallest allowed number.
     #[serde(default)]
     pub least: Option<f64>,
-    /// What it can be.
+    /// The allowed texts; all if empty.
     #[serde(default)]
     pub one_of: Vec<String>,
-    /// How bad another value is.
+    /// The severity of a text that is not allowed; an error by default.
     #[serde(default)]
     pub other: Option<Severity>,
-    /// Of a text: a column for the number that follows a prefix, `{cuda_: cuda}`.
+    /// Columns for the number after a prefix of a text, by prefix: `{cuda_: cuda}`.
     #[serde(default)]
     pub number_after: BTreeMap<String, String>,
-    /// Of a text: a column for the number before a word, `{GPU: gpus}`.
+    /// Columns for the number before a word of a text, by word: `{GPU: gpus}`.
     #[serde(default)]
     pub number_before: BTreeMap<String, String>,
 }
 
-/// A label in names, such as the `tp` of `…-tp4-…`, and what it says.
+/// A label in names, such as `tp` in `…-tp4-…`, and the value that its number must equal.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct NamePart {
+pub(in crate::traces) struct NamePart {
     pub labels: Vec<String>,
-    /// What the number after the label is; one of several will do.
+    /// Formulas for the number after the label; it must equal one of them.
     pub is: Vec<Expr>,
 }
 
-/// Values of a list of numbers that formulas can read.
-pub const LISTED: usize = 4;
+/// The number of values of a list that formulas can read.
+pub(in crate::traces) const LISTED: usize = 4;
 
 impl DocumentSpec {
-    /// Columns that its fields give.
+    /// Names of the columns that the fields fill.
     pub fn columns(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::from(["directory".to_owned()]);
         for field in self.fields.values() {
@@ -99,7 +101,15 @@ impl DocumentSpec {
         names
     }
 
-    pub(super) fn check(&self) -> Result<(), Reason> {
+    /// Parses and checks a spec.
+    pub(super) fn parse(text: &str) -> Result<Self, Reason> {
+        let mut spec: Self = yaml::parse(text)?;
+        spec.files.compile()?;
+        spec.check()?;
+        Ok(spec)
+    }
+
+    fn check(&self) -> Result<(), Reason> {
         let mut known = self.columns();
         check(&mut known, &self.derive, &self.thresholds, &self.relations)?;
         let parts = self.names.iter().flat_map(|p| &p.is);

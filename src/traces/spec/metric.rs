@@ -1,4 +1,4 @@
-//! The form of a metric file.
+//! The spec of a metric file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,31 +7,34 @@ use serde::Deserialize;
 use super::relation::{Derived, Relation, Threshold, check};
 use super::{FieldType, Files, Presence};
 use crate::base::reason::Reason;
+use crate::base::yaml;
 
-/// A metric file: a table, or JSON with rows.
+/// The spec of a metric file: a CSV table, or JSON with rows.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct MetricSpec {
+pub(in crate::traces) struct MetricSpec {
     pub files: Files,
-    /// Of JSON: the list that holds the rows; without one, the file is one row.
+    /// The JSON member that lists the rows; `None` if the file is a single row.
     #[serde(default)]
     pub rows: Option<String>,
-    /// Of JSON: objects of a row whose members are columns, the first without units.
+    /// The JSON objects of a row whose members are columns. The last one contains the metrics, the
+    /// others describe the row.
     #[serde(default)]
     pub within: Vec<String>,
-    /// Of JSON: the object that gives each metric's `unit` and `label`.
+    /// The JSON object that states each metric's `unit` and `label`.
     #[serde(default)]
     pub units: Option<String>,
-    /// Columns that name a row.
+    /// Columns that identify a row.
     #[serde(default)]
     pub key: Vec<String>,
-    /// The column that names the directory of the row's card; without one it is the file's own.
+    /// The column that names the directory of the row's card; `None` if all rows belong to the card
+    /// of the file's run.
     #[serde(default)]
     pub card: Option<String>,
-    /// The accelerator where no card says.
+    /// The accelerator that is assumed if nothing names it.
     #[serde(default)]
     pub accelerator: Option<String>,
-    /// The column that names the accelerator.
+    /// The column that names the row's accelerator.
     #[serde(default)]
     pub accelerator_in: Option<String>,
     pub columns: BTreeMap<String, MetricColumn>,
@@ -45,54 +48,58 @@ pub struct MetricSpec {
     pub charts: Vec<TraceChart>,
 }
 
-/// A column of a metric file.
+/// The spec of a metric file's column.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct MetricColumn {
+pub(in crate::traces) struct MetricColumn {
     #[serde(default, rename = "type")]
     pub kind: FieldType,
     #[serde(default)]
     pub need: Presence,
-    /// Unit; `%` has values from 0 to 100, any other from 0.
+    /// The unit. Values in `%` must be from 0 to 100, all others at least 0.
     #[serde(default)]
     pub unit: Option<String>,
-    /// What a machine can measure; outside it, the unit is another.
+    /// The smallest and largest plausible value; a value outside is probably in another unit.
     #[serde(default)]
     pub plausible: Option<(f64, f64)>,
 }
 
-/// A chart of a metric file: a point a row.
+/// A chart of a metric file with one point per row.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TraceChart {
+pub(in crate::traces) struct TraceChart {
     pub title: String,
     pub x: String,
-    /// Columns by whose values rows are series.
+    /// Columns whose values divide the rows into series.
     #[serde(default)]
     pub series: Vec<String>,
     pub panels: Vec<TracePanel>,
 }
 
-/// A panel of it.
+/// A panel of a chart of a metric file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TracePanel {
+pub(in crate::traces) struct TracePanel {
     pub y: String,
-    /// Columns shown, each a line of every series; by the name that the line has.
+    /// The columns shown, by line name. Each is one line per series.
     pub lines: BTreeMap<String, String>,
 }
 
-/// What formulas read of a list in a metric file.
-pub const OF_LIST: [&str; 4] = ["n", "mean", "min", "max"];
+/// Suffixes of the columns that formulas can read for a list in a metric file, such as `NAME_mean`.
+pub(in crate::traces) const OF_LIST: [&str; 4] = ["n", "mean", "min", "max"];
 
 impl MetricSpec {
-    pub(super) fn check(&self) -> Result<(), Reason> {
-        let mut known: BTreeSet<String> = self.columns.keys().cloned().collect();
-        for (name, column) in &self.columns {
+    /// Parses and checks a spec.
+    pub(super) fn parse(text: &str) -> Result<Self, Reason> {
+        let mut spec: Self = yaml::parse(text)?;
+        spec.files.compile()?;
+        let mut known: BTreeSet<String> = spec.columns.keys().cloned().collect();
+        for (name, column) in &spec.columns {
             if column.kind == FieldType::Numbers {
                 known.extend(OF_LIST.iter().map(|of| format!("{name}_{of}")));
             }
         }
-        check(&mut known, &self.derive, &self.thresholds, &self.relations)
+        check(&mut known, &spec.derive, &spec.thresholds, &spec.relations)?;
+        Ok(spec)
     }
 }

@@ -1,4 +1,4 @@
-//! What traces hold, as data: `rules/traces/*.yaml`.
+//! The specs of trace files: `rules/traces/*.yaml` as types.
 
 mod document;
 mod metric;
@@ -9,54 +9,56 @@ use std::collections::BTreeMap;
 use globset::GlobMatcher;
 use serde::Deserialize;
 
-pub use document::{DocumentSpec, Field, LISTED};
-pub use metric::{MetricSpec, OF_LIST, TraceChart};
-pub use relation::{Derived, Finds, Relation, Threshold};
+pub(super) use document::{DocumentSpec, Field, LISTED};
+pub(super) use metric::{MetricSpec, OF_LIST, TraceChart};
+pub(super) use relation::{Derived, Finds, Relation, Threshold};
 
 use crate::base::error::Result;
 use crate::base::glob::{Of, matcher};
 use crate::base::reason::Reason;
+use crate::base::yaml;
 use crate::specs::system::System;
 use crate::specs::{KnownSystems, Specs};
 
-/// Where it is.
+/// The folder with the specs.
 const FOLDER: &str = "rules/traces";
 
-/// Cards, configs, metric files, ranks, and what accelerators are called.
+/// The specs of cards, configs, metric files, files of ranks, and the names of accelerators.
 #[derive(Debug, Default)]
 pub struct TraceSpecs {
-    /// Workload cards.
-    pub card: DocumentSpec,
-    /// Experiment configs.
-    pub config: DocumentSpec,
-    /// Metric files, by the stem of their spec.
-    pub metrics: BTreeMap<String, MetricSpec>,
-    /// Files that every rank writes.
-    pub ranks: RankSpec,
-    /// Names of accelerators.
-    pub accelerators: Accelerators,
-    /// Facts about known systems, which are the accelerators.
+    /// The spec of workload cards.
+    pub(super) card: DocumentSpec,
+    /// The spec of experiment configs.
+    pub(super) config: DocumentSpec,
+    /// The specs of metric files, by the stem of the spec's file name.
+    pub(super) metrics: BTreeMap<String, MetricSpec>,
+    /// The spec of files that every rank writes.
+    pub(super) ranks: RankSpec,
+    /// The names of accelerators and their systems.
+    pub(super) accelerators: Accelerators,
+    /// Facts about the known systems.
     systems: KnownSystems,
 }
 
-/// How files of a kind are distinguished from others.
+/// The names and marks that distinguish files of one kind from others.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Files {
-    /// Globs over the file's name; `{dir}` stands for the name of its directory.
+pub(in crate::traces) struct Files {
+    /// Globs for the file's name; `{dir}` stands for the name of its directory.
     pub names: Vec<String>,
-    /// Of documents: lines that begin a section at the top; two identify a file of any name, where
-    /// traces are not asked for with one of `own`. Of metric files: words of which one is near the start, where many a
-    /// project may have a file of such a name.
+    /// For documents: lines that start a section at the top level. Two of them identify a file of
+    /// any name; if traces were not asked for, one of them must be in `own`. For metric files:
+    /// words, one of which must be near the start if traces were not asked for.
     #[serde(default)]
     pub marks: Vec<String>,
-    /// Lines of documents of this kind and no other, at any depth; one identifies a file whose name matches.
+    /// Lines that only documents of this kind have, at any depth; one of them identifies a file
+    /// whose name matches.
     #[serde(default)]
     pub own: Vec<String>,
-    /// Lines of documents of another kind.
+    /// Lines that exclude a document, because only other kinds have them.
     #[serde(default)]
     pub not: Vec<String>,
-    /// Globs over the names of templates, in which nothing need be filled in.
+    /// Globs for the names of templates, in which nothing has to be filled in.
     #[serde(default)]
     pub templates: Vec<String>,
     #[serde(skip)]
@@ -65,66 +67,79 @@ pub struct Files {
     template_globs: Vec<GlobMatcher>,
 }
 
-/// What a field or column holds.
+/// The type of a field's or column's values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum FieldType {
-    /// One line.
+pub(in crate::traces) enum FieldType {
+    /// A text.
     Text,
     /// A whole number.
     Int,
     /// A number.
     #[default]
     Number,
-    /// true or false.
+    /// True or false.
     Bool,
-    /// A whole number, or a list of them.
+    /// A whole number or a list of whole numbers.
     Ints,
-    /// A number, or a list of them.
+    /// A number or a list of numbers.
     Numbers,
-    /// A text, or a list of them.
+    /// A text or a list of texts.
     Texts,
-    /// Anything below.
+    /// A map with any content.
     Map,
 }
 
-/// Whether a field may be left out.
+impl FieldType {
+    /// The type in words.
+    pub fn described(self) -> &'static str {
+        match self {
+            Self::Int | Self::Ints => "a whole number",
+            Self::Number | Self::Numbers => "a number",
+            Self::Bool => "true or false",
+            Self::Text | Self::Texts => "a text",
+            Self::Map => "a map",
+        }
+    }
+}
+
+/// The requirement for a field or column to be present.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Presence {
-    /// It is an error where it is missing.
+pub(in crate::traces) enum Presence {
+    /// A missing field is an error.
     Must,
-    /// A warning.
+    /// A missing field is a warning.
     Should,
-    /// Fine.
+    /// The field is optional.
     #[default]
     May,
 }
 
-/// Files that every rank of a run writes.
+/// The spec of files that every rank of a run writes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RankSpec {
-    /// Names with `{rank}` where the rank's number stands.
+pub(in crate::traces) struct RankSpec {
+    /// File name patterns with `{rank}` in place of the rank's number.
     pub files: Vec<String>,
-    /// The list in one of them whose length is the number of iterations.
+    /// The JSON list whose length is the number of iterations, by file name pattern.
     pub iterations: BTreeMap<String, String>,
 }
 
-/// Which system an accelerator is.
+/// The known accelerators.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Accelerators {
+pub(in crate::traces) struct Accelerators {
     pub accelerators: Vec<Accelerator>,
 }
 
-/// The names of one.
+/// The names of one accelerator.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Accelerator {
-    /// Globs, in lower case.
+pub(in crate::traces) struct Accelerator {
+    /// Globs for the accelerator's names, in lower case.
     pub names: Vec<String>,
-    /// A system; without one there is none of ours.
+    /// The accelerator's system; `None` if no system describes it.
     #[serde(default)]
     pub system: Option<String>,
     #[serde(skip)]
@@ -143,18 +158,18 @@ impl Files {
         Ok(())
     }
 
-    /// Whether a file's name in a directory is one of such files.
+    /// Returns true if a file's name in a directory matches one of the globs.
     pub fn fit(&self, dir: &str, name: &str) -> bool {
         let own = |n: &&String| n.contains("{dir}") && !dir.is_empty();
         self.sure(name) || self.names.iter().filter(own).any(|n| n.replace("{dir}", dir) == name)
     }
 
-    /// Whether the name alone is one of such files' and of no others.
+    /// Returns true if the name matches a glob without `{dir}`.
     pub fn sure(&self, name: &str) -> bool {
         self.globs.iter().any(|g| g.is_match(name))
     }
 
-    /// Whether a file's name is a template's.
+    /// Returns true if a file's name is that of a template.
     pub fn is_template(&self, name: &str) -> bool {
         self.template_globs.iter().any(|g| g.is_match(name))
     }
@@ -168,11 +183,11 @@ impl Accelerators {
 }
 
 impl TraceSpecs {
-    /// Reads what is known of traces: `rules/traces/*.yaml`.
+    /// Reads the specs of traces: `rules/traces/*.yaml`.
     ///
     /// # Errors
     ///
-    /// When a file is malformed; it names file and line.
+    /// If a file is malformed; the message names file and line.
     pub fn read(specs: &Specs) -> Result<Self> {
         let mut traces = Self { systems: specs.systems.clone(), ..Self::default() };
         for file in specs.library.folder(FOLDER) {
@@ -181,39 +196,37 @@ impl TraceSpecs {
         Ok(traces)
     }
 
-    /// Whether somebody says more of traces than this program does: that must be read to know that it can be.
+    /// Returns true if a folder overlays the embedded specs of traces.
     pub fn are_overlaid(specs: &Specs) -> bool {
         specs.library.folder(FOLDER).any(|file| !file.shipped)
     }
 
-    /// The system of an accelerator: `None` where the name is unknown, `Some(None)` where it is
-    /// known and no system describes it.
+    /// Returns the system of an accelerator: `None` if the name is unknown, `Some(None)` if it is
+    /// known but no system describes it.
     pub fn system(&self, name: &str) -> Option<Option<&System>> {
         let known = self.accelerators.known(name)?;
         Some(known.system.as_ref().and_then(|s| self.systems.get(s)))
     }
 
-    /// Adds a file by its stem. The error is one line.
+    /// Returns the system of an accelerator; `None` if the name or the system is unknown.
+    pub fn known_system(&self, name: &str) -> Option<&System> {
+        self.system(name).flatten()
+    }
+
+    /// Parses a spec and stores it by the stem of its file name. The error is one line.
     fn add(&mut self, stem: &str, text: &str) -> std::result::Result<(), Reason> {
         match stem {
             "accelerators" => {
-                self.accelerators = crate::base::yaml::parse(text)?;
+                self.accelerators = yaml::parse(text)?;
                 for accelerator in &mut self.accelerators.accelerators {
                     accelerator.globs = globs(&accelerator.names)?;
                 }
             }
-            "ranks" => self.ranks = crate::base::yaml::parse(text)?,
-            "card" | "config" => {
-                let mut spec: DocumentSpec = crate::base::yaml::parse(text)?;
-                spec.files.compile()?;
-                spec.check()?;
-                *(if stem == "card" { &mut self.card } else { &mut self.config }) = spec;
-            }
+            "ranks" => self.ranks = yaml::parse(text)?,
+            "card" => self.card = DocumentSpec::parse(text)?,
+            "config" => self.config = DocumentSpec::parse(text)?,
             _ => {
-                let mut spec: MetricSpec = crate::base::yaml::parse(text)?;
-                spec.files.compile()?;
-                spec.check()?;
-                self.metrics.insert(stem.to_owned(), spec);
+                self.metrics.insert(stem.to_owned(), MetricSpec::parse(text)?);
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What must hold in a row, and the figures that it uses.
+//! The spec of relations between the values of a row, and of the thresholds that they use.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,81 +9,82 @@ use crate::base::expr::Expr;
 use crate::base::reason::Reason;
 use crate::findings::Severity;
 
-/// A column worked out from others.
+/// A column that is computed from others.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Derived {
+pub(in crate::traces) struct Derived {
     pub name: String,
     pub is: Expr,
 }
 
-/// A figure that relations read, and where it comes from.
+/// A number that relations read, and its source.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Threshold {
+pub(in crate::traces) struct Threshold {
     pub value: f64,
     pub from: String,
 }
 
-/// Which rule reports that a relation does not hold.
+/// The kind of rule that reports a broken relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Finds {
+pub(in crate::traces) enum Finds {
     Contradiction,
     Implausible,
 }
 
-/// What must hold in every row in which all that it reads is known.
+/// A condition that must hold in every row in which all values that it reads are known.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Relation {
+pub(in crate::traces) struct Relation {
     pub id: Spanned<String>,
     pub finds: Finds,
-    /// How bad it is; as bad as the rule without one.
+    /// The severity of the finding; `None` for the rule's own.
     #[serde(default)]
     pub severity: Option<Severity>,
-    /// Rows it is about; all without one.
+    /// The condition that selects rows; `None` for all rows.
     #[serde(default, rename = "where")]
     pub filter: Option<Expr>,
     #[serde(default)]
     pub holds: Option<Expr>,
-    /// Two values that are equal, except for the part `within` of the larger.
+    /// Two values that must be equal. They may differ by the fraction `within` of the larger one.
     #[serde(default)]
     pub equal: Option<(Expr, Expr)>,
     #[serde(default)]
     pub within: f64,
-    /// What is wrong where it does not hold; `{column}` stands for a value.
+    /// The message if the relation is broken; `{column}` stands for a value.
     pub says: String,
-    /// Columns to show beside those that it reads.
+    /// Columns to show in addition to those that the formulas read.
     #[serde(default)]
     pub show: Vec<String>,
 }
 
 impl Relation {
-    /// Its formulas, the filter too.
+    /// The relation's formulas, including the filter.
     pub fn formulas(&self) -> impl Iterator<Item = &Expr> {
         self.filter.iter().chain(self.demands())
     }
 
-    /// The machine's figures that it reads.
+    /// Names of the system's figures that the formulas read.
     pub fn figures(&self) -> BTreeSet<&str> {
         let fields = self.formulas().flat_map(|e| e.fields());
         fields.filter(|f| !f.starts_with("threshold.")).collect()
     }
 
-    /// The thresholds that it reads.
+    /// Names of the thresholds that the formulas read, without the prefix `threshold.`.
     pub fn thresholds(&self) -> BTreeSet<&str> {
         let fields = self.formulas().flat_map(|e| e.fields());
         fields.filter_map(|f| f.strip_prefix("threshold.")).collect()
     }
 
-    /// What must hold.
+    /// The formulas of `holds` and `equal`, without the filter.
     pub fn demands(&self) -> impl Iterator<Item = &Expr> {
         self.holds.iter().chain(self.equal.iter().flat_map(|(a, b)| [a, b]))
     }
 }
 
-/// Refuses formulas that read what is not there: they would never find anything.
+/// Refuses formulas that read an unknown column, threshold or figure: they would never find
+/// anything.
 pub(super) fn check(
     known: &mut BTreeSet<String>,
     derive: &[Derived],
@@ -116,13 +117,13 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Refuses a formula that reads what is not there.
+/// Refuses a formula that reads an unknown column, threshold or figure.
 pub(super) fn reads(
     formula: &Expr,
     known: &BTreeSet<String>,
     thresholds: &BTreeMap<String, Threshold>,
 ) -> Result<(), Reason> {
-    // Columns of a row's card are those of another file.
+    // A `card_` column comes from the row's card, which has another spec.
     let unknown = |c: &&str| !known.contains(*c) && !c.starts_with("card_");
     if let Some(column) = formula.columns().into_iter().find(unknown) {
         return Err(format!("`{formula}` reads {column}, which is not a column").into());

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::database::coverage::{Kind, Points};
+use crate::database::coverage::{CoveredPoints, Kind};
 
 /// What is known of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Search {
     pub most: usize,
 }
 
-/// Points that are missing together.
+/// CoveredPoints that are missing together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MissingBlock {
     /// Parts of the key by index, each with the values (by index) that the block holds of it.
@@ -88,23 +88,23 @@ impl Count {
 }
 
 impl MissingBlock {
-    fn holds(&self, points: &Points, point: usize) -> bool {
+    fn holds(&self, points: &CoveredPoints, point: usize) -> bool {
         holds(points, &self.conditions, point)
     }
 
     /// The values that its missing points have of a part, by index.
-    pub fn values(&self, points: &Points, part: usize) -> BTreeSet<u32> {
+    pub fn values(&self, points: &CoveredPoints, part: usize) -> BTreeSet<u32> {
         self.missing.iter().map(|p| points.parts[part].codes[*p]).collect()
     }
 }
 
 /// Whether a point meets the conditions.
-pub fn holds(points: &Points, conditions: &[(usize, BTreeSet<u32>)], point: usize) -> bool {
+pub fn holds(points: &CoveredPoints, conditions: &[(usize, BTreeSet<u32>)], point: usize) -> bool {
     conditions.iter().all(|(part, values)| values.contains(&points.parts[*part].codes[point]))
 }
 
 /// The blocks of missing points, the most telling first.
-pub fn find(points: &Points, states: &[PointState], search: Search) -> Vec<MissingBlock> {
+pub fn find(points: &CoveredPoints, states: &[PointState], search: Search) -> Vec<MissingBlock> {
     let mut left: Vec<usize> = (0..points.len).collect();
     let mut blocks = Vec::new();
     while blocks.len() < search.most {
@@ -121,9 +121,9 @@ pub fn find(points: &Points, states: &[PointState], search: Search) -> Vec<Missi
     blocks
 }
 
-/// Points that nearly all are missing, and the conditions that single them out.
+/// CoveredPoints that nearly all are missing, and the conditions that single them out.
 fn core(
-    points: &Points,
+    points: &CoveredPoints,
     states: &[PointState],
     left: &[usize],
     search: Search,
@@ -151,7 +151,7 @@ fn core(
 
 /// The condition that explains most of what is missing.
 fn best(
-    points: &Points,
+    points: &CoveredPoints,
     states: &[PointState],
     within: &[usize],
     all: Count,
@@ -205,7 +205,7 @@ impl Best {
 
 /// Widens each condition to all values for which nearly all is missing; drops one that all meet.
 fn widen(
-    points: &Points,
+    points: &CoveredPoints,
     states: &[PointState],
     left: &[usize],
     mut conditions: Vec<(usize, BTreeSet<u32>)>,
@@ -237,19 +237,19 @@ fn widen(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::database::coverage::{Cell, Part};
+    use crate::database::coverage::{Cell, CoveredPart};
 
     const SEARCH: Search = Search { least: 4, purity: 0.95, most: 5 };
 
     /// Two dtypes, four shapes, and a grid of eight by eight.
-    fn points() -> Points {
-        let part = |name: &str, kind, values: u32, each: u32| Part {
+    fn points() -> CoveredPoints {
+        let part = |name: &str, kind, values: u32, each: u32| CoveredPart {
             name: name.into(),
             kind,
             values: (0..values).map(|v| Cell::Number(f64::from(1 << v))).collect(),
             codes: (0..512).map(|p| p / each % values).collect(),
         };
-        Points {
+        CoveredPoints {
             parts: vec![
                 part("dtype", Kind::Name, 2, 256),
                 part("shape", Kind::Shape, 4, 64),

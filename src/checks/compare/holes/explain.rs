@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::CoverageCase;
 use super::references::ReferencePoints;
 use crate::base::expr::{ExprError, Lookup, NULL_CODE, Scope, Vals, Value};
-use crate::database::coverage::{Cell, Kind, Points};
+use crate::database::coverage::{Cell, CoveredPoints, Kind};
 use crate::findings::Explanation;
 use crate::specs::NEAREST;
 use crate::specs::system::System;
@@ -35,7 +35,7 @@ impl<'a> CoverageCase<'a> {
     /// The missing points that a failure or a limit explains, and what does.
     pub(super) fn explained(
         &self,
-        points: &Points,
+        points: &CoveredPoints,
     ) -> Result<BTreeMap<usize, MissingReason<'a>>, ExprError> {
         let missing = (0..self.found.len()).filter(|p| !self.found.served(*p));
         let mut explained = self.failed(points, missing.clone());
@@ -65,7 +65,7 @@ impl<'a> CoverageCase<'a> {
 
     fn failed(
         &self,
-        points: &Points,
+        points: &CoveredPoints,
         missing: impl Iterator<Item = usize>,
     ) -> BTreeMap<usize, MissingReason<'a>> {
         let Some(ledger) = self.at.ledger else { return BTreeMap::new() };
@@ -91,7 +91,7 @@ struct MissingFacts {
 }
 
 impl MissingFacts {
-    fn new(found: &ReferencePoints<'_>, points: &Points) -> Self {
+    fn new(found: &ReferencePoints<'_>, points: &CoveredPoints) -> Self {
         let slices = points.slices(&[Kind::Name, Kind::Shape]);
         let mut served: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for p in (0..found.len()).filter(|p| found.served(*p)) {
@@ -120,7 +120,7 @@ impl MissingFacts {
 /// Missing keys as a limit's predicate sees them.
 struct MissingKeys<'a> {
     case: &'a CoverageCase<'a>,
-    points: &'a Points,
+    points: &'a CoveredPoints,
     within: &'a [usize],
     facts: &'a MissingFacts,
     /// Systems that have them.

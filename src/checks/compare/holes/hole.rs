@@ -8,7 +8,7 @@ use super::CoverageCase;
 use super::blocks::{self, MissingBlock, PointState};
 use super::references::Reference;
 use crate::base::words::names;
-use crate::database::coverage::{Kind, Points};
+use crate::database::coverage::{CoveredPoints, Kind};
 use crate::findings::{EXAMPLES, Example};
 
 /// Where a block lies.
@@ -79,7 +79,7 @@ impl Hole {
     /// Describes a block of the case's points; `states` are those of all its points.
     pub(super) fn new(
         case: &CoverageCase<'_>,
-        points: &Points,
+        points: &CoveredPoints,
         states: &[PointState],
         block: &MissingBlock,
     ) -> Self {
@@ -158,7 +158,7 @@ fn having_share(
 
 /// A block among all points of its case.
 struct BlockView<'a> {
-    points: &'a Points,
+    points: &'a CoveredPoints,
     states: &'a [PointState],
     block: &'a MissingBlock,
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::checks::compare::sketch::{Sketch, Slice};
-use crate::database::coverage::Points;
+use crate::database::coverage::CoveredPoints;
 use crate::specs::{KeyPart, TableSpec};
 
 /// A table that another one is compared with.
@@ -55,7 +55,7 @@ impl<'a> ReferencePoint<'a> {
 #[derive(Debug)]
 pub struct ReferencePoints<'a> {
     points: Vec<ReferencePoint<'a>>,
-    /// Points that the table would not serve.
+    /// CoveredPoints that the table would not serve.
     pub missing: usize,
     /// Share of all keys that these points are; 1 where they are all.
     pub share: f64,
@@ -194,9 +194,9 @@ impl<'a> ReferencePoints<'a> {
     }
 
     /// The points with their keys.
-    pub fn with_keys(&self, spec: &TableSpec) -> Points {
+    pub fn with_keys(&self, spec: &TableSpec) -> CoveredPoints {
         let points: Vec<_> = self.points.iter().map(|m| (&m.sketch.coverage, m.point)).collect();
-        Points::new(spec, &points)
+        CoveredPoints::new(spec, &points)
     }
 }
 

@@ -1,20 +1,21 @@
-//! The Arrow schema that a file carries, before it is read: a tree that may share its branches, so that a
-//! kilobyte unfolds to more fields than memory holds.
+//! Checks the size of a file's Arrow schema before it is decoded. The schema is a tree with shared branches,
+//! so a kilobyte can unfold to more fields than fit in memory.
 
 use base64::Engine as _;
 use polars_arrow::io::ipc::format::ipc;
 use polars_arrow::io::ipc::format::ipc::planus::{self, ReadAsRoot as _};
 
-use super::MOST_COLUMNS;
 use super::errors::{FileError, one_line};
+use crate::database::table::limits::MOST_COLUMNS;
 
-/// Bytes of all names and notes, once unfolded; pandas notes a kilobyte for ten columns.
+/// The maximal size of all names and metadata of an unfolded schema in bytes. pandas writes a kilobyte of
+/// metadata for ten columns.
 const MOST_BYTES: usize = 4 << 20;
 
-/// Fields in fields, at most.
+/// The maximal nesting depth of fields.
 const DEEPEST: usize = 16;
 
-/// Refuses an Arrow schema that unfolds to more than that of a table, or is damaged.
+/// Refuses an Arrow schema that is damaged or unfolds to more than a table's schema.
 pub(super) fn check(encoded: &str) -> Result<(), FileError> {
     let damaged = |e: &dyn std::fmt::Display| FileError::ArrowSchema(one_line(e));
     if encoded.len() > MOST_BYTES {
@@ -22,7 +23,7 @@ pub(super) fn check(encoded: &str) -> Result<(), FileError> {
     }
     let bytes =
         base64::engine::general_purpose::STANDARD.decode(encoded).map_err(|e| damaged(&e))?;
-    // Since Arrow 0.15 a mark and a length stand before the message.
+    // Since Arrow 0.15, a marker and a length precede the message.
     let message = match bytes.strip_prefix(&[0xff; 4]) {
         Some(rest) => rest.get(4..).unwrap_or_default(),
         None => &bytes,
@@ -35,7 +36,7 @@ pub(super) fn check(encoded: &str) -> Result<(), FileError> {
     }
 }
 
-/// What a schema may still unfold to. Every step gives none once it is used up.
+/// The remaining size to which a schema may unfold. Each step returns `None` once it is used up.
 struct Left {
     fields: usize,
     bytes: usize,
@@ -86,7 +87,7 @@ impl Left {
         for note in notes.into_iter().flatten() {
             let note = note?;
             let length = note.key()?.map_or(0, str::len) + note.value()?.map_or(0, str::len);
-            // Each takes a place in a map, too.
+            // Each entry also takes memory in a map.
             if self.text(length + 64).is_none() {
                 return Ok(None);
             }
@@ -100,5 +101,5 @@ impl Left {
     }
 }
 
-/// Keys and values beside a field or a schema.
+/// The metadata of a field or schema.
 type Notes<'a> = planus::Vector<'a, planus::Result<ipc::KeyValueRef<'a>>>;

@@ -1,8 +1,8 @@
-//! Every byte of a file must belong to something that its footer names.
+//! Checks that every byte of a file belongs to a part that its footer names.
 //!
-//! Readers differ in where they start to read a column. Bytes that nothing claims could hold a second set of pages,
-//! which only some readers see. Beside the pages of columns, a file may hold page indexes, bloom filters and copies
-//! of a column's metadata: parquet-cpp wrote one after each column, and polars does.
+//! Readers differ in where they start to read a column. Unclaimed bytes could contain a second set of pages
+//! that only some readers see. In addition to pages, a file may contain page indexes, bloom filters and
+//! copies of a column's metadata, which parquet-cpp wrote and polars writes after each column.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -12,20 +12,19 @@ use polars_parquet_format::{
     BloomFilterHeader, ColumnChunk, ColumnMetaData, OffsetIndex, RowGroup,
 };
 
-use super::MOST_FOOTER;
+use super::chunk::{Chunk, ChunkGroup};
 use super::errors::{ColumnError, FileError};
-use super::footer::{Chunk, Group};
 use super::walk::{Walk, size};
+use crate::database::table::limits::MOST_FOOTER;
 
-/// The fields by which a copy of a column's metadata must equal the footer's.
-type Facts<'a> = (i32, i32, &'a [String], [i64; 4], [Option<i64>; 2]);
+/// The fields in which a copy of a column's metadata must equal the footer's.
+type MetadataFacts<'a> = (i32, i32, &'a [String], [i64; 4], [Option<i64>; 2]);
 
-/// Refuses a file in which two parts share bytes, or which has bytes between its beginning and the footer at `end`
-/// that belong to no part.
+/// Refuses a file in which two parts overlap, or in which bytes before the footer at `end` belong to no part.
 pub(super) fn check(
     bytes: &[u8],
     stated: &[RowGroup],
-    groups: &[Group],
+    groups: &[ChunkGroup],
     end: usize,
 ) -> Result<(), FileError> {
     let stated = stated.iter().flat_map(|group| &group.columns);
@@ -56,7 +55,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// The page indexes and the bloom filter of a column.
+/// Returns the positions of a column's page indexes and bloom filter.
 fn beside(
     bytes: &[u8],
     stated: &ColumnChunk,
@@ -83,7 +82,8 @@ fn within(start: i64, length: usize, end: usize) -> Result<Range<usize>, ColumnE
     place.filter(|place| place.end <= end).ok_or(ColumnError::BeyondFile)
 }
 
-/// Refuses an offset index that does not list the data pages of the chunk: some readers look pages up in it.
+/// Refuses an offset index that does not list the data pages of the chunk, since some readers find pages by
+/// it.
 fn check_offsets(bytes: &[u8], index: Range<usize>, chunk: &Chunk) -> Result<(), ColumnError> {
     let mut rest = &bytes[index];
     let mut protocol = TCompactInputProtocol::new(&mut rest, MOST_FOOTER);
@@ -103,7 +103,7 @@ fn check_offsets(bytes: &[u8], index: Range<usize>, chunk: &Chunk) -> Result<(),
     if listed.next().is_none() && rest.is_empty() { Ok(()) } else { Err(ColumnError::PageIndex) }
 }
 
-/// A bloom filter. Files of older writers state where it begins, but not how long it is.
+/// Returns the position of a bloom filter. Older writers state its start but not its length.
 fn bloom(
     bytes: &[u8],
     start: i64,
@@ -124,8 +124,8 @@ fn bloom(
     within(start, length, end)
 }
 
-/// Whether bytes are copies of what the footer says of some columns, one after another.
-fn are_copies(mut bytes: &[u8], known: &BTreeSet<Facts<'_>>) -> bool {
+/// Returns true if the bytes are a sequence of copies of the footer's metadata of columns.
+fn are_copies(mut bytes: &[u8], known: &BTreeSet<MetadataFacts<'_>>) -> bool {
     while !bytes.is_empty() {
         let rest = after_metadata(bytes, known).or_else(|| after_chunk(bytes, known));
         let Some(rest) = rest else { return false };
@@ -134,21 +134,24 @@ fn are_copies(mut bytes: &[u8], known: &BTreeSet<Facts<'_>>) -> bool {
     true
 }
 
-/// The bytes after a copy of a column's metadata, as polars writes it.
-fn after_metadata<'a>(mut bytes: &'a [u8], known: &BTreeSet<Facts<'_>>) -> Option<&'a [u8]> {
+/// Returns the bytes after a copy of a column's metadata, as polars writes it.
+fn after_metadata<'a>(
+    mut bytes: &'a [u8],
+    known: &BTreeSet<MetadataFacts<'_>>,
+) -> Option<&'a [u8]> {
     let mut protocol = TCompactInputProtocol::new(&mut bytes, MOST_FOOTER);
     let copy = ColumnMetaData::read_from_in_protocol(&mut protocol).ok()?;
     known.contains(&facts(&copy)).then_some(bytes)
 }
 
-/// The bytes after a copy of a column's metadata with its place in the file, as parquet-cpp wrote it.
-fn after_chunk<'a>(mut bytes: &'a [u8], known: &BTreeSet<Facts<'_>>) -> Option<&'a [u8]> {
+/// Returns the bytes after a copy of a column's metadata with its position, as parquet-cpp wrote it.
+fn after_chunk<'a>(mut bytes: &'a [u8], known: &BTreeSet<MetadataFacts<'_>>) -> Option<&'a [u8]> {
     let mut protocol = TCompactInputProtocol::new(&mut bytes, MOST_FOOTER);
     let copy = ColumnChunk::read_from_in_protocol(&mut protocol).ok()?.meta_data?;
     known.contains(&facts(&copy)).then_some(bytes)
 }
 
-fn facts(meta: &ColumnMetaData) -> Facts<'_> {
+fn facts(meta: &ColumnMetaData) -> MetadataFacts<'_> {
     (
         meta.type_.0,
         meta.codec.0,

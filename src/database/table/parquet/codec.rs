@@ -1,17 +1,17 @@
-//! Decompression of pages: into as many bytes as a page claims, or not at all.
+//! Decompresses pages to exactly the size that they claim.
 //!
-//! A shorter result would leave zeros that pass for values, a longer one is a page that other readers see
-//! otherwise. The decoder's own decompression looks for neither, and takes a window of up to 128 MiB for zstd.
+//! A shorter result would leave zeros that look like values, and readers differ in how they treat a longer
+//! one. The decoder's own decompression checks neither, and uses up to 128 MiB for zstd.
 
 use std::io::Read;
 
 use super::errors::ColumnError;
 use crate::specs::Codec;
 
-/// The codec of a number in the footer.
+/// Returns the codec with a number in the footer.
 ///
-/// pyarrow, DuckDB, Spark and fastparquet write snappy by default, polars zstd. LZ4 (5) is deprecated,
-/// for its frames differ between writers; LZO (3) has no reader of note.
+/// pyarrow, DuckDB, Spark and fastparquet write snappy by default, polars zstd. LZ4 (5) is deprecated because
+/// its frames differ between writers; LZO (3) is not supported by common readers.
 pub(super) fn of_number(number: i32) -> Result<Codec, ColumnError> {
     Ok(match number {
         0 => Codec::Uncompressed,
@@ -26,18 +26,19 @@ pub(super) fn of_number(number: i32) -> Result<Codec, ColumnError> {
     })
 }
 
-/// Decompresses pages, with the state that is worth keeping between them.
+/// A decompressor of pages that keeps reusable state.
 #[derive(Default)]
 pub(super) struct Decompressor {
     zstd: Option<zstd::bulk::Decompressor<'static>>,
 }
 
 impl Decompressor {
-    /// Fills `to` with what `from` decompresses to.
+    /// Decompresses `from` into `to`.
     ///
     /// # Errors
     ///
-    /// [`ColumnError::Decompress`] where that is not exactly as long, or `from` is damaged.
+    /// [`ColumnError::Decompress`] if the result has another length than `to` or `from` is damaged;
+    /// [`ColumnError::Sizes`] if uncompressed bytes have another length.
     pub(super) fn fill(
         &mut self,
         codec: Codec,
@@ -62,7 +63,7 @@ impl Decompressor {
         if written == Some(to.len()) { Ok(()) } else { Err(ColumnError::Decompress) }
     }
 
-    /// In one step: the window is `to` itself.
+    /// Decompresses zstd in one step, with `to` as the window.
     fn zstd(&mut self, from: &[u8], to: &mut [u8]) -> Option<usize> {
         if self.zstd.is_none() {
             self.zstd = zstd::bulk::Decompressor::new().ok();
@@ -79,7 +80,7 @@ fn snappy(from: &[u8], to: &mut [u8]) -> Option<usize> {
     snap::raw::Decoder::new().decompress(from, to).ok()
 }
 
-/// The length of a stream that ends where `to` does.
+/// Decompresses a stream into `to`; `None` if the stream has another length.
 fn stream(mut from: impl Read, to: &mut [u8]) -> Option<usize> {
     from.read_exact(to).ok()?;
     (from.read(&mut [0]).ok()? == 0).then_some(to.len())

@@ -1,4 +1,4 @@
-//! Columns of all row groups, from their checked pages.
+//! Decodes columns from the checked pages of all row groups.
 
 use std::io::Cursor;
 use std::ops::Range;
@@ -14,20 +14,21 @@ use polars_parquet::read::{
     BasicDecompressor, Filter, PageReader, PhysicalType, column_iter_to_arrays,
 };
 
+use super::chunk::ChunkGroup;
 use super::errors::{ColumnError, one_line};
-use super::footer::{Footer, Group};
+use super::footer::Footer;
 use super::pages::{BoundedPages, Pages};
-use super::text;
+use super::text::{self, owned};
 use crate::database::table::{CodedColumn, Column};
 
-/// The column of a type whose leaves in the Parquet schema these are.
+/// Decodes a column of a type. `leaves` are the indices of the column's leaves in the Parquet schema.
 pub(super) fn read(
     pages: &mut BoundedPages<'_>,
     footer: &Footer,
     leaves: Range<usize>,
     dtype: &ArrowDataType,
 ) -> Result<Column, ColumnError> {
-    // A flat column is one leaf, which is never repeated nor inside another.
+    // A flat column is a single leaf that is neither repeated nor nested.
     let leaf = match &footer.schema.schema().columns()[leaves.clone()] {
         [leaf] if leaf.path_in_schema.len() == 1 => &leaf.descriptor,
         _ => return Err(ColumnError::Nested),
@@ -58,7 +59,8 @@ pub(super) fn read(
     cells(&dtype, arrays)
 }
 
-/// 64-bit numbers by code, where all of them are indices into dictionaries. Only the indices are decoded then.
+/// Returns 64-bit integers as codes if all of them are dictionary indices, so that only the indices are
+/// decoded; otherwise `None`.
 fn indexed(groups: &[Pages]) -> Result<Option<CodedColumn>, ColumnError> {
     let Some(dictionaries) = groups.iter().map(Pages::dictionary).collect::<Option<Vec<_>>>()
     else {
@@ -73,7 +75,7 @@ fn indexed(groups: &[Pages]) -> Result<Option<CodedColumn>, ColumnError> {
     CodedColumn::of_groups(coded).map(Some).ok_or(ColumnError::Values)
 }
 
-/// The indices of all pages of a column in a row group.
+/// Returns the dictionary indices in all pages of a column in a row group.
 fn indices_of(pages: &Pages) -> Result<Vec<u32>, ColumnError> {
     let mut all = Vec::new();
     for (bytes, count) in pages.values() {
@@ -85,7 +87,7 @@ fn indices_of(pages: &Pages) -> Result<Vec<u32>, ColumnError> {
         }
         if all.is_empty() {
             all = own;
-            // The other pages have the rest of the rows.
+            // Room for the other rows of the row group.
             all.reserve_exact(pages.rows.saturating_sub(count));
         } else {
             all.append(&mut own);
@@ -94,10 +96,10 @@ fn indices_of(pages: &Pages) -> Result<Vec<u32>, ColumnError> {
     Ok(all)
 }
 
-/// The arrays of a column in a row group.
+/// Decodes the arrays of a column in a row group.
 fn decode(
     pages: Pages,
-    group: &Group,
+    group: &ChunkGroup,
     leaf: &Descriptor,
     dtype: &ArrowDataType,
 ) -> Result<Vec<ArrayRef>, ColumnError> {
@@ -122,8 +124,8 @@ fn decode(
     Ok(arrays)
 }
 
-/// The type of a column of text as indices into its dictionary: polars' categories are read so, and that is
-/// a third of the time that it takes to read each cell as a text.
+/// Returns the type of a text column as dictionary indices. polars' categories are read this way, which takes
+/// a third of the time of reading each cell as a text.
 fn indices() -> Field {
     let dtype =
         ArrowDataType::Dictionary(IntegerType::UInt32, Box::new(ArrowDataType::Utf8View), false);
@@ -131,10 +133,10 @@ fn indices() -> Field {
     Field { metadata: Some(category.into()), ..Field::new("".into(), dtype, true) }
 }
 
-/// The cells of a column's arrays.
+/// Converts a column's arrays to cells.
 fn cells(dtype: &ArrowDataType, mut arrays: Vec<ArrayRef>) -> Result<Column, ColumnError> {
     use ArrowDataType as T;
-    // What nearly all columns of numbers are is taken over as it is.
+    // Fast path for nearly all columns of numbers, which are taken over without conversion.
     if *dtype == T::Int64
         && let Some(values) = whole(&mut arrays)
     {
@@ -169,13 +171,13 @@ fn cells(dtype: &ArrowDataType, mut arrays: Vec<ArrayRef>) -> Result<Column, Col
     }
 }
 
-/// Arrays as those of a type.
+/// Casts arrays to a type.
 fn cast<T: Array>(arrays: &[ArrayRef]) -> Result<Vec<&T>, ColumnError> {
     let arrays = arrays.iter().map(|array| array.as_any().downcast_ref::<T>());
     arrays.collect::<Option<_>>().ok_or(ColumnError::Arrays)
 }
 
-/// The numbers of a column that is one array without nulls.
+/// Returns the numbers of a column that is a single array without nulls.
 fn whole<T: NativeType>(arrays: &mut [ArrayRef]) -> Option<Vec<T>> {
     let [array] = arrays else { return None };
     let array: &mut PrimitiveArray<T> = array.as_any_mut().downcast_mut()?;
@@ -184,12 +186,6 @@ fn whole<T: NativeType>(arrays: &mut [ArrayRef]) -> Option<Vec<T>> {
     }
     let empty = PrimitiveArray::new_empty(array.dtype().clone());
     Some(owned(std::mem::replace(array, empty)))
-}
-
-/// The values of an array, which are copied only where another has them, too.
-pub(super) fn owned<T: NativeType>(array: PrimitiveArray<T>) -> Vec<T> {
-    let (_, values, _) = array.into_inner();
-    values.into_mut().either(|shared| shared.iter().copied().collect(), |own| own)
 }
 
 fn ints<T: NativeType + TryInto<i64>>(arrays: &[ArrayRef]) -> Result<Column, ColumnError> {
@@ -213,7 +209,7 @@ fn floats<T: NativeType + Into<f64>>(arrays: &[ArrayRef]) -> Result<Column, Colu
     Ok(Column::Float { values, nulls: nulls(arrays) })
 }
 
-/// The numbers of arrays, `null` where a cell is null.
+/// Converts arrays of numbers, with `null` for null cells.
 fn numbers<T: NativeType, N: Copy>(
     arrays: &[ArrayRef],
     mut number: impl FnMut(T) -> N,
@@ -230,7 +226,7 @@ fn numbers<T: NativeType, N: Copy>(
     Ok(all)
 }
 
-/// Which rows are null; none where no row is.
+/// Returns the null flag of each row; `None` if no row is null.
 fn nulls(arrays: &[ArrayRef]) -> Option<Vec<bool>> {
     let any = arrays.iter().any(|array| array.null_count() > 0);
     any.then(|| arrays.iter().flat_map(|a| (0..a.len()).map(|row| a.is_null(row))).collect())

@@ -1,10 +1,10 @@
-//! Why a Parquet file, a column or a page of it is not decoded.
+//! Reasons why a Parquet file, column or page is not decoded.
 
 use std::fmt::Display;
 
-use super::{LONGEST_TEXT, MOST_BYTES, MOST_CELLS, MOST_COLUMNS};
+use crate::database::table::limits::{LONGEST_TEXT, MOST_BYTES, MOST_CELLS, MOST_COLUMNS};
 
-/// Why a file is not decoded, in words that follow "cannot be read:".
+/// The reason why a file is not decoded. The text follows "cannot be read:".
 #[derive(Debug, thiserror::Error)]
 pub(in crate::database::table) enum FileError {
     #[error("it does not begin as a parquet file does")]
@@ -39,7 +39,7 @@ pub(in crate::database::table) enum FileError {
     Decoder(String),
 }
 
-/// What is wrong with a column or a page of it, in words that follow the column's name.
+/// The problem of a column or of one of its pages. The text follows the column's name.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub(in crate::database::table) enum ColumnError {
     #[error("has a page whose header is damaged or too long")]
@@ -99,13 +99,13 @@ pub(in crate::database::table) enum ColumnError {
 }
 
 impl ColumnError {
-    /// The fault of a column, by its name.
+    /// Attributes the error to a column.
     pub(super) fn of(self, column: &str) -> FileError {
         FileError::Column { column: column.to_owned(), why: self }
     }
 }
 
-/// An error of the decoder in one line, however long it is.
+/// Converts an error of the decoder to one line and shortens it.
 pub(in crate::database::table) fn one_line(error: impl Display) -> String {
     let text = error.to_string();
     let words: Vec<&str> = text.split_whitespace().take(40).collect();

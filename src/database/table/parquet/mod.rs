@@ -1,9 +1,10 @@
-//! Parquet through polars' decoder, one file a thread.
+//! Decodes Parquet files with polars' decoder.
 //!
-//! The decoder trusts a file. So it is checked as a whole before (`footer`, `pages`), and the decoder gets what
-//! has been checked, written anew: no byte that it takes a length from is the file's own.
+//! The decoder trusts a file. Therefore, the whole file is checked first (`footer`, `pages`), and the decoder
+//! gets the checked data with rewritten headers: no length that it reads comes from the file.
 
 mod arrow_schema;
+mod chunk;
 mod claims;
 mod codec;
 mod columns;
@@ -25,25 +26,7 @@ use polars_parquet::read::schema::parquet_to_arrow_schema;
 use self::errors::FileError;
 pub(super) use self::errors::one_line;
 use self::footer::Footer;
-use super::csv::MOST_COLUMNS;
 use super::{Column, Table, TableFault, Torn, Wanted};
-
-/// The largest table known has 3.3 million cells; what claims far more is refused before it is
-/// decoded, since a few bytes can claim any number.
-pub(super) const MOST_CELLS: usize = 12_000_000;
-
-/// Bytes of all pages of a file, decompressed. The public database's largest table has 2.4 MB.
-const MOST_BYTES: usize = 128 << 20;
-
-/// Bytes of texts in a footer, and eight for each element of its lists, which takes up to a kilobyte once it is
-/// read: a quarter of a gigabyte at worst. A footer of 100 columns has some 20 kB.
-const MOST_FOOTER: usize = 2 << 20;
-
-/// Bytes of a name; a longer text is none, and would be reported in full.
-const LONGEST_TEXT: usize = 1 << 16;
-
-/// Bytes of a column's name.
-const LONGEST_NAME: usize = 1024;
 
 pub(super) fn decode(bytes: &[u8], wanted: Wanted<'_>) -> Result<Table, TableFault> {
     // The decoder panics on some damaged files instead of returning an error.
@@ -61,12 +44,12 @@ fn read(bytes: &[u8], wanted: Wanted<'_>) -> Result<Table, FileError> {
     let leaves = leaves(&footer, &schema)?;
     let stated = parquet_to_arrow_schema(footer.schema.schema().fields());
     let mut pages = pages::BoundedPages::new(bytes);
-    // A column of a type that no table has is named, not decoded; the others are judged. The pages of what is not
-    // decoded are walked all the same.
+    // A column of an unsupported type is listed but not decoded, and the other columns are judged. The pages
+    // of all columns are checked.
     let (mut known, mut others) = (Vec::new(), Vec::new());
     for (field, leaves) in schema.iter_values().zip(leaves) {
         let name = field.name.to_string();
-        // The Arrow schema may state other numbers than those that readers without it see.
+        // The Arrow schema may state other number types than those that readers without it see.
         let stated = stated.get(&field.name).map(|field| &field.dtype);
         let dtype = stated.filter(|_| is_number(&field.dtype)).unwrap_or(&field.dtype);
         let (is_wanted, is_known) = (wanted.has(&name), is_number(dtype) || is_text(dtype));
@@ -86,11 +69,11 @@ fn read(bytes: &[u8], wanted: Wanted<'_>) -> Result<Table, FileError> {
     Ok(Table { rows: footer.rows, columns: known, torn: Torn::default(), stored })
 }
 
-/// The leaves that each field of the schema consists of.
+/// Returns the range of Parquet leaves of each Arrow field.
 fn leaves(footer: &Footer, schema: &ArrowSchema) -> Result<Vec<std::ops::Range<usize>>, FileError> {
     let columns = footer.schema.schema();
     let names = columns.fields().iter().map(polars_parquet::read::ParquetType::name);
-    // The Arrow schema may be the file's own, and readers differ in which of the two they follow.
+    // The Arrow schema may come from the file, and readers differ in which of the two schemas they use.
     if !schema.iter_names().map(|name| &**name).eq(names) {
         return Err(FileError::Schemas);
     }
@@ -105,7 +88,7 @@ fn leaves(footer: &Footer, schema: &ArrowSchema) -> Result<Vec<std::ops::Range<u
     Ok(leaves)
 }
 
-/// Whether a column of this type holds numbers or flags, in whatever width. Such columns are decoded.
+/// Returns true if a column of this type contains numbers or flags of any width. Such columns are decoded.
 fn is_number(dtype: &ArrowDataType) -> bool {
     use ArrowDataType as T;
     let is_signed = matches!(dtype, T::Int8 | T::Int16 | T::Int32 | T::Int64);
@@ -113,7 +96,7 @@ fn is_number(dtype: &ArrowDataType) -> bool {
     is_signed || is_unsigned || matches!(dtype, T::Boolean | T::Float32 | T::Float64)
 }
 
-/// Whether a column of this type holds text. Such columns are decoded.
+/// Returns true if a column of this type contains text. Such columns are decoded.
 fn is_text(dtype: &ArrowDataType) -> bool {
     use ArrowDataType as T;
     match dtype {
@@ -123,7 +106,7 @@ fn is_text(dtype: &ArrowDataType) -> bool {
     }
 }
 
-/// A type's name, for people.
+/// Returns a type's name for people.
 fn type_name(dtype: &ArrowDataType) -> String {
     let name = format!("{dtype:?}").to_lowercase();
     name.split(['(', ' ']).next().unwrap_or("unknown").to_owned()

@@ -1,8 +1,9 @@
-//! The pages of a column, checked and decompressed before the decoder sees them.
+//! Checks and decompresses the pages of a column before the decoder reads them.
 //!
-//! A kilobyte can claim a gigabyte: by sizes, by numbers of values, by lengths inside an encoding. The decoder
-//! believes all of them, and a process that is refused memory ends. So every page is walked, decompressed and
-//! counted here, and the decoder gets pages with headers of our own, which claim what has been counted.
+//! A kilobyte can claim a gigabyte: by sizes, by numbers of values, by lengths inside an encoding. The
+//! decoder trusts these claims, and a process that runs out of memory is aborted. Therefore, every page is
+//! walked, decompressed and counted here, and the decoder gets pages with new headers that claim the counted
+//! numbers.
 
 use std::ops::Range;
 
@@ -13,49 +14,50 @@ use polars_parquet_format::{
     DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, PageHeader, PageType,
 };
 
+use super::chunk::Chunk;
 use super::codec::Decompressor;
 use super::errors::ColumnError;
-use super::footer::Chunk;
 use super::runs::{ones, take};
+use super::values;
 use super::walk::{RawPage, Walk, size};
-use super::{MOST_BYTES, values};
+use crate::database::table::limits::MOST_BYTES;
 use crate::specs::Codec;
 
-/// How many times its size a column mostly decompresses to, at most.
+/// The ratio of decompressed to compressed size for which memory is reserved.
 const UNFOLDED: usize = 4;
 
-/// Bytes of a header of ours, about.
+/// The approximate size of a rewritten page header in bytes.
 const HEADER: usize = 64;
 
-/// Reads the pages of a file's columns.
+/// A reader of the pages of a file's columns, with a limit on their total size.
 pub(super) struct BoundedPages<'a> {
     bytes: &'a [u8],
-    /// Bytes that pages may still decompress to.
+    /// The remaining number of bytes that pages may decompress to.
     left: usize,
     decompressor: Decompressor,
 }
 
-/// The pages of a column in a row group: decompressed, with headers that claim what they hold.
+/// The decompressed pages of a column in a row group, with headers that state their real contents.
 pub(super) struct Pages {
     pub(super) bytes: Vec<u8>,
-    /// Whether all values are indices into a dictionary.
+    /// True if all values are indices into a dictionary.
     pub(super) indices: bool,
-    /// Where the dictionary lies in `bytes`, and how many entries it has.
+    /// The position of the dictionary in `bytes`, and its number of entries.
     dictionary: Option<(Range<usize>, usize)>,
-    /// Where the values of each page lie, and how many it has.
+    /// The position of each page's values in `bytes`, and their number.
     values: Vec<(Range<usize>, usize)>,
     pub(super) rows: usize,
 }
 
 impl Pages {
-    /// The dictionary's bytes and number of entries, where every row is an index into it and none is null.
+    /// Returns the dictionary's bytes and number of entries; `None` unless every row is an index into it.
     pub(super) fn dictionary(&self) -> Option<(&[u8], usize)> {
         let present: usize = self.values.iter().map(|(_, count)| count).sum();
         let (at, entries) = self.dictionary.as_ref()?;
         (self.indices && present == self.rows).then(|| (&self.bytes[at.clone()], *entries))
     }
 
-    /// The values of each page, with their number.
+    /// Returns the bytes and number of values of each page.
     pub(super) fn values(&self) -> impl Iterator<Item = (&[u8], usize)> {
         self.values.iter().map(|(at, count)| (&self.bytes[at.clone()], *count))
     }
@@ -66,18 +68,19 @@ impl<'a> BoundedPages<'a> {
         Self { bytes, left: MOST_BYTES, decompressor: Decompressor::default() }
     }
 
-    /// The pages of a flat column that has `rows` rows in this group.
+    /// Returns the pages of a flat column that has `rows` rows in this group.
     ///
     /// # Errors
     ///
-    /// [`ColumnError`] where a page does not hold what it claims, or all of them do not hold the rows.
+    /// [`ColumnError`] if a page does not contain what it claims, or the pages do not contain `rows` rows.
     pub(super) fn pages(
         &mut self,
         chunk: &Chunk,
         leaf: &Descriptor,
         rows: usize,
     ) -> Result<Pages, ColumnError> {
-        // Room for most, bounded by what the file has, not by what it claims, and by what it may still take.
+        // The reserved memory is limited by the file's size and the remaining limit, not by the file's
+        // claims.
         let room = chunk.range.len().saturating_mul(UNFOLDED).min(self.left);
         let out = Vec::with_capacity(room);
         let pages = Pages { bytes: out, indices: true, dictionary: None, values: Vec::new(), rows };
@@ -107,7 +110,7 @@ impl<'a> BoundedPages<'a> {
     ///
     /// # Errors
     ///
-    /// [`ColumnError`] where they do not fill the column, or not hold the values that it claims.
+    /// [`ColumnError`] if the pages do not fill the column or do not contain the claimed number of values.
     pub(super) fn skip(&mut self, chunk: &Chunk) -> Result<(), ColumnError> {
         let mut values = 0;
         for page in Walk::over(self.bytes, chunk) {
@@ -119,17 +122,17 @@ impl<'a> BoundedPages<'a> {
         if values == chunk.values { Ok(()) } else { Err(ColumnError::Values) }
     }
 
-    /// Takes what a page decompresses to from what the file may take.
+    /// Subtracts a page's decompressed size from the file's remaining limit.
     fn afford<'p>(&mut self, page: RawPage<'p>) -> Result<RawPage<'p>, ColumnError> {
         self.left = self.left.checked_sub(page.size).ok_or(ColumnError::Bytes)?;
         Ok(page)
     }
 }
 
-/// A column while its pages are read.
+/// The state of reading a column's pages.
 struct ColumnPages<'a> {
     leaf: &'a Descriptor,
-    /// Values so far, null ones among them.
+    /// The number of values so far, including nulls.
     values: usize,
     pages: Pages,
 }
@@ -139,12 +142,12 @@ impl ColumnPages<'_> {
         self.leaf.primitive_type.physical_type
     }
 
-    /// Entries of its dictionary.
+    /// Returns the number of dictionary entries.
     fn entries(&self) -> Option<usize> {
         self.pages.dictionary.as_ref().map(|(_, entries)| *entries)
     }
 
-    /// Whether its values have levels, which mark the null ones.
+    /// Returns true if the values have levels, which mark nulls.
     fn nullable(&self) -> bool {
         self.leaf.max_def_level > 0
     }
@@ -181,7 +184,7 @@ impl ColumnPages<'_> {
         Ok(())
     }
 
-    /// A page whose levels are compressed with its values.
+    /// Reads a data page of version 1, whose levels are compressed with its values.
     fn data(
         &mut self,
         page: &RawPage,
@@ -192,7 +195,7 @@ impl ColumnPages<'_> {
         let count = size(header.num_values)?;
         let levels = header.definition_level_encoding;
         let nullable = self.nullable();
-        // Where there are no levels, writers name any encoding.
+        // Without levels, writers state any encoding.
         if nullable && levels != Encoding::RLE {
             return Err(ColumnError::Levels(values::name(levels)));
         }
@@ -220,7 +223,7 @@ impl ColumnPages<'_> {
         self.count(count, header.encoding, bytes, present)
     }
 
-    /// A page whose levels stand before its values, which alone are compressed.
+    /// Reads a data page of version 2, whose uncompressed levels precede its values.
     fn data_v2(
         &mut self,
         page: &RawPage,
@@ -234,7 +237,7 @@ impl ColumnPages<'_> {
         let levels = size(header.definition_levels_byte_length)?;
         let repeated = size(header.repetition_levels_byte_length)?;
         let nullable = self.nullable();
-        // A flat column repeats nothing, and one that is never null has no levels.
+        // A flat column has no repetition levels, and a column without nulls has no levels at all.
         if repeated != 0 || (levels != 0 && !nullable) || size(header.num_rows)? != count {
             return Err(ColumnError::Sizes);
         }
@@ -252,7 +255,7 @@ impl ColumnPages<'_> {
             return Err(ColumnError::Sizes);
         };
         to_levels.copy_from_slice(from_levels);
-        // Where all values are null, some writers compress nothing.
+        // If all values are null, some writers compress nothing.
         if !(from.is_empty() && to.is_empty()) {
             with.fill(codec, from, to)?;
         }
@@ -266,7 +269,8 @@ impl ColumnPages<'_> {
         self.count(count, header.encoding, bytes, present)
     }
 
-    /// Counts the values of the page that was pushed last, of which `present` are not null and take the last `bytes`.
+    /// Records the values of the last page: `values` in total, `present` of them not null and stored in the
+    /// last `bytes` bytes.
     fn count(
         &mut self,
         values: usize,
@@ -282,7 +286,7 @@ impl ColumnPages<'_> {
         Ok(())
     }
 
-    /// Appends a page's header, and room for its body.
+    /// Appends a page's header and returns room for its body.
     fn push(
         &mut self,
         length: usize,
@@ -301,7 +305,7 @@ impl ColumnPages<'_> {
             data_page_header_v2: None,
         };
         claims(&mut header);
-        // A header is written byte by byte: what is there is moved once for it and its body.
+        // Reserves memory for header and body at once, since the header is written byte by byte.
         let out = &mut self.pages.bytes;
         out.reserve(HEADER + length);
         header

@@ -1,6 +1,7 @@
-//! The integers that pages are made of: varints and runs. They are counted here, not decoded: a run of a billion values takes six bytes.
+//! Walks the integers in pages: varints and runs. Runs are counted and not decoded, since a run of a billion
+//! values takes six bytes.
 
-/// An unsigned integer of seven bits a byte, taken from the beginning of `bytes`.
+/// Takes an unsigned varint (seven bits per byte) from the start of `bytes`.
 pub(super) fn varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
@@ -19,27 +20,27 @@ pub(super) fn varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Takes the first `count` of some bytes.
+/// Takes the first `count` bytes.
 pub(super) fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
     let (taken, rest) = bytes.split_at_checked(count)?;
     *bytes = rest;
     Some(taken)
 }
 
-/// A run of the hybrid of run lengths and bit packing.
+/// A run in the hybrid encoding of run lengths and bit packing.
 #[derive(Debug, PartialEq)]
 pub(super) enum Run<'a> {
-    /// One value, this many times.
+    /// One value, repeated `count` times.
     Same { value: u32, count: usize },
-    /// Values bit by bit, the lowest first.
+    /// Bit-packed values, lowest bits first.
     Packed { bits: &'a [u8], count: usize },
 }
 
-/// Walks the runs of `total` values of `width` bits each; the bytes after them, or none if the runs do
-/// not hold as many values or `each` refuses one.
+/// Walks the runs of `total` values of `width` bits each, and returns the bytes after them. `None` if the
+/// runs contain fewer values or `each` refuses one.
 ///
-/// Parquet's `RLE` encoding: a varint whose lowest bit says which kind of run follows; the other bits are the
-/// length of a run of one value, or eighths of that of packed ones.
+/// Parquet's `RLE` encoding: each run starts with a varint whose lowest bit is its kind. The other bits are
+/// the length of a run of one value, or an eighth of the length of packed values.
 pub(super) fn runs<'a>(
     mut bytes: &'a [u8],
     width: usize,
@@ -76,7 +77,7 @@ pub(super) fn runs<'a>(
     Some(bytes)
 }
 
-/// How many of `total` bits in runs are 1; none if the runs do not hold as many.
+/// Counts the ones among `total` bits in runs; `None` if the runs contain fewer bits.
 pub(super) fn ones(bytes: &[u8], total: usize) -> Option<usize> {
     let mut ones = 0;
     runs(bytes, 1, total, |run| {
@@ -87,7 +88,7 @@ pub(super) fn ones(bytes: &[u8], total: usize) -> Option<usize> {
 }
 
 impl Run<'_> {
-    /// How many of its bits are 1; none if its value is not a bit.
+    /// Counts the ones in the run; `None` if its value is not a bit.
     fn ones(&self) -> Option<usize> {
         match *self {
             Self::Same { value, count } => (value < 2).then_some(count * value as usize),
@@ -117,7 +118,7 @@ mod tests {
 
     #[test]
     fn ones_are_counted_in_both_kinds_of_runs() {
-        // Six ones; eight bits 0b0000_0101, of which five count.
+        // Six ones, then five of the eight bits 0b0000_0101.
         let bytes = [12, 1, 3, 0b1110_0101];
         assert_eq!(ones(&bytes, 6), Some(6));
         assert_eq!(ones(&bytes, 11), Some(8));

@@ -1,4 +1,4 @@
-//! The types that a Parquet schema states, as `rules/loader.yaml` names them.
+//! Converts the types in a Parquet schema to the names in `rules/loader.yaml`.
 
 use polars_parquet::parquet::schema::Repetition;
 use polars_parquet::parquet::schema::types::{GroupConvertedType, IntegerType};
@@ -10,7 +10,7 @@ use super::footer::Footer;
 use crate::database::table::StoredAs;
 use crate::specs::StoredType;
 
-/// How a file stores its columns.
+/// Returns the codecs and types of a file's columns.
 pub(super) fn stored_as(footer: &Footer) -> StoredAs {
     let fields = footer.schema.schema().fields().iter();
     let chunks = footer.groups.iter().flat_map(|group| &group.chunks);

@@ -1,17 +1,17 @@
-//! Columns of text: cells become codes into the distinct names.
+//! Decodes text columns into codes and distinct texts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use polars_arrow::array::{ArrayRef, DictionaryArray, Utf8ViewArray};
+use polars_arrow::array::{ArrayRef, DictionaryArray, PrimitiveArray, Utf8ViewArray};
+use polars_arrow::types::NativeType;
 
-use super::LONGEST_TEXT;
-use super::columns::owned;
 use super::errors::ColumnError;
 use crate::base::expr::NULL_CODE;
 use crate::database::table::Column;
+use crate::database::table::limits::LONGEST_TEXT;
 
-/// A column of text, from indices into dictionaries or from texts.
+/// Decodes a text column from dictionary indices or from texts.
 pub(super) fn column(arrays: Vec<ArrayRef>) -> Result<Column, ColumnError> {
     let nulls = arrays.iter().map(|a| a.null_count()).sum();
     let mut names = DistinctNames::default();
@@ -28,7 +28,7 @@ pub(super) fn column(arrays: Vec<ArrayRef>) -> Result<Column, ColumnError> {
     Ok(Column::Text { codes, dict: names.dict, nulls })
 }
 
-/// Distinct names, in the order in which cells first hold them.
+/// The distinct texts of a column, in order of first occurrence.
 #[derive(Default)]
 struct DistinctNames {
     dict: Vec<Arc<str>>,
@@ -52,7 +52,7 @@ impl DistinctNames {
         Ok(code)
     }
 
-    /// A dictionary's entries are looked up once each, where a cell first refers to them.
+    /// Adds cells given as dictionary indices. Each dictionary entry is looked up once, at its first use.
     fn indices(
         &mut self,
         array: DictionaryArray<u32>,
@@ -82,8 +82,8 @@ impl DistinctNames {
         Ok(())
     }
 
-    /// Whether indices are the codes of their names, which are taken in as far as they are: writers number names as
-    /// they meet them.
+    /// Returns true if the indices can be used as codes without conversion, which is so if the dictionary is
+    /// in order of first occurrence, as writers write it. Adds the texts as far as they match.
     fn is_numbered_alike(
         &mut self,
         texts: &Utf8ViewArray,
@@ -108,11 +108,11 @@ impl DistinctNames {
     }
 }
 
-/// How many names indices refer to, where they refer to each for the first time in the order of the names.
+/// Returns the number of texts in use if the indices first occur in ascending order; otherwise `None`.
 fn met_in_order(indices: &[u32]) -> Option<u32> {
     let mut met = 0;
     for block in indices.chunks(64) {
-        // Most blocks name what was met before.
+        // Most blocks only contain indices that occurred before.
         if block.iter().fold(0, |most, index| most.max(*index)) < met {
             continue;
         }
@@ -126,10 +126,14 @@ fn met_in_order(indices: &[u32]) -> Option<u32> {
     Some(met)
 }
 
+/// Returns the values of an array; they are copied only if they are shared.
+pub(super) fn owned<T: NativeType>(array: PrimitiveArray<T>) -> Vec<T> {
+    let (_, values, _) = array.into_inner();
+    values.into_mut().either(|shared| shared.iter().copied().collect(), |own| own)
+}
+
 #[cfg(test)]
 mod tests {
-    use polars_arrow::array::PrimitiveArray;
-
     use super::*;
 
     #[test]
@@ -162,7 +166,7 @@ mod tests {
         assert_eq!(codes(vec![first.clone()]), (vec![0, 1, 0], vec!["a".into(), "b".into()]));
         let (all, names) = codes(vec![first, second]);
         assert_eq!((all, names.concat()), (vec![0, 1, 0, 1, 2, 0], "abc".into()));
-        // A name that the dictionary has twice, and one that no cell has.
+        // A dictionary with a duplicate, and with an unused text.
         assert_eq!(codes(vec![array(&["a", "a", "c"], &[0, 1])]), (vec![0, 0], vec!["a".into()]));
         let (all, names) = codes(vec![array(&["c", "a", "b"], &[1, 2, 1])]);
         assert_eq!((all, names.concat()), (vec![0, 1, 0], "ab".into()));

@@ -1,9 +1,10 @@
-//! Whether the values of a page are as many as it claims, in an encoding that tables use.
+//! Checks that a page contains as many values as it claims, in an encoding that tables use.
 //!
-//! The 17,911 data pages of the public database (772 files, all branches) are in `RLE_DICTIONARY`, of flags in
-//! `PLAIN`; its 10,851 dictionaries in `PLAIN`. With default settings pyarrow, polars, DuckDB, Spark, pandas and
-//! fastparquet write these, `PLAIN_DICTIONARY` and, of flags in pages of version 2, `RLE`. No writer uses the others
-//! unasked, and what shares bytes between texts (`DELTA_BYTE_ARRAY`) can unfold to any length: they are refused.
+//! The 17,911 data pages of the public database (772 files, all branches) use `RLE_DICTIONARY`, and `PLAIN`
+//! for flags; its 10,851 dictionaries use `PLAIN`. With default settings, pyarrow, polars, DuckDB, Spark,
+//! pandas and fastparquet write these, `PLAIN_DICTIONARY` and, for flags in pages of version 2, `RLE`. No
+//! writer uses other encodings by default, and encodings that share bytes between texts (`DELTA_BYTE_ARRAY`)
+//! can unfold to any length. Therefore, all others are refused.
 
 use polars_parquet::read::PhysicalType;
 use polars_parquet_format::Encoding;
@@ -11,7 +12,7 @@ use polars_parquet_format::Encoding;
 use super::errors::ColumnError;
 use super::runs::{Run, runs, take};
 
-/// An encoding's name.
+/// Returns an encoding's name.
 pub(super) fn name(encoding: Encoding) -> String {
     match encoding {
         Encoding::PLAIN => "PLAIN".into(),
@@ -27,7 +28,8 @@ pub(super) fn name(encoding: Encoding) -> String {
     }
 }
 
-/// Refuses bytes that are not `count` values in this encoding; `dictionary` is how many entries there are.
+/// Refuses bytes that are not `count` values in this encoding. `dictionary` is the number of dictionary
+/// entries.
 pub(super) fn check(
     bytes: &[u8],
     physical: PhysicalType,
@@ -48,7 +50,7 @@ pub(super) fn check(
     if whole { Ok(()) } else { Err(ColumnError::Values) }
 }
 
-/// Refuses bytes that are not `count` values one after another.
+/// Refuses bytes that are not `count` values in `PLAIN` encoding.
 pub(super) fn plain(bytes: &[u8], physical: PhysicalType, count: usize) -> Result<(), ColumnError> {
     use PhysicalType as T;
     let whole = match physical {
@@ -66,12 +68,12 @@ fn fixed(bytes: &[u8], width: usize, count: usize) -> bool {
     count.checked_mul(width).and_then(|end| bytes.get(end..)).is_some_and(is_padding)
 }
 
-/// What may follow the values: fastparquet leaves eight zeros.
+/// Returns true if the bytes are valid padding after values: fastparquet writes eight zeros.
 fn is_padding(bytes: &[u8]) -> bool {
     bytes.len() <= 8 && bytes.iter().all(|byte| *byte == 0)
 }
 
-/// Texts, each after its length.
+/// Returns true if the bytes are `count` texts, each after its length.
 fn texts(mut bytes: &[u8], count: usize) -> bool {
     let one = |bytes: &mut &[u8]| {
         let length = take(bytes, 4)?.try_into().ok().map(u32::from_le_bytes)?;
@@ -80,7 +82,8 @@ fn texts(mut bytes: &[u8], count: usize) -> bool {
     (0..count).all(|_| one(&mut bytes).is_some()) && is_padding(bytes)
 }
 
-/// Indices: their width, then runs. The decoder itself looks at each of those that are packed.
+/// Returns true if the bytes are dictionary indices: their width, then runs. The decoder checks packed
+/// indices itself.
 fn indices(bytes: &[u8], count: usize, entries: usize) -> bool {
     let Some((width, rest)) = bytes.split_first() else { return false };
     let known = |run: Run<'_>| match run {
@@ -90,7 +93,7 @@ fn indices(bytes: &[u8], count: usize, entries: usize) -> bool {
     *width <= 32 && runs(rest, usize::from(*width), count, known).is_some()
 }
 
-/// Flags as runs, after their length.
+/// Returns true if the bytes are flags as runs, after their length.
 fn flags(mut bytes: &[u8], count: usize) -> bool {
     let length = take(&mut bytes, 4).and_then(|l| l.try_into().ok()).map(u32::from_le_bytes);
     let flag = |run: Run<'_>| match run {

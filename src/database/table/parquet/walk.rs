@@ -1,25 +1,26 @@
-//! The pages of a chunk as they lie in the file: where each begins, its header and its body.
+//! Iterates over the pages of a chunk in the file: start, header and body of each.
 
 use polars_parquet_format::thrift::protocol::TCompactInputProtocol;
 use polars_parquet_format::{PageHeader, PageType};
 
-use super::LONGEST_TEXT;
+use super::chunk::Chunk;
 use super::errors::ColumnError;
-use super::footer::Chunk;
 use super::runs::take;
+use crate::database::table::limits::LONGEST_TEXT;
 
-/// Bytes of texts in a page's header: its statistics hold a smallest and a largest one, each under two names.
+/// The maximal size of texts in a page's header in bytes. Its statistics contain a smallest and a largest
+/// text, each under two names.
 const LONGEST_HEADER: usize = 4 * LONGEST_TEXT + 4096;
 
-/// A page as it lies in the file.
+/// A page in the file.
 pub(super) struct RawPage<'a> {
     pub(super) header: PageHeader,
     pub(super) body: &'a [u8],
-    /// Bytes that it claims to decompress to.
+    /// The stated decompressed size in bytes.
     pub(super) size: usize,
-    /// Where its header begins in the file.
+    /// The position of the header in the file.
     pub(super) start: usize,
-    /// Bytes of its header and body.
+    /// The size of header and body in bytes.
     pub(super) length: usize,
 }
 
@@ -29,17 +30,17 @@ impl RawPage<'_> {
     }
 }
 
-/// The pages of a chunk, which they must fill.
+/// An iterator over the pages of a chunk, which must fill the chunk.
 pub(super) struct Walk<'a> {
     rest: &'a [u8],
-    /// Where the rest begins in the file.
+    /// The position of `rest` in the file.
     start: usize,
-    /// Where the footer states that the first data page begins, until it is met.
+    /// The stated position of the first data page, until that page is reached.
     first_data: Option<usize>,
 }
 
 impl<'a> Walk<'a> {
-    /// Walks the pages of a chunk of a file.
+    /// Iterates over the pages of a chunk of a file.
     pub(super) fn over(file: &'a [u8], chunk: &Chunk) -> Self {
         let rest = file.get(chunk.range.clone()).unwrap_or_default();
         Self { rest, start: chunk.range.start, first_data: chunk.first_data }
@@ -57,7 +58,7 @@ impl<'a> Walk<'a> {
         let length = before - rest.len();
         self.start += length;
         let page = RawPage { header, body, size, start, length };
-        // A reader that starts at the data finds what the others find.
+        // Readers that start at the stated data page must find the same pages as others.
         if !page.is_dictionary() && self.first_data.take().is_some_and(|stated| stated != start) {
             return Err(ColumnError::Start);
         }
@@ -80,7 +81,7 @@ impl<'a> Iterator for Walk<'a> {
     }
 }
 
-/// A size that a header states.
+/// Converts a size in a header, which must not be negative.
 pub(super) fn size(stated: i32) -> Result<usize, ColumnError> {
     usize::try_from(stated).map_err(|_| ColumnError::Sizes)
 }

@@ -1,0 +1,110 @@
+//! The files and folders of a database that a catalog lists.
+
+use super::format::Format;
+use super::paths::join;
+use crate::base::reason::Reason;
+use crate::database::source::Entry;
+use crate::specs::system::System;
+
+/// A table's place in the database.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The system's name.
+    pub system: String,
+    /// The family directory's name; `None` in the flat layout.
+    pub family: Option<String>,
+    /// The backend directory's name.
+    pub backend: String,
+    /// The version directory's name, such as `0.24.0`.
+    pub version: String,
+}
+
+/// A table file.
+#[derive(Debug, Clone)]
+pub struct TableFile {
+    /// The file's location in the source.
+    pub entry: Entry,
+    /// The place of the version directory that contains the table.
+    pub place: Place,
+    /// The table's name, which is the file stem.
+    pub table: String,
+    /// The file format, by the file's extension.
+    pub format: Format,
+}
+
+impl TableFile {
+    /// Returns the system, backend, version and name of the table, which identify it in every layout.
+    pub fn identity(&self) -> (&str, &str, &str, &str) {
+        (&self.place.system, &self.place.backend, &self.place.version, &self.table)
+    }
+}
+
+/// A version directory: tables that were collected together, and their sidecars.
+#[derive(Debug, Clone)]
+pub struct VersionDir {
+    /// The place of the directory.
+    pub place: Place,
+    /// The path of the directory, without a trailing slash.
+    pub path: String,
+    /// The file `collection_meta.yaml`.
+    pub meta: Option<Entry>,
+    /// The file `reuse.yaml`.
+    pub reuse: Option<Entry>,
+    /// Marker files of the older scheme that sidecars replaced.
+    pub markers: Vec<Entry>,
+    /// The directory's tables, as indices into [`Catalog::tables`].
+    pub tables: Vec<usize>,
+}
+
+impl VersionDir {
+    /// Returns true if the loader skips the directory: an old marker file says that it is incomplete, and
+    /// there is no `collection_meta.yaml`.
+    pub fn is_vetoed(&self) -> bool {
+        let incomplete = |entry: &Entry| entry.path.ends_with("/INCOMPLETE.txt");
+        self.meta.is_none() && self.markers.iter().any(incomplete)
+    }
+}
+
+/// A system of a root: its YAML and the location of its data.
+#[derive(Debug, Clone)]
+pub struct SystemFile {
+    /// The system's name.
+    pub name: String,
+    /// The path of the system's YAML, or of its data directory if there is no YAML.
+    pub path: String,
+    /// The parsed YAML completed by embedded facts, or the reason why it cannot be read.
+    pub system: Result<System, Reason>,
+    /// The path where the system's YAML is or should be.
+    pub yaml: String,
+    /// The path of the system's data directory, without a trailing slash.
+    pub data_dir: String,
+    /// The reason why the data directory is not read although the loader would read it; `None` if it is read.
+    pub unread: Option<String>,
+}
+
+impl SystemFile {
+    /// Returns the folder of the system's YAML.
+    pub(super) fn folder(&self) -> &str {
+        self.yaml.rsplit_once('/').map_or("", |(folder, _)| folder)
+    }
+
+    /// Returns the path where the system's support matrix is or would be.
+    pub fn matrix(&self) -> String {
+        join(self.folder(), &format!("support_matrix/{}.csv", self.name))
+    }
+}
+
+/// The role of a file that is not a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A sidecar, or a marker file of the older scheme.
+    Sidecar,
+    /// A system's YAML.
+    System,
+    /// A file that states facts about the database.
+    Facts,
+    /// Any other file below a data directory, such as a note, a link or a table that no loader reads.
+    Other,
+    /// A workload card, config or metric file of an end-to-end trace.
+    Trace,
+}

@@ -1,0 +1,72 @@
+//! Paths in a database: joining, hidden folders, conventional folders.
+
+/// Returns the two conventional data directories of a system: below the folder of its YAML, and beside that
+/// folder.
+pub(super) fn usual_places(folder: &str, name: &str) -> [String; 2] {
+    [format!("data/{name}"), format!("../data/{name}")].map(|dir| join(folder, &dir))
+}
+
+/// Returns true if a file is in a hidden folder of a possible database. The database itself may be in a
+/// hidden folder.
+pub(super) fn in_hidden_folder(path: &str) -> bool {
+    let mut parts = path.split('/').rev().skip(1).skip_while(|part| !is_hidden(part)).skip(1);
+    parts.any(|part| part == "systems" || part == "data")
+}
+
+/// Returns true if the loader skips a file because of a folder's name: a hidden folder, or a version
+/// directory that was put aside with an underscore.
+pub(crate) fn is_passed_over(path: &str) -> bool {
+    let version = path.rsplit('/').nth(1).unwrap_or_default();
+    in_hidden_folder(path) || version.starts_with('_')
+}
+
+/// Returns true if a folder's name is hidden; `.` and `..` are not.
+pub(super) fn is_hidden(name: &str) -> bool {
+    name.starts_with('.') && !name.trim_matches('.').is_empty()
+}
+
+/// Returns true if a path is a folder or is below it.
+pub(super) fn is_within(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Joins a relative path to a folder and resolves `.` and `..`.
+pub(super) fn join(folder: &str, relative: &str) -> String {
+    let mut parts: Vec<&str> = folder.split('/').filter(|p| !p.is_empty()).collect();
+    for part in relative.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+/// Returns true if a relative path from a folder leads out of the source.
+pub(super) fn leaves(folder: &str, relative: &str) -> bool {
+    let mut depth = folder.split('/').filter(|p| !p.is_empty()).count();
+    for part in relative.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if depth == 0 => return true,
+            ".." => depth -= 1,
+            _ => depth += 1,
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_dirs_are_relative_to_their_yaml() {
+        assert_eq!(join("a/systems", "data/x"), "a/systems/data/x");
+        assert_eq!(join("systems", "../data/x/"), "data/x");
+        assert_eq!(join("", "data/x"), "data/x");
+    }
+}

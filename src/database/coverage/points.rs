@@ -1,0 +1,90 @@
+//! Keys at points of several tables, by part.
+
+use std::collections::BTreeMap;
+
+use super::ranking::distinct;
+use super::{Cell, Coverage};
+use crate::specs::{KeyPart, TableSpec};
+
+/// The role of a key part in a sweep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A name or a flag, such as dtype, kernel or phase. The names of a key identify its slice.
+    Name,
+    /// A number that is not along an axis of the sweep, such as a model size or parallelism.
+    Shape,
+    /// A number along an axis of the sweep. A lookup interpolates between its values.
+    Grid,
+}
+
+/// A key part at points of several tables.
+#[derive(Debug)]
+pub struct CoveredPart {
+    /// The part's name.
+    pub name: String,
+    /// The part's role in a sweep.
+    pub kind: Kind,
+    /// The distinct values, ascending.
+    pub values: Vec<Cell>,
+    /// The value of each point, as an index into `values`.
+    pub codes: Vec<u32>,
+}
+
+/// CoveredPoints of several tables with equal table name, with the values of their keys.
+#[derive(Debug, Default)]
+pub struct CoveredPoints {
+    /// The parts of the key.
+    pub parts: Vec<CoveredPart>,
+    /// The number of points.
+    pub len: usize,
+}
+
+impl CoveredPoints {
+    /// Merges points of several tables. A point is its table's coverage and its index there.
+    pub fn new(spec: &TableSpec, points: &[(&Coverage, u32)]) -> Self {
+        let part = |(i, part): (usize, &KeyPart)| {
+            let (values, codes) = distinct(i, points);
+            CoveredPart { name: part.name.clone(), kind: kind(spec, part), values, codes }
+        };
+        Self { parts: spec.key.iter().enumerate().map(part).collect(), len: points.len() }
+    }
+
+    /// Returns a point's value in a key part.
+    pub fn cell(&self, part: usize, point: usize) -> &Cell {
+        let part = &self.parts[part];
+        &part.values[part.codes[point] as usize]
+    }
+
+    /// Returns the names and values of a point's key for JSON reports.
+    pub fn key(&self, point: usize) -> Vec<(String, serde_json::Value)> {
+        let value =
+            |(i, part): (usize, &CoveredPart)| (part.name.clone(), self.cell(i, point).json());
+        self.parts.iter().enumerate().map(value).collect()
+    }
+
+    /// Numbers the distinct combinations of values in key parts of the given kinds, and returns each point's
+    /// number.
+    pub fn slices(&self, kinds: &[Kind]) -> Vec<u32> {
+        let mut slices = vec![0; self.len];
+        for part in self.parts.iter().filter(|p| kinds.contains(&p.kind)) {
+            let mut known: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+            for (slice, code) in slices.iter_mut().zip(&part.codes) {
+                let next = known.len() as u32;
+                *slice = *known.entry((*slice, *code)).or_insert(next);
+            }
+        }
+        slices
+    }
+}
+
+/// Returns the role of a key part: names make slices, numbers along the sweep's axes make the grid.
+fn kind(spec: &TableSpec, part: &KeyPart) -> Kind {
+    let swept = |column: &&str| spec.sweep.iter().any(|axis| axis == column);
+    if spec.is_name(part) {
+        Kind::Name
+    } else if part.value.columns().iter().any(swept) {
+        Kind::Grid
+    } else {
+        Kind::Shape
+    }
+}

@@ -1,0 +1,49 @@
+//! Joins the rows of two tables by the hashes of their keys or cells.
+
+/// A row with the hash of its key or of its cells.
+pub(super) type HashedRow = (u64, u32);
+
+/// The served keys of two tables, joined by their hashes.
+#[derive(Default)]
+pub(super) struct JoinedKeys {
+    pub common: Vec<(u32, u32)>,
+    /// Rows of the base, with the hash of their key.
+    pub lost: Vec<HashedRow>,
+    pub gained: Vec<u32>,
+}
+
+impl JoinedKeys {
+    /// Joins the served rows of two tables, which have at most one row per hash and are sorted by hash.
+    pub fn new(base: &[HashedRow], head: &[HashedRow]) -> Self {
+        let mut joined = Self::default();
+        each_hash(base, head, |old, new| match (old, new) {
+            ([(_, before)], [(_, after)]) => joined.common.push((*before, *after)),
+            _ => {
+                joined.lost.extend(old);
+                joined.gained.extend(rows_of(new));
+            }
+        });
+        joined
+    }
+}
+
+/// Calls `each` once per hash, with the rows of the base and of the head that have it. Both tables' rows must be
+/// sorted by hash.
+pub(super) fn each_hash(
+    mut base: &[HashedRow],
+    mut head: &[HashedRow],
+    mut each: impl FnMut(&[HashedRow], &[HashedRow]),
+) {
+    while let Some((least, _)) = base.first().into_iter().chain(head.first()).min() {
+        let run = |rows: &[HashedRow]| rows.iter().take_while(|(hash, _)| hash == least).count();
+        let (old, rest_of_base) = base.split_at(run(base));
+        let (new, rest_of_head) = head.split_at(run(head));
+        each(old, new);
+        (base, head) = (rest_of_base, rest_of_head);
+    }
+}
+
+/// Returns the row numbers without their hashes.
+pub(super) fn rows_of(hashed: &[HashedRow]) -> impl Iterator<Item = u32> {
+    hashed.iter().map(|(_, row)| *row)
+}

@@ -1,0 +1,69 @@
+//! The files of a source.
+
+/// A file of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The path relative to the repository's top, or to the root outside of a repository; with forward
+    /// slashes.
+    pub path: String,
+    /// The kind of file.
+    pub kind: EntryKind,
+    /// The size in bytes; 0 if listing does not determine it.
+    pub size: u64,
+}
+
+/// A file whose age is requested.
+#[derive(Debug, Clone, Copy)]
+pub struct Dated<'a> {
+    /// The file.
+    pub entry: &'a Entry,
+    /// The bytes that determine the age.
+    pub by: DatedBy,
+}
+
+/// The bytes that determine the age of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DatedBy {
+    /// The file's present bytes.
+    Bytes,
+    /// The bytes at the file's path before its present bytes.
+    BytesBefore,
+}
+
+/// The kind of an entry, with the location of its contents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A file in the work tree, by its real path (which may not be UTF-8).
+    Path(std::path::PathBuf),
+    /// A blob of the repository.
+    Blob(git2::Oid),
+    /// A symbolic link, by its target. Links are never followed, since a commit contains only the target's
+    /// name.
+    Link(String),
+    /// A git submodule, by the commit that it names. Its files belong to another repository.
+    Submodule(git2::Oid),
+    /// An entry that cannot be read as a file, with the reason.
+    Broken(String),
+}
+
+impl EntryKind {
+    /// Describes an entry that leads to files outside of the source (a link or a submodule); `None` for any
+    /// other entry.
+    pub fn leads_away(&self) -> Option<String> {
+        match self {
+            Self::Link(to) => Some(format!("a symbolic link to {to}")),
+            Self::Submodule(_) => Some("a git submodule".to_owned()),
+            Self::Path(_) | Self::Blob(_) | Self::Broken(_) => None,
+        }
+    }
+
+    /// Returns the git id of a link (the hash of its target), a submodule (its commit) or a blob; `None` for any other
+    /// entry.
+    pub(super) fn git_id(&self) -> Option<git2::Oid> {
+        match self {
+            Self::Blob(id) | Self::Submodule(id) => Some(*id),
+            Self::Link(to) => git2::Oid::hash_object(git2::ObjectType::Blob, to.as_bytes()).ok(),
+            Self::Path(_) | Self::Broken(_) => None,
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Names and limits by which sources select files.
+
+use crate::base::error::Error;
+
+/// The folder of a repository's own rules, waivers and baseline.
+pub(super) const SETTINGS: &str = ".perfdb-gate";
+
+/// The maximal number of files of a source, above that of any perf database. A run that reaches it was given
+/// a wrong folder.
+pub(super) const MOST_FILES: usize = 1_000_000;
+
+/// Creates the error of a listing with more than [`MOST_FILES`] files.
+pub(super) fn too_many_files(place: &str) -> Error {
+    Error::new(
+        format!("more than {MOST_FILES} files below {place}"),
+        "point --root at the perf database",
+    )
+}
+
+/// Returns true if a file has the name of a table. A directory with such a name is reported.
+pub fn named_like_a_table(name: &str) -> bool {
+    name.ends_with(".parquet") || name.ends_with("_perf.txt") || name.ends_with("_perf.csv")
+}
+
+/// The message for a directory in the place of a file.
+pub(super) const A_FOLDER: &str = "this is a directory, but a file of this name is expected";
+
+/// Returns true if a file has the name of a file read in addition to tables: systems, facts, support matrices.
+pub(super) fn stands_for_a_file(name: &str) -> bool {
+    name.ends_with(".yaml") || name.ends_with(".csv")
+}
+
+/// Returns true if tables in a hidden folder would look like part of a database: the folder is below a
+/// `systems` or `data` folder.
+pub(super) fn may_hide_tables(above: &str, name: &str) -> bool {
+    name != ".git" && above.split('/').any(|part| part == "systems" || part == "data")
+}

@@ -1,0 +1,65 @@
+//! The interface of all sources.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use super::entry::{Dated, Entry};
+use super::read::ReadError;
+use crate::base::error::Result;
+
+/// A tree of files whose bytes can be read.
+pub trait Source: Sync {
+    /// Returns every file below the root, sorted by path.
+    fn files(&self) -> Result<Vec<Entry>>;
+
+    /// Returns the judged repository's own rules, waivers and baseline: the files below `.perfdb-gate/` at
+    /// the repository's top (or at the root outside of a repository), by their path inside that folder.
+    fn settings(&self) -> Result<Vec<Entry>>;
+
+    /// Reads the bytes of a file. An error becomes a finding; it does not end the run.
+    fn read(&self, entry: &Entry) -> Result<Vec<u8>, ReadError>;
+
+    /// Reads a file as text.
+    fn text(&self, entry: &Entry) -> Result<String, ReadError> {
+        Ok(String::from_utf8(self.read(entry)?)?)
+    }
+
+    /// Returns the git id of a file's bytes; `None` if the bytes are unavailable. Files with equal ids are
+    /// equal and need not be read.
+    fn id(&self, entry: &Entry) -> Option<git2::Oid>;
+
+    /// Returns the paths that differ from the merge base with `reference`.
+    fn changed_since(&self, reference: &str) -> Result<Vec<String>>;
+
+    /// Returns the merge base with `reference`, at the same root.
+    fn base(&self, reference: &str) -> Result<Box<dyn Source>>;
+
+    /// Returns true if `.gitattributes` puts the file at a path into git-LFS, so that the repository should
+    /// contain a pointer.
+    fn is_in_lfs(&self, _path: &str) -> bool {
+        false
+    }
+
+    /// Returns the paths of the files that were requested and whose objects are not in this clone.
+    fn missing(&self) -> BTreeSet<String> {
+        BTreeSet::new()
+    }
+
+    /// Compares when two files were added: `Greater` if `a` was added later; `None` if they were added
+    /// together or the history does not show it.
+    fn age(&self, a: Dated<'_>, b: Dated<'_>) -> Option<Ordering>;
+
+    /// Returns the id of the source's commit in hex; `None` for files on disk.
+    fn commit(&self) -> Option<String> {
+        None
+    }
+
+    /// Checks at the end of a run that the files that were read have not changed since.
+    ///
+    /// # Errors
+    ///
+    /// At the first changed file, since the judged files are then not one state of the source.
+    fn steady(&self) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,34 @@
+//! Hashes of numbers, texts and keys. They decide which keys are in a key sample, so they must not change.
+
+/// The initial value of hashes.
+pub(super) const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Returns bits that are equal for equal numbers: there is one zero and one NaN.
+#[inline]
+pub(crate) fn number_bits(value: f64) -> u64 {
+    if value.is_nan() { u64::MAX } else { (value + 0.0).to_bits() }
+}
+
+/// Mixes a value into a hash by the folded multiply of wyhash, whose high half scrambles the low half. It is
+/// written out because it processes whole columns without branches. As with [`text_hash`], another function
+/// would change which keys are in a key sample.
+#[inline]
+pub(crate) fn mix(hash: u64, value: u64) -> u64 {
+    let scrambled = value.wrapping_mul(0xa076_1d64_78bd_642f);
+    let wide = u128::from(hash ^ scrambled) * 0xe703_7ed1_a0b4_28db;
+    (wide as u64) ^ ((wide >> 64) as u64)
+}
+
+/// Returns the contribution of a key part, given by its index, to a key's hash. `bits` identify the part's
+/// value; for numbers they are [`number_bits`].
+#[inline]
+pub(crate) fn part_hash(part: usize, bits: u64) -> u64 {
+    mix(mix(SEED, part as u64 + 1), bits)
+}
+
+/// Returns the FNV-1a hash of a text. It suits short names that are hashed once per dictionary entry. Hashes
+/// decide which keys are in a key sample, so another function would change findings on large tables.
+pub(crate) fn text_hash(text: &str) -> u64 {
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
+}

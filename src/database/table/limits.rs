@@ -1,0 +1,23 @@
+//! Limits of tables, above those of all known tables. They bound the memory that a damaged or malicious file can take.
+
+/// The maximal number of columns; the widest known table has under 100.
+pub(super) const MOST_COLUMNS: usize = 4096;
+
+/// The maximal number of cells of a table; the largest known table has 3.3 million. Files that claim more are
+/// refused before decoding, since a few bytes can claim any number.
+pub(super) const MOST_CELLS: usize = 12_000_000;
+
+/// The maximal size of all decompressed pages of a file in bytes. The public database's largest table has 2.4
+/// MB.
+pub(super) const MOST_BYTES: usize = 128 << 20;
+
+/// The maximal size of a footer in bytes: texts count fully, list elements as eight bytes. An element takes
+/// up to a kilobyte of memory, so the limit is a quarter of a gigabyte at worst. A footer of 100 columns has
+/// about 20 kB.
+pub(super) const MOST_FOOTER: usize = 2 << 20;
+
+/// The maximal length of a text cell in bytes. A longer text is not a name and would be reported in full.
+pub(super) const LONGEST_TEXT: usize = 1 << 16;
+
+/// The maximal length of a column's name in bytes.
+pub(super) const LONGEST_NAME: usize = 1024;

@@ -1,0 +1,25 @@
+//! The positions of columns in a file, as its checked footer states them.
+
+use std::ops::Range;
+
+use crate::specs::Codec;
+
+/// A row group.
+#[derive(Debug)]
+pub(super) struct ChunkGroup {
+    pub(super) rows: usize,
+    /// The chunks of all leaves, in the order of the schema.
+    pub(super) chunks: Vec<Chunk>,
+}
+
+/// The pages of a column in a row group.
+#[derive(Debug)]
+pub(super) struct Chunk {
+    /// The position of the pages in the file.
+    pub(super) range: Range<usize>,
+    /// The stated start of the first data page; `None` if no dictionary is stated before it.
+    pub(super) first_data: Option<usize>,
+    /// The stated number of values.
+    pub(super) values: usize,
+    pub(super) codec: Codec,
+}

@@ -1,0 +1,52 @@
+//! Specs that are overridden by the facts of a work tree or commit.
+
+use std::sync::Arc;
+
+use super::facts::{Lanes, Operations};
+use super::{Specs, StatedFacts};
+
+impl Specs {
+    /// Returns these specs, overridden by the facts that a tree states.
+    pub fn with_facts(&self, facts: &StatedFacts) -> Self {
+        let mut specs = self.clone();
+        for (table, families) in facts.operations.iter().flat_map(Operations::tables) {
+            let Some(family) = families.first().copied() else { continue };
+            specs.families.insert(table.to_owned(), family.to_owned());
+            if specs.tables.family(table).is_some_and(|own| own != family)
+                && let Some(spec) = specs.tables.get_mut(table)
+            {
+                spec.family = family.to_owned();
+            }
+        }
+        if let Some(defaults) = &facts.lanes {
+            let column = &self.facts.attention_lanes.column;
+            let lanes = Arc::new(Lanes { column: column.clone(), defaults: defaults.clone() });
+            for table in &self.facts.attention_lanes.tables {
+                if let Some(spec) = specs.tables.get_mut(table) {
+                    spec.lanes = Some(lanes.clone());
+                }
+            }
+        }
+        specs.query_versions = facts.query_versions.clone();
+        let pins = facts.pins.iter();
+        specs.lookups.pins.extend(pins.map(|(list, pins)| (list.clone(), pins.clone())));
+        specs.lookups.unsettled = facts.unsettled.clone();
+        specs
+    }
+
+    /// Returns true if two specs agree on everything that affects a table's rows, so that results computed
+    /// with one are valid for the other.
+    pub fn know_alike(&self, other: &Self, table: &str) -> bool {
+        let spec = |specs: &Self| specs.tables.get(table).cloned();
+        let alike = match (spec(self), spec(other)) {
+            (Some(own), Some(others)) => {
+                let lookups = own.formulas().flat_map(|f| f.lookups());
+                own.family == others.family
+                    && own.lanes == others.lanes
+                    && lookups.into_iter().all(|(l, _)| self.lookups.alike(&other.lookups, l))
+            }
+            (own, others) => own.is_none() && others.is_none(),
+        };
+        alike && self.families.get(table) == other.families.get(table)
+    }
+}
