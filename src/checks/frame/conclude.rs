@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::judging::{Judgement, Judging};
 use super::lineage::JudgedLineage;
 use super::name::{JudgedName, KeptNames};
 use super::scope::Lineage;
-use super::{Judgement, Judging};
 use crate::base::error::Result;
 use crate::checks::context::History;
 use crate::database::catalog::TableFile;

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use tracing::debug;
 
-use super::Judging;
+use super::judging::Judging;
 use super::scope::Lineage;
 use super::table::{Side, TableFacts, in_context, meta};
 use crate::base::error::{Error, Result};

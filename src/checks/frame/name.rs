@@ -7,9 +7,9 @@ use std::time::Instant;
 use rayon::prelude::*;
 use tracing::debug;
 
+use super::judging::{Judging, unjudged};
 use super::lineage::JudgedLineage;
 use super::scope::{Group, Lineage};
-use super::{Judging, unjudged};
 use crate::base::error::Result;
 use crate::checks::compare::kin::Kin;
 use crate::checks::compare::relative_latency::NamedPeers;

@@ -8,8 +8,8 @@ use std::time::Instant;
 use rayon::prelude::*;
 use tracing::debug;
 
+use super::judging::{Judging, unjudged};
 use super::name::{KeptNames, SeenTables};
-use super::{Judging, unjudged};
 use crate::base::error::Result;
 use crate::checks::compare::kin::Kin;
 use crate::checks::compare::sketch::Sketches;

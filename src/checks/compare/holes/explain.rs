@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::CoverageCase;
+use super::case::CoverageCase;
 use super::references::ReferencePoints;
 use crate::base::expr::{ExprError, Lookup, NULL_CODE, Scope, Vals, Value};
 use crate::database::coverage::{Cell, CoveredPoints, Kind};

@@ -32,6 +32,7 @@
 
 mod axes;
 mod blocks;
+mod case;
 mod exchanged;
 mod explain;
 mod hole;
@@ -45,6 +46,7 @@ use serde::Deserialize;
 
 use self::axes::AxisShift;
 use self::blocks::{PointState, Search};
+use self::case::CoverageCase;
 use self::exchanged::AxisExchange;
 use self::explain::MissingReason;
 use self::hole::Hole;
@@ -60,7 +62,6 @@ use crate::database::catalog::TableFile;
 use crate::database::served::Nearness;
 use crate::findings::{EXAMPLES, Explained, Finding, Hits, Severity, wholes};
 use crate::specs::Filling;
-use crate::specs::TableSpec;
 
 /// How large a hole has to be.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -79,19 +80,6 @@ pub struct HoleSize {
     axes: AxisShift,
     /// When two axes are exchanged.
     exchanged: AxisExchange,
-}
-
-/// A table, the references that it is compared with, and the references' points.
-struct CoverageCase<'a> {
-    at: &'a CrossContext<'a>,
-    spec: &'a TableSpec,
-    file: &'a TableFile,
-    references: Vec<Reference<'a>>,
-    found: ReferencePoints<'a>,
-    /// Whether the other systems are of other generations.
-    distant: bool,
-    /// Why what is missing may be right as a whole.
-    caveat: Option<String>,
 }
 
 /// What a table lacks.

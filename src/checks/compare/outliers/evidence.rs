@@ -5,7 +5,7 @@ use crate::checks::compare::sketch::{Sketch, SketchOutlier};
 use crate::checks::context::CrossContext;
 use crate::database::catalog::TableFile;
 
-use super::CurveLimits;
+use super::limits::CurveLimits;
 use super::point::OutlyingPoint;
 
 /// What other tables say of a table's points.

@@ -11,14 +11,18 @@
 
 mod bend;
 mod candidate;
+mod line;
 mod neighbours;
 mod order;
+mod point;
 mod points;
 mod scan;
 mod times;
 
-pub use self::bend::{Bend, least_telling};
-pub use self::neighbours::{AxisNeighbours, NO_ROW, Sizes, Window, bend_of, stands_out};
+pub use self::bend::Bend;
+pub use self::line::least_telling;
+pub use self::neighbours::{AxisNeighbours, Sizes, Window, bend_of, stands_out};
+pub use self::point::NO_ROW;
 pub use self::scan::{SHAPE_POINTS, Scan, ScanTerms, Shape, scan};
 use crate::database::table::{Column, Combinations, IntValues, Numbering, Table, number_bits};
 use crate::specs::{TableSpec, measured_unit};

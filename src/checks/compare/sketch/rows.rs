@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::parts::SliceNumbers;
-use super::{SketchOutlier, name_farthest};
+use super::point::SketchOutlier;
 use crate::base::expr::Vals;
 use crate::checks::compare::curves::{CurveRows, KeyLatencies, TableCurve};
 use crate::checks::compare::series::{self, ScanTerms};
@@ -74,6 +74,22 @@ impl ReadRows<'_> {
             .curves
             .map(|terms| TableCurve::of(&found, &rows, terms, |row| slices.number(keys, row)));
         (outliers, curve.map(Arc::new))
+    }
+}
+
+/// Gives a key to the outliers that a report may show: reports show few, a table may hold thousands.
+fn name_farthest(found: &mut [SketchOutlier], keys: &Keys<'_>) {
+    const NAMED: usize = 64;
+    for spike in [true, false] {
+        let mut order: Vec<usize> =
+            (0..found.len()).filter(|i| found[*i].outlier.spike() == spike).collect();
+        order.sort_by(|a, b| {
+            let factor = |i: &usize| found[*i].outlier.factor();
+            factor(b).total_cmp(&factor(a)).then(a.cmp(b))
+        });
+        for i in order.into_iter().take(NAMED) {
+            found[i].key = keys.show(found[i].outlier.row as usize);
+        }
     }
 }
 

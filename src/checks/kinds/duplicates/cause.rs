@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{KeyCopies, LOOKED_AT};
+use super::key_copies::{KeyCopies, LOOKED_AT};
 use crate::base::words::names;
 use crate::checks::context::RowContext;
 

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 
+mod column;
 mod stored;
 
+use self::column::{holds, is_read};
 use self::stored::unopened;
 use crate::base::expr::ExprError;
 use crate::base::words::{names, plural_verb};
@@ -166,11 +168,6 @@ fn first_of(all: &[String]) -> String {
     if all.len() > SHOWN { format!("{shown} and {} more", all.len() - SHOWN) } else { shown }
 }
 
-/// Returns true for a column that the loader reads: one of its key, its filters, its latency or another measurement.
-fn is_read(spec: &TableSpec, name: &str) -> bool {
-    spec.reads(name) || matches!(spec.kind(name), Some(ColumnKind::Measure(_)))
-}
-
 /// Returns true for a column that consists of other columns or has several values per row.
 fn is_nested(rows: &RowContext<'_>, name: &str) -> bool {
     let stored = rows.table.stored.as_ref().and_then(|stored| stored.stored_type(name));
@@ -212,18 +209,6 @@ fn fits(spec: &ColumnSpec, found: &Column) -> bool {
     // An optional column that no row fills has no type.
     let is_unfilled = matches!(found, Column::Other(name) if spec.optional && name == "null");
     is_unfilled || holds(spec.kind, found)
-}
-
-/// Returns true if the cells of a column have the type that a spec asks for.
-fn holds(kind: ColumnKind, found: &Column) -> bool {
-    match kind {
-        ColumnKind::Int => matches!(found, Column::Int { .. }),
-        ColumnKind::Bool => matches!(found, Column::Bool { .. }),
-        ColumnKind::Text => matches!(found, Column::Text { .. }),
-        ColumnKind::Number | ColumnKind::Measure(_) => {
-            matches!(found, Column::Int { .. } | Column::Float { .. })
-        }
-    }
 }
 
 fn kind_name(kind: ColumnKind) -> &'static str {

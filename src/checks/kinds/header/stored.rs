@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
+use super::column::{holds, is_read};
 use crate::checks::context::RowContext;
 use crate::database::table::StoredAs;
 use crate::specs::{ColumnKind, StoredType};
@@ -38,9 +39,9 @@ fn types(rows: &RowContext<'_>, stored: &StoredAs) -> Vec<String> {
     let identity = spec.identity.iter().map(|name| (name.as_str(), ColumnKind::Text));
     let columns = spec.columns.iter().map(|column| (column.name.as_str(), column.kind));
     let mut faults: BTreeMap<(StoredType, &[StoredType]), Vec<&str>> = BTreeMap::new();
-    for (name, kind) in columns.chain(identity).filter(|(name, _)| super::is_read(spec, name)) {
+    for (name, kind) in columns.chain(identity).filter(|(name, _)| is_read(spec, name)) {
         // A column of another kind is reported as such.
-        let fits = rows.table.column(name).is_some_and(|found| super::holds(kind, found));
+        let fits = rows.table.column(name).is_some_and(|found| holds(kind, found));
         let types = loader.types(kind);
         let found = stored.stored_type(name).filter(|found| fits && !types.contains(found));
         if let Some(found) = found {

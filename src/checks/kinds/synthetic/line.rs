@@ -6,8 +6,8 @@ use std::ops::Range;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Sign;
 use super::digits::{Digits, rounding};
+use super::sign::Sign;
 use crate::base::words::names;
 use crate::checks::context::RowContext;
 use crate::database::table::{Column, Keys, mix};
