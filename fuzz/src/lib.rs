@@ -13,7 +13,7 @@ use perfdb_gate::findings::baseline::Baseline;
 use perfdb_gate::findings::waiver::Waivers;
 use perfdb_gate::findings::{Counts, Example, Finding, Severity};
 use perfdb_gate::planner::Models;
-use perfdb_gate::report::{Report, ReportFormat, page, render};
+use perfdb_gate::report::{Report, ReportFormat, ReportView, page, render};
 use perfdb_gate::specs::system::System;
 use perfdb_gate::specs::{Library, Specs};
 
@@ -172,7 +172,7 @@ pub fn report(data: &[u8]) {
         outside: vec![name()],
         ..Report::default()
     };
-    let view = report.view(report.outcome(Some(Severity::Error)));
+    let view = ReportView::new(&report, report.outcome(Some(Severity::Error)));
     for format in [
         ReportFormat::Human { colour: false, brief: false, full: true },
         ReportFormat::Human { colour: false, brief: false, full: false },

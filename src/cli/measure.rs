@@ -10,7 +10,7 @@ use perfdb_gate::gpu::cuda::Cuda;
 use perfdb_gate::gpu::device::Device;
 use perfdb_gate::gpu::process::{PYTORCH, Process};
 use perfdb_gate::jobs::{measure, remeasure};
-use perfdb_gate::report::{self, chart};
+use perfdb_gate::report::{self, ReportView, chart};
 use perfdb_gate::specs::Specs;
 
 use super::TerminalArgs;
@@ -180,7 +180,7 @@ impl Remeasure {
         if let Some(folder) = &self.output_dir {
             outputs.charts(folder, &drawings);
         }
-        outputs.report(&report.view(outcome), &drawings, &self.output, terminal)?;
+        outputs.report(&ReportView::new(&report, outcome), &drawings, &self.output, terminal)?;
         outputs.write()?;
         Ok(self.output.inconclusive.exit(outcome.verdict))
     }

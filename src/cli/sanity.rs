@@ -9,7 +9,7 @@ use perfdb_gate::base::exit::Exit;
 use perfdb_gate::database::selection::Selection;
 use perfdb_gate::jobs::sanity::{self, overview};
 use perfdb_gate::jobs::smoke;
-use perfdb_gate::report::{self, RunVerdict, chart, comment};
+use perfdb_gate::report::{self, ReportView, RunVerdict, chart, comment};
 
 use super::TerminalArgs;
 use super::bar::Bar;
@@ -121,7 +121,7 @@ impl Sanity {
             eprintln!("perfdb-gate: the smoke command failed: {}", clean(&smoke.ended));
             outcome.verdict = RunVerdict::Failed;
         }
-        let view = report.view(outcome);
+        let view = ReportView::new(&report, outcome);
         let folder = self.output_dir.as_deref();
         let mut outputs = Outputs::default();
         if let Some(path) = &self.output_md_file {

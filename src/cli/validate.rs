@@ -7,7 +7,7 @@ use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
 use perfdb_gate::findings::baseline::Baseline;
 use perfdb_gate::jobs::validate;
-use perfdb_gate::report::Report;
+use perfdb_gate::report::{Report, ReportView};
 use perfdb_gate::traces;
 
 use super::TerminalArgs;
@@ -115,8 +115,8 @@ impl Validate {
         self.finish(report, terminal)
     }
 
-    fn trace_options(&self, root: &Path) -> traces::Options {
-        traces::Options {
+    fn trace_options(&self, root: &Path) -> traces::TraceOptions {
+        traces::TraceOptions {
             root: root.to_owned(),
             reference: self.reference.clone(),
             settings_ref: self.settings_ref.clone(),
@@ -137,7 +137,7 @@ impl Validate {
         if let Some(n) = gate.draw {
             report.draw(n as usize, gate.seed);
         }
-        outputs.report(&report.view(outcome), &[], &self.output, terminal)?;
+        outputs.report(&ReportView::new(&report, outcome), &[], &self.output, terminal)?;
         outputs.write()?;
         Ok(self.output.inconclusive.exit(outcome.verdict))
     }

@@ -17,7 +17,7 @@ pub type Hits<'v> = Vec<Hit<'v>>;
 
 /// Describes some of a hit's rows; returns `None` if they need no report. A finding that names no rows
 /// gets the rows with its worst grade.
-pub type Describe<'v> = Box<dyn Fn(&Part<'_>) -> Option<Finding> + 'v>;
+pub type Describe<'v> = Box<dyn Fn(&HitPart<'_>) -> Option<Finding> + 'v>;
 
 /// Rows of a table that a rule matches. A comparison of two states reports new rows and the others
 /// separately, so the finding is created on demand for a part of the rows.
@@ -46,14 +46,14 @@ pub struct RowHit {
 
 /// A part of a hit's rows.
 #[derive(Debug, Default)]
-pub struct Part<'p> {
+pub struct HitPart<'p> {
     /// Row numbers, ascending and distinct.
     pub rows: &'p [usize],
     /// For rows that share a key: the keys of `rows`, each with all rows to show.
     pub copies: &'p [KeyRows],
 }
 
-impl Part<'_> {
+impl HitPart<'_> {
     /// Returns true if the part contains the row.
     pub fn has(&self, row: usize) -> bool {
         self.rows.binary_search(&row).is_ok()
@@ -74,7 +74,7 @@ impl<'v> Hit<'v> {
         file: &'v TableFile,
         rows: impl IntoIterator<Item = usize>,
         grade: Severity,
-        describe: impl Fn(&Part<'_>) -> Option<Finding> + 'v,
+        describe: impl Fn(&HitPart<'_>) -> Option<Finding> + 'v,
     ) -> Option<Self> {
         Self::graded(file, rows.into_iter().map(|row| RowHit { row, grade }), describe)
     }
@@ -84,7 +84,7 @@ impl<'v> Hit<'v> {
     pub fn graded(
         file: &'v TableFile,
         rows: impl IntoIterator<Item = RowHit>,
-        describe: impl Fn(&Part<'_>) -> Option<Finding> + 'v,
+        describe: impl Fn(&HitPart<'_>) -> Option<Finding> + 'v,
     ) -> Option<Self> {
         let mut rows: Vec<RowHit> = rows.into_iter().collect();
         if !rows.is_sorted_by_key(|hit| (hit.row, hit.grade)) {
@@ -102,7 +102,7 @@ impl<'v> Hit<'v> {
         file: &'v TableFile,
         copies: Vec<KeyRows>,
         grade: Severity,
-        describe: impl Fn(&Part<'_>) -> Option<Finding> + 'v,
+        describe: impl Fn(&HitPart<'_>) -> Option<Finding> + 'v,
     ) -> Self {
         let rows = HitRows::Copies(copies, grade);
         Self::Rows(RowHits { file, rows, describe: Box::new(describe) })

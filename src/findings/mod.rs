@@ -18,7 +18,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 pub use self::evidence::{Evidence, Explained, Explanation, ModelReach, SliceEvidence};
-pub use self::hit::{Hit, Hits, Part, RowHit, wholes};
+pub use self::hit::{Hit, HitPart, Hits, RowHit, wholes};
 pub use self::known::Repaired;
 pub(crate) use self::known::{BaseFindings, Successor};
 pub use self::reads::Reads;
@@ -323,8 +323,7 @@ impl Finding {
         self.severity == Severity::Error
     }
 
-    /// Returns true if the finding counts: it is not waived, not in the baseline, and was not there
-    /// before.
+    /// Returns true if the finding is neither waived nor in the baseline, and was not there before.
     pub fn counts(&self) -> bool {
         self.waived_by.is_none() && self.novelty.as_new() != Some(false)
     }

@@ -6,7 +6,7 @@
 //! others make a finding each.
 
 use super::hit::{HitRows, RowHits};
-use super::{Finding, Hit, Novelty, Part, RowChange, RowHit, RowStates, Severity};
+use super::{Finding, Hit, HitPart, Novelty, RowChange, RowHit, RowStates, Severity};
 use crate::database::catalog::TableFile;
 use crate::database::served::rows::KeyRows;
 
@@ -62,7 +62,7 @@ impl<'v> Hit<'v> {
         let errors = new.hits.iter().filter(|hit| hit.grade == Severity::Error);
         let own = errors.map(|hit| hit.row).filter(|row| states.is_brought(*row) && !is_hit(*row));
         let own: Vec<usize> = own.collect();
-        let part = (!own.is_empty()).then_some(Part { rows: &own, copies: &new.copies })?;
+        let part = (!own.is_empty()).then_some(HitPart { rows: &own, copies: &new.copies })?;
         describe(&part).filter(Finding::is_error)
     }
 
@@ -96,7 +96,7 @@ impl<'v> Hit<'v> {
         let finding = |(part, novelty): (&StateRows, Novelty)| {
             let worst = part.hits.iter().map(|hit| hit.grade).min()?;
             let rows: Vec<usize> = part.hits.iter().map(|hit| hit.row).collect();
-            let finding = describe(&Part { rows: &rows, copies: &part.copies })?;
+            let finding = describe(&HitPart { rows: &rows, copies: &part.copies })?;
             let decisive = part.hits.iter().filter(|hit| hit.grade == worst);
             let is_named = !finding.named_rows.is_empty();
             let mut finding =
@@ -166,7 +166,7 @@ mod tests {
         TableFile { entry, place, table: "t".into(), format: Format::Csv }
     }
 
-    fn describe(part: &Part<'_>) -> Option<Finding> {
+    fn describe(part: &HitPart<'_>) -> Option<Finding> {
         Some(Finding::on_path("r", Severity::Error, "t", "m").rows(part.rows.len()))
     }
 

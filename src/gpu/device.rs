@@ -11,13 +11,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::base::error::Error;
-use crate::gpu::recipe::{Dtype, Fill, Inputs, Operation};
+use crate::base::reason::Reason;
+use crate::gpu::recipe::{Dtype, Fill, GpuOperation, Inputs};
 
 /// A measurement for a device to run: a recipe evaluated for one row.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Work {
     /// The operation to run.
-    pub operation: Operation,
+    pub operation: GpuOperation,
     /// Element type of inputs and weights.
     pub dtype: Dtype,
     /// Sizes of the operation by name, such as `m`, `n` and `k`, as the recipe's formulas give them.
@@ -62,7 +63,7 @@ impl Work {
     /// Number of elements of one output, including the gaps of a strided output. Each element has 2
     /// bytes.
     pub fn output(&self) -> u64 {
-        if self.operation != Operation::Bmm {
+        if self.operation != GpuOperation::Bmm {
             return self.product(&["m", "n"]);
         }
         let far = |count: &str, step: &str| {
@@ -198,29 +199,12 @@ pub struct CardState {
     pub throttled: Vec<String>,
 }
 
-/// The reason why one point was not measured, in one line, as the log and the report show it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Unmeasured(String);
-
-impl Unmeasured {
-    /// Creates the reason from an error, or from a command's answer.
-    pub fn new(why: impl std::fmt::Display) -> Self {
-        Self(why.to_string())
-    }
-
-    /// The reason as text.
-    pub fn why(&self) -> &str {
-        &self.0
-    }
-}
-
 /// The failure of a device to measure a point.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
     /// This point cannot be measured, but others may be.
     #[error(transparent)]
-    Point(#[from] Unmeasured),
+    Point(#[from] Reason),
     /// Nothing more can be measured, because the device failed.
     #[error(transparent)]
     Device(#[from] Error),
@@ -232,7 +216,7 @@ impl MeasureError {
     /// # Errors
     ///
     /// When the device failed, so that nothing more can be measured.
-    pub fn of_point(answer: Result<Answer, Self>) -> Result<Result<Answer, Unmeasured>, Error> {
+    pub fn of_point(answer: Result<Answer, Self>) -> Result<Result<Answer, Reason>, Error> {
         match answer {
             Ok(answer) => Ok(Ok(answer)),
             Err(Self::Point(why)) => Ok(Err(why)),

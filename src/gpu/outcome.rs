@@ -7,6 +7,7 @@ use crate::findings::{EXAMPLES, Example, Finding, Severity};
 use crate::gpu::device::{About, CardState};
 use crate::gpu::judge::power::Power;
 use crate::gpu::judge::{Measured, Outcome, Standing, Verdict};
+use crate::gpu::recipe::Margins;
 
 /// The measurements of all tables of a run.
 #[derive(Debug)]
@@ -53,10 +54,8 @@ pub struct Sample {
     pub replaced: usize,
     /// The smallest bias that the sample detects, and its false-alarm rate.
     pub power: Power,
-    /// Confidence of the intervals, as a share.
-    pub confidence: f64,
-    /// Probability of a median among honest samples, below which the table fails.
-    pub level: f64,
+    /// Limits that the sample is judged by.
+    pub margins: Margins,
     /// The points in the order of measurement.
     pub points: Vec<Measured>,
     /// The verdict on the table.

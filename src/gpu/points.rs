@@ -102,10 +102,7 @@ impl<'a> MeasurablePoints<'a> {
             cooked.push(Cooked {
                 recipe: own,
                 sizes: own.sizes.iter().map(size).collect::<Result<_, ExprError>>()?,
-                copies: match &own.copies {
-                    Some(copies) => copies.numbers(scope)?,
-                    None => Vals::One(1.0),
-                },
+                copies: own.copies.as_ref().map_or(Ok(Vals::One(1.0)), |e| e.numbers(scope))?,
                 runs: own.runs.numbers(scope)?,
                 proxies: own.proxy_rows.as_ref().map(|e| e.mask(scope)).transpose()?,
             });
@@ -153,17 +150,10 @@ impl<'a> MeasurablePoints<'a> {
 
     /// The slice of a row: its text values except framework, version and device, joined by spaces.
     pub fn slice(&self, row: usize) -> String {
-        let mut texts = Vec::new();
-        for (name, column) in self.table.columns() {
-            let is_place = ["framework", "version", "device"].contains(&name);
-            if let Column::Text { dict, .. } = column
-                && !is_place
-                && !dict.is_empty()
-            {
-                texts.extend(column.json(row).as_str().map(str::to_owned));
-            }
-        }
-        texts.join(" ")
+        let is_part =
+            |(name, _): &(&str, &Column)| !["framework", "version", "device"].contains(name);
+        let texts = self.table.columns().filter(is_part).filter_map(|(_, column)| column.text(row));
+        texts.collect::<Vec<_>>().join(" ")
     }
 
     /// A row that has no latency yet, as a point.

@@ -30,7 +30,7 @@ pub struct Margins {
     /// Probability of a sample's median among honest collections, below which the table fails.
     pub level: f64,
     /// Differences of single points on another card with another library.
-    pub elsewhere: Spread,
+    pub elsewhere: RatioPercentiles,
     /// Error of a table, as a share, that a sample must rule out to pass.
     pub excludes: f64,
     /// Two-sided confidence of intervals. With 0.9, a limit is ruled out with a confidence of 95 %.
@@ -47,7 +47,7 @@ pub struct Margins {
 /// Percentiles of the ratio of the slower to the faster time.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Spread {
+pub struct RatioPercentiles {
     /// Ratio that 50 % of the points do not exceed.
     pub p50: f64,
     /// Ratio that 95 % of the points do not exceed.
@@ -67,7 +67,7 @@ pub struct Recipe {
     /// Filter of the rows that the recipe describes.
     pub rows: Expr,
     /// The operation that ran.
-    pub operation: Operation,
+    pub operation: GpuOperation,
     /// Element type of inputs and weights.
     pub dtype: Dtype,
     /// Formulas of the operation's sizes by name; `count` is in elements.
@@ -110,7 +110,8 @@ pub struct Recipe {
 /// An operation that a device can measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Operation {
+#[schemars(rename = "Operation")]
+pub enum GpuOperation {
     /// Matrix product `y[m,n] = x[m,k] W[n,k]ᵀ`.
     Gemm,
     /// Batched matrix product with strides, one product per head.
@@ -125,7 +126,7 @@ pub enum Operation {
     Alltoall,
 }
 
-impl Operation {
+impl GpuOperation {
     /// Returns true if the operation runs between GPUs.
     pub fn is_collective(self) -> bool {
         !matches!(self, Self::Gemm | Self::Bmm)
@@ -184,8 +185,8 @@ impl Recipe {
     /// Names of the sizes that the operation needs.
     fn needed(&self) -> &'static [&'static str] {
         match self.operation {
-            Operation::Gemm => &["m", "n", "k"],
-            Operation::Bmm => &[
+            GpuOperation::Gemm => &["m", "n", "k"],
+            GpuOperation::Bmm => &[
                 "batch",
                 "m",
                 "n",
@@ -196,7 +197,10 @@ impl Recipe {
                 "out_row",
                 "out_batch",
             ],
-            _ => &["count", "gpus"],
+            GpuOperation::AllReduce
+            | GpuOperation::AllGather
+            | GpuOperation::ReduceScatter
+            | GpuOperation::Alltoall => &["count", "gpus"],
         }
     }
 
@@ -238,20 +242,14 @@ impl Recipes {
     /// The first error in the content that its YAML form does not rule out; `None` if there is none.
     pub fn fault(&self) -> Option<String> {
         let j = &self.judge;
-        let share = |v: f64| v > 0.0 && v < 1.0;
-        if !share(j.bias)
-            || !share(j.level)
-            || !share(j.excludes)
-            || !share(j.confidence)
-            || !share(j.tail_share)
-            || !share(j.tail_level)
-        {
+        let shares = [j.bias, j.level, j.excludes, j.confidence, j.tail_share, j.tail_level];
+        if !shares.iter().all(|share| *share > 0.0 && *share < 1.0) {
             return Some(
                 "judge: bias, level, excludes, confidence, tail_share and tail_level must be between 0 and 1"
                     .into(),
             );
         }
-        let Spread { p50, p95, p99 } = j.elsewhere;
+        let RatioPercentiles { p50, p95, p99 } = j.elsewhere;
         if !(1.0 <= p50 && p50 < p95 && p95 < p99 && p99 < 10.0) || j.least_points < 2 {
             return Some(
                 "judge: the percentiles of `elsewhere` must rise from 1, and least_points must be at least 2".into(),

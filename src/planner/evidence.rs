@@ -169,7 +169,7 @@ impl Provenance {
             };
             self.lookups.push(TableLookup {
                 op: self.op.clone(),
-                table: table.table().stem(),
+                table: table.table.stem(),
                 key: key(),
                 how,
                 bandwidth_scaled: false,

@@ -30,8 +30,10 @@ pub struct RowOrigin {
 /// A table with its files, read when it is first requested.
 pub(super) struct TableIndex {
     table: TableName,
-    files: Vec<FileOfTable>,
-    origins: Vec<Arc<RowOrigin>>,
+    /// The files, in the loader's order.
+    pub files: Vec<FileOfTable>,
+    /// The origin of each file, in the loader's order.
+    pub origins: Vec<Arc<RowOrigin>>,
     rows: OnceLock<Result<TableRows, Refusal>>,
 }
 
@@ -43,16 +45,6 @@ impl TableIndex {
     ) -> Self {
         let (files, origins) = sources.map(|(file, origin)| (file, Arc::new(origin))).unzip();
         Self { table, files, origins, rows: OnceLock::new() }
-    }
-
-    /// The files, in the loader's order.
-    pub(super) fn files(&self) -> &[FileOfTable] {
-        &self.files
-    }
-
-    /// The origin of each file, in the loader's order.
-    pub(super) fn origins(&self) -> &[Arc<RowOrigin>] {
-        &self.origins
     }
 
     /// Loads the rows once. `slices` reads the file at an index.
@@ -73,10 +65,12 @@ impl TableIndex {
 
 /// The rows of a table. If several files have a key, the first row is served.
 pub(super) struct TableRows {
-    table: TableName,
+    /// Name of the table.
+    pub table: TableName,
     origins: Vec<Arc<RowOrigin>>,
     files: Vec<SourceRows>,
-    keys: HashSet<SliceKey>,
+    /// The slice keys that lookups must match, of all served rows.
+    pub keys: HashSet<SliceKey>,
     grids: SliceCache<LatencyGrid>,
     curves: SliceCache<LatencyCurve>,
     /// The measured shapes of each dtype.
@@ -115,12 +109,6 @@ impl<T> SliceCache<T> {
     }
 }
 
-impl<T> Default for SliceCache<T> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
-}
-
 impl TableRows {
     fn load(
         index: &TableIndex,
@@ -150,25 +138,15 @@ impl TableRows {
             origins: index.origins.clone(),
             files,
             keys,
-            grids: SliceCache::default(),
-            curves: SliceCache::default(),
-            sites: SliceCache::default(),
+            grids: SliceCache(Mutex::default()),
+            curves: SliceCache(Mutex::default()),
+            sites: SliceCache(Mutex::default()),
         })
-    }
-
-    /// Name of the table.
-    pub(super) fn table(&self) -> TableName {
-        self.table
     }
 
     /// The file that a row comes from.
     pub(super) fn origin(&self, row: RowRef) -> &Arc<RowOrigin> {
         &self.origins[usize::from(row.source)]
-    }
-
-    /// The slice keys that lookups must match, of all served rows.
-    pub(super) fn keys(&self) -> &HashSet<SliceKey> {
-        &self.keys
     }
 
     /// The served rows of a slice, sorted by coordinates. Latencies below `floor` (ms) are raised to it.

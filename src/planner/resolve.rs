@@ -65,25 +65,22 @@ impl ModelList {
         layout: &PlannedLayout,
         source: &dyn SliceSource,
     ) -> Resolved {
-        let quant = &self.quant;
-        let weights = |name: &str| weights_only(name, source.machine()).to_owned();
-        let quant = Quant {
-            gemm: weights(&quant.gemm),
-            moe: weights(&quant.moe),
-            kvcache: quant.kvcache.clone(),
-            fmha: plan.fmha(source, &quant.kvcache),
-            comm: quant.comm.clone(),
-        };
+        let machine = source.machine();
+        let mut quant = Quant { fmha: plan.fmha(source, &self.quant.kvcache), ..self.stated(plan) };
+        weights_only(&mut quant.gemm, machine);
+        weights_only(&mut quant.moe, machine);
         let mut ops = OpList { prefill: layout.prefill.clone(), decode: layout.decode.clone() };
         let all = ops.prefill.iter_mut().chain(&mut ops.decode);
-        all.for_each(|op| op.visit_mut(&mut |op| settle(op, &quant, source.machine())));
+        all.for_each(|op| op.visit_mut(&mut |op| settle(op, &quant, machine)));
         Resolved { quant, ops }
     }
 }
 
-/// The planner's name of a quantisation on a GPU that may not multiply fp4.
-fn weights_only<'n>(name: &'n str, machine: &MachineFigures) -> &'n str {
-    if name == "nvfp4" && !machine.has_fp4() { "nvfp4_wo" } else { name }
+/// Changes the name of nvfp4 to that of its weights alone, if the GPU does not multiply fp4.
+fn weights_only(name: &mut String, machine: &MachineFigures) {
+    if name == "nvfp4" && !machine.has_fp4() {
+        "nvfp4_wo".clone_into(name);
+    }
 }
 
 /// Fills in the fields that a list leaves to the quantisation.
@@ -93,16 +90,10 @@ fn settle(op: &mut Op, quant: &Quant, machine: &MachineFigures) {
             otherwise.clone_into(field);
         }
     };
-    let weights = |field: &mut String| {
-        let name = weights_only(field, machine);
-        if name != field.as_str() {
-            *field = name.to_owned();
-        }
-    };
     match op {
-        Op::Gemm(o) => weights(&mut o.quant_mode),
-        Op::Moe(o) => weights(&mut o.quant_mode),
-        Op::MoeDispatch(o) => weights(&mut o.moe_quant),
+        Op::Gemm(o) => weights_only(&mut o.quant_mode, machine),
+        Op::Moe(o) => weights_only(&mut o.quant_mode, machine),
+        Op::MoeDispatch(o) => weights_only(&mut o.moe_quant, machine),
         Op::ContextAttention(o) => {
             or(&mut o.kv_cache_dtype, &quant.kvcache);
             or(&mut o.fmha_quant_mode, &quant.fmha);
@@ -116,11 +107,11 @@ fn settle(op: &mut Op, quant: &Quant, machine: &MachineFigures) {
         Op::MlaModuleContext(o) => {
             or(&mut o.kv_cache_dtype, &quant.kvcache);
             or(&mut o.fmha_quant_mode, &quant.fmha);
-            weights(&mut o.gemm_quant_mode);
+            weights_only(&mut o.gemm_quant_mode, machine);
         }
         Op::MlaModuleGeneration(o) => {
             or(&mut o.kv_cache_dtype, &quant.kvcache);
-            weights(&mut o.gemm_quant_mode);
+            weights_only(&mut o.gemm_quant_mode, machine);
         }
         Op::MlaBmm(_)
         | Op::CustomAllReduce(_)

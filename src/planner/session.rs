@@ -254,7 +254,7 @@ impl PlannerSession<'_, '_> {
 
     /// The origins of a table's files, in the loader's order.
     pub fn origins(&self, table: TableName) -> &[Arc<RowOrigin>] {
-        self.tables[table as usize].index.origins()
+        &self.tables[table as usize].index.origins
     }
 
     /// The files of a table; their order gives the index for [`Self::read`].
@@ -264,13 +264,13 @@ impl PlannerSession<'_, '_> {
 
     /// The shared identity of a table's file, by its index.
     pub(crate) fn content(&self, table: TableName, file: usize) -> Option<&FileOfTable> {
-        self.tables[table as usize].index.files().get(file)
+        self.tables[table as usize].index.files.get(file)
     }
 
     /// Reads one file of a table in advance, so that several threads can share the work.
     pub(crate) fn read(&self, table: TableName, file: usize) {
         let slot = &self.tables[table as usize];
-        if let Some((content, source)) = slot.index.files().get(file).zip(slot.files.get(file)) {
+        if let Some((content, source)) = slot.index.files.get(file).zip(slot.files.get(file)) {
             // The lookup that needs the file reports its faults.
             drop(self.snapshot.slices(content, source));
         }
@@ -284,7 +284,7 @@ impl PlannerSession<'_, '_> {
     pub(super) fn table(&self, table: TableName) -> Result<&TableRows, Refusal> {
         let TableSlot { files, index } = &self.tables[table as usize];
         // The index has one file per source.
-        let slices = |place: usize| self.snapshot.slices(&index.files()[place], files[place]);
+        let slices = |place: usize| self.snapshot.slices(&index.files[place], files[place]);
         index.rows(&self.snapshot.store.files.names, slices)
     }
 }
@@ -303,6 +303,6 @@ impl SliceSource for PlannerSession<'_, '_> {
     }
 
     fn keys(&self, table: TableName) -> Result<&HashSet<SliceKey>, Refusal> {
-        Ok(self.table(table)?.keys())
+        Ok(&self.table(table)?.keys)
     }
 }

@@ -64,17 +64,11 @@ pub const POINTS: [StepPoint; 10] = [
 impl StepPoint {
     /// The point for evaluating operations. A decode step also attends to the new token.
     pub fn query(self) -> Query {
-        match self.phase {
-            Phase::Prefill => Query {
-                batch: self.batch,
-                sequence: self.isl,
-                tokens: self.batch * self.isl,
-                prefix: 0,
-            },
-            Phase::Decode => {
-                Query { batch: self.batch, sequence: self.isl + 1, tokens: self.batch, prefix: 0 }
-            }
-        }
+        let (sequence, tokens) = match self.phase {
+            Phase::Prefill => (self.isl, self.batch * self.isl),
+            Phase::Decode => (self.isl + 1, self.batch),
+        };
+        Query { batch: self.batch, sequence, tokens, prefix: 0 }
     }
 }
 
@@ -170,7 +164,7 @@ impl OpList {
         known: impl Fn(usize) -> Option<OpTime>,
     ) -> OpTimes {
         let query = point.query();
-        let mut found = OpTimes { times: Vec::new(), refusal: None };
+        let mut times = Vec::new();
         for (place, op) in self.ops(point.phase).iter().enumerate() {
             let evaluate = || {
                 let powered = evidence.powered_ms();
@@ -178,14 +172,11 @@ impl OpList {
                 Ok(OpTime { ms, powered_ms: evidence.powered_ms() - powered })
             };
             match known(place).map_or_else(evaluate, Ok) {
-                Ok(time) => found.times.push(time),
-                Err(why) => {
-                    found.refusal = Some(why);
-                    break;
-                }
+                Ok(time) => times.push(time),
+                Err(why) => return OpTimes { times, refusal: Some(why) },
             }
         }
-        found
+        OpTimes { times, refusal: None }
     }
 
     /// Evaluates the operations of a step, each with the lookups and rows behind its time.

@@ -11,11 +11,11 @@ use crate::base::escape::clean;
 pub(crate) struct Document {
     /// The heading of the Markdown; a terminal does not show it.
     title: String,
-    parts: Vec<Part>,
+    parts: Vec<DocumentPart>,
 }
 
 #[derive(Debug)]
-struct Part {
+struct DocumentPart {
     /// The heading; empty for none.
     heading: String,
     /// True if Markdown hides the body below the heading until a reader opens it.
@@ -72,7 +72,7 @@ impl Document {
     }
 
     fn add(&mut self, heading: &str, folded: bool, body: Body) {
-        self.parts.push(Part { heading: heading.to_owned(), folded, body });
+        self.parts.push(DocumentPart { heading: heading.to_owned(), folded, body });
     }
 
     /// Adds a paragraph.

@@ -3,8 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Report, measured};
+use super::measured;
+use super::run::Report;
 use crate::base::words::{count, plural};
+use crate::findings::Finding;
 
 /// Returns the one-line summary of a run. It does not contain the elapsed time.
 pub(super) fn headline(report: &Report) -> String {
@@ -61,14 +63,21 @@ fn rows(n: u64) -> String {
 
 /// Counts the existing findings of a pull request by rule, in words; `None` if there are none.
 pub(super) fn existing(report: &Report) -> Option<String> {
+    report.diff.as_ref()?;
+    let (all, rules) = by_rule(report.findings.iter().filter(|f| f.is_old()));
+    (all > 0).then(|| format!("{} ({rules})", count(all)))
+}
+
+/// Counts findings, and lists the number of each rule: `12 duplicate-key, 3 coverage-hole`.
+pub(super) fn by_rule<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> (usize, String) {
     let mut rules: BTreeMap<&str, usize> = BTreeMap::new();
-    report.findings.iter().filter(|f| report.diff.is_some() && f.is_old()).for_each(|f| {
-        *rules.entry(&f.rule).or_default() += 1;
-    });
-    let all: usize = rules.values().sum();
+    for finding in findings {
+        *rules.entry(&finding.rule).or_default() += 1;
+    }
     let mut rules: Vec<(&str, usize)> = rules.into_iter().collect();
     rules.sort_by_key(|(rule, n)| (Reverse(*n), *rule));
+    let all = rules.iter().map(|(_, n)| n).sum();
     let rules: Vec<String> =
         rules.iter().map(|(rule, n)| format!("{} {rule}", count(*n))).collect();
-    (all > 0).then(|| format!("{} ({})", count(all), rules.join(", ")))
+    (all, rules.join(", "))
 }

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::Report;
 use super::document::{Document, DocumentTable};
 use crate::base::escape::clean;
 use crate::base::words::plural;
@@ -67,16 +66,16 @@ impl JudgedPlaces {
 }
 
 impl HealthMap {
-    /// Builds the map of a report; `None` if it would have a single cell or none.
-    pub fn of(report: &Report) -> Option<Self> {
+    /// Builds the map of a run; `None` if it would have a single cell or none.
+    pub fn new(judged: &JudgedPlaces, findings: &[Finding]) -> Option<Self> {
         let mut cells: BTreeMap<&str, BTreeMap<&str, HealthCell>> = BTreeMap::new();
-        for (table, systems) in &report.judged.0 {
+        for (table, systems) in &judged.0 {
             for (system, versions) in systems {
                 let cell = cells.entry(table).or_default().entry(system).or_default();
                 cell.versions = versions.iter().map(|v| clean(v)).collect();
             }
         }
-        for finding in report.findings.iter().filter(|f| f.counts()) {
+        for finding in findings.iter().filter(|f| f.counts()) {
             let Some(system) = system_of(finding) else { continue };
             let table = finding.table.as_deref().unwrap_or_default();
             cells.entry(table).or_default().entry(system).or_default().count(finding.severity);

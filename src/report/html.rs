@@ -9,9 +9,9 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::health::HealthMap;
+use super::run::urgency;
 use super::template::fill;
 use super::triage::Cause;
-use super::urgency;
 use super::view::changes::{FileView, TableView};
 use super::view::finding::FindingView;
 use super::view::{HeadView, ReportView, RuleView};
@@ -46,7 +46,7 @@ struct Page<'a> {
     /// Tables that moved without a changed row.
     moved: Vec<&'a TableView<'a>>,
     files: &'a [FileView],
-    charts: Vec<Chart<'a>>,
+    charts: &'a [Drawing],
     nonce: String,
 }
 
@@ -59,13 +59,6 @@ struct Choices<'a> {
     backend: BTreeSet<&'a str>,
     table: BTreeSet<&'a str>,
     state: BTreeSet<&'a str>,
-}
-
-#[derive(Serialize)]
-struct Chart<'a> {
-    title: &'a str,
-    /// The chart's SVG, which is not escaped.
-    svg: &'a str,
 }
 
 /// Renders the page.
@@ -88,10 +81,9 @@ fn page<'a>(view: &'a ReportView<'a>, charts: &'a [Drawing]) -> Page<'a> {
     let choices = choices(&findings);
     let tables = view.changes.iter().flat_map(|c| &c.tables);
     let (moved, tables) = tables.partition(|t| t.raw.only_moved());
-    let chart = |chart: &'a Drawing| Chart { title: &chart.title, svg: &chart.svg };
     Page {
         head: &view.head,
-        map: HealthMap::of(view.raw),
+        map: HealthMap::new(&view.raw.judged, &view.raw.findings),
         causes: &view.causes[..view.causes.len().min(CAUSES)],
         more_causes: view.causes.len().saturating_sub(CAUSES),
         debt: findings.iter().any(|f| !f.raw.counts()),
@@ -101,7 +93,7 @@ fn page<'a>(view: &'a ReportView<'a>, charts: &'a [Drawing]) -> Page<'a> {
         tables,
         moved,
         files: view.changes.as_ref().map_or(&[], |c| &c.files),
-        charts: charts.iter().map(chart).collect(),
+        charts,
         nonce: String::new(),
     }
 }

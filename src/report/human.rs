@@ -260,17 +260,11 @@ fn write_advice(out: &mut String, view: &ReportView<'_>) {
 }
 
 fn write_summary(out: &mut String, view: &ReportView<'_>) {
-    if let Some(overlays) = &view.overlays {
-        let _ = writeln!(out, "rules changed by {overlays}");
-    }
-    if let Some(outside) = &view.outside {
-        let _ = writeln!(out, "{outside}");
-    }
-    if let Some(absent) = &view.absent {
-        let _ = writeln!(out, "{absent}");
-    }
-    if let Some(facts) = &view.facts {
-        let _ = writeln!(out, "{}", styled(DIM, format!("facts: {facts}")));
+    let overlays = view.overlays.as_ref().map(|overlays| format!("rules changed by {overlays}"));
+    let facts = view.facts.as_ref().map(|facts| styled(DIM, format!("facts: {facts}")));
+    let lines = [overlays.as_ref(), view.outside.as_ref(), view.absent.as_ref(), facts.as_ref()];
+    for line in lines.into_iter().flatten() {
+        let _ = writeln!(out, "{line}");
     }
     let seconds = view.raw.elapsed.as_secs_f64();
     let compared = if view.changes.is_some() { "; compared" } else { "" };

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use super::run::{RunOutcome, RunVerdict};
 use super::view::ReportView;
 use super::view::finding::FindingView;
 use super::xml::xml;
-use super::{RunOutcome, RunVerdict};
 use crate::base::words::plural;
 use crate::findings::Novelty;
 

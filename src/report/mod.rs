@@ -4,208 +4,36 @@ mod absent;
 pub mod chart;
 pub mod comment;
 pub(crate) mod document;
-pub mod explore;
+pub(crate) mod explore;
 mod facts;
 mod github;
 mod headline;
-pub mod health;
+pub(crate) mod health;
 mod html;
 mod human;
 mod json;
 mod junit;
 mod markdown;
 mod measured;
-pub mod predictions;
+pub(crate) mod predictions;
+mod run;
 mod sarif;
 mod style;
-pub mod template;
+pub(crate) mod template;
 mod triage;
 mod view;
 mod xml;
 
 pub use absent::AbsentFiles;
-use chart::Undrawn;
 pub(crate) use json::schema;
 pub use predictions::Predictions;
+pub use run::{Report, RunOutcome, RunVerdict};
 pub use view::ReportView;
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::io::Write;
-use std::sync::Arc;
-use std::time::Duration;
 
-use sha2::{Digest, Sha256};
-
+use self::chart::Drawing;
 use crate::base::error::{Error, Result};
-use crate::base::exit::Exit;
-use crate::checks::rule::Rule;
-use crate::database::diff::Diff;
-use crate::database::facts::Fact;
-use crate::findings::{ComparedStates, Counts, Finding, Repaired, Severity};
-use crate::gpu::judge;
-use crate::gpu::outcome::Remeasured;
-use crate::report::chart::Drawing;
-use crate::report::health::JudgedPlaces;
-
-/// The result of a run. A job fills the fields that it has; the others stay empty.
-#[derive(Debug, Default)]
-pub struct Report {
-    /// The command's name.
-    pub command: &'static str,
-    /// The rules that ran.
-    pub rules: Vec<Arc<Rule>>,
-    /// Files and folders that override the embedded rules.
-    pub overlays: Vec<String>,
-    /// Paths of tables that belong to no root and were not checked.
-    pub outside: Vec<String>,
-    /// True if tables outside the roots make the run inconclusive.
-    pub strict: bool,
-    /// Requested files that are not in the local clone; they make the run inconclusive.
-    pub absent: AbsentFiles,
-    /// The facts about the database with their sources.
-    pub facts: Vec<Fact>,
-    /// The number of tables judged or compared.
-    pub tables: u64,
-    /// The number of sidecars and system files judged or compared.
-    pub files: u64,
-    /// The number of rows judged; for compared tables, the rows of the head.
-    pub rows: u64,
-    /// The tables judged or compared, by system and version.
-    pub judged: JudgedPlaces,
-    /// The findings, sorted.
-    pub findings: Vec<Finding>,
-    /// The number of findings by severity.
-    pub counts: Counts,
-    /// The changes; `None` if only one state was judged.
-    pub diff: Option<Diff>,
-    /// The judged states, for commands that judge them again.
-    pub states: ComparedStates,
-    /// Findings of the base that the head no longer has; empty if only one state was judged.
-    pub repaired: Vec<Repaired>,
-    /// The change of predicted step times; `None` if it was not requested.
-    pub predictions: Option<Predictions>,
-    /// Changed tables without a chart, if charts were requested.
-    pub undrawn: Vec<Undrawn>,
-    /// The remeasurement; `None` for other commands.
-    pub remeasured: Option<Remeasured>,
-    /// The wall-clock time of the run.
-    pub elapsed: Duration,
-    /// A sentence about the draw if the findings are a drawn sample.
-    pub drawn: Option<String>,
-}
-
-/// The verdict on a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunVerdict {
-    /// No finding is severe enough to fail the run.
-    Clean,
-    /// At least one finding fails the run.
-    Failed,
-    /// Nothing was checked, or something could not be compared or was too noisy.
-    Inconclusive,
-}
-
-impl RunVerdict {
-    /// Returns the exit code for the verdict.
-    pub fn exit(self) -> Exit {
-        match self {
-            Self::Clean => Exit::Clean,
-            Self::Failed => Exit::Findings,
-            Self::Inconclusive => Exit::Inconclusive,
-        }
-    }
-
-    /// Returns the verdict's name in reports.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Clean => "passed",
-            Self::Failed => "failed",
-            Self::Inconclusive => "inconclusive",
-        }
-    }
-}
-
-/// The verdict on a run and the severity that fails it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RunOutcome {
-    /// The verdict.
-    pub verdict: RunVerdict,
-    /// Findings of this severity and worse fail the run; with `None`, no finding does.
-    pub fail_on: Option<Severity>,
-}
-
-impl RunOutcome {
-    /// Returns true if a finding fails the run.
-    fn fails(self, finding: &Finding) -> bool {
-        finding.counts() && self.fail_on.is_some_and(|least| finding.severity <= least)
-    }
-}
-
-impl Report {
-    /// Returns the outcome if findings of `fail_on` and worse fail the run; `None` fails none. A
-    /// remeasurement fails by its verdict alone, and its findings are errors.
-    pub fn outcome(&self, fail_on: Option<Severity>) -> RunOutcome {
-        if let Some(remeasured) = &self.remeasured {
-            let verdict = match remeasured.outcome() {
-                judge::Outcome::Pass => RunVerdict::Clean,
-                judge::Outcome::Fail => RunVerdict::Failed,
-                judge::Outcome::Inconclusive => RunVerdict::Inconclusive,
-            };
-            return RunOutcome { verdict, fail_on: Some(Severity::Error) };
-        }
-        let outcome = RunOutcome { verdict: RunVerdict::Failed, fail_on };
-        let verdict = if self.findings.iter().any(|f| outcome.fails(f)) {
-            RunVerdict::Failed
-        } else if self.tables + self.files == 0
-            || self.strict && !self.outside.is_empty()
-            || !self.absent.is_empty()
-            || self.diff.as_ref().is_some_and(|d| d.not_compared() > 0)
-        {
-            RunVerdict::Inconclusive
-        } else {
-            RunVerdict::Clean
-        };
-        RunOutcome { verdict, ..outcome }
-    }
-
-    /// Returns the escaped view from which every format is rendered.
-    pub fn view(&self, outcome: RunOutcome) -> ReportView<'_> {
-        ReportView::new(self, outcome)
-    }
-
-    /// Keeps a random sample of `n` findings per rule and severity, chosen by `seed`, to be judged
-    /// by hand. The counts stay those of all findings.
-    pub fn draw(&mut self, n: usize, seed: u64) {
-        let mut kinds: BTreeMap<(String, Severity), Vec<[u8; 32]>> = BTreeMap::new();
-        for finding in self.findings.iter().filter(|f| f.counts()) {
-            let kind = (finding.rule.clone(), finding.severity);
-            kinds.entry(kind).or_default().push(lot(finding, seed));
-        }
-        kinds.values_mut().for_each(|lots| {
-            lots.sort_unstable();
-            lots.truncate(n);
-        });
-        let all = self.findings.len();
-        self.findings.retain(|f| {
-            let drawn = kinds.get(&(f.rule.clone(), f.severity));
-            f.counts() && drawn.is_some_and(|lots| lots.contains(&lot(f, seed)))
-        });
-        let left = self.findings.len();
-        self.drawn = Some(format!(
-            "{left} of {all} findings: {n} of each rule and severity, drawn with seed {seed}"
-        ));
-    }
-}
-
-/// Returns the lot of a finding in a draw; the lowest lots are drawn.
-fn lot(finding: &Finding, seed: u64) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    hash.update(seed.to_le_bytes());
-    hash.update(finding.fingerprint());
-    hash.update(&finding.path);
-    hash.finalize().into()
-}
 
 /// The format of a rendered report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -252,22 +80,6 @@ pub fn render(view: &ReportView<'_>, format: ReportFormat) -> Result<String> {
 /// If the template fails, which is a bug of this program.
 pub fn page(view: &ReportView<'_>, charts: &[Drawing]) -> Result<String> {
     html::render(view, charts)
-}
-
-/// Returns the part of a path after `systems/data/`.
-fn below_data(path: &str) -> &str {
-    path.rsplit_once("systems/data/").map_or(path, |(_, below)| below)
-}
-
-/// The sort key of findings: by severity, then most predictions lost, then predictions moved most,
-/// then most rows.
-fn urgency(finding: &Finding) -> impl Ord {
-    let models = finding.evidence.models;
-    let loses = models.map_or(0, |m| m.loses);
-    // The bits of non-negative numbers have the order of the numbers.
-    let moves = models.map_or(0, |m| m.moves_ms.max(0.0).to_bits());
-    let most = (Reverse(loses), Reverse(moves), Reverse(finding.rows));
-    (finding.severity, most, &finding.path, &finding.rule)
 }
 
 /// Writes a text to standard output. A closed pipe is not an error.

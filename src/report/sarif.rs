@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::RunVerdict;
+use super::run::RunVerdict;
 use super::view::finding::FindingView;
 use super::view::{ReportView, RuleView};
 use crate::base::words::count;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::Report;
+use super::run::Report;
 use crate::base::escape::clean;
 use crate::base::words::count;
 use crate::findings::{Finding, Severity};

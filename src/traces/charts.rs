@@ -6,11 +6,10 @@ use super::find::{self, Asked, TraceKind, split};
 use super::frame::Frame;
 use super::metric_rows::frame;
 use super::reader::read;
-use super::spec::TraceSpecs;
-use super::spec::{MetricSpec, TraceChart};
+use super::spec::{MetricSpec, TraceChart, TraceSpecs};
 use crate::base::error::{Error, Result};
 use crate::database::source::{Entry, Source};
-use crate::report::chart::{ChartLine, ChartPoint, Figure, LineKind, Panel};
+use crate::report::chart::{ChartFigure, ChartLine, ChartPoint, LineKind, Panel};
 
 /// Returns charts of the metric files that changed, at most `most`.
 pub(super) fn figures(
@@ -21,7 +20,7 @@ pub(super) fn figures(
     specs: &TraceSpecs,
     changed: &BTreeSet<&str>,
     most: usize,
-) -> Result<Vec<Figure>> {
+) -> Result<Vec<ChartFigure>> {
     let mut figures = Vec::new();
     for entry in after.iter().filter(|e| changed.contains(e.path.as_str())) {
         let Some((spec, now)) = rows(head, entry, specs)? else { continue };
@@ -44,9 +43,7 @@ fn rows<'s>(
     entry: &Entry,
     specs: &'s TraceSpecs,
 ) -> Result<Option<(&'s MetricSpec, Frame<'s>)>> {
-    let Some(file) = find::classify(source, entry, specs, Asked(None)) else {
-        return Ok(None);
-    };
+    let Some(file) = find::classify(source, entry, specs, Asked(None)) else { return Ok(None) };
     let TraceKind::Metrics(stem) = file.kind else { return Ok(None) };
     let spec = &specs.metrics[stem];
     let text = file.text.as_ref().ok().filter(|_| !spec.charts.is_empty());
@@ -64,14 +61,13 @@ fn draw(
     path: &str,
     now: &Frame<'_>,
     was: Option<&Frame<'_>>,
-) -> Option<Figure> {
+) -> Option<ChartFigure> {
     let mut colours: BTreeMap<String, usize> = BTreeMap::new();
     let mut panels = Vec::new();
+    let before = was.map(|was| (was, LineKind::Base));
     for panel in &chart.panels {
         let mut lines = Vec::new();
-        for (frame, kind) in
-            was.map(|w| (w, LineKind::Base)).into_iter().chain([(now, LineKind::Head)])
-        {
+        for (frame, kind) in before.into_iter().chain([(now, LineKind::Head)]) {
             for (series, points) in points(chart, &panel.lines, frame) {
                 let next = colours.len();
                 let colour = *colours.entry(series.clone()).or_insert(next);
@@ -82,14 +78,12 @@ fn draw(
             panels.push(Panel { y: panel.y.clone(), mark: None, lines });
         }
     }
-    let name = split(path).2.replace('.', "_");
-    let (title, x) = (chart.title.clone(), chart.x.clone());
-    (!panels.is_empty()).then(|| Figure {
-        name,
+    (!panels.is_empty()).then(|| ChartFigure {
+        name: split(path).2.replace('.', "_"),
         path: path.to_owned(),
-        title,
+        title: chart.title.clone(),
         subtitle: path.to_owned(),
-        x,
+        x: chart.x.clone(),
         rings: Vec::new(),
         panels,
     })
@@ -104,15 +98,14 @@ fn points(
 ) -> BTreeMap<String, Vec<ChartPoint>> {
     let mut all: BTreeMap<String, Vec<ChartPoint>> = BTreeMap::new();
     for row in 0..frame.rows {
-        let shown = |c: &String| format!("{c} {}", frame.cell(c, row));
-        let series: Vec<String> = chart.series.iter().map(shown).collect();
+        let Some(x) = frame.cell(&chart.x, row).number().filter(|x| *x > 0.0) else { continue };
+        let series = chart.series.iter().map(|c| format!("{c} {}", frame.cell(c, row)));
+        let series: Vec<String> = series.collect();
         for (name, column) in lines {
-            let values = (frame.cell(&chart.x, row).number(), frame.cell(column, row).number());
-            let (Some(x), Some(y)) = values else { continue };
-            if x > 0.0 && y > 0.0 {
-                let parts = [name.clone(), series.join(", ")];
-                let parts: Vec<&str> =
-                    parts.iter().map(String::as_str).filter(|p| !p.is_empty()).collect();
+            let y = frame.cell(column, row).number();
+            if let Some(y) = y.filter(|y| *y > 0.0) {
+                let parts = std::iter::once(name).chain(&series).filter(|part| !part.is_empty());
+                let parts: Vec<&str> = parts.map(String::as_str).collect();
                 all.entry(parts.join(", ")).or_default().push(ChartPoint::plain(x, y));
             }
         }

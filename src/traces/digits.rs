@@ -7,7 +7,7 @@
 /// A column has one writer, which rounds to a fixed number of decimals or of significant digits.
 /// Files omit trailing zeros, so the most decimals and the most digits of any value are assumed for
 /// all. The coarser of the two counts.
-pub fn half_units(values: &[Option<f64>]) -> Vec<f64> {
+pub(super) fn half_units(values: &[Option<f64>]) -> Vec<f64> {
     let written = |n: f64| {
         let text = n.abs().to_string();
         let decimals = text.split_once('.').map_or(0, |(_, after)| after.len());

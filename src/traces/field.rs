@@ -5,14 +5,14 @@ use super::names::{number_after, number_before};
 use super::spec::{Field, FieldType, LISTED};
 
 /// Returns true if a text is empty or means "unknown", such as `TBD` or `n/a`.
-pub fn is_blank(text: &str) -> bool {
+pub(super) fn is_blank(text: &str) -> bool {
     const BLANK: [&str; 11] =
         ["", "tbd", "todo", "n/a", "na", "none", "null", "nil", "unknown", "?", "-"];
     BLANK.contains(&text.trim().to_ascii_lowercase().as_str())
 }
 
 /// Returns the columns that a field's values fill, as pairs of name and cell.
-pub fn columns(field: &Field, cells: Vec<TraceCell>) -> Vec<(String, TraceCell)> {
+pub(super) fn columns(field: &Field, cells: Vec<TraceCell>) -> Vec<(String, TraceCell)> {
     let mut columns = Vec::new();
     let first = cells.first().cloned().unwrap_or_default();
     if let Some(text) = first.text() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::spec::{Files, TraceSpecs};
 use crate::base::reason::Reason;
-use crate::database::source::{Entry, EntryKind, Source};
+use crate::database::source::{Entry, EntryKind, Source, pointer};
 
 /// The size limit of a card or config, in bytes.
 const LARGEST_DOCUMENT: u64 = 1 << 20;
@@ -29,7 +29,7 @@ impl<'a> Asked<'a> {
 
 /// The kind of a trace file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TraceKind<'s> {
+pub(super) enum TraceKind<'s> {
     /// A workload card.
     Card,
     /// An experiment config.
@@ -40,7 +40,7 @@ pub enum TraceKind<'s> {
 
 /// A recognized trace file.
 #[derive(Debug)]
-pub struct TraceFile<'s> {
+pub(super) struct TraceFile<'s> {
     pub entry: Entry,
     pub kind: TraceKind<'s>,
     /// True if the file is a template that people copy and fill in.
@@ -50,19 +50,19 @@ pub struct TraceFile<'s> {
 }
 
 /// Splits a path into its directory, that directory's own name, and the file's name.
-pub fn split(path: &str) -> (&str, &str, &str) {
+pub(super) fn split(path: &str) -> (&str, &str, &str) {
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     (dir, dir.rsplit('/').next().unwrap_or(dir), name)
 }
 
 /// Returns a file's name without `.yaml` or `.yml`; `.yaml.yaml` is removed as a whole.
-pub fn stem(name: &str) -> &str {
+pub(super) fn stem(name: &str) -> &str {
     let name = name.strip_suffix(".yaml").or_else(|| name.strip_suffix(".yml")).unwrap_or(name);
     name.strip_suffix(".yaml").unwrap_or(name)
 }
 
 /// Returns true if a file's name alone could be a trace file's. Only such files are opened.
-pub fn could_be(entry: &Entry, specs: &TraceSpecs) -> bool {
+pub(super) fn could_be(entry: &Entry, specs: &TraceSpecs) -> bool {
     let (_, dir, name) = split(&entry.path);
     is_yaml(name) || specs.metrics.values().any(|m| m.files.fit(dir, name))
 }
@@ -72,7 +72,7 @@ fn is_yaml(name: &str) -> bool {
 }
 
 /// Reads a file and recognizes its kind; `None` if it is not a trace file.
-pub fn classify<'s>(
+pub(super) fn classify<'s>(
     source: &dyn Source,
     entry: &Entry,
     specs: &'s TraceSpecs,
@@ -80,84 +80,50 @@ pub fn classify<'s>(
 ) -> Option<TraceFile<'s>> {
     let (_, dir, name) = split(&entry.path);
     let dir = asked.dir_name(dir);
-    let metrics = specs.metrics.iter().find(|(_, spec)| spec.files.fit(dir, name));
-    if let Some((stem, spec)) = metrics {
-        metric_file(source, entry, asked, (stem, &spec.files))
-    } else if is_yaml(name) {
-        document(source, entry, asked, specs)
-    } else {
-        None
+    let is_asked = asked.0.is_some();
+    if let Some((stem, spec)) = specs.metrics.iter().find(|(_, spec)| spec.files.fit(dir, name)) {
+        // An unreadable file is classified by its name alone.
+        let text = text(source, entry, LARGEST_METRICS);
+        let fits = is_asked || text.as_ref().map_or(true, |t| begins_with(t, &spec.files));
+        let kind = TraceKind::Metrics(stem);
+        return fits.then(|| TraceFile { entry: entry.clone(), kind, template: false, text });
     }
-}
-
-/// Returns a metric file whose content matches its name. An unreadable file is classified by its
-/// name alone.
-fn metric_file<'s>(
-    source: &dyn Source,
-    entry: &Entry,
-    asked: Asked<'_>,
-    (stem, files): (&'s str, &Files),
-) -> Option<TraceFile<'s>> {
-    let text = text(source, entry, LARGEST_METRICS);
-    let fits = asked.0.is_some() || text.as_ref().map_or(true, |t| begins_with(t, files));
-    let kind = TraceKind::Metrics(stem);
-    fits.then(|| TraceFile { entry: entry.clone(), kind, template: false, text })
-}
-
-/// Returns a card or config; `None` for other YAML files.
-fn document<'s>(
-    source: &dyn Source,
-    entry: &Entry,
-    asked: Asked<'_>,
-    specs: &TraceSpecs,
-) -> Option<TraceFile<'s>> {
-    let (_, dir, name) = split(&entry.path);
-    let dir = asked.dir_name(dir);
-    let mut kinds =
-        [(TraceKind::Card, &specs.card.files), (TraceKind::Config, &specs.config.files)]
-            .into_iter();
-    let is_file = matches!(entry.kind, EntryKind::Path(_) | EntryKind::Blob(_));
-    if entry.size > LARGEST_DOCUMENT || !is_file {
-        // The file is not read, so its name alone decides.
-        let (kind, _) = kinds.find(|(_, files)| files.fit(dir, name))?;
-        let text = text(source, entry, LARGEST_DOCUMENT);
-        return Some(TraceFile { entry: entry.clone(), kind, template: false, text });
+    if !is_yaml(name) {
+        return None;
     }
     let text = text(source, entry, LARGEST_DOCUMENT);
-    // An unreadable file is treated as an empty one: its name decides.
-    let known = text.as_deref().unwrap_or_default();
-    let (kind, files) =
-        kinds.find(|(_, files)| is_document(files, dir, name, known, asked.0.is_some()))?;
-    Some(TraceFile { entry: entry.clone(), kind, template: files.is_template(name), text })
+    let is_read = entry.size <= LARGEST_DOCUMENT && is_file(entry);
+    let fits = |files: &Files| match &text {
+        _ if !is_read => files.fit(dir, name),
+        // An unreadable file is treated as an empty one: its name decides.
+        text => is_document(files, dir, name, text.as_deref().unwrap_or_default(), is_asked),
+    };
+    let kinds = [(TraceKind::Card, &specs.card.files), (TraceKind::Config, &specs.config.files)];
+    let (kind, files) = kinds.into_iter().find(|(_, files)| fits(files))?;
+    let template = is_read && files.is_template(name);
+    Some(TraceFile { entry: entry.clone(), kind, template, text })
+}
+
+/// Returns true for regular files.
+pub(super) fn is_file(entry: &Entry) -> bool {
+    matches!(entry.kind, EntryKind::Path(_) | EntryKind::Blob(_))
 }
 
 /// Returns true if a document's name and marks match the kind that `files` describes.
-fn is_document(files: &Files, dir: &str, name: &str, text: &str, asked: bool) -> bool {
-    let Some(marks) = marks(text, files) else { return false };
-    let marked = marks.count >= 2 && (asked || marks.own);
-    // Many files are named after their folder, so a `{dir}` pattern does not count here.
-    let named = files.sure(name) && (marks.own || marks.count >= 2 || text.trim().is_empty());
-    marked || named || (asked && files.fit(dir, name))
-}
-
-/// The marks of one kind that were found in a document.
-struct Marks {
-    /// The number of different marks found.
-    count: usize,
-    /// True if a mark was found that no other kind of document has.
-    own: bool,
-}
-
-/// Counts the marks of a kind in a document; `None` if it has a mark of another kind.
-fn marks(text: &str, files: &Files) -> Option<Marks> {
-    let begins = |mark: &String| text.lines().any(|l| l.starts_with(mark.as_str()));
+fn is_document(files: &Files, dir: &str, name: &str, text: &str, is_asked: bool) -> bool {
+    let starts = |mark: &String| text.lines().any(|l| l.starts_with(mark.as_str()));
     // Any indentation is accepted: the section may be indented by mistake.
     let within = |mark: &String| text.lines().any(|l| l.trim_start().starts_with(mark.as_str()));
     if files.not.iter().any(within) {
-        return None;
+        return false;
     }
-    let has = |mark: &&String| begins(mark) || (files.own.contains(mark) && within(mark));
-    Some(Marks { count: files.marks.iter().filter(has).count(), own: files.own.iter().any(within) })
+    let has = |mark: &&String| starts(mark) || (files.own.contains(mark) && within(mark));
+    let has_two = files.marks.iter().filter(has).count() >= 2;
+    let has_own = files.own.iter().any(within);
+    let marked = has_two && (is_asked || has_own);
+    // Many files are named after their folder, so a `{dir}` pattern does not count here.
+    let named = files.sure(name) && (has_own || has_two || text.trim().is_empty());
+    marked || named || (is_asked && files.fit(dir, name))
 }
 
 /// Returns true if the start of a metric file is blank or contains one of the kind's marks, or if
@@ -173,19 +139,18 @@ fn begins_with(text: &str, files: &Files) -> bool {
 
 fn text(source: &dyn Source, entry: &Entry, largest: u64) -> Result<String, Reason> {
     if entry.size > largest {
-        return Err(
-            format!("the file has {} bytes, more than such a file can have", entry.size).into()
-        );
+        let size = entry.size;
+        return Err(format!("the file has {size} bytes, more than such a file can have").into());
     }
     let text = source.text(entry)?;
-    if crate::database::source::pointer(text.as_bytes()).is_some() {
+    if pointer(text.as_bytes()).is_some() {
         return Err("this is a git-LFS pointer: `git lfs pull` fetches the file".into());
     }
     Ok(text)
 }
 
 /// Returns the paths of directories that have the name of a card or metric file.
-pub fn directories(files: &[Entry], specs: &TraceSpecs) -> BTreeSet<String> {
+pub(super) fn directories(files: &[Entry], specs: &TraceSpecs) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for entry in files {
         for (at, _) in entry.path.match_indices('/') {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::document::{Problem, ProblemKind};
+use super::document::{Problem, ProblemKind, TraceDocument};
 use super::frame::FrameView;
+use super::names;
 use super::relation::broken;
-use super::spec::TraceSpecs;
-use super::spec::{DocumentSpec, Finds};
-use super::{Read, names};
+use super::spec::{DocumentSpec, Finds, TraceSpecs};
+use super::tree::brief;
 use crate::base::expr::ExprError;
 use crate::checks::Check;
 use crate::checks::kinds::traces::TraceCheck;
@@ -23,6 +23,22 @@ pub(super) struct Checks {
     contradiction: TraceCheck,
     implausible: TraceCheck,
 }
+
+impl Checks {
+    /// Returns the check that reports a broken relation.
+    pub fn of_relation(&self, finds: Finds) -> TraceCheck {
+        match finds {
+            Finds::Contradiction => self.contradiction,
+            Finds::Implausible => self.implausible,
+        }
+    }
+}
+
+pub(super) const METRICS: Checks = Checks {
+    invalid: TraceCheck::MetricInvalid,
+    contradiction: TraceCheck::MetricContradiction,
+    implausible: TraceCheck::MetricImplausible,
+};
 
 pub(super) const CARD: Checks = Checks {
     invalid: TraceCheck::CardInvalid,
@@ -64,15 +80,18 @@ impl<'a> Findings<'a> {
         Some(Finding::on_path(&rule.id, severity, path, message).of_traces())
     }
 
-    /// Adds a finding.
-    pub fn say(
-        &mut self,
-        check: TraceCheck,
-        severity: Option<Severity>,
-        path: &str,
-        message: String,
-    ) {
-        self.all.extend(self.finding(check, severity, path, message));
+    /// Adds a finding, if its rule runs. `of` distinguishes it from other findings of the rule in
+    /// the file.
+    pub fn add(&mut self, finding: Option<Finding>, of: &str) {
+        if let Some(mut finding) = finding {
+            finding.slice.insert("of".into(), of.into());
+            self.all.push(finding);
+        }
+    }
+
+    /// Adds the only finding of a rule on a file.
+    pub fn say(&mut self, check: TraceCheck, path: &str, message: String) {
+        self.all.extend(self.finding(check, None, path, message));
     }
 
     /// Adds one of several findings that a rule makes in a file. `of` distinguishes them in the
@@ -86,72 +105,66 @@ impl<'a> Findings<'a> {
         line: Option<u64>,
         message: String,
     ) {
-        if let Some(finding) = self.finding(check, severity, path, message + &at(line)) {
-            let mut finding = finding.at_line(line);
-            finding.slice.insert("of".into(), of.into());
-            self.all.push(finding);
-        }
+        let finding = self.finding(check, severity, path, message + &at(line));
+        self.add(finding.map(|finding| finding.at_line(line)), of);
     }
 
     /// Adds the findings on one document by itself: its fields, relations and names.
     pub fn document(
         &mut self,
-        read: &Read<'_>,
+        document: &TraceDocument<'_>,
         spec: &DocumentSpec,
         of: &Checks,
     ) -> Result<(), ExprError> {
-        self.problems(read, of.invalid);
-        for broken in broken(&spec.relations, &spec.derive, &read.doc.frame, &spec.thresholds)? {
+        self.problems(document, of.invalid);
+        let TraceDocument { path, frame, lines, .. } = document;
+        for broken in broken(&spec.relations, &spec.derive, frame, &spec.thresholds)? {
             let relation = broken.relation;
-            let check = match relation.finds {
-                Finds::Contradiction => of.contradiction,
-                Finds::Implausible => of.implausible,
-            };
-            let values = broken.values(&read.doc.frame, 0);
+            let check = of.of_relation(relation.finds);
+            let values = broken.values(frame, 0);
             // The line of the first column named in the sentence, else the first line of any column
             // read.
-            let lines = &read.doc.lines;
-            let told = broken.named().find_map(|name| lines.get(name));
-            let line = told.or(values.iter().filter_map(|(name, _)| lines.get(name)).min());
-            let message = broken.says(&read.doc.frame, 0) + &at(line.copied());
-            let Some(finding) = self.finding(check, relation.severity, &read.path, message) else {
-                continue;
-            };
-            let mut finding = finding.at_line(line.copied());
-            finding.slice.insert("of".into(), relation.id.value.as_str().into());
-            finding.evidence.extend(values);
-            finding.evidence.extend(broken.grounds());
-            self.all.push(finding);
+            let named = broken.named().find_map(|name| lines.get(name));
+            let line = named.or(values.iter().filter_map(|(name, _)| lines.get(name)).min());
+            let message = broken.says(frame, 0) + &at(line.copied());
+            let finding = self.finding(check, relation.severity, path, message);
+            let finding = finding.map(|finding| {
+                let mut finding = finding.at_line(line.copied());
+                finding.evidence.extend(values);
+                finding.evidence.extend(broken.grounds());
+                finding
+            });
+            self.add(finding, &relation.id.value);
         }
-        self.named(read, spec, of.contradiction)
+        self.named(document, spec, of.contradiction)
     }
 
-    fn problems(&mut self, read: &Read<'_>, check: TraceCheck) {
-        let mut by: BTreeMap<(ProblemKind, Severity), Vec<&Problem>> = BTreeMap::new();
-        for problem in &read.doc.problems {
-            by.entry((problem.fault, problem.severity)).or_default().push(problem);
+    fn problems(&mut self, document: &TraceDocument<'_>, check: TraceCheck) {
+        let mut by_kind: BTreeMap<(ProblemKind, Severity), Vec<&Problem>> = BTreeMap::new();
+        for problem in &document.problems {
+            by_kind.entry((problem.kind, problem.severity)).or_default().push(problem);
         }
-        for ((fault, severity), mut problems) in by {
+        for ((kind, severity), mut problems) in by_kind {
             problems.dedup_by(|a, b| (&a.text, a.line) == (&b.text, b.line));
             let each = problems.iter().map(|p| format!("{}{}", p.text, at(p.line)));
             let each = each.collect::<Vec<_>>().join("; ");
-            let message = match fault {
+            let message = match kind {
                 ProblemKind::Missing => format!("fields are missing: {each}"),
                 ProblemKind::Unfilled => format!("fields are not filled in: {each}"),
                 ProblemKind::Depth | ProblemKind::Type | ProblemKind::Value => each,
             };
-            let Some(finding) = self.finding(check, Some(severity), &read.path, message) else {
-                continue;
-            };
-            let fields = problems.iter().map(|p| p.field.as_str());
-            let mut finding = finding
-                .at_line(problems.iter().find_map(|p| p.line))
-                .parts(fields.clone())
-                .evidence("fields", fields.map(Json::from).collect::<Vec<_>>());
-            // Required and recommended fields that are missing make separate findings.
-            finding.slice.insert("of".into(), fault.name().into());
-            finding.slice.insert("severity".into(), severity.name().into());
-            self.all.push(finding);
+            let finding = self.finding(check, Some(severity), &document.path, message);
+            let finding = finding.map(|finding| {
+                let fields = problems.iter().map(|p| p.field.as_str());
+                let mut finding = finding
+                    .at_line(problems.iter().find_map(|p| p.line))
+                    .parts(fields.clone())
+                    .evidence("fields", fields.map(Json::from).collect::<Vec<_>>());
+                // Required and recommended fields that are missing make separate findings.
+                finding.slice.insert("severity".into(), severity.name().into());
+                finding
+            });
+            self.add(finding, kind.name());
         }
     }
 
@@ -159,23 +172,23 @@ impl<'a> Findings<'a> {
     /// contradicts the document.
     fn named(
         &mut self,
-        read: &Read<'_>,
+        document: &TraceDocument<'_>,
         spec: &DocumentSpec,
         check: TraceCheck,
     ) -> Result<(), ExprError> {
-        if read.template {
+        if document.template {
             return Ok(());
         }
-        let place = read.text("directory").filter(|t| !t.contains("://"));
+        let place = document.text("directory").filter(|t| !t.contains("://"));
         let place = place.map(|t| t.trim_end_matches('/').rsplit('/').next().unwrap_or(t));
-        let mut subjects = vec![("its directory", read.dir_name(), None)];
-        if read.stem() != read.dir_name() {
-            subjects.push(("its file's name", read.stem(), None));
+        let mut subjects = vec![("its directory", document.dir_name.as_str(), None)];
+        if document.stem() != document.dir_name {
+            subjects.push(("its file's name", document.stem(), None));
         }
-        if let Some(place) = place.filter(|p| *p != read.dir_name()) {
+        if let Some(place) = place.filter(|p| *p != document.dir_name) {
             subjects.push(("trace_url", place, Some(Severity::Warning)));
         }
-        let view = FrameView { frame: &read.doc.frame, system: None, thresholds: &spec.thresholds };
+        let view = FrameView { frame: &document.frame, system: None, thresholds: &spec.thresholds };
         for part in &spec.names {
             let mut values = Vec::new();
             for formula in &part.is {
@@ -184,8 +197,8 @@ impl<'a> Findings<'a> {
             }
             let label = &part.labels[0];
             let columns = || part.is.iter().flat_map(|e| e.columns());
-            let stated = columns().any(|c| !read.doc.defaulted.contains(c));
-            let line = columns().filter_map(|c| read.doc.lines.get(c)).min();
+            let stated = columns().any(|c| !document.defaulted.contains(c));
+            let line = columns().filter_map(|c| document.lines.get(c)).min();
             for (what, name, severity) in &subjects {
                 let told = part.labels.iter().find_map(|l| names::number(name, l));
                 let Some(told) = told.filter(|t| !values.contains(&(*t as f64))) else { continue };
@@ -194,22 +207,22 @@ impl<'a> Findings<'a> {
                 let says = if stated { "says" } else { "does not say, which means" };
                 let message = format!("{what} says {label} {told}, but the file {says} {value}");
                 let of = format!("{what}: {label}");
-                self.say_of(check, severity, &read.path, &of, line.copied(), message);
+                self.say_of(check, severity, &document.path, &of, line.copied(), message);
             }
         }
         Ok(())
     }
 
     /// Adds a finding if no system describes a card's accelerator.
-    pub fn accelerator(&mut self, card: &Read<'_>, specs: &TraceSpecs) {
+    pub fn accelerator(&mut self, card: &TraceDocument<'_>, specs: &TraceSpecs) {
         let Some(name) = card.text("accelerator") else { return };
         let (severity, why) = match specs.system(name) {
             Some(Some(_)) => return,
             Some(None) => (Severity::Info, "no system file describes the accelerator"),
             None => (Severity::Warning, "this program does not know the accelerator"),
         };
-        let line = card.doc.lines.get("accelerator").copied();
-        let name = super::tree::brief(name);
+        let line = card.lines.get("accelerator").copied();
+        let name = brief(name);
         let message = format!("{why} {name}, so its bandwidth and driver are not checked");
         self.say_of(CARD.implausible, Some(severity), &card.path, "accelerator", line, message);
     }

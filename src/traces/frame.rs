@@ -7,12 +7,13 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::spec::{Derived, Threshold};
+use super::tree::brief;
 use crate::base::expr::{ExprError, Lookup, NULL_CODE, Scope, Vals, Value};
 use crate::specs::system::System;
 
 /// The value of one column in one row.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub enum TraceCell {
+pub(super) enum TraceCell {
     #[default]
     Null,
     /// A number. True is 1 and false is 0.
@@ -28,7 +29,7 @@ impl TraceCell {
             Self::Number(n) if n.fract() == 0.0 && n.abs() < 1e15 => (*n as i64).into(),
             Self::Number(n) if n.is_finite() => (*n).into(),
             Self::Number(n) => n.to_string().into(),
-            Self::Text(t) => super::tree::brief(t).into(),
+            Self::Text(t) => brief(t).into(),
         }
     }
 
@@ -54,14 +55,14 @@ impl std::fmt::Display for TraceCell {
         match self {
             Self::Null => f.write_str("nothing"),
             Self::Number(n) => write!(f, "{}", (n * 1e6).round() / 1e6),
-            Self::Text(t) => f.write_str(&super::tree::brief(t)),
+            Self::Text(t) => f.write_str(&brief(t)),
         }
     }
 }
 
 /// A table of named columns.
 #[derive(Debug, Default, Clone)]
-pub struct Frame<'a> {
+pub(super) struct Frame<'a> {
     pub rows: usize,
     columns: BTreeMap<String, Vec<TraceCell>>,
     /// Names of columns whose cells are text even if they look like numbers.
@@ -160,7 +161,7 @@ impl<'a> Frame<'a> {
 }
 
 /// A frame as a formula's scope: its columns, the figures of one system and the thresholds.
-pub struct FrameView<'a> {
+pub(super) struct FrameView<'a> {
     pub frame: &'a Frame<'a>,
     pub system: Option<&'a System>,
     pub thresholds: &'a BTreeMap<String, Threshold>,

@@ -1,8 +1,9 @@
 //! Compares configs with the number of GPUs that Slurm job scripts request (`sbatch`, `salloc`,
 //! `srun`).
 
+use super::document::TraceDocument;
+use super::find::split;
 use super::findings::Findings;
-use super::{Read, split};
 use crate::base::words::plural;
 use crate::checks::kinds::traces::TraceCheck;
 use crate::database::source::{Entry, Source};
@@ -15,15 +16,15 @@ const LARGEST: u64 = 256 << 10;
 pub(super) fn check(
     source: &dyn Source,
     files: &[Entry],
-    configs: &[Read<'_>],
+    configs: &[TraceDocument<'_>],
     findings: &mut Findings<'_>,
 ) {
     if configs.is_empty() {
         return;
     }
     for script in files.iter().filter(|e| is_script(e)) {
-        let Some(text) = text(source, script) else { continue };
-        let named = |c: &&Read<'_>| text.contains(split(&c.path).2);
+        let Ok(text) = source.text(script) else { continue };
+        let named = |c: &&TraceDocument<'_>| text.contains(split(&c.path).2);
         // A script that runs several configs does not state the GPUs of each.
         let [config] = configs.iter().filter(named).collect::<Vec<_>>()[..] else { continue };
         let (Some(asked), Some(world)) = (asked(&text), config.number("world")) else { continue };
@@ -39,14 +40,8 @@ pub(super) fn check(
         // A job may leave GPUs of whole nodes idle.
         let severity = (asked > world).then_some(Severity::Warning);
         let of = format!("job {}", script.path);
-        findings.say_of(
-            TraceCheck::ConfigContradiction,
-            severity,
-            &config.path,
-            &of,
-            None,
-            message,
-        );
+        let check = TraceCheck::ConfigContradiction;
+        findings.say_of(check, severity, &config.path, &of, None, message);
     }
 }
 
@@ -54,11 +49,6 @@ pub(super) fn check(
 pub(super) fn is_script(entry: &Entry) -> bool {
     let name = split(&entry.path).2;
     [".sh", ".slurm", ".sbatch"].iter().any(|end| name.ends_with(end)) && entry.size <= LARGEST
-}
-
-/// Reads a script's text; `None` if it cannot be read.
-pub(super) fn text(source: &dyn Source, script: &Entry) -> Option<String> {
-    source.text(script).ok()
 }
 
 /// Returns the number of GPUs that a script requests; `None` if it states none or two numbers.

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::digits::half_units;
+use super::document::TraceDocument;
 use super::find::{TraceFile, split};
 use super::frame::{Frame, TraceCell};
 use super::ranks::run_of;
 use super::reader::MetricRows;
 use super::spec::{FieldType, MetricSpec, OF_LIST, Relation, TraceSpecs};
-use super::{Read, system};
 use crate::base::expr::ExprError;
 
 /// Builds the frame of a metric file, with the columns of each row's card and in the units of the
@@ -17,7 +17,7 @@ pub(super) fn frame<'a>(
     rows: &MetricRows,
     spec: &MetricSpec,
     file: &TraceFile<'_>,
-    cards: &[Read<'_>],
+    cards: &[TraceDocument<'_>],
     specs: &'a TraceSpecs,
 ) -> Result<Frame<'a>, ExprError> {
     let mut frame = Frame::new(rows.rows);
@@ -58,48 +58,69 @@ pub(super) fn frame<'a>(
             frame.set(name, vec![TraceCell::Null; rows.rows], true);
         }
     }
-    let dir = split(&file.entry.path).0;
-    let mut by_dir: BTreeMap<&str, Vec<&Read<'_>>> = BTreeMap::new();
-    for card in cards.iter().filter(|c| !c.template) {
-        by_dir.entry(card.dir_name()).or_default().push(card);
-    }
-    let own = run_of(dir, cards);
-    let card = |row: usize| match &spec.card {
-        Some(column) => nearest(dir, by_dir.get(frame.cell(column, row).text()?)?),
-        None => own,
-    };
-    let of_rows: Vec<Option<&Read<'_>>> = (0..rows.rows).map(card).collect();
-    let formulas = spec.relations.iter().flat_map(Relation::formulas);
-    let formulas = formulas.chain(spec.derive.iter().map(|d| &d.is));
-    let asked: BTreeSet<&str> = formulas.flat_map(|e| e.columns()).collect();
-    for name in asked.iter().filter_map(|c| c.strip_prefix("card_")) {
-        let cell = |c: &Option<&Read<'_>>| {
-            c.map_or(TraceCell::Null, |c| c.doc.frame.cell(name, 0).clone())
-        };
-        let cells: Vec<TraceCell> = of_rows.iter().map(cell).collect();
-        let kind = specs.card.fields.values().find(|f| f.column.as_deref() == Some(name));
-        let is_text = kind.is_some_and(|f| matches!(f.kind, FieldType::Text | FieldType::Texts));
-        frame.set(&format!("card_{name}"), cells, is_text);
-    }
-    let stated = |row: usize| {
+    let cards = cards_of_rows(&frame, spec, file, cards);
+    set_card_columns(&mut frame, spec, specs, &cards);
+    let accelerator = |row: usize| {
         let stated = spec.accelerator_in.as_ref().and_then(|c| frame.cell(c, row).text());
-        stated.or_else(|| of_rows[row].and_then(|c| c.text("accelerator")))
+        stated.or_else(|| cards[row]?.text("accelerator"))
     };
-    let assumed = (0..rows.rows).filter(|row| stated(*row).is_none()).collect();
-    let of_row = |row: usize| system(stated(row).or(spec.accelerator.as_deref()), specs);
-    frame.systems = (0..rows.rows).map(of_row).collect();
-    frame.assumed = assumed;
+    let (mut systems, mut assumed) = (Vec::new(), BTreeSet::new());
+    for row in 0..rows.rows {
+        let stated = accelerator(row);
+        if stated.is_none() {
+            assumed.insert(row);
+        }
+        let name = stated.or(spec.accelerator.as_deref());
+        systems.push(name.and_then(|name| specs.known_system(name)));
+    }
+    (frame.systems, frame.assumed) = (systems, assumed);
     frame.derive(&spec.derive, &spec.thresholds)?;
     Ok(frame)
 }
 
+/// Returns the card of each row: the one that the row names, else the card of the file's run.
+fn cards_of_rows<'c, 'a>(
+    frame: &Frame<'_>,
+    spec: &MetricSpec,
+    file: &TraceFile<'_>,
+    cards: &'c [TraceDocument<'a>],
+) -> Vec<Option<&'c TraceDocument<'a>>> {
+    let dir = split(&file.entry.path).0;
+    let Some(column) = &spec.card else { return vec![run_of(dir, cards); frame.rows] };
+    let mut by_dir: BTreeMap<&str, Vec<&TraceDocument<'_>>> = BTreeMap::new();
+    for card in cards.iter().filter(|c| !c.template) {
+        by_dir.entry(&card.dir_name).or_default().push(card);
+    }
+    let card = |row: usize| nearest(dir, by_dir.get(frame.cell(column, row).text()?)?);
+    (0..frame.rows).map(card).collect()
+}
+
+/// Adds the columns of the rows' cards that formulas read as `card_NAME`.
+fn set_card_columns(
+    frame: &mut Frame<'_>,
+    spec: &MetricSpec,
+    specs: &TraceSpecs,
+    cards: &[Option<&TraceDocument<'_>>],
+) {
+    let formulas = spec.relations.iter().flat_map(Relation::formulas);
+    let formulas = formulas.chain(spec.derive.iter().map(|d| &d.is));
+    let read: BTreeSet<&str> = formulas.flat_map(|e| e.columns()).collect();
+    for name in read.iter().filter_map(|c| c.strip_prefix("card_")) {
+        let cells = cards.iter().map(|card| card.map(|c| c.frame.cell(name, 0).clone()));
+        let cells = cells.map(Option::unwrap_or_default).collect();
+        let field = specs.card.fields.values().find(|f| f.column.as_deref() == Some(name));
+        let is_text = field.is_some_and(|f| matches!(f.kind, FieldType::Text | FieldType::Texts));
+        frame.set(&format!("card_{name}"), cells, is_text);
+    }
+}
+
 /// Returns the card that is the fewest directory steps away from `dir`; `None` if several are
 /// equally near.
-fn nearest<'c, 'a>(dir: &str, cards: &[&'c Read<'a>]) -> Option<&'c Read<'a>> {
+fn nearest<'c, 'a>(dir: &str, cards: &[&'c TraceDocument<'a>]) -> Option<&'c TraceDocument<'a>> {
     fn steps(path: &str) -> Vec<&str> {
         path.split('/').filter(|s| !s.is_empty()).collect()
     }
-    let apart = |card: &Read<'_>| {
+    let apart = |card: &TraceDocument<'_>| {
         let (from, to) = (steps(dir), steps(card.dir()));
         let shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
         from.len() + to.len() - 2 * shared

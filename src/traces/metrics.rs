@@ -4,20 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
-use super::Read;
+use super::document::TraceDocument;
 use super::find::{TraceFile, TraceKind, split};
-use super::findings::Findings;
+use super::findings::{Findings, METRICS};
 use super::frame::Frame;
 use super::metric_rows::{frame, scale};
 use super::reader::{MetricRows, read};
 use super::relation::{Broken, broken};
-use super::spec::TraceSpecs;
-use super::spec::{Finds, MetricSpec, Presence};
+use super::spec::{MetricSpec, Presence, TraceSpecs};
 use super::tree::brief;
 use crate::base::expr::ExprError;
 use crate::base::words::{names, plural, plural_verb};
 use crate::checks::kinds::traces::TraceCheck;
-use crate::findings::{EXAMPLES, Example, Finding, Severity};
+use crate::findings::{EXAMPLES, Example, Severity};
 
 /// A metric file that is being checked.
 pub(super) struct Metrics<'a, 'f> {
@@ -30,7 +29,7 @@ pub(super) struct Metrics<'a, 'f> {
 /// Checks the metric files and returns the number of their rows.
 pub(super) fn check(
     files: &[TraceFile<'_>],
-    cards: &[Read<'_>],
+    cards: &[TraceDocument<'_>],
     specs: &TraceSpecs,
     findings: &mut Findings<'_>,
 ) -> Result<u64, ExprError> {
@@ -42,11 +41,11 @@ pub(super) fn check(
         let TraceKind::Metrics(stem) = file.kind else { continue };
         let (path, spec) = (file.entry.path.as_str(), &specs.metrics[stem]);
         let name = split(path).2;
-        let rows = file.text.as_ref().map_err(Clone::clone).and_then(|text| read(name, text, spec));
-        let rows = match rows {
+        let text = file.text.as_ref().map_err(Clone::clone);
+        let rows = match text.and_then(|text| read(name, text, spec)) {
             Ok(rows) => rows,
             Err(why) => {
-                findings.say(TraceCheck::Unreadable, None, path, why.into());
+                findings.say(TraceCheck::Unreadable, path, why.into());
                 continue;
             }
         };
@@ -85,47 +84,46 @@ impl Metrics<'_, '_> {
             |row: &usize| Example { row: *row as u64, key: self.key(*row), values: values(*row) };
         let examples = rows.iter().take(EXAMPLES).map(example).collect();
         let part = |row: &usize| {
-            let key: Vec<String> =
-                self.spec.key.iter().map(|k| self.frame.cell(k, *row).to_string()).collect();
+            let key = self.spec.key.iter().map(|k| self.frame.cell(k, *row).to_string());
+            let key: Vec<String> = key.collect();
             if key.is_empty() { "the file".to_owned() } else { key.join(" ") }
         };
         let finding = finding.rows(rows.len()).parts(rows.iter().map(part)).examples(examples);
-        let finding = Finding { all_rows: Some(rows.len() as u64), ..finding };
-        let line = rows.first().and_then(|row| self.rows.lines.get(*row).copied().flatten());
-        let mut finding = finding.at_line(line);
-        finding.slice.insert("of".into(), of.into());
+        let mut finding = finding.at_line(rows.first().and_then(|row| self.line(*row)));
+        finding.all_rows = Some(rows.len() as u64);
         finding.evidence.extend(grounds);
-        findings.all.push(finding);
+        findings.add(Some(finding), of);
+    }
+
+    fn line(&self, row: usize) -> Option<u64> {
+        self.rows.lines.get(row).copied().flatten()
     }
 
     /// Returns the values that identify a row: its line, then the key columns.
     fn key(&self, row: usize) -> Vec<(String, Json)> {
-        let line = self.rows.lines.get(row).copied().flatten();
-        let line = line.map(|line| ("line".to_owned(), line.into()));
+        let line = self.line(row).map(|line| ("line".to_owned(), line.into()));
         let key = self.spec.key.iter().filter(|k| self.frame.has(k));
         line.into_iter().chain(key.map(|k| (k.clone(), self.frame.cell(k, row).json()))).collect()
     }
 
     /// Reports missing columns, damaged rows and units that differ from the spec.
     fn columns(&self, findings: &mut Findings<'_>) {
-        let there = |name: &String| {
-            self.rows.cells.contains_key(name) || self.rows.lists.contains_key(name)
-        };
+        let MetricRows { cells, lists, .. } = self.rows;
+        let is_present = |name: &String| cells.contains_key(name) || lists.contains_key(name);
         for (need, severity) in
             [(Presence::Must, Severity::Error), (Presence::Should, Severity::Warning)]
         {
-            let missing = self.spec.columns.iter().filter(|(n, c)| c.need == need && !there(n));
+            let missing =
+                self.spec.columns.iter().filter(|(n, c)| c.need == need && !is_present(n));
             let missing: Vec<&str> = missing.map(|(n, _)| n.as_str()).collect();
             if missing.is_empty() || self.rows.rows == 0 {
                 continue;
             }
             let message = format!("columns are missing: {}", names(missing.iter().copied()));
             let check = TraceCheck::MetricInvalid;
-            if let Some(finding) = findings.finding(check, Some(severity), self.path, message) {
-                let mut finding = finding.parts(missing);
-                finding.slice.insert("of".into(), format!("missing {}", severity.name()).into());
-                findings.all.push(finding);
-            }
+            let finding = findings.finding(check, Some(severity), self.path, message);
+            let of = format!("missing {}", severity.name());
+            findings.add(finding.map(|finding| finding.parts(missing)), &of);
         }
         if let Some((line, why)) = self.rows.torn.first() {
             let rows = plural_verb(self.rows.torn.len(), "row", ["is", "are"]);
@@ -133,35 +131,22 @@ impl Metrics<'_, '_> {
             findings.say_of(check, None, self.path, "torn", Some(*line), message);
         }
         for (name, (unit, label)) in &self.rows.units {
-            let shown = brief(name);
-            let in_label = label.rsplit_once('(').and_then(|(_, l)| l.strip_suffix(')'));
+            let labelled = label.rsplit_once('(').and_then(|(_, unit)| unit.strip_suffix(')'));
             let own = self.spec.columns.get(name).and_then(|c| c.unit.as_deref());
-            if let Some(told) = in_label.filter(|l| l != unit) {
-                let message =
-                    format!("{shown} is in {}, but its label says {}", brief(unit), brief(told));
-                let of = format!("label: {name}");
-                findings.say_of(
-                    TraceCheck::MetricContradiction,
-                    None,
-                    self.path,
-                    &of,
-                    None,
-                    message,
-                );
-            } else if let Some(own) = own.filter(|own| scale(unit, own) != Some(1.0)) {
-                let message =
-                    format!("{shown} is in {}, but elsewhere it is in {own}", brief(unit));
-                let severity = Some(Severity::Warning);
-                let of = format!("unit: {name}");
-                findings.say_of(
-                    TraceCheck::MetricImplausible,
-                    severity,
-                    self.path,
-                    &of,
-                    None,
-                    message,
-                );
-            }
+            let own = own.filter(|own| scale(unit, own) != Some(1.0));
+            let (check, severity, of, other) = match (labelled.filter(|l| l != unit), own) {
+                (Some(label), _) => {
+                    let other = format!("its label says {}", brief(label));
+                    (TraceCheck::MetricContradiction, None, "label", other)
+                }
+                (None, Some(own)) => {
+                    let other = format!("elsewhere it is in {own}");
+                    (TraceCheck::MetricImplausible, Some(Severity::Warning), "unit", other)
+                }
+                (None, None) => continue,
+            };
+            let message = format!("{} is in {}, but {other}", brief(name), brief(unit));
+            findings.say_of(check, severity, self.path, &format!("{of}: {name}"), None, message);
         }
     }
 
@@ -170,8 +155,7 @@ impl Metrics<'_, '_> {
         for broken in broken(&spec.relations, &spec.derive, frame, &spec.thresholds)? {
             let of_machine = !broken.relation.figures().is_empty();
             let assumed = |row: &usize| of_machine && frame.assumed.contains(row);
-            let (assumed, stated): (Vec<usize>, Vec<usize>) =
-                broken.rows.iter().copied().partition(assumed);
+            let (assumed, stated) = broken.rows.iter().copied().partition(assumed);
             self.broken(findings, &broken, stated, None);
             self.broken(findings, &broken, assumed, spec.accelerator.as_deref());
         }
@@ -188,10 +172,7 @@ impl Metrics<'_, '_> {
         assumed: Option<&str>,
     ) {
         let relation = broken.relation;
-        let check = match relation.finds {
-            Finds::Contradiction => TraceCheck::MetricContradiction,
-            Finds::Implausible => TraceCheck::MetricImplausible,
-        };
+        let check = METRICS.of_relation(relation.finds);
         let Some(first) = rows.first() else { return };
         let first = broken.says(self.frame, *first);
         let count = plural(rows.len(), "row");

@@ -14,6 +14,7 @@ mod charts;
 mod config;
 mod digits;
 mod document;
+mod document_reader;
 mod field;
 mod find;
 mod findings;
@@ -39,13 +40,10 @@ pub use find::Asked;
 pub use news::{Changed, changed};
 pub use spec::TraceSpecs;
 
-use self::document::Document;
-use self::find::{TraceFile, TraceKind, split, stem};
+use self::find::{TraceFile, TraceKind, split};
 use self::findings::Findings;
-use self::tree::YamlNode;
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
-use crate::base::reason::Reason;
 use crate::checks::Check;
 use crate::checks::kinds::traces::TraceCheck;
 use crate::checks::rule::Rule;
@@ -53,11 +51,10 @@ use crate::checks::settings::Settings;
 use crate::database::source::{self, Entry, Source};
 use crate::findings::{Finding, Sink};
 use crate::report::Report;
-use crate::specs::system::System;
 
 /// The traces to judge and the rules to apply.
 #[derive(Debug, Default, Clone)]
-pub struct Options {
+pub struct TraceOptions {
     /// The folder or repository with the traces.
     pub root: PathBuf,
     /// A commit to read instead of the files on disk.
@@ -76,12 +73,11 @@ pub struct Options {
 
 /// Replaces a hint about `--root` by one about `--traces`, the flag of a run on traces.
 fn of_traces(error: Error) -> Error {
-    let hint = if error.hint.starts_with("--root") {
-        "--traces takes a folder with cards, configs or metric files".to_owned()
+    if error.hint.starts_with("--root") {
+        Error::new(error.message, "--traces takes a folder with cards, configs or metric files")
     } else {
-        error.hint
-    };
-    Error::new(error.message, hint)
+        error
+    }
 }
 
 /// Judges the traces in a folder and its subfolders.
@@ -90,16 +86,13 @@ fn of_traces(error: Error) -> Error {
 ///
 /// If nothing can be judged, for example because the folder does not exist or a rule is unknown.
 /// Problems of the traces are findings in the report, not errors.
-pub fn run(options: &Options) -> Result<Report> {
+pub fn run(options: &TraceOptions) -> Result<Report> {
     let start = Instant::now();
     let source = source::open(&options.root, options.reference.as_deref()).map_err(of_traces)?;
+    let source = source.as_ref();
     let judges = (options.root.as_path(), options.settings_ref.as_deref());
-    let settings = Settings::of(
-        source.as_ref(),
-        judges,
-        options.rules.as_deref(),
-        options.baseline.as_deref(),
-    )?;
+    let (overlay, baseline) = (options.rules.as_deref(), options.baseline.as_deref());
+    let settings = Settings::of(source, judges, overlay, baseline)?;
     let runs = |c: &Check| c.needs().traces || c.needs().waivers;
     let rules = settings.rules.choose(&options.only, &options.skip, &runs)?;
     let files = source.files()?;
@@ -109,13 +102,8 @@ pub fn run(options: &Options) -> Result<Report> {
     let folder = options.root.canonicalize().ok().filter(|_| own);
     let folder = folder.as_ref().and_then(|f| f.file_name());
     let name = folder.map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let judged = judge(
-        source.as_ref(),
-        &files,
-        &TraceSpecs::read(&settings.specs)?,
-        &rules,
-        Asked(Some(&name)),
-    )?;
+    let specs = TraceSpecs::read(&settings.specs)?;
+    let judged = judge(source, &files, &specs, &rules, Asked(Some(&name)))?;
     source.steady()?;
     let mut sink = Sink::default();
     sink.extend(judged.findings);
@@ -146,37 +134,6 @@ pub struct JudgedTraces {
     pub rows: u64,
 }
 
-/// A card or config that was read.
-struct Read<'a> {
-    path: String,
-    /// The name of the file's directory.
-    dir_name: String,
-    doc: Document<'a>,
-    template: bool,
-}
-
-impl Read<'_> {
-    fn dir(&self) -> &str {
-        split(&self.path).0
-    }
-
-    fn dir_name(&self) -> &str {
-        &self.dir_name
-    }
-
-    fn stem(&self) -> &str {
-        stem(split(&self.path).2)
-    }
-
-    fn number(&self, column: &str) -> Option<f64> {
-        self.doc.frame.cell(column, 0).number()
-    }
-
-    fn text(&self, column: &str) -> Option<&str> {
-        self.doc.frame.cell(column, 0).text()
-    }
-}
-
 /// Judges the trace files among `files`.
 ///
 /// # Errors
@@ -191,12 +148,11 @@ pub fn judge(
 ) -> Result<JudgedTraces> {
     let work = || judge_files(source, files, specs, rules, asked);
     match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(Ok(judged)) => Ok(judged),
-        Ok(Err(e)) => {
+        Ok(judged) => judged.map_err(|e| {
             let hint =
                 "the formula is in rules/traces; CONTRIBUTING.md lists what formulas can read";
-            Err(Error::new(format!("cannot check the traces: {e}"), hint))
-        }
+            Error::new(format!("cannot check the traces: {e}"), hint)
+        }),
         Err(_) => {
             let hint = "please report this bug and attach the checked files";
             Err(Error::new("perfdb-gate failed while checking traces", hint))
@@ -211,74 +167,49 @@ fn judge_files(
     rules: &[Arc<Rule>],
     asked: Asked<'_>,
 ) -> Result<JudgedTraces, ExprError> {
-    let traces = specs;
     let mut findings = Findings::new(rules);
-    let directories = find::directories(files, traces);
-    let found =
-        files.iter().filter(|e| find::could_be(e, traces) && !directories.contains(&e.path));
-    let found: Vec<TraceFile<'_>> =
-        found.filter_map(|e| find::classify(source, e, traces, asked)).collect();
-    let mut paths: Vec<String> = found.iter().map(|f| f.entry.path.clone()).collect();
-    for path in directories {
-        findings.say(
-            TraceCheck::Unreadable,
-            None,
-            &path,
-            "this is a directory, but a file of this name is expected".into(),
-        );
-        paths.push(path);
+    let directories = find::directories(files, specs);
+    let found = files.iter().filter(|e| find::could_be(e, specs) && !directories.contains(&e.path));
+    let found = found.filter_map(|entry| find::classify(source, entry, specs, asked));
+    let found: Vec<TraceFile<'_>> = found.collect();
+    for path in &directories {
+        let message = "this is a directory, but a file of this name is expected";
+        findings.say(TraceCheck::Unreadable, path, message.into());
     }
     let mut cards = Vec::new();
     let mut configs = Vec::new();
     for file in &found {
         let (spec, into, of) = match file.kind {
-            TraceKind::Card => (&traces.card, &mut cards, &findings::CARD),
-            TraceKind::Config => (&traces.config, &mut configs, &findings::CONFIG),
+            TraceKind::Card => (&specs.card, &mut cards, &findings::CARD),
+            TraceKind::Config => (&specs.config, &mut configs, &findings::CONFIG),
             TraceKind::Metrics(_) => continue,
         };
         let path = &file.entry.path;
-        match fields(file) {
-            Err(why) => findings.say(TraceCheck::Unreadable, None, path, why.into()),
-            Ok(root) => {
-                let mut doc = document::read(spec, &root, file.template);
-                let name = doc.frame.cell("accelerator", 0).text().map(str::to_owned);
-                doc.frame.systems = vec![system(name.as_deref(), specs)];
-                doc.frame.derive(&spec.derive, &spec.thresholds)?;
-                let dir_name = asked.dir_name(split(path).1).to_owned();
-                let template = file.template;
-                let read = Read { path: path.clone(), dir_name, doc, template };
-                findings.document(&read, spec, of)?;
-                into.push(read);
+        let root = match document::parse(file) {
+            Ok(root) => root,
+            Err(why) => {
+                findings.say(TraceCheck::Unreadable, path, why.into());
+                continue;
             }
-        }
+        };
+        let dir_name = asked.dir_name(split(path).1);
+        let mut document = document_reader::read(file, dir_name, spec, &root);
+        let system = document.text("accelerator").and_then(|name| specs.known_system(name));
+        document.frame.systems = vec![system];
+        document.frame.derive(&spec.derive, &spec.thresholds)?;
+        findings.document(&document, spec, of)?;
+        into.push(document);
     }
     for card in &cards {
         findings.accelerator(card, specs);
     }
-    config::check(&configs, &cards, traces, &mut findings);
+    config::check(&configs, &cards, specs, &mut findings);
     jobs::check(source, files, &configs, &mut findings);
     let rows = metrics::check(&found, &cards, specs, &mut findings)?;
-    ranks::check(files, &found, &cards, &configs, traces, &mut findings);
+    ranks::check(files, &found, &cards, &configs, specs, &mut findings);
+    let mut paths: Vec<String> = found.into_iter().map(|file| file.entry.path).collect();
+    paths.extend(directories);
     paths.sort_unstable();
     paths.dedup();
     Ok(JudgedTraces { findings: findings.all, files: paths, rows })
-}
-
-/// Parses a card or config into a map of fields.
-fn fields(file: &TraceFile<'_>) -> Result<YamlNode, Reason> {
-    let text = file.text.as_ref().map_err(Clone::clone)?;
-    if text.trim().is_empty() {
-        return Err("the file is empty".into());
-    }
-    let root = YamlNode::parse(text)?;
-    if root.members().next().is_none() {
-        return Err("the file is not a map of fields".into());
-    }
-    Ok(root)
-}
-
-/// Returns the system that an accelerator's name refers to; `None` without a name or a known
-/// system.
-fn system<'a>(name: Option<&str>, specs: &'a TraceSpecs) -> Option<&'a System> {
-    specs.system(name?).flatten()
 }

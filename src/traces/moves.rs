@@ -17,36 +17,36 @@ pub(super) struct Moves {
     dirs: BTreeMap<String, String>,
 }
 
+/// Returns entries by their paths.
+pub(super) fn by_path<'e>(
+    entries: impl IntoIterator<Item = &'e Entry>,
+) -> BTreeMap<&'e str, &'e Entry> {
+    entries.into_iter().map(|entry| (entry.path.as_str(), entry)).collect()
+}
+
 impl Moves {
     /// Pairs each deleted file with an added file of the same bytes, preferring one of the same
     /// name.
-    pub fn of(base: State<'_>, before: &[Entry], head: State<'_>, after: &[Entry]) -> Self {
-        let path = |e: &Entry| (e.path.clone(), e.clone());
-        let was: BTreeMap<String, Entry> = before.iter().map(path).collect();
-        let is: BTreeMap<String, Entry> = after.iter().map(path).collect();
-        let gone = was.values().filter(|e| !is.contains_key(&e.path));
-        let mut came: BTreeMap<git2::Oid, Vec<&str>> = BTreeMap::new();
-        for entry in is.values().filter(|e| !was.contains_key(&e.path)) {
+    pub fn new(base: State<'_>, before: &[Entry], head: State<'_>, after: &[Entry]) -> Self {
+        let (before, after) = (by_path(before), by_path(after));
+        let mut added: BTreeMap<git2::Oid, Vec<&str>> = BTreeMap::new();
+        for (path, entry) in after.iter().filter(|(path, _)| !before.contains_key(*path)) {
             if let Some(id) = head.source.id(entry) {
-                came.entry(id).or_default().push(&entry.path);
+                added.entry(id).or_default().push(path);
             }
         }
         let mut moves = Self::default();
         let mut renamed = Vec::new();
-        for entry in gone {
-            let Some(paths) = base.source.id(entry).and_then(|id| Some((id, came.get_mut(&id)?)))
-            else {
-                continue;
-            };
-            let (id, paths) = paths;
-            match paths.iter().position(|p| split(p).2 == split(&entry.path).2) {
-                Some(at) => moves.add(&entry.path, paths.remove(at)),
-                None => renamed.push((id, &entry.path)),
+        for (old, entry) in before.iter().filter(|(path, _)| !after.contains_key(*path)) {
+            let Some(id) = base.source.id(entry) else { continue };
+            let Some(paths) = added.get_mut(&id) else { continue };
+            match paths.iter().position(|new| split(new).2 == split(old).2) {
+                Some(at) => moves.add(old, paths.remove(at)),
+                None => renamed.push((id, old)),
             }
         }
         for (id, old) in renamed {
-            let paths = came.get_mut(&id).filter(|paths| !paths.is_empty());
-            if let Some(paths) = paths {
+            if let Some(paths) = added.get_mut(&id).filter(|paths| !paths.is_empty()) {
                 moves.add(old, paths.remove(0));
             }
         }
@@ -59,13 +59,13 @@ impl Moves {
     }
 
     /// Returns a finding of the base with its paths replaced by those in the head.
-    pub fn told_there(&self, mut finding: Finding) -> Finding {
+    pub fn relocated(&self, mut finding: Finding) -> Finding {
         if let Some(new) = self.files.get(&finding.path) {
             finding.path.clone_from(new);
         }
         for value in finding.slice.values_mut() {
-            if let Some(there) = value.as_str().and_then(|text| self.named_there(text)) {
-                *value = Json::from(there);
+            if let Some(text) = value.as_str().and_then(|text| self.relocated_text(text)) {
+                *value = Json::from(text);
             }
         }
         finding
@@ -73,16 +73,19 @@ impl Moves {
 
     /// Replaces a path at the end of a text, alone or after a space, by the new path; `None` if it
     /// did not move.
-    fn named_there(&self, text: &str) -> Option<String> {
+    fn relocated_text(&self, text: &str) -> Option<String> {
         let (above, name) = text.rsplit_once('/')?;
-        let before = |text: &'_ str, path: &str| -> Option<String> {
-            let before = text.strip_suffix(path)?;
-            (before.is_empty() || before.ends_with(' ')).then(|| before.to_owned())
-        };
-        let file = self.files.iter().find_map(|(old, new)| Some(before(text, old)? + new));
+        let file =
+            self.files.iter().find_map(|(old, new)| Some(before(text, old)?.to_owned() + new));
         file.or_else(|| {
             let mut dirs = self.dirs.iter();
             dirs.find_map(|(old, new)| Some(format!("{}{new}/{name}", before(above, old)?)))
         })
     }
+}
+
+/// Returns the text before a path at its end; `None` if the text does not end with the path, alone
+/// or after a space.
+fn before<'t>(text: &'t str, path: &str) -> Option<&'t str> {
+    text.strip_suffix(path).filter(|before| before.is_empty() || before.ends_with(' '))
 }

@@ -7,7 +7,7 @@
 /// after a small letter (`vllmEP4`). No letter may follow the number directly: `mscclpp-4gpu` has
 /// no number for `pp`. A label that follows another label without a number is part of a mix
 /// (`fsdp_tp_4`: both together are 4).
-pub fn number(name: &str, label: &str) -> Option<u64> {
+pub(super) fn number(name: &str, label: &str) -> Option<u64> {
     let lower = name.to_ascii_lowercase();
     let mut found = None;
     for (at, _) in lower.match_indices(&label.to_ascii_lowercase()) {
@@ -52,7 +52,7 @@ fn number_at(name: &str, at: usize, length: usize) -> Option<u64> {
 
 /// Returns the number before a word of a sentence, such as 4 for `GPU` in `on 4 A100 GPUs`; `None`
 /// if there are two different numbers.
-pub fn number_before(text: &str, word: &str) -> Option<f64> {
+pub(super) fn number_before(text: &str, word: &str) -> Option<f64> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let bare = |w: &str| w.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned();
     let mut found = None;
@@ -74,12 +74,12 @@ pub fn number_before(text: &str, word: &str) -> Option<f64> {
 }
 
 /// Returns the number after a prefix: 12.4 for `cuda_12.4`; `None` for `cuda_12.x`.
-pub fn number_after(text: &str, prefix: &str) -> Option<f64> {
+pub(super) fn number_after(text: &str, prefix: &str) -> Option<f64> {
     text.trim().strip_prefix(prefix)?.parse().ok()
 }
 
 /// Returns the experiment id in a name, such as `E1.2` in `E1.2_llama8b` or `…-perlmutter-E1.2`.
-pub fn experiment_id(name: &str) -> Option<&str> {
+pub(super) fn experiment_id(name: &str) -> Option<&str> {
     name.split(['_', '-']).find(|part| {
         let mut chars = part.chars();
         let digits = |t: &str| !t.is_empty() && t.chars().all(|c| c.is_ascii_digit());

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::find::{Asked, TraceKind, split};
-use super::moves::Moves;
+use super::moves::{Moves, by_path};
 use super::spec::TraceSpecs;
-use super::{JudgedTraces, charts, find, jobs, judge, ranks};
+use super::{charts, find, jobs, judge, ranks};
 use crate::base::error::Result;
 use crate::checks::rule::Rule;
 use crate::database::catalog::Role;
@@ -15,7 +15,7 @@ use crate::database::diff::{FileDiff, Status};
 use crate::database::source::Entry;
 use crate::database::state::State;
 use crate::findings::{BaseFindings, Finding, Repaired};
-use crate::report::chart::Figure;
+use crate::report::chart::ChartFigure;
 
 /// The changes of traces between two states.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ pub struct Changed {
     /// Findings of the base that the head no longer has.
     pub repaired: Vec<Repaired>,
     /// Charts of the changed metric files.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<ChartFigure>,
 }
 
 /// Judges the traces of two states if a trace file differs between them. Only files with the name
@@ -45,14 +45,14 @@ pub fn changed(
     charts: usize,
 ) -> Result<Changed> {
     let (before, after) = (&base.catalog.others, &head.catalog.others);
-    let moves = Moves::of(base, before, head, after);
+    let moves = Moves::new(base, before, head, after);
     let files = changed_files(base, before, head, after, &moves, specs);
     if files.is_empty() {
         return Ok(Changed::default());
     }
     let judged = judge(head.source, after, specs, rules, Asked(None))?;
-    let was: JudgedTraces = judge(base.source, before, specs, rules, Asked(None))?;
-    let known: BaseFindings = was.findings.into_iter().map(|f| moves.told_there(f)).collect();
+    let was = judge(base.source, before, specs, rules, Asked(None))?;
+    let known: BaseFindings = was.findings.into_iter().map(|f| moves.relocated(f)).collect();
     let touched: BTreeSet<&str> = files.iter().map(|f| f.path.as_str()).collect();
     let mut findings = judged.findings;
     for finding in &mut findings {
@@ -68,24 +68,24 @@ pub fn changed(
 /// The files of both states by file name. A script that contains the name of a config is a job
 /// script; files are opened only once a script contains their name.
 struct Configs<'a> {
-    by_name: BTreeMap<&'a str, Namesakes<'a>>,
+    by_name: BTreeMap<&'a str, SameNamed<'a>>,
     specs: &'a TraceSpecs,
 }
 
 /// All files with one name, in both states.
 #[derive(Default)]
-struct Namesakes<'a> {
+struct SameNamed<'a> {
     files: Vec<(State<'a>, &'a Entry)>,
     /// True if at least one of the files is a config; computed on first use.
     has_config: OnceCell<bool>,
 }
 
 impl<'a> Configs<'a> {
-    fn among(states: &[(State<'a>, &'a BTreeMap<String, Entry>)], specs: &'a TraceSpecs) -> Self {
-        let mut by_name: BTreeMap<&str, Namesakes<'_>> = BTreeMap::new();
+    fn new(states: [(State<'a>, &BTreeMap<&'a str, &'a Entry>); 2], specs: &'a TraceSpecs) -> Self {
+        let mut by_name: BTreeMap<&str, SameNamed<'_>> = BTreeMap::new();
         for (state, files) in states {
-            for entry in files.values() {
-                by_name.entry(split(&entry.path).2).or_default().files.push((*state, entry));
+            for (path, entry) in files {
+                by_name.entry(split(path).2).or_default().files.push((state, *entry));
             }
         }
         Self { by_name, specs }
@@ -97,10 +97,8 @@ impl<'a> Configs<'a> {
             let file = find::classify(state.source, entry, self.specs, Asked(None));
             file.is_some_and(|file| file.kind == TraceKind::Config)
         };
-        let has_config = |of_name: &Namesakes<'_>| {
-            *of_name.has_config.get_or_init(|| of_name.files.iter().any(is_config))
-        };
-        self.by_name.iter().any(|(name, of_name)| text.contains(*name) && has_config(of_name))
+        let mut named = self.by_name.iter().filter(|(name, _)| text.contains(**name));
+        named.any(|(_, same)| *same.has_config.get_or_init(|| same.files.iter().any(is_config)))
     }
 }
 
@@ -114,36 +112,36 @@ fn changed_files(
     specs: &TraceSpecs,
 ) -> Vec<FileDiff> {
     let of_rank = |e: &Entry| ranks::is_of_rank(split(&e.path).2, specs);
-    let by_path = |files: &'_ [Entry]| -> BTreeMap<String, Entry> {
-        let could_be = |e: &&Entry| find::could_be(e, specs) || of_rank(e) || jobs::is_script(e);
-        files.iter().filter(could_be).map(|e| (e.path.clone(), e.clone())).collect()
-    };
-    let (base_files, head_files) = (by_path(before), by_path(after));
-    let paths: BTreeSet<&String> = base_files.keys().chain(head_files.keys()).collect();
-    let moved: BTreeSet<&String> = moves.files.values().collect();
-    let configs = Configs::among(&[(base, &base_files), (head, &head_files)], specs);
-    let is_trace = |state: State<'_>, entry: Option<&Entry>| {
-        let Some(entry) = entry else { return false };
+    let could_be = |e: &&Entry| find::could_be(e, specs) || of_rank(e) || jobs::is_script(e);
+    let before = by_path(before.iter().filter(could_be));
+    let after = by_path(after.iter().filter(could_be));
+    let paths: BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
+    let moved: BTreeSet<&str> = moves.files.values().map(String::as_str).collect();
+    let configs = Configs::new([(base, &before), (head, &after)], specs);
+    let is_trace = |state: State<'_>, entry: &Entry| {
         if jobs::is_script(entry) {
-            return jobs::text(state.source, entry).is_some_and(|text| configs.any_in(&text));
+            return state.source.text(entry).is_ok_and(|text| configs.any_in(&text));
         }
         of_rank(entry) || find::classify(state.source, entry, specs, Asked(None)).is_some()
     };
-    let follows =
-        |path: &String| moves.files.get(path).is_some_and(|to| head_files.contains_key(to));
     let mut files = Vec::new();
     for path in paths {
-        let (was, is) = (base_files.get(path), head_files.get(path));
+        let (was, is) = (before.get(path), after.get(path));
         let status = match (was, is) {
             (Some(a), Some(b)) if base.source.id(a) == head.source.id(b) => continue,
             (Some(_), Some(_)) => Status::Modified,
             (None, _) if moved.contains(path) => Status::Renamed,
             (None, _) => Status::Added,
-            (Some(_), None) if follows(path) => continue,
+            // A moved file is listed at its new path.
+            (Some(_), None)
+                if moves.files.get(path).is_some_and(|to| after.contains_key(&**to)) =>
+            {
+                continue;
+            }
             (Some(_), None) => Status::Deleted,
         };
-        if is_trace(head, is) || is_trace(base, was) {
-            files.push(FileDiff { path: path.clone(), status, role: Role::Trace });
+        if is.is_some_and(|e| is_trace(head, e)) || was.is_some_and(|e| is_trace(base, e)) {
+            files.push(FileDiff { path: path.to_owned(), status, role: Role::Trace });
         }
     }
     files

@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Read;
-use super::find::{TraceFile, split};
+use super::document::TraceDocument;
+use super::find::{TraceFile, is_file, split};
 use super::findings::Findings;
 use super::spec::TraceSpecs;
 use crate::base::words::{names, plural};
 use crate::checks::kinds::traces::TraceCheck;
-use crate::database::source::{Entry, EntryKind};
+use crate::database::source::Entry;
 use crate::findings::Severity;
 
 /// The files that match one pattern in one directory, by rank.
@@ -19,8 +19,8 @@ type RankGroup<'a> = BTreeMap<u64, &'a Entry>;
 pub(super) fn check(
     files: &[Entry],
     found: &[TraceFile<'_>],
-    cards: &[Read<'_>],
-    configs: &[Read<'_>],
+    cards: &[TraceDocument<'_>],
+    configs: &[TraceDocument<'_>],
     specs: &TraceSpecs,
     findings: &mut Findings<'_>,
 ) {
@@ -34,10 +34,10 @@ pub(super) fn check(
         }
     }
     for ((dir, pattern), group) in groups {
-        for entry in group.values().filter(|e| is_empty(e)) {
+        for entry in group.values().filter(|e| e.size == 0 && is_file(e)) {
             // An empty metric file is already reported as unreadable.
             if !found.iter().any(|f| f.entry.path == entry.path) {
-                findings.say(TraceCheck::Ranks, None, &entry.path, "the file is empty".into());
+                findings.say(TraceCheck::Ranks, &entry.path, "the file is empty".into());
             }
         }
         let run = run_of(dir, cards).or_else(|| run_of(dir, configs));
@@ -63,13 +63,12 @@ fn rank(name: &str, pattern: &str) -> Option<u64> {
     if plain { digits.parse().ok() } else { None }
 }
 
-fn is_empty(entry: &Entry) -> bool {
-    entry.size == 0 && matches!(entry.kind, EntryKind::Path(_) | EntryKind::Blob(_))
-}
-
 /// Returns the document of a directory's run: in the directory itself, or in the nearest one above
 /// that has documents. `None` if that directory has several.
-pub(super) fn run_of<'c, 'a>(dir: &str, documents: &'c [Read<'a>]) -> Option<&'c Read<'a>> {
+pub(super) fn run_of<'c, 'a>(
+    dir: &str,
+    documents: &'c [TraceDocument<'a>],
+) -> Option<&'c TraceDocument<'a>> {
     let mut dir = dir;
     loop {
         let mut here = documents.iter().filter(|d| d.dir() == dir && !d.template);
@@ -84,7 +83,7 @@ pub(super) fn run_of<'c, 'a>(dir: &str, documents: &'c [Read<'a>]) -> Option<&'c
 /// Returns the number of ranks of a run: the product of its parallel degrees, or the stated number
 /// of GPUs if that equals the plan with experts or if as many files exist on one host. `None` if it
 /// is unknown or implausible.
-fn world(run: &Read<'_>, group: &RankGroup<'_>) -> Option<u64> {
+fn world(run: &TraceDocument<'_>, group: &RankGroup<'_>) -> Option<u64> {
     let plan = run.number("world")?;
     let with_experts = run.number("ep").map_or(plan, |ep| plan * ep);
     let units = run.number("total_count");
@@ -101,27 +100,22 @@ fn complete(
     dir: &str,
     pattern: &str,
     group: &RankGroup<'_>,
-    run: &Read<'_>,
+    run: &TraceDocument<'_>,
     world: u64,
     findings: &mut Findings<'_>,
 ) {
     let of = format!("{dir}/{pattern}");
-    let beyond: Vec<String> = group.keys().filter(|r| **r >= world).map(u64::to_string).collect();
+    let beyond: Vec<u64> = group.keys().copied().filter(|r| *r >= world).collect();
     if !beyond.is_empty() {
-        let ranks = names(beyond.iter().map(String::as_str));
-        let message = format!(
-            "{pattern}: there are files of rank {ranks}, but the run has {}",
-            plural(world as usize, "rank")
-        );
+        let (files, size) = (named(beyond.into_iter()), plural(world as usize, "rank"));
+        let message = format!("{pattern}: there are files of rank {files}, but the run has {size}");
         findings.say_of(TraceCheck::Ranks, None, &run.path, &format!("beyond {of}"), None, message);
     }
     let there = group.keys().filter(|r| **r < world).count() as u64;
     if there == world {
         return;
     }
-    let missing: Vec<String> =
-        (0..world).filter(|r| !group.contains_key(r)).take(100).map(|r| r.to_string()).collect();
-    let ranks = names(missing.iter().map(String::as_str));
+    let ranks = named((0..world).filter(|r| !group.contains_key(r)).take(100));
     // A profiler that only follows the driver process writes rank 0 alone.
     let driver = there == 1 && group.contains_key(&0);
     let severity = driver.then_some(Severity::Warning);
@@ -130,32 +124,37 @@ fn complete(
     findings.say_of(TraceCheck::Ranks, severity, &run.path, &of, None, message);
 }
 
+/// Lists ranks for a sentence.
+fn named(ranks: impl Iterator<Item = u64>) -> String {
+    let ranks: Vec<String> = ranks.map(|rank| rank.to_string()).collect();
+    names(ranks.iter().map(String::as_str))
+}
+
 fn iterations(
     dir: &str,
     list: &str,
     group: &RankGroup<'_>,
     found: &[TraceFile<'_>],
-    configs: &[Read<'_>],
+    configs: &[TraceDocument<'_>],
     findings: &mut Findings<'_>,
 ) {
-    let mut counts: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    let mut counts: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
     for (rank, entry) in group {
         let file = found.iter().find(|f| f.entry.path == entry.path);
         let text = file.and_then(|f| f.text.as_ref().ok());
         let json: Option<serde_json::Value> = text.and_then(|t| serde_json::from_str(t).ok());
         let count = json.as_ref().and_then(|j| j.get(list)?.as_array().map(Vec::len));
         if let Some(count) = count {
-            counts.entry(count).or_default().push(*rank);
+            counts.entry(count).or_default().insert(rank.to_string());
         }
     }
     let Some(entry) = group.values().next() else { return };
     if counts.len() > 1 {
-        let told = counts.iter().map(|(count, ranks)| {
-            let ranks: BTreeSet<String> = ranks.iter().map(u64::to_string).collect();
+        let each = counts.iter().map(|(count, ranks)| {
             format!("{count} entries in rank {}", names(ranks.iter().map(String::as_str)))
         });
-        let told: Vec<String> = told.collect();
-        let message = format!("{list} differs between ranks: {}", told.join(", "));
+        let each: Vec<String> = each.collect();
+        let message = format!("{list} differs between ranks: {}", each.join(", "));
         findings.say_of(TraceCheck::Ranks, None, &entry.path, "iterations", None, message);
     }
     let config = run_of(dir, configs);

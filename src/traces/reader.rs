@@ -17,7 +17,7 @@ const MOST_CELLS: usize = 1_000_000;
 
 /// The contents of a metric file.
 #[derive(Debug, Default)]
-pub struct MetricRows {
+pub(super) struct MetricRows {
     pub rows: usize,
     pub cells: BTreeMap<String, Vec<TraceCell>>,
     /// Texts found in columns of numbers, as column name, row and text.
@@ -56,7 +56,7 @@ fn guard(rows: usize, columns: usize) -> Result<(), Reason> {
 }
 
 /// Reads a metric file.
-pub fn read(name: &str, text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
+pub(super) fn read(name: &str, text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
     if text.trim().is_empty() {
         return Err("the file is empty".into());
     }

@@ -10,7 +10,7 @@ use crate::base::expr::{Expr, ExprError};
 use crate::specs::system::System;
 
 /// The rows that break a relation.
-pub struct Broken<'a> {
+pub(super) struct Broken<'a> {
     pub relation: &'a Relation,
     thresholds: &'a BTreeMap<String, Threshold>,
     /// The row numbers, ascending.
@@ -23,7 +23,7 @@ pub struct Broken<'a> {
 /// # Errors
 ///
 /// If a formula compares values of different types.
-pub fn broken<'s>(
+pub(super) fn broken<'s>(
     relations: &'s [Relation],
     derive: &[Derived],
     frame: &Frame<'_>,

@@ -10,14 +10,14 @@ use crate::base::words::Figure;
 
 /// A YAML value and its line, counted from 1.
 #[derive(Debug, Clone, PartialEq)]
-pub struct YamlNode {
+pub(super) struct YamlNode {
     pub line: u64,
     pub value: YamlValue,
 }
 
 /// A value of a YAML document.
 #[derive(Debug, Clone, PartialEq)]
-pub enum YamlValue {
+pub(super) enum YamlValue {
     Null,
     Bool(bool),
     Number(f64),
@@ -58,7 +58,7 @@ impl YamlNode {
 }
 
 /// Returns the first 60 characters of a text, so that hostile input cannot make a message long.
-pub fn brief(text: &str) -> String {
+pub(super) fn brief(text: &str) -> String {
     const SHOWN: usize = 60;
     match text.char_indices().nth(SHOWN) {
         None => text.to_owned(),
@@ -81,6 +81,15 @@ impl<'de> Deserialize<'de> for YamlValue {
 
 struct Any;
 
+/// Implements the methods of a visitor that take numbers.
+macro_rules! visit_numbers {
+    ($($visit:ident: $number:ty),*) => {$(
+        fn $visit<E>(self, number: $number) -> Result<YamlValue, E> {
+            Ok(YamlValue::Number(number as f64))
+        }
+    )*};
+}
+
 impl<'de> Visitor<'de> for Any {
     type Value = YamlValue;
 
@@ -92,25 +101,7 @@ impl<'de> Visitor<'de> for Any {
         Ok(YamlValue::Bool(v))
     }
 
-    fn visit_i64<E>(self, v: i64) -> Result<YamlValue, E> {
-        Ok(YamlValue::Number(v as f64))
-    }
-
-    fn visit_u64<E>(self, v: u64) -> Result<YamlValue, E> {
-        Ok(YamlValue::Number(v as f64))
-    }
-
-    fn visit_i128<E>(self, v: i128) -> Result<YamlValue, E> {
-        Ok(YamlValue::Number(v as f64))
-    }
-
-    fn visit_u128<E>(self, v: u128) -> Result<YamlValue, E> {
-        Ok(YamlValue::Number(v as f64))
-    }
-
-    fn visit_f64<E>(self, v: f64) -> Result<YamlValue, E> {
-        Ok(YamlValue::Number(v))
-    }
+    visit_numbers!(visit_i64: i64, visit_u64: u64, visit_i128: i128, visit_u128: u128, visit_f64: f64);
 
     fn visit_str<E>(self, v: &str) -> Result<YamlValue, E> {
         Ok(YamlValue::Text(v.to_owned()))

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use crate::common::snapshot::{redact, shown, without_days};
 use crate::common::{Tree, run};
+use perfdb_gate::base::reason::Reason;
 use perfdb_gate::database::catalog::Format;
 use perfdb_gate::database::table::{Column, Table, encode};
-use perfdb_gate::gpu::device::{About, Answer, Device, MeasureError, Point, Unmeasured, Work};
+use perfdb_gate::gpu::device::{About, Answer, Device, MeasureError, Point, Work};
 use perfdb_gate::jobs::measure::{self, Collected, Options, PlannedPoints};
 use perfdb_gate::specs::Specs;
 
@@ -49,10 +50,10 @@ impl Device for Mock {
         self.measured.push(point.clone());
         let work = point.work.as_ref().unwrap();
         if self.fails_every > 0 && self.measured.len().is_multiple_of(self.fails_every) {
-            return Err(Unmeasured::new("a mock's whim").into());
+            return Err(Reason::from("a mock's whim").into());
         }
         if (work.size("m"), work.size("batch")) == (8192, 128) {
-            return Err(Unmeasured::new("out of memory").into());
+            return Err(Reason::from("out of memory").into());
         }
         let ms = (work.size("m") * work.size("batch")) as f64 * 1e-6;
         Ok(Answer {

@@ -73,7 +73,8 @@ fn judge(example: &ExampleTree, traces: bool) -> Result<Vec<Finding>> {
     let tree = grown(&example.files);
     let root = tree.path().to_owned();
     if traces {
-        return Ok(traces::run(&traces::Options { root, ..traces::Options::default() })?.findings);
+        return Ok(traces::run(&traces::TraceOptions { root, ..traces::TraceOptions::default() })?
+            .findings);
     }
     Ok(run(&Options { root, ..Options::default() }, &())?.findings)
 }

@@ -9,7 +9,7 @@ use crate::base::words::{Figure, count, plural};
 use crate::checks::RowContext;
 use crate::checks::judge::Judge;
 use crate::database::table::number_json;
-use crate::findings::{EXAMPLES, Example, Finding, Hit, Hits, Part, Reads, RowHit, Severity};
+use crate::findings::{EXAMPLES, Example, Finding, Hit, HitPart, Hits, Reads, RowHit, Severity};
 use crate::specs::system::{L2_CACHE, MEMORY_BANDWIDTH};
 use crate::specs::{Bound, TableSpec};
 
@@ -156,7 +156,7 @@ impl<'a> Below<'a> {
     }
 
     /// Its rows of a part, if there are any.
-    fn within(&self, part: &Part<'_>) -> Option<Self> {
+    fn within(&self, part: &HitPart<'_>) -> Option<Self> {
         let rows: Vec<_> = self.rows.iter().copied().filter(|r| part.has(r.row)).collect();
         if rows.is_empty() {
             return None;

@@ -10,7 +10,7 @@ use cudarc::nccl::result::NcclError;
 use nvml_wrapper::error::NvmlError;
 
 /// A result with a [`CudaError`].
-pub type Result<T, E = CudaError> = std::result::Result<T, E>;
+pub type CudaResult<T> = Result<T, CudaError>;
 
 /// A failed library call, or a result that cannot be used. Each is shown as one line in the log and the
 /// report.

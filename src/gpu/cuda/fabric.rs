@@ -12,10 +12,10 @@ use cudarc::driver::{CudaContext, CudaStream, DriverError, sys as driver};
 use cudarc::nccl::result as nccl;
 use cudarc::nccl::sys;
 
-use super::error::{CudaError, Result};
+use super::error::{CudaError, CudaResult};
 use super::tensor::{Memory, Tensor};
 use crate::gpu::device::{Answer, SAMPLES, Work};
-use crate::gpu::recipe::{Dtype, Fill, Operation};
+use crate::gpu::recipe::{Dtype, Fill, GpuOperation};
 
 /// The first GPUs of this host, joined by NCCL.
 pub struct Fabric {
@@ -51,25 +51,23 @@ pub fn version() -> Option<String> {
 
 impl Fabric {
     /// Joins the first `gpus` GPUs of this host.
-    pub fn open(gpus: usize) -> Result<Self> {
+    pub fn open(gpus: usize) -> CudaResult<Self> {
         let devices: Vec<c_int> = (0..gpus as c_int).collect();
         let mut comms = vec![std::ptr::null_mut(); gpus];
         // SAFETY: both lists have `gpus` elements.
         unsafe { nccl::comm_init_all(comms.as_mut_ptr(), gpus as c_int, devices.as_ptr()) }?;
-        let rank = |device: c_int, comm: &sys::ncclComm_t| {
-            let context = CudaContext::new(device as usize)?;
+        let ranks = devices.iter().zip(&comms).map(|(device, comm)| {
+            let context = CudaContext::new(*device as usize)?;
             Ok(Rank { stream: context.new_stream()?, comm: Comm(*comm) })
-        };
-        let ranks: Result<Vec<Rank>, _> =
-            devices.iter().zip(&comms).map(|(device, comm)| rank(*device, comm)).collect();
-        let given_up = |e: DriverError| {
+        });
+        let ranks: Result<Vec<Rank>, DriverError> = ranks.collect();
+        if ranks.is_err() {
             for comm in &comms {
                 // SAFETY: nothing uses the communicators.
                 let _ = unsafe { nccl::comm_abort(*comm) };
             }
-            e
-        };
-        Ok(Self { ranks: ranks.map_err(given_up)?, broken: AtomicBool::new(false) })
+        }
+        Ok(Self { ranks: ranks?, broken: AtomicBool::new(false) })
     }
 
     /// Returns true if no operation has failed.
@@ -79,7 +77,7 @@ impl Fabric {
 
     /// Takes the samples of a collective operation; `count` is the number of elements of the whole
     /// message.
-    pub fn measure(&self, work: &Work) -> Result<Answer> {
+    pub fn measure(&self, work: &Work) -> CudaResult<Answer> {
         let memories: Vec<Memory> = self.ranks.iter().map(|r| Memory::new(&r.stream)).collect();
         let mut buffers = Vec::new();
         for (rank, memory) in self.ranks.iter().zip(&memories) {
@@ -87,21 +85,20 @@ impl Fabric {
             let buffer = || Tensor::new(memory, work.size("count"), work.dtype, Fill::Zeros);
             buffers.push((buffer()?.address(), buffer()?.address()));
         }
-        let together = Barrier::new(self.ranks.len());
-        let together = &together;
-        let samples: Vec<Result<Vec<f64>>> = std::thread::scope(|scope| {
+        let together = &Barrier::new(self.ranks.len());
+        let samples: Vec<CudaResult<Vec<f64>>> = std::thread::scope(|scope| {
             let started: Vec<_> = self
                 .ranks
                 .iter()
                 .zip(buffers)
                 .map(|(rank, buffers)| scope.spawn(move || self.run(rank, work, buffers, together)))
                 .collect();
-            let ended = |t: std::thread::ScopedJoinHandle<'_, _>| {
-                t.join().unwrap_or(Err(CudaError::ThreadEnded))
-            };
-            started.into_iter().map(ended).collect()
+            started
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or(Err(CudaError::ThreadEnded)))
+                .collect()
         });
-        let samples: Vec<Vec<f64>> = samples.into_iter().collect::<Result<_>>()?;
+        let samples: Vec<Vec<f64>> = samples.into_iter().collect::<CudaResult<_>>()?;
         let mean = |i: usize| samples.iter().map(|s| s[i]).sum::<f64>() / samples.len() as f64;
         Ok(Answer { samples_ms: (0..SAMPLES as usize).map(mean).collect(), ..Answer::default() })
     }
@@ -114,13 +111,13 @@ impl Fabric {
         work: &Work,
         buffers: (u64, u64),
         together: &Barrier,
-    ) -> Result<Vec<f64>> {
-        let times = |count: u32| -> Result<()> {
+    ) -> CudaResult<Vec<f64>> {
+        let times = |count: u32| -> CudaResult<()> {
             rank.stream.context().bind_to_thread()?;
             (0..count).try_for_each(|_| self.enqueue(rank, work, buffers))?;
             self.finish(rank)
         };
-        let mut outcome = Ok(Vec::new());
+        let mut samples = Vec::new();
         for _ in 0..SAMPLES {
             let warm = self.attempt(rank, || times(work.warmups));
             together.wait();
@@ -128,18 +125,14 @@ impl Fabric {
             let done = warm.and_then(|()| self.attempt(rank, || times(work.runs)));
             let ms = start.elapsed().as_secs_f64() * 1e3 / f64::from(work.runs);
             together.wait();
-            match (&mut outcome, done) {
-                (Ok(samples), Ok(())) => samples.push(ms),
-                (Ok(_), Err(why)) => outcome = Err(why),
-                (Err(_), _) => {}
-            }
+            samples.push(done.map(|()| ms));
         }
-        outcome
+        samples.into_iter().collect()
     }
 
     /// Runs `part` if no rank has failed yet. If it fails, marks the fabric as broken and aborts this
     /// rank's operations.
-    fn attempt(&self, rank: &Rank, part: impl Fn() -> Result<()>) -> Result<()> {
+    fn attempt(&self, rank: &Rank, part: impl Fn() -> CudaResult<()>) -> CudaResult<()> {
         if self.broken.load(Ordering::SeqCst) {
             return Err(CudaError::OtherGpu);
         }
@@ -154,13 +147,12 @@ impl Fabric {
 
     /// Waits for the enqueued operations by polling, as nccl-tests does. Fails if another GPU has
     /// failed.
-    fn finish(&self, rank: &Rank) -> Result<()> {
+    fn finish(&self, rank: &Rank) -> CudaResult<()> {
         loop {
             // SAFETY: the stream lives.
-            match unsafe { driver::cuStreamQuery(rank.stream.cu_stream()) } {
-                driver::CUresult::CUDA_SUCCESS => return Ok(()),
-                driver::CUresult::CUDA_ERROR_NOT_READY => {}
-                other => return Err(DriverError(other).into()),
+            let status = unsafe { driver::cuStreamQuery(rank.stream.cu_stream()) };
+            if status != driver::CUresult::CUDA_ERROR_NOT_READY {
+                return Ok(status.result()?);
             }
             if self.broken.load(Ordering::SeqCst) {
                 return Err(CudaError::OtherGpu);
@@ -169,14 +161,14 @@ impl Fabric {
         }
     }
 
-    fn enqueue(&self, rank: &Rank, work: &Work, (from, to): (u64, u64)) -> Result<()> {
+    fn enqueue(&self, rank: &Rank, work: &Work, (from, to): (u64, u64)) -> CudaResult<()> {
         let gpus = self.ranks.len();
         let (count, bytes) = (work.size("count") as usize, work.dtype.bytes() as usize);
         // As in nccl-tests, parts start at multiples of 16 bytes.
         let part = (count / gpus) & (16 / bytes).wrapping_neg();
         let dtype = match work.dtype {
             Dtype::Int8 => sys::ncclDataType_t::ncclInt8,
-            _ => sys::ncclDataType_t::ncclFloat16,
+            Dtype::Bfloat16 | Dtype::Fp8 | Dtype::Half => sys::ncclDataType_t::ncclFloat16,
         };
         let (send, receive) = (from as *const c_void, to as *mut c_void);
         let (comm, stream) = (rank.comm.0, rank.stream.cu_stream().cast());
@@ -184,14 +176,16 @@ impl Fabric {
         // SAFETY: both buffers have `count` elements, and `gpus` parts fit in them.
         unsafe {
             match work.operation {
-                Operation::AllReduce => {
+                GpuOperation::AllReduce => {
                     nccl::all_reduce(send, receive, count, dtype, sum, comm, stream)
                 }
-                Operation::AllGather => nccl::all_gather(send, receive, part, dtype, comm, stream),
-                Operation::ReduceScatter => {
+                GpuOperation::AllGather => {
+                    nccl::all_gather(send, receive, part, dtype, comm, stream)
+                }
+                GpuOperation::ReduceScatter => {
                     nccl::reduce_scatter(send, receive, part, dtype, sum, comm, stream)
                 }
-                _ => {
+                GpuOperation::Alltoall | GpuOperation::Gemm | GpuOperation::Bmm => {
                     nccl::group_start()?;
                     for peer in 0..gpus {
                         let at = peer * part * bytes;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cudarc::cublaslt::{result, sys};
 use cudarc::driver::CudaStream;
 
-use super::error::Result;
+use super::error::CudaResult;
 use super::tensor::{Memory, Tensor};
 use crate::gpu::device::Work;
 
@@ -24,7 +24,7 @@ pub struct ScaledProduct<'a> {
 
 impl Lt {
     /// Opens cuBLASLt.
-    pub fn new() -> Result<Self> {
+    pub fn new() -> CudaResult<Self> {
         Ok(Self(result::create_handle()?))
     }
 
@@ -34,7 +34,7 @@ impl Lt {
         memory: &'a Memory,
         work: &Work,
         workspace: usize,
-    ) -> Result<ScaledProduct<'a>> {
+    ) -> CudaResult<ScaledProduct<'a>> {
         let (m, n, k) = (work.size("m"), work.size("n"), work.size("k"));
         let (wide, narrow) =
             (sys::cudaDataType_t::CUDA_R_16BF, sys::cudaDataType_t::CUDA_R_8F_E4M3);
@@ -51,19 +51,14 @@ impl Lt {
         let chosen = unsafe {
             use sys::cublasLtMatmulDescAttributes_t as Attribute;
             use sys::cublasLtMatmulPreferenceAttributes_t as Preference;
-            let set = |attribute, value: *const c_void, size| {
-                result::set_matmul_desc_attribute(descriptor, attribute, value, size)
-            };
-            set(
-                Attribute::CUBLASLT_MATMUL_DESC_TRANSA,
-                (&raw const transposed).cast(),
-                size_of_val(&transposed),
-            )?;
-            for attribute in [
-                Attribute::CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
-                Attribute::CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
+            let transposed = ((&raw const transposed).cast(), size_of_val(&transposed));
+            let scale = ((&raw const address).cast(), size_of_val(&address));
+            for (attribute, (value, size)) in [
+                (Attribute::CUBLASLT_MATMUL_DESC_TRANSA, transposed),
+                (Attribute::CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scale),
+                (Attribute::CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scale),
             ] {
-                set(attribute, (&raw const address).cast(), size_of_val(&address))?;
+                result::set_matmul_desc_attribute(descriptor, attribute, value, size)?;
             }
             result::set_matmul_pref_attribute(
                 preference,
@@ -87,7 +82,7 @@ impl Lt {
         (weight, input, output): (u64, u64, u64),
         workspace: u64,
         stream: &Arc<CudaStream>,
-    ) -> Result<()> {
+    ) -> CudaResult<()> {
         let (one, zero) = (1f32, 0f32);
         let [a, b, d] = plan.layouts;
         debug_assert!(plan.scale.address() != 0);

@@ -7,13 +7,14 @@ use std::ffi::{c_int, c_longlong, c_void};
 use std::sync::Arc;
 
 use cudarc::cublas::{result as blas, sys as blas_sys};
-use cudarc::driver::CudaStream;
+use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
+use cudarc::driver::{CudaGraph, CudaStream};
 
-use super::error::{CudaError, Result};
+use super::error::{CudaError, CudaResult};
 use super::fp8::{Lt, ScaledProduct};
 use super::tensor::{Memory, Tensor};
 use crate::gpu::device::Work;
-use crate::gpu::recipe::{Dtype, Fill, Operation};
+use crate::gpu::recipe::{Dtype, Fill, GpuOperation};
 
 /// Bytes of cuBLAS's workspace, as PyTorch sets it for Hopper.
 const WORKSPACE: u64 = 32 << 20;
@@ -29,7 +30,7 @@ pub struct Blas {
 
 impl Blas {
     /// Opens cuBLAS and cuBLASLt on a stream.
-    pub fn new(stream: &Arc<CudaStream>) -> Result<Self> {
+    pub fn new(stream: &Arc<CudaStream>) -> CudaResult<Self> {
         let memory = Memory::new(stream);
         let workspace = Tensor::new(&memory, WORKSPACE, Dtype::Fp8, Fill::Zeros)?.address();
         let handle = blas::create_handle().map_err(CudaError::Cublas)?;
@@ -71,28 +72,28 @@ pub struct Kernel<'a> {
     inputs: Vec<Tensor<'a>>,
     outputs: Vec<Tensor<'a>>,
     scaled: Option<ScaledProduct<'a>>,
+    /// One unit, captured; `None` if the work asks for plain launches.
+    graph: Option<CudaGraph>,
 }
 
 impl<'a> Kernel<'a> {
-    /// Allocates and fills the operands.
+    /// Allocates and fills the operands, runs one unit, and captures a graph if the work asks for it.
     pub fn new(
         stream: &'a Arc<CudaStream>,
         memory: &'a Memory,
         blas: &'a Blas,
         work: &'a Work,
-    ) -> Result<Self> {
-        if work.operation == Operation::Bmm && work.dtype == Dtype::Fp8 {
+    ) -> CudaResult<Self> {
+        if work.operation == GpuOperation::Bmm && work.dtype == Dtype::Fp8 {
             return Err(CudaError::BatchedFp8);
         }
-        let tensors = |count: u64, elements: u64, dtype, fill| -> Result<Vec<Tensor<'a>>> {
+        let tensors = |count: u64, elements: u64, dtype, fill| -> CudaResult<Vec<Tensor<'a>>> {
             (0..count).map(|_| Tensor::new(memory, elements, dtype, fill)).collect()
         };
         let held = work.inputs_held();
-        let scaled = match work.dtype {
-            Dtype::Fp8 => Some(blas.lt.plan(memory, work, WORKSPACE as usize)?),
-            _ => None,
-        };
-        Ok(Self {
+        let is_fp8 = work.dtype == Dtype::Fp8;
+        let scaled = is_fp8.then(|| blas.lt.plan(memory, work, WORKSPACE as usize)).transpose()?;
+        let mut kernel = Self {
             weights: tensors(work.copies, work.weight(), work.dtype, work.weight_fill)?,
             inputs: tensors(held, work.input(), work.dtype, work.input_fill)?,
             outputs: tensors(held, work.output(), Dtype::Bfloat16, Fill::Zeros)?,
@@ -100,27 +101,56 @@ impl<'a> Kernel<'a> {
             stream,
             work,
             scaled,
-        })
+            graph: None,
+        };
+        // Loads and plans the kernel, so that neither is timed or captured.
+        kernel.launch()?;
+        stream.synchronize()?;
+        if !kernel.computed()? {
+            return Err(CudaError::Zeros);
+        }
+        if work.cuda_graph {
+            kernel.graph = Some(kernel.capture()?);
+        }
+        Ok(kernel)
     }
 
-    /// Enqueues one timed unit: one call per copy of the weights.
-    pub fn launch(&self) -> Result<()> {
+    fn capture(&self) -> CudaResult<CudaGraph> {
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        self.stream.begin_capture(mode)?;
+        let launched = self.launch();
+        // Capture must end even after a failed launch, or the stream stays unusable.
+        let graph = self.stream.end_capture(CUgraphInstantiate_flags(0));
+        launched?;
+        graph?.ok_or(CudaError::EmptyGraph)
+    }
+
+    /// Enqueues one timed unit, from the graph if there is one.
+    pub fn run(&self) -> CudaResult<()> {
+        match &self.graph {
+            Some(graph) => Ok(graph.launch()?),
+            None => self.launch(),
+        }
+    }
+
+    /// Enqueues the calls of one unit: one call per copy of the weights.
+    fn launch(&self) -> CudaResult<()> {
         for (index, weight) in self.weights.iter().enumerate() {
             let input = &self.inputs[index % self.inputs.len()];
             let output = &self.outputs[index % self.outputs.len()];
             let addresses = (weight.address(), input.address(), output.address());
-            match (&self.scaled, self.work.operation) {
-                (Some(plan), _) => {
-                    self.blas.lt.run(plan, addresses, self.blas.workspace, self.stream)?;
-                }
-                (None, Operation::Gemm) => self.gemm(addresses)?,
-                (None, _) => self.bmm(addresses)?,
+            if let Some(plan) = &self.scaled {
+                self.blas.lt.run(plan, addresses, self.blas.workspace, self.stream)?;
+            } else if self.work.operation == GpuOperation::Gemm {
+                self.gemm(addresses)?;
+            } else {
+                self.bmm(addresses)?;
             }
         }
         Ok(())
     }
 
-    fn gemm(&self, (weight, input, output): (u64, u64, u64)) -> Result<()> {
+    fn gemm(&self, (weight, input, output): (u64, u64, u64)) -> CudaResult<()> {
         use blas_sys::cublasOperation_t::{CUBLAS_OP_N as N, CUBLAS_OP_T as T};
         let size = |name| self.work.size(name) as c_int;
         let (m, n, k) = (size("m"), size("n"), size("k"));
@@ -154,7 +184,7 @@ impl<'a> Kernel<'a> {
 
     /// Enqueues a batched product. x is [m, batch, k]; the recipe gives the strides of weights and
     /// output.
-    fn bmm(&self, (weight, input, output): (u64, u64, u64)) -> Result<()> {
+    fn bmm(&self, (weight, input, output): (u64, u64, u64)) -> CudaResult<()> {
         use blas_sys::cublasOperation_t::{CUBLAS_OP_N as N, CUBLAS_OP_T as T};
         let size = |name| self.work.size(name) as c_int;
         let far = |name| self.work.size(name) as c_longlong;
@@ -192,7 +222,7 @@ impl<'a> Kernel<'a> {
     }
 
     /// Returns true if the output contains a nonzero value, or zeros were expected.
-    pub fn computed(&self) -> Result<bool> {
+    fn computed(&self) -> CudaResult<bool> {
         if self.work.weight_fill == Fill::Zeros || self.work.input_fill == Fill::Zeros {
             return Ok(true);
         }

@@ -16,10 +16,10 @@ use std::sync::Arc;
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result};
 
-use super::device::{
-    About, Answer, CardState, Device, MeasureError, Point, SAMPLES, Unmeasured, Work,
-};
+use super::device::{About, Answer, CardState, Device, MeasureError, Point, SAMPLES, Work};
 use crate::base::error::{Error, Result};
+use crate::base::panics::quiet_panics;
+use crate::base::reason::Reason;
 use crate::gpu::recipe::{Dtype, Fill};
 use error::CudaError;
 use fabric::Fabric;
@@ -97,13 +97,12 @@ impl Cuda {
             ));
         }
         // A driver that is too old for a used function panics when the symbol is loaded.
-        match crate::base::panics::quiet_panics(|| catch_unwind(AssertUnwindSafe(Self::connect))) {
-            Ok(device) => device,
-            Err(_) => Err(Error::new(
+        quiet_panics(|| catch_unwind(AssertUnwindSafe(Self::connect))).unwrap_or_else(|_| {
+            Err(Error::new(
                 "the CUDA libraries found are too old or do not fit together",
                 "install CUDA 13 with its cuBLAS, or use --device process",
-            )),
-        }
+            ))
+        })
     }
 
     fn connect() -> Result<Self> {
@@ -174,20 +173,17 @@ impl Device for Cuda {
 
     fn measure(&mut self, point: &Point) -> Result<Answer, MeasureError> {
         let Some(work) = &point.work else {
-            return Err(Unmeasured::new("no recipe describes how to measure it").into());
+            return Err(Reason::from("no recipe describes how to measure it").into());
         };
         let run = || self.measure_work(work, point.power);
-        let answer = match crate::base::panics::quiet_panics(|| catch_unwind(AssertUnwindSafe(run)))
-        {
-            Ok(answer) => answer,
-            Err(_) => Err(CudaError::OldCuda),
-        };
+        let answer = quiet_panics(|| catch_unwind(AssertUnwindSafe(run)));
+        let answer = answer.unwrap_or(Err(CudaError::OldCuda));
         // A failed kernel leaves the context unusable, so that later points would fail too.
         self.stream.synchronize().map_err(|e| {
             let message = format!("the GPU failed at row {} of {}", point.row, point.path);
             Error::caused(message, "nvidia-smi -q shows the state of the GPU", CudaError::from(e))
         })?;
-        let answer = answer.map_err(Unmeasured::new)?;
+        let answer = answer.map_err(|why| Reason::from(why.to_string()))?;
         Ok(Answer { proxy: work.proxy.clone(), ..answer })
     }
 

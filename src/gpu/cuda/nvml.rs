@@ -3,10 +3,11 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use nvml_wrapper::bitmasks::device::ThrottleReasons;
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
 use nvml_wrapper::{Device, Nvml};
 
-use super::error::{CudaError, Result};
+use super::error::{CudaError, CudaResult};
 use crate::gpu::device::{About, CardState};
 
 /// Interval between two readings of the card.
@@ -37,7 +38,7 @@ pub struct CardMeter {
 
 impl CardMeter {
     /// Opens the card at a PCI address.
-    pub fn open(bus: &str) -> Result<Self> {
+    pub fn open(bus: &str) -> CudaResult<Self> {
         let nvml = Nvml::init().map_err(CudaError::Nvml)?;
         let meter = Self {
             nvml,
@@ -49,8 +50,9 @@ impl CardMeter {
         Ok(meter)
     }
 
-    fn card(&self) -> Result<Device<'_>> {
-        card(&self.nvml, &self.bus)
+    fn card(&self) -> CudaResult<Device<'_>> {
+        let found = self.nvml.device_by_pci_bus_id(self.bus.as_str());
+        found.map_err(|source| CudaError::Card { bus: self.bus.clone(), source })
     }
 
     /// Adds versions and settings, and the reason why the card is busy if other work runs on it.
@@ -106,7 +108,18 @@ impl CardMeter {
 
     /// The card's state now.
     pub fn state(&self) -> CardState {
-        self.card().map(|card| state(&card)).unwrap_or_default()
+        let Ok(card) = self.card() else { return CardState::default() };
+        // Reasons for reduced clocks that are normal for a healthy card.
+        let usual = ThrottleReasons::GPU_IDLE | ThrottleReasons::APPLICATIONS_CLOCKS_SETTING;
+        let reasons = card.current_throttle_reasons().map(|reasons| reasons - usual);
+        let reasons = reasons.unwrap_or(ThrottleReasons::NONE);
+        CardState {
+            sm_mhz: card.clock_info(Clock::SM).ok(),
+            memory_mhz: card.clock_info(Clock::Memory).ok(),
+            power_w: card.power_usage().ok().map(|mw| f64::from(mw) / 1000.0),
+            celsius: card.temperature(TemperatureSensor::Gpu).ok(),
+            throttled: reasons.iter_names().map(|(name, _)| name.to_owned()).collect(),
+        }
     }
 
     /// Adds to the card's working time.
@@ -139,26 +152,5 @@ impl CardMeter {
     /// Returns true if an SM clock in MHz is below the clock of a rested card.
     pub fn slowed(&self, mhz: u32) -> bool {
         f64::from(mhz) < RESTED * f64::from(self.fastest.get())
-    }
-}
-
-fn card<'a>(nvml: &'a Nvml, bus: &str) -> Result<Device<'a>> {
-    nvml.device_by_pci_bus_id(bus).map_err(|source| CudaError::Card { bus: bus.to_owned(), source })
-}
-
-fn state(card: &Device<'_>) -> CardState {
-    use nvml_wrapper::bitmasks::device::ThrottleReasons;
-    // Reasons for reduced clocks that are normal for a healthy card.
-    let usual = ThrottleReasons::GPU_IDLE | ThrottleReasons::APPLICATIONS_CLOCKS_SETTING;
-    let reasons = card
-        .current_throttle_reasons()
-        .map(|r| r - usual)
-        .unwrap_or_else(|_| ThrottleReasons::NONE);
-    CardState {
-        sm_mhz: card.clock_info(Clock::SM).ok(),
-        memory_mhz: card.clock_info(Clock::Memory).ok(),
-        power_w: card.power_usage().ok().map(|mw| f64::from(mw) / 1000.0),
-        celsius: card.temperature(TemperatureSensor::Gpu).ok(),
-        throttled: reasons.iter_names().map(|(name, _)| name.to_owned()).collect(),
     }
 }

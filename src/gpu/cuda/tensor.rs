@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use cudarc::driver::{CudaStream, result};
 use half::bf16;
 
-use super::error::Result;
+use super::error::CudaResult;
 use crate::base::random::Random;
 use crate::gpu::recipe::{Dtype, Fill};
 
@@ -44,7 +44,7 @@ impl Memory {
     }
 
     /// Allocates bytes with undefined content and returns their address.
-    fn take(&self, bytes: usize) -> Result<u64> {
+    fn take(&self, bytes: usize) -> CudaResult<u64> {
         self.stream.context().bind_to_thread()?;
         let bytes = bytes.max(1).next_multiple_of(ALIGNED);
         let size = match bytes {
@@ -84,33 +84,31 @@ pub struct Tensor<'a> {
 
 impl<'a> Tensor<'a> {
     /// Creates a tensor of `elements` and fills it.
-    pub fn new(memory: &'a Memory, elements: u64, dtype: Dtype, fill: Fill) -> Result<Self> {
+    pub fn new(memory: &'a Memory, elements: u64, dtype: Dtype, fill: Fill) -> CudaResult<Self> {
         let size = dtype.bytes() as usize;
         let bytes = elements as usize * size;
         let stream = memory.stream.cu_stream();
         let address = memory.take(bytes)?;
-        let head = if fill == Fill::Zeros { 0 } else { bytes.min(DRAWN * size) };
         // SAFETY: all writes are within the tensor, and the values live as long as the program.
         unsafe {
             if fill == Fill::Zeros {
                 result::memset_d8_async(address, 0, bytes, stream)?;
             } else {
-                let values = &values(dtype, fill)[..head];
-                result::memcpy_htod_async(address, values, stream)?;
-            }
-            // Doubles the filled part with each copy.
-            let mut filled = if fill == Fill::Zeros { bytes } else { head };
-            while filled < bytes {
-                let more = filled.min(bytes - filled);
-                result::memcpy_dtod_async(address + filled as u64, address, more, stream)?;
-                filled += more;
+                let mut filled = bytes.min(DRAWN * size);
+                result::memcpy_htod_async(address, &values(dtype, fill)[..filled], stream)?;
+                // Doubles the filled part with each copy.
+                while filled < bytes {
+                    let more = filled.min(bytes - filled);
+                    result::memcpy_dtod_async(address + filled as u64, address, more, stream)?;
+                    filled += more;
+                }
             }
         }
         Ok(Self { address, stream: &memory.stream, memory: PhantomData })
     }
 
     /// Creates a tensor with the given bytes.
-    pub fn holding(memory: &'a Memory, bytes: &[u8]) -> Result<Self> {
+    pub fn holding(memory: &'a Memory, bytes: &[u8]) -> CudaResult<Self> {
         let address = memory.take(bytes.len())?;
         // SAFETY: the tensor is as long as the bytes, which live until the copy is over.
         unsafe { result::memcpy_htod_async(address, bytes, memory.stream.cu_stream()) }
@@ -124,7 +122,7 @@ impl<'a> Tensor<'a> {
     }
 
     /// Copies the first bytes to the host; the tensor must have as many.
-    pub fn head(&self, bytes: usize) -> Result<Vec<u8>> {
+    pub fn head(&self, bytes: usize) -> CudaResult<Vec<u8>> {
         self.stream.synchronize()?;
         let mut head = vec![0u8; bytes];
         // SAFETY: the tensor has at least `bytes` bytes.

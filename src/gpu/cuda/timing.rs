@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cudarc::driver::sys::{CUevent_flags, CUgraphInstantiate_flags, CUstreamCaptureMode};
-use cudarc::driver::{CudaGraph, CudaStream};
+use cudarc::driver::CudaStream;
+use cudarc::driver::sys::CUevent_flags;
 
-use super::error::{CudaError, Result};
+use super::error::{CudaError, CudaResult};
 use super::kernel::{Blas, Kernel};
 use super::nvml::{CardMeter, QUIET_MS};
 use super::tensor::Memory;
@@ -38,15 +38,15 @@ pub fn measure<'a>(
     work: &'a Work,
     meter: Option<&CardMeter>,
     power: bool,
-) -> Result<Answer> {
-    let place = |at: &'a Memory| Placed::new(stream, at, blas, work);
+) -> CudaResult<Answer> {
+    let place = |at: &'a Memory| Kernel::new(stream, at, blas, work);
     let mut places = places.iter();
     let first = places.next().ok_or(CudaError::NoPlace)?;
     let mut kernels = vec![place(first)?];
     let event = || stream.context().new_event(Some(CUevent_flags::CU_EVENT_DEFAULT));
     let (start, end) = (event()?, event()?);
     // Mean time of a unit over some runs, in ms.
-    let timed = |kernel: &Placed<'_>, runs: u32| -> Result<f64> {
+    let timed = |kernel: &Kernel<'_>, runs: u32| -> CudaResult<f64> {
         start.record(stream)?;
         for _ in 0..runs {
             kernel.run()?;
@@ -102,13 +102,7 @@ pub fn measure<'a>(
     answer.clocks_mhz = mean(&clocks);
     if let (true, Some(meter)) = (power, meter) {
         let batch = (POWER_EVERY_MS / once).clamp(1.0, 100_000.0) as u32;
-        let started = Instant::now();
-        let mut watts = Vec::new();
-        while started.elapsed() < POWER_FOR {
-            timed(&kernels[0], batch)?;
-            watts.extend(meter.state().power_w);
-        }
-        answer.power_w = mean(&watts);
+        answer.power_w = mean_power(meter, || timed(&kernels[0], batch))?;
     }
     if runs != work.runs {
         answer.note =
@@ -117,45 +111,15 @@ pub fn measure<'a>(
     Ok(answer)
 }
 
-/// A kernel with filled operands, and the graph that runs one unit of it.
-struct Placed<'a> {
-    kernel: Kernel<'a>,
-    graph: Option<CudaGraph>,
-}
-
-impl<'a> Placed<'a> {
-    fn new(
-        stream: &'a Arc<CudaStream>,
-        memory: &'a Memory,
-        blas: &'a Blas,
-        work: &'a Work,
-    ) -> Result<Self> {
-        let kernel = Kernel::new(stream, memory, blas, work)?;
-        // Loads and plans the kernel, so that neither is timed or captured.
-        kernel.launch()?;
-        stream.synchronize()?;
-        if !kernel.computed()? {
-            return Err(CudaError::Zeros);
-        }
-        let graph = if work.cuda_graph { Some(capture(stream, &kernel)?) } else { None };
-        Ok(Self { kernel, graph })
+/// Mean power in W while `run` is repeated; `None` if NVML gives no reading.
+fn mean_power(meter: &CardMeter, run: impl Fn() -> CudaResult<f64>) -> CudaResult<Option<f64>> {
+    let started = Instant::now();
+    let mut watts = Vec::new();
+    while started.elapsed() < POWER_FOR {
+        run()?;
+        watts.extend(meter.state().power_w);
     }
-
-    fn run(&self) -> Result<()> {
-        match &self.graph {
-            Some(graph) => Ok(graph.launch()?),
-            None => self.kernel.launch(),
-        }
-    }
-}
-
-fn capture(stream: &Arc<CudaStream>, kernel: &Kernel<'_>) -> Result<CudaGraph> {
-    stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
-    let launched = kernel.launch();
-    // Capture must end even after a failed launch, or the stream stays unusable.
-    let graph = stream.end_capture(CUgraphInstantiate_flags(0));
-    launched?;
-    graph?.ok_or(CudaError::EmptyGraph)
+    Ok(mean(&watts))
 }
 
 fn mean(values: &[f64]) -> Option<f64> {

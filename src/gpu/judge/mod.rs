@@ -6,15 +6,16 @@
 //! that the table is off by more than a little. A machine that was busy, throttled or drifting makes the
 //! verdict inconclusive, because the table is not to blame.
 
+mod middle;
 pub mod power;
 mod words;
 
+pub(crate) use middle::Middle;
 pub use words::{against_recorded, longer, percent, size};
 
-use crate::base::stats::{
-    Interval, at_least, median, median_error, median_interval, middle_half, normal_within,
-};
-use crate::gpu::device::{Answer, Point, Unmeasured};
+use crate::base::reason::Reason;
+use crate::base::stats::{Interval, at_least, median, median_interval};
+use crate::gpu::device::{Answer, Point};
 use crate::gpu::recipe::Margins;
 use crate::specs::NoiseBand;
 
@@ -24,7 +25,7 @@ pub struct Measured {
     /// The requested point.
     pub point: Point,
     /// The device's answer, or the reason why there is none.
-    pub answer: Result<Answer, Unmeasured>,
+    pub answer: Result<Answer, Reason>,
     /// Noise band: how far honest reruns of such a point differ.
     pub band: Option<NoiseBand>,
 }
@@ -195,48 +196,6 @@ pub fn judge(
     };
     verdict.conclude(&judged, trouble, limits);
     verdict
-}
-
-/// The median of a sample, and the limits that follow from its error and from the differences between
-/// collections.
-pub(crate) struct Middle {
-    /// The median log ratio.
-    pub bias: f64,
-    error: f64,
-    /// Log ratio, in either direction, that the medians of most honest samples of the same width do not
-    /// exceed.
-    pub allowed: f64,
-    excluded: f64,
-}
-
-impl Middle {
-    /// Computes the median and its limits from the points' log ratios. A few points agree by chance, so
-    /// their middle half counts as at least `least` wide. Without points the bias is NaN.
-    pub fn of(logs: &[f64], least: f64, limits: &Margins) -> Self {
-        let bias = median(logs);
-        let error = match logs.len() {
-            0 => 0.0,
-            count => median_error(middle_half(logs).max(least), count),
-        };
-        let spread = collections(limits).hypot(error);
-        Self {
-            bias,
-            error,
-            allowed: normal_within(1.0 - limits.level) * spread,
-            excluded: bias.abs() + normal_within(limits.confidence) * spread,
-        }
-    }
-
-    /// Interval that contains the median with the given confidence.
-    pub fn interval(&self, confidence: f64) -> Interval {
-        let side = normal_within(confidence) * self.error;
-        Interval { low: self.bias - side, high: self.bias + side, confidence }
-    }
-}
-
-/// Standard deviation of the differences between honest collections, which are nearly normal.
-fn collections(limits: &Margins) -> f64 {
-    limits.bias / normal_within(0.95)
 }
 
 fn mean(values: &[f64]) -> f64 {

@@ -3,10 +3,10 @@
 //!
 //! Both are counted over simulated samples, which are judged like measured ones.
 
-use super::{Middle, collections};
+use super::middle::{Middle, collections};
 use crate::base::random::Random;
 use crate::base::stats::at_least;
-use crate::gpu::recipe::{Margins, Spread};
+use crate::gpu::recipe::{Margins, RatioPercentiles};
 use crate::specs::NoiseBand;
 
 /// The power of a sample. It follows from the spread of reruns (`rules/noise.yaml`), or of points on
@@ -33,28 +33,25 @@ fn known(band: &NoiseBand) -> [(f64, f64); 4] {
     [(0.0, 0.0), (band.p50.ln(), 0.5), (band.p95.ln(), 0.95), (band.p99.ln(), 0.99)]
 }
 
-/// The share of honest reruns whose log ratio is within `limit`, in either direction. Interpolates
-/// linearly between the percentiles of the band, and extrapolates beyond the last with the same slope.
+/// Interpolates linearly between ascending points `(x, y)`; beyond the last, continues the last slope.
+fn interpolate(points: [(f64, f64); 4], x: f64) -> f64 {
+    let next = points.iter().position(|point| x < point.0).unwrap_or(points.len() - 1).max(1);
+    let ((x0, y0), (x1, y1)) = (points[next - 1], points[next]);
+    if x1 <= x0 { y1 } else { y0 + (x - x0) / (x1 - x0) * (y1 - y0) }
+}
+
+/// The share of honest reruns whose log ratio is within `limit`, in either direction.
 pub fn within(band: &NoiseBand, limit: f64) -> f64 {
-    let known = known(band);
-    let next = known.iter().position(|(x, _)| limit < *x).unwrap_or(known.len() - 1).max(1);
-    let ((x0, y0), (x1, y1)) = (known[next - 1], known[next]);
-    if x1 <= x0 {
-        return y1;
-    }
-    (y0 + (limit - x0) / (x1 - x0) * (y1 - y0)).clamp(0.0, 1.0)
+    interpolate(known(band), limit).clamp(0.0, 1.0)
 }
 
 /// The log ratio that this share of honest reruns does not exceed: the inverse of [`within`].
 fn beside(band: &NoiseBand, share: f64) -> f64 {
-    let known = known(band);
-    let next = known.iter().position(|(_, y)| share < *y).unwrap_or(known.len() - 1).max(1);
-    let ((x0, y0), (x1, y1)) = (known[next - 1], known[next]);
-    x0 + (share - y0) / (y1 - y0) * (x1 - x0)
+    interpolate(known(band).map(|(ratio, share)| (share, ratio)), share)
 }
 
 /// A band that is at least as wide as the differences between points on another card.
-fn widened(band: &NoiseBand, by: &Spread) -> NoiseBand {
+fn widened(band: &NoiseBand, by: &RatioPercentiles) -> NoiseBand {
     let (p50, p95, p99) = (band.p50.max(by.p50), band.p95.max(by.p95), band.p99.max(by.p99));
     NoiseBand { p50, p95, p99, ..band.clone() }
 }
@@ -123,7 +120,7 @@ mod tests {
         Margins {
             bias: 0.02,
             level: 0.03,
-            elsewhere: Spread::default(),
+            elsewhere: RatioPercentiles::default(),
             excludes: 0.05,
             confidence: 0.9,
             tail_share: 0.1,

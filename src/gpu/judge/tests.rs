@@ -4,7 +4,7 @@ fn limits() -> Margins {
     Margins {
         bias: 0.021,
         level: 0.03,
-        elsewhere: crate::gpu::recipe::Spread::default(),
+        elsewhere: crate::gpu::recipe::RatioPercentiles::default(),
         excludes: 0.05,
         confidence: 0.9,
         tail_share: 0.17,
@@ -96,7 +96,7 @@ fn proxies_and_missing_points_are_not_judged() {
     }
     let half = verdict(&points);
     assert_eq!((half.outcome, half.judged), (Outcome::Pass, 10));
-    points.iter_mut().for_each(|p| p.answer = Err(Unmeasured::new("out of memory")));
+    points.iter_mut().for_each(|p| p.answer = Err(Reason::from("out of memory")));
     let none = verdict(&points);
     assert_eq!((none.outcome, none.judged), (Outcome::Inconclusive, 0));
 }
@@ -126,7 +126,7 @@ fn a_few_points_that_agree_are_no_surer_than_reruns() {
     let interval = six.interval.unwrap();
     assert!(interval.high - interval.low > 0.005, "{interval:?}");
     let mut limits = limits();
-    limits.elsewhere = crate::gpu::recipe::Spread { p50: 1.024, p95: 1.128, p99: 1.187 };
+    limits.elsewhere = crate::gpu::recipe::RatioPercentiles { p50: 1.024, p95: 1.128, p99: 1.187 };
     let elsewhere = judge(&vec![measured(1.024); 6], &[], &[], &limits);
     // By hand: the error is 0.926 · 2 · ln 1.024 / √6; with 0.0107 for collections it is 0.0209; 2.1701
     // times that.

@@ -6,23 +6,25 @@
 //! run. The command's standard error is shown as it arrives. Lines of its standard output that are not
 //! answers are skipped. A runner that ends or hangs at a point loses that point, not the run.
 
+mod error;
 mod running;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
 
 use std::io::Write;
-use std::process::ExitStatus;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+pub use self::error::ProcessError;
 use self::running::Running;
-use super::device::{About, Answer, Device, MeasureError, Point, SAMPLES, Unmeasured, Work};
+use super::device::{About, Answer, Device, MeasureError, Point, SAMPLES, Work};
 use super::protocol::{Hello, PointRequest, Reply, is_answer};
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
+use crate::base::reason::Reason;
 use crate::base::words::plural;
 
 /// Source of a runner for GEMM with PyTorch: an example, and a reference to check other runners against.
@@ -38,44 +40,6 @@ const QUIET: Duration = Duration::from_secs(60);
 const LOST: usize = 3;
 
 const HINT: &str = "docs/runner-protocol.md describes what a runner reads and writes; --print-runner writes an example";
-
-/// A fault of a runner.
-#[derive(Debug, thiserror::Error)]
-pub enum ProcessError {
-    /// The shell could not be started.
-    #[error("does not start: {0}")]
-    Start(#[source] std::io::Error),
-    /// The first answer is not an [`About`].
-    #[error("does not name its device: {0}")]
-    About(#[source] serde_json::Error),
-    /// The command did not read a request.
-    #[error("does not read requests: {0}")]
-    Request(#[source] std::io::Error),
-    /// The command has no open standard input.
-    #[error("has ended")]
-    Gone,
-    /// The answer is not a line of UTF-8.
-    #[error("gave an answer that cannot be read: {0}")]
-    Text(#[source] std::io::Error),
-    /// The command did not answer in time.
-    #[error("did not answer within {0} s")]
-    Silent(u64),
-    /// The command ended before it answered.
-    #[error("ended ({0}) without an answer")]
-    Ended(ExitStatus),
-    /// The command runs on, but its standard output is closed.
-    #[error("closed its output without an answer")]
-    Closed,
-    /// The answer is not a measurement.
-    #[error("answered with a line that is not a measurement: {0}")]
-    Measurement(#[source] serde_json::Error),
-    /// The answer belongs to another request.
-    #[error("answered request {got} instead of request {asked}")]
-    OtherRequest { got: u64, asked: u64 },
-    /// The samples in the answer are not positive numbers.
-    #[error("answered with samples that are not positive times")]
-    Times,
-}
 
 /// A runner, which is started again if it ends.
 pub struct Process {
@@ -153,10 +117,8 @@ impl Process {
     ) -> Result<String, ProcessError> {
         let line = serde_json::to_string(request).unwrap_or_default() + "\n";
         let running = self.running.as_mut().ok_or(ProcessError::Gone)?;
-        let sent = match &mut running.requests {
-            Some(pipe) => pipe.write_all(line.as_bytes()).and_then(|()| pipe.flush()),
-            None => return Err(ProcessError::Gone),
-        };
+        let pipe = running.requests.as_mut().ok_or(ProcessError::Gone)?;
+        let sent = pipe.write_all(line.as_bytes()).and_then(|()| pipe.flush());
         let answer = self.answer(field, patience, about)?;
         sent.map_err(ProcessError::Request)?;
         Ok(answer)
@@ -180,21 +142,19 @@ impl Process {
                         return Ok(line);
                     }
                     self.skip(&line);
-                    if start.elapsed() < patience {
-                        continue;
-                    }
                 }
                 Err(RecvTimeoutError::Timeout) if start.elapsed() < patience => {
                     let waited = start.elapsed().as_secs();
                     (self.tell)(&format!("the runner has been working on {about} for {waited} s"));
-                    continue;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(running.ended().map_or(ProcessError::Closed, ProcessError::Ended));
                 }
             }
-            return Err(ProcessError::Silent(patience.as_secs()));
+            if start.elapsed() >= patience {
+                return Err(ProcessError::Silent(patience.as_secs()));
+            }
         }
     }
 
@@ -211,7 +171,7 @@ impl Process {
     }
 
     /// Requests a point from the running command.
-    fn try_point(&mut self, point: &Point) -> Result<Result<Answer, Unmeasured>, ProcessError> {
+    fn try_point(&mut self, point: &Point) -> Result<Result<Answer, Reason>, ProcessError> {
         let id = self.next;
         self.next += 1;
         let name = point.path.rsplit('/').next().unwrap_or(&point.path);
@@ -231,7 +191,7 @@ impl Process {
                 return Err(ProcessError::OtherRequest { got: reply.id(), asked: id });
             }
             match reply {
-                Reply::Failed(reply) => return Ok(Err(Unmeasured::new(reply.error))),
+                Reply::Failed(reply) => return Ok(Err(reply.error.into())),
                 Reply::Alive(_) => line = self.answer("id", self.patience, &about)?,
                 Reply::Measured(reply) => {
                     let samples = &reply.answer.samples_ms;
@@ -247,21 +207,14 @@ impl Process {
 
     /// Counts a point at which the command ended or hung. Fails at the last of [`LOST`] such points in a
     /// row.
-    fn lose(&mut self, why: &ProcessError) -> Result<Unmeasured> {
+    fn lose(&mut self, why: &ProcessError) -> Result<Reason> {
         self.lost += 1;
         if self.lost == LOST {
             let message =
                 format!("the command {why}; this was the last of {LOST} failed points in a row");
             return Err(Error::new(message, HINT));
         }
-        Ok(Unmeasured::new(format!("the command {why}")))
-    }
-}
-
-impl ProcessError {
-    /// Returns true if the command has ended, so that a restart may help.
-    fn is_end(&self) -> bool {
-        matches!(self, Self::Gone | Self::Request(_) | Self::Ended(_) | Self::Closed)
+        Ok(format!("the command {why}").into())
     }
 }
 

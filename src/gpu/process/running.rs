@@ -8,7 +8,7 @@ use std::time::Duration;
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::ProcessError;
+use super::error::ProcessError;
 use crate::base::interrupt::{Leftover, RemovedOnSignal};
 
 /// Longest answer in bytes; an answer with five samples has a few hundred.

@@ -95,7 +95,7 @@ fn a_command_that_ends_is_started_again_once_for_a_point() {
     let mut process = runner("exit 3");
     for _ in 0..2 {
         match process.measure(&point()) {
-            Err(MeasureError::Point(why)) => assert!(why.why().contains("ended"), "{why}"),
+            Err(MeasureError::Point(why)) => assert!(why.to_string().contains("ended"), "{why}"),
             other => panic!("{other:?}"),
         }
     }
@@ -113,7 +113,7 @@ fn a_point_that_takes_too_long_is_left_and_a_sign_of_life_gives_it_time() {
     let mut process = runner("sleep 60");
     let start = Instant::now();
     match process.measure(&point()) {
-        Err(MeasureError::Point(why)) => assert!(why.why().contains("within 2 s"), "{why}"),
+        Err(MeasureError::Point(why)) => assert!(why.to_string().contains("within 2 s"), "{why}"),
         other => panic!("{other:?}"),
     }
     assert!(start.elapsed() < Duration::from_secs(10));

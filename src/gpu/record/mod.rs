@@ -5,6 +5,7 @@
 //! time. A run that was killed continues from the log. The table, and the sidecar that states its
 //! origin, are written from the whole log.
 
+mod entries;
 mod rows;
 mod sidecar;
 
@@ -13,57 +14,15 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
+use self::entries::LogLine;
+pub use self::entries::{Key, LogPoint, Origin, Session, Written};
 use crate::base::dates::today;
 use crate::base::error::{Error, Result};
 use crate::base::files::write_whole;
+use crate::base::reason::Reason;
 use crate::database::table;
-use crate::gpu::device::{About, Answer, Unmeasured};
+use crate::gpu::device::{About, Answer};
 use crate::specs::TableSpec;
-
-/// Name and value of every column of a row that is not a measurement.
-pub type Key = BTreeMap<String, Value>;
-
-/// One line of a measurement log.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(untagged)]
-enum LogLine {
-    /// The start of a run.
-    Session {
-        /// The run that measured the lines after this one.
-        session: Session,
-    },
-    /// A point that was measured, or could not be measured.
-    Point(LogPoint),
-}
-
-/// A run that measured points of a log.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Session {
-    /// Date of the run in UTC, as YYYY-MM-DD.
-    pub date: String,
-    /// The device and its software versions.
-    #[serde(flatten)]
-    pub about: About,
-}
-
-/// A point of a measurement log.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct LogPoint {
-    /// The columns of the point's row that are not measurements.
-    pub key: Key,
-    /// The measurement; `None` if it failed.
-    #[serde(flatten)]
-    pub answer: Option<Answer>,
-    /// The reason why the point could not be measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// Index of the session that measured the point.
-    #[serde(skip)]
-    session: usize,
-}
 
 /// A log opened for writing, by one process at a time.
 pub struct Log {
@@ -75,36 +34,6 @@ pub struct Log {
     sessions: Vec<Session>,
     /// The latest entry of each point, by its key as JSON.
     points: BTreeMap<String, LogPoint>,
-}
-
-/// A table written from a log.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Written {
-    /// Path of the table.
-    pub table: PathBuf,
-    /// Number of rows in the table.
-    pub rows: usize,
-    /// Number of points that could not be measured.
-    pub failed: usize,
-    /// Ratio of the slowest to the fastest sample of a point: median and 95th percentile over all
-    /// points.
-    pub spread: (f64, f64),
-}
-
-/// The origin of a recorded table, for its sidecar.
-pub struct Origin<'a> {
-    /// File stem of the table.
-    pub table: &'a str,
-    /// Name of the measured framework.
-    pub framework: &'a str,
-    /// Version of the measured framework.
-    pub version: &'a str,
-    /// Description of the points to measure, in words.
-    pub plan: &'a str,
-    /// Digest of the points to measure; `None` if they were drawn from a table.
-    pub cases: Option<String>,
-    /// True if all points are measured.
-    pub complete: bool,
 }
 
 impl Log {
@@ -186,7 +115,7 @@ impl Log {
     /// # Errors
     ///
     /// When the point cannot be written.
-    pub fn add(&mut self, key: Key, answer: &Result<Answer, Unmeasured>) -> Result<()> {
+    pub fn add(&mut self, key: Key, answer: &Result<Answer, Reason>) -> Result<()> {
         if !self.begun {
             self.begun = true;
             let session = self.now.clone();

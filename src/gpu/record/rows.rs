@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::{LogPoint, Session};
+use super::entries::{LogPoint, Session};
 use crate::base::error::{Error, Result};
 use crate::base::stats::{median, quantile};
 use crate::database::table::Column;
@@ -28,22 +28,20 @@ pub fn columns(
     let known = IDENTITY.iter().copied().chain(spec.columns.iter().map(|c| c.name.as_str()));
     let has = |name: &&str| points.iter().any(|p| p.key.contains_key(*name));
     let mut names: Vec<&str> = known.filter(has).collect();
-    let others = points.iter().flat_map(|p| p.key.keys().map(String::as_str));
-    for other in others {
+    for other in points.iter().copied().flat_map(|p| p.key.keys().map(String::as_str)) {
         if !names.contains(&other) {
             names.push(other);
         }
     }
-    let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
     points.sort_by(|a, b| {
-        let by = |name: &String| compare(a.key.get(name), b.key.get(name));
+        let by = |name: &&str| compare(a.key.get(*name), b.key.get(*name));
         names.iter().map(by).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
     });
     let mut columns: Vec<(String, Column)> = Vec::new();
-    for name in &names {
+    for name in names {
         let cells: Vec<&Value> =
             points.iter().map(|p| p.key.get(name).unwrap_or(&Value::Null)).collect();
-        columns.push((name.clone(), column(name, &cells)?));
+        columns.push((name.to_owned(), column(name, &cells)?));
     }
     let answers: Vec<&Answer> = points.iter().filter_map(|p| p.answer.as_ref()).collect();
     let latencies = answers.iter().map(|a| Some(median(&a.samples_ms)));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{Origin, Session, Written};
+use super::entries::{Origin, Session, Written};
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result};
 use crate::base::reason::Reason;

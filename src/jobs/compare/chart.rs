@@ -2,30 +2,35 @@
 
 use super::table::{RatioPoint, TableComparison};
 use super::{CompareReport, Tendency};
-use crate::report::chart::{ChartLine, ChartPoint, Figure, LineKind, Panel};
+use crate::report::chart::{ChartFigure, ChartLine, ChartPoint, LineKind, Panel};
 
 /// Points of a chart: more of them are one blot.
 const MOST: usize = 1500;
 
 /// The charts of a comparison; a table without a common key has none.
-pub fn figures(report: &CompareReport) -> Vec<Figure> {
+pub fn figures(report: &CompareReport) -> Vec<ChartFigure> {
     let tables = report.tables.iter().enumerate().filter(|(_, t)| !t.points.is_empty());
     tables
         .flat_map(|(i, table)| [against_latency(table, i + 1), along_file(table, i + 1)])
         .collect()
 }
 
-fn against_latency(table: &TableComparison, number: usize) -> Figure {
+fn against_latency(table: &TableComparison, number: usize) -> ChartFigure {
     let x = |point: &RatioPoint| point.a_ms;
     figure(table, &format!("{}-{number}", table.table), "latency in A, ms", &x)
 }
 
-fn along_file(table: &TableComparison, number: usize) -> Figure {
+fn along_file(table: &TableComparison, number: usize) -> ChartFigure {
     let x = |point: &RatioPoint| f64::from(point.row) + 1.0;
     figure(table, &format!("{}-{number}-order", table.table), "row of B", &x)
 }
 
-fn figure(table: &TableComparison, name: &str, x: &str, at: &dyn Fn(&RatioPoint) -> f64) -> Figure {
+fn figure(
+    table: &TableComparison,
+    name: &str,
+    x: &str,
+    at: &dyn Fn(&RatioPoint) -> f64,
+) -> ChartFigure {
     let (beyond, within): (Vec<&RatioPoint>, Vec<&RatioPoint>) =
         table.points.iter().partition(|p| p.beyond);
     let lines = [("within rerun noise", within), ("outside rerun noise", beyond)];
@@ -39,7 +44,7 @@ fn figure(table: &TableComparison, name: &str, x: &str, at: &dyn Fn(&RatioPoint)
         Tendency::Unclear => "too few common keys",
         other => other.name(),
     };
-    Figure {
+    ChartFigure {
         name: name.to_owned(),
         title: format!("{} of {} {}", table.table, table.backend, table.version),
         subtitle: format!("{said}: {} keys in both", table.common),

@@ -3,15 +3,15 @@
 use super::{Remeasured, Sample};
 use crate::findings::Severity;
 use crate::gpu::judge::{Measured, Standing};
-use crate::report::chart::{ChartLine, ChartPoint, Figure, LineKind, Panel, Ring};
+use crate::report::chart::{ChartFigure, ChartLine, ChartPoint, LineKind, Panel, Ring};
 
 /// The charts of a run; a table of which nothing was measured has none.
-pub fn figures(remeasured: &Remeasured) -> Vec<Figure> {
+pub fn figures(remeasured: &Remeasured) -> Vec<ChartFigure> {
     let drawn = |(i, sample): (usize, &Sample)| figure(sample, i + 1);
     remeasured.samples.iter().enumerate().filter_map(drawn).collect()
 }
 
-fn figure(sample: &Sample, number: usize) -> Option<Figure> {
+fn figure(sample: &Sample, number: usize) -> Option<ChartFigure> {
     let judged = |p: &Measured| matches!(p.standing(), Standing::Within | Standing::Beyond);
     let proxy = |p: &Measured| p.standing() == Standing::Proxy;
     let lines =
@@ -23,7 +23,7 @@ fn figure(sample: &Sample, number: usize) -> Option<Figure> {
     let place = &sample.file.place;
     let beyond = sample.points.iter().filter(|p| p.standing() == Standing::Beyond).count();
     let ring = Ring { name: "outside rerun noise".into(), severity: Severity::Error, rows: beyond };
-    Some(Figure {
+    Some(ChartFigure {
         name: format!("{}-{}-{number}", sample.file.table, place.backend),
         path: sample.file.entry.path.clone(),
         title: format!("{} of {} {}", sample.file.table, place.backend, place.version),

@@ -12,6 +12,7 @@ pub use chart::figures;
 
 use crate::base::error::{Error, Result, unknown};
 use crate::base::interrupt::{self, Finishing};
+use crate::base::reason::Reason;
 use crate::base::stats;
 use crate::base::words::plural;
 use crate::checks::settings::Settings;
@@ -19,7 +20,7 @@ use crate::database::catalog::{Catalog, TableFile};
 use crate::database::selection::Selection;
 use crate::database::source::{self, Source};
 use crate::findings::Sink;
-use crate::gpu::device::{About, Answer, Device, MeasureError, Point, Unmeasured};
+use crate::gpu::device::{About, Answer, Device, MeasureError, Point};
 use crate::gpu::judge::power::power;
 use crate::gpu::judge::{Measured, judge};
 use crate::gpu::recipe::Recipes;
@@ -250,8 +251,7 @@ impl Remeasurement<'_> {
             strata: drawn.strata,
             replaced: drawn.replaced,
             power,
-            confidence: limits.confidence,
-            level: limits.level,
+            margins: limits.clone(),
             verdict: judge(&points, &passes, &trouble, limits),
             points,
         })
@@ -270,7 +270,7 @@ fn controls(points: &[(Point, Option<NoiseBand>)]) -> Vec<Point> {
     controls
 }
 
-fn proxied(answer: &Result<Answer, Unmeasured>) -> Option<&str> {
+fn proxied(answer: &Result<Answer, Reason>) -> Option<&str> {
     answer.as_ref().ok()?.proxy.as_deref()
 }
 

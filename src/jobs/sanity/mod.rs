@@ -26,7 +26,7 @@ use crate::findings::{ComparedStates, Sink};
 use crate::jobs::impact;
 use crate::jobs::impact::predictions::predict_change;
 use crate::planner::SharedModels;
-use crate::report::chart::{Figure, Gallery};
+use crate::report::chart::{ChartFigure, Gallery};
 use crate::report::health::JudgedPlaces;
 use crate::report::{AbsentFiles, Report};
 use crate::traces::{self, TraceSpecs};
@@ -101,7 +101,7 @@ pub(crate) fn judge_change<'a>(
 ///
 /// When nothing can be compared: no repository, a missing commit, no database on either side, or
 /// details that cannot be written. Tables that cannot be read are part of the report.
-pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<Figure>)> {
+pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<ChartFigure>)> {
     let start = Instant::now();
     let head = source::open(&options.root, options.head.as_deref())?;
     let base = head.base(&options.base)?;
@@ -148,7 +148,7 @@ fn compare(
     states: Listed<'_>,
     by: By<'_>,
     progress: &dyn Progress,
-) -> Result<(Report, Vec<Figure>)> {
+) -> Result<(Report, Vec<ChartFigure>)> {
     let Listed { base, head, base_files, head_files } = states;
     let By { settings, rules, models, start } = by;
     let specs = &settings.specs;

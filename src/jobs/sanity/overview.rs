@@ -10,7 +10,7 @@ use crate::database::selection::Selection;
 use crate::database::served::Shelf;
 use crate::database::source;
 use crate::database::state::State;
-use crate::report::chart::{self, Figure};
+use crate::report::chart::{self, ChartFigure};
 
 /// Which tables to draw.
 #[derive(Debug, Default, Clone)]
@@ -32,7 +32,7 @@ pub struct Options {
 /// # Errors
 ///
 /// When there is nothing to draw from: no database, an unknown system.
-pub fn run(options: &Options) -> Result<Vec<Figure>> {
+pub fn run(options: &Options) -> Result<Vec<ChartFigure>> {
     let source = source::open(&options.root, options.reference.as_deref())?;
     let mut settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
     let catalog = Catalog::read(source.as_ref(), &settings.specs)?;

@@ -5,6 +5,7 @@ use crate::base::error::Result;
 use crate::base::exit::Exit;
 use crate::base::progress::Progress;
 use crate::jobs::{DocumentFormat, validate};
+use crate::report::ReportView;
 use crate::report::document::Document;
 use crate::report::health::HealthMap;
 
@@ -30,8 +31,12 @@ pub fn map(options: &Options, progress: &dyn Progress) -> Result<DatabaseMap> {
         ..validate::Options::default()
     };
     let report = validate::run(&judged, progress)?;
-    let headline = report.view(report.outcome(None)).headline().to_owned();
-    Ok(DatabaseMap { map: HealthMap::of(&report), headline, tables: report.tables })
+    let headline = ReportView::new(&report, report.outcome(None)).headline().to_owned();
+    Ok(DatabaseMap {
+        map: HealthMap::new(&report.judged, &report.findings),
+        headline,
+        tables: report.tables,
+    })
 }
 
 impl DatabaseMap {

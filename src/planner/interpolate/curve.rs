@@ -7,18 +7,14 @@ use super::{fraction, no_anchor};
 /// Points along one axis, sorted, with distinct coordinates.
 #[derive(Debug)]
 pub(crate) struct LatencyCurve {
-    points: Vec<Leaf>,
+    /// The curve's points, sorted.
+    pub(super) points: Vec<Leaf>,
 }
 
 impl LatencyCurve {
     /// Creates a curve over the first coordinate of `points`, which are sorted and distinct.
     pub(crate) fn new(points: Vec<Leaf>) -> Self {
         Self { points }
-    }
-
-    /// The curve's points, sorted.
-    pub(super) fn points(&self) -> &[Leaf] {
-        &self.points
     }
 
     /// Returns true if the curve is a single point and `at` is below it.
@@ -43,12 +39,8 @@ impl LatencyCurve {
         }
         let first = self.points.first().filter(|first| at < first.at[0] as f64);
         let end = first.or(self.points.last()).ok_or_else(no_anchor)?;
-        let bound = sol(end.at[0] as f64);
-        if !(end.ms > 0.0 && bound > 0.0) {
-            return Err(no_anchor());
-        }
-        weights.push(end.row, 1.0);
-        Ok((sol(at) / (bound / end.ms), How::Beyond))
+        let ms = end.held(sol(end.at[0] as f64), sol(at), weights)?;
+        Ok((ms, How::Beyond))
     }
 
     /// The latency in ms at a point or between two points; `None` beyond both ends.

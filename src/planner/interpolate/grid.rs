@@ -19,7 +19,8 @@ pub(crate) struct LatencyGrid {
     /// The axis along which square roots are interpolated, because latency grows with its square; `None`
     /// if there is none.
     sqrt_axis: Option<usize>,
-    leaves: Vec<Leaf>,
+    /// The grid's leaves, sorted.
+    pub(crate) leaves: Vec<Leaf>,
     /// log2 of the leaves' coordinates, computed for the first query beyond the grid.
     logs: OnceLock<Vec<[f64; 3]>>,
 }
@@ -28,11 +29,6 @@ impl LatencyGrid {
     /// Creates a grid of `axes` axes from sorted, distinct leaves.
     pub(crate) fn new(axes: usize, sqrt_axis: Option<usize>, leaves: Vec<Leaf>) -> Self {
         Self { axes, sqrt_axis, leaves, logs: OnceLock::new() }
-    }
-
-    /// The grid's leaves, sorted.
-    pub(crate) fn leaves(&self) -> &[Leaf] {
-        &self.leaves
     }
 
     /// The latency at coordinates, in ms.
@@ -136,12 +132,7 @@ impl LatencyGrid {
         if self.axes == 1 {
             let last = self.leaves.last().filter(|l| at[0] > l.at[0]);
             let end = last.or(self.leaves.first()).ok_or_else(no_anchor)?;
-            let bound = sol([end.at[0] as f64, 0.0, 0.0]);
-            if !(end.ms > 0.0 && bound > 0.0) {
-                return Err(no_anchor());
-            }
-            weights.push(end.row, 1.0);
-            return Ok(sol(floats) / (bound / end.ms));
+            return end.held(sol([end.at[0] as f64, 0.0, 0.0]), sol(floats), weights);
         }
         let nearest = self.nearest(floats, sol);
         let picked = &nearest[..nearest.len().min(NEAREST)];

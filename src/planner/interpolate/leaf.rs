@@ -1,5 +1,8 @@
 //! Rows as interpolators see them, and the rows' weights in an answer.
 
+use super::super::refusal::Refusal;
+use super::no_anchor;
+
 /// The way in which rows gave a looked-up time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -46,6 +49,21 @@ pub(crate) struct Leaf {
     pub ms: f64,
     /// The table's row.
     pub row: RowRef,
+}
+
+impl Leaf {
+    /// The latency at a bound of `sol` in ms, with the utilisation of this leaf, whose bound is `own`.
+    ///
+    /// # Errors
+    ///
+    /// If the leaf has no positive latency or bound.
+    pub(super) fn held(&self, own: f64, sol: f64, weights: &mut Weights) -> Result<f64, Refusal> {
+        if !(self.ms > 0.0 && own > 0.0) {
+            return Err(no_anchor());
+        }
+        weights.push(self.row, 1.0);
+        Ok(sol / (own / self.ms))
+    }
 }
 
 /// Sorts leaves by coordinates. Of leaves with the same coordinates, it keeps the first that was read.

@@ -63,7 +63,7 @@ pub(crate) fn query(
     weights: &mut Weights,
 ) -> Result<(f64, How), Refusal> {
     let curve = rows.curve([n, k]);
-    if curve.points().is_empty() {
+    if curve.points.is_empty() {
         sites().answer([m, n, k], rows, sol, weights)
     } else {
         at_shape([n, k], &curve, m as f64, sol, weights)
@@ -231,7 +231,7 @@ fn at_shape(
     if let Some(answer) = curve.inside(m, weights) {
         return Ok(answer);
     }
-    let points = curve.points();
+    let points = &curve.points;
     let is_below = points.first().is_some_and(|first| m < first.at[0] as f64);
     let tail = if is_below {
         &points[..points.len().min(TAIL)]

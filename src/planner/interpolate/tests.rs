@@ -40,7 +40,7 @@ impl ShapeRows for SyntheticShapes {
         let shapes: std::collections::BTreeSet<_> = shapes.collect();
         let span = |shape| {
             let curve = self.curve(shape);
-            let curve = curve.points();
+            let curve = &curve.points;
             (shape, [curve[0].at[0], curve[curve.len() - 1].at[0]])
         };
         shapes.into_iter().map(span).collect()

@@ -100,14 +100,28 @@ pub(super) fn all_reduce_ms(
         return library_ms(at, call, elements);
     }
     let (key, measured) = own_slice(at.session, gpus)?;
-    let table = at.session.table(TableName::CustomAllReduce)?;
+    let slice = (TableName::CustomAllReduce, key);
+    looked_up_ms(at, slice, [gpus as f64, measured], elements, || format!("{measured} GPUs"))
+}
+
+/// Time of `elements` in a slice in ms, scaled by link bandwidths from the `measured` number of GPUs to
+/// `gpus`. `words` describes the slice for people.
+fn looked_up_ms(
+    at: &mut Evaluation<'_, '_, '_>,
+    (name, key): (TableName, SliceKey),
+    [gpus, measured]: [f64; 2],
+    elements: f64,
+    words: impl FnOnce() -> String,
+) -> Result<f64, Refusal> {
+    let table = at.session.table(name)?;
     let curve = table.curve(key);
-    let key = || format!("{measured} GPUs, {elements} elements");
+    let key = || format!("{}, {elements} elements", words());
+    // Beyond its curve, a collective takes time in proportion to its size.
     let mut ms = at
         .evidence
-        .look_up(table, 1.0, key, |weights| curve.query(elements, &proportional, weights))?;
-    if gpus as f64 > machine.node() {
-        ms *= machine.collective_scale(gpus as f64, machine.node());
+        .look_up(table, 1.0, key, |weights| curve.query(elements, &|size| size, weights))?;
+    if gpus > measured {
+        ms *= at.session.machine().collective_scale(gpus, measured);
         at.evidence.bandwidth_scaled(ms);
     }
     Ok(ms)
@@ -141,11 +155,6 @@ pub(super) fn check_all_reduce(source: &dyn SliceSource, gpus: u64) -> Result<()
 /// Checks that the slice for a library's collective is served.
 pub(super) fn check_library(source: &dyn SliceSource, call: Call<'_>) -> Result<(), Refusal> {
     if call.gpus <= 1 { Ok(()) } else { library_slice(source, call).map(drop) }
-}
-
-/// Bound of a collective, proportional to its size: beyond the curve, time grows with size.
-fn proportional(size: f64) -> f64 {
-    size
 }
 
 /// A call of a library's collective.
@@ -191,15 +200,7 @@ pub(super) fn library_ms(
         return Ok(0.0);
     }
     let (name, key, measured) = library_slice(at.session, call)?;
-    let table = at.session.table(name)?;
-    let curve = table.curve(key);
-    let key = || format!("{operation}, {dtype}, {measured} GPUs, {elements} elements");
-    let mut ms = at
-        .evidence
-        .look_up(table, 1.0, key, |weights| curve.query(elements, &proportional, weights))?;
-    if gpus > measured {
-        ms *= at.session.machine().collective_scale(gpus as f64, measured as f64);
-        at.evidence.bandwidth_scaled(ms);
-    }
-    Ok(ms)
+    looked_up_ms(at, (name, key), [gpus as f64, measured as f64], elements, || {
+        format!("{operation}, {dtype}, {measured} GPUs")
+    })
 }

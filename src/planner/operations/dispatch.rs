@@ -56,10 +56,8 @@ const ALLTOALL_SM: f64 = 100.0;
 enum Exchange {
     /// An all-reduce of the tokens of one batch.
     AllReduce { gpus: u64 },
-    /// A library's collective on the tokens of one batch.
-    OneBatch { operation: &'static str, gpus: u64 },
-    /// A library's collective on the tokens of all batches; only `share` of their bytes is sent.
-    AllBatches { operation: &'static str, gpus: u64, share: f64 },
+    /// A library's collective on the tokens of some batches; only `share` of their bytes is sent.
+    Library { operation: &'static str, gpus: u64, batches: u64, share: f64 },
 }
 
 /// The division of a layer among GPUs.
@@ -76,7 +74,7 @@ struct Spread {
 impl Spread {
     /// A collective among all GPUs, on the tokens of all batches.
     fn all(self, operation: &'static str, share: f64) -> Exchange {
-        Exchange::AllBatches { operation, gpus: self.gpus, share }
+        Exchange::Library { operation, gpus: self.gpus, batches: self.dp, share }
     }
 
     fn all_reduce(self) -> Exchange {
@@ -100,11 +98,8 @@ impl Operation for MoeDispatch {
         for exchange in self.exchanges(at.session.machine())? {
             let part = match exchange {
                 Exchange::AllReduce { gpus } => all_reduce_ms(at, gpus, tokens * hidden)?,
-                Exchange::OneBatch { operation, gpus } => {
-                    library_ms(at, half(operation, gpus), tokens * hidden)?
-                }
-                Exchange::AllBatches { operation, gpus, share } => {
-                    let elements = tokens * self.spread().dp as f64 * (hidden * share);
+                Exchange::Library { operation, gpus, batches, share } => {
+                    let elements = tokens * batches as f64 * (hidden * share);
                     library_ms(at, half(operation, gpus), elements)?
                 }
             };
@@ -119,8 +114,7 @@ impl Operation for MoeDispatch {
         let exchanges = exchanges.map_err(|_| Refusal::Unread("trtllm_alltoall_perf"))?;
         exchanges.into_iter().try_for_each(|exchange| match exchange {
             Exchange::AllReduce { gpus } => check_all_reduce(source, gpus),
-            Exchange::OneBatch { operation, gpus }
-            | Exchange::AllBatches { operation, gpus, .. } => {
+            Exchange::Library { operation, gpus, .. } => {
                 check_library(source, half(operation, gpus))
             }
         })
@@ -160,7 +154,7 @@ impl MoeDispatch {
     }
 
     fn sglang(&self, x: Spread) -> Vec<Exchange> {
-        let one = |operation| Exchange::OneBatch { operation, gpus: x.tp };
+        let one = |operation| Exchange::Library { operation, gpus: x.tp, batches: 1, share: 1.0 };
         match (x.tp > 1, x.dp > 1) {
             (true, true) if self.pre_dispatch => {
                 vec![one("reduce_scatter"), x.all("all_gather", 1.0)]

@@ -70,9 +70,16 @@ pub(super) fn decode_parts(
 }
 
 impl ContextMla {
-    fn slice(&self, source: &dyn SliceSource) -> Result<SliceKey, Refusal> {
+    /// The served slice, and the bound at (heads, tokens, batch) in ms.
+    fn slice(
+        &self,
+        source: &dyn SliceSource,
+    ) -> Result<(SliceKey, impl Fn([f64; 3]) -> f64), Refusal> {
         let key = [&self.fmha_quant_mode, &self.kv_cache_dtype].map(|text| source.code(text));
-        served(source, TableName::ContextMla, slice_key(key), || self.words())
+        let key = served(source, TableName::ContextMla, slice_key(key), || self.words())?;
+        let machine = source.machine();
+        let flops = dtypes::fmha(&self.fmha_quant_mode)?.flops(machine)?;
+        Ok((key, prefill_sol(dtypes::cache(&self.kv_cache_dtype)?, flops, machine.bandwidth)))
     }
 
     /// The slice as text for people.
@@ -87,12 +94,9 @@ impl Operation for ContextMla {
     }
 
     fn ms(&self, at: &mut Evaluation<'_, '_, '_>) -> Result<f64, Refusal> {
-        let key = self.slice(at.session)?;
+        let (key, sol) = self.slice(at.session)?;
         let table = at.session.table(TableName::ContextMla)?;
         let grid = table.grid(key, Some(1), None);
-        let machine = at.session.machine();
-        let flops = dtypes::fmha(&self.fmha_quant_mode)?.flops(machine)?;
-        let sol = prefill_sol(dtypes::cache(&self.kv_cache_dtype)?, flops, machine.bandwidth);
         let (n, batch) = (self.num_heads, at.query.batch);
         let full = at.query.sequence + at.query.prefix;
         let key = || format!("{}, {n} heads, isl {full}, batch {batch}", self.words());
@@ -104,16 +108,25 @@ impl Operation for ContextMla {
     }
 
     fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
-        self.slice(source)?;
-        dtypes::fmha(&self.fmha_quant_mode)?.flops(source.machine())?;
-        dtypes::cache(&self.kv_cache_dtype).map(drop)
+        self.slice(source).map(drop)
     }
 }
 
 impl GenerationMla {
-    fn slice(&self, source: &dyn SliceSource) -> Result<SliceKey, Refusal> {
-        let key = slice_key([source.code(&self.kv_cache_dtype)]);
-        served(source, TableName::GenerationMla, key, || self.words())
+    /// The served slice, and the bound at (heads, batch, tokens) in ms.
+    fn slice(
+        &self,
+        source: &dyn SliceSource,
+    ) -> Result<(SliceKey, impl Fn([f64; 3]) -> f64), Refusal> {
+        let (machine, cache) = (source.machine(), self.kv_cache_dtype.as_str());
+        let key = slice_key([source.code(cache)]);
+        let key = served(source, TableName::GenerationMla, key, || self.words())?;
+        let flops = dtypes::decode_flops(machine, cache)?;
+        let parts = decode_parts(dtypes::cache(cache)?, flops, machine.bandwidth);
+        Ok((key, move |at| {
+            let (math, memory) = parts(at);
+            math.max(memory)
+        }))
     }
 
     /// The slice as text for people.
@@ -128,16 +141,9 @@ impl Operation for GenerationMla {
     }
 
     fn ms(&self, at: &mut Evaluation<'_, '_, '_>) -> Result<f64, Refusal> {
-        let key = self.slice(at.session)?;
+        let (key, sol) = self.slice(at.session)?;
         let table = at.session.table(TableName::GenerationMla)?;
         let grid = table.grid(key, None, None);
-        let (machine, cache) = (at.session.machine(), self.kv_cache_dtype.as_str());
-        let flops = dtypes::decode_flops(machine, cache)?;
-        let parts = decode_parts(dtypes::cache(cache)?, flops, machine.bandwidth);
-        let sol = |at| {
-            let (math, memory) = parts(at);
-            math.max(memory)
-        };
         let (n, batch, tokens) = (self.num_heads, at.query.batch, at.query.sequence);
         let key = || format!("{}, {n} heads, batch {batch}, tokens {tokens}", self.words());
         let ms = at
@@ -147,8 +153,6 @@ impl Operation for GenerationMla {
     }
 
     fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
-        self.slice(source)?;
-        dtypes::decode_flops(source.machine(), &self.kv_cache_dtype)?;
-        dtypes::cache(&self.kv_cache_dtype).map(drop)
+        self.slice(source).map(drop)
     }
 }

@@ -1,7 +1,5 @@
 //! Multi-head latent attention measured together with its projections (perf_database/mla.rs 96).
 
-use hashbrown::HashSet;
-
 use serde::Deserialize;
 
 use super::super::dtypes;
@@ -59,28 +57,38 @@ pub struct MlaModuleGeneration {
 /// slice with the most heads up to `asked`, else the slice with the fewest. Returns `None` for several
 /// slices without `asked`.
 fn pick<const N: usize>(
-    all: &HashSet<SliceKey>,
-    quants: [u32; N],
+    source: &dyn SliceSource,
+    table: TableName,
+    quants: [&String; N],
     asked: Option<u64>,
-) -> Option<SliceKey> {
+    words: impl FnOnce() -> String,
+) -> Result<SliceKey, Refusal> {
+    let quants = quants.map(|text| source.code(text));
+    let all = source.keys(table)?;
     let mut known: Vec<&SliceKey> = all.iter().filter(|key| key[..N] == quants).collect();
     known.sort_unstable();
     match (asked, known.as_slice()) {
-        (_, [only]) => Some(**only),
+        (_, [only]) => Ok(**only),
         (Some(asked), [smallest, ..]) => {
             let below = known.iter().rev().find(|key| u64::from(key[N]) <= asked);
-            Some(**below.unwrap_or(smallest))
+            Ok(**below.unwrap_or(smallest))
         }
-        _ => None,
+        _ => Err(no_rows(table, &words())),
     }
 }
 
 impl MlaModuleContext {
-    fn slice(&self, source: &dyn SliceSource) -> Result<SliceKey, Refusal> {
-        let texts = [&self.fmha_quant_mode, &self.kv_cache_dtype, &self.gemm_quant_mode];
-        let known = source.keys(TableName::MlaContextModule)?;
-        let key = pick(known, texts.map(|text| source.code(text)), self.native_num_heads);
-        key.ok_or_else(|| no_rows(TableName::MlaContextModule, &self.words()))
+    /// The served slice, and the bound at (heads, tokens, batch) in ms.
+    fn slice(
+        &self,
+        source: &dyn SliceSource,
+    ) -> Result<(SliceKey, impl Fn([f64; 3]) -> f64), Refusal> {
+        let machine = source.machine();
+        let flops = dtypes::fmha(&self.fmha_quant_mode)?.flops(machine)?;
+        let quants = [&self.fmha_quant_mode, &self.kv_cache_dtype, &self.gemm_quant_mode];
+        let (table, asked) = (TableName::MlaContextModule, self.native_num_heads);
+        let key = pick(source, table, quants, asked, || self.words())?;
+        Ok((key, prefill_sol(dtypes::cache(&self.kv_cache_dtype)?, flops, machine.bandwidth)))
     }
 
     /// The slice as text for people.
@@ -98,12 +106,9 @@ impl Operation for MlaModuleContext {
     }
 
     fn ms(&self, at: &mut Evaluation<'_, '_, '_>) -> Result<f64, Refusal> {
-        let machine = at.session.machine();
-        let flops = dtypes::fmha(&self.fmha_quant_mode)?.flops(machine)?;
-        let key = self.slice(at.session)?;
+        let (key, sol) = self.slice(at.session)?;
         let table = at.session.table(TableName::MlaContextModule)?;
         let grid = table.grid(key, Some(1), None);
-        let sol = prefill_sol(dtypes::cache(&self.kv_cache_dtype)?, flops, machine.bandwidth);
         let (batch, full) = (at.query.batch, at.query.sequence + at.query.prefix);
         let key = || format!("{}, isl {full}, batch {batch}", self.words());
         let share = new_share(full, at.query.prefix);
@@ -114,18 +119,33 @@ impl Operation for MlaModuleContext {
     }
 
     fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
-        dtypes::fmha(&self.fmha_quant_mode)?.flops(source.machine())?;
-        self.slice(source)?;
-        dtypes::cache(&self.kv_cache_dtype).map(drop)
+        self.slice(source).map(drop)
     }
 }
 
 impl MlaModuleGeneration {
-    fn slice(&self, source: &dyn SliceSource) -> Result<SliceKey, Refusal> {
-        let texts = [&self.kv_cache_dtype, &self.gemm_quant_mode];
-        let known = source.keys(TableName::MlaGenerationModule)?;
-        let key = pick(known, texts.map(|text| source.code(text)), self.native_num_heads);
-        key.ok_or_else(|| no_rows(TableName::MlaGenerationModule, &self.words()))
+    /// The served slice, and the bound at (heads, batch, tokens) in ms.
+    fn slice(
+        &self,
+        source: &dyn SliceSource,
+    ) -> Result<(SliceKey, impl Fn([f64; 3]) -> f64), Refusal> {
+        let (machine, cache) = (source.machine(), self.kv_cache_dtype.as_str());
+        let flops = dtypes::decode_flops(machine, cache)?;
+        let dtype = dtypes::gemm(&self.gemm_quant_mode)?;
+        let projections = dtype.flops(machine)?;
+        let (table, asked) = (TableName::MlaGenerationModule, self.native_num_heads);
+        let quants = [&self.kv_cache_dtype, &self.gemm_quant_mode];
+        let key = pick(source, table, quants, asked, || self.words())?;
+        let bandwidth = machine.bandwidth;
+        let attention = decode_parts(dtypes::cache(cache)?, flops, bandwidth);
+        // Attention, and the two products of 128 × 512 around attention.
+        let sol = move |[n, b, s]: [f64; 3]| {
+            let (math, memory) = attention([n, b, s]);
+            let math = math + 2.0 * 2.0 * b * n * 128.0 * 512.0 / projections * 1000.0;
+            let weights = 2.0 * n * (b * 640.0 + 128.0 * 512.0) * dtype.bytes;
+            math.max(memory + weights / bandwidth * 1000.0)
+        };
+        Ok((key, sol))
     }
 
     /// The slice as text for people.
@@ -141,22 +161,9 @@ impl Operation for MlaModuleGeneration {
     }
 
     fn ms(&self, at: &mut Evaluation<'_, '_, '_>) -> Result<f64, Refusal> {
-        let (machine, cache) = (at.session.machine(), self.kv_cache_dtype.as_str());
-        let flops = dtypes::decode_flops(machine, cache)?;
-        let dtype = dtypes::gemm(&self.gemm_quant_mode)?;
-        let projections = dtype.flops(machine)?;
-        let key = self.slice(at.session)?;
+        let (key, sol) = self.slice(at.session)?;
         let table = at.session.table(TableName::MlaGenerationModule)?;
         let grid = table.grid(key, None, None);
-        let bandwidth = machine.bandwidth;
-        let attention = decode_parts(dtypes::cache(cache)?, flops, bandwidth);
-        // Attention, and the two products of 128 × 512 around attention.
-        let sol = |[n, b, s]: [f64; 3]| {
-            let (math, memory) = attention([n, b, s]);
-            let math = math + 2.0 * 2.0 * b * n * 128.0 * 512.0 / projections * 1000.0;
-            let weights = 2.0 * n * (b * 640.0 + 128.0 * 512.0) * dtype.bytes;
-            math.max(memory + weights / bandwidth * 1000.0)
-        };
         let (batch, tokens) = (at.query.batch, at.query.sequence);
         let key = || format!("{}, batch {batch}, tokens {tokens}", self.words());
         let ms = at.evidence.look_up(table, 1.0, key, |weights| {
@@ -166,9 +173,6 @@ impl Operation for MlaModuleGeneration {
     }
 
     fn check(&self, source: &dyn SliceSource) -> Result<(), Refusal> {
-        dtypes::decode_flops(source.machine(), &self.kv_cache_dtype)?;
-        dtypes::gemm(&self.gemm_quant_mode)?.flops(source.machine())?;
-        self.slice(source)?;
-        dtypes::cache(&self.kv_cache_dtype).map(drop)
+        self.slice(source).map(drop)
     }
 }

@@ -54,10 +54,10 @@ fn lookup(
     let key = slice(at.session, name, quant)?;
     let table = at.session.table(name)?;
     let grid = table.grid(key, None, None);
-    let [Some(first), Some(last)] = [grid.leaves().first(), grid.leaves().last()] else {
+    let [Some(first), Some(last)] = [grid.leaves.first(), grid.leaves.last()] else {
         return Err(no_rows(name, &words(quant)));
     };
-    let ks = grid.leaves().iter().map(|l| l.at[1]);
+    let ks = grid.leaves.iter().map(|l| l.at[1]);
     let (low, high) = ks.fold((u64::MAX, 0), |(low, high), k| (low.min(k), high.max(k)));
     let clamped = [m.max(first.at[0]).min(last.at[0]), k.max(low).min(high), 0];
     let is_clamped = clamped != [m, k, 0];

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::series::POINTS;
+use super::series::{POINTS, is_served};
 use super::spec::ChartSpec;
-use crate::database::served::rows::has_key;
 use crate::database::table::{Column, Table, TableScope};
 use crate::specs::{ColumnKind, KeyPart, TableSpec, measured_unit};
 
@@ -46,14 +45,6 @@ fn distinct(table: &Table, column: &str) -> Option<usize> {
         }
     }
     Some(seen.len())
-}
-
-/// Returns true if the loader's key is known and the table has its columns, so that lines show the
-/// served rows.
-pub(super) fn is_served(scope: &TableScope<'_>, table: &Table) -> bool {
-    let TableScope { spec, place, system, lookups, .. } = *scope;
-    let scope = TableScope::new(table, spec, place, system, lookups);
-    !spec.inferred && !spec.key.is_empty() && has_key(&scope)
 }
 
 /// Returns the parts of the key that are constant along a line: the loader's key without the x

@@ -2,13 +2,13 @@
 
 use super::axis::{axes, fixed_parts, slice_parts};
 use super::label::{series_names, slice_words};
-use super::line::{Series, latency_name, peer_panel, rate_panel};
+use super::line::{SeriesLines, latency_name, peer_panel, rate_panel};
 use super::moves::{RatioMoves, TableChange};
 use super::peer::Peer;
 use super::rings::Rings;
 use super::series::SeriesSet;
 use super::spec::ChartSpec;
-use super::{Figure, LineKind, Panel};
+use super::{ChartFigure, LineKind, Panel};
 use crate::base::escape::file_stem;
 use crate::base::expr::ExprError;
 use crate::database::table::TableScope;
@@ -37,7 +37,7 @@ pub fn figure(
     chart: &ChartSpec,
     scope: &TableScope<'_>,
     beside: Beside<'_>,
-) -> Result<Option<Figure>, ExprError> {
+) -> Result<Option<ChartFigure>, ExprError> {
     let changed = beside.change.filter(|change| !change.pairs().is_empty());
     let base = changed
         .map(|c| TableScope::new(c.base, scope.spec, scope.place, scope.system, scope.lookups));
@@ -108,7 +108,7 @@ impl<'a> DrawnParts<'a> {
         scope: &TableScope<'_>,
         sides: FigureSides<'_>,
         beside: Beside<'_>,
-    ) -> Result<Option<Figure>, ExprError> {
+    ) -> Result<Option<ChartFigure>, ExprError> {
         let FigureSides { head, base, moves } = sides;
         let Beside { rings, peer, .. } = beside;
         let chosen = head.choose(&moves, rings);
@@ -125,7 +125,7 @@ impl<'a> DrawnParts<'a> {
         let names = series_names(scope.table, &self.fixed, &chosen);
         for (colour, (rows, name)) in chosen.iter().zip(&names).enumerate() {
             let (base, peer) = (base.as_ref(), peer_set.as_ref().zip(peer));
-            let series = Series { name, colour, head: &head, base, peer, rings, rows };
+            let series = SeriesLines { name, colour, head: &head, base, peer, rings, rows };
             series.add_to(&mut latency, &mut rate, &mut over_peer);
         }
         let place = scope.place;
@@ -139,7 +139,7 @@ impl<'a> DrawnParts<'a> {
         said.extend(has(LineKind::Copies).then(|| "hollow: rows that are not served".to_owned()));
         let slice = slice_words(scope.table, &self.panel, &chosen);
         let slice = if slice.is_empty() { slice } else { format!("; {slice}") };
-        Ok(Some(Figure {
+        Ok(Some(ChartFigure {
             name: file_stem(
                 &[&place.system, &place.backend, &place.version, &scope.spec.name],
                 "-",
@@ -202,7 +202,7 @@ mod tests {
         Finding::on_path(rule, severity, "t", "m").naming(rows.iter().copied())
     }
 
-    fn drawn(base: Option<&str>, head: &str, findings: &[Finding]) -> Option<Figure> {
+    fn drawn(base: Option<&str>, head: &str, findings: &[Finding]) -> Option<ChartFigure> {
         let specs = Specs::embedded().unwrap();
         let place = place();
         let (head, base) = (table(head), base.map(table));
@@ -221,13 +221,13 @@ mod tests {
         figure(&ChartSpec::default(), &scope, beside).unwrap()
     }
 
-    fn points(figure: &Figure, kind: LineKind) -> Vec<(&str, &ChartPoint)> {
+    fn points(figure: &ChartFigure, kind: LineKind) -> Vec<(&str, &ChartPoint)> {
         let lines = figure.panels[0].lines.iter().filter(|line| line.kind == kind);
         lines.flat_map(|line| line.points.iter().map(|p| (line.series.as_str(), p))).collect()
     }
 
     /// The rows that are ringed, with their series.
-    fn ringed(figure: &Figure) -> Vec<(&str, usize)> {
+    fn ringed(figure: &ChartFigure) -> Vec<(&str, usize)> {
         let all = [LineKind::Head, LineKind::Copies].into_iter();
         let all = all.flat_map(|kind| points(figure, kind));
         all.filter_map(|(series, point)| Some((series, point.row?))).collect()

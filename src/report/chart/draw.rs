@@ -1,23 +1,21 @@
 //! Draws a figure as SVG with plotters and the embedded font.
 
-use std::sync::Once;
-
-use plotters::coord::Shift;
 use plotters::prelude::*;
-use plotters::style::{FontStyle, register_font};
 
+use super::canvas::{
+    Area, COLOURS, FINE, Failed, GRID, INK, NAMES, WIDTH, darker, font, pixel, sized, with_font,
+};
 use super::ends::{End, draw_ends};
 use super::hover::{describe, hover};
 use super::legend::{draw_legend, draw_ring};
 use super::scale::{span, ticks};
 use super::text::{broken, cut};
-use super::{ChartLine, Figure, LineKind, Panel, Ring, short};
+use super::{ChartFigure, ChartLine, LineKind, Panel, Ring, short};
 use crate::base::error::{Error, Result};
-use crate::report::xml::xml;
 
-/// The width of a picture in pixels; text stays readable if a page shows it 600 pixels wide.
-pub(super) const WIDTH: u32 = 800;
+/// The height of the panel of latencies in pixels.
 const LATENCY: u32 = 360;
+/// The height of every other panel in pixels.
 const RATE: u32 = 230;
 /// The height of the title in pixels.
 const HEAD: u32 = 40;
@@ -27,35 +25,13 @@ const LINE: u32 = 18;
 const LINE_CHARS: usize = 116;
 /// The most lines of the subtitle.
 const SUBTITLE: usize = 3;
-/// The width in pixels for the names at the ends of lines.
-pub(super) const NAMES: u32 = 226;
-/// The factor by which pictures are drawn larger: plotters rounds to whole pixels, so that lines
-/// would not be smooth.
-pub(super) const FINE: u32 = 4;
-
-/// Colours that colour-blind people can distinguish, by Okabe and Ito (Color Universal Design,
-/// 2008).
-pub(super) const COLOURS: [RGBColor; 6] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(230, 159, 0),
-    RGBColor(86, 180, 233),
-];
-pub(super) const INK: RGBColor = RGBColor(34, 34, 34);
-pub(super) const GRID: RGBColor = RGBColor(228, 228, 228);
-
-pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-pub(super) type Failed<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
-
 /// Draws a figure as SVG. Its texts are escaped. If a page contains the SVG inline, points show
 /// their values on hover.
 ///
 /// # Errors
 ///
 /// If plotters cannot draw, which is a bug of this program.
-pub fn svg(figure: &Figure) -> Result<String> {
+pub fn svg(figure: &ChartFigure) -> Result<String> {
     with_font();
     let figure = &figure.escaped();
     let heights: Vec<u32> =
@@ -73,28 +49,9 @@ pub fn svg(figure: &Figure) -> Result<String> {
     Ok(sized(&drawn, height, &said).replacen("</svg>", &end, 1))
 }
 
-/// Registers the embedded font.
-pub(super) fn with_font() {
-    static FONT: Once = Once::new();
-    FONT.call_once(|| {
-        // Registering embedded bytes cannot fail; without a font, drawing a text would.
-        let _ = register_font("sans-serif", FontStyle::Normal, notosans::REGULAR_TTF);
-    });
-}
-
-/// Sets the size of a picture, and its label for screen readers.
-pub(super) fn sized(drawn: &str, height: u32, said: &str) -> String {
-    let (fine_w, fine_h) = (WIDTH * FINE, height * FINE);
-    let plain = format!("<svg width=\"{fine_w}\" height=\"{fine_h}\"");
-    let label = xml(said);
-    let sized =
-        format!("<svg width=\"{WIDTH}\" height=\"{height}\" role=\"img\" aria-label=\"{label}\"");
-    drawn.replacen(&plain, &sized, 1)
-}
-
 /// The parts of a picture with their heights.
 struct FigureFrame<'f> {
-    figure: &'f Figure,
+    figure: &'f ChartFigure,
     /// The lines of the subtitle.
     said: Vec<String>,
     /// The height of each panel in pixels.
@@ -127,11 +84,6 @@ fn paint<'a>(
         top += height;
     }
     root.present()
-}
-
-/// Converts pixels of the picture into those of the larger drawing.
-pub(super) fn pixel(x: u32, y: u32) -> (i32, i32) {
-    ((x * FINE) as i32, (y * FINE) as i32)
 }
 
 /// A panel with the figure's rings and the range of the x axis.
@@ -241,16 +193,6 @@ fn draw_point<'a>(
     root.draw(&Circle::new(at, size * FINE, style))
 }
 
-/// Darkens a colour for text, which needs more contrast than lines.
-pub(super) fn darker(RGBColor(r, g, b): RGBColor) -> RGBColor {
-    let less = |c: u8| (f64::from(c) * 0.72) as u8;
-    RGBColor(less(r), less(g), less(b))
-}
-
-pub(super) fn font(size: u32, colour: RGBColor) -> TextStyle<'static> {
-    ("sans-serif", size * FINE).into_font().color(&colour)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::ChartPoint;
@@ -259,7 +201,7 @@ mod tests {
 
     const SVG: &str = "http://www.w3.org/2000/svg";
 
-    fn figure(series: &str) -> Figure {
+    fn figure(series: &str) -> ChartFigure {
         let line = |kind, colour, factor: f64| ChartLine {
             series: series.to_owned(),
             colour,
@@ -272,7 +214,7 @@ mod tests {
                 })
                 .collect(),
         };
-        Figure {
+        ChartFigure {
             name: "f".into(),
             path: "t".into(),
             title: format!("gemm_perf {series}"),
@@ -302,7 +244,7 @@ mod tests {
         assert_eq!(drawn.matches("<title>").count(), 24);
         let page = roxmltree::Document::parse(&drawn).unwrap();
         let count = |tag| page.descendants().filter(|n| n.has_tag_name(tag)).count();
-        let blank = svg(&Figure { panels: Vec::new(), ..figure("") }).unwrap();
+        let blank = svg(&ChartFigure { panels: Vec::new(), ..figure("") }).unwrap();
         assert_eq!(blank.matches("<polyline").count() + blank.matches("<title>").count(), 0);
         assert!(count((SVG, "polyline")) >= 2, "lines are drawn: {drawn}");
         let texts = page.descendants().filter(|n| n.has_tag_name((SVG, "text")));

@@ -2,7 +2,7 @@
 
 use plotters::prelude::*;
 
-use super::draw::{Area, FINE, Failed, NAMES, WIDTH, font};
+use super::canvas::{Area, FINE, Failed, NAMES, WIDTH, font};
 use super::text::broken;
 
 /// The most characters per line of a name.

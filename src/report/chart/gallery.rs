@@ -5,12 +5,13 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
+use serde::Serialize;
 
 use super::axis::candidates;
 use super::choose::Beside;
 use super::peer::find;
 use super::spec::ChartSpecs;
-use super::{ChartSpec, Figure, NoChart, Peer, Rings, TableChange, Undrawn, choose, draw};
+use super::{ChartFigure, ChartSpec, NoChart, Peer, Rings, TableChange, Undrawn, choose, draw};
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
 use crate::database::catalog::TableFile;
@@ -35,9 +36,10 @@ pub struct Gallery<'a> {
 }
 
 /// A drawn chart.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Drawing {
     /// The file name of the chart without its extension.
+    #[serde(skip)]
     pub name: String,
     /// The title, escaped.
     pub title: String,
@@ -49,7 +51,7 @@ pub struct Drawing {
 #[derive(Debug, Default)]
 pub struct Charts {
     /// The charts in order of importance.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<ChartFigure>,
     /// The tables without a chart, by path.
     pub without: Vec<Undrawn>,
 }
@@ -119,7 +121,7 @@ impl Gallery<'_> {
         &self,
         change: &TableDiff,
         charts: &ChartSpecs,
-    ) -> Result<std::result::Result<Figure, NoChart>> {
+    ) -> Result<std::result::Result<ChartFigure, NoChart>> {
         let Some(file) = find(self.head, &change.path) else { return Ok(Err(NoChart::Deleted)) };
         let head = match self.head.table(file) {
             Ok(head) => head,
@@ -149,7 +151,7 @@ pub fn overview(
     files: &[&TableFile],
     specs: &Specs,
     most: usize,
-) -> Result<Vec<Figure>> {
+) -> Result<Vec<ChartFigure>> {
     let drawer = Drawer { state, specs, charts: &super::spec::read(&specs.library)? };
     let drawn = files.par_iter().map(|file| {
         let Some(table) = state.table(file).ok() else { return Ok(None) };
@@ -157,10 +159,10 @@ pub fn overview(
         let figure = drawer.draw(file, &table, beside)?;
         Ok(figure.ok().map(|f| (Reverse(table.rows), f)))
     });
-    let drawn: Vec<Option<(Reverse<usize>, Figure)>> = drawn.collect::<Result<_>>()?;
-    let mut drawn: Vec<(Reverse<usize>, Figure)> = drawn.into_iter().flatten().collect();
+    let drawn: Vec<Option<(Reverse<usize>, ChartFigure)>> = drawn.collect::<Result<_>>()?;
+    let mut drawn: Vec<(Reverse<usize>, ChartFigure)> = drawn.into_iter().flatten().collect();
     drawn.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.name.cmp(&b.1.name)));
-    let mut figures: Vec<Figure> = drawn.into_iter().map(|(_, f)| f).take(most).collect();
+    let mut figures: Vec<ChartFigure> = drawn.into_iter().map(|(_, f)| f).take(most).collect();
     number(&mut figures);
     Ok(figures)
 }
@@ -180,7 +182,7 @@ impl Drawer<'_> {
         file: &TableFile,
         table: &Table,
         beside: Beside<'_>,
-    ) -> Result<std::result::Result<Figure, NoChart>> {
+    ) -> Result<std::result::Result<ChartFigure, NoChart>> {
         let Self { state, specs, charts } = self;
         let system = state.catalog.system(&file.place.system, specs);
         let spec = file.spec(specs, Some(table));
@@ -192,12 +194,12 @@ impl Drawer<'_> {
         })?;
         let path = file.entry.path.clone();
         let no_sweep = || NoChart::NoSweep(candidates(chart, &spec));
-        Ok(drawn.map(|figure| Figure { path, ..figure }).ok_or_else(no_sweep))
+        Ok(drawn.map(|figure| ChartFigure { path, ..figure }).ok_or_else(no_sweep))
     }
 }
 
 /// Numbers figures with equal names, for example those of a table in two formats.
-fn number(figures: &mut [Figure]) {
+fn number(figures: &mut [ChartFigure]) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for figure in figures {
         let times = seen.entry(figure.name.clone()).or_default();
@@ -213,7 +215,7 @@ fn number(figures: &mut [Figure]) {
 /// # Errors
 ///
 /// If drawing fails, which is a bug of this program.
-pub fn drawings(figures: &[Figure]) -> Result<Vec<Drawing>> {
+pub fn drawings(figures: &[ChartFigure]) -> Result<Vec<Drawing>> {
     let drawn = figures.par_iter().map(|figure| {
         let svg = draw::svg(figure)?;
         Ok(Drawing { name: figure.name.clone(), title: clean(&figure.title), svg })

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::draw::FINE;
+use super::canvas::FINE;
 use super::{ChartLine, ChartPoint, LineKind, Panel, Ring, short};
 use crate::report::xml::xml;
 

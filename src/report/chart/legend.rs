@@ -2,8 +2,8 @@
 
 use plotters::prelude::*;
 
-use super::draw::{Area, FINE, Failed, font, pixel};
-use super::{ChartPoint, Figure, Ring};
+use super::canvas::{Area, FINE, Failed, font, pixel};
+use super::{ChartFigure, ChartPoint, Ring};
 use crate::base::words::plural;
 use crate::findings::Severity;
 
@@ -19,7 +19,7 @@ fn ring_colour(severity: Severity) -> RGBColor {
 /// Draws the legend: each rule, and how many of the rows that its findings name are drawn.
 pub(super) fn draw_legend<'a>(
     root: &Area<'a>,
-    figure: &Figure,
+    figure: &ChartFigure,
     top: u32,
 ) -> Result<(), Failed<'a>> {
     let mut left = 12;

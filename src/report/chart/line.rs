@@ -9,7 +9,7 @@ use crate::base::expr::ExprError;
 use crate::database::table::TableScope;
 
 /// A series to draw, in all states.
-pub(super) struct Series<'a> {
+pub(super) struct SeriesLines<'a> {
     pub name: &'a str,
     pub colour: usize,
     pub head: &'a SeriesSet<'a>,
@@ -20,7 +20,7 @@ pub(super) struct Series<'a> {
     pub rows: &'a [usize],
 }
 
-impl Series<'_> {
+impl SeriesLines<'_> {
     /// Adds the lines of the series: bound, peer, before, after, rows that are not served, and the
     /// ratio to the peer.
     pub fn add_to(&self, latency: &mut Panel, rate: &mut Panel, over_peer: &mut Panel) {

@@ -2,7 +2,7 @@
 //! shown instead of latencies.
 
 use super::line::ratios;
-use super::{ChartLine, ChartPoint, Figure, LineKind, short, three_digits};
+use super::{ChartFigure, ChartLine, ChartPoint, LineKind, short, three_digits};
 
 /// The fewest points of a line.
 const FEWEST: usize = 3;
@@ -27,7 +27,7 @@ struct TextChart<'a> {
 /// Returns the chart of a figure's most changed series as the ratio of after to before; for a new
 /// table, the fraction of the bound that the slowest series reaches. `None` if the figure has
 /// neither.
-pub fn mermaid(figure: &Figure) -> Option<String> {
+pub fn mermaid(figure: &ChartFigure) -> Option<String> {
     let sketch = most_changed(figure).or_else(|| part_reached(figure))?;
     if sketch.points.len() < FEWEST {
         return None;
@@ -75,7 +75,7 @@ fn theme() -> String {
 
 /// Returns the series whose latency changed most, after over before; `None` without a previous
 /// state.
-fn most_changed(figure: &Figure) -> Option<TextChart<'_>> {
+fn most_changed(figure: &ChartFigure) -> Option<TextChart<'_>> {
     let panel = figure.panels.first()?;
     let ratios = panel.lines.iter().filter(|l| l.kind == LineKind::Head).filter_map(|after| {
         let mut lines = panel.lines.iter();
@@ -94,7 +94,7 @@ fn change(ratios: &[(f64, f64)]) -> f64 {
 }
 
 /// Returns the fraction of the bound that the slowest series reaches; `None` without a bound.
-fn part_reached(figure: &Figure) -> Option<TextChart<'_>> {
+fn part_reached(figure: &ChartFigure) -> Option<TextChart<'_>> {
     let panel = figure.panels.get(1).filter(|p| p.mark.is_none())?;
     let slowest = panel.lines.iter().rfind(|l| l.kind == LineKind::Head);
     let series =
@@ -108,7 +108,7 @@ fn places(points: &[ChartPoint]) -> Vec<(f64, f64)> {
     points.iter().map(|p| (p.x, p.y)).collect()
 }
 
-/// Removes characters that would end a quoted string, a line or the code block.
+/// Replaces characters that could end a quoted string, a line or the code block by `_`.
 fn plain(text: &str) -> String {
     text.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
 }
@@ -128,8 +128,8 @@ mod tests {
         ChartLine { series: "n 1".into(), colour: 0, kind, points }
     }
 
-    fn figure(lines: Vec<ChartLine>) -> Figure {
-        Figure {
+    fn figure(lines: Vec<ChartLine>) -> ChartFigure {
+        ChartFigure {
             name: "f".into(),
             path: "t".into(),
             title: "gemm\"]\n```".into(),

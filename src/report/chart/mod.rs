@@ -3,10 +3,11 @@
 //!
 //! A [`Gallery`] picks the tables of a pull request that changed most. [`figure`] picks a few
 //! series of a table, by `charts/*.yaml` or by the table's spec: lines are the rows that the loader
-//! serves, [`Rings`] mark the rows that findings name. [`svg`] draws a [`Figure`], and [`mermaid`]
+//! serves, [`Rings`] mark the rows that findings name. [`svg`] draws a [`ChartFigure`], and [`mermaid`]
 //! writes it as text from which GitHub draws a chart.
 
 mod axis;
+mod canvas;
 mod choose;
 mod draw;
 mod ends;
@@ -17,12 +18,12 @@ mod legend;
 mod line;
 mod mermaid;
 mod moves;
-
 mod peer;
 mod pick;
 mod rings;
 mod scale;
 mod series;
+mod series_choice;
 mod shares;
 mod spec;
 mod text;
@@ -46,7 +47,7 @@ use crate::base::escape::clean;
 
 /// A chart: panels above each other with a common x axis.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Figure {
+pub struct ChartFigure {
     /// The file name of the chart without its extension.
     pub name: String,
     /// The path of the file from which the chart is drawn.
@@ -124,7 +125,7 @@ impl ChartPoint {
     }
 }
 
-impl Figure {
+impl ChartFigure {
     /// Returns a copy with escaped texts, which may contain names from tables.
     fn escaped(&self) -> Self {
         let mut figure = self.clone();

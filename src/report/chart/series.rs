@@ -1,18 +1,13 @@
-//! Groups a table's rows by series and chooses the series of a chart. A comparison has one such set
-//! per state and one for a peer.
+//! Groups a table's rows by series. A comparison has one such set per state and one for a peer.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::ChartPoint;
-use super::axis::is_served;
-use super::moves::{Moved, RatioMoves};
-use super::pick::{SeriesCandidate, pick};
-use super::rings::{Rings, SliceTexts};
+use super::rings::Rings;
 use super::spec::ChartSpec;
 use crate::base::expr::{ExprError, Scope, Vals};
-use crate::database::served::rows::served_rows;
-use crate::database::table::{Keys, TableScope};
+use crate::database::served::rows::{has_key, served_rows};
+use crate::database::table::{Keys, Table, TableScope};
 use crate::specs::KeyPart;
 
 /// The fewest points of a line.
@@ -39,7 +34,7 @@ pub(in crate::report) struct SeriesSet<'a> {
     /// The parts that define a slice; a chart shows one slice.
     pub panels: Keys<'a>,
     /// The loader's key; `None` if unknown.
-    loader: Option<Keys<'a>>,
+    pub(super) loader: Option<Keys<'a>>,
     pub uses: Vec<RowUse>,
     /// The row numbers of each series in file order, by the hash of the constant parts.
     pub series: HashMap<u64, Vec<usize>>,
@@ -101,130 +96,22 @@ impl<'a> SeriesSet<'a> {
         Ok(Self { x, panels, keys, loader, uses, series, latency, bound, rate, preferred })
     }
 
-    /// Returns the row numbers of the series to show, from fast to slow. They belong to one slice:
-    /// the slice of the worst row that a finding names, else a slice that a finding reports, else
-    /// the slice with most moved rows, else the largest. Only series with named or moved rows are
-    /// candidates, or all if none has such rows. The series of a finding's worst row is shown even
-    /// if it is in another slice.
-    pub(super) fn choose(&self, moves: &RatioMoves, rings: &Rings) -> Vec<Vec<usize>> {
-        let (moved, moved_slices) = moves.tally(self);
-        let marks = tally(self.keys.hashes(), rings.rows());
-        let led = self.led(rings);
-        let told = rings.slices.iter().find_map(|slice| self.of_slice(slice));
-        let slice = led.first().copied().or(told).map(|series| self.slice(&self.series[&series]));
-        let Some(slice) = slice.or_else(|| self.slice_to_show(&moved_slices)) else {
-            return Vec::new();
-        };
-        let place = |series| led.iter().chain(&told).position(|led| *led == series);
-        let mut candidates: Vec<SeriesCandidate<'_>> = Vec::new();
-        for (series, rows) in &self.series {
-            let led = place(*series);
-            if led.is_some() || self.slice(rows) == slice && self.is_line(rows) {
-                let marks = marks.get(series).copied().unwrap_or(0);
-                let moved = moved.get(series).copied().unwrap_or_default();
-                candidates.push(self.candidate(rows, led, marks, moved));
-            }
-        }
-        let tells = |c: &SeriesCandidate<'_>| c.marks + c.moves > 0;
-        if candidates.iter().any(tells) {
-            candidates.retain(|c| c.led.is_some() || tells(c));
-        }
-        candidates.sort_by(|a, b| {
-            a.latency.total_cmp(&b.latency).then_with(|| a.rows[0].cmp(&b.rows[0]))
-        });
-        pick(&candidates).into_iter().map(|i| candidates[i].rows.to_vec()).collect()
-    }
-
-    /// Returns true if a chart along this axis shows the worst row that a finding names on a line.
-    pub fn shows_worst(&self, rings: &Rings) -> bool {
-        self.led(rings).first().is_none_or(|series| self.is_line(&self.series[series]))
-    }
-
-    /// Returns true if the slice with most moved rows has a line along this axis.
-    pub(super) fn shows_moves(&self, moves: &RatioMoves) -> bool {
-        let (_, slices) = moves.tally(self);
-        // The smallest hash decides between equal slices, because the map has no order.
-        let most = slices.iter().max_by_key(|(slice, moved)| (moved.rows, Reverse(**slice)));
-        most.is_none_or(|(most, _)| self.lines().any(|rows| self.slice(rows) == *most))
-    }
-
     /// Returns true if any series has enough points for a line.
     pub fn has_lines(&self) -> bool {
         self.lines().next().is_some()
     }
 
-    /// Returns the series of the rows that a chart must show, in their order.
-    fn led(&self, rings: &Rings) -> Vec<u64> {
-        let mut led: Vec<u64> = Vec::new();
-        for row in rings.led.iter().filter(|row| self.is_drawn(**row)) {
-            let series = self.keys.hashes()[*row];
-            if !led.contains(&series) {
-                led.push(series);
-            }
-        }
-        led
-    }
-
-    /// Returns the series with most rows in a slice of the loader's key.
-    fn of_slice(&self, slice: &SliceTexts) -> Option<u64> {
-        let loader = self.loader.as_ref()?;
-        let has = |rows: &[usize]| {
-            let texts = loader.texts(rows[0]);
-            let names = |(name, text): (&String, &String)| {
-                texts.iter().any(|(own, value)| own == name && value == text)
-            };
-            slice.iter().all(names)
-        };
-        let largest = self.lines().filter(|rows| has(rows));
-        let largest = largest.max_by_key(|rows| (rows.len(), Reverse(rows[0])));
-        largest.map(|rows| self.keys.hashes()[rows[0]])
-    }
-
-    /// Returns the slice with most moved rows, else the largest slice; `None` if no series has
-    /// enough points for a line.
-    fn slice_to_show(&self, moved: &HashMap<u64, Moved>) -> Option<u64> {
-        let mut sizes: HashMap<u64, usize> = HashMap::new();
-        self.lines().for_each(|rows| *sizes.entry(self.slice(rows)).or_default() += rows.len());
-        // The first row of a series is unique and decides between equal slices, because the map has
-        // no order.
-        let shown = self.lines().max_by_key(|rows| {
-            let slice = self.slice(rows);
-            (moved.get(&slice).map_or(0, |m| m.rows), sizes[&slice], Reverse(rows[0]))
-        });
-        shown.map(|rows| self.slice(rows))
-    }
-
-    fn candidate<'s>(
-        &self,
-        rows: &'s [usize],
-        led: Option<usize>,
-        marks: usize,
-        moved: Moved,
-    ) -> SeriesCandidate<'s> {
-        let preference = rows.iter().map(|r| self.preferred[*r]).min().unwrap_or(usize::MAX);
-        SeriesCandidate {
-            rows,
-            latency: self.median_latency(rows),
-            led,
-            marks,
-            moves: moved.rows,
-            far: moved.far,
-            preference,
-            is_preferred: self.preferred.iter().max().is_some_and(|least| preference < *least),
-        }
-    }
-
     /// Returns the series with enough points for a line.
-    fn lines(&self) -> impl Iterator<Item = &[usize]> {
+    pub(super) fn lines(&self) -> impl Iterator<Item = &[usize]> {
         self.series.values().map(Vec::as_slice).filter(|rows| self.is_line(rows))
     }
 
     /// Returns the hash of a series' slice.
-    fn slice(&self, rows: &[usize]) -> u64 {
+    pub(super) fn slice(&self, rows: &[usize]) -> u64 {
         self.panels.hashes()[rows[0]]
     }
 
-    fn is_line(&self, rows: &[usize]) -> bool {
+    pub(super) fn is_line(&self, rows: &[usize]) -> bool {
         let drawn = rows.iter().filter(|row| self.serves(**row) && self.is_drawn(**row));
         let places: HashSet<u64> = drawn.map(|row| self.x[*row].to_bits()).collect();
         places.len() >= POINTS
@@ -236,14 +123,8 @@ impl<'a> SeriesSet<'a> {
     }
 
     /// Returns true if logarithmic axes can show a row.
-    fn is_drawn(&self, row: usize) -> bool {
+    pub(super) fn is_drawn(&self, row: usize) -> bool {
         is_drawn(self.x[row]) && is_drawn(self.latency[row])
-    }
-
-    fn median_latency(&self, rows: &[usize]) -> f64 {
-        let mut values: Vec<f64> = rows.iter().map(|r| self.latency[*r]).collect();
-        let middle = values.len() / 2;
-        *values.select_nth_unstable_by(middle, f64::total_cmp).1
     }
 
     /// Counts the series in a row's slice.
@@ -300,6 +181,14 @@ impl<'a> SeriesSet<'a> {
     }
 }
 
+/// Returns true if the loader's key is known and the table has its columns, so that lines show the
+/// served rows.
+pub(super) fn is_served(scope: &TableScope<'_>, table: &Table) -> bool {
+    let TableScope { spec, place, system, lookups, .. } = *scope;
+    let scope = TableScope::new(table, spec, place, system, lookups);
+    !spec.inferred && !spec.key.is_empty() && has_key(&scope)
+}
+
 /// Returns true if a logarithmic axis can show a value.
 fn is_drawn(value: f64) -> bool {
     value > 0.0 && value.is_finite()
@@ -332,11 +221,4 @@ fn first_at_each_place(keys: &Keys<'_>, x: &[f64]) -> Vec<RowUse> {
 /// Returns the values of all rows.
 fn all(values: &Vals<'_, f64>, rows: usize) -> Vec<f64> {
     (0..rows).map(|row| values.get(row)).collect()
-}
-
-/// Counts the rows by hash.
-fn tally(hashes: &[u64], rows: impl Iterator<Item = usize>) -> HashMap<u64, usize> {
-    let mut counts: HashMap<u64, usize> = HashMap::new();
-    rows.filter_map(|row| hashes.get(row)).for_each(|hash| *counts.entry(*hash).or_default() += 1);
-    counts
 }

@@ -2,7 +2,7 @@
 
 use plotters::prelude::*;
 
-use super::draw::{
+use super::canvas::{
     COLOURS, FINE, Failed, GRID, INK, NAMES, WIDTH, darker, font, pixel, sized, with_font,
 };
 use super::ends::{End, draw_ends};

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::base::words::plural;
 use crate::findings::Severity;
-use crate::report::urgency;
+use crate::report::run::urgency;
 use crate::report::view::ReportView;
 use crate::report::view::finding::FindingView;
 

@@ -1,16 +1,13 @@
 //! Renders the comment on a pull request with `charts/comment.md.j2`, shortened until it fits.
 
 mod causes;
+mod extras;
 mod sections;
-mod smoke;
 
-use std::path::Path;
+pub use extras::{Extras, Smoke};
 
 use self::sections::{Sections, Size};
-pub use smoke::Smoke;
-
 use crate::base::error::Result;
-use crate::report::chart::Figure;
 use crate::report::template::fill;
 use crate::report::view::ReportView;
 
@@ -41,19 +38,6 @@ const SIZES: [Size; 7] = [
 
 /// The index of the first size that is only used if a comment would exceed [`LONGEST`].
 const FORCED: usize = 4;
-
-/// The parts of a comment that are not in the report.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Extras<'a> {
-    /// Charts of the tables that changed most.
-    pub figures: &'a [Figure],
-    /// The folder to which the charts were written.
-    pub folder: Option<&'a Path>,
-    /// The result of the user's smoke command.
-    pub smoke: Option<&'a Smoke>,
-    /// True if an inconclusive run ends with exit code 0.
-    pub inconclusive_passes: bool,
-}
 
 /// Renders the comment of a report. It starts with the changes, the served rows, the repaired
 /// findings and the causes of new findings. A section that does not fit becomes one line that

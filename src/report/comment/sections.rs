@@ -5,16 +5,17 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::causes::{CauseSection, causes};
-use super::{Extras, Smoke};
+use super::extras::{Extras, Smoke};
 use crate::base::escape::clean;
 use crate::base::words::{plural, plural_verb};
 use crate::database::diff::Diff;
 use crate::findings::Severity;
 use crate::report::chart::{Undrawn, mermaid};
-use crate::report::predictions::PredictionLine;
+use crate::report::predictions::{PredictionLine, Predictions};
+use crate::report::run::RunVerdict;
 use crate::report::view::ReportView;
 use crate::report::view::changes::{FileView, TableView, VersionView};
-use crate::report::{Predictions, RunVerdict, below_data};
+use crate::report::view::finding::below_data;
 
 /// The most tables without a chart that are named per reason.
 const UNDRAWN: usize = 3;

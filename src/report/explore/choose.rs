@@ -4,13 +4,14 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
-use super::{Exploration, SideKind};
+use super::exploration::{Exploration, SideKind};
 use crate::base::expr::{ExprError, Vals};
 use crate::base::words::{count, plural};
 use crate::database::table::TableScope;
 use crate::report::chart::{POINTS, Rings, RowUse, SeriesSet};
 
 /// The rows chosen for a page, and the counts of rows and series left out.
+#[derive(Default)]
 pub(super) struct ChosenRows {
     /// The row numbers of each side, grouped by series.
     pub rows: Vec<Vec<usize>>,
@@ -54,12 +55,8 @@ impl PageSeries {
 
     /// The number of rows in the head or the base, whichever is larger.
     fn points(&self) -> usize {
-        self.rows
-            .iter()
-            .filter(|(side, _)| *side <= 1)
-            .map(|(_, rows)| rows.len())
-            .max()
-            .unwrap_or(0)
+        let own = self.rows.iter().filter(|(side, _)| *side <= 1);
+        own.map(|(_, rows)| rows.len()).max().unwrap_or(0)
     }
 }
 
@@ -75,15 +72,7 @@ pub(super) fn choose(
     rings: &Rings,
     most: usize,
 ) -> Result<ChosenRows, ExprError> {
-    let mut chosen = ChosenRows {
-        rows: vec![Vec::new(); sets.len()],
-        first: None,
-        series: 0,
-        of: 0,
-        untimed: 0,
-        unread: 0,
-        thinned: 0,
-    };
+    let mut chosen = ChosenRows { rows: vec![Vec::new(); sets.len()], ..ChosenRows::default() };
     let mut led: HashMap<usize, usize> = HashMap::new();
     for (place, row) in rings.led.iter().enumerate() {
         led.entry(*row).or_insert(place);
@@ -153,27 +142,19 @@ fn ranked(all: HashMap<u64, PageSeries>) -> Vec<PageSeries> {
     // The hash orders series of equal priority randomly, but alike in every run.
     series.sort_by_key(|(hash, s)| {
         let led = s.led.unwrap_or(usize::MAX);
-        (
-            led,
-            Reverse(s.ringed),
-            Reverse(s.changed),
-            Reverse(s.points() >= POINTS),
-            s.preference,
-            *hash,
-        )
+        let is_line = s.points() >= POINTS;
+        (led, Reverse((s.ringed, s.changed, is_line)), s.preference, *hash)
     });
     // Series without findings or changes take turns: one of each slice, then a second of each.
     let mut taken: HashMap<u64, usize> = HashMap::new();
     let mut turns: Vec<(usize, usize, PageSeries)> = Vec::new();
     for (place, (_, series)) in series.into_iter().enumerate() {
-        let is_told = series.ringed + series.changed > 0;
-        let turn = if is_told {
-            0
-        } else {
-            let turn = taken.entry(series.slice).or_default();
-            *turn += 1;
-            *turn
-        };
+        let mut turn = 0;
+        if series.ringed + series.changed == 0 {
+            let taken = taken.entry(series.slice).or_default();
+            *taken += 1;
+            turn = *taken;
+        }
         turns.push((turn, place, series));
     }
     turns.sort_by_key(|(turn, place, _)| (*turn, *place));

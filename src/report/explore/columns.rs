@@ -26,7 +26,7 @@ pub(super) struct PageColumn {
 }
 
 /// The value of a row in one column of the key.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum CellValue {
     Null,
     Flag(bool),
@@ -51,43 +51,33 @@ impl CellColumn {
     /// Adds the values of the selected rows of a table.
     pub fn extend(&mut self, values: &PartValues<'_>, rows: &[usize]) {
         match values {
-            PartValues::Whole(whole) => {
-                rows.iter().for_each(|row| self.push(number(whole.get(*row) as f64)));
-            }
+            PartValues::Whole(whole) => self.push(rows, |row| number(whole.get(row) as f64)),
             PartValues::Formula(Value::Number(numbers)) => {
-                rows.iter().for_each(|row| self.push(number(numbers.get(*row))));
+                self.push(rows, |row| number(numbers.get(row)));
             }
             PartValues::Formula(Value::Bool(flags)) => {
-                rows.iter().for_each(|row| self.push(CellValue::Flag(flags.get(*row))));
+                self.push(rows, |row| CellValue::Flag(flags.get(row)));
             }
             PartValues::Formula(Value::Text(codes, dict)) => {
                 // Each text is escaped and looked up only once.
                 let mut known: HashMap<u32, u32> = HashMap::new();
                 for row in rows {
                     let text = codes.get(*row);
-                    let code = match known.get(&text) {
-                        Some(code) => *code,
-                        None => {
-                            let cell = match dict.get(text as usize) {
-                                Some(text_of) if text != NULL_CODE => {
-                                    CellValue::Text(clean(text_of))
-                                }
-                                _ => CellValue::Null,
-                            };
-                            let code = self.code(cell);
-                            known.insert(text, code);
-                            code
-                        }
-                    };
+                    let code = *known.entry(text).or_insert_with(|| {
+                        let text = dict.get(text as usize).filter(|_| text != NULL_CODE);
+                        self.code(text.map_or(CellValue::Null, |t| CellValue::Text(clean(t))))
+                    });
                     self.rows.push(code);
                 }
             }
         }
     }
 
-    fn push(&mut self, cell: CellValue) {
-        let code = self.code(cell);
-        self.rows.push(code);
+    fn push(&mut self, rows: &[usize], cell: impl Fn(usize) -> CellValue) {
+        for row in rows {
+            let code = self.code(cell(*row));
+            self.rows.push(code);
+        }
     }
 
     fn code(&mut self, cell: CellValue) -> u32 {
@@ -132,19 +122,12 @@ fn number(value: f64) -> CellValue {
 }
 
 fn compare(a: &CellValue, b: &CellValue) -> std::cmp::Ordering {
-    let rank = |cell: &CellValue| match cell {
-        CellValue::Null => 0,
-        CellValue::Flag(_) => 1,
-        CellValue::Number(_) => 2,
-        CellValue::Text(_) => 3,
-    };
     match (a, b) {
+        // The bits of negative numbers are not in the order of the numbers.
         (CellValue::Number(a), CellValue::Number(b)) => {
             f64::from_bits(*a).total_cmp(&f64::from_bits(*b))
         }
-        (CellValue::Text(a), CellValue::Text(b)) => a.cmp(b),
-        (CellValue::Flag(a), CellValue::Flag(b)) => a.cmp(b),
-        _ => rank(a).cmp(&rank(b)),
+        _ => a.cmp(b),
     }
 }
 

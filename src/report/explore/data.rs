@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::choose::ChosenRows;
 use super::columns::{self, CellColumn, PageColumn};
-use super::{Exploration, ExploredSide, SideKind};
+use super::exploration::{Exploration, ExploredSide, SideKind};
 use crate::base::escape::clean;
 use crate::base::expr::ExprError;
 use crate::database::table::{Keys, TableScope};

@@ -8,27 +8,25 @@
 mod choose;
 mod columns;
 mod data;
-
-use std::collections::BTreeMap;
-use std::sync::Arc;
+mod exploration;
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+pub use exploration::{Exploration, ExploredSide, SideKind};
+
 use self::choose::{ChosenRows, choose};
 use self::data::PageData;
-use super::chart::{ChartSpec, Rings, SeriesSet, axes, fixed_parts, slice_parts};
+use super::chart::{Rings, SeriesSet, axes, fixed_parts, slice_parts};
 use super::template::fill;
 use crate::base::digest::hex;
 use crate::base::error::{Error, Result, unknown};
 use crate::base::escape::{clean, inert_json};
-use crate::base::expr::{Expr, ExprError, Scope};
+use crate::base::expr::{ExprError, Scope};
 use crate::base::words::plural;
 use crate::database::catalog::Place;
-use crate::database::table::{Column, Table, TableScope};
-use crate::findings::Finding;
-use crate::specs::system::System;
-use crate::specs::{KeyPart, Lookups, TableSpec};
+use crate::database::table::{Column, TableScope};
+use crate::specs::KeyPart;
 
 const TEMPLATE: &str = include_str!("page.html.j2");
 const STYLE: &str = include_str!("page.css");
@@ -45,50 +43,6 @@ const LARGEST: usize = 3_000_000;
 
 /// The number of rows tried first. They fit a page if the table has fewer than ten columns.
 const MOST_ROWS: usize = 240_000;
-
-/// The origin of rows on a page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SideKind {
-    /// The table that the page shows.
-    Head,
-    /// The previous state of the table.
-    Base,
-    /// The same table of another version, backend or system.
-    Peer,
-}
-
-/// A table whose rows the page shows.
-pub struct ExploredSide<'a> {
-    /// The origin of the rows.
-    pub kind: SideKind,
-    /// The words that distinguish the side from the others, such as `sglang 0.5.9`.
-    pub name: String,
-    /// The side's rows.
-    pub table: Arc<Table>,
-    /// The table's system, backend and version.
-    pub place: &'a Place,
-    /// The table's system; `None` if no file describes it.
-    pub system: Option<&'a System>,
-}
-
-/// The contents of an explorer page.
-pub struct Exploration<'a> {
-    /// The table itself, followed by its base and its peers.
-    pub sides: Vec<ExploredSide<'a>>,
-    /// The table's spec.
-    pub spec: &'a TableSpec,
-    /// The spec of the table's chart.
-    pub chart: &'a ChartSpec,
-    /// The lookups that the spec's formulas use.
-    pub lookups: &'a Lookups,
-    /// The findings on the table.
-    pub findings: &'a [&'a Finding],
-    /// The condition that selects rows; `None` for all rows.
-    pub filter: Option<&'a Expr>,
-    /// Sentences shown beside the chart.
-    pub notes: Vec<String>,
-}
 
 /// A rendered page and its one-line summary.
 #[derive(Debug)]
@@ -180,14 +134,8 @@ impl Exploration<'_> {
         };
         let known = scopes.iter().flat_map(|scope| scope.table.columns()).map(|(name, _)| name);
         let Error { hint, .. } = unknown("column", name, known);
-        Err(Error::new(
-            format!("--where uses {}, which no table of the page has", clean(name)),
-            hint,
-        ))
-    }
-
-    fn scope<'s>(&'s self, side: &'s ExploredSide<'_>) -> TableScope<'s> {
-        TableScope::new(&side.table, self.spec, side.place, side.system, self.lookups)
+        let name = clean(name);
+        Err(Error::new(format!("--where uses {name}, which no table of the page has"), hint))
     }
 
     /// Returns the column that is the page's first axis.
@@ -201,11 +149,8 @@ impl Exploration<'_> {
             columns.find(is_number).map(str::to_owned)
         };
         known.or_else(any).ok_or_else(|| {
-            let path = &self.spec.name;
-            Error::new(
-                format!("{path} has no numeric column to draw along"),
-                "`perfdb-gate validate --rows DIR` writes the rows of findings as CSV",
-            )
+            let hint = "`perfdb-gate validate --rows DIR` writes the rows of findings as CSV";
+            Error::new(format!("{} has no numeric column to draw along", self.spec.name), hint)
         })
     }
 
@@ -247,13 +192,14 @@ impl Exploration<'_> {
 
     /// Sums up the page, as in `1,200 rows: all 40 series, 2 peers, 3 findings`.
     fn summary(&self, chosen: &ChosenRows) -> String {
-        let mut kinds: BTreeMap<bool, usize> = BTreeMap::new();
-        for side in &self.sides[1..] {
-            *kinds.entry(side.kind == SideKind::Base).or_default() += 1;
-        }
+        let count = |kind| self.sides.iter().filter(|side| side.kind == kind).count();
         let mut parts = vec![chosen.shown()];
-        parts.extend(kinds.contains_key(&true).then(|| "the state before".to_owned()));
-        parts.extend(kinds.get(&false).map(|peers| plural(*peers, "peer")));
+        if count(SideKind::Base) > 0 {
+            parts.push("the state before".to_owned());
+        }
+        if count(SideKind::Peer) > 0 {
+            parts.push(plural(count(SideKind::Peer), "peer"));
+        }
         parts.push(match self.findings.len() {
             0 => "no findings".to_owned(),
             n => plural(n, "finding"),

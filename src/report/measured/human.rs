@@ -69,7 +69,7 @@ fn sentences(view: &SampleView<'_>) -> Vec<String> {
         ));
         said.push(format!(
             "{:.0} of 100 undisturbed collections differ by at most {} in a sample that spreads like this one.",
-            100.0 * (1.0 - sample.level),
+            100.0 * (1.0 - sample.margins.level),
             size(verdict.allowed)
         ));
         said.push(format!(
@@ -135,7 +135,7 @@ fn write_points(out: &mut String, view: &SampleView<'_>) {
         styled(DIM, "    recorded ms  measured ms   ratio  sample range     2 %  W now/then   MHz")
     );
     for point in &view.points {
-        let line = match measured_line(point, view.raw.confidence) {
+        let line = match measured_line(point, view.raw.margins.confidence) {
             Some(line) => line,
             None => format!("not measured: {}  {}", point.fault, point.key),
         };

@@ -31,7 +31,7 @@ pub(in crate::report) struct JsonMeasurement<'a> {
     recorded_power_w: Option<f64>,
     clocks_mhz: Option<f64>,
     throttled: &'a [String],
-    note: Option<&'a str>,
+    note: Option<String>,
 }
 
 /// The draw and the verdicts of a remeasurement.
@@ -88,14 +88,17 @@ fn share(log: f64) -> f64 {
 pub(in crate::report) fn measurements(
     remeasured: &Remeasured,
 ) -> impl Iterator<Item = JsonMeasurement<'_>> {
-    remeasured.samples.iter().flat_map(|s| s.points.iter().map(|p| measurement(p, s.confidence)))
+    remeasured
+        .samples
+        .iter()
+        .flat_map(|s| s.points.iter().map(|p| measurement(p, s.margins.confidence)))
 }
 
 fn measurement(measured: &Measured, confidence: f64) -> JsonMeasurement<'_> {
     let (point, answer) = (&measured.point, measured.answer.as_ref());
     let note = match answer {
-        Ok(answer) => answer.note.as_deref(),
-        Err(why) => Some(why.why()),
+        Ok(answer) => answer.note.clone(),
+        Err(why) => Some(why.to_string()),
     };
     let answer = answer.ok();
     JsonMeasurement {
@@ -153,7 +156,7 @@ fn sample(sample: &Sample) -> JsonSample<'_> {
         interval: verdict.interval.map_or(Vec::new(), |i| vec![share(i.low), share(i.high)]),
         confidence: verdict.interval.map(|i| i.confidence),
         allowed: share(verdict.allowed),
-        level: sample.level,
+        level: sample.margins.level,
         excluded: verdict.excluded.is_finite().then(|| share(verdict.excluded)),
         beyond: verdict.beyond,
         tail: verdict.tail,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::base::escape::clean;
+use crate::base::reason::Reason;
 use crate::gpu::device::CardState;
-use crate::gpu::device::Unmeasured;
 use crate::gpu::judge::{Measured, Standing};
 use crate::gpu::outcome::{Remeasured, Sample};
 use crate::report::view::finding::pairs;
@@ -119,10 +119,11 @@ impl<'a> PointView<'a> {
         };
         let note = measured.answer.as_ref().ok().and_then(|answer| answer.note.as_ref());
         let note = note.map(|note| format!("  ({note})")).unwrap_or_default();
+        let fault = measured.answer.as_ref().err().map(Reason::to_string).unwrap_or_default();
         Self {
             raw: measured,
             key: clean(&pairs(key)),
-            fault: clean(measured.answer.as_ref().err().map_or("", Unmeasured::why)),
+            fault: clean(&fault),
             note: clean(&format!("{standing}{note}")),
         }
     }

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::finding::ExamplesView;
+use super::finding::{ExamplesView, below_data};
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count, plural};
 use crate::database::diff::{Class, Diff, FileDiff, ServedDiff, Status, TableDiff, Totals};
-use crate::report::below_data;
 
 /// The changes between two states. The texts are escaped.
 pub struct ChangesView<'a> {

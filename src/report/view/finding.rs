@@ -6,7 +6,6 @@ use serde_json::Value;
 use crate::base::escape::clean;
 use crate::base::words::count;
 use crate::findings::{ComparedStates, Example, Finding, Novelty};
-use crate::report::below_data;
 
 /// A finding. The texts are escaped.
 #[derive(Serialize)]
@@ -165,6 +164,11 @@ fn line(example: &Example) -> String {
     let (key, values) = (pairs(&example.key), pairs(&example.values));
     let arrow = if key.is_empty() || values.is_empty() { "" } else { " → " };
     format!("row {}: {key}{arrow}{values}", example.row)
+}
+
+/// Returns the part of a path after `systems/data/`.
+pub(in crate::report) fn below_data(path: &str) -> &str {
+    path.rsplit_once("systems/data/").map_or(path, |(_, below)| below)
 }
 
 /// Formats names and values on one line, not yet escaped.

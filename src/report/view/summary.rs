@@ -3,11 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use super::finding::below_data;
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count, names, plural};
 use crate::database::diff::{Diff, DiffSide, FAR, FaultReason, ServedDiff, TableDiff};
 use crate::findings::{Repaired, Severity};
-use crate::report::{Report, below_data};
+use crate::report::headline::by_rule;
+use crate::report::run::Report;
 
 /// The most tables named for a change of latencies.
 const MOVED: usize = 3;
@@ -115,24 +117,14 @@ fn moved(diff: &Diff) -> Option<String> {
 
 /// Words the number of findings of the base that the head no longer has.
 fn repaired(repaired: &[Repaired]) -> Option<String> {
-    let mut rules: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut with_tables = 0;
-    for one in repaired.iter().filter(|r| r.finding.severity != Severity::Info) {
-        if one.with_table {
-            with_tables += 1;
-        } else {
-            *rules.entry(&one.finding.rule).or_default() += 1;
-        }
-    }
-    let all: usize = rules.values().sum();
-    let mut rules: Vec<(&str, usize)> = rules.into_iter().collect();
-    rules.sort_by_key(|(rule, n)| (Reverse(*n), *rule));
-    let rules: Vec<String> =
-        rules.iter().map(|(rule, n)| format!("{} {rule}", count(*n))).collect();
+    let counted = repaired.iter().filter(|r| r.finding.severity != Severity::Info);
+    let (with_tables, alone): (Vec<_>, Vec<_>) = counted.partition(|r| r.with_table);
+    let (all, rules) = by_rule(alone.into_iter().map(|r| &r.finding));
     let mut parts = Vec::new();
     if all > 0 {
-        parts.push(format!("{} ({})", plural(all, "finding"), rules.join(", ")));
+        parts.push(format!("{} ({rules})", plural(all, "finding")));
     }
+    let with_tables = with_tables.len();
     if with_tables > 0 {
         parts.push(format!("{} deleted with their tables", plural(with_tables, "finding")));
     }

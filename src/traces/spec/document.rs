@@ -8,12 +8,13 @@ use super::relation::{Derived, Relation, Threshold, check, reads};
 use super::{FieldType, Files, Presence};
 use crate::base::expr::Expr;
 use crate::base::reason::Reason;
+use crate::base::yaml;
 use crate::findings::Severity;
 
 /// The spec of a YAML document with fields at known depths.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct DocumentSpec {
+pub(in crate::traces) struct DocumentSpec {
     /// The names and marks that distinguish such documents from other files.
     pub files: Files,
     /// The document's fields, by dotted path.
@@ -38,7 +39,7 @@ pub struct DocumentSpec {
 /// The spec of a document's field.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Field {
+pub(in crate::traces) struct Field {
     #[serde(rename = "type")]
     pub kind: FieldType,
     #[serde(default)]
@@ -73,14 +74,14 @@ pub struct Field {
 /// A label in names, such as `tp` in `…-tp4-…`, and the value that its number must equal.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct NamePart {
+pub(in crate::traces) struct NamePart {
     pub labels: Vec<String>,
     /// Formulas for the number after the label; it must equal one of them.
     pub is: Vec<Expr>,
 }
 
 /// The number of values of a list that formulas can read.
-pub const LISTED: usize = 4;
+pub(in crate::traces) const LISTED: usize = 4;
 
 impl DocumentSpec {
     /// Names of the columns that the fields fill.
@@ -100,7 +101,15 @@ impl DocumentSpec {
         names
     }
 
-    pub(super) fn check(&self) -> Result<(), Reason> {
+    /// Parses and checks a spec.
+    pub(super) fn parse(text: &str) -> Result<Self, Reason> {
+        let mut spec: Self = yaml::parse(text)?;
+        spec.files.compile()?;
+        spec.check()?;
+        Ok(spec)
+    }
+
+    fn check(&self) -> Result<(), Reason> {
         let mut known = self.columns();
         check(&mut known, &self.derive, &self.thresholds, &self.relations)?;
         let parts = self.names.iter().flat_map(|p| &p.is);

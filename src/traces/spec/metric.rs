@@ -7,11 +7,12 @@ use serde::Deserialize;
 use super::relation::{Derived, Relation, Threshold, check};
 use super::{FieldType, Files, Presence};
 use crate::base::reason::Reason;
+use crate::base::yaml;
 
 /// The spec of a metric file: a CSV table, or JSON with rows.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct MetricSpec {
+pub(in crate::traces) struct MetricSpec {
     pub files: Files,
     /// The JSON member that lists the rows; `None` if the file is a single row.
     #[serde(default)]
@@ -50,7 +51,7 @@ pub struct MetricSpec {
 /// The spec of a metric file's column.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct MetricColumn {
+pub(in crate::traces) struct MetricColumn {
     #[serde(default, rename = "type")]
     pub kind: FieldType,
     #[serde(default)]
@@ -66,7 +67,7 @@ pub struct MetricColumn {
 /// A chart of a metric file with one point per row.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TraceChart {
+pub(in crate::traces) struct TraceChart {
     pub title: String,
     pub x: String,
     /// Columns whose values divide the rows into series.
@@ -78,23 +79,27 @@ pub struct TraceChart {
 /// A panel of a chart of a metric file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TracePanel {
+pub(in crate::traces) struct TracePanel {
     pub y: String,
     /// The columns shown, by line name. Each is one line per series.
     pub lines: BTreeMap<String, String>,
 }
 
 /// Suffixes of the columns that formulas can read for a list in a metric file, such as `NAME_mean`.
-pub const OF_LIST: [&str; 4] = ["n", "mean", "min", "max"];
+pub(in crate::traces) const OF_LIST: [&str; 4] = ["n", "mean", "min", "max"];
 
 impl MetricSpec {
-    pub(super) fn check(&self) -> Result<(), Reason> {
-        let mut known: BTreeSet<String> = self.columns.keys().cloned().collect();
-        for (name, column) in &self.columns {
+    /// Parses and checks a spec.
+    pub(super) fn parse(text: &str) -> Result<Self, Reason> {
+        let mut spec: Self = yaml::parse(text)?;
+        spec.files.compile()?;
+        let mut known: BTreeSet<String> = spec.columns.keys().cloned().collect();
+        for (name, column) in &spec.columns {
             if column.kind == FieldType::Numbers {
                 known.extend(OF_LIST.iter().map(|of| format!("{name}_{of}")));
             }
         }
-        check(&mut known, &self.derive, &self.thresholds, &self.relations)
+        check(&mut known, &spec.derive, &spec.thresholds, &spec.relations)?;
+        Ok(spec)
     }
 }

@@ -9,13 +9,14 @@ use std::collections::BTreeMap;
 use globset::GlobMatcher;
 use serde::Deserialize;
 
-pub use document::{DocumentSpec, Field, LISTED};
-pub use metric::{MetricSpec, OF_LIST, TraceChart};
-pub use relation::{Derived, Finds, Relation, Threshold};
+pub(super) use document::{DocumentSpec, Field, LISTED};
+pub(super) use metric::{MetricSpec, OF_LIST, TraceChart};
+pub(super) use relation::{Derived, Finds, Relation, Threshold};
 
 use crate::base::error::Result;
 use crate::base::glob::{Of, matcher};
 use crate::base::reason::Reason;
+use crate::base::yaml;
 use crate::specs::system::System;
 use crate::specs::{KnownSystems, Specs};
 
@@ -26,15 +27,15 @@ const FOLDER: &str = "rules/traces";
 #[derive(Debug, Default)]
 pub struct TraceSpecs {
     /// The spec of workload cards.
-    pub card: DocumentSpec,
+    pub(super) card: DocumentSpec,
     /// The spec of experiment configs.
-    pub config: DocumentSpec,
+    pub(super) config: DocumentSpec,
     /// The specs of metric files, by the stem of the spec's file name.
-    pub metrics: BTreeMap<String, MetricSpec>,
+    pub(super) metrics: BTreeMap<String, MetricSpec>,
     /// The spec of files that every rank writes.
-    pub ranks: RankSpec,
+    pub(super) ranks: RankSpec,
     /// The names of accelerators and their systems.
-    pub accelerators: Accelerators,
+    pub(super) accelerators: Accelerators,
     /// Facts about the known systems.
     systems: KnownSystems,
 }
@@ -42,7 +43,7 @@ pub struct TraceSpecs {
 /// The names and marks that distinguish files of one kind from others.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Files {
+pub(in crate::traces) struct Files {
     /// Globs for the file's name; `{dir}` stands for the name of its directory.
     pub names: Vec<String>,
     /// For documents: lines that start a section at the top level. Two of them identify a file of
@@ -69,7 +70,7 @@ pub struct Files {
 /// The type of a field's or column's values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum FieldType {
+pub(in crate::traces) enum FieldType {
     /// A text.
     Text,
     /// A whole number.
@@ -89,10 +90,23 @@ pub enum FieldType {
     Map,
 }
 
+impl FieldType {
+    /// The type in words.
+    pub fn described(self) -> &'static str {
+        match self {
+            Self::Int | Self::Ints => "a whole number",
+            Self::Number | Self::Numbers => "a number",
+            Self::Bool => "true or false",
+            Self::Text | Self::Texts => "a text",
+            Self::Map => "a map",
+        }
+    }
+}
+
 /// The requirement for a field or column to be present.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Presence {
+pub(in crate::traces) enum Presence {
     /// A missing field is an error.
     Must,
     /// A missing field is a warning.
@@ -105,7 +119,7 @@ pub enum Presence {
 /// The spec of files that every rank of a run writes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RankSpec {
+pub(in crate::traces) struct RankSpec {
     /// File name patterns with `{rank}` in place of the rank's number.
     pub files: Vec<String>,
     /// The JSON list whose length is the number of iterations, by file name pattern.
@@ -115,14 +129,14 @@ pub struct RankSpec {
 /// The known accelerators.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Accelerators {
+pub(in crate::traces) struct Accelerators {
     pub accelerators: Vec<Accelerator>,
 }
 
 /// The names of one accelerator.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Accelerator {
+pub(in crate::traces) struct Accelerator {
     /// Globs for the accelerator's names, in lower case.
     pub names: Vec<String>,
     /// The accelerator's system; `None` if no system describes it.
@@ -194,27 +208,25 @@ impl TraceSpecs {
         Some(known.system.as_ref().and_then(|s| self.systems.get(s)))
     }
 
+    /// Returns the system of an accelerator; `None` if the name or the system is unknown.
+    pub fn known_system(&self, name: &str) -> Option<&System> {
+        self.system(name).flatten()
+    }
+
     /// Parses a spec and stores it by the stem of its file name. The error is one line.
     fn add(&mut self, stem: &str, text: &str) -> std::result::Result<(), Reason> {
         match stem {
             "accelerators" => {
-                self.accelerators = crate::base::yaml::parse(text)?;
+                self.accelerators = yaml::parse(text)?;
                 for accelerator in &mut self.accelerators.accelerators {
                     accelerator.globs = globs(&accelerator.names)?;
                 }
             }
-            "ranks" => self.ranks = crate::base::yaml::parse(text)?,
-            "card" | "config" => {
-                let mut spec: DocumentSpec = crate::base::yaml::parse(text)?;
-                spec.files.compile()?;
-                spec.check()?;
-                *(if stem == "card" { &mut self.card } else { &mut self.config }) = spec;
-            }
+            "ranks" => self.ranks = yaml::parse(text)?,
+            "card" => self.card = DocumentSpec::parse(text)?,
+            "config" => self.config = DocumentSpec::parse(text)?,
             _ => {
-                let mut spec: MetricSpec = crate::base::yaml::parse(text)?;
-                spec.files.compile()?;
-                spec.check()?;
-                self.metrics.insert(stem.to_owned(), spec);
+                self.metrics.insert(stem.to_owned(), MetricSpec::parse(text)?);
             }
         }
         Ok(())

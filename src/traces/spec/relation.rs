@@ -12,7 +12,7 @@ use crate::findings::Severity;
 /// A column that is computed from others.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Derived {
+pub(in crate::traces) struct Derived {
     pub name: String,
     pub is: Expr,
 }
@@ -20,7 +20,7 @@ pub struct Derived {
 /// A number that relations read, and its source.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Threshold {
+pub(in crate::traces) struct Threshold {
     pub value: f64,
     pub from: String,
 }
@@ -28,7 +28,7 @@ pub struct Threshold {
 /// The kind of rule that reports a broken relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Finds {
+pub(in crate::traces) enum Finds {
     Contradiction,
     Implausible,
 }
@@ -36,7 +36,7 @@ pub enum Finds {
 /// A condition that must hold in every row in which all values that it reads are known.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Relation {
+pub(in crate::traces) struct Relation {
     pub id: Spanned<String>,
     pub finds: Finds,
     /// The severity of the finding; `None` for the rule's own.

@@ -11,7 +11,7 @@ use perfdb_gate::gpu::device::{About, Answer, Device, MeasureError, Point, Work}
 use perfdb_gate::gpu::judge::Outcome;
 use perfdb_gate::gpu::outcome::Remeasured;
 use perfdb_gate::jobs::remeasure::{self, Options};
-use perfdb_gate::report::{self, ReportFormat};
+use perfdb_gate::report::{self, ReportFormat, ReportView};
 use serde_json::Value;
 
 const TABLE: &str = "systems/data/h200_sxm/gemm/torch/2.11.0/gemm_perf.parquet";
@@ -65,7 +65,8 @@ fn options(tree: &Tree, sample: usize, seed: u64) -> Options {
 
 fn measure(options: &Options, mock: &mut Mock) -> (Remeasured, String) {
     let report = remeasure::run(options, mock, &()).unwrap();
-    let json = report::render(&report.view(report.outcome(None)), ReportFormat::Json).unwrap();
+    let json = report::render(&ReportView::new(&report, report.outcome(None)), ReportFormat::Json)
+        .unwrap();
     (report.remeasured.unwrap(), json)
 }
 

@@ -8,7 +8,7 @@ use perfdb_gate::database::source;
 use perfdb_gate::database::state::State;
 use perfdb_gate::findings::{Example, Finding, Novelty, Severity, SliceEvidence};
 use perfdb_gate::jobs::sanity;
-use perfdb_gate::report::chart::{ChartPoint, Charts, Figure, Gallery, LineKind};
+use perfdb_gate::report::chart::{ChartFigure, ChartPoint, Charts, Gallery, LineKind};
 use perfdb_gate::specs::Specs;
 
 use super::{FLAT, POINTER};
@@ -45,13 +45,13 @@ fn finding(rule: &str, severity: Severity, path: &str) -> Finding {
     Finding::on_path(rule, severity, path, "synthetic")
 }
 
-fn points(figure: &Figure, kind: LineKind) -> Vec<&ChartPoint> {
+fn points(figure: &ChartFigure, kind: LineKind) -> Vec<&ChartPoint> {
     let lines = figure.panels[0].lines.iter().filter(|line| line.kind == kind);
     lines.flat_map(|line| &line.points).collect()
 }
 
 /// The rows that are ringed, with the rules that name them.
-fn ringed(figure: &Figure) -> Vec<(usize, Vec<&str>)> {
+fn ringed(figure: &ChartFigure) -> Vec<(usize, Vec<&str>)> {
     let all = points(figure, LineKind::Head).into_iter().chain(points(figure, LineKind::Copies));
     let names = |point: &ChartPoint| {
         point.rings.iter().map(|ring| figure.rings[*ring].name.as_str()).collect()

@@ -22,7 +22,7 @@ use crate::base::words::plural;
 use crate::checks::RowContext;
 use crate::checks::judge::Judge;
 use crate::database::table::Keys;
-use crate::findings::{EXAMPLES, Hit, Hits, Part, Reads};
+use crate::findings::{EXAMPLES, Hit, HitPart, Hits, Reads};
 use crate::specs::{Doubt, TableSpec};
 
 /// What gives made-up rows away.
@@ -60,7 +60,7 @@ const NANOSECONDS: i32 = 6;
 
 impl Sign {
     /// What its rows of a part show, with those rows, where there are any.
-    fn within(&self, part: &Part<'_>) -> Option<(String, Vec<usize>)> {
+    fn within(&self, part: &HitPart<'_>) -> Option<(String, Vec<usize>)> {
         let rows: Vec<usize> = self.rows.iter().copied().filter(|row| part.has(*row)).collect();
         if rows.is_empty() {
             return None;

@@ -12,7 +12,7 @@ pub use self::not_finite::NotFinite;
 pub use self::not_positive::NotPositive;
 use crate::base::words::plural;
 use crate::checks::RowContext;
-use crate::findings::{EXAMPLES, Finding, Hit, Part, Severity};
+use crate::findings::{EXAMPLES, Finding, Hit, HitPart, Severity};
 
 /// Rows that are wrong, by what is wrong with them.
 #[derive(Default)]
@@ -51,7 +51,7 @@ impl Wrong {
         Hit::rows(rows.at.file, all, severity, move |part| Some(self.finding(rows, severity, part)))
     }
 
-    fn finding(&self, rows: &RowContext<'_>, severity: Severity, part: &Part<'_>) -> Finding {
+    fn finding(&self, rows: &RowContext<'_>, severity: Severity, part: &HitPart<'_>) -> Finding {
         let rows_of = |wrong: &WrongRows| wrong.rows.iter().filter(|r| part.has(**r)).count();
         let kinds: BTreeMap<&str, usize> = self
             .kinds

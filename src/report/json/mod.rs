@@ -2,20 +2,20 @@
 //! that the code can change. Texts are raw because programs read them; characters that act on a
 //! terminal are JSON escapes.
 
+mod diff;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::Predictions;
+use self::diff::{JsonChange, JsonFile, JsonTable, change, file, table};
 use super::facts::{self, JsonFact};
 use super::measured::json::{JsonMeasurement, JsonRemeasure, measurements, remeasure};
+use super::predictions::Predictions;
 use super::view::ReportView;
 use crate::base::escape::inert_json;
-use crate::database::diff::{
-    AttributeChange, Class, Diff, FileDiff, ServedDiff, SliceDiff, TableDiff,
-};
 use crate::findings::{Finding, Repaired, Severity};
 
 #[derive(Serialize, JsonSchema)]
@@ -111,70 +111,6 @@ struct JsonRepaired<'a> {
     message: &'a str,
     /// True if the finding disappeared because its table was deleted.
     with_table: bool,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct JsonTable<'a> {
-    path: &'a str,
-    old_path: Option<&'a str>,
-    status: &'static str,
-    base_rows: Option<u64>,
-    head_rows: Option<u64>,
-    added: Option<usize>,
-    removed: Option<usize>,
-    changed: Option<usize>,
-    median_ratio: Option<f64>,
-    /// The kind of change; null if the table cannot be read before or after it.
-    class: Option<&'static str>,
-    columns_changed: &'a [String],
-    served: Option<JsonServed<'a>>,
-}
-
-/// The keys that the loader serves before and after the change.
-#[derive(Serialize, JsonSchema)]
-struct JsonServed<'a> {
-    common: u64,
-    lost: u64,
-    gained: u64,
-    median_ratio: Option<f64>,
-    slower_2x: u64,
-    faster_2x: u64,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    attributes: Vec<JsonAttribute<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    slices: Vec<JsonSlice<'a>>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct JsonAttribute<'a> {
-    column: &'a str,
-    before: &'a [String],
-    after: &'a [String],
-    keys: u64,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct JsonSlice<'a> {
-    slice: BTreeMap<&'a str, &'a str>,
-    common: u64,
-    lost: u64,
-    gained: u64,
-    median_ratio: Option<f64>,
-}
-
-/// The kind of the whole change.
-#[derive(Serialize, JsonSchema)]
-struct JsonChange<'a> {
-    class: &'static str,
-    columns_changed: Vec<&'a str>,
-    attributes_changed: Vec<&'a str>,
-    served: JsonServed<'a>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct JsonFile<'a> {
-    path: &'a str,
-    status: &'static str,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -276,77 +212,4 @@ fn repaired(repaired: &Repaired) -> JsonRepaired<'_> {
         message: &finding.message,
         with_table: repaired.with_table,
     }
-}
-
-fn table(table: &TableDiff) -> JsonTable<'_> {
-    let rows = table.rows.as_ref();
-    JsonTable {
-        path: &table.path,
-        old_path: table.old_path.as_deref(),
-        status: table.status.name(),
-        base_rows: table.base_rows,
-        head_rows: table.head_rows,
-        added: rows.map(|r| r.added.len()),
-        removed: rows.map(|r| r.removed.len()),
-        changed: rows.map(|r| r.changed.len()),
-        median_ratio: table.ratios.as_ref().map(|r| r.median),
-        class: table.class.map(Class::name),
-        columns_changed: &table.columns_changed,
-        served: table.served.as_ref().map(served),
-    }
-}
-
-fn served(served: &ServedDiff) -> JsonServed<'_> {
-    JsonServed {
-        common: served.common,
-        lost: served.lost,
-        gained: served.gained,
-        median_ratio: served.median_ratio(),
-        slower_2x: served.slower_2x(),
-        faster_2x: served.faster_2x(),
-        attributes: served.attributes.iter().map(attribute).collect(),
-        slices: served.slices.iter().map(slice).collect(),
-    }
-}
-
-fn attribute(change: &AttributeChange) -> JsonAttribute<'_> {
-    JsonAttribute {
-        column: &change.column,
-        before: &change.before,
-        after: &change.after,
-        keys: change.keys,
-    }
-}
-
-fn slice(diff: &SliceDiff) -> JsonSlice<'_> {
-    JsonSlice {
-        slice: diff.slice.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
-        common: diff.common,
-        lost: diff.lost,
-        gained: diff.gained,
-        median_ratio: diff.median_ratio,
-    }
-}
-
-fn change(diff: &Diff) -> JsonChange<'_> {
-    let all = diff.served();
-    JsonChange {
-        class: diff.class().name(),
-        columns_changed: diff.columns_changed().into_iter().collect(),
-        attributes_changed: diff.attributes_changed().into_iter().collect(),
-        served: JsonServed {
-            common: all.common,
-            lost: all.lost,
-            gained: all.gained,
-            median_ratio: all.median_ratio(),
-            slower_2x: all.slower_2x(),
-            faster_2x: all.faster_2x(),
-            attributes: Vec::new(),
-            slices: Vec::new(),
-        },
-    }
-}
-
-fn file(file: &FileDiff) -> JsonFile<'_> {
-    JsonFile { path: &file.path, status: file.status.name() }
 }

@@ -1,0 +1,48 @@
+//! Faults of runners.
+
+use std::process::ExitStatus;
+
+/// A fault of a runner.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    /// The shell could not be started.
+    #[error("does not start: {0}")]
+    Start(#[source] std::io::Error),
+    /// The first answer is not an [`About`](crate::gpu::device::About).
+    #[error("does not name its device: {0}")]
+    About(#[source] serde_json::Error),
+    /// The command did not read a request.
+    #[error("does not read requests: {0}")]
+    Request(#[source] std::io::Error),
+    /// The command has no open standard input.
+    #[error("has ended")]
+    Gone,
+    /// The answer is not a line of UTF-8.
+    #[error("gave an answer that cannot be read: {0}")]
+    Text(#[source] std::io::Error),
+    /// The command did not answer in time.
+    #[error("did not answer within {0} s")]
+    Silent(u64),
+    /// The command ended before it answered.
+    #[error("ended ({0}) without an answer")]
+    Ended(ExitStatus),
+    /// The command runs on, but its standard output is closed.
+    #[error("closed its output without an answer")]
+    Closed,
+    /// The answer is not a measurement.
+    #[error("answered with a line that is not a measurement: {0}")]
+    Measurement(#[source] serde_json::Error),
+    /// The answer belongs to another request.
+    #[error("answered request {got} instead of request {asked}")]
+    OtherRequest { got: u64, asked: u64 },
+    /// The samples in the answer are not positive numbers.
+    #[error("answered with samples that are not positive times")]
+    Times,
+}
+
+impl ProcessError {
+    /// Returns true if the command has ended, so that a restart may help.
+    pub(super) fn is_end(&self) -> bool {
+        matches!(self, Self::Gone | Self::Request(_) | Self::Ended(_) | Self::Closed)
+    }
+}

@@ -1,0 +1,81 @@
+//! The lines of a log, and the origin and summary of the table written from it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::gpu::device::{About, Answer};
+
+/// Name and value of every column of a row that is not a measurement.
+pub type Key = BTreeMap<String, Value>;
+
+/// One line of a measurement log.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum LogLine {
+    /// The start of a run.
+    Session {
+        /// The run that measured the lines after this one.
+        session: Session,
+    },
+    /// A point that was measured, or could not be measured.
+    Point(LogPoint),
+}
+
+/// A run that measured points of a log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    /// Date of the run in UTC, as YYYY-MM-DD.
+    pub date: String,
+    /// The device and its software versions.
+    #[serde(flatten)]
+    pub about: About,
+}
+
+/// A point of a measurement log.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LogPoint {
+    /// The columns of the point's row that are not measurements.
+    pub key: Key,
+    /// The measurement; `None` if it failed.
+    #[serde(flatten)]
+    pub answer: Option<Answer>,
+    /// The reason why the point could not be measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Index of the session that measured the point.
+    #[serde(skip)]
+    pub(super) session: usize,
+}
+
+/// A table written from a log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Written {
+    /// Path of the table.
+    pub table: PathBuf,
+    /// Number of rows in the table.
+    pub rows: usize,
+    /// Number of points that could not be measured.
+    pub failed: usize,
+    /// Ratio of the slowest to the fastest sample of a point: median and 95th percentile over all
+    /// points.
+    pub spread: (f64, f64),
+}
+
+/// The origin of a recorded table, for its sidecar.
+pub struct Origin<'a> {
+    /// File stem of the table.
+    pub table: &'a str,
+    /// Name of the measured framework.
+    pub framework: &'a str,
+    /// Version of the measured framework.
+    pub version: &'a str,
+    /// Description of the points to measure, in words.
+    pub plan: &'a str,
+    /// Digest of the points to measure; `None` if they were drawn from a table.
+    pub cases: Option<String>,
+    /// True if all points are measured.
+    pub complete: bool,
+}

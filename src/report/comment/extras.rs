@@ -1,0 +1,31 @@
+//! The parts of a pull request comment that are not in its report.
+
+use std::path::Path;
+
+use crate::report::chart::ChartFigure;
+
+/// The parts of a comment that are not in the report.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Extras<'a> {
+    /// Charts of the tables that changed most.
+    pub figures: &'a [ChartFigure],
+    /// The folder to which the charts were written.
+    pub folder: Option<&'a Path>,
+    /// The result of the user's smoke command.
+    pub smoke: Option<&'a Smoke>,
+    /// True if an inconclusive run ends with exit code 0.
+    pub inconclusive_passes: bool,
+}
+
+/// A command that was run, and its result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Smoke {
+    /// The command line as given by the user.
+    pub command: String,
+    /// True if the command exited with 0.
+    pub passed: bool,
+    /// The exit status in words.
+    pub ended: String,
+    /// The end of standard output and standard error, interleaved as printed.
+    pub output: String,
+}

@@ -1,0 +1,64 @@
+//! The contents of an explorer page: a table, the tables beside it, and its findings.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::base::expr::Expr;
+use crate::database::catalog::Place;
+use crate::database::table::{Table, TableScope};
+use crate::findings::Finding;
+use crate::report::chart::ChartSpec;
+use crate::specs::system::System;
+use crate::specs::{Lookups, TableSpec};
+
+/// The origin of rows on a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SideKind {
+    /// The table that the page shows.
+    Head,
+    /// The previous state of the table.
+    Base,
+    /// The same table of another version, backend or system.
+    Peer,
+}
+
+/// A table whose rows the page shows.
+pub struct ExploredSide<'a> {
+    /// The origin of the rows.
+    pub kind: SideKind,
+    /// The words that distinguish the side from the others, such as `sglang 0.5.9`.
+    pub name: String,
+    /// The side's rows.
+    pub table: Arc<Table>,
+    /// The table's system, backend and version.
+    pub place: &'a Place,
+    /// The table's system; `None` if no file describes it.
+    pub system: Option<&'a System>,
+}
+
+/// The contents of an explorer page.
+pub struct Exploration<'a> {
+    /// The table itself, followed by its base and its peers.
+    pub sides: Vec<ExploredSide<'a>>,
+    /// The table's spec.
+    pub spec: &'a TableSpec,
+    /// The spec of the table's chart.
+    pub chart: &'a ChartSpec,
+    /// The lookups that the spec's formulas use.
+    pub lookups: &'a Lookups,
+    /// The findings on the table.
+    pub findings: &'a [&'a Finding],
+    /// The condition that selects rows; `None` for all rows.
+    pub filter: Option<&'a Expr>,
+    /// Sentences shown beside the chart.
+    pub notes: Vec<String>,
+}
+
+impl Exploration<'_> {
+    /// Returns a side as a scope for the formulas of the table's spec.
+    pub(super) fn scope<'s>(&'s self, side: &'s ExploredSide<'_>) -> TableScope<'s> {
+        TableScope::new(&side.table, self.spec, side.place, side.system, self.lookups)
+    }
+}
