@@ -154,7 +154,7 @@ pub(super) fn stage(folder: &Path) -> std::io::Result<(NamedTempFile, RemovedOnS
     Ok((file, removed))
 }
 
-/// A file that is written but does not have its final name yet.
+/// An output file that is completely written but does not have its final name yet.
 enum Staged<'a> {
     File {
         file: NamedTempFile,

@@ -36,7 +36,7 @@ impl Random {
         ((-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()) as f32
     }
 
-    /// Shuffles in place (Fisher and Yates).
+    /// Shuffles items in place (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));

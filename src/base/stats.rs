@@ -31,9 +31,9 @@ pub fn upper_median(values: &mut [f64]) -> f64 {
 /// A confidence interval of a median.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// Lower end.
+    /// The lower end of the interval.
     pub low: f64,
-    /// Upper end.
+    /// The upper end of the interval.
     pub high: f64,
     /// The confidence of the interval; at least the requested one.
     pub confidence: f64,

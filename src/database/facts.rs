@@ -10,7 +10,7 @@ use crate::database::source::{Entry, NOT_FETCHED, Source, pointer};
 use crate::specs::facts::{AttentionLanes, FactFile, Operations, Pins, QueryVersions, pins_of};
 use crate::specs::{Specs, StatedFacts};
 
-/// The name of the operation catalog among the facts.
+/// The name of the operation catalog in reports of facts.
 const OPERATIONS: &str = "operation-catalog";
 
 /// The names of the facts that decide which rows answer a query.
@@ -36,9 +36,9 @@ pub struct Fact {
 /// The source that states a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactOrigin {
-    /// The judged tree.
+    /// The judged work tree or commit.
     Tree,
-    /// This program and its overlays.
+    /// This program's own `rules/`, with overlays.
     Rules,
 }
 
@@ -58,7 +58,7 @@ pub struct TreeFacts {
     tree: StatedFacts,
     /// The rows that backends share; `None` if the tree does not state it.
     pub sharing: Option<ReuseManifest>,
-    /// The origin of each fact.
+    /// The origin of each fact of the tree.
     pub origins: Vec<Fact>,
     /// The sidecars of the tree's version directories.
     pub sidecars: Sidecars,
@@ -196,7 +196,7 @@ pub fn origins<'a>(roots: impl IntoIterator<Item = &'a [Fact]>) -> Vec<Fact> {
 }
 
 impl Fact {
-    /// Describes the origin for people.
+    /// Describes the origin of the fact for people.
     pub fn said(&self) -> String {
         match (&self.path, &self.problem) {
             (Some(path), None) => path.clone(),

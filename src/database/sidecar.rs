@@ -67,7 +67,7 @@ pub struct Runtime {
 /// The entry of a table in `collection_meta.yaml`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct TableMeta {
-    /// `complete` or `partial`.
+    /// The status of the table's collection: `complete` or `partial`.
     pub status: String,
     /// The number of rows when the entry was written.
     #[serde(default)]
@@ -81,10 +81,10 @@ pub struct TableMeta {
     /// The digest of the cases that were run.
     #[serde(default)]
     pub case_plan_hash: Option<String>,
-    /// The time of the collection.
+    /// The time at which the table was collected.
     #[serde(default)]
     pub collected_at: Option<String>,
-    /// The collector's commit.
+    /// The collector's git commit.
     #[serde(default)]
     pub collector_ref: Option<String>,
     /// The digest of the collector.
@@ -98,7 +98,7 @@ pub struct TableMeta {
 /// A collection run that measured rows of a table. Its other fields describe its runtime and are ignored.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct CollectionEvent {
-    /// `complete` or `partial`.
+    /// The status of the collection run: `complete` or `partial`.
     pub status: String,
     /// The number of measured rows; a later event may have replaced some.
     #[serde(default)]
@@ -106,10 +106,10 @@ pub struct CollectionEvent {
     /// The digest of the cases that were run.
     #[serde(default)]
     pub case_plan_hash: Option<String>,
-    /// The time of the run.
+    /// The time of the collection run.
     #[serde(default)]
     pub collected_at: Option<String>,
-    /// The collector's commit.
+    /// The collector's git commit.
     #[serde(default)]
     pub collector_ref: Option<String>,
 }

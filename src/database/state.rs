@@ -8,16 +8,16 @@ use crate::database::source::Source;
 use crate::database::table::{Table, TableFault, Wanted};
 use crate::specs::Specs;
 
-/// A state of a database.
+/// A state of a database: its files and the facts that it states.
 #[derive(Clone, Copy)]
 pub struct State<'a> {
     /// The source of the files' bytes.
     pub source: &'a dyn Source,
     /// The files of the state.
     pub catalog: &'a Catalog,
-    /// The facts that it states.
+    /// The facts that the state itself declares.
     pub facts: &'a TreeFacts,
-    /// The specs, overridden by these facts.
+    /// The specs of tables and systems, overridden by the state's own facts.
     pub specs: &'a Specs,
 }
 
@@ -46,9 +46,9 @@ impl State<'_> {
 pub struct ReadState {
     /// The files of the state.
     pub catalog: Catalog,
-    /// The facts that the state states.
+    /// The facts that the state itself declares.
     pub facts: TreeFacts,
-    /// The specs, overridden by these facts.
+    /// The specs of tables and systems, overridden by the state's own facts.
     pub specs: Specs,
 }
 

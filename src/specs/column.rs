@@ -7,11 +7,11 @@ pub enum ColumnKind {
     Text,
     /// A count or size, at least 1 unless a rule allows 0.
     Int,
-    /// A flag.
+    /// A flag (true or false).
     Bool,
-    /// Any number.
+    /// A number of any kind.
     Number,
-    /// A measurement in a unit.
+    /// A measurement in the given unit.
     Measure(Unit),
 }
 

@@ -42,7 +42,7 @@ impl<T: Default + Send> LazyFile<T> {
 /// The table specs of a family by name.
 type FamilySpecs = BTreeMap<String, Arc<TableSpec>>;
 
-/// Table specs by file stem.
+/// Table specs by table name. Each family's file is parsed when one of its tables is first looked up.
 #[derive(Debug, Default, Clone)]
 pub struct TableSpecs {
     families: Vec<Arc<LazyFile<FamilySpecs>>>,

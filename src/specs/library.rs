@@ -18,7 +18,7 @@ static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
 static SYSTEMS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/systems");
 static CHARTS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/charts");
 
-/// A YAML file.
+/// A YAML file of rules, tables, systems or charts.
 #[derive(Debug, Clone)]
 pub struct SpecFile {
     /// The path that decides how the file is used, such as `rules/tables/gemm.yaml`, independent of its real

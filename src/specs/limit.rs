@@ -30,7 +30,7 @@ pub struct Limit {
     place: String,
 }
 
-/// Limits by id.
+/// All limits by their ids.
 pub type Limits = BTreeMap<String, Limit>;
 
 /// The names that a predicate can read in addition to the key's parts and the system's figures.

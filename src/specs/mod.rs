@@ -45,7 +45,7 @@ use system::System;
 pub struct Specs {
     /// The YAML files that the specs are read from, including files that only other rooms parse.
     pub library: Arc<Library>,
-    /// Table specs by file stem.
+    /// Table specs by table name.
     pub tables: TableSpecs,
     /// Facts about known systems by name.
     pub systems: KnownSystems,

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Noise {
-    /// The bands of all tables together.
+    /// The noise bands of all tables together.
     pub all: Vec<NoiseBand>,
-    /// The bands by table and backend.
+    /// The noise bands by table and backend.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tables: BTreeMap<String, BTreeMap<String, Vec<NoiseBand>>>,
     /// The tables whose reruns are not counted: the reason by path.
@@ -50,7 +50,7 @@ impl Noise {
         self.bands(table, backend).at(latency)
     }
 
-    /// Returns the bands of a table.
+    /// Returns the noise bands of a table.
     pub fn bands(&self, table: &str, backend: &str) -> NoiseBands<'_> {
         let own = self.tables.get(table).and_then(|bands| bands.get(backend));
         NoiseBands { own: own.map_or(&[], |bands| bands), all: &self.all }

@@ -21,9 +21,9 @@ pub const PLACE: [&str; 3] = ["place_system", "place_backend", "place_version"];
 /// A part of the loader's key: a column, or a formula over columns.
 #[derive(Debug, Clone)]
 pub struct KeyPart {
-    /// The part's name in findings.
+    /// The key part's name in findings.
     pub name: String,
-    /// The part's value.
+    /// The key part's value as a formula.
     pub value: Expr,
 }
 
@@ -31,12 +31,12 @@ pub struct KeyPart {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Serves {
-    /// The first row in the file.
+    /// The loader serves the first row in the file.
     #[default]
     First,
-    /// The last row in the file.
+    /// The loader serves the last row in the file.
     Last,
-    /// None: the loader refuses the table.
+    /// The loader refuses the table.
     Error,
 }
 
@@ -68,7 +68,7 @@ pub struct Bucket {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Guard {
-    /// Columns that make a group.
+    /// The columns that form a group of rows.
     pub by: Vec<String>,
     /// The column that may vary.
     pub varies: String,
@@ -82,7 +82,7 @@ pub struct Guard {
 pub struct Bound {
     /// The resource that limits the time: math, memory or link.
     pub name: String,
-    /// The bound in seconds.
+    /// The lower bound of the time in seconds.
     pub seconds: Expr,
     /// True if the bound is certain, so that a shorter time is an error.
     #[serde(default)]
@@ -96,7 +96,7 @@ pub struct Bound {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Doubt {
-    /// The doubtful rows.
+    /// The rows in doubt.
     pub rows: Expr,
     /// The description of the problem, which follows the number of rows in a sentence: `5 rows …`.
     pub says: String,
@@ -134,7 +134,7 @@ pub struct SealPlace {
 /// The spec of a table.
 #[derive(Debug, Default, Clone)]
 pub struct TableSpec {
-    /// The table's file stem.
+    /// The table's name, which is the file stem.
     pub name: String,
     /// The family directory that contains the table.
     pub family: String,
@@ -142,7 +142,7 @@ pub struct TableSpec {
     pub columns: Vec<ColumnSpec>,
     /// The columns of [`IDENTITY`] that the table has; usually all.
     pub identity: Vec<String>,
-    /// The loader's key.
+    /// The parts of the loader's key, in the loader's order.
     pub key: Vec<KeyPart>,
     /// Numeric key parts along which the planner interpolates, outermost first.
     pub axes: Vec<String>,

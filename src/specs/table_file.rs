@@ -94,9 +94,9 @@ struct TableEntry {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum SharedValue {
-    /// True: key by key. False: never.
+    /// `true`: other files fill each missing key. `false`: they are never used.
     Flag(bool),
-    /// A named case.
+    /// A case that is given by its name.
     Case(SharedCase),
 }
 

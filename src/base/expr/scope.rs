@@ -6,7 +6,7 @@ use super::{Value, WholeNumbers};
 
 /// The source of the values that names in a formula refer to.
 pub trait Scope {
-    /// Number of rows of every column.
+    /// Returns the number of rows in every column.
     fn rows(&self) -> usize;
     /// Returns the column of that name, or `None` if the table lacks it.
     fn column(&self, name: &str) -> Option<Value<'_>>;

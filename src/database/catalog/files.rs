@@ -6,7 +6,7 @@ use crate::base::reason::Reason;
 use crate::database::source::Entry;
 use crate::specs::system::System;
 
-/// A table's place in the database.
+/// The place of a table in a database: system, family, backend and version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The system's name.
@@ -42,13 +42,13 @@ impl TableFile {
 /// A version directory: tables that were collected together, and their sidecars.
 #[derive(Debug, Clone)]
 pub struct VersionDir {
-    /// The place of the directory.
+    /// The place of the version directory.
     pub place: Place,
     /// The path of the directory, without a trailing slash.
     pub path: String,
-    /// The file `collection_meta.yaml`.
+    /// The version directory's `collection_meta.yaml`.
     pub meta: Option<Entry>,
-    /// The file `reuse.yaml`.
+    /// The version directory's `reuse.yaml`.
     pub reuse: Option<Entry>,
     /// Marker files of the older scheme that sidecars replaced.
     pub markers: Vec<Entry>,
@@ -99,7 +99,7 @@ impl SystemFile {
 pub enum Role {
     /// A sidecar, or a marker file of the older scheme.
     Sidecar,
-    /// A system's YAML.
+    /// The YAML file of a system.
     System,
     /// A file that states facts about the database.
     Facts,

@@ -8,9 +8,9 @@ use crate::database::table::{number_json, text_json};
 /// The value of a key part at one point. Nulls sort before numbers, numbers before names.
 #[derive(Debug, Clone)]
 pub enum Cell {
-    /// Null.
+    /// A null value, which sorts before all others.
     Null,
-    /// A number.
+    /// A number; NaN is stored as null.
     Number(f64),
     /// A name; flags are `true` and `false`.
     Text(Arc<str>),

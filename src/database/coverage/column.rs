@@ -10,13 +10,13 @@ use crate::database::table::{Numbering, PartValues, own_names, text_json};
 #[derive(Debug, Clone)]
 pub(super) enum PartColumn {
     One(Cell),
-    /// NaN where null.
+    /// One number per point, NaN where null.
     Numbers {
         codes: Codes,
         values: Vec<f64>,
     },
     Flags(Vec<bool>),
-    /// The code after the last name is null.
+    /// One name per point. The code after the last name is null.
     Text {
         codes: Codes,
         names: Vec<Arc<str>>,

@@ -20,11 +20,11 @@ pub enum Kind {
 /// A key part at points of several tables.
 #[derive(Debug)]
 pub struct CoveredPart {
-    /// The part's name.
+    /// The name of the key part.
     pub name: String,
-    /// The part's role in a sweep.
+    /// The role of the key part in a sweep.
     pub kind: Kind,
-    /// The distinct values, ascending.
+    /// The distinct values of the key part, ascending.
     pub values: Vec<Cell>,
     /// The value of each point, as an index into `values`.
     pub codes: Vec<u32>,
@@ -33,7 +33,7 @@ pub struct CoveredPart {
 /// CoveredPoints of several tables with equal table name, with the values of their keys.
 #[derive(Debug, Default)]
 pub struct CoveredPoints {
-    /// The parts of the key.
+    /// The parts of the key, each with the values of all points.
     pub parts: Vec<CoveredPart>,
     /// The number of points.
     pub len: usize,

@@ -15,7 +15,7 @@ pub(super) fn distinct(part: usize, points: &[(&Coverage, u32)]) -> (Vec<Cell>, 
 /// to compare, so each name is ranked once per table.
 struct Ranking<'a> {
     part: usize,
-    /// All values, ascending: null, numbers, names.
+    /// All values of the key part, ascending: null, numbers, names.
     cells: Vec<Cell>,
     /// The numeric values in `cells`, ascending.
     numbers: Vec<f64>,

@@ -12,7 +12,7 @@ use crate::specs::measured_unit;
 
 /// A column that both tables have, as encoded cells. Floats without nulls are borrowed without conversion.
 pub(super) struct ColumnPair<'a> {
-    /// The column's name.
+    /// The name of the column.
     pub name: String,
     pub base: Cow<'a, [u64]>,
     pub head: Cow<'a, [u64]>,
@@ -28,12 +28,12 @@ impl ColumnPair<'_> {
     }
 }
 
-/// The columns of two tables, by how they can be compared.
+/// The columns of two tables: shared keys, shared measurements, and columns that cannot be compared.
 #[derive(Default)]
 pub(super) struct SharedColumns<'a> {
     /// Shared columns that are not measurements; they distinguish rows.
     pub keys: Vec<ColumnPair<'a>>,
-    /// Shared measurements.
+    /// Shared columns that are measurements.
     pub measures: Vec<ColumnPair<'a>>,
     /// The names of columns that only one table has, or whose types cannot be compared.
     pub one_sided: Vec<String>,

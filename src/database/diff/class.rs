@@ -10,19 +10,19 @@ pub enum Class {
     None,
     /// The bytes differ, but cells and served rows are the same.
     ReEncode,
-    /// The same cells at another path.
+    /// The table has the same cells at another path.
     Move,
     /// Rows or tables are added, and nothing else changes.
     AppendOnly,
     /// Columns other than the latency are added or filled; keys and latencies are the same.
     ColumnOverlay,
-    /// The same keys with other latencies.
+    /// The same keys have other latencies.
     Values,
     /// Keys have another origin (device, framework, version or kernel), so they were measured again.
     Replacement,
     /// Rows or tables are removed, and nothing else changes.
     Prune,
-    /// Several kinds of change.
+    /// The change is of several kinds.
     Mixed,
 }
 

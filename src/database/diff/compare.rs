@@ -17,7 +17,7 @@ use crate::specs::Specs;
 /// The settings for comparing two states of a table.
 #[derive(Clone, Copy)]
 pub(crate) struct Comparison<'a> {
-    /// The specs of tables.
+    /// The specs of all known tables.
     pub specs: &'a Specs,
     /// The folder for lists of changed rows; `None` if no lists are requested.
     pub details: Option<&'a Details>,
@@ -25,12 +25,12 @@ pub(crate) struct Comparison<'a> {
 
 /// One side of a pair of tables.
 enum TableSide<'t> {
-    /// The file does not exist.
+    /// The table's file does not exist.
     Absent,
     /// The bytes are unavailable: a git-LFS pointer without its object, or an object that is not in this
     /// clone.
     NotAtHand(FaultReason),
-    /// A decoded table.
+    /// A decoded table with rows.
     Rows(&'t Table),
     /// A table without rows.
     Empty,

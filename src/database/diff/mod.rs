@@ -59,7 +59,7 @@ pub enum Status {
     Added,
     /// The file was deleted.
     Deleted,
-    /// The contents changed.
+    /// The contents of the file changed.
     Modified,
     /// The path changed; rows may have changed too.
     Renamed,
@@ -72,9 +72,9 @@ pub enum Status {
 pub struct TableDiff {
     /// The path in the head, or in the base if the table was deleted.
     pub path: String,
-    /// The path in the base, if it differs.
+    /// The table's path in the base, if it differs from the path in the head.
     pub old_path: Option<String>,
-    /// The kind of change.
+    /// The kind of change to the table's file.
     pub status: Status,
     /// The place in the head, or in the base if the table was deleted.
     pub place: Place,
@@ -169,10 +169,10 @@ pub struct FileDiff {
     pub role: Role,
 }
 
-/// Sums over tables.
+/// The numbers of changed rows, summed over tables.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// The number of tables.
+    /// The number of changed tables.
     pub tables: usize,
     /// The number of added rows.
     pub added: u64,
@@ -206,7 +206,7 @@ impl Status {
 }
 
 impl Diff {
-    /// Merges the changes of several roots.
+    /// Merges the changes of several roots of one source.
     pub fn of_roots(roots: Vec<Self>) -> Self {
         let mut all = Self::default();
         for root in roots {

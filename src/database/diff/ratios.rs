@@ -15,11 +15,11 @@ pub const FAR: f64 = 0.05;
 pub struct Ratios {
     /// The number of changed rows with a ratio, which need positive latencies before and after.
     pub rows: usize,
-    /// The median ratio.
+    /// The median of the latency ratios.
     pub median: f64,
-    /// The 5th percentile of the ratios.
+    /// The 5th percentile of the latency ratios.
     pub low: f64,
-    /// The 95th percentile of the ratios.
+    /// The 95th percentile of the latency ratios.
     pub high: f64,
     /// The share of ratios that differ from 1 by more than [`FAR`].
     pub far: f64,

@@ -16,7 +16,7 @@ pub struct RowDiff {
 }
 
 impl RowDiff {
-    /// Returns true if no row differs.
+    /// Returns true if no row was added, removed or changed.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
     }

@@ -38,7 +38,7 @@ pub struct ServedDiff {
     pub attributes: Vec<AttributeChange>,
     /// The slices of the key space that differ from the rest.
     pub slices: Vec<SliceDiff>,
-    /// The keys served only before.
+    /// The keys that are served before but not after the change.
     pub lost_keys: Vec<LostKey>,
     /// The names of all slices, indexed by [`LostKey::slice`].
     pub key_slices: Vec<SliceName>,

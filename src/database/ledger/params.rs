@@ -9,9 +9,9 @@ use crate::database::coverage::Cell;
 /// The cases of an operation that a failure covers.
 #[derive(Debug, PartialEq)]
 pub(super) enum Case {
-    /// All cases of the operation.
+    /// All cases of the failed operation.
     Operation,
-    /// All cases with the group's dtypes.
+    /// All cases with the dtypes of the failure's group.
     Group,
     /// One case, by the names of its parameters. A list parameter has several values.
     Named(BTreeMap<String, Vec<Cell>>),

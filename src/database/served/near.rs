@@ -36,9 +36,9 @@ pub(super) fn around<'s, 'a>(
 /// The property that makes the compared systems comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nearness {
-    /// They have the same GPU generation.
+    /// The systems have the same GPU generation.
     Generation,
-    /// They only have the same version of the measured software.
+    /// The systems only have the same version of the measured software.
     SameVersion,
 }
 

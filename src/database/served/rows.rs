@@ -29,22 +29,22 @@ impl<'a> Admission<'a> {
         Ok(Self { loaded, buckets })
     }
 
-    /// Returns the number of maps.
+    /// Returns the number of the loader's maps.
     pub(super) fn buckets(&self) -> usize {
         self.buckets.len()
     }
 
-    /// Returns true if a row goes into a map.
+    /// Returns true if a row goes into the loader's map number `bucket`.
     pub(super) fn goes(&self, bucket: usize, row: usize) -> bool {
         self.buckets[bucket].get(row) && self.loaded.as_ref().is_none_or(|l| l.get(row))
     }
 
-    /// Returns true if a row goes into any map.
+    /// Returns true if a row goes into any of the loader's maps.
     pub(super) fn reads(&self, row: usize) -> bool {
         (0..self.buckets()).any(|bucket| self.goes(bucket, row))
     }
 
-    /// Returns true if all rows certainly go into the only map.
+    /// Returns true if all rows certainly go into the loader's only map.
     pub(super) fn reads_all(&self) -> bool {
         matches!((&self.loaded, &self.buckets[..]), (None, [Vals::One(true)]))
     }
@@ -144,7 +144,7 @@ pub fn copies(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<KeyRows>, E
     Ok(groups)
 }
 
-/// Groups pairs of a row and the first row of its key by key.
+/// Groups rows by key. Each pair contains a row and the first row with the same key.
 fn by_first(mut repeats: Vec<(usize, usize)>) -> Vec<KeyRows> {
     repeats.sort_unstable_by_key(|(row, first)| (*first, *row));
     let of_key = |copies: &[(usize, usize)]| {

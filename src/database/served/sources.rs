@@ -24,13 +24,13 @@ use crate::specs::Filling;
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
-    /// The version's own.
+    /// The version's own file.
     Own,
-    /// Declared in reuse.yaml.
+    /// A donor's file, declared in reuse.yaml.
     Declared,
-    /// An earlier version of the backend.
+    /// The file of an earlier version of the backend.
     Earlier,
-    /// Another backend, by the reuse manifest.
+    /// The file of another backend, by the reuse manifest.
     OtherBackend,
 }
 
@@ -49,7 +49,7 @@ impl Channel {
 /// A file behind a table.
 #[derive(Debug, Clone)]
 pub struct TableSource<'a> {
-    /// The file.
+    /// The file that the loader reads.
     pub file: &'a TableFile,
     /// The channel through which the loader finds the file.
     pub channel: Channel,
@@ -60,7 +60,7 @@ pub struct TableSource<'a> {
 /// The table formats that count as files of the loader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServedFormats {
-    /// Only Parquet, which the loader reads.
+    /// Only Parquet files, which the loader reads.
     Parquet,
     /// Parquet and text tables, which collectors write and later convert.
     All,

@@ -27,11 +27,11 @@ pub enum RowState {
 /// Consecutive rows with one state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct RowRun {
-    /// The first row, from 0.
+    /// The first row of the run, counted from 0.
     pub first: u32,
-    /// The number of rows.
+    /// The number of rows in the run.
     pub rows: u32,
-    /// The state of the rows.
+    /// The state of the rows in the run.
     pub state: RowState,
     /// For shadowed rows, the row that is served instead of the first of them. The row after it is served
     /// instead of the second, and so on.
@@ -46,7 +46,7 @@ pub struct RowFault {
     pub row: Option<u32>,
     /// The row's kernel_source, since rows of other kernels in a donor's file are not read.
     pub kernel: Option<String>,
-    /// The problem.
+    /// The reason why the loader cannot load the row.
     pub why: String,
 }
 
@@ -105,7 +105,7 @@ impl FileRowStates {
         self.runs.push(RowRun { first: row, rows: 1, state, by_row });
     }
 
-    /// Returns the number of rows.
+    /// Returns the number of rows in the file.
     pub fn rows(&self) -> u64 {
         self.runs.iter().map(|run| u64::from(run.rows)).sum()
     }

@@ -6,7 +6,7 @@ pub struct Entry {
     /// The path relative to the repository's top, or to the root outside of a repository; with forward
     /// slashes.
     pub path: String,
-    /// The kind of file.
+    /// The kind of file, with the location of its contents.
     pub kind: EntryKind,
     /// The size in bytes; 0 if listing does not determine it.
     pub size: u64,
@@ -15,7 +15,7 @@ pub struct Entry {
 /// A file whose age is requested.
 #[derive(Debug, Clone, Copy)]
 pub struct Dated<'a> {
-    /// The file.
+    /// The file whose age is requested.
     pub entry: &'a Entry,
     /// The bytes that determine the age.
     pub by: DatedBy,

@@ -5,7 +5,7 @@ use std::mem::take;
 
 use super::Numbering;
 
-/// An integer column as codes.
+/// An integer column, stored as codes into its distinct numbers.
 #[derive(Debug, Clone)]
 pub(crate) struct CodedColumn {
     /// The code of each row: an index into `numbers`.
@@ -57,7 +57,7 @@ impl CodedColumn {
         self.numbers[self.codes[row] as usize]
     }
 
-    /// Applies `of` to the distinct numbers and returns the result of each row.
+    /// Applies the function `of` to the number of each row; each distinct number is computed once.
     pub fn map<T: Copy>(&self, of: impl Fn(i64) -> T) -> Vec<T> {
         let all: Vec<T> = self.numbers.iter().map(|number| of(*number)).collect();
         self.codes.iter().map(|code| all[*code as usize]).collect()

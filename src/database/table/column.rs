@@ -14,15 +14,15 @@ use crate::specs::ColumnKind;
 /// A decoded column. `nulls` is `None` if no row is null.
 #[derive(Debug)]
 pub enum Column {
-    /// Integers; 0 in null rows.
+    /// A column of integers; null rows contain 0.
     Int { values: IntValues, nulls: Option<Vec<bool>> },
-    /// Floating-point numbers; NaN in null rows.
+    /// A column of floating-point numbers; null rows contain NaN.
     Float { values: Vec<f64>, nulls: Option<Vec<bool>> },
-    /// Flags; false in null rows.
+    /// A column of flags; null rows contain false.
     Bool { values: Vec<bool>, nulls: Option<Vec<bool>> },
-    /// Texts, as codes into the distinct ones; [`NULL_CODE`] in null rows.
+    /// A column of texts, as codes into the distinct texts; null rows contain [`NULL_CODE`].
     Text { codes: Vec<u32>, dict: Vec<Arc<str>>, nulls: usize },
-    /// An unsupported type, by its name.
+    /// A column of an unsupported type, given by the type's name.
     Other(String),
 }
 

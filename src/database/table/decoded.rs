@@ -19,14 +19,14 @@ pub struct Table {
 /// The columns of a table that are decoded.
 #[derive(Debug, Clone, Copy)]
 pub enum Wanted<'a> {
-    /// All columns.
+    /// All columns of the table.
     All,
-    /// The columns with these names.
+    /// The columns with the given names.
     Named(&'a BTreeSet<&'a str>),
 }
 
 impl Wanted<'_> {
-    /// Returns true if a column is wanted.
+    /// Returns true if the column with this name should be decoded.
     pub(super) fn has(self, name: &str) -> bool {
         match self {
             Self::All => true,

@@ -20,7 +20,7 @@ pub enum TableFault {
     /// The git object is not in this clone.
     #[error("the object of the table is not in this clone")]
     Missing,
-    /// All rows are damaged.
+    /// All rows of the text table are damaged.
     #[error("{0}; every row is damaged")]
     Torn(Torn),
     /// The table has columns but no rows.

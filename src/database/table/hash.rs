@@ -1,6 +1,6 @@
 //! Hashes of numbers, texts and keys. They decide which keys are in a key sample, so they must not change.
 
-/// The initial value of hashes.
+/// The initial value of all hashes.
 pub(super) const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Returns bits that are equal for equal numbers: there is one zero and one NaN.

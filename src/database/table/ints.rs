@@ -82,7 +82,7 @@ impl IntValues {
         self.floats.get_or_init(|| self.map(|number| number as f64))
     }
 
-    /// Applies `of` to each row's integer.
+    /// Applies the function `of` to each row's integer.
     pub(crate) fn map<T: Copy>(&self, of: impl Fn(i64) -> T) -> Vec<T> {
         match self.coded.get() {
             Some(coded) => coded.map(of),

@@ -12,7 +12,7 @@ use crate::specs::KeyPart;
 /// The evaluated key parts of a table's rows.
 pub struct Keys<'a> {
     parts: Vec<(&'a str, PartValues<'a>)>,
-    /// The indices of the text parts.
+    /// The indices of the key parts that are texts.
     texts: Vec<usize>,
     rows: usize,
     /// The hash of each row's key, computed on first use because some judgements do not need it.

@@ -64,7 +64,7 @@ impl Table {
         Self::decode_of(bytes, format, is_text, Wanted::All)
     }
 
-    /// Decodes a table; of a Parquet file only the `wanted` columns.
+    /// Decodes a table. Of a Parquet file, only the `wanted` columns are decoded.
     fn decode_of(
         bytes: &[u8],
         format: Format,

@@ -12,17 +12,17 @@ use crate::specs::{Lookups, TableSpec};
 /// The view of a table that formulas have: the columns, `system`, the names of the table's place
 /// (`place_system` …), and the system's figures by dotted name.
 pub struct TableScope<'a> {
-    /// The table.
+    /// The table that formulas read.
     pub table: &'a Table,
     /// The table's spec. A column whose type does not match the spec is null in every row.
     pub spec: &'a TableSpec,
-    /// The table's place.
+    /// The table's system, backend and version.
     pub place: &'a Place,
     /// The table's system; `None` if it is not described.
     pub system: Option<&'a System>,
     /// The numbers that formulas look up by a text.
     pub lookups: &'a Lookups,
-    /// The range of visible rows.
+    /// The range of rows that formulas read.
     range: Range<usize>,
 }
 

@@ -10,7 +10,7 @@ use crate::base::reason::Reason;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttentionLanes(BTreeMap<String, BTreeMap<String, BTreeMap<i64, String>>>);
 
-/// The lanes of a table.
+/// The attention lanes of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lanes {
     /// The column that names a row's lane.

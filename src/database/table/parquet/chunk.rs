@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::specs::Codec;
 
-/// A row group.
+/// A row group of a Parquet file.
 #[derive(Debug)]
 pub(super) struct ChunkGroup {
     pub(super) rows: usize,
@@ -19,7 +19,7 @@ pub(super) struct Chunk {
     pub(super) range: Range<usize>,
     /// The stated start of the first data page; `None` if no dictionary is stated before it.
     pub(super) first_data: Option<usize>,
-    /// The stated number of values.
+    /// The number of values that the footer states.
     pub(super) values: usize,
     pub(super) codec: Codec,
 }

@@ -171,7 +171,7 @@ fn cells(dtype: &ArrowDataType, mut arrays: Vec<ArrayRef>) -> Result<Column, Col
     }
 }
 
-/// Casts arrays to a type.
+/// Casts all arrays of a column to the type `T`.
 fn cast<T: Array>(arrays: &[ArrayRef]) -> Result<Vec<&T>, ColumnError> {
     let arrays = arrays.iter().map(|array| array.as_any().downcast_ref::<T>());
     arrays.collect::<Option<_>>().ok_or(ColumnError::Arrays)

@@ -12,11 +12,11 @@ use crate::database::table::limits::LONGEST_TEXT;
 /// text, each under two names.
 const LONGEST_HEADER: usize = 4 * LONGEST_TEXT + 4096;
 
-/// A page in the file.
+/// A page of a column chunk in the file.
 pub(super) struct RawPage<'a> {
     pub(super) header: PageHeader,
     pub(super) body: &'a [u8],
-    /// The stated decompressed size in bytes.
+    /// The decompressed size in bytes that the page states.
     pub(super) size: usize,
     /// The position of the header in the file.
     pub(super) start: usize,
