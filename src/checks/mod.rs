@@ -7,6 +7,8 @@
 //! Imports go one way: rule head, inputs and tables' sketches, contexts, [`Judge`], kinds, the registry [`Check`],
 //! [`rule`], and last the loop in [`frame`], which does not know kinds.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 mod check;
 pub mod compare;
 mod context;

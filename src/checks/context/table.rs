@@ -63,10 +63,8 @@ impl<'a> RowContext<'a> {
     /// Returns the name and values of the table's first measured column; `None` unless all values are numbers.
     pub fn measured(&self) -> Option<(&'a str, &'a [f64])> {
         let (name, _) = self.at.spec.measures().next()?;
-        match self.table.column(name)? {
-            Column::Float { values, .. } => Some((name, values)),
-            _ => None,
-        }
+        let Column::Float { values, .. } = self.table.column(name)? else { return None };
+        Some((name, values))
     }
 
     /// Returns the series along the axes of the table's sweep: none for a table without a key or a latency.

@@ -21,7 +21,12 @@ impl Judge for Placement {
         let found = match item {
             Item::Place(file, specs) => placement(rule, file, specs),
             Item::Stray(entry) => stray(rule, entry),
-            _ => None,
+            Item::Dir(_)
+            | Item::System(_)
+            | Item::Facts(_)
+            | Item::InLfs(_)
+            | Item::Waivers(_)
+            | Item::Catalogs { .. } => None,
         };
         found.into_iter().collect()
     }

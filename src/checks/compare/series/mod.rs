@@ -104,12 +104,10 @@ impl<'a> Axis<'a> {
     /// Those of a table. Sizes are whole numbers; a column that holds anything else has findings of its own.
     fn all(table: &'a Table, spec: &'a TableSpec) -> Vec<Self> {
         let numbered = spec.sweep.iter().enumerate();
-        let whole = numbered.filter_map(|(number, name)| match table.column(name)? {
-            Column::Int { values, nulls: None } => {
-                let number = AxisNumber(number.try_into().unwrap_or(u8::MAX));
-                Some(Self { number, name, values })
-            }
-            _ => None,
+        let whole = numbered.filter_map(|(number, name)| {
+            let Column::Int { values, nulls: None } = table.column(name)? else { return None };
+            let number = AxisNumber(number.try_into().unwrap_or(u8::MAX));
+            Some(Self { number, name, values })
         });
         whole.collect()
     }

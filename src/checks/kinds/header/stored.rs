@@ -25,9 +25,12 @@ pub(super) fn unopened(rows: &RowContext<'_>) -> Vec<String> {
 /// Nested columns. The loader numbers the parts of all columns, and then takes these numbers for those of whole columns.
 fn nested(stored: &StoredAs) -> Vec<String> {
     let nested = stored.types.iter().filter(|(_, stored)| stored.is_nested());
-    let shown = |(name, stored): &(String, StoredType)| match stored {
-        StoredType::Repeated => format!("{name} has several values per row"),
-        _ => format!("{name} is a nested column of type {stored}"),
+    let shown = |(name, stored): &(String, StoredType)| {
+        if *stored == StoredType::Repeated {
+            format!("{name} has several values per row")
+        } else {
+            format!("{name} is a nested column of type {stored}")
+        }
     };
     let why = " (the loader counts its parts as columns, and reads wrong columns)";
     nested.map(|column| shown(column) + why).collect()

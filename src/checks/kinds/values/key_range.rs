@@ -46,7 +46,10 @@ impl Judge for KeyRange {
                         wrong.add(name, row, found.is_null(row).then_some("null"));
                     }
                 }
-                _ => {}
+                ColumnKind::Text
+                | ColumnKind::Bool
+                | ColumnKind::Number
+                | ColumnKind::Measure(_) => {}
             }
             if column.kind == ColumnKind::Text
                 && self.dtypes.iter().any(|end| name.ends_with(end))
