@@ -5,7 +5,7 @@ mod cli;
 use std::io;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use perfdb_gate::base::error::{Error, Result};
 use perfdb_gate::base::escape::clean;
@@ -55,7 +55,7 @@ fn run(command: Command, terminal: TerminalArgs) -> Result<Exit> {
         Command::Suggest(args) => args.run(),
         Command::Selftest(args) => args.run(terminal),
         Command::Noise(args) => args.run(),
-        Command::Completions(args) => args.run(),
+        Command::Completions(args) => args.run(Cli::command()),
         Command::Schema(args) => args.run(),
     }
 }

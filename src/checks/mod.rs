@@ -1,197 +1,32 @@
 //! The kinds of check. A rule names one, with its parameters.
 //!
-//! A kind is a type that implements [`Judge`], in a file of its own: in [`kinds`] where it judges a
-//! table, a sidecar or a system by itself, in [`compare`] where it judges tables against each other.
-//! A new kind is such a file, a variant of [`Check`] and a line in [`Check::judge`].
+//! A kind is a type that implements [`Judge`], in a file of its own: in [`kinds`] if it judges a table, a sidecar or a
+//! system by itself, in [`compare`] if it judges tables against each other. A new kind is such a file, a variant of
+//! [`Check`] and a line in [`Check::judge`].
+//!
+//! Imports go one way: rule head, inputs and tables' sketches, contexts, [`Judge`], kinds, the registry [`Check`],
+//! [`rule`], and last the loop in [`frame`], which does not know kinds.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
+mod check;
 pub mod compare;
 mod context;
 pub(crate) mod frame;
 mod grid;
-pub mod judge;
+mod inputs;
+mod judge;
 pub mod kinds;
 pub mod rule;
+mod rule_head;
 pub mod settings;
 pub mod sweeps;
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-
-use self::compare::{
-    copies, holes, no_longer_served, noisy, outliers, parity, relative_latency, support,
-    unit_shift, workflows,
-};
+pub use self::check::Check;
 pub use self::context::{
-    ChangeContext, CrossContext, DirContext, FactsContext, History, Reread, RowContext,
-    SystemContext, TableContext, WaiverContext,
+    ChangeContext, CrossContext, DirContext, FactsContext, History, Item, Reread, RowContext,
+    SystemContext, TableContext, WaiverContext, WholeContext,
 };
-pub use self::judge::{CheckInputs, CurveTerms, Found, Judge};
-use self::kinds::traces::TraceCheck;
-use self::kinds::{
-    bounds, decoding, deleted, duplicates, excused, facts, header, identity, placement, power,
-    predictions, reuse, sidecars, synthetic, systems, values, waivers,
-};
-use crate::findings::Reads;
-use crate::specs::TableSpec;
-
-/// A kind of check with its parameters, as a rule file gives them.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Check {
-    /// The table's bytes cannot be decoded.
-    Unreadable,
-    /// A git-LFS pointer stands for the table.
-    LfsPointer,
-    /// Rows of a text table are damaged.
-    TornRow,
-    /// The table has no rows.
-    Empty,
-    /// Columns are missing, unknown or of the wrong type.
-    Header,
-    /// The table lies where no loader looks for it.
-    Placement,
-    /// Rows name a GPU that is not the system's.
-    Device,
-    /// Rows name a framework that is not the directory's.
-    Framework(identity::FrameworkNames),
-    /// Rows name a version that is not the directory's.
-    Version(identity::VersionNames),
-    /// Measurements that are not numbers.
-    NotFinite,
-    /// Measurements of zero or less.
-    NotPositive,
-    /// Keys that no sweep has.
-    KeyRange(values::KeyRange),
-    /// Power that the limit forbids.
-    PowerRange(power::PowerMeter),
-    /// A power limit that is not the system's.
-    PowerLimit(power::LimitTolerance),
-    /// Power that no meter reads.
-    PowerImplausible(power::PowerSigns),
-    /// Power columns in which some rows have no reading.
-    PowerCoverage,
-    /// The loader's key, more than once.
-    DuplicateKey(duplicates::Conflict),
-    /// Measurements shorter than physics allows.
-    SpeedOfLight(bounds::BoundMargins),
-    /// The same measurements in two places.
-    Copied(copies::Copies),
-    /// Slices that stand apart from their siblings.
-    Siblings(relative_latency::DeviationBand),
-    /// Slices in another unit than their siblings.
-    UnitShift(unit_shift::UnitFactors),
-    /// Points slower than both neighbours along every axis.
-    Spike(#[schemars(with = "outliers::OutlierLimits")] outliers::Spikes),
-    /// Points faster than both neighbours along every axis.
-    Drop(#[schemars(with = "outliers::OutlierLimits")] outliers::Drops),
-    /// Slices that are noisier than elsewhere.
-    NoisySlice(noisy::NoiseLimits),
-    /// Rows that no machine measured.
-    Synthetic(synthetic::Signs),
-    /// Default models that cannot be planned.
-    Workflows(workflows::DefaultModels),
-    /// A support matrix that the data contradicts.
-    SupportMatrix(support::SupportNeeds),
-    /// Far fewer rows than elsewhere.
-    Parity(parity::Shares),
-    /// Slices and blocks of the grid that nearby tables have.
-    Coverage(holes::HoleSize),
-    /// Tables without a sidecar that states their origin.
-    SidecarMissing,
-    /// A sidecar that cannot be read.
-    SidecarInvalid,
-    /// A sidecar that its directory or its tables contradict.
-    SidecarContradiction(sidecars::Frameworks),
-    /// Declared reuse that nothing can be taken from.
-    ReuseInvalid,
-    /// Declared reuse where reuse is not allowed.
-    ReuseForbidden,
-    /// Marker files that sidecars replaced.
-    LegacyMarker,
-    /// A file of facts that cannot be read.
-    FactsInvalid,
-    /// Waivers past their date.
-    WaiverExpired,
-    /// Waivers that match nothing.
-    WaiverUnused,
-    /// A system YAML that its loader refuses.
-    SystemInvalid(systems::SystemFields),
-    /// A system YAML whose figures do not fit.
-    SystemSuspicious(systems::Plausible),
-    /// Data that a pull request takes away as a whole.
-    Deleted,
-    /// Keys and measurements that a pull request takes away.
-    NoLongerServed,
-    /// Errors that a pull request excuses by changing what the database states.
-    Excused(excused::Excuses),
-    /// Predicted step times that become errors.
-    PredictionLost,
-    /// Predicted step times that move.
-    PredictionMoved(predictions::MovedPredictions),
-    /// Something about traces: cards, configs, metric files.
-    Trace(TraceCheck),
-}
-
-impl Check {
-    /// What judges by it.
-    pub fn judge(&self) -> &dyn Judge {
-        match self {
-            Self::Unreadable => &decoding::Unreadable,
-            Self::LfsPointer => &decoding::LfsPointer,
-            Self::TornRow => &decoding::TornRow,
-            Self::Empty => &decoding::Empty,
-            Self::Header => &header::Header,
-            Self::Placement => &placement::Placement,
-            Self::Device => &identity::DeviceNames,
-            Self::Framework(names) => names,
-            Self::Version(names) => names,
-            Self::NotFinite => &values::NotFinite,
-            Self::NotPositive => &values::NotPositive,
-            Self::KeyRange(range) => range,
-            Self::PowerRange(meter) => meter,
-            Self::PowerLimit(tolerance) => tolerance,
-            Self::PowerImplausible(signs) => signs,
-            Self::PowerCoverage => &power::PartialPower,
-            Self::DuplicateKey(conflict) => conflict,
-            Self::SpeedOfLight(margins) => margins,
-            Self::Copied(copies) => copies,
-            Self::Siblings(band) => band,
-            Self::UnitShift(factors) => factors,
-            Self::Spike(spikes) => spikes,
-            Self::Drop(drops) => drops,
-            Self::NoisySlice(limits) => limits,
-            Self::Synthetic(signs) => signs,
-            Self::Workflows(models) => models,
-            Self::SupportMatrix(needs) => needs,
-            Self::Parity(shares) => shares,
-            Self::Coverage(size) => size,
-            Self::SidecarMissing => &sidecars::SidecarMissing,
-            Self::SidecarInvalid => &sidecars::SidecarInvalid,
-            Self::SidecarContradiction(frameworks) => frameworks,
-            Self::ReuseInvalid => &reuse::ReuseInvalid,
-            Self::ReuseForbidden => &reuse::ReuseForbidden,
-            Self::LegacyMarker => &sidecars::LegacyMarker,
-            Self::FactsInvalid => &facts::FactsInvalid,
-            Self::WaiverExpired => &waivers::WaiverExpired,
-            Self::WaiverUnused => &waivers::WaiverUnused,
-            Self::SystemInvalid(fields) => fields,
-            Self::SystemSuspicious(plausible) => plausible,
-            Self::Deleted => &deleted::Deleted,
-            Self::NoLongerServed => &no_longer_served::NoLongerServed,
-            Self::Excused(excuses) => excuses,
-            Self::PredictionLost => &predictions::LostPredictions,
-            Self::PredictionMoved(moved) => moved,
-            Self::Trace(trace) => trace,
-        }
-    }
-
-    /// By what it judges the rows of a table; any column of a table without a spec.
-    pub(crate) fn reads(&self, spec: Option<&TableSpec>) -> Reads {
-        spec.map_or_else(Reads::all, |spec| self.judge().reads(spec))
-    }
-
-    /// What has to be gathered for it.
-    pub fn needs(&self) -> CheckInputs {
-        self.judge().needs()
-    }
-}
+pub use self::inputs::{CheckInputs, CurveTerms};
+pub use self::judge::{Found, Judge};
+pub use self::rule_head::RuleHead;

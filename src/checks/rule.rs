@@ -8,7 +8,10 @@ use serde::Deserialize;
 
 use crate::base::error::{Error, Result, unknown};
 use crate::base::yaml;
-use crate::checks::Check;
+use crate::checks::check::Check;
+use crate::checks::context::{Item, RowContext, TableContext};
+use crate::checks::judge::Found;
+use crate::checks::rule_head::RuleHead;
 use crate::findings::Severity;
 use crate::specs::{Library, SpecFile, read_all};
 
@@ -43,6 +46,21 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// Returns the part of the rule that its check needs to write findings.
+    pub fn head(&self) -> RuleHead<'_> {
+        RuleHead { id: &self.id, severity: self.severity }
+    }
+
+    /// Returns the findings of the rule's check on an item.
+    pub fn item(&self, item: &Item<'_>) -> Found {
+        self.check.judge().item(self.head(), item)
+    }
+
+    /// Returns the view of a table's rows for the rule; `None` if the table cannot be read.
+    pub(crate) fn rows<'a>(&'a self, at: &'a TableContext<'a>) -> Option<RowContext<'a>> {
+        RowContext::of(at, self.head(), self.check.reads(Some(at.spec)))
+    }
+
     /// Where its documentation can be read; none of a repository's own rules.
     pub fn page(&self) -> Option<String> {
         let (repository, version) = (env!("CARGO_PKG_REPOSITORY"), env!("CARGO_PKG_VERSION"));

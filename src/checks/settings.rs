@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::base::dates::today;
 use crate::base::error::{Error, Result};
 use crate::base::reason::Reason;
-use crate::checks::WaiverContext;
+use crate::checks::context::{Item, WaiverContext};
 use crate::checks::rule::{Rule, Rules};
 use crate::database::catalog::Catalog;
 use crate::database::facts::TreeFacts;
@@ -147,10 +147,11 @@ impl Settings {
         } else {
             Vec::new()
         };
-        let waivers =
-            WaiverContext { path: &self.waivers.path, expired: &applied.expired, unused: &unused };
+        let path = self.waivers.path.as_str();
+        let context = WaiverContext { path, expired: &applied.expired, unused: &unused };
+        let item = Item::Waivers(context);
         for rule in rules {
-            sink.extend(rule.check.judge().waivers(rule, &waivers));
+            sink.extend(rule.item(&item));
         }
         if let Some(baseline) = &self.baseline {
             sink.compare(baseline);

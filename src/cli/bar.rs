@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use indicatif::{ProgressBar, ProgressStyle};
 use perfdb_gate::base::progress::Progress;
 
-use crate::cli::TerminalArgs;
+use crate::cli::terminal::TerminalArgs;
 
 /// A progress bar on a terminal.
 pub struct Bar(ProgressBar);

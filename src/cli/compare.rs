@@ -8,11 +8,11 @@ use perfdb_gate::base::exit::Exit;
 use perfdb_gate::jobs::compare;
 use perfdb_gate::report::chart;
 
-use super::TerminalArgs;
 use super::bar::Bar;
 use super::output::DocumentFormatName;
 use super::outputs::{self, Outputs};
 use super::selection::SelectionArgs;
+use super::terminal::TerminalArgs;
 
 /// `perfdb-gate compare`.
 #[derive(Debug, Args)]
@@ -44,7 +44,7 @@ pub struct CompareArgs {
     pub output_dir: Option<PathBuf>,
 }
 
-impl From<&CompareArgs> for compare::Options {
+impl From<&CompareArgs> for compare::CompareOptions {
     fn from(args: &CompareArgs) -> Self {
         Self {
             a: args.a.clone(),

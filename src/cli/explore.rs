@@ -9,9 +9,9 @@ use perfdb_gate::database::selection::Selection;
 use perfdb_gate::jobs::explore;
 use perfdb_gate::report;
 
-use super::TerminalArgs;
 use super::bar::Bar;
 use super::outputs::{self, Outputs};
+use super::terminal::TerminalArgs;
 
 /// `perfdb-gate explore`.
 #[derive(Debug, Args)]
@@ -53,7 +53,7 @@ pub struct ExploreArgs {
     pub output: Option<PathBuf>,
 }
 
-impl From<&ExploreArgs> for explore::Options {
+impl From<&ExploreArgs> for explore::ExploreOptions {
     fn from(args: &ExploreArgs) -> Self {
         Self {
             root: args.root.clone(),

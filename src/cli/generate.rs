@@ -1,13 +1,11 @@
 //! `perfdb-gate completions` and `schema`: what other programs read of this one.
 
-use clap::{Args, CommandFactory, ValueEnum};
+use clap::{Args, ValueEnum};
 use clap_complete::Shell;
 use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
 use perfdb_gate::jobs::schema;
 use perfdb_gate::report;
-
-use super::Cli;
 
 /// `perfdb-gate completions`.
 #[derive(Debug, Args)]
@@ -67,10 +65,11 @@ impl From<ShellName> for Shell {
 }
 
 impl Completions {
-    pub fn run(&self) -> Result<Exit> {
+    /// Prints the completions of a command line.
+    pub fn run(&self, mut command: clap::Command) -> Result<Exit> {
         let mut script = Vec::new();
         let shell: Shell = self.shell.into();
-        clap_complete::generate(shell, &mut Cli::command(), "perfdb-gate", &mut script);
+        clap_complete::generate(shell, &mut command, "perfdb-gate", &mut script);
         report::print(&String::from_utf8_lossy(&script))?;
         Ok(Exit::Clean)
     }

@@ -7,9 +7,9 @@ use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
 use perfdb_gate::jobs::impact;
 
-use super::TerminalArgs;
 use super::output::DocumentFormatName;
 use super::outputs::{self, write_text};
+use super::terminal::TerminalArgs;
 
 /// `perfdb-gate impact`.
 #[derive(Debug, Args)]
@@ -48,7 +48,7 @@ pub struct ImpactArgs {
     pub output: Option<PathBuf>,
 }
 
-impl From<&ImpactArgs> for impact::Options {
+impl From<&ImpactArgs> for impact::ImpactOptions {
     fn from(args: &ImpactArgs) -> Self {
         Self {
             root: args.root.clone(),

@@ -8,8 +8,8 @@ use perfdb_gate::base::exit::Exit;
 use perfdb_gate::jobs::init;
 use perfdb_gate::report;
 
-use super::TerminalArgs;
 use super::bar::Bar;
+use super::terminal::TerminalArgs;
 
 /// `perfdb-gate init`.
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ pub struct InitArgs {
     pub action: Option<String>,
 }
 
-impl From<&InitArgs> for init::Options {
+impl From<&InitArgs> for init::InitOptions {
     fn from(args: &InitArgs) -> Self {
         Self {
             root: args.root.clone(),

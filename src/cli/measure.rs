@@ -13,11 +13,11 @@ use perfdb_gate::jobs::{measure, remeasure};
 use perfdb_gate::report::{self, ReportView, chart};
 use perfdb_gate::specs::Specs;
 
-use super::TerminalArgs;
 use super::bar::Bar;
 use super::output::OutputArgs;
 use super::outputs::{self, Outputs, write_text};
 use super::selection::SelectionArgs;
+use super::terminal::TerminalArgs;
 
 /// `perfdb-gate remeasure`.
 #[derive(Debug, Args)]
@@ -142,7 +142,7 @@ fn tell(line: &str) {
     eprintln!("perfdb-gate: {line}");
 }
 
-impl From<&Remeasure> for remeasure::Options {
+impl From<&Remeasure> for remeasure::RemeasureOptions {
     fn from(args: &Remeasure) -> Self {
         Self {
             root: args.root.clone(),
@@ -186,7 +186,7 @@ impl Remeasure {
     }
 }
 
-impl From<&Measure> for measure::Options {
+impl From<&Measure> for measure::MeasureOptions {
     fn from(args: &Measure) -> Self {
         Self {
             plan: args.plan.clone(),
@@ -199,7 +199,7 @@ impl From<&Measure> for measure::Options {
 impl Measure {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         let specs = Specs::overlaid(self.rules_dir.as_deref())?;
-        let options: measure::Options = self.into();
+        let options: measure::MeasureOptions = self.into();
         // A wrong name is reported before a GPU is looked for.
         let plan = measure::PlannedPoints::find(&specs.library, &options.plan)?;
         let mut device = self.device.open(terminal)?;

@@ -18,10 +18,11 @@ pub mod sanity;
 pub mod selection;
 pub mod selftest;
 pub mod status;
+pub mod terminal;
 pub mod validate;
 pub mod watch;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 
 use self::compare::CompareArgs;
 use self::explore::ExploreArgs;
@@ -37,10 +38,9 @@ use self::rules::{Explain, NoiseArgs, RulesArgs, SuggestArgs};
 use self::sanity::Sanity;
 use self::selftest::Selftest;
 use self::status::StatusArgs;
+use self::terminal::MOST_COLUMNS;
+pub use self::terminal::TerminalArgs;
 use self::validate::Validate;
-
-/// Columns of help and of rules' texts, at most.
-const MOST_COLUMNS: usize = 100;
 
 /// The exit codes of every job, with an example of each.
 const EXIT_CODES: &str = "\
@@ -67,30 +67,6 @@ pub struct Cli {
     /// Number of threads; 0 means one per core.
     #[arg(long, global = true, value_name = "N", default_value_t = 0, help_heading = "Terminal")]
     pub threads: usize,
-}
-
-/// What shows on the terminal, whatever the job.
-#[derive(Debug, Clone, Copy, Args)]
-pub struct TerminalArgs {
-    /// When to colour reports for people; `auto` respects NO_COLOR.
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = ColorName::Auto)]
-    #[arg(help_heading = "Terminal")]
-    pub color: ColorName,
-    /// Show no progress, and print only the summary line of a report for people.
-    #[arg(long, short, global = true, help_heading = "Terminal")]
-    pub quiet: bool,
-    /// Log to standard error what is read and how long each stage takes.
-    #[arg(long, short, global = true, conflicts_with = "quiet", help_heading = "Terminal")]
-    pub verbose: bool,
-}
-
-/// When reports for people have colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ColorName {
-    /// Only on a terminal.
-    Auto,
-    Always,
-    Never,
 }
 
 /// The jobs.

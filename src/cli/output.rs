@@ -8,7 +8,7 @@ use perfdb_gate::findings::Severity;
 use perfdb_gate::jobs::DocumentFormat;
 use perfdb_gate::report::RunVerdict;
 
-use super::TerminalArgs;
+use super::terminal::TerminalArgs;
 
 /// What comes out, and how.
 #[derive(Debug, Args)]

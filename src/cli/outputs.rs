@@ -10,7 +10,7 @@ use perfdb_gate::report::chart::Drawing;
 use perfdb_gate::report::{self, ReportFormat, ReportView};
 
 use crate::cli::output::{FormatName, OutputArgs};
-use crate::cli::{ColorName, TerminalArgs};
+use crate::cli::terminal::{ColorName, TerminalArgs};
 
 /// Makes sure, before a run, that what it is asked to write can be written and is not part of a
 /// database.

@@ -9,10 +9,10 @@ use perfdb_gate::base::exit::Exit;
 use perfdb_gate::jobs::plan::{self, Occasion};
 use perfdb_gate::report;
 
-use super::TerminalArgs;
 use super::bar::Bar;
 use super::outputs::{self, write_text};
 use super::selection::SelectionArgs;
+use super::terminal::TerminalArgs;
 
 /// `perfdb-gate plan`.
 #[derive(Debug, Args)]
@@ -82,7 +82,7 @@ fn coverage(text: &str) -> Result<(String, f64), String> {
         .ok_or_else(|| "above 0, up to 100".to_owned())
 }
 
-impl From<&PlanArgs> for plan::Options {
+impl From<&PlanArgs> for plan::PlanOptions {
     fn from(args: &PlanArgs) -> Self {
         let asks = &args.occasion;
         let occasion = match (&asks.from, &asks.coverage, asks.predictions) {

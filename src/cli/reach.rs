@@ -7,9 +7,9 @@ use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
 use perfdb_gate::jobs::{impact, reach};
 
-use super::TerminalArgs;
 use super::output::DocumentFormatName;
 use super::outputs::{self, write_text};
+use super::terminal::TerminalArgs;
 
 /// `perfdb-gate reach`.
 #[derive(Debug, Args)]
@@ -52,9 +52,9 @@ pub struct ReachArgs {
     pub output: Option<PathBuf>,
 }
 
-impl From<&ReachArgs> for reach::Options {
+impl From<&ReachArgs> for reach::ReachOptions {
     fn from(args: &ReachArgs) -> Self {
-        let select = impact::Options {
+        let select = impact::ImpactOptions {
             root: args.root.clone(),
             base: args.base_ref.clone(),
             head: args.head_ref.clone(),

@@ -30,7 +30,7 @@ pub struct RepairArgs {
     pub write: bool,
 }
 
-impl From<&RepairArgs> for repair::Options {
+impl From<&RepairArgs> for repair::RepairOptions {
     fn from(args: &RepairArgs) -> Self {
         Self {
             root: args.root.clone(),

@@ -11,8 +11,8 @@ use perfdb_gate::jobs::{explain, noise, operations, suggest};
 use perfdb_gate::report;
 use perfdb_gate::specs::Library;
 
-use super::MOST_COLUMNS;
 use super::outputs::write_text;
+use super::terminal::MOST_COLUMNS;
 
 /// `perfdb-gate rules`.
 #[derive(Debug, Args)]
@@ -94,7 +94,7 @@ impl Explain {
 
 impl SuggestArgs {
     pub fn run(self) -> Result<Exit> {
-        let text = suggest::run(&suggest::Options {
+        let text = suggest::run(&suggest::SuggestOptions {
             root: self.root,
             reference: self.reference,
             rules: self.rules_dir,

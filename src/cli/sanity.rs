@@ -11,11 +11,11 @@ use perfdb_gate::jobs::sanity::{self, overview};
 use perfdb_gate::jobs::smoke;
 use perfdb_gate::report::{self, ReportView, RunVerdict, chart, comment};
 
-use super::TerminalArgs;
 use super::bar::Bar;
 use super::output::{FailOn, Inconclusive, OutputArgs};
 use super::outputs::{self, Outputs};
 use super::selection::RuleArgs;
+use super::terminal::TerminalArgs;
 
 /// `perfdb-gate sanity`.
 #[derive(Debug, Args)]
@@ -61,7 +61,7 @@ pub struct Sanity {
     pub output: OutputArgs,
 }
 
-impl From<&Sanity> for overview::Options {
+impl From<&Sanity> for overview::OverviewOptions {
     fn from(args: &Sanity) -> Self {
         Self {
             root: args.root.clone(),
@@ -83,8 +83,8 @@ impl Sanity {
         }
     }
 
-    fn options(&self, base: &str) -> sanity::Options {
-        sanity::Options {
+    fn options(&self, base: &str) -> sanity::SanityOptions {
+        sanity::SanityOptions {
             root: self.root.clone(),
             base: base.to_owned(),
             head: self.head_ref.clone(),

@@ -7,11 +7,11 @@ use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
 use perfdb_gate::jobs::selftest;
 
-use super::TerminalArgs;
 use super::bar::Bar;
 use super::output::DocumentFormatName;
 use super::outputs::{self, write_text};
 use super::selection::SelectionArgs;
+use super::terminal::TerminalArgs;
 
 /// `perfdb-gate selftest`.
 #[derive(Debug, Args)]
@@ -45,7 +45,7 @@ pub struct Selftest {
     pub curves: Option<PathBuf>,
 }
 
-impl From<&Selftest> for selftest::Options {
+impl From<&Selftest> for selftest::SelftestOptions {
     fn from(args: &Selftest) -> Self {
         Self {
             root: args.root.clone(),

@@ -7,10 +7,10 @@ use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
 use perfdb_gate::jobs::status;
 
-use super::TerminalArgs;
 use super::bar::Bar;
 use super::output::DocumentFormatName;
 use super::outputs::{self, write_text};
+use super::terminal::TerminalArgs;
 
 /// `perfdb-gate status`.
 #[derive(Debug, Args)]
@@ -50,7 +50,7 @@ pub struct StatusArgs {
     pub output: Option<PathBuf>,
 }
 
-impl From<&StatusArgs> for status::Options {
+impl From<&StatusArgs> for status::StatusOptions {
     fn from(args: &StatusArgs) -> Self {
         Self {
             root: args.root.clone(),

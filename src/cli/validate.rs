@@ -10,11 +10,11 @@ use perfdb_gate::jobs::validate;
 use perfdb_gate::report::{Report, ReportView};
 use perfdb_gate::traces;
 
-use super::TerminalArgs;
 use super::bar::Bar;
 use super::output::{FailOn, OutputArgs};
 use super::outputs::{self, Outputs};
 use super::selection::{RuleArgs, SelectionArgs};
+use super::terminal::TerminalArgs;
 use super::watch::WatchArgs;
 
 /// `perfdb-gate validate`.
@@ -83,7 +83,7 @@ pub struct GateArgs {
     pub rows_dir: Option<PathBuf>,
 }
 
-impl From<&Validate> for validate::Options {
+impl From<&Validate> for validate::ValidateOptions {
     fn from(args: &Validate) -> Self {
         Self {
             root: args.root.clone(),

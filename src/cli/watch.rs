@@ -36,8 +36,8 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 impl WatchArgs {
     /// Watches a folder until the run ends. The lines go to standard error, the report where it goes.
-    pub fn run(&self, folder: &Path, judged: validate::Options) -> Result<Report> {
-        let options = watch::Options {
+    pub fn run(&self, folder: &Path, judged: validate::ValidateOptions) -> Result<Report> {
+        let options = watch::WatchOptions {
             folder: folder.to_owned(),
             every: Duration::from_secs_f64(self.every),
             idle: Duration::from_secs_f64(self.idle),

@@ -61,13 +61,13 @@ struct Choices<'a> {
     state: BTreeSet<&'a str>,
 }
 
-/// Renders the page.
+/// Renders a report as an HTML page with the given charts.
 ///
 /// # Errors
 ///
 /// If the template fails, which is a bug of this program.
-pub(super) fn render(view: &ReportView<'_>, charts: &[Drawing]) -> Result<String> {
-    let mut page = page(view, charts);
+pub fn page(view: &ReportView<'_>, charts: &[Drawing]) -> Result<String> {
+    let mut page = page_view(view, charts);
     // Only the page's own script has the nonce. It is a hash of the whole page, so that data cannot
     // predict it.
     let seen = serde_json::to_vec(&page).unwrap_or_default();
@@ -75,7 +75,7 @@ pub(super) fn render(view: &ReportView<'_>, charts: &[Drawing]) -> Result<String
     fill("report.html.j2", TEMPLATE, &page)
 }
 
-fn page<'a>(view: &'a ReportView<'a>, charts: &'a [Drawing]) -> Page<'a> {
+fn page_view<'a>(view: &'a ReportView<'a>, charts: &'a [Drawing]) -> Page<'a> {
     let mut findings: Vec<&FindingView<'a>> = view.findings.iter().collect();
     findings.sort_by_key(|f| (!f.raw.counts(), urgency(f.raw)));
     let choices = choices(&findings);
@@ -125,11 +125,11 @@ mod tests {
         Drawing { name: "chart".into(), title: "a < b".into(), svg }
     }
 
-    fn page(findings: Vec<Finding>, charts: &[Drawing]) -> String {
+    fn rendered(findings: Vec<Finding>, charts: &[Drawing]) -> String {
         let report =
             Report { command: "validate", tables: 1, rows: 1, findings, ..Report::default() };
         let outcome = RunOutcome { verdict: RunVerdict::Failed, fail_on: None };
-        render(&ReportView::new(&report, outcome), charts).unwrap()
+        page(&ReportView::new(&report, outcome), charts).unwrap()
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
             key: vec![(hostile.into(), hostile.into())],
             values: Vec::new(),
         }];
-        let page = page(vec![finding], &[]);
+        let page = rendered(vec![finding], &[]);
         assert_eq!(page.matches("<script").count(), 1);
         assert_eq!(page.matches("</script>").count(), 1);
         assert!(!page.contains('\u{202e}') && !page.contains('\u{2028}'));
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn charts_stand_in_the_page_as_they_are() {
         let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"><title>1 ms</title></svg>".to_owned();
-        let page = page(Vec::new(), &[drawing(svg.clone())]);
+        let page = rendered(Vec::new(), &[drawing(svg.clone())]);
         assert!(page.contains(&svg) && page.contains("a &lt; b"));
     }
 }

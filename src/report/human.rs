@@ -68,8 +68,8 @@ pub(super) fn concise(view: &ReportView<'_>) -> String {
 
 fn coloured(view: &ReportView<'_>) -> String {
     let mut out = String::new();
-    if let Some(measured) = &view.measured {
-        measured::human::write(&mut out, measured);
+    if let Some(remeasured) = &view.raw.remeasured {
+        measured::human::write(&mut out, remeasured);
         let seconds = view.raw.elapsed.as_secs_f64();
         let _ = writeln!(out, "{}", styled(DIM, format!("in {seconds:.1} s")));
         return out;

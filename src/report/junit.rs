@@ -10,10 +10,11 @@ use super::xml::xml;
 use crate::base::words::plural;
 use crate::findings::Novelty;
 
-/// The counts of cases of one suite, or of all suites.
-#[derive(Default, Clone, Copy)]
-struct Tally {
-    tests: usize,
+/// The cases of one rule, and the number of them that failed, are in error or were skipped.
+#[derive(Default)]
+struct Suite<'a> {
+    name: &'a str,
+    cases: Vec<String>,
     failures: usize,
     errors: usize,
     skipped: usize,
@@ -21,66 +22,55 @@ struct Tally {
 
 pub(super) fn render(view: &ReportView<'_>) -> String {
     let outcome = view.outcome;
-    // A rule without findings becomes one passed case.
     let mut rules: BTreeMap<&str, Vec<&FindingView<'_>>> =
         view.rules.iter().map(|rule| (rule.id.as_str(), Vec::new())).collect();
     for finding in &view.findings {
         rules.entry(&finding.rule).or_default().push(finding);
     }
-    let mut all = Tally::default();
-    let mut suites = String::new();
+    let mut suites = Vec::new();
     if outcome.verdict == RunVerdict::Inconclusive {
         // A run that checked nothing must not look passed.
         let error = format!("<error message=\"{}\"/>", xml(&view.head.headline));
-        let case = case("perfdb-gate", "something was checked", &error);
-        suite(&mut suites, &mut all, "perfdb-gate", &[case], |tally| tally.errors = 1);
+        let cases = vec![case("perfdb-gate", "something was checked", &error)];
+        suites.push(Suite { name: "perfdb-gate", cases, errors: 1, ..Suite::default() });
     }
     for (rule, findings) in rules {
-        if findings.is_empty() {
-            let case = case(rule, "no findings", "");
-            suite(&mut suites, &mut all, rule, &[case], |_| {});
-            continue;
+        let cases = findings.iter().map(|f| case(rule, &name(f), &body(f, outcome)));
+        let mut cases: Vec<String> = cases.collect();
+        if cases.is_empty() {
+            // A rule without findings becomes one passed case.
+            cases.push(case(rule, "no findings", ""));
         }
-        let cases: Vec<String> =
-            findings.iter().map(|f| case(rule, &name(f), &body(f, outcome))).collect();
-        suite(&mut suites, &mut all, rule, &cases, |tally| {
-            tally.failures = findings.iter().filter(|f| outcome.fails(f.raw)).count();
-            tally.skipped = findings.iter().filter(|f| !f.raw.counts()).count();
-        });
+        let failures = findings.iter().filter(|f| outcome.fails(f.raw)).count();
+        let skipped = findings.iter().filter(|f| !f.raw.counts()).count();
+        suites.push(Suite { name: rule, cases, failures, errors: 0, skipped });
     }
+    let all: String = suites.iter().map(Suite::xml).collect();
     format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"perfdb-gate {}\" {}>\n{suites}</testsuites>\n",
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"perfdb-gate {}\" {}>\n{all}</testsuites>\n",
         view.head.command,
-        all.attributes()
+        totals(&suites)
     )
 }
 
-impl Tally {
-    fn attributes(self) -> String {
-        let Self { tests, failures, errors, skipped } = self;
-        format!(
-            "tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\""
-        )
+impl Suite<'_> {
+    fn xml(&self) -> String {
+        let (name, totals) = (xml(self.name), totals(std::slice::from_ref(self)));
+        let cases = self.cases.concat();
+        format!("  <testsuite name=\"{name}\" {totals}>\n{cases}  </testsuite>\n")
     }
 }
 
-fn suite(
-    out: &mut String,
-    all: &mut Tally,
-    name: &str,
-    cases: &[String],
-    count: impl FnOnce(&mut Tally),
-) {
-    let mut tally = Tally { tests: cases.len(), ..Tally::default() };
-    count(&mut tally);
-    all.tests += tally.tests;
-    all.failures += tally.failures;
-    all.errors += tally.errors;
-    all.skipped += tally.skipped;
-    let attributes = tally.attributes();
-    let _ = writeln!(out, "  <testsuite name=\"{}\" {attributes}>", xml(name));
-    cases.iter().for_each(|case| out.push_str(case));
-    out.push_str("  </testsuite>\n");
+/// Returns the attributes that count the cases of suites.
+fn totals(suites: &[Suite<'_>]) -> String {
+    let sum = |count: fn(&Suite<'_>) -> usize| suites.iter().map(count).sum::<usize>();
+    format!(
+        "tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"",
+        sum(|s| s.cases.len()),
+        sum(|s| s.failures),
+        sum(|s| s.errors),
+        sum(|s| s.skipped)
+    )
 }
 
 fn case(rule: &str, name: &str, body: &str) -> String {

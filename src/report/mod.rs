@@ -25,6 +25,7 @@ mod view;
 mod xml;
 
 pub use absent::AbsentFiles;
+pub use html::page;
 pub(crate) use json::schema;
 pub use predictions::Predictions;
 pub use run::{Report, RunOutcome, RunVerdict};
@@ -32,7 +33,6 @@ pub use view::ReportView;
 
 use std::io::Write;
 
-use self::chart::Drawing;
 use crate::base::error::{Error, Result};
 
 /// The format of a rendered report.
@@ -71,15 +71,6 @@ pub fn render(view: &ReportView<'_>, format: ReportFormat) -> Result<String> {
         ReportFormat::Junit => junit::render(view),
         ReportFormat::Markdown => markdown::render(view)?,
     })
-}
-
-/// Renders a report as an HTML page with the given charts.
-///
-/// # Errors
-///
-/// If the template fails, which is a bug of this program.
-pub fn page(view: &ReportView<'_>, charts: &[Drawing]) -> Result<String> {
-    html::render(view, charts)
 }
 
 /// Writes a text to standard output. A closed pipe is not an error.

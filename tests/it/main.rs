@@ -12,6 +12,7 @@
 
 mod action;
 mod bad_input;
+mod circles;
 mod common;
 mod compare;
 mod convert;

@@ -9,7 +9,7 @@ use perfdb_gate::base::reason::Reason;
 use perfdb_gate::database::catalog::Format;
 use perfdb_gate::database::table::{Column, Table, encode};
 use perfdb_gate::gpu::device::{About, Answer, Device, MeasureError, Point, Work};
-use perfdb_gate::jobs::measure::{self, Collected, Options, PlannedPoints};
+use perfdb_gate::jobs::measure::{self, Collected, MeasureOptions, PlannedPoints};
 use perfdb_gate::specs::Specs;
 
 const TABLE: &str = "h200_sxm/mla_bmm/cublas/13.1.0/mla_bmm_perf.parquet";
@@ -75,7 +75,7 @@ fn measure_planned(
     mock: &mut Mock,
 ) -> Result<Collected, perfdb_gate::base::error::Error> {
     let specs = Specs::embedded().unwrap();
-    let options = Options { plan: plan.into(), folder: folder.to_owned(), until: None };
+    let options = MeasureOptions { plan: plan.into(), folder: folder.to_owned(), until: None };
     let points = PlannedPoints::find(&specs.library, plan)?;
     let mut tables = measure::run(&specs, &points, &options, mock, &())?;
     assert_eq!(tables.len(), 1);
@@ -178,7 +178,7 @@ fn what_cannot_be_measured_is_one_line() {
 #[test]
 fn a_run_that_has_no_time_begins_no_point() {
     let tree = Tree::new();
-    let options = Options {
+    let options = MeasureOptions {
         plan: "mla_bmm".into(),
         folder: tree.path().to_owned(),
         until: Some(Duration::ZERO),

@@ -11,7 +11,7 @@ use perfdb_gate::database::selection::Selection;
 use perfdb_gate::findings::{Finding, Severity};
 use perfdb_gate::jobs::explain;
 use perfdb_gate::jobs::sanity;
-use perfdb_gate::jobs::validate::{Options, run};
+use perfdb_gate::jobs::validate::{ValidateOptions, run};
 use perfdb_gate::specs::Library;
 use perfdb_gate::traces;
 
@@ -61,7 +61,8 @@ fn compare(
         tree.file(path, text);
     }
     let root = tree.path().to_owned();
-    let options = sanity::Options { root, base: "HEAD".into(), ..sanity::Options::default() };
+    let options =
+        sanity::SanityOptions { root, base: "HEAD".into(), ..sanity::SanityOptions::default() };
     Ok(sanity::run(&options, &())?.0.findings)
 }
 
@@ -76,7 +77,7 @@ fn judge(example: &ExampleTree, traces: bool) -> Result<Vec<Finding>> {
         return Ok(traces::run(&traces::TraceOptions { root, ..traces::TraceOptions::default() })?
             .findings);
     }
-    Ok(run(&Options { root, ..Options::default() }, &())?.findings)
+    Ok(run(&ValidateOptions { root, ..ValidateOptions::default() }, &())?.findings)
 }
 
 #[test]
@@ -143,7 +144,8 @@ fn runs_on_one_system_each_find_what_one_run_finds() {
                 tree.file(&other, text);
             }
         }
-        let options = Options { root: tree.path().to_owned(), ..Options::default() };
+        let options =
+            ValidateOptions { root: tree.path().to_owned(), ..ValidateOptions::default() };
         let whole = run(&options, &()).unwrap().findings;
         let places: BTreeSet<_> =
             whole.iter().filter_map(|f| f.place.as_ref().map(|p| p.system.clone())).collect();
@@ -151,7 +153,7 @@ fn runs_on_one_system_each_find_what_one_run_finds() {
         let mut parts = Vec::new();
         for system in ["h100_sxm", "h200_sxm", "*[!m]"] {
             let selection = Selection { systems: vec![system.to_owned()], ..Selection::default() };
-            let options = Options { selection, ..options.clone() };
+            let options = ValidateOptions { selection, ..options.clone() };
             // A tree may hold no other system.
             parts.extend(run(&options, &()).map(|r| r.findings).unwrap_or_default());
         }

@@ -8,12 +8,13 @@ use serde::Deserialize;
 
 use crate::base::expr::ExprError;
 use crate::base::words::{Figure, count, names, plural};
-use crate::checks::CrossContext;
 use crate::checks::compare::groups::{excused, groups};
 use crate::checks::compare::noisy_copy::{NoisyCopies, NoisyLikeness};
 use crate::checks::compare::sketch::{Sketch, Sketched};
+use crate::checks::context::CrossContext;
+use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::Judge;
-use crate::checks::rule::Rule;
+use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::findings::{Finding, Hits, Severity, wholes};
 
@@ -55,15 +56,15 @@ const SAMPLE: usize = 64;
 const TRIED: usize = 16;
 
 impl Judge for Copies {
-    fn compares(&self) -> bool {
-        true
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { compares: true, ..CheckInputs::default() }
     }
 
     /// One finding for each group of tables that hold the same measurements, on the one that names
     /// another device, framework or version than its place, else on the one that came last.
     fn cross<'v>(
         &'v self,
-        rule: &'v Rule,
+        rule: RuleHead<'v>,
         at: &'v CrossContext<'v>,
     ) -> Result<Hits<'v>, ExprError> {
         // What has fewer points than a copy must share is none, and there may be many such.
@@ -89,7 +90,7 @@ impl Copies {
 
     fn of_pair(
         &self,
-        rule: &Rule,
+        rule: RuleHead<'_>,
         at: &CrossContext<'_>,
         a: Sketched<'_>,
         b: Sketched<'_>,
@@ -102,7 +103,7 @@ impl Copies {
     /// original of those that are like it.
     fn of_group(
         &self,
-        rule: &Rule,
+        rule: RuleHead<'_>,
         at: &CrossContext<'_>,
         tables: &[Sketched<'_>],
         group: &[usize],
@@ -193,7 +194,7 @@ fn noisy_words(like: &NoisyLikeness, times: f64, origin: &TableFile) -> String {
 }
 
 fn finding(
-    rule: &Rule,
+    rule: RuleHead<'_>,
     at: &CrossContext<'_>,
     a: &TableFile,
     b: &TableFile,
@@ -244,7 +245,7 @@ fn finding(
         }
     };
     let message = format!("{said}; {which}{more}");
-    let mut finding = Finding::on_table(&rule.id, severity, copy, message)
+    let mut finding = Finding::on_table(rule.id, severity, copy, message)
         .rows(rows)
         .parts([origin].iter().chain(others).map(|file| place_of(file)))
         .copy_of(origin);

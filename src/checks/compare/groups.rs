@@ -8,8 +8,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use rayon::prelude::*;
 
-use crate::checks::CrossContext;
 use crate::checks::compare::sketch::{Sketch, Sketched};
+use crate::checks::context::CrossContext;
 use crate::database::catalog::TableFile;
 
 /// Sets of tables, joined one pair at a time.

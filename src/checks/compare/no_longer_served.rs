@@ -14,9 +14,10 @@ use super::losing::{LosingTable, LostSlice, UnservedKeys};
 use super::turned_to_text::turned_to_text;
 use crate::base::expr::ExprError;
 use crate::base::words::{count, plural, plural_verb};
-use crate::checks::ChangeContext;
-use crate::checks::judge::{CheckInputs, Found, Judge};
-use crate::checks::rule::Rule;
+use crate::checks::context::ChangeContext;
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
 use crate::database::diff::SliceName;
 use crate::database::served::Shelf;
 use crate::findings::{Finding, Severity, SliceEvidence};
@@ -36,7 +37,7 @@ impl Judge for NoLongerServed {
         CheckInputs { changes: true, ..CheckInputs::default() }
     }
 
-    fn change(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
+    fn change(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
         let tables = LosingTable::all(at.head, at.diff);
         let found = tables.par_iter().map(|table| table.judge(rule, at));
         let found: Vec<Option<Finding>> = found.collect::<Result<_, _>>()?;
@@ -47,7 +48,11 @@ impl Judge for NoLongerServed {
 }
 
 impl LosingTable<'_> {
-    fn judge(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Option<Finding>, ExprError> {
+    fn judge(
+        &self,
+        rule: RuleHead<'_>,
+        at: &ChangeContext<'_>,
+    ) -> Result<Option<Finding>, ExprError> {
         let Some((first, _)) = self.changes.first() else { return Ok(None) };
         let Some(spec) = at.specs.tables.get(self.table) else { return Ok(None) };
         let UnservedKeys { slices, whole_slices: whole } = self.unserved(at.head, spec)?;
@@ -64,7 +69,7 @@ impl LosingTable<'_> {
         let severity =
             if whole > 0 && self.is_needed(at) { Severity::Error } else { rule.severity };
         let message = self.message(&slices, whole, &unmeasured);
-        let finding = Finding::on_path(&rule.id, severity, &first.path, message);
+        let finding = Finding::on_path(rule.id, severity, &first.path, message);
         let mut finding = finding.at(&first.place).rows(lost as usize).of_change();
         finding.table = Some(self.table.to_owned());
         finding.parts = slices.keys().map(|slice| slice_text(slice)).collect();

@@ -11,11 +11,12 @@ use serde::Deserialize;
 
 use crate::base::expr::ExprError;
 use crate::base::words::{Figure, plural, plural_verb};
-use crate::checks::CrossContext;
 use crate::checks::compare::curves::{CurveScores, Roughness, SpikedPoints, TableScores};
 use crate::checks::compare::sketch::{Slice, slice_id, slice_words};
-use crate::checks::judge::{CheckInputs, CurveTerms, Found, Judge};
-use crate::checks::rule::Rule;
+use crate::checks::context::CrossContext;
+use crate::checks::inputs::{CheckInputs, CurveTerms};
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::findings::{Finding, Hits, Reads, SliceEvidence, wholes};
 use crate::specs::TableSpec;
@@ -67,17 +68,13 @@ impl Judge for NoiseLimits {
 
     fn needs(&self) -> CheckInputs {
         let curves = Some(CurveTerms { bends: self.disturbed, floor_ms: self.floor_ms });
-        CheckInputs { curves, ..CheckInputs::default() }
-    }
-
-    fn compares(&self) -> bool {
-        true
+        CheckInputs { compares: true, curves, ..CheckInputs::default() }
     }
 
     /// One finding for each table with noisy slices.
     fn cross<'v>(
         &'v self,
-        rule: &'v Rule,
+        rule: RuleHead<'v>,
         at: &'v CrossContext<'v>,
     ) -> Result<Hits<'v>, ExprError> {
         let all = at.curve_scores();
@@ -116,7 +113,8 @@ impl NoiseLimits {
         if !is_much(&scores.spiked(slice, factor, groups, floor_ms)) {
             return None;
         }
-        Some(scores.spiked_alone(all, at, file, slice, (factor, groups), floor_ms)).filter(is_much)
+        Some(scores.spiked_alone(all, at.kin, file, slice, (factor, groups), floor_ms))
+            .filter(is_much)
     }
 
     /// How rough a slice is, where that is too much.
@@ -131,7 +129,7 @@ impl NoiseLimits {
 }
 
 fn finding(
-    rule: &Rule,
+    rule: RuleHead<'_>,
     at: &CrossContext<'_>,
     file: &TableFile,
     noisy: &[NoisySlice<'_>],
@@ -173,7 +171,7 @@ fn finding(
         let figure = serde_json::json!({"disturbed_share": spiked(n), "roughness": n.roughness.map(|r| r.median)});
         SliceEvidence { slice: n.slice.clone(), figure: ("noise".into(), figure) }
     });
-    let finding = Finding::on_table(&rule.id, rule.severity, file, message).rows(points);
+    let finding = rule.on_table(file, message).rows(points);
     let finding = finding.parts(noisy.iter().map(|n| slice_id(n.slice))).slices(slices);
     let declared = at.declared(file);
     Some(match declared {

@@ -11,9 +11,10 @@ use crate::checks::compare::scattered::Scattered;
 use crate::checks::compare::served_keys::{keys, points_by_slice};
 use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
 use crate::checks::compare::stubs::{Namesakes, StubSize};
+use crate::checks::context::{CrossContext, RowContext};
+use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::Judge;
-use crate::checks::rule::Rule;
-use crate::checks::{CrossContext, RowContext};
+use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::database::served::Nearness;
 use crate::findings::{Finding, Hits, Severity, SliceEvidence, wholes};
@@ -52,19 +53,19 @@ struct ThinSlice<'a> {
 }
 
 impl Judge for Shares {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { compares: true, ..CheckInputs::default() }
+    }
+
     /// One finding for a table that lacks rows here and there, whatever others have.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
         Ok(wholes(self.scattered.finding(rows)))
     }
 
-    fn compares(&self) -> bool {
-        true
-    }
-
     /// One finding for each table that has far less than every reference, as a whole or of slices.
     fn cross<'v>(
         &'v self,
-        rule: &'v Rule,
+        rule: RuleHead<'v>,
         at: &'v CrossContext<'v>,
     ) -> Result<Hits<'v>, ExprError> {
         let namesakes = Namesakes::of(at);
@@ -77,7 +78,12 @@ impl Judge for Shares {
 }
 
 impl Shares {
-    fn finding(&self, rule: &Rule, at: &CrossContext<'_>, file: &TableFile) -> Option<Finding> {
+    fn finding(
+        &self,
+        rule: RuleHead<'_>,
+        at: &CrossContext<'_>,
+        file: &TableFile,
+    ) -> Option<Finding> {
         let case = ParityCase::new(at, file)?;
         let references: Vec<(&str, usize)> =
             case.references.iter().map(|(name, sketches)| (*name, keys(sketches))).collect();
@@ -120,7 +126,7 @@ impl Shares {
             slice: t.slice.clone(),
             figure: ("share".into(), t.share.into()),
         });
-        let finding = Finding::on_table(&rule.id, severity, file, message)
+        let finding = Finding::on_table(rule.id, severity, file, message)
             .rows(case.own)
             .parts(thin.iter().map(|t| slice_id(t.slice)))
             .evidence("own_keys", case.own)

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::words::{count, names, plural};
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::checks::sweeps::AxisSeries;
 use crate::database::table::Keys;
 use crate::findings::{Finding, Severity};

@@ -12,10 +12,10 @@ use serde::Deserialize;
 
 use crate::base::stats::upper_median;
 use crate::base::words::{count, names, plural};
-use crate::checks::CrossContext;
 use crate::checks::compare::served_keys::keys;
 use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
-use crate::checks::rule::Rule;
+use crate::checks::context::CrossContext;
+use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::{Place, TableFile};
 use crate::findings::{Finding, Severity, SliceEvidence};
 use crate::specs::Filling;
@@ -145,7 +145,7 @@ impl StubSize {
     /// What is a stub of a table, as one finding.
     pub fn finding<'a>(
         &self,
-        rule: &Rule,
+        rule: RuleHead<'_>,
         at: &CrossContext<'a>,
         file: &TableFile,
         namesakes: &Namesakes<'a>,
@@ -185,7 +185,7 @@ impl StubSize {
             let figure = ("keys".into(), serde_json::json!([s.own, s.median]));
             Some(SliceEvidence { slice: s.slice?.clone(), figure })
         });
-        let finding = Finding::on_table(&rule.id, severity, file, message)
+        let finding = Finding::on_table(rule.id, severity, file, message)
             .rows(stubs.iter().map(|s| s.own).sum())
             .parts(stubs.iter().map(|s| s.slice.map_or_else(String::new, slice_id)))
             .evidence("own_keys", own.keys)

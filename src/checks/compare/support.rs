@@ -11,9 +11,10 @@ use serde::Deserialize;
 
 use crate::base::expr::{Expr, ExprError, Lookup, Scope, Vals, Value};
 use crate::base::words::{names, plural};
-use crate::checks::CrossContext;
-use crate::checks::judge::{CheckInputs, Found, Judge};
-use crate::checks::rule::Rule;
+use crate::checks::context::{CrossContext, WholeContext};
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::{Place, SystemFile, TableFile, VersionDir};
 use crate::database::support::{Claim, Matrix};
 use crate::findings::{Finding, Severity};
@@ -65,15 +66,12 @@ struct MatrixCase<'a> {
 
 impl Judge for SupportNeeds {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { support_matrices: true, ..CheckInputs::default() }
-    }
-
-    fn compares(&self) -> bool {
-        true
+        CheckInputs { compares: true, support_matrices: true, ..CheckInputs::default() }
     }
 
     /// One finding for each matrix that its system's data contradicts.
-    fn whole(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+    fn whole(&self, rule: RuleHead<'_>, all: &WholeContext<'_>) -> Result<Found, ExprError> {
+        let at = &all.tables;
         let mut found = Vec::new();
         for (name, (entry, matrix)) in at.support {
             let Some(system) = at.state.catalog.systems.get(name).filter(|_| whole(at, name))
@@ -85,10 +83,10 @@ impl Judge for SupportNeeds {
             let case = MatrixCase::new(at, system, matrix);
             let mut contradictions = case.without_data();
             contradictions.extend(self.without_tables(&case)?);
-            found.extend(told(rule.severity, &rule.id, &entry.path, &contradictions));
+            found.extend(told(rule.severity, rule.id, &entry.path, &contradictions));
             // The matrix is run after the data has come: what it does not list yet is no fault of it.
             let info = rule.severity.at_most(Severity::Info);
-            let unlisted = told(info, &rule.id, &entry.path, &case.without_entry());
+            let unlisted = told(info, rule.id, &entry.path, &case.without_entry());
             found.extend(unlisted.map(|mut finding| {
                 finding.slice.insert("about".into(), "versions without a line".into());
                 finding

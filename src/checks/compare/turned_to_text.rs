@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::words::plural;
-use crate::checks::ChangeContext;
-use crate::checks::rule::Rule;
+use crate::checks::context::ChangeContext;
+use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::{Catalog, Format, TableFile};
 use crate::findings::{Finding, Severity};
 
@@ -12,7 +12,7 @@ use crate::findings::{Finding, Severity};
 type Identity<'a> = (&'a str, &'a str, &'a str, &'a str);
 
 /// One error for each table of which the base has Parquet and the head has text alone.
-pub(super) fn turned_to_text(rule: &Rule, at: &ChangeContext<'_>) -> Vec<Finding> {
+pub(super) fn turned_to_text(rule: RuleHead<'_>, at: &ChangeContext<'_>) -> Vec<Finding> {
     if at.specs.loader.text_tables {
         return Vec::new();
     }
@@ -37,7 +37,7 @@ pub(super) fn turned_to_text(rule: &Rule, at: &ChangeContext<'_>) -> Vec<Finding
              served any more",
             file.table
         );
-        let finding = Finding::on_table(&rule.id, Severity::Error, file, message);
+        let finding = Finding::on_table(rule.id, Severity::Error, file, message);
         finding.rows(rows.unwrap_or_default()).parts([&file.entry.path]).of_change()
     };
     texts.filter(is_turned).map(finding).collect()

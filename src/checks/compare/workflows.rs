@@ -10,16 +10,17 @@ use serde::Deserialize;
 
 use crate::base::expr::ExprError;
 use crate::base::words::{names, plural};
-use crate::checks::CrossContext;
-use crate::checks::judge::{CheckInputs, Found, Judge};
-use crate::checks::rule::Rule;
-use crate::database::catalog::{Catalog, Place, TableFile};
+use crate::checks::context::{CrossContext, WholeContext};
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
+use crate::database::catalog::{Place, TableFile};
 use crate::database::served::{Channel, ReuseManifest, SystemShelf, TableSource};
 use crate::findings::{Finding, Severity};
 use crate::planner::{
-    BackendPlan, KeySource, Lack, MachineFigures, ModelList, ServedKeys, TableName, library_sources,
+    BackendPlan, KeySource, Lack, MachineFigures, ModelList, Models, ServedKeys, TableName,
+    library_sources,
 };
-use crate::specs::Specs;
 use crate::specs::system::System;
 
 /// Default models that cannot be planned.
@@ -35,29 +36,16 @@ pub struct DefaultModels {
 
 impl Judge for DefaultModels {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { plans: true, ..CheckInputs::default() }
-    }
-
-    /// A database without a table by which it could claim a model runs none of ours: each of them reads
-    /// such a table (`tests/it/workflow_incomplete.rs`), those of an overlay may not.
-    fn asks_for_models(&self, catalog: &Catalog, specs: &Specs) -> bool {
-        if !specs.library.is_embedded() {
-            return true;
-        }
-        let claiming: BTreeSet<&str> = self.claims.iter().flatten().map(|t| t.stem()).collect();
-        catalog.tables.iter().any(|file| claiming.contains(file.table.as_str()))
-    }
-
-    fn compares(&self) -> bool {
-        true
+        CheckInputs { compares: true, plans: true, ..CheckInputs::default() }
     }
 
     /// One finding for the newest version of each backend that cannot plan some model.
-    fn whole(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+    fn whole(&self, rule: RuleHead<'_>, whole: &WholeContext<'_>) -> Result<Found, ExprError> {
+        let (at, models) = (&whole.tables, whole.models);
         let nothing_lent = ReuseManifest::default();
         let lent = at.state.facts.sharing.as_ref().unwrap_or(&nothing_lent);
         let found: Vec<_> =
-            newest(at, lent).par_iter().map(|newest| newest.finding(rule, self)).collect();
+            newest(at, lent).par_iter().map(|newest| newest.finding(rule, self, models)).collect();
         Ok(found.into_iter().flatten().collect())
     }
 }
@@ -119,9 +107,14 @@ impl<'a> Newest<'a> {
         whole.then_some(Self { at, place, system, machine, shelf, lent })
     }
 
-    fn finding(&self, rule: &Rule, check: &DefaultModels) -> Option<Finding> {
+    fn finding(
+        &self,
+        rule: RuleHead<'_>,
+        check: &DefaultModels,
+        models: &Models,
+    ) -> Option<Finding> {
         let served = self.keys(|table| self.sources(table));
-        let lists = self.at.models.lists.iter();
+        let lists = models.lists.iter();
         let judged: Vec<(&str, Vec<Lack>)> = lists
             .filter_map(|list| Some((list.id.as_str(), self.lacks(list, check, &served)?)))
             .collect();
@@ -168,7 +161,7 @@ impl<'a> Newest<'a> {
         let (backend, version) = (&self.place.backend, &self.place.version);
         let causes: Vec<&str> = firsts.iter().map(|(lack, _)| lack.why.as_str()).collect();
         let cause = format!("{backend} {version}: {}", causes.join("; "));
-        let finding = Finding::on_path(&rule.id, severity, &path, message).evidence("cause", cause);
+        let finding = Finding::on_path(rule.id, severity, &path, message).evidence("cause", cause);
         let parts =
             all.iter().flat_map(|(model, lacks)| lacks.iter().map(move |l| format!("{model} {l}")));
         Some(finding.at(&place).parts(parts).evidence("lacks", serde_json::json!(all)))

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::judging::{Judgement, Judging};
 use super::lineage::JudgedLineage;
 use super::name::{JudgedName, KeptNames};
 use super::scope::Lineage;
-use super::{Judgement, Judging};
 use crate::base::error::Result;
-use crate::checks::History;
+use crate::checks::context::History;
 use crate::database::catalog::TableFile;
 use crate::database::diff::DiffSide;
 use crate::findings::{BaseFindings, Finding, Novelty, RowChange, Successor};

@@ -8,14 +8,14 @@ use std::time::Instant;
 
 use tracing::debug;
 
-use super::Judging;
+use super::judging::Judging;
 use super::scope::Lineage;
 use super::table::{Side, TableFacts, in_context, meta};
 use crate::base::error::{Error, Result};
 use crate::base::expr::{ExprError, Scope};
 use crate::checks::compare::sketch::{Sketch, SketchTerms};
+use crate::checks::context::{Item, RowContext, TableContext};
 use crate::checks::rule::Rule;
-use crate::checks::{RowContext, TableContext};
 use crate::database::catalog::TableFile;
 use crate::database::diff::{Comparison, TableDiff};
 use crate::database::state::State;
@@ -284,9 +284,7 @@ impl<'a> Judging<'a> {
         let named = self.states.iter().any(|state| state.named.contains(path));
         let terms = SketchTerms { needs: self.needs, named, scanned: is_scanned };
         let sketch = match at.keys {
-            Some(keys) if self.comparing_rules().next().is_some() => {
-                Sketch::of(keys, scope, terms)?
-            }
+            Some(keys) if self.needs.compares => Sketch::of(keys, scope, terms)?,
             _ => Sketch { rows: scope.rows(), ..Sketch::default() },
         };
         let keys = self.takes_slices(at.file).then(|| FileKeys::of(scope, &self.names)).flatten();
@@ -306,7 +304,7 @@ impl<'a> Judging<'a> {
         for rule in self.terms.rules {
             let mut rows = Vec::new();
             for context in at {
-                rows.push(context.and_then(|context| RowContext::of(context, rule)));
+                rows.push(context.and_then(|context| rule.rows(context)));
             }
             let mut hits = Vec::new();
             for ((number, context), rows) in at.iter().enumerate().zip(&rows) {
@@ -319,7 +317,7 @@ impl<'a> Judging<'a> {
                 findings.by_state[0].extend(states.take_base(before));
             }
             if let Some(context) = excused {
-                let rows = RowContext::of(context, rule);
+                let rows = rule.rows(context);
                 let hits = self.table_hits(self.head, rule, Some(context), rows.as_ref())?;
                 findings.excused.extend(excused_errors(hits, &after, &states));
             }
@@ -345,7 +343,7 @@ impl<'a> Judging<'a> {
         }
         let mut hits = match (context.table, rows) {
             (Err(fault), _) => {
-                let found = judge.unreadable(rule, context, fault);
+                let found = judge.unreadable(rule.head(), context, fault);
                 let mut found: Vec<Finding> = found.into_iter().collect();
                 self.states[state].name_bytes(&context.file.entry, &mut found);
                 wholes(found)
@@ -353,7 +351,7 @@ impl<'a> Judging<'a> {
             (Ok(_), Some(rows)) => judge.table(rows)?,
             (Ok(_), None) => Hits::new(),
         };
-        hits.extend(wholes(judge.placement(rule, context.file, context.specs)));
+        hits.extend(wholes(rule.item(&Item::Place(context.file, context.specs))));
         Ok(hits)
     }
 }

@@ -5,6 +5,7 @@
 //! judged as a whole ([`whole`]). Checks see one state; which findings are new is decided from the hits of both.
 
 mod conclude;
+mod judging;
 mod lineage;
 mod name;
 mod scope;
@@ -12,99 +13,27 @@ mod state;
 mod table;
 mod whole;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
 use self::conclude::Leftovers;
+use self::judging::Judging;
+pub(crate) use self::judging::{Judgement, Terms};
 use self::lineage::JudgedLineage;
 use self::name::JudgedName;
 pub(crate) use self::scope::{Before, StateScope};
 use self::scope::{Group, Lineage, batches};
 use self::state::JudgedState;
-use crate::base::error::{Error, Result};
-use crate::base::expr::ExprError;
+use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::base::threads;
-use crate::checks::rule::{Rule, Rules};
-use crate::checks::{CheckInputs, History};
+use crate::checks::context::History;
+use crate::checks::inputs::CheckInputs;
 use crate::database::catalog::Place;
-use crate::database::diff::{ChangedFacts, Details, TableDiff};
-use crate::database::ledger::Ledger;
-use crate::findings::{Finding, Repaired};
-use crate::planner::{NameCodes, SharedFileKeys, SharedModels};
-
-/// What all states are judged by.
-#[derive(Clone, Copy)]
-pub(crate) struct Terms<'a> {
-    /// The rules of the run.
-    pub rules: &'a [Arc<Rule>],
-    /// All rules, those of the run or not.
-    pub all_rules: &'a Rules,
-    /// The models that are planned, for rules that ask for them.
-    pub models: &'a SharedModels<'a>,
-    /// What a collector failed at, where its log was given.
-    pub ledger: Option<&'a Ledger>,
-}
-
-/// The result of judging a state or a pull request.
-#[derive(Default)]
-pub(crate) struct Judgement {
-    /// Findings of the head, in no order.
-    pub findings: Vec<Finding>,
-    /// Findings of the base that the head no longer has.
-    pub repaired: Vec<Repaired>,
-    /// What changed of tables, by path.
-    pub diff: Vec<TableDiff>,
-    /// Sidecars, system YAML and files of facts that were judged.
-    pub files: u64,
-    /// Rows of the tables judged.
-    pub rows: u64,
-    /// Rows of each table that was read, by path.
-    pub table_rows: BTreeMap<String, usize>,
-    /// Paths of the tables judged that are in git-LFS and were not fetched, sorted.
-    pub in_lfs: Vec<String>,
-    /// Errors on rows that the pull request adds or changes, which the head does not have since the pull request changes
-    /// what the database states.
-    pub excused: Vec<Finding>,
-}
-
-impl Judgement {
-    /// Keeps the findings of some rules.
-    pub fn keep(&mut self, rules: &[Arc<Rule>]) {
-        let is_asked = |finding: &Finding| rules.iter().any(|rule| rule.id == finding.rule);
-        self.findings.retain(is_asked);
-        self.repaired.retain(|repaired| is_asked(&repaired.finding));
-    }
-}
-
-/// A run of the loop.
-struct Judging<'a> {
-    terms: Terms<'a>,
-    needs: CheckInputs,
-    /// The base, where there is one, the head, and the head under what the base states, where that is judged.
-    states: Vec<JudgedState<'a>>,
-    /// The number of the head among the states.
-    head: usize,
-    /// Paths of the head's tables that all rules judge.
-    subjects: BTreeSet<&'a str>,
-    changed_facts: Option<ChangedFacts<'a>>,
-    details: Option<&'a Details>,
-    /// Systems that rules may plan models on: those of which a pull request changes tables, or any are judged.
-    planned: BTreeSet<&'a str>,
-    /// The numbers of texts in slices.
-    names: Arc<NameCodes>,
-    /// The slices of all tables.
-    slices: SharedFileKeys,
-}
-
-/// The error of a rule whose formula fails.
-fn unjudged(rule: &Rule, why: ExprError) -> Error {
-    let hint = "the formula is in rules/limits.yaml";
-    Error::caused(format!("cannot check the rule {}", rule.id), hint, why)
-}
+use crate::planner::SharedFileKeys;
 
 /// Judges a state, or what a pull request makes of the state before.
 ///
@@ -152,34 +81,6 @@ pub(crate) fn judge<'a>(
 }
 
 impl<'a> Judging<'a> {
-    /// The rules that judge tables against each other.
-    fn comparing_rules(&self) -> impl Iterator<Item = &'a Arc<Rule>> + use<'a> {
-        self.terms.rules.iter().filter(|rule| rule.check.judge().compares())
-    }
-
-    fn head(&self) -> &JudgedState<'a> {
-        &self.states[self.head]
-    }
-
-    /// Whether two states are compared.
-    fn has_base(&self) -> bool {
-        self.head > 0
-    }
-
-    /// The number of the state that is the head under what the base states.
-    fn excused(&self) -> Option<usize> {
-        (self.states.len() > self.head + 1).then_some(self.head + 1)
-    }
-
-    /// Systems that rules may plan models on.
-    fn planned(&self, batches: &[Vec<Group<'a>>]) -> BTreeSet<&'a str> {
-        let lineages = batches.iter().flatten().flat_map(|group| &group.lineages);
-        let planned = lineages.filter(|lineage| {
-            if self.has_base() { lineage.pair.is_some() } else { lineage.is_subject }
-        });
-        planned.filter_map(Lineage::file).map(|file| file.place.system.as_str()).collect()
-    }
-
     fn run(self, batches: Vec<Vec<Group<'a>>>, progress: &dyn Progress) -> Result<Judgement> {
         let lineages = || batches.iter().flatten().flat_map(|group| &group.lineages);
         let all = lineages().filter(|lineage| lineage.is_subject).count();
@@ -194,7 +95,7 @@ impl<'a> Judging<'a> {
         let systems = systems.chain(matrices.map(|(system, _)| system)).cloned().collect();
         let history = History { backends: backends.collect(), systems, ..History::default() };
         let mut left = Leftovers::new(self.states.len(), history);
-        let compares = self.comparing_rules().next().is_some();
+        let compares = self.needs.compares;
         for batch in &batches {
             let tables: Vec<(usize, &Lineage<'a>)> = batch
                 .iter()

@@ -7,18 +7,18 @@ use std::time::Instant;
 use rayon::prelude::*;
 use tracing::debug;
 
+use super::judging::{Judging, unjudged};
 use super::lineage::JudgedLineage;
 use super::scope::{Group, Lineage};
-use super::{Judging, unjudged};
 use crate::base::error::Result;
 use crate::checks::compare::kin::Kin;
 use crate::checks::compare::relative_latency::NamedPeers;
 use crate::checks::compare::sketch::{Sketch, Sketches};
+use crate::checks::context::{CrossContext, History};
 use crate::checks::rule::Rule;
-use crate::checks::{CrossContext, History};
 use crate::database::catalog::TableFile;
 use crate::findings::{Finding, Hit, Hits, RowStates};
-use crate::planner::{FileKeys, Models};
+use crate::planner::FileKeys;
 
 /// What is kept of the tables of some names in one state, once their points are dropped.
 #[derive(Default)]
@@ -174,12 +174,11 @@ impl<'a> Judging<'a> {
         let kin = tables.iter().zip(sketches);
         let kin: Vec<Kin<'_>> =
             kin.map(|(tables, sketches)| Kin::of(sketches.of_tables(tables))).collect();
-        let (models, peers) = (Models::default(), BTreeMap::new());
         let mut contexts = Vec::new();
         for (number, tables) in tables.iter().enumerate() {
             let (sketches, kin) = (&sketches[number], &kin[number]);
             let judged = &kept[number].compared;
-            let of = SeenTables { tables, sketches, kin, judged, peers: &peers, models: &models };
+            let of = SeenTables { tables, sketches, kin, judged };
             contexts.push(self.context(number, history, of));
         }
         let rules: Vec<&Arc<Rule>> = self.comparing_rules().collect();
@@ -223,7 +222,7 @@ impl<'a> Judging<'a> {
         for at in at {
             let is_judged = at.judged_tables().next().is_some();
             hits.push(if is_judged {
-                judge.cross(rule, at).map_err(|why| unjudged(rule, why))?
+                judge.cross(rule.head(), at).map_err(|why| unjudged(rule, why))?
             } else {
                 Hits::new()
             });
@@ -301,7 +300,7 @@ impl<'a> Judging<'a> {
         of: SeenTables<'v>,
     ) -> CrossContext<'v> {
         let judged = &self.states[number];
-        let SeenTables { tables, sketches, kin, judged: subjects, peers, models } = of;
+        let SeenTables { tables, sketches, kin, judged: subjects } = of;
         CrossContext {
             state: judged.state,
             tables,
@@ -311,10 +310,8 @@ impl<'a> Judging<'a> {
             ledger: self.terms.ledger,
             judged: subjects,
             reread: judged,
-            peers,
             curves: OnceLock::new(),
             kin,
-            models,
             history: self.has_base().then_some(history),
         }
     }
@@ -327,6 +324,4 @@ pub(super) struct SeenTables<'v> {
     pub kin: &'v Kin<'v>,
     /// Paths of those that are judged.
     pub judged: &'v BTreeSet<&'v str>,
-    pub peers: &'v BTreeMap<String, Vec<NamedPeers>>,
-    pub models: &'v Models,
 }

@@ -8,8 +8,9 @@ use super::table::{Side, in_context};
 use crate::base::expr::ExprError;
 use crate::checks::compare::sketch::Slice;
 use crate::checks::compare::unit_shift::least_over_bound;
+use crate::checks::context::Reread;
+use crate::checks::inputs::CheckInputs;
 use crate::checks::rule::Rules;
-use crate::checks::{CheckInputs, Reread, RowContext};
 use crate::database::catalog::TableFile;
 use crate::database::selection::Selected;
 use crate::database::served::Shelf;
@@ -56,7 +57,7 @@ impl<'a> JudgedState<'a> {
         in_context(&[side], |contexts| {
             let mut ways = 0;
             for rule in self.all_rules.all().filter(|rule| rule.check.needs().origin) {
-                let Some(rows) = RowContext::of(&contexts[0], rule) else { continue };
+                let Some(rows) = rule.rows(&contexts[0]) else { continue };
                 let hits = rule.check.judge().table(&rows)?.into_iter();
                 let mut found = hits.flat_map(|hit| Hit::settle(hit, &RowStates::unjudged()));
                 ways += usize::from(found.any(|finding| finding.severity != Severity::Info));

@@ -8,13 +8,15 @@ use std::time::Instant;
 use rayon::prelude::*;
 use tracing::debug;
 
+use super::judging::{Judging, unjudged};
 use super::name::{KeptNames, SeenTables};
-use super::{Judging, unjudged};
 use crate::base::error::Result;
 use crate::checks::compare::kin::Kin;
 use crate::checks::compare::sketch::Sketches;
+use crate::checks::context::{
+    DirContext, FactsContext, History, Item, SystemContext, WholeContext,
+};
 use crate::checks::rule::Rule;
-use crate::checks::{DirContext, FactsContext, History, SystemContext};
 use crate::database::catalog::{TableFile, VersionDir};
 use crate::database::source::Entry;
 use crate::findings::Finding;
@@ -42,8 +44,7 @@ impl<'a> Judging<'a> {
             + self.stated_facts(number, &mut findings);
         findings.extend(self.strays(number));
         if !in_lfs.is_empty() {
-            let mut rules = self.terms.rules.iter();
-            findings.extend(rules.find_map(|rule| rule.check.judge().tables_in_lfs(rule, in_lfs)));
+            findings.extend(self.item(&Item::InLfs(in_lfs)));
         }
         Ok(JudgedWhole { findings, files })
     }
@@ -63,33 +64,32 @@ impl<'a> Judging<'a> {
             names: self.names.clone(),
         };
         let kin = Kin::of(sketches.of_tables(&tables));
-        let asks =
-            |rule: &Arc<Rule>| rule.check.judge().asks_for_models(state.catalog, state.specs);
-        let models: Arc<Models> = if self.terms.rules.iter().any(asks) {
-            self.terms.models.get()?
-        } else {
-            Arc::default()
-        };
-        let of = SeenTables {
-            tables: &tables,
-            sketches: &sketches,
-            kin: &kin,
-            judged: &kept.compared,
+        let is_planned = self.needs.plans && !tables.is_empty();
+        let models: Arc<Models> =
+            if is_planned { self.terms.models.get()? } else { Arc::default() };
+        let of =
+            SeenTables { tables: &tables, sketches: &sketches, kin: &kin, judged: &kept.compared };
+        let at = WholeContext {
+            tables: self.context(number, history, of),
             peers: &kept.peers,
             models: &models,
         };
-        let at = self.context(number, history, of);
         let rules: Vec<&Arc<Rule>> = self.comparing_rules().collect();
         let judge = |rule: &&Arc<Rule>| {
             let start = Instant::now();
-            let found = rule.check.judge().whole(rule, &at);
+            let found = rule.check.judge().whole(rule.head(), &at);
             debug!(rule = rule.id, took = ?start.elapsed(), "checked the database as a whole");
             found.map_err(|why| unjudged(rule, why))
         };
         let found: Vec<Result<Vec<Finding>>> = rules.par_iter().map(judge).collect();
         let mut findings = found.into_iter().collect::<Result<Vec<_>>>()?.concat();
-        findings.retain(|finding| at.knows(finding));
+        findings.retain(|finding| at.tables.knows(finding));
         Ok(findings)
+    }
+
+    /// Returns the findings of all rules on an item.
+    fn item(&self, item: &Item<'_>) -> Vec<Finding> {
+        self.terms.rules.iter().flat_map(|rule| rule.item(item)).collect()
     }
 
     /// Judges version directories; counts the sidecars among them.
@@ -117,12 +117,12 @@ impl<'a> Judging<'a> {
             };
             let of_selected =
                 |f: &Finding| f.table.as_ref().is_none_or(|t| selected.table(&dir.place, t));
-            let rules = self.terms.rules.iter();
-            let found = rules.flat_map(|rule| rule.check.judge().dir(rule, &context));
-            let mut found: Vec<Finding> = found.filter(of_selected).collect();
-            let is_unread = |sidecar: Option<bool>| sidecar == Some(false);
-            let meta = dir.meta.iter().filter(|_| is_unread(context.meta.map(Result::is_ok)));
-            let reuse = dir.reuse.iter().filter(|_| is_unread(context.reuse.map(Result::is_ok)));
+            let unread_meta = context.meta.is_some_and(Result::is_err);
+            let unread_reuse = context.reuse.is_some_and(Result::is_err);
+            let mut found = self.item(&Item::Dir(context));
+            found.retain(of_selected);
+            let meta = dir.meta.iter().filter(|_| unread_meta);
+            let reuse = dir.reuse.iter().filter(|_| unread_reuse);
             meta.chain(reuse).for_each(|entry| judged.name_bytes(entry, &mut found));
             findings.append(&mut found);
         }
@@ -165,9 +165,7 @@ impl<'a> Judging<'a> {
             files += u64::from(self.needs.systems);
             let specs = judged.state.specs;
             let context = SystemContext { file, by_data_dir: &by_data_dir, specs };
-            let rules = self.terms.rules.iter();
-            let found = rules.flat_map(|rule| rule.check.judge().system(rule, &context));
-            let mut found: Vec<Finding> = found.collect();
+            let mut found = self.item(&Item::System(context));
             let yaml = catalog.beside.iter().map(|(entry, _)| entry);
             if let Some(yaml) = yaml.filter(|_| file.system.is_err()).find(|e| e.path == file.yaml)
             {
@@ -195,14 +193,14 @@ impl<'a> Judging<'a> {
             files.entry(&entry.path).or_insert(file).faults.extend(fault);
         }
         files.retain(|path, _| judged.selected.changed(path));
-        for file in files.values().filter(|file| !file.faults.is_empty()) {
-            let rules = self.terms.rules.iter();
-            let found = rules.filter_map(|rule| rule.check.judge().facts(rule, file));
-            let mut found: Vec<Finding> = found.collect();
-            judged.name_bytes(file.entry, &mut found);
+        let count = files.len() as u64;
+        for file in files.into_values().filter(|file| !file.faults.is_empty()) {
+            let entry = file.entry;
+            let mut found = self.item(&Item::Facts(file));
+            judged.name_bytes(entry, &mut found);
             findings.append(&mut found);
         }
-        files.len() as u64
+        count
     }
 
     /// Judges files below a system's data that are not a table in its place.
@@ -213,11 +211,6 @@ impl<'a> Judging<'a> {
             selected && judged.selected.changed(&entry.path)
         };
         let strays = judged.state.catalog.strays.iter().filter(is_judged);
-        strays
-            .flat_map(|(entry, _)| {
-                let rules = self.terms.rules.iter();
-                rules.filter_map(|rule| rule.check.judge().stray(rule, entry))
-            })
-            .collect()
+        strays.flat_map(|(entry, _)| self.item(&Item::Stray(entry))).collect()
     }
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::base::expr::{Expr, ExprError, Scope, Vals};
 use crate::base::words::{Figure, count, plural};
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::checks::judge::Judge;
 use crate::database::table::number_json;
 use crate::findings::{EXAMPLES, Example, Finding, Hit, HitPart, Hits, Reads, RowHit, Severity};

@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::expr::ExprError;
 use crate::base::words::plural;
-use crate::checks::ChangeContext;
-use crate::checks::judge::{CheckInputs, Found, Judge};
-use crate::checks::rule::Rule;
+use crate::checks::context::Item;
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::{Catalog, SystemFile};
 use crate::findings::Finding;
 
@@ -21,18 +21,15 @@ impl Judge for Deleted {
         CheckInputs { changes: true, ..CheckInputs::default() }
     }
 
-    fn change(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
-        Ok(self.deletions(rule, at.base.catalog, at.head.catalog))
-    }
-
-    fn deletions(&self, rule: &Rule, base: &Catalog, head: &Catalog) -> Found {
-        check(rule, base, head)
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::Catalogs { before, after } = item else { return Found::new() };
+        check(rule, before, after)
     }
 }
 
 /// One finding where the whole database is gone, else one for each system that lost its YAML or all
 /// of its tables, and one for each link or submodule in the place of a folder above systems.
-fn check(rule: &Rule, base: &Catalog, head: &Catalog) -> Found {
+fn check(rule: RuleHead<'_>, base: &Catalog, head: &Catalog) -> Found {
     let mut found = replaced_folders(rule, base, head);
     if base.systems.is_empty() {
         return found;
@@ -77,8 +74,8 @@ fn check(rule: &Rule, base: &Catalog, head: &Catalog) -> Found {
     found
 }
 
-fn finding(rule: &Rule, path: &str, message: String, tables: usize) -> Finding {
-    let finding = Finding::on_path(&rule.id, rule.severity, path, message);
+fn finding(rule: RuleHead<'_>, path: &str, message: String, tables: usize) -> Finding {
+    let finding = rule.on_path(path, message);
     finding.of_change().evidence("tables", tables)
 }
 
@@ -97,7 +94,7 @@ fn tables_by_system(catalog: &Catalog) -> BTreeMap<&str, usize> {
 
 /// Links and submodules of the head in the place of a folder of the base that has systems below it:
 /// whatever they lead to, it is not in the repository.
-fn replaced_folders(rule: &Rule, base: &Catalog, head: &Catalog) -> Vec<Finding> {
+fn replaced_folders(rule: RuleHead<'_>, base: &Catalog, head: &Catalog) -> Vec<Finding> {
     let mut found = Vec::new();
     for entry in head.others.iter() {
         let Some(what) = entry.kind.leads_away() else { continue };

@@ -5,9 +5,10 @@ use serde::Deserialize;
 
 use crate::base::expr::ExprError;
 use crate::base::words::names;
-use crate::checks::ChangeContext;
-use crate::checks::judge::{CheckInputs, Found, Judge};
-use crate::checks::rule::Rule;
+use crate::checks::context::ChangeContext;
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::{Place, Role};
 use crate::findings::{Finding, Severity};
 
@@ -25,13 +26,13 @@ impl Judge for Excuses {
     }
 
     /// One finding per rule and table.
-    fn change(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
+    fn change(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
         Ok(at.excused.iter().map(|error| self.finding(rule, at, error)).collect())
     }
 }
 
 impl Excuses {
-    fn finding(&self, rule: &Rule, at: &ChangeContext<'_>, error: &Finding) -> Finding {
+    fn finding(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>, error: &Finding) -> Finding {
         let is_usual = self.info.contains(&error.rule);
         let severity = if is_usual { rule.severity.at_most(Severity::Info) } else { rule.severity };
         let facts = facts(at, error);
@@ -41,7 +42,7 @@ impl Excuses {
             error.rule,
             error.message,
         );
-        let mut finding = Finding::on_path(&rule.id, severity, &error.path, message);
+        let mut finding = Finding::on_path(rule.id, severity, &error.path, message);
         (finding.place, finding.table) = (error.place.clone(), error.table.clone());
         finding.slice.insert("rule".into(), error.rule.clone().into());
         let finding = finding.rows(error.rows as usize).examples(error.examples.clone());

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::base::expr::ExprError;
-use crate::checks::judge::{CheckInputs, Found, Judge};
-use crate::checks::rule::Rule;
-use crate::checks::{ChangeContext, FactsContext};
+use crate::checks::context::{ChangeContext, Item};
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
 use crate::database::state::State;
 use crate::findings::{Finding, Severity};
 
@@ -17,7 +18,8 @@ impl Judge for FactsInvalid {
         CheckInputs { facts: true, support_matrices: true, ..CheckInputs::default() }
     }
 
-    fn facts(&self, rule: &Rule, at: &FactsContext<'_>) -> Option<Finding> {
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::Facts(at) = item else { return Found::new() };
         let why = at.faults.join("; ");
         // Code that was written anew is not a defect; what it holds now is not known here.
         let (severity, message) = if at.is_code {
@@ -26,11 +28,11 @@ impl Judge for FactsInvalid {
         } else {
             (rule.severity, format!("cannot be read: {why}"))
         };
-        Some(Finding::on_path(&rule.id, severity, &at.entry.path, message))
+        vec![Finding::on_path(rule.id, severity, &at.entry.path, message)]
     }
 
     /// A file that goes takes its facts along.
-    fn change(&self, rule: &Rule, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
+    fn change(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
         if at.head.catalog.systems.is_empty() {
             return Ok(Found::new());
         }
@@ -40,7 +42,7 @@ impl Judge for FactsInvalid {
         let finding = |(_, path): (&str, &str)| {
             let message =
                 "the file is deleted, so nothing in the database states these facts any more";
-            Finding::on_path(&rule.id, severity, path, message).of_change()
+            Finding::on_path(rule.id, severity, path, message).of_change()
         };
         Ok(gone.map(finding).collect())
     }

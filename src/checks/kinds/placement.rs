@@ -1,7 +1,8 @@
 //! Tables that lie where no loader looks for them.
 
-use crate::checks::judge::Judge;
-use crate::checks::rule::Rule;
+use crate::checks::context::Item;
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::{TableFile, is_misspelt, is_passed_over};
 use crate::database::source::Entry;
 use crate::findings::{Finding, Severity};
@@ -16,41 +17,58 @@ impl Judge for Placement {
     }
 
     /// A table under a family that is not its own.
-    fn placement(&self, rule: &Rule, file: &TableFile, specs: &Specs) -> Option<Finding> {
-        let found = file.place.family.as_deref()?;
-        let listed = specs.families.get(&file.table);
-        let own = listed.or_else(|| specs.tables.get(&file.table).map(|spec| &spec.family))?;
-        if found == own {
-            return None;
-        }
-        let message = if own.is_empty() {
-            format!("{} has no family, but it is in {found}/", file.table)
-        } else {
-            format!("{} belongs in {own}/, but it is in {found}/", file.table)
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let found = match item {
+            Item::Place(file, specs) => placement(rule, file, specs),
+            Item::Stray(entry) => stray(rule, entry),
+            Item::Dir(_)
+            | Item::System(_)
+            | Item::Facts(_)
+            | Item::InLfs(_)
+            | Item::Waivers(_)
+            | Item::Catalogs { .. } => None,
         };
-        let finding = Finding::on_table(&rule.id, rule.severity, file, message)
-            .parts([found])
-            .evidence("family", found)
-            .evidence("own_family", own.as_str());
-        Some(finding)
+        found.into_iter().collect()
     }
+}
 
-    /// A table too deep or too shallow below its system's data, in a folder that is passed over, or of another spelling.
-    fn stray(&self, rule: &Rule, entry: &Entry) -> Option<Finding> {
-        if entry.kind.leads_away().is_some() {
-            return None;
-        }
-        let mut severity = rule.severity;
-        let message = if is_passed_over(&entry.path) {
-            severity = severity.at_most(Severity::Warning);
-            "loaders pass over folders whose names begin with . and versions whose names begin with _, so this table \
-             is not read and was not checked"
-        } else if is_misspelt(&entry.path) {
-            "no loader reads a file of this name: table names end in .parquet, _perf.txt or _perf.csv, in \
-             lower case"
-        } else {
-            "no loader looks for a file at this depth: tables are <family>/<backend>/<version>/<table>"
-        };
-        Some(Finding::on_path(&rule.id, severity, &entry.path, message))
+/// Judges the family folder of a table.
+fn placement(rule: RuleHead<'_>, file: &TableFile, specs: &Specs) -> Option<Finding> {
+    let found = file.place.family.as_deref()?;
+    let listed = specs.families.get(&file.table);
+    let own = listed.or_else(|| specs.tables.get(&file.table).map(|spec| &spec.family))?;
+    if found == own {
+        return None;
     }
+    let message = if own.is_empty() {
+        format!("{} has no family, but it is in {found}/", file.table)
+    } else {
+        format!("{} belongs in {own}/, but it is in {found}/", file.table)
+    };
+    let finding = rule
+        .on_table(file, message)
+        .parts([found])
+        .evidence("family", found)
+        .evidence("own_family", own.as_str());
+    Some(finding)
+}
+
+/// A table too deep or too shallow below its system's data, in a folder that is passed over, or of another spelling.
+/// Judges a file that no loader reads.
+fn stray(rule: RuleHead<'_>, entry: &Entry) -> Option<Finding> {
+    if entry.kind.leads_away().is_some() {
+        return None;
+    }
+    let mut severity = rule.severity;
+    let message = if is_passed_over(&entry.path) {
+        severity = severity.at_most(Severity::Warning);
+        "loaders pass over folders whose names begin with . and versions whose names begin with _, so this table \
+             is not read and was not checked"
+    } else if is_misspelt(&entry.path) {
+        "no loader reads a file of this name: table names end in .parquet, _perf.txt or _perf.csv, in \
+             lower case"
+    } else {
+        "no loader looks for a file at this depth: tables are <family>/<backend>/<version>/<table>"
+    };
+    Some(Finding::on_path(rule.id, severity, &entry.path, message))
 }

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::checks::judge::{CheckInputs, Judge};
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::Judge;
 
 /// Answers of a current version that become errors.
 pub struct LostPredictions;

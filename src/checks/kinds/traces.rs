@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::checks::judge::{CheckInputs, Judge};
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::Judge;
 
 /// What a rule on traces looks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]

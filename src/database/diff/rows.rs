@@ -2,7 +2,7 @@
 
 use super::cells::{CellsOf, ColumnPair, SharedColumns};
 use super::join::{HashedRow, each_hash, rows_of};
-use crate::database::table::{Table, mix};
+use crate::database::table::{Table, mix, run_seed};
 
 /// The rows that differ between two tables, as row numbers of the base and of the head.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -85,14 +85,16 @@ fn pair_up(columns: &[&ColumnPair<'_>], base: Vec<u32>, head: Vec<u32>) -> Paire
         ([], only) => paired.2.extend(rows_of(only)),
         _ => pair_run(columns, rows_of(old).collect(), rows_of(new).collect(), &mut paired),
     });
+    paired.0.sort_unstable();
     paired.1.sort_unstable();
     paired.2.sort_unstable();
     paired
 }
 
-/// Returns row numbers with a hash of their cells, sorted by hash.
+/// Returns row numbers with a hash of their cells, sorted by hash. The order differs from run to run.
 fn by_hash(columns: &[&ColumnPair<'_>], rows: Vec<u32>, side: CellsOf) -> Vec<HashedRow> {
-    let mut hashed: Vec<HashedRow> = rows.into_iter().map(|row| (0, row)).collect();
+    let seed = run_seed();
+    let mut hashed: Vec<HashedRow> = rows.into_iter().map(|row| (seed, row)).collect();
     for column in columns {
         let cells = side(column);
         hashed.iter_mut().for_each(|(hash, row)| *hash = mix(*hash, cells[*row as usize]));

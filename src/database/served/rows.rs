@@ -130,10 +130,11 @@ pub fn copies(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<KeyRows>, E
         return Ok(Vec::new());
     }
     let admission = Admission::new(scope)?;
+    let hashes = keys.run_hashes();
     let mut groups: Vec<KeyRows> = Vec::new();
     for number in 0..admission.buckets() {
         let goes = |i: usize| admission.goes(number, i);
-        let found = repeats(keys.hashes(), goes, |a, b| keys.equal(a, b));
+        let found = repeats(&hashes, goes, |a, b| keys.equal(a, b));
         groups.extend(by_first(found));
     }
     // A row in two maps may have the same competitors in both.
@@ -155,7 +156,7 @@ fn by_first(mut repeats: Vec<(usize, usize)>) -> Vec<KeyRows> {
 }
 
 /// Returns the rows whose key occurs in an earlier row, each with the first row of that key. Only rows for
-/// which `goes` is true count.
+/// which `goes` is true count. `hashes` are those of this run ([`Keys::run_hashes`]).
 pub fn repeats(
     hashes: &[u64],
     goes: impl Fn(usize) -> bool,

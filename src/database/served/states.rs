@@ -119,9 +119,10 @@ impl FileRowStates {
 /// Returns the rows that no map serves, each with the row that is served instead, sorted by row.
 fn shadows(serves: Serves, admission: &Admission<'_>, keys: &Keys<'_>) -> Vec<(u32, u32)> {
     let mut lost: Vec<(u32, u32)> = Vec::new();
+    let hashes = keys.run_hashes();
     for bucket in 0..admission.buckets() {
         let goes = |row: usize| admission.goes(bucket, row);
-        let later = repeats(keys.hashes(), goes, |a, b| keys.equal(a, b));
+        let later = repeats(&hashes, goes, |a, b| keys.equal(a, b));
         if serves == Serves::Last {
             let mut copies: Vec<(usize, usize)> =
                 later.iter().map(|(row, first)| (*first, *row)).collect();
@@ -210,7 +211,7 @@ pub(crate) fn row_faults(scope: &TableScope<'_>) -> Result<Vec<RowFault>, ExprEr
         let keys = Keys::new(&spec.key, scope)?;
         let admission = Admission::new(scope)?;
         let goes = |row: usize| admission.reads(row);
-        let copies = repeats(keys.hashes(), goes, |a, b| keys.equal(a, b));
+        let copies = repeats(&keys.run_hashes(), goes, |a, b| keys.equal(a, b));
         let why = || format!("{} repeat a key", plural(copies.len(), "row"));
         found.add(copies.iter().map(|(row, _)| *row), why);
     }

@@ -1,4 +1,8 @@
-//! Hashes of numbers, texts and keys. They decide which keys are in a key sample, so they must not change.
+//! Hashes of numbers, texts and keys. Fixed hashes decide which keys are in a key sample, so they must not change.
+//! Hashes of a run place rows in hash tables; their seed is random, so that no file can contain keys that collide.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
 
 /// The initial value of all hashes.
 pub(super) const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -7,6 +11,22 @@ pub(super) const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 #[inline]
 pub(crate) fn number_bits(value: f64) -> u64 {
     if value.is_nan() { u64::MAX } else { (value + 0.0).to_bits() }
+}
+
+/// Returns the random state of all hashes of this run.
+fn run_state() -> &'static RandomState {
+    static STATE: OnceLock<RandomState> = OnceLock::new();
+    STATE.get_or_init(RandomState::new)
+}
+
+/// Returns the random seed of this run's hash tables.
+pub(crate) fn run_seed() -> u64 {
+    run_state().hash_one(SEED)
+}
+
+/// Returns a text's hash of this run.
+pub(crate) fn run_text_hash(text: &str) -> u64 {
+    run_state().hash_one(text)
 }
 
 /// Mixes a value into a hash by the folded multiply of wyhash, whose high half scrambles the low half. It is

@@ -3,9 +3,9 @@
 use std::sync::OnceLock;
 
 use super::combinations::{Combinations, NumberedRows};
-use super::hash::{SEED, number_bits, part_hash};
+use super::hash::{number_bits, part_hash};
 use super::ints::are_equal;
-use super::part::{BLOCK, HashedPart, PartNumbers, PartValues};
+use super::part::{BLOCK, HashedPart, KeyHasher, PartNumbers, PartValues};
 use crate::base::expr::{ExprError, Scope, Vals, Value};
 use crate::specs::KeyPart;
 
@@ -44,7 +44,13 @@ impl<'a> Keys<'a> {
     /// Returns a hash of each row's key. Equal keys have equal hashes in every table, independent of the
     /// encoding.
     pub fn hashes(&self) -> &[u64] {
-        self.hashes.get_or_init(|| self.hash())
+        self.hashes.get_or_init(|| self.hash(KeyHasher::fixed()))
+    }
+
+    /// Returns a hash of each row's key for hash tables. Its seed is random, so that no file can contain keys that
+    /// collide; the hashes must not decide anything that a report shows.
+    pub fn run_hashes(&self) -> Vec<u64> {
+        self.hash(KeyHasher::of_run())
     }
 
     /// Converts the keys to their [`hashes`](Self::hashes).
@@ -65,11 +71,12 @@ impl<'a> Keys<'a> {
 
     /// Computes the hashes as sums over the parts, so that the contribution of one part can be subtracted:
     /// see [`part_hash`].
-    fn hash(&self) -> Vec<u64> {
+    fn hash(&self, hasher: KeyHasher) -> Vec<u64> {
+        let parts = self.values().enumerate();
         let parts: Vec<HashedPart<'_>> =
-            self.values().enumerate().map(|(part, values)| HashedPart::new(part, values)).collect();
+            parts.map(|(part, values)| HashedPart::new(hasher, part, values)).collect();
         // Contributions that are the same in all rows are added only once.
-        let same = parts.iter().filter_map(HashedPart::same).fold(SEED, u64::wrapping_add);
+        let same = parts.iter().filter_map(HashedPart::same).fold(hasher.seed, u64::wrapping_add);
         let mut hashes = vec![same; self.rows];
         for (number, block) in hashes.chunks_mut(BLOCK).enumerate() {
             parts.iter().for_each(|part| part.add_to(block, number * BLOCK));
@@ -186,5 +193,9 @@ mod tests {
             }
         }
         assert!(whole.equal(0, 3) && !whole.equal(0, 1));
+        let of_run = whole.run_hashes();
+        assert_eq!(of_run[0], of_run[3], "equal keys");
+        assert_eq!(of_run, float.run_hashes(), "one seed for all tables of a run");
+        assert!(of_run.iter().zip(whole.hashes()).all(|(run, fixed)| run != fixed));
     }
 }

@@ -32,7 +32,7 @@ pub use csv::each_row;
 pub use decoded::{Table, Wanted};
 pub use example::{EXAMPLES, Example};
 pub use fault::{TableFault, Torn};
-pub(crate) use hash::{mix, number_bits, part_hash, text_hash};
+pub(crate) use hash::{mix, number_bits, part_hash, run_seed, run_text_hash, text_hash};
 pub use ints::IntValues;
 pub use json::{number_json, text_json};
 pub use key::Keys;

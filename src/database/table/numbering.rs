@@ -2,7 +2,7 @@
 
 use hashbrown::HashTable;
 
-use super::mix;
+use super::{mix, run_seed};
 
 /// The size of the cache of recent values, larger than the number of sizes in a sweep.
 const REMEMBERED: usize = 512;
@@ -10,13 +10,15 @@ const REMEMBERED: usize = 512;
 /// Distinct values, numbered in order of first occurrence.
 pub(crate) struct Numbering {
     numbers: HashTable<(u64, u32)>,
+    /// The random seed of the hashes.
+    seed: u64,
     /// A cache of recent values with their numbers, by hash. Nearly all rows have such a value.
     lately: Vec<Option<(u64, u32)>>,
 }
 
 impl Default for Numbering {
     fn default() -> Self {
-        Self { numbers: HashTable::new(), lately: vec![None; REMEMBERED] }
+        Self { numbers: HashTable::new(), seed: run_seed(), lately: vec![None; REMEMBERED] }
     }
 }
 
@@ -24,7 +26,7 @@ impl Numbering {
     /// Returns the number of a value; a new value gets the next number.
     #[inline]
     pub fn number(&mut self, value: u64) -> u32 {
-        let hash = mix(0, value);
+        let hash = mix(self.seed, value);
         match self.lately[hash as usize % REMEMBERED] {
             Some((known, number)) if known == value => number,
             _ => self.look_up(value, hash),
@@ -48,7 +50,8 @@ impl Numbering {
     fn look_up(&mut self, value: u64, hash: u64) -> u32 {
         let next = self.numbers.len() as u32;
         let is_value = |(known, _): &(u64, u32)| *known == value;
-        let entry = self.numbers.entry(hash, is_value, |(known, _)| mix(0, *known));
+        let seed = self.seed;
+        let entry = self.numbers.entry(hash, is_value, |(known, _)| mix(seed, *known));
         let number = entry.or_insert_with(|| (value, next)).get().1;
         self.lately[hash as usize % REMEMBERED] = Some((value, number));
         number

@@ -1,6 +1,6 @@
 //! The values of one key part in all rows, and their contributions to key hashes.
 
-use super::hash::{number_bits, part_hash, text_hash};
+use super::hash::{SEED, mix, number_bits, run_seed, run_text_hash, text_hash};
 use super::json::{number_json, text_json};
 use crate::base::expr::{NULL_CODE, Vals, Value, WholeNumbers};
 
@@ -65,20 +65,42 @@ impl PartValues<'_> {
 /// processed.
 pub(super) const BLOCK: usize = 1024;
 
+/// The hash function of keys.
+#[derive(Clone, Copy)]
+pub(super) struct KeyHasher {
+    /// The initial value of the hash.
+    pub seed: u64,
+    text: fn(&str) -> u64,
+}
+
+impl KeyHasher {
+    /// Returns the hash function of key samples, which is the same in every run.
+    pub fn fixed() -> Self {
+        Self { seed: SEED, text: text_hash }
+    }
+
+    /// Returns the hash function of this run's hash tables.
+    pub fn of_run() -> Self {
+        Self { seed: run_seed(), text: run_text_hash }
+    }
+}
+
 /// A key part with precomputed contributions to hashes.
 pub(super) struct HashedPart<'k> {
-    part: usize,
+    /// The initial value of the part's contributions.
+    seed: u64,
     values: &'k PartValues<'k>,
     /// The contributions of texts and integers, by code.
     coded: Vec<u64>,
 }
 
 impl<'k> HashedPart<'k> {
-    pub(super) fn new(part: usize, values: &'k PartValues<'_>) -> Self {
-        let hash = |bits: u64| part_hash(part, bits);
+    pub(super) fn new(hasher: KeyHasher, part: usize, values: &'k PartValues<'_>) -> Self {
+        let seed = mix(hasher.seed, part as u64 + 1);
+        let hash = |bits: u64| mix(seed, bits);
         let coded = match values {
             PartValues::Formula(Value::Text(_, dict)) => {
-                dict.iter().map(|text| hash(text_hash(text))).collect()
+                dict.iter().map(|text| hash((hasher.text)(text))).collect()
             }
             // In a part of a column, the dictionary may be larger than the number of rows.
             PartValues::Whole(WholeNumbers::Codes { codes, numbers })
@@ -88,7 +110,7 @@ impl<'k> HashedPart<'k> {
             }
             PartValues::Whole(_) | PartValues::Formula(_) => Vec::new(),
         };
-        Self { part, values, coded }
+        Self { seed, values, coded }
     }
 
     /// Returns the contribution of a text or integer by its code; 0 for null.
@@ -100,13 +122,13 @@ impl<'k> HashedPart<'k> {
     /// Returns the contribution of a number.
     #[inline]
     fn number(&self, value: f64) -> u64 {
-        part_hash(self.part, number_bits(value))
+        mix(self.seed, number_bits(value))
     }
 
     /// Returns the contribution of a flag.
     #[inline]
     fn flag(&self, flag: bool) -> u64 {
-        part_hash(self.part, u64::from(flag))
+        mix(self.seed, u64::from(flag))
     }
 
     /// Returns the part's contribution if it is the same in every row.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::csv::starts;
-use super::{Column, Table, mix, number_bits, text_hash};
+use super::{Column, Table, mix, number_bits, run_text_hash};
 use crate::base::reason::Reason;
 
 impl Table {
@@ -46,7 +46,7 @@ impl Column {
     pub fn hash_into(&self, hashes: &mut [u64]) {
         const NULL: u64 = 0x6e75_6c6c;
         let names: Vec<u64> = match self {
-            Self::Text { dict, .. } => dict.iter().map(|t: &Arc<str>| text_hash(t)).collect(),
+            Self::Text { dict, .. } => dict.iter().map(|t: &Arc<str>| run_text_hash(t)).collect(),
             _ => Vec::new(),
         };
         for (row, hash) in hashes.iter_mut().enumerate() {

@@ -1,7 +1,8 @@
 //! The ratio of two tables against latency, and along the file: two charts per table.
 
+use super::Tendency;
+use super::report::CompareReport;
 use super::table::{RatioPoint, TableComparison};
-use super::{CompareReport, Tendency};
 use crate::report::chart::{ChartFigure, ChartLine, ChartPoint, LineKind, Panel};
 
 /// Points of a chart: more of them are one blot.

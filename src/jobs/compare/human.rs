@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::SliceSummary;
+use super::report::CompareReport;
 use super::table::{FarKey, TableComparison};
 use super::tendency::Tendency;
-use super::{CompareReport, SliceSummary};
 use crate::base::words::{Figure, count, plural};
 use crate::report::document::{Document, DocumentTable, ListItem};
 

@@ -5,15 +5,12 @@
 
 mod chart;
 mod human;
+mod report;
 mod side;
 mod table;
 mod tendency;
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use self::side::{ComparedSide, pair};
 use self::table::TwoTables;
@@ -23,61 +20,14 @@ use crate::base::exit::Exit;
 use crate::base::progress::Progress;
 use crate::base::threads;
 use crate::database::catalog::TableFile;
-use crate::database::selection::Selection;
 use crate::gpu::recipe::{Margins, Recipes};
 use crate::jobs::DocumentFormat;
 use crate::specs::Specs;
 
 pub use chart::figures;
+pub use report::{CompareOptions, CompareReport, UnreadTable};
 pub use table::{FarKey, SliceSummary, TableComparison};
 pub use tendency::{RatioSummary, Tendency};
-
-/// What to compare.
-#[derive(Debug, Default, Clone)]
-pub struct Options {
-    /// The first: a table, a folder or a commit.
-    pub a: String,
-    /// The second.
-    pub b: String,
-    /// The repository whose commits are named.
-    pub root: PathBuf,
-    /// Which part of them.
-    pub selection: Selection,
-    /// A folder that overlays the embedded rules.
-    pub rules: Option<PathBuf>,
-}
-
-/// Two collections compared, schema `perfdb-gate/compare/v1`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct CompareReport {
-    /// `perfdb-gate/compare/v1`.
-    pub schema: &'static str,
-    /// The first, as it was named.
-    pub a: String,
-    /// The second.
-    pub b: String,
-    /// What all tables together say.
-    pub verdict: Tendency,
-    /// Tables of both that differ, by path.
-    pub tables: Vec<TableComparison>,
-    /// How many tables are the same to the byte.
-    pub identical: usize,
-    /// Paths of tables that the first has alone.
-    pub only_a: Vec<String>,
-    /// Paths of tables that the second has alone.
-    pub only_b: Vec<String>,
-    /// Tables that cannot be compared, and why.
-    pub unread: Vec<UnreadTable>,
-}
-
-/// A table that cannot be compared.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct UnreadTable {
-    /// Its path.
-    pub path: String,
-    /// Why.
-    pub why: String,
-}
 
 /// What comes of a pair of tables.
 enum PairOutcome {
@@ -91,7 +41,7 @@ enum PairOutcome {
 /// # Errors
 ///
 /// When a side is not there or has no table, or a formula of a spec fails.
-pub fn run(options: &Options, progress: &dyn Progress) -> Result<CompareReport> {
+pub fn run(options: &CompareOptions, progress: &dyn Progress) -> Result<CompareReport> {
     let specs = Specs::overlaid(options.rules.as_deref())?;
     let limits = Recipes::read(&specs.library)?.judge;
     let a = ComparedSide::open(&options.a, options, &specs)?;

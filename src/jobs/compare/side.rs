@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::Options;
+use super::report::CompareOptions;
 use crate::base::error::{Error, Result};
 use crate::database::catalog::{Catalog, Place, TableFile};
 use crate::database::source::{self, LooseFiles, Source, WorkTree};
@@ -25,7 +25,7 @@ impl ComparedSide {
     /// # Errors
     ///
     /// When it is none of these, or holds no table.
-    pub fn open(name: &str, options: &Options, specs: &Specs) -> Result<Self> {
+    pub fn open(name: &str, options: &CompareOptions, specs: &Specs) -> Result<Self> {
         let path = PathBuf::from(name);
         let side = if path.is_dir() {
             match database(&path, specs) {
@@ -51,14 +51,18 @@ impl ComparedSide {
         Ok(side)
     }
 
-    fn selected(source: Box<dyn Source>, catalog: Catalog, options: &Options) -> Result<Self> {
+    fn selected(
+        source: Box<dyn Source>,
+        catalog: Catalog,
+        options: &CompareOptions,
+    ) -> Result<Self> {
         let selected = options.selection.resolve(&catalog, None)?;
         let mut tables = catalog.tables;
         tables.retain(|t| selected.table(&t.place, &t.table));
         Ok(Self { source, tables })
     }
 
-    fn loose(path: &Path, options: &Options, specs: &Specs) -> Result<Self> {
+    fn loose(path: &Path, options: &CompareOptions, specs: &Specs) -> Result<Self> {
         let source = LooseFiles::at(path)?;
         let mut tables = Vec::new();
         for entry in source.files()? {

@@ -26,7 +26,7 @@ use crate::report::explore::{Exploration, ExploredSide, ExplorerPage, SideKind};
 
 /// What to show.
 #[derive(Debug, Default, Clone)]
-pub struct Options {
+pub struct ExploreOptions {
     /// The folder or repository.
     pub root: PathBuf,
     /// A commit to read instead of the files on disk.
@@ -57,18 +57,18 @@ pub struct ExploredTable {
 /// # Errors
 ///
 /// When there is no such table, it cannot be read, or has nothing that can be drawn.
-pub fn run(options: &Options, progress: &dyn Progress) -> Result<ExploredTable> {
-    let judged = validate::Options {
+pub fn run(options: &ExploreOptions, progress: &dyn Progress) -> Result<ExploredTable> {
+    let judged = validate::ValidateOptions {
         root: options.root.clone(),
         reference: options.reference.clone(),
         selection: options.selection.clone(),
         rules: options.rules.clone(),
-        ..validate::Options::default()
+        ..validate::ValidateOptions::default()
     };
     validate::judged(&judged, progress, |looked| explored(options, looked)).map(|(_, page)| page)
 }
 
-fn explored(options: &Options, looked: &Looked<'_>) -> Result<ExploredTable> {
+fn explored(options: &ExploreOptions, looked: &Looked<'_>) -> Result<ExploredTable> {
     let state = looked.state;
     let reuse = std::collections::BTreeMap::new();
     let shelf = Shelf::new(state.catalog, &reuse, state.specs);
@@ -135,7 +135,11 @@ fn filter(text: &str) -> Result<Expr> {
 
 /// The table that the options name: of several backends the one whose table is the largest, of several
 /// versions the one that counts, or the newest of those that are named.
-fn chosen<'a>(options: &Options, looked: &Looked<'a>, shelf: &Shelf<'a>) -> Result<&'a TableFile> {
+fn chosen<'a>(
+    options: &ExploreOptions,
+    looked: &Looked<'a>,
+    shelf: &Shelf<'a>,
+) -> Result<&'a TableFile> {
     let selected = || {
         looked
             .state

@@ -1,45 +1,14 @@
 //! Which versions are predicted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
-use schemars::JsonSchema;
-
-use super::{Options, States};
+use super::options::ImpactOptions;
+use super::planned_version::PlannedVersion;
+use super::states::States;
 use crate::base::error::{Error, Result, unknown};
 use crate::base::glob::{Of, matcher};
 use crate::database::catalog::VersionDir;
-use crate::planner::{Models, PlannerSession, Refusal, Snapshot};
-
-/// A version of a backend on a system.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, JsonSchema)]
-pub struct PlannedVersion {
-    /// System.
-    pub system: String,
-    /// Backend.
-    pub backend: String,
-    /// Version.
-    pub version: String,
-}
-
-impl fmt::Display for PlannedVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {}", self.system, self.backend, self.version)
-    }
-}
-
-impl PlannedVersion {
-    /// It in a state, or why a planner cannot load it.
-    pub fn session<'s, 'a>(
-        &self,
-        snapshot: &'s Snapshot<'a>,
-    ) -> std::result::Result<PlannerSession<'s, 'a>, Refusal> {
-        match snapshot.system(&self.system) {
-            Some(system) => system.session(&self.backend, &self.version),
-            None => Err(Refusal::Missing(format!("the system {} does not exist", self.system))),
-        }
-    }
-}
+use crate::planner::{Models, Snapshot};
 
 /// Globs over names; empty for all.
 pub(crate) struct NameFilter(Vec<globset::GlobMatcher>);
@@ -66,7 +35,7 @@ pub(crate) fn names(globs: &[String], what: &str, known: Vec<&str>) -> Result<Na
 
 /// What versions are chosen by.
 pub(super) struct Choice<'c, 'a> {
-    pub options: &'c Options,
+    pub options: &'c ImpactOptions,
     pub models: &'c Models,
     pub states: &'c States<'a>,
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
-use super::{Fate, Impact, ImpactCase, LEFT_OUT, OpMove, PointImpact, PowerCoverage};
+use super::case::{Fate, Impact, ImpactCase, LEFT_OUT, PointImpact};
+use super::{OpMove, PowerCoverage};
 use crate::jobs::ToolName;
 use crate::planner::{How, Layout, Phase, Quant, TableLookup};
 
@@ -188,7 +189,7 @@ impl<'a> FileNumbers<'a> {
     }
 
     fn point(&mut self, point: &'a PointImpact) -> StepView<'a> {
-        let error = |step: &super::Step| step.as_ref().err().map(ToString::to_string);
+        let error = |step: &crate::planner::Step| step.as_ref().err().map(ToString::to_string);
         let before = point.before.as_ref();
         let then_time = before.and_then(|step| step.as_ref().ok());
         let now_time = point.after.as_ref().ok();

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::case::{Fate, ImpactCase, PointImpact};
 use super::predictions::PredictedChange;
-use super::{Fate, ImpactCase, PlannedVersion, PointImpact, summary};
+use super::{PlannedVersion, summary};
 use crate::base::words::{count, plural};
 use crate::checks::Check;
 use crate::checks::kinds::predictions::MovedPredictions;

@@ -1,6 +1,6 @@
 //! How much of predicted time stands on rows whose power was measured.
 
-use super::{ImpactCase, PointImpact};
+use super::case::{ImpactCase, PointImpact};
 use crate::planner::StepTime;
 
 /// Coverage of some steps in one state.

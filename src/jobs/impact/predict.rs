@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use rayon::prelude::*;
 
-use super::{Fate, ImpactCase, PlannedVersion, PointImpact, States, attribution};
+use super::case::{Fate, ImpactCase, PointImpact};
+use super::{PlannedVersion, States, attribution};
 use crate::base::threads;
 use crate::planner::{
     BackendPlan, ModelList, Models, OpTime, OpTimes, POINTS, Phase, PlannerSession, Provenance,

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::HashMap;
 
+use super::case::{Fate, Impact, ImpactCase, PointImpact};
 use super::choose::Choice;
+use super::options::ImpactOptions;
 use super::predict::VersionSides;
-use super::{
-    Fate, Impact, ImpactCase, Options, PlannedVersion, PointImpact, States, predict, summary,
-};
+use super::{PlannedVersion, States, predict, summary};
 use crate::base::error::{Error, Result};
 use crate::database::catalog::Role;
 use crate::database::diff::{Class, Diff};
@@ -73,7 +73,7 @@ pub(crate) fn predict_change(
     let models = models.get()?;
     let store = Store::default();
     let states = both_states(base, head, &store)?;
-    let options = Options::default();
+    let options = ImpactOptions::default();
     let choice = Choice { options: &options, models: &models, states: &states };
     let chosen = choice.versions()?;
     found.current = chosen.iter().filter(|(_, is)| *is).map(|(v, _)| v.clone()).collect();
@@ -131,7 +131,7 @@ impl PredictedChange {
         let changes: Vec<f64> = changes.filter_map(|(_, p)| p.change()).collect();
         let low = changes.iter().copied().min_by(f64::total_cmp);
         let high = changes.iter().copied().max_by(f64::total_cmp);
-        let power = |side: fn(&PointImpact) -> Option<&super::Step>| {
+        let power = |side: fn(&PointImpact) -> Option<&crate::planner::Step>| {
             let times = impact.points().filter_map(|(_, point)| side(point)?.as_ref().ok());
             times.filter(|time| time.has_power()).count()
         };

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Fate, Impact, ImpactCase, OpMove, PointImpact};
+use super::OpMove;
+use super::case::{Fate, Impact, ImpactCase, PointImpact};
 use crate::base::words::{count, plural};
 use crate::planner::{StepPoint, TableLookup};
 use crate::report::predictions::{PredictedMove, percent};
@@ -122,8 +123,9 @@ pub(super) fn moves(impact: &Impact, most: usize) -> Vec<PredictedMove> {
 }
 
 pub(super) fn predicted_move((case, point, change, others): Worst<'_>) -> PredictedMove {
-    let time =
-        |step: Option<&super::Step>| step.and_then(|s| s.as_ref().ok()).map_or(0.0, |t| t.ms);
+    let time = |step: Option<&crate::planner::Step>| {
+        step.and_then(|s| s.as_ref().ok()).map_or(0.0, |t| t.ms)
+    };
     let mut step = title(case, point.point);
     if !others.is_empty() {
         step += &format!(" (and {})", others.join(", "));

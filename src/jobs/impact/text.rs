@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::case::{Fate, Impact, ImpactCase, LEFT_OUT, PointImpact};
 use super::summary::{
     Worst, headline, layout, lost, most_moved, predicted_move, quant, range, title, worst,
 };
-use super::{
-    Fate, Impact, ImpactCase, LEFT_OUT, OpMove, POINTS, PlannedVersion, PointImpact, PowerCoverage,
-};
+use super::{OpMove, PlannedVersion, PowerCoverage};
 use crate::base::words::{Figure, count, plural};
+use crate::planner::POINTS;
 use crate::planner::TableLookup;
 use crate::report::document::{Document, DocumentTable, ListItem};
 use crate::report::predictions::PredictedMove;

@@ -40,7 +40,7 @@ const LFS: [&str; 2] = ["      - run: git lfs fetch --all\n", ", lfs: true"];
 
 /// What to set up.
 #[derive(Debug, Default, Clone)]
-pub struct Options {
+pub struct InitOptions {
     /// The repository.
     pub root: PathBuf,
     /// The repository of perfdb-gate on GitHub, `OWNER/NAME`; without it, where this program is published.
@@ -87,7 +87,7 @@ impl PublishedAction {
     ///
     /// Whoever holds the named account runs code where the workflows run, so a name that nobody chose is
     /// refused.
-    fn of(options: &Options) -> Result<Self> {
+    fn of(options: &InitOptions) -> Result<Self> {
         let published = env!("CARGO_PKG_REPOSITORY").trim_start_matches("https://github.com/");
         let repository = match options.repository.as_deref() {
             Some(named) if is_repository(named) => named,
@@ -161,7 +161,7 @@ struct FoundTree {
 ///
 /// When it holds no database, nobody says where the workflows find perfdb-gate, or a file cannot be
 /// written: then none is.
-pub fn run(options: &Options, progress: &dyn Progress) -> Result<Setup> {
+pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<Setup> {
     let top = WorkTree::open(&options.root)?.top()?.ok_or_else(|| {
         let message = format!("{} is not in a git repository", options.root.display());
         Error::new(message, "workflows and hooks need a git repository: `git init` creates one")
@@ -200,8 +200,11 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Setup> {
 }
 
 /// Judges the database as it is.
-fn look(options: &Options, progress: &dyn Progress) -> Result<FoundTree> {
-    let judged = validate::Options { root: options.root.clone(), ..validate::Options::default() };
+fn look(options: &InitOptions, progress: &dyn Progress) -> Result<FoundTree> {
+    let judged = validate::ValidateOptions {
+        root: options.root.clone(),
+        ..validate::ValidateOptions::default()
+    };
     let look = |looked: &Looked<'_>| {
         let systems = looked.state.catalog.systems.values();
         let places = systems.flat_map(|system| [system.yaml.as_str(), system.data_dir.as_str()]);

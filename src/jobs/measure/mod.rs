@@ -20,7 +20,7 @@ pub use grid::PlannedPoints;
 
 /// What to measure, and where to.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct MeasureOptions {
     /// The plan's name.
     pub plan: String,
     /// A database's data folder: below it the table lies at
@@ -96,7 +96,7 @@ impl Collected {
 pub fn run(
     specs: &Specs,
     points: &PlannedPoints,
-    options: &Options,
+    options: &MeasureOptions,
     device: &mut dyn Device,
     progress: &dyn Progress,
 ) -> Result<Vec<Collected>> {
@@ -122,14 +122,14 @@ pub fn run(
 }
 
 /// Whether no further point is begun: the time is over, or the user has asked for an end.
-fn is_over(options: &Options, start: Instant) -> bool {
+fn is_over(options: &MeasureOptions, start: Instant) -> bool {
     interrupt::is_requested() || options.until.is_some_and(|until| start.elapsed() > until)
 }
 
 fn measure(
     grid: &Grid<'_>,
     specs: &Specs,
-    options: &Options,
+    options: &MeasureOptions,
     start: Instant,
     device: &mut dyn Device,
     progress: &dyn Progress,

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{PlanSite, Wish};
+use super::site::PlanSite;
+use super::wish::Wish;
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::base::words::plural_verb;

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Options, PlanSite, Wish};
+use super::site::{PlanOptions, PlanSite};
+use super::wish::Wish;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::checks::Check;
@@ -33,15 +34,19 @@ struct HoledTable {
 }
 
 /// The rows of references whose keys lie in a hole.
-pub fn wishes(site: &PlanSite, options: &Options, progress: &dyn Progress) -> Result<Vec<Wish>> {
-    let judged = validate::Options {
+pub fn wishes(
+    site: &PlanSite,
+    options: &PlanOptions,
+    progress: &dyn Progress,
+) -> Result<Vec<Wish>> {
+    let judged = validate::ValidateOptions {
         root: options.root.clone(),
         reference: options.reference.clone(),
         selection: options.selection.clone(),
         only: rules_of_holes(site),
         rules: options.rules.clone(),
         ledger: options.ledger.clone(),
-        ..validate::Options::default()
+        ..validate::ValidateOptions::default()
     };
     let look = |looked: &Looked<'_>| Ok(holed(looked));
     let (_, tables) = validate::judged(&judged, progress, look)?;

@@ -9,67 +9,28 @@ mod coverage;
 mod holes;
 mod predictions;
 mod reported;
+mod site;
 mod text;
 mod wish;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::base::error::{Result, unknown};
 use crate::base::exit::Exit;
 use crate::base::progress::Progress;
 use crate::base::words::plural;
-use crate::checks::settings::Settings;
-use crate::database::catalog::{Catalog, Place, TableFile};
-use crate::database::facts::TreeFacts;
-use crate::database::selection::Selection;
-use crate::database::source::{self, LooseFiles, Source};
-use crate::database::state::{ReadState, State};
+use crate::database::catalog::{Place, TableFile};
+use crate::database::source::{LooseFiles, Source};
 use crate::gpu::rerun::RerunList;
 use crate::jobs::rows::loose_table;
 use crate::specs::Specs;
 
 use self::cost::Collectors;
 use self::reported::ReportedRow;
+use self::site::PlanSite;
+pub use self::site::{Occasion, PlanOptions};
 use self::wish::{GatheredPoints, Wish, gather};
-
-/// What asks for points.
-#[derive(Debug, Clone)]
-pub enum Occasion {
-    /// A report in JSON, and the rules of it that count; all but infos where none is named.
-    Report(PathBuf, Vec<String>),
-    /// What the nearest systems have and a table would not serve.
-    Holes,
-    /// What default models read and a version lacks; with `own`, what they read of its own tables too.
-    Predictions {
-        /// Whether rows of the version's own tables count.
-        own: bool,
-    },
-    /// A measured column, and the share of each slice's keys that should have it.
-    Coverage {
-        /// The column.
-        column: String,
-        /// The share, 0 to 1.
-        share: f64,
-    },
-}
-
-/// What to plan.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// The folder or repository.
-    pub root: PathBuf,
-    /// A commit to read instead of the files on disk.
-    pub reference: Option<String>,
-    /// Which part of the database.
-    pub selection: Selection,
-    /// What asks for points.
-    pub occasion: Occasion,
-    /// A collector's log directory, whose failures explain what is missing.
-    pub ledger: Option<PathBuf>,
-    /// A folder that overlays the embedded rules.
-    pub rules: Option<PathBuf>,
-}
 
 /// A rerun list, and what is to be said of it.
 #[derive(Debug)]
@@ -87,51 +48,12 @@ impl RerunPlan {
     }
 }
 
-/// A state of a database, and how it is read.
-struct PlanSite {
-    source: Box<dyn Source>,
-    settings: Settings,
-    read: ReadState,
-    /// The tables selected, as indices into the catalog.
-    tables: Vec<usize>,
-}
-
-impl PlanSite {
-    fn open(options: &Options) -> Result<Self> {
-        let source = source::open(&options.root, options.reference.as_deref())?;
-        let settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
-        let catalog = Catalog::read(source.as_ref(), &settings.specs)?;
-        let selected = options.selection.resolve(&catalog, None)?;
-        let chosen = |t: &TableFile| selected.table(&t.place, &t.table);
-        let tables = (0..catalog.tables.len()).filter(|i| chosen(&catalog.tables[*i])).collect();
-        let facts = TreeFacts::read(source.as_ref(), &catalog, &settings.specs);
-        let read = ReadState::new(catalog, facts, &settings.specs);
-        Ok(Self { source, settings, read, tables })
-    }
-
-    fn state(&self) -> State<'_> {
-        self.read.of(self.source.as_ref())
-    }
-
-    fn specs(&self) -> &Specs {
-        &self.read.specs
-    }
-
-    fn tables(&self) -> &[TableFile] {
-        &self.read.catalog.tables
-    }
-
-    fn selected(&self) -> impl Iterator<Item = &TableFile> {
-        self.tables.iter().map(|i| &self.tables()[*i])
-    }
-}
-
 /// Plans what to measure again.
 ///
 /// # Errors
 ///
 /// When there is no database, nothing that the options name, or a report is of another state.
-pub fn run(options: &Options, progress: &dyn Progress) -> Result<RerunPlan> {
+pub fn run(options: &PlanOptions, progress: &dyn Progress) -> Result<RerunPlan> {
     if let Occasion::Report(path, only) = &options.occasion {
         let reported = reported::read(path, only)?;
         let about = format!("rows named by {}", file_name(path));
@@ -169,7 +91,11 @@ fn file_name(path: &Path) -> String {
 
 /// The list of what a report names: rows of tables of the database at the root, or of files by
 /// themselves.
-fn of_report(options: &Options, reported: Vec<ReportedRow>, about: String) -> Result<RerunPlan> {
+fn of_report(
+    options: &PlanOptions,
+    reported: Vec<ReportedRow>,
+    about: String,
+) -> Result<RerunPlan> {
     let is_file = |row: &ReportedRow| options.reference.is_none() && Path::new(&row.path).is_file();
     let all_files = !reported.is_empty() && reported.iter().all(is_file);
     match PlanSite::open(options) {

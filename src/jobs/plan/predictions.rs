@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Options, PlanSite, Wish};
+use super::site::{PlanOptions, PlanSite};
+use super::wish::Wish;
 use crate::base::error::{Error, Result};
 use crate::base::glob::{Of, matcher};
 use crate::base::words::plural;
@@ -24,7 +25,7 @@ struct RowReading {
 /// `own` those of its own tables too. A step that cannot be predicted is noted.
 pub fn wishes(
     site: &PlanSite,
-    options: &Options,
+    options: &PlanOptions,
     own: bool,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Wish>> {

@@ -3,7 +3,8 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
-use super::{FileReach, LookupCounts, ModelLookups, Reach, StateCounts};
+use super::files::{FileReach, Reach, StateCounts};
+use super::{LookupCounts, ModelLookups};
 use crate::jobs::ToolName;
 
 /// What queries reach.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{FileRows, StateCounts};
+use super::files::{FileRows, StateCounts};
 use crate::database::catalog::{TableFile, VersionDir};
 use crate::database::served::{FileRowStates, RowRun, RowState, SystemShelf, TableSource};
 use crate::database::table::TableFault;

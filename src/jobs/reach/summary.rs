@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{FileReach, FileRows, LookupCounts, LookupSource, Reach, StateCounts};
+use super::files::{FileReach, FileRows, Reach, StateCounts};
+use super::{LookupCounts, LookupSource};
 use crate::base::words::{count, plural, plural_verb};
 use crate::database::served::RowState;
 use crate::jobs::impact::PlannedVersion;

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::files::FileReach;
 use super::loading::{FileContent, Loading, OwnRows};
-use super::{FileReach, Options};
+use super::options::ReachOptions;
 use crate::base::error::Result;
 use crate::base::expr::ExprError;
 use crate::base::threads;
@@ -25,7 +26,7 @@ pub(super) struct RowFilter<'o> {
 }
 
 impl<'o> RowFilter<'o> {
-    pub(super) fn new(options: &'o Options, opened: &'o Opened) -> Result<Self> {
+    pub(super) fn new(options: &'o ReachOptions, opened: &'o Opened) -> Result<Self> {
         let files: Vec<&TableFile> = opened.catalogs().flat_map(|c| &c.tables).collect();
         let distinct = |name: fn(&TableFile) -> &str| -> Vec<&str> {
             let all: BTreeSet<&str> = files.iter().map(|file| name(file)).collect();
@@ -61,7 +62,7 @@ impl<'o> RowFilter<'o> {
     /// backends that are looked at.
     pub(super) fn planned(
         &self,
-        options: &Options,
+        options: &ReachOptions,
         opened: &Opened,
     ) -> Result<Vec<PlannedVersion>> {
         let any = opened.catalogs().flat_map(|c| &c.tables).any(|file| {

@@ -1,15 +1,29 @@
 //! Which rows of which tables are measured again.
 
-use super::Remeasurement;
+use super::options::RemeasureOptions;
 use crate::base::error::{Error, Result, unknown};
 use crate::base::expr::{Expr, ExprError};
-use crate::database::catalog::TableFile;
+use crate::database::catalog::{Catalog, TableFile};
+use crate::database::source::Source;
 use crate::database::table::{Keys, TableScope};
 use crate::gpu::device::{About, Device, Point};
 use crate::gpu::points::MeasurablePoints;
+use crate::gpu::recipe::Recipes;
+use crate::gpu::rerun::RerunList;
 use crate::gpu::sample;
 use crate::jobs::rows::read_table;
-use crate::specs::NoiseBand;
+use crate::specs::{NoiseBand, Specs};
+
+/// A run of `remeasure`: the database and its options.
+pub(super) struct Remeasurement<'a> {
+    pub source: &'a dyn Source,
+    pub specs: &'a Specs,
+    pub recipes: Recipes,
+    pub catalog: &'a Catalog,
+    pub options: &'a RemeasureOptions,
+    /// The points that are asked for; a draw where absent.
+    pub list: Option<RerunList>,
+}
 
 /// Points of a table that were drawn, not yet measured.
 pub(super) struct Drawn<'a> {

@@ -2,8 +2,8 @@
 
 mod chart;
 mod draw;
+mod options;
 
-use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::base::progress::Progress;
@@ -17,8 +17,7 @@ use crate::base::stats;
 use crate::base::words::plural;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, TableFile};
-use crate::database::selection::Selection;
-use crate::database::source::{self, Source};
+use crate::database::source;
 use crate::findings::Sink;
 use crate::gpu::device::{About, Answer, Device, MeasureError, Point};
 use crate::gpu::judge::power::power;
@@ -28,33 +27,8 @@ use crate::gpu::record::{Log, Origin};
 use crate::gpu::rerun::RerunList;
 use crate::report::Report;
 use crate::specs::NoiseBand;
-use crate::specs::Specs;
-use draw::Drawn;
-
-/// What to measure again.
-#[derive(Debug, Default, Clone)]
-pub struct Options {
-    /// The folder or repository.
-    pub root: PathBuf,
-    /// A commit to read instead of the files on disk.
-    pub reference: Option<String>,
-    /// Which tables.
-    pub selection: Selection,
-    /// Which rows, as an expression in SQL's syntax.
-    pub filter: Option<String>,
-    /// A rerun list: its points instead of a draw.
-    pub points: Option<PathBuf>,
-    /// Points of each table.
-    pub sample: usize,
-    /// Seed of the draw.
-    pub seed: u64,
-    /// A folder that overlays the embedded rules.
-    pub rules: Option<PathBuf>,
-    /// Whether power is measured where a row has it.
-    pub power: bool,
-    /// A table to keep what is measured in.
-    pub record: Option<PathBuf>,
-}
+use draw::{Drawn, Remeasurement};
+pub use options::RemeasureOptions;
 
 /// Control points, measured before, between and after the others. Some kernels run at one of two
 /// speeds, by where their operands happen to lie: the middle of five is not theirs.
@@ -66,7 +40,11 @@ const CONTROLS: usize = 5;
 ///
 /// When nothing can be measured: no database, no table that the device can measure, another GPU than
 /// the tables', a device that fails.
-pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) -> Result<Report> {
+pub fn run(
+    options: &RemeasureOptions,
+    device: &mut dyn Device,
+    progress: &dyn Progress,
+) -> Result<Report> {
     let start = Instant::now();
     let source = source::open(&options.root, options.reference.as_deref())?;
     let mut settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
@@ -134,16 +112,6 @@ pub fn run(options: &Options, device: &mut dyn Device, progress: &dyn Progress) 
         elapsed: start.elapsed(),
         ..Report::default()
     })
-}
-
-struct Remeasurement<'a> {
-    source: &'a dyn Source,
-    specs: &'a Specs,
-    recipes: Recipes,
-    catalog: &'a Catalog,
-    options: &'a Options,
-    /// The points that are asked for; a draw where absent.
-    list: Option<RerunList>,
 }
 
 impl Remeasurement<'_> {

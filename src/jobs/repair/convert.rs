@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{DiskChange, Options, Refused, RepairError, Site, disk, restate::Now};
+use super::{DiskChange, Refused, RepairError, RepairOptions, Site, disk, restate::Now};
 use crate::base::error::Result;
 use crate::base::exit::Exit;
 use crate::base::reason::Reason;
@@ -48,7 +48,7 @@ pub struct Converted {
 ///
 /// When there is no database, or nothing that the selection names. What is wrong with a table is reported
 /// in [`Converted::refused`].
-pub fn run(options: &Options) -> Result<Converted> {
+pub fn run(options: &RepairOptions) -> Result<Converted> {
     let site = Site::open(options)?;
     let work = |file: &TableFile| {
         convert(&site, file).map_err(|why| Refused { path: file.entry.path.clone(), why })

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::database::served::rows::repeats;
-use crate::database::table::{Column, Table};
+use crate::database::table::{Column, Table, run_seed};
 use crate::specs::measured_unit;
 
 /// Columns that are neither measured nor to `ignore`. Two rows that differ in one of them are different
@@ -23,7 +23,7 @@ pub(super) fn repeated_rows(
     rows: usize,
     counts: impl Fn(usize) -> bool,
 ) -> Vec<(usize, usize)> {
-    let mut hashes = vec![0; rows];
+    let mut hashes = vec![run_seed(); rows];
     columns.iter().for_each(|(_, column)| column.hash_into(&mut hashes));
     repeats(&hashes, counts, |a, b| columns.iter().all(|(_, column)| column.equal(a, b)))
 }

@@ -26,7 +26,7 @@ use crate::database::table::Table;
 
 /// Which tables a repair is for.
 #[derive(Debug, Default, Clone)]
-pub struct Options {
+pub struct RepairOptions {
     /// The folder or repository; its files on disk.
     pub root: PathBuf,
     /// Which part of the database.
@@ -97,7 +97,7 @@ struct Site {
 }
 
 impl Site {
-    fn open(options: &Options) -> Result<Self> {
+    fn open(options: &RepairOptions) -> Result<Self> {
         let source = WorkTree::open(&options.root)?;
         let mut settings = Settings::read(&source, options.rules.as_deref(), None)?;
         let catalog = Catalog::read(&source, &settings.specs)?;

@@ -12,10 +12,10 @@ use tracing::debug;
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::base::progress::Progress;
-use crate::checks::ChangeContext;
 use crate::checks::frame::{Before, Judgement, StateScope, Terms, judge};
 use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
+use crate::checks::{ChangeContext, Item};
 use crate::database::catalog::{Catalog, Role, TableFile, no_database};
 use crate::database::diff::{ChangedFacts, Details, Diff, FileDiff, files, pairs};
 use crate::database::facts::origins;
@@ -34,7 +34,7 @@ use roots::Root;
 
 /// What to compare.
 #[derive(Debug, Default, Clone)]
-pub struct Options {
+pub struct SanityOptions {
     /// The repository, or a folder in it.
     pub root: PathBuf,
     /// The branch that is merged into: the comparison starts where the head's history left it, and
@@ -101,7 +101,7 @@ pub(crate) fn judge_change<'a>(
 ///
 /// When nothing can be compared: no repository, a missing commit, no database on either side, or
 /// details that cannot be written. Tables that cannot be read are part of the report.
-pub fn run(options: &Options, progress: &dyn Progress) -> Result<(Report, Vec<ChartFigure>)> {
+pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, Vec<ChartFigure>)> {
     let start = Instant::now();
     let head = source::open(&options.root, options.head.as_deref())?;
     let base = head.base(&options.base)?;
@@ -144,7 +144,7 @@ struct By<'a> {
 
 /// What [`run`] does once the files are listed and the rules are known.
 fn compare(
-    options: &Options,
+    options: &SanityOptions,
     states: Listed<'_>,
     by: By<'_>,
     progress: &dyn Progress,
@@ -198,8 +198,10 @@ fn compare(
         repaired.extend(judged.repaired);
         let (excused, specs) = (&judged.excused[..], root.specs());
         let change = ChangeContext { base, head, diff: &diff, excused, specs };
+        let catalogs = Item::Catalogs { before: base.catalog, after: head.catalog };
         for rule in rules {
-            let of_change = rule.check.judge().change(rule, &change);
+            found.extend(rule.item(&catalogs));
+            let of_change = rule.check.judge().change(rule.head(), &change);
             found.extend(of_change.map_err(|e| unjudged(rule, e))?);
         }
         diffs.push(diff);

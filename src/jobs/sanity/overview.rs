@@ -14,7 +14,7 @@ use crate::report::chart::{self, ChartFigure};
 
 /// Which tables to draw.
 #[derive(Debug, Default, Clone)]
-pub struct Options {
+pub struct OverviewOptions {
     /// The repository, or a folder in it.
     pub root: PathBuf,
     /// A commit to read instead of the files on disk.
@@ -32,7 +32,7 @@ pub struct Options {
 /// # Errors
 ///
 /// When there is nothing to draw from: no database, an unknown system.
-pub fn run(options: &Options) -> Result<Vec<ChartFigure>> {
+pub fn run(options: &OverviewOptions) -> Result<Vec<ChartFigure>> {
     let source = source::open(&options.root, options.reference.as_deref())?;
     let mut settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
     let catalog = Catalog::read(source.as_ref(), &settings.specs)?;

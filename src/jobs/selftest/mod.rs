@@ -5,9 +5,11 @@
 //! run judges as many faults as there are names ([`rounds`]), as a pull request on the clean state. A finding counts as [`score`] says.
 
 mod amount;
+mod clean;
 mod curves;
 mod draft;
 mod fault;
+mod injection;
 mod overlay;
 mod owner;
 mod plant;
@@ -21,81 +23,26 @@ pub use fault::{Fault, FaultClass, Faults};
 pub use render::render;
 pub use score::Scores;
 
+pub use clean::SelftestOptions;
+use clean::{AlikeTables, CleanState};
 use fault::Variant;
 use score::FaultScore;
-
-use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::checks::frame::{Judgement, StateScope, Terms, judge};
 use crate::checks::settings::Settings;
 use crate::database::catalog::Catalog;
-use crate::database::selection::Selection;
 use crate::database::source;
 use crate::database::state::State;
-use crate::findings::Finding;
 use crate::planner::SharedModels;
-
-/// What to plant faults in.
-#[derive(Debug, Default, Clone)]
-pub struct Options {
-    /// The folder or repository; nothing in it is changed.
-    pub root: PathBuf,
-    /// A commit to read instead of the files on disk.
-    pub reference: Option<String>,
-    /// Which tables get faults; all others are there to compare with.
-    pub selection: Selection,
-    /// A folder that overlays the embedded rules.
-    pub rules: Option<PathBuf>,
-    /// Faults of each kind and size.
-    pub samples: usize,
-    /// Seed of the draw of tables and rows.
-    pub seed: u64,
-}
-
-/// The clean state, and what the gate says of it.
-struct CleanState<'a> {
-    state: State<'a>,
-    /// What it and every round are judged by.
-    terms: Terms<'a>,
-    findings: &'a [Finding],
-    /// Tables that it says are alike.
-    alike: AlikeTables,
-}
-
-/// Pairs of tables that are alike, either way round, by path without its ending: some faults write a
-/// table as text, and it is the same table.
-#[derive(Debug, Default)]
-struct AlikeTables(BTreeSet<(String, String)>);
-
-impl AlikeTables {
-    fn of(findings: &[Finding]) -> Self {
-        let pair = |f: &Finding| {
-            let other = f.evidence.other.as_deref()?;
-            Some((Self::name(&f.path), Self::name(other)))
-        };
-        let both = |(a, b): (String, String)| [(b.clone(), a.clone()), (a, b)];
-        Self(findings.iter().filter_map(pair).flat_map(both).collect())
-    }
-
-    fn name(path: &str) -> String {
-        let ending = path.strip_suffix(".parquet").or_else(|| path.strip_suffix(".txt"));
-        ending.unwrap_or(path).to_owned()
-    }
-
-    fn holds(&self, a: &str, b: &str) -> bool {
-        self.0.contains(&(Self::name(a), Self::name(b)))
-    }
-}
 
 /// Plants faults and counts what is found of them.
 ///
 /// # Errors
 ///
 /// When nothing can be judged: no database, an unknown name, a formula that fails.
-pub fn run(options: &Options, progress: &dyn Progress) -> Result<Scores> {
+pub fn run(options: &SelftestOptions, progress: &dyn Progress) -> Result<Scores> {
     let source = source::open(&options.root, options.reference.as_deref())?;
     let mut settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
     let catalog = Catalog::read(source.as_ref(), &settings.specs)?;

@@ -1,6 +1,6 @@
 //! The injected fault that a finding is attributed to.
 
-use super::rounds::Injection;
+use super::injection::Injection;
 use crate::findings::Finding;
 
 /// Where a finding is, seen from an injected fault.

@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::civil::Date;
 
+use super::clean::{CleanState, SelftestOptions};
 use super::fault::{Plant, Variant};
+use super::injection::{Injection, Planted};
 use super::overlay::{FileChange, Overlay};
-use super::plant::Planted;
 use super::score::Scores;
-use super::{CleanState, Options};
 use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
 use crate::base::random::Random;
 use crate::base::reason::Reason;
-use crate::checks::WaiverContext;
+use crate::checks::{Item, WaiverContext};
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::diff::files;
 use crate::database::facts::TreeFacts;
@@ -21,20 +21,6 @@ use crate::database::state::State;
 use crate::findings::waiver::Waivers;
 use crate::findings::{Finding, Severity};
 use crate::jobs::sanity::judge_change;
-
-/// A fault that was injected in a round.
-pub(super) struct Injection<'a> {
-    /// The number of its variant.
-    pub(super) number: usize,
-    /// The fault and its size.
-    pub(super) variant: &'a Variant,
-    /// The table that has it.
-    pub(super) file: &'a TableFile,
-    /// What was done.
-    pub(super) planted: Planted,
-    /// Paths that it is found at: files that it changes, the table, its directory, its system.
-    pub(super) paths: BTreeSet<String>,
-}
 
 /// Faults that do not see each other: tables of one name each, or systems.
 struct Round<'a> {
@@ -57,7 +43,7 @@ pub(super) fn run(
     clean: &CleanState<'_>,
     tables: &[usize],
     variants: &[Variant],
-    options: &Options,
+    options: &SelftestOptions,
     scores: &mut Scores,
     progress: &dyn Progress,
 ) -> Result<()> {
@@ -230,8 +216,8 @@ fn waivers(clean: &CleanState<'_>, number: usize, text: &str, scores: &mut Score
     let applied = applied.map_err(|e| failed(e.to_string().into()))?;
     let rules = clean.terms.all_rules;
     let unused = applied.unused_by(&|id| rules.contains(id), &|id| rules.contains(id));
-    let context = WaiverContext { path, expired: &applied.expired, unused: &unused };
-    let told = rules.all().filter_map(|rule| rule.check.judge().waivers(rule, &context));
+    let item = Item::Waivers(WaiverContext { path, expired: &applied.expired, unused: &unused });
+    let told = rules.all().flat_map(|rule| rule.item(&item));
     let told: Vec<Finding> = told.collect();
     scores.waivers(number, &told);
     Ok(())

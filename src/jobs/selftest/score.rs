@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 
 use super::fault::{FaultClass, Variant};
+use super::injection::Injection;
 use super::owner::{FindingReach, owner};
-use super::rounds::Injection;
 use crate::base::exit::Exit;
 use crate::findings::{Finding, Severity};
 

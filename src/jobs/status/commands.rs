@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Options, TableStatus};
+use super::entry::TableStatus;
+use super::options::StatusOptions;
 use crate::findings::quoted;
 use crate::gpu::recipe::Recipes;
 
 /// What to run on what is listed before it is merged.
 pub(super) fn commands(
-    options: &Options,
+    options: &StatusOptions,
     system: &str,
     tables: &[TableStatus],
     recipes: &Recipes,

@@ -1,6 +1,6 @@
 //! All systems at once: tables by systems, with the findings of each.
 
-use super::Options;
+use super::options::StatusOptions;
 use crate::base::error::Result;
 use crate::base::exit::Exit;
 use crate::base::progress::Progress;
@@ -23,12 +23,12 @@ pub struct DatabaseMap {
 /// # Errors
 ///
 /// When there is no database.
-pub fn map(options: &Options, progress: &dyn Progress) -> Result<DatabaseMap> {
-    let judged = validate::Options {
+pub fn map(options: &StatusOptions, progress: &dyn Progress) -> Result<DatabaseMap> {
+    let judged = validate::ValidateOptions {
         root: options.root.clone(),
         reference: options.reference.clone(),
         rules: options.rules.clone(),
-        ..validate::Options::default()
+        ..validate::ValidateOptions::default()
     };
     let report = validate::run(&judged, progress)?;
     let headline = ReportView::new(&report, report.outcome(None)).headline().to_owned();

@@ -5,18 +5,21 @@
 //! its findings, its sidecars and its order of versions.
 
 mod commands;
+mod entry;
 mod map;
+mod options;
 mod render;
 mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use pep440_rs::Version;
 use serde::Serialize;
 
 use self::commands::commands;
+use self::entry::{Skipped, TableStatus};
+pub use self::options::StatusOptions;
 use self::table::Gatherer;
 use crate::base::error::{Error, Result};
 use crate::base::exit::Exit;
@@ -29,25 +32,6 @@ use crate::jobs::validate::{self, Looked};
 
 pub use map::{DatabaseMap, map};
 pub use render::render;
-
-/// What to show.
-#[derive(Debug, Default, Clone)]
-pub struct Options {
-    /// The folder or repository.
-    pub root: PathBuf,
-    /// A commit to read instead of the files on disk.
-    pub reference: Option<String>,
-    /// Name of the system.
-    pub system: String,
-    /// Backends; all when empty.
-    pub backends: Vec<String>,
-    /// Versions; the one that counts of each table when empty.
-    pub versions: Vec<String>,
-    /// A collector's log directory.
-    pub ledger: Option<PathBuf>,
-    /// A folder that overlays the embedded rules.
-    pub rules: Option<PathBuf>,
-}
 
 /// What there is of a system, schema `perfdb-gate/status/v1`.
 #[derive(Debug, Serialize)]
@@ -77,60 +61,6 @@ struct VersionStatus {
     warnings: usize,
 }
 
-/// A table, there or missing.
-#[derive(Debug, Serialize)]
-struct TableStatus {
-    backend: String,
-    version: String,
-    operation: String,
-    table: String,
-    /// None where it is missing.
-    path: Option<String>,
-    /// None where it is missing or cannot be read.
-    rows: Option<usize>,
-    nearest: Option<Nearest>,
-    /// Rows that repeat a key which an earlier row has.
-    duplicates: u64,
-    errors: usize,
-    warnings: usize,
-    infos: usize,
-    /// The version of it before this one.
-    last_version: Option<String>,
-    provenance: SidecarProvenance,
-    notes: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct Nearest {
-    system: String,
-    version: String,
-    /// None where it cannot be read.
-    rows: Option<usize>,
-}
-
-/// What sidecars say, as they say it.
-#[derive(Debug, Default, Serialize)]
-struct SidecarProvenance {
-    kind: Option<String>,
-    status: Option<String>,
-    collected_at: Option<String>,
-    collector_ref: Option<String>,
-    /// Versions that `reuse.yaml` names for it.
-    reuse: Vec<String>,
-}
-
-/// Cases that were not measured, and why.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-struct Skipped {
-    backend: String,
-    version: String,
-    table: String,
-    cases: u64,
-    /// The failure's classification; `limit` where it is a limit of `rules/limits.yaml`.
-    class: String,
-    reason: String,
-}
-
 #[derive(Debug, Serialize)]
 struct FindingBeside {
     severity: &'static str,
@@ -144,8 +74,8 @@ struct FindingBeside {
 /// # Errors
 ///
 /// When there is no database, or nothing that the options name; when the system's name fits several.
-pub fn run(options: &Options, progress: &dyn Progress) -> Result<SystemStatus> {
-    let judged = validate::Options {
+pub fn run(options: &StatusOptions, progress: &dyn Progress) -> Result<SystemStatus> {
+    let judged = validate::ValidateOptions {
         root: options.root.clone(),
         reference: options.reference.clone(),
         selection: Selection {
@@ -156,7 +86,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<SystemStatus> {
         },
         rules: options.rules.clone(),
         ledger: options.ledger.clone(),
-        ..validate::Options::default()
+        ..validate::ValidateOptions::default()
     };
     validate::judged(&judged, progress, |looked| gather(options, looked)).map(|(_, status)| status)
 }
@@ -168,7 +98,7 @@ impl SystemStatus {
     }
 }
 
-fn gather(options: &Options, looked: &Looked<'_>) -> Result<SystemStatus> {
+fn gather(options: &StatusOptions, looked: &Looked<'_>) -> Result<SystemStatus> {
     let catalog = looked.state.catalog;
     let names = catalog.systems.keys().filter(|s| looked.selected.has_system(s));
     let [system] = names.collect::<Vec<_>>()[..] else {

@@ -1,6 +1,7 @@
 //! A status for people, for a pull request's body, for programs.
 
-use super::{SystemStatus, TableStatus, VersionStatus};
+use super::entry::TableStatus;
+use super::{SystemStatus, VersionStatus};
 use crate::base::words::{count, plural};
 use crate::jobs::DocumentFormat;
 use crate::report::document::{Document, DocumentTable};

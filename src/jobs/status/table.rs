@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Nearest, SidecarProvenance, Skipped, TableStatus};
+use super::entry::{Nearest, SidecarProvenance, Skipped, TableStatus};
 use crate::checks::Check;
 use crate::database::catalog::{Place, TableFile};
 use crate::database::served::{Edition, Nearness, Shelf};

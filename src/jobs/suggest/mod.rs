@@ -17,7 +17,7 @@ use crate::specs;
 
 /// Which table, and where.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct SuggestOptions {
     /// The repository, or a folder in it.
     pub root: PathBuf,
     /// A commit to read instead of the files on disk.
@@ -33,7 +33,7 @@ pub struct Options {
 /// # Errors
 ///
 /// When there is no such table, no file of it can be read, or no column of it has the name of a latency.
-pub fn run(options: &Options) -> Result<String> {
+pub fn run(options: &SuggestOptions) -> Result<String> {
     let source = source::open(&options.root, options.reference.as_deref())?;
     let mut settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
     let catalog = Catalog::read(source.as_ref(), &settings.specs)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Looked;
+use super::looked::Looked;
 use crate::base::error::{Error, Result};
 use crate::base::escape::file_stem;
 use crate::base::files::write_all;

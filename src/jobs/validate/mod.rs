@@ -1,8 +1,10 @@
 //! The first job: is this data right?
 
 mod finding_rows;
+mod looked;
 
-use std::collections::BTreeMap;
+pub(crate) use self::looked::Looked;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,15 +13,14 @@ use tracing::debug;
 
 use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
-use crate::checks::Check;
 use crate::checks::frame::{StateScope, Terms, judge};
 use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
+use crate::checks::{Check, Item};
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::facts::{TreeFacts, origins};
 use crate::database::ledger::Ledger;
 use crate::database::selection::{Selected, Selection};
-use crate::database::served::Shelf;
 use crate::database::source::{self, Source};
 use crate::database::state::State;
 use crate::findings::{Finding, Sink};
@@ -31,7 +32,7 @@ use crate::specs::Specs;
 
 /// What to judge, and by which rules.
 #[derive(Debug, Default, Clone)]
-pub struct Options {
+pub struct ValidateOptions {
     /// The folder or repository.
     pub root: PathBuf,
     /// A commit to read instead of the files on disk.
@@ -64,36 +65,12 @@ pub struct Options {
 ///
 /// When nothing can be judged: no database, an unknown name, an unreadable repository. Whatever is
 /// wrong with the data is a finding in the report.
-pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
+pub fn run(options: &ValidateOptions, progress: &dyn Progress) -> Result<Report> {
     let write_rows = |looked: &Looked<'_>| match &options.rows_dir {
         Some(folder) => finding_rows::write(looked, folder),
         None => Ok(()),
     };
     judged(options, progress, write_rows).map(|(report, ())| report)
-}
-
-/// What a report was made from.
-pub(crate) struct Looked<'a> {
-    /// The database.
-    pub state: State<'a>,
-    /// What of it was judged.
-    pub selected: &'a Selected,
-    /// By what.
-    pub rules: &'a [Arc<Rule>],
-    /// What a collector failed at, where its log was given.
-    pub ledger: Option<&'a Ledger>,
-    /// Rows of the tables judged and of those they were compared with, by path.
-    pub table_rows: &'a BTreeMap<String, usize>,
-    /// What was found, in the report's order.
-    pub findings: &'a [Finding],
-}
-
-impl<'a> Looked<'a> {
-    /// The tables by backend, system and version.
-    pub fn shelf(&self) -> Shelf<'a> {
-        let State { catalog, facts, specs, .. } = self.state;
-        Shelf::new(catalog, &facts.sidecars.reuse, specs)
-    }
 }
 
 /// Judges a perf database, and lets `look` see what the report was made from.
@@ -102,7 +79,7 @@ impl<'a> Looked<'a> {
 ///
 /// Those of [`run`] and of `look`.
 pub(crate) fn judged<R>(
-    options: &Options,
+    options: &ValidateOptions,
     progress: &dyn Progress,
     look: impl FnOnce(&Looked<'_>) -> Result<R>,
 ) -> Result<(Report, R)> {
@@ -234,7 +211,7 @@ pub(crate) fn judged<R>(
 /// The roots that hold what is selected, and what of each is.
 fn selected<'a>(
     roots: &'a [Catalog],
-    options: &Options,
+    options: &ValidateOptions,
     changed: Option<Vec<String>>,
 ) -> Result<(Vec<&'a Catalog>, Vec<Selected>)> {
     let (mut chosen, mut selected, mut why) = (Vec::new(), Vec::new(), None);
@@ -255,7 +232,7 @@ fn selected<'a>(
 }
 
 /// Tables that lie below no root, where the whole of the source is judged.
-fn outside(main: &Catalog, options: &Options, changed: Option<&[String]>) -> Vec<String> {
+fn outside(main: &Catalog, options: &ValidateOptions, changed: Option<&[String]>) -> Vec<String> {
     if !options.selection.is_all() {
         return Vec::new();
     }
@@ -277,9 +254,8 @@ fn deletions(
     let mut found = Vec::new();
     for (before, after) in partners(before.iter().collect(), roots.to_vec()) {
         let (before, after) = (before.unwrap_or(&empty), after.unwrap_or(&empty));
-        found.extend(
-            rules.iter().flat_map(|rule| rule.check.judge().deletions(rule, before, after)),
-        );
+        let catalogs = Item::Catalogs { before, after };
+        found.extend(rules.iter().flat_map(|rule| rule.item(&catalogs)));
     }
     Ok(found)
 }

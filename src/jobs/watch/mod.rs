@@ -23,7 +23,7 @@ use crate::specs::Specs;
 
 /// What to watch.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct WatchOptions {
     /// The staging folder.
     pub folder: PathBuf,
     /// How often it is read.
@@ -33,7 +33,7 @@ pub struct Options {
     /// What is to be measured.
     pub list: Option<PathBuf>,
     /// How what the run left is judged; its root is not read.
-    pub judged: validate::Options,
+    pub judged: validate::ValidateOptions,
 }
 
 /// Why a run ended.
@@ -52,7 +52,7 @@ enum Ending {
 /// # Errors
 ///
 /// When the folder cannot be listed, the list is not one, or nothing was collected.
-pub fn run(options: &Options, tell: &mut dyn FnMut(&str) -> Result<()>) -> Result<Report> {
+pub fn run(options: &WatchOptions, tell: &mut dyn FnMut(&str) -> Result<()>) -> Result<Report> {
     let specs = Specs::overlaid(options.judged.rules.as_deref())?;
     let list = options.list.as_deref().map(RerunList::read).transpose()?;
     let rules = Rules::read(&specs.library)?;
@@ -162,14 +162,14 @@ fn spikes(
     stage: &Stage,
     specs: &Specs,
     rules: &Rules,
-    options: &Options,
+    options: &WatchOptions,
 ) -> Result<Option<String>> {
     let spiky = rules.all().filter(|r| matches!(r.check, Check::Spike(_)));
     let only: Vec<String> = spiky.map(|r| r.id.clone()).collect();
     if stage.tables.iter().all(|t| t.rows == 0 || t.is_log()) || only.is_empty() {
         return Ok(None);
     }
-    let judged = validate::Options { only, skip: Vec::new(), ..options.judged.clone() };
+    let judged = validate::ValidateOptions { only, skip: Vec::new(), ..options.judged.clone() };
     let report = as_database(stage, specs, &judged)?;
     let said = report.findings.iter().filter(|f| f.counts()).map(|f| {
         let table = f.table.as_deref().unwrap_or_default();
@@ -180,7 +180,7 @@ fn spikes(
 }
 
 /// Rules that say nothing of a staging folder, which is not a whole database, and those that are not wanted.
-fn skipped(rules: &Rules, options: &Options) -> Vec<String> {
+fn skipped(rules: &Rules, options: &WatchOptions) -> Vec<String> {
     let of_databases = |check: &Check| {
         matches!(
             check,
@@ -196,14 +196,14 @@ fn skipped(rules: &Rules, options: &Options) -> Vec<String> {
 
 /// Judges what the run left. A sidecar is written when a collection is finished: where there is none yet,
 /// that is not a defect of the rows.
-fn judge(stage: &Stage, specs: &Specs, options: &Options, skip: &[String]) -> Result<Report> {
+fn judge(stage: &Stage, specs: &Specs, options: &WatchOptions, skip: &[String]) -> Result<Report> {
     if stage.rows() == 0 {
         return Err(Error::new(
             format!("nothing was collected in {}", options.folder.display()),
             "--watch takes a collection's staging folder",
         ));
     }
-    let mut judged = validate::Options { skip: skip.to_vec(), ..options.judged.clone() };
+    let mut judged = validate::ValidateOptions { skip: skip.to_vec(), ..options.judged.clone() };
     if stage.sidecars.is_empty() && judged.only.is_empty() {
         let rules = Rules::read(&specs.library)?;
         let missing = rules.all().filter(|r| matches!(r.check, Check::SidecarMissing));
@@ -213,7 +213,7 @@ fn judge(stage: &Stage, specs: &Specs, options: &Options, skip: &[String]) -> Re
 }
 
 /// Judges the tables of a stage where a database has them.
-fn as_database(stage: &Stage, specs: &Specs, judged: &validate::Options) -> Result<Report> {
+fn as_database(stage: &Stage, specs: &Specs, judged: &validate::ValidateOptions) -> Result<Report> {
     let failed = |e: std::io::Error| {
         Error::caused(
             "cannot copy the collected tables to a temporary folder",
@@ -226,7 +226,7 @@ fn as_database(stage: &Stage, specs: &Specs, judged: &validate::Options) -> Resu
     for table in stage.tables.iter().filter(|t| t.rows > 0 && !t.is_log()) {
         lay_out(folder.path(), table, stage, specs).map_err(failed)?;
     }
-    let options = validate::Options {
+    let options = validate::ValidateOptions {
         root: folder.path().to_owned(),
         reference: None,
         since: None,

@@ -1,62 +1,85 @@
-//! Renders a remeasurement for a terminal.
+//! Renders a remeasurement for a terminal. Texts that may contain names from data are escaped.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::view::{MeasuredView, PointView, SampleView};
+use crate::base::escape::clean;
+use crate::base::reason::Reason;
 use crate::base::words::{Figure, count, plural};
-use crate::gpu::judge::{against_recorded, longer, percent, size};
+use crate::gpu::device::CardState;
+use crate::gpu::judge::{Measured, Standing, against_recorded, longer, percent, size};
+use crate::gpu::outcome::{Remeasured, Sample};
 use crate::report::style::{self, BOLD, DIM, styled};
+use crate::report::view::finding::pairs;
 
 /// Writes the device, then the verdict, figures and points of each sample.
-pub(in crate::report) fn write(out: &mut String, view: &MeasuredView<'_>) {
-    let versions = match view.versions.as_str() {
-        "" => String::new(),
+pub(in crate::report) fn write(out: &mut String, remeasured: &Remeasured) {
+    let about = &remeasured.about;
+    let versions = match clean(&list(&about.versions)) {
+        versions if versions.is_empty() => versions,
         versions => format!(": {versions}"),
     };
-    let _ = writeln!(out, "{}{versions}", styled(BOLD, &view.device));
-    if !view.settings.is_empty() {
-        let _ = writeln!(out, "{}", view.settings);
+    let _ = writeln!(out, "{}{versions}", styled(BOLD, clean(&about.name)));
+    if !about.settings.is_empty() {
+        let _ = writeln!(out, "{}", clean(&list(&about.settings)));
     }
-    for (when, state) in &view.states {
-        let _ = writeln!(out, "{when}: {state}");
+    for (when, state) in &remeasured.states {
+        let _ = writeln!(out, "{when}: {}", clean(&card_state(state)));
     }
-    for note in &view.notes {
-        let _ = writeln!(out, "{note}");
+    for note in &remeasured.notes {
+        let _ = writeln!(out, "{}", clean(note));
     }
-    for sample in &view.samples {
+    for sample in &remeasured.samples {
         write_sample(out, sample);
     }
-    if !view.unmeasured.is_empty() {
+    if !remeasured.unmeasured.is_empty() {
         let _ = writeln!(
             out,
             "\nnot measured, because there is no recipe, the device cannot measure them, or no row is selected:"
         );
-        for path in &view.unmeasured {
-            let _ = writeln!(out, "  {path}");
+        for path in &remeasured.unmeasured {
+            let _ = writeln!(out, "  {}", clean(path));
         }
     }
 }
 
-fn write_sample(out: &mut String, view: &SampleView<'_>) {
-    let sample = view.raw;
-    let _ = writeln!(out, "\n{}", styled(BOLD, &view.path));
+/// Formats the state of a GPU on one line.
+fn card_state(state: &CardState) -> String {
+    let mut parts: Vec<String> = [
+        state.sm_mhz.map(|v| format!("{v} MHz SM")),
+        state.memory_mhz.map(|v| format!("{v} MHz memory")),
+        state.power_w.map(|v| format!("{v:.0} W")),
+        state.celsius.map(|v| format!("{v} °C")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if !state.throttled.is_empty() {
+        parts.push(format!("throttled: {}", state.throttled.join(", ")));
+    }
+    parts.join(", ")
+}
+
+fn write_sample(out: &mut String, sample: &Sample) {
     let outcome = sample.verdict.outcome;
+    let reasons = clean(&sample.verdict.reasons.join("; "));
+    let _ = writeln!(out, "\n{}", styled(BOLD, clean(&sample.file.entry.path)));
     let _ = writeln!(
         out,
         "  {}: {}",
         styled(style::of_outcome(outcome), outcome.name()),
-        sample.verdict.sentence(&view.reasons)
+        sample.verdict.sentence(&reasons)
     );
-    for sentence in sentences(view) {
+    for sentence in sentences(sample) {
         let _ = writeln!(out, "  {sentence}");
     }
-    write_points(out, view);
+    write_points(out, sample);
 }
 
 /// Words the figures behind the verdict: the measured bias, the comparison, and the detectable
 /// bias.
-fn sentences(view: &SampleView<'_>) -> Vec<String> {
-    let (sample, verdict) = (view.raw, &view.raw.verdict);
+fn sentences(sample: &Sample) -> Vec<String> {
+    let verdict = &sample.verdict;
     let mut said = Vec::new();
     if let Some(interval) = verdict.interval {
         let points = plural(verdict.judged, "point");
@@ -83,7 +106,7 @@ fn sentences(view: &SampleView<'_>) -> Vec<String> {
             verdict.honest_within * 100.0
         ));
     }
-    said.push(compared(view));
+    said.push(compared(sample));
     said.push(match sample.power.detects {
         Some(detects) => format!(
             "A usual sample of this size finds 9 of 10 tables that are off by {}; its false alarms are {} % of correct tables.",
@@ -101,8 +124,7 @@ fn sentences(view: &SampleView<'_>) -> Vec<String> {
 }
 
 /// Words the number of points compared and the rows from which they were drawn.
-fn compared(view: &SampleView<'_>) -> String {
-    let sample = view.raw;
+fn compared(sample: &Sample) -> String {
     let mut said = format!(
         "Compared: {} of {}, drawn with seed {} from {}",
         count(sample.points.len()),
@@ -110,8 +132,9 @@ fn compared(view: &SampleView<'_>) -> String {
         sample.seed,
         plural(sample.strata, "stratum").replace("stratums", "strata"),
     );
-    if let Some(with) = &view.measured_with {
-        said += &format!("; measured with {with}, recorded with {}", view.version);
+    if let Some(with) = &sample.measured_with {
+        let (with, recorded) = (clean(with), clean(&sample.file.place.version));
+        said += &format!("; measured with {with}, recorded with {recorded}");
     }
     if sample.replaced > 0 {
         said += &format!("; {} were replaced, because they do not fit in memory", sample.replaced);
@@ -128,29 +151,28 @@ fn compared(view: &SampleView<'_>) -> String {
 }
 
 /// Writes one line per point, ordered by recorded latency.
-fn write_points(out: &mut String, view: &SampleView<'_>) {
-    let _ = writeln!(
-        out,
-        "{}",
-        styled(DIM, "    recorded ms  measured ms   ratio  sample range     2 %  W now/then   MHz")
-    );
-    for point in &view.points {
-        let line = match measured_line(point, view.raw.margins.confidence) {
-            Some(line) => line,
-            None => format!("not measured: {}  {}", point.fault, point.key),
-        };
-        let _ = writeln!(out, "    {:>11.6}  {line}", point.raw.point.recorded_ms);
+fn write_points(out: &mut String, sample: &Sample) {
+    let heads = "    recorded ms  measured ms   ratio  sample range     2 %  W now/then   MHz";
+    let _ = writeln!(out, "{}", styled(DIM, heads));
+    let mut points: Vec<&Measured> = sample.points.iter().collect();
+    points.sort_by(|a, b| a.point.recorded_ms.total_cmp(&b.point.recorded_ms));
+    for measured in points {
+        let key = key(measured);
+        let line = measured_line(measured, &key, sample.margins.confidence).unwrap_or_else(|| {
+            let fault = measured.answer.as_ref().err().map(Reason::to_string).unwrap_or_default();
+            format!("not measured: {}  {key}", clean(&fault))
+        });
+        let _ = writeln!(out, "    {:>11.6}  {line}", measured.point.recorded_ms);
     }
 }
 
 /// Returns the columns after the recorded latency; `None` if the point was not measured.
-fn measured_line(view: &PointView<'_>, confidence: f64) -> Option<String> {
-    let (measured, point) = (view.raw, &view.raw.point);
+fn measured_line(measured: &Measured, key: &str, confidence: f64) -> Option<String> {
     let answer = measured.answer.as_ref().ok()?;
     let (ms, ratio) = (measured.measured_ms()?, measured.ratio()?);
     let (low, high) = measured.interval(confidence).unwrap_or((ratio, ratio));
     let two = if measured.within_2_percent() == Some(true) { "yes" } else { "no" };
-    let watts = match (answer.power_w, point.recorded_w) {
+    let watts = match (answer.power_w, measured.point.recorded_w) {
         (None, None) => "-".to_owned(),
         (now, then) => format!("{}/{}", whole(now), whole(then)),
     };
@@ -161,9 +183,33 @@ fn measured_line(view: &PointView<'_>, confidence: f64) -> Option<String> {
         Figure(low),
         Figure(high),
         whole(answer.clocks_mhz),
-        styled(DIM, &view.key),
-        view.note
+        styled(DIM, key),
+        clean(&remarks(measured))
     ))
+}
+
+/// Returns the columns that identify a point, escaped.
+fn key(measured: &Measured) -> String {
+    // Columns that are alike in all rows of a table.
+    const PLACE: [&str; 3] = ["framework", "version", "device"];
+    let key = measured.point.key.iter().filter(|(name, _)| !PLACE.contains(&name.as_str()));
+    clean(&pairs(key))
+}
+
+/// Returns remarks on a point and from the device; empty or starting with two spaces.
+fn remarks(measured: &Measured) -> String {
+    let standing = match (measured.standing(), measured.proxy()) {
+        (Standing::Beyond, _) => "  outside rerun noise".to_owned(),
+        (_, Some(why)) => format!("  proxy: {why}"),
+        _ => String::new(),
+    };
+    let note = measured.answer.as_ref().ok().and_then(|answer| answer.note.as_ref());
+    standing + &note.map(|note| format!("  ({note})")).unwrap_or_default()
+}
+
+/// Lists names and values.
+fn list(named: &BTreeMap<String, String>) -> String {
+    named.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
 }
 
 /// Formats a figure without decimals; a dash if it is unknown.

@@ -2,7 +2,6 @@
 
 pub(super) mod human;
 pub(super) mod json;
-pub(super) mod view;
 
 use crate::base::words::{count, plural};
 use crate::gpu::judge::percent;

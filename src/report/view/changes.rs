@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::finding::{ExamplesView, below_data};
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count, plural};
-use crate::database::diff::{Class, Diff, FileDiff, ServedDiff, Status, TableDiff, Totals};
+use crate::database::diff::{Class, Diff, FileDiff, Ratios, ServedDiff, Status, TableDiff, Totals};
 
 /// The changes between two states. The texts are escaped.
 pub struct ChangesView<'a> {
@@ -159,21 +159,18 @@ impl<'a> TableView<'a> {
                 removed: known(rows.map(|r| r.removed.len() as u64)),
                 changed: known(rows.map(|r| r.changed.len() as u64)),
             },
-            ratio: ratios
-                .map(|r| {
-                    format!(
-                        "{:.3} ({:.3} … {:.3})",
-                        Figure(r.median),
-                        Figure(r.low),
-                        Figure(r.high)
-                    )
-                })
-                .unwrap_or_default(),
+            ratio: ratios.map(percentiles).unwrap_or_default(),
             trend: ratios.map(|r| sparkline(&r.trend)).unwrap_or_default(),
             fault: table.fault.as_ref().map(|fault| clean(&fault.to_string())),
             worst: ratios.map(|r| ExamplesView::new(&r.worst)).unwrap_or_default(),
         }
     }
+}
+
+/// Formats the median latency ratio with the 5th and 95th percentiles.
+fn percentiles(ratios: &Ratios) -> String {
+    let [median, low, high] = [ratios.median, ratios.low, ratios.high].map(Figure);
+    format!("{median:.3} ({low:.3} … {high:.3})")
 }
 
 impl FileView {

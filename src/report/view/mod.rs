@@ -12,7 +12,6 @@ use serde::Serialize;
 
 use super::facts::{facts, outside, unread};
 use super::headline::{existing, headline};
-use super::measured::view::MeasuredView;
 use super::run::{Report, RunOutcome, urgency};
 use super::triage::{self, Cause};
 use crate::base::escape::clean;
@@ -51,8 +50,6 @@ pub struct ReportView<'a> {
     pub(crate) summary: Vec<String>,
     /// The changes; `None` if only one state was judged.
     pub(crate) changes: Option<ChangesView<'a>>,
-    /// The remeasurement; `None` for other commands.
-    pub(crate) measured: Option<MeasuredView<'a>>,
 }
 
 /// The head of a report.
@@ -124,7 +121,6 @@ impl<'a> ReportView<'a> {
             causes: triage::at_a_glance(report),
             summary: summary::lines(report),
             changes: report.diff.as_ref().map(ChangesView::new),
-            measured: report.remeasured.as_ref().map(MeasuredView::new),
         }
     }
 

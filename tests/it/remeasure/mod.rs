@@ -10,7 +10,7 @@ use perfdb_gate::database::selection::Selection;
 use perfdb_gate::gpu::device::{About, Answer, Device, MeasureError, Point, Work};
 use perfdb_gate::gpu::judge::Outcome;
 use perfdb_gate::gpu::outcome::Remeasured;
-use perfdb_gate::jobs::remeasure::{self, Options};
+use perfdb_gate::jobs::remeasure::{self, RemeasureOptions};
 use perfdb_gate::report::{self, ReportFormat, ReportView};
 use serde_json::Value;
 
@@ -59,11 +59,11 @@ impl Device for Mock {
     }
 }
 
-fn options(tree: &Tree, sample: usize, seed: u64) -> Options {
-    Options { root: tree.path().to_owned(), sample, seed, ..Options::default() }
+fn options(tree: &Tree, sample: usize, seed: u64) -> RemeasureOptions {
+    RemeasureOptions { root: tree.path().to_owned(), sample, seed, ..RemeasureOptions::default() }
 }
 
-fn measure(options: &Options, mock: &mut Mock) -> (Remeasured, String) {
+fn measure(options: &RemeasureOptions, mock: &mut Mock) -> (Remeasured, String) {
     let report = remeasure::run(options, mock, &()).unwrap();
     let json = report::render(&ReportView::new(&report, report.outcome(None)), ReportFormat::Json)
         .unwrap();

@@ -35,7 +35,8 @@ fn charts(tree: &Tree, mut findings: Vec<Finding>, most: usize) -> Charts {
     let base = State { source: base.as_ref(), catalog: &before, facts, specs };
     let head = State { source: head.as_ref(), catalog: &after, facts, specs };
     let root = tree.path().to_owned();
-    let options = sanity::Options { root, base: "main".into(), ..sanity::Options::default() };
+    let options =
+        sanity::SanityOptions { root, base: "main".into(), ..sanity::SanityOptions::default() };
     let diff = sanity::run(&options, &()).unwrap().0.diff.unwrap();
     let gallery = Gallery { base, head, diff: &diff, findings: &findings, specs };
     gallery.charts(most).unwrap()

@@ -1,6 +1,6 @@
 //! What other tables say of the curves of all judged tables.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
@@ -12,7 +12,7 @@ use super::latencies::KeyLatencies;
 use super::recurrence::evidence_in;
 use super::references::{ReferenceGroups, reference_groups};
 use super::shapes::{Roughness, ShapeScore, rougher, roughness, shape_scores};
-use crate::checks::CrossContext;
+use crate::checks::compare::kin::Kin;
 use crate::checks::compare::sketch::Sketched;
 use crate::database::catalog::TableFile;
 
@@ -108,32 +108,37 @@ impl TableScores {
     pub fn spiked_alone(
         &self,
         all: &CurveScores,
-        at: &CrossContext<'_>,
+        kin: &Kin<'_>,
         file: &TableFile,
         slice: u32,
         (least, groups): (f64, usize),
         floor_ms: f64,
     ) -> SpikedPoints {
         SpikedPoints::of(&self.curve, slice, floor_ms, |number, _| {
-            self.bends[number].is(least, groups) && !all.recurs(at, file, self, number, least)
+            self.bends[number].is(least, groups) && !all.recurs(kin, file, self, number, least)
         })
     }
 }
 
 impl CurveScores {
-    /// Scores the judged tables.
-    pub fn of(at: &CrossContext<'_>) -> Self {
-        let judged: Vec<&TableFile> = at.judged_tables().collect();
-        let tables = at.sketched().filter_map(|(file, sketch)| {
+    /// Scores the tables at the paths `judged` beside all tables of their name; `before` has the latencies before a pull
+    /// request by path.
+    pub fn of(
+        kin: &Kin<'_>,
+        judged: &BTreeSet<&str>,
+        before: Option<&BTreeMap<String, Arc<KeyLatencies>>>,
+    ) -> Self {
+        let is_judged = |(file, _): &Sketched<'_>| judged.contains(file.entry.path.as_str());
+        let judged: Vec<Sketched<'_>> = kin.tables.iter().copied().filter(is_judged).collect();
+        let tables = kin.tables.iter().filter_map(|(file, sketch)| {
             let latencies = sketch.latencies.clone()?;
             Some((file.entry.path.clone(), Referenced { latencies, groups: OnceLock::new() }))
         });
         let tables: BTreeMap<String, Referenced> = tables.collect();
-        let scores = judged.par_iter().map(|file| {
+        let scores = judged.par_iter().map(|(file, sketch)| {
             let path = &file.entry.path;
-            let sketch = at.sketches.by_path.get(path)?;
-            let groups = tables.get(path)?.groups(at, (file, sketch));
-            let before = at.history.and_then(|history| history.latencies.get(path));
+            let groups = tables.get(path)?.groups(kin, (file, sketch));
+            let before = before.and_then(|before| before.get(path));
             let (curve, before) = (sketch.curve.clone()?, before.map(Arc::as_ref));
             let scores = TableScores::of(curve, groups, before);
             scores.log(file);
@@ -158,17 +163,17 @@ impl CurveScores {
     /// figure: a kernel's step.
     pub fn recurs(
         &self,
-        at: &CrossContext<'_>,
+        kin: &Kin<'_>,
         file: &TableFile,
         scores: &TableScores,
         bend: usize,
         least: f64,
     ) -> bool {
         let own = Bent::of(&scores.curve, &scores.curve.bends[bend]);
-        let mut elsewhere = at.sketched().filter(|(table, _)| table.place != file.place);
+        let mut elsewhere = kin.tables.iter().filter(|(table, _)| table.place != file.place);
         elsewhere.any(|one| {
             let Some(other) = self.tables.get(&one.0.entry.path) else { return false };
-            let told = evidence_in(&other.latencies, || other.groups(at, one), &own);
+            let told = evidence_in(&other.latencies, || other.groups(kin, *one), &own);
             told.is_some_and(|told| told.score.abs() >= least.ln())
         })
     }
@@ -176,8 +181,8 @@ impl CurveScores {
 
 impl Referenced {
     /// The references of its table.
-    fn groups(&self, at: &CrossContext<'_>, own: Sketched<'_>) -> &ReferenceGroups {
-        self.groups.get_or_init(|| reference_groups(at.kin, own))
+    fn groups(&self, kin: &Kin<'_>, own: Sketched<'_>) -> &ReferenceGroups {
+        self.groups.get_or_init(|| reference_groups(kin, own))
     }
 }
 

@@ -10,9 +10,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::words::names;
-use crate::checks::CrossContext;
 use crate::checks::compare::sketch::Sketched;
-use crate::checks::rule::Rule;
+use crate::checks::context::CrossContext;
+use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::findings::Finding;
 
@@ -35,7 +35,12 @@ type TablesOfBackend<'a> = (&'a str, &'a [Sketched<'a>]);
 
 impl AxisShift {
     /// A finding for each axis of a table that is shifted against every other backend.
-    pub fn findings(&self, rule: &Rule, at: &CrossContext<'_>, file: &TableFile) -> Vec<Finding> {
+    pub fn findings(
+        &self,
+        rule: RuleHead<'_>,
+        at: &CrossContext<'_>,
+        file: &TableFile,
+    ) -> Vec<Finding> {
         let Some(own) = at.sketches.by_path.get(&file.entry.path) else { return Vec::new() };
         let by_backend = &at.kin.by_backend;
         let own_backend = file.place.backend.as_str();
@@ -79,7 +84,7 @@ fn had(values: &BTreeSet<i64>, by: i64, others: &BTreeSet<i64>) -> f64 {
 }
 
 fn finding<'o>(
-    rule: &Rule,
+    rule: RuleHead<'_>,
     file: &TableFile,
     axis: &str,
     values: &BTreeSet<i64>,
@@ -99,7 +104,7 @@ fn finding<'o>(
         shown(by),
         have = if others.len() == 1 { "has" } else { "have" },
     );
-    let mut finding = Finding::on_table(&rule.id, rule.severity, file, message);
+    let mut finding = rule.on_table(file, message);
     finding.slice.insert("axis".into(), axis.into());
     finding.evidence("shift", by)
 }

@@ -10,9 +10,9 @@ use serde::Deserialize;
 
 use crate::base::stats::upper_median;
 use crate::base::words::plural;
-use crate::checks::CrossContext;
 use crate::checks::compare::sketch::Sketch;
-use crate::checks::rule::Rule;
+use crate::checks::context::CrossContext;
+use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::findings::Finding;
 
@@ -33,7 +33,12 @@ type AxisPair<'a> = (&'a str, &'a str);
 
 impl AxisExchange {
     /// The finding on a table of which two axes are exchanged.
-    pub fn finding(&self, rule: &Rule, at: &CrossContext<'_>, file: &TableFile) -> Option<Finding> {
+    pub fn finding(
+        &self,
+        rule: RuleHead<'_>,
+        at: &CrossContext<'_>,
+        file: &TableFile,
+    ) -> Option<Finding> {
         let own = at.sketches.by_path.get(&file.entry.path).filter(|s| s.axes.len() > 1)?;
         let is_reference = |other: &TableFile| {
             let (a, b) = (&other.place, &file.place);
@@ -90,7 +95,7 @@ fn common(a: &BTreeSet<i64>, b: &BTreeSet<i64>) -> f64 {
 }
 
 fn finding(
-    rule: &Rule,
+    rule: RuleHead<'_>,
     file: &TableFile,
     (a, b): AxisPair<'_>,
     own: &Sketch,
@@ -106,7 +111,7 @@ fn finding(
         shown(b),
         plural(references, "other table"),
     );
-    let mut finding = Finding::on_table(&rule.id, rule.severity, file, message).rows(own.rows);
+    let mut finding = rule.on_table(file, message).rows(own.rows);
     finding.slice.insert("axis".into(), format!("{a}, {b}").into());
     finding
 }

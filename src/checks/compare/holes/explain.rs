@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::CoverageCase;
+use super::case::CoverageCase;
 use super::references::ReferencePoints;
 use crate::base::expr::{ExprError, Lookup, NULL_CODE, Scope, Vals, Value};
 use crate::database::coverage::{Cell, CoveredPoints, Kind};
@@ -135,7 +135,7 @@ impl MissingKeys<'_> {
         if part.kind == Kind::Name {
             let text = |cell: &Cell| match cell {
                 Cell::Text(t) => t.clone(),
-                _ => Default::default(),
+                Cell::Number(_) | Cell::Null => Default::default(),
             };
             let known = |c: u32| matches!(part.values[c as usize], Cell::Text(_));
             let codes = codes.map(|c| if known(c) { c } else { NULL_CODE }).collect();
@@ -143,7 +143,7 @@ impl MissingKeys<'_> {
         } else {
             let number = |c: u32| match &part.values[c as usize] {
                 Cell::Number(n) => *n,
-                _ => f64::NAN,
+                Cell::Text(_) | Cell::Null => f64::NAN,
             };
             Value::Number(Vals::Rows(codes.map(number).collect()))
         }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
-use super::CoverageCase;
 use super::blocks::{self, MissingBlock, PointState};
+use super::case::CoverageCase;
 use super::references::Reference;
 use crate::base::words::names;
 use crate::database::coverage::{CoveredPoints, Kind};

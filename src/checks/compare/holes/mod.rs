@@ -32,6 +32,7 @@
 
 mod axes;
 mod blocks;
+mod case;
 mod exchanged;
 mod explain;
 mod hole;
@@ -45,21 +46,22 @@ use serde::Deserialize;
 
 use self::axes::AxisShift;
 use self::blocks::{PointState, Search};
+use self::case::CoverageCase;
 use self::exchanged::AxisExchange;
 use self::explain::MissingReason;
 use self::hole::Hole;
 use self::references::{Reference, ReferencePoints};
 use crate::base::expr::ExprError;
 use crate::base::words::count;
-use crate::checks::CrossContext;
 use crate::checks::compare::sketch::Sketch;
-use crate::checks::judge::{CheckInputs, Judge};
-use crate::checks::rule::Rule;
+use crate::checks::context::CrossContext;
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::Judge;
+use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::database::served::Nearness;
 use crate::findings::{EXAMPLES, Explained, Finding, Hits, Severity, wholes};
 use crate::specs::Filling;
-use crate::specs::TableSpec;
 
 /// How large a hole has to be.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -80,19 +82,6 @@ pub struct HoleSize {
     exchanged: AxisExchange,
 }
 
-/// A table, the references that it is compared with, and the references' points.
-struct CoverageCase<'a> {
-    at: &'a CrossContext<'a>,
-    spec: &'a TableSpec,
-    file: &'a TableFile,
-    references: Vec<Reference<'a>>,
-    found: ReferencePoints<'a>,
-    /// Whether the other systems are of other generations.
-    distant: bool,
-    /// Why what is missing may be right as a whole.
-    caveat: Option<String>,
-}
-
 /// What a table lacks.
 struct Lacking {
     holes: Vec<Hole>,
@@ -102,17 +91,13 @@ struct Lacking {
 
 impl Judge for HoleSize {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { keys: true, ..CheckInputs::default() }
-    }
-
-    fn compares(&self) -> bool {
-        true
+        CheckInputs { compares: true, keys: true, ..CheckInputs::default() }
     }
 
     /// One finding for each table that lacks what its references have.
     fn cross<'v>(
         &'v self,
-        rule: &'v Rule,
+        rule: RuleHead<'v>,
         at: &'v CrossContext<'v>,
     ) -> Result<Hits<'v>, ExprError> {
         let judged: Vec<&TableFile> = at.judged_tables().collect();
@@ -127,7 +112,7 @@ impl Judge for HoleSize {
 impl HoleSize {
     fn of_table(
         &self,
-        rule: &Rule,
+        rule: RuleHead<'_>,
         at: &CrossContext<'_>,
         file: &TableFile,
     ) -> Result<Option<Finding>, ExprError> {
@@ -232,7 +217,12 @@ impl<'a> CoverageCase<'a> {
         format!("{} ({} keys, present in {})", hole.words, self.about(hole.keys), hole.shares())
     }
 
-    fn finding(&self, rule: &Rule, lacking: &Lacking, workload: &[String]) -> Option<Finding> {
+    fn finding(
+        &self,
+        rule: RuleHead<'_>,
+        lacking: &Lacking,
+        workload: &[String],
+    ) -> Option<Finding> {
         let holes: Vec<&Hole> = lacking.holes.iter().filter(|h| h.matters()).collect();
         if holes.is_empty() && lacking.explained.is_empty() {
             return None;
@@ -267,7 +257,7 @@ impl<'a> CoverageCase<'a> {
             names.collect::<Vec<_>>().join(", "),
             said.join("; ")
         );
-        let mut finding = Finding::on_table(&rule.id, severity, self.file, message)
+        let mut finding = Finding::on_table(rule.id, severity, self.file, message)
             .rows(missing)
             .parts(holes.iter().map(|h| h.words.as_str()))
             .evidence("reference_keys", reference)

@@ -1,11 +1,11 @@
 //! What other tables say of a table's points and series.
 
-use crate::checks::CrossContext;
 use crate::checks::compare::curves::{CurveScores, Evidence, ShapeScore, TableScores};
 use crate::checks::compare::sketch::{Sketch, SketchOutlier};
+use crate::checks::context::CrossContext;
 use crate::database::catalog::TableFile;
 
-use super::CurveLimits;
+use super::limits::CurveLimits;
 use super::point::OutlyingPoint;
 
 /// What other tables say of a table's points.
@@ -80,7 +80,7 @@ impl TableEvidence<'_> {
     /// A bend as findings show it, and whether it recurs elsewhere.
     pub fn point(&self, at: &CrossContext<'_>, bend: usize, recurs: f64) -> (OutlyingPoint, bool) {
         let evidence = self.scores.bends[bend];
-        let recurs = self.all.recurs(at, self.file, self.scores, bend, recurs);
+        let recurs = self.all.recurs(at.kin, self.file, self.scores, bend, recurs);
         let reference = self.all.shown_by(self.file, bend).map(str::to_owned);
         (OutlyingPoint::beside(self.scores, bend, evidence, reference), recurs)
     }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use super::point::{OutlyingPoint, StandsOutBy};
 use crate::base::words::{Figure, count, names, plural_verb};
-use crate::checks::CrossContext;
 use crate::checks::compare::sketch::Slice;
-use crate::checks::rule::Rule;
+use crate::checks::context::CrossContext;
+use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::database::table::number_json;
 use crate::findings::{EXAMPLES, Finding, Severity, SliceEvidence};
@@ -37,7 +37,7 @@ impl TableOutliers<'_> {
         order.into_iter().find(|some| !some.is_empty()).unwrap_or(&self.recurring)
     }
 
-    pub fn finding(&self, rule: &Rule, at: &CrossContext<'_>) -> Option<Finding> {
+    pub fn finding(&self, rule: RuleHead<'_>, at: &CrossContext<'_>) -> Option<Finding> {
         let mut order: Vec<&OutlyingPoint> = self.shown().iter().collect();
         order.sort_by(|a, b| b.factor().total_cmp(&a.factor()).then(a.row.cmp(&b.row)));
         let worst = *order.first()?;
@@ -98,7 +98,7 @@ impl TableOutliers<'_> {
         let examples = order.iter().take(EXAMPLES).map(|o| o.example()).collect();
         // All of them, the worst first: `plan` measures them again.
         let rows: Vec<u32> = order.iter().take(LISTED).map(|o| o.row).collect();
-        let mut finding = Finding::on_table(&rule.id, severity, self.file, message)
+        let mut finding = Finding::on_table(rule.id, severity, self.file, message)
             .rows(order.len())
             .naming(order.iter().map(|o| o.row as usize))
             .examples(examples)

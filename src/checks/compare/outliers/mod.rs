@@ -6,82 +6,29 @@
 
 mod evidence;
 mod finding;
+mod limits;
 mod point;
 
 use std::collections::BTreeSet;
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::evidence::TableEvidence;
 use self::finding::TableOutliers;
+pub use self::limits::OutlierLimits;
 use self::point::{OutlyingPoint, StandsOutBy};
 use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
-use crate::checks::CrossContext;
 use crate::checks::compare::curves::{Evidence, KeyPoint, stands_out_in};
 use crate::checks::compare::series::Outlier;
 use crate::checks::compare::sketch::{Sketch, SketchOutlier, Sketched};
-use crate::checks::judge::{CheckInputs, CurveTerms, Judge};
-use crate::checks::rule::Rule;
+use crate::checks::context::CrossContext;
+use crate::checks::inputs::{CheckInputs, CurveTerms};
+use crate::checks::judge::Judge;
+use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::findings::{Hit, Hits, Reads, RowHit, Severity};
 use crate::specs::TableSpec;
-
-/// When a point stands out.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Standout")]
-pub struct OutlierLimits {
-    /// Factor over (or under) every neighbour that few points exceed.
-    factor: f64,
-    /// How many times the tail of honest reruns, by logarithm, the factor has to exceed, too.
-    tails: f64,
-    /// Latency in ms that the slower side must reach; below it the timer explains much.
-    floor_ms: f64,
-    /// Factor from which on a point at the same key elsewhere stands out as well.
-    recurs: f64,
-    /// When a point stands out beside other tables; they are not asked without it.
-    #[serde(default)]
-    curves: Option<CurveLimits>,
-}
-
-/// When a point stands out in the ratio to other tables.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CurveLimits {
-    /// Factor over (or under) the line between its neighbours from which on a point is looked at, and from
-    /// which on other tables confirm that it stands out.
-    bends: f64,
-    /// Factor in the ratio to other tables that few points exceed.
-    factor: f64,
-    /// How many times the tail of honest reruns, by logarithm, the factor has to exceed, too.
-    tails: f64,
-    /// The factor below `floor_ms`.
-    short: f64,
-    /// Latency in ms that the slower side must reach; no timer resolves less.
-    least_ms: f64,
-    /// Independent groups of tables that must agree.
-    groups: usize,
-    /// Factor from which on one point is worth a warning.
-    warns: f64,
-    /// Points that are worth one, whatever their factor.
-    points: usize,
-    /// When a series is off all along its sweep.
-    shapes: ShapeLimits,
-}
-
-/// When a series is off all along its sweep, beside the other series of its slice.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ShapeLimits {
-    /// Factor in the ratio to other tables.
-    factor: f64,
-    /// Factor that few series of a slice exceed where its kernels are those of the other tables.
-    calm: f64,
-    /// The share of them that may.
-    share: f64,
-}
 
 /// Points slower than both neighbours along every axis.
 #[derive(Debug, Deserialize)]
@@ -102,13 +49,9 @@ impl Judge for Spikes {
         self.0.needs()
     }
 
-    fn compares(&self) -> bool {
-        true
-    }
-
     fn cross<'v>(
         &'v self,
-        rule: &'v Rule,
+        rule: RuleHead<'v>,
         at: &'v CrossContext<'v>,
     ) -> Result<Hits<'v>, ExprError> {
         Ok(self.0.hits(rule, at, true))
@@ -124,13 +67,9 @@ impl Judge for Drops {
         self.0.needs()
     }
 
-    fn compares(&self) -> bool {
-        true
-    }
-
     fn cross<'v>(
         &'v self,
-        rule: &'v Rule,
+        rule: RuleHead<'v>,
         at: &'v CrossContext<'v>,
     ) -> Result<Hits<'v>, ExprError> {
         Ok(self.0.hits(rule, at, false))
@@ -162,11 +101,16 @@ fn evidence_from(evidence: Option<&TableEvidence<'_>>) -> f64 {
 impl OutlierLimits {
     fn needs(&self) -> CheckInputs {
         let curves = self.curves.map(|c| CurveTerms { bends: c.bends, floor_ms: self.floor_ms });
-        CheckInputs { outliers: Some(self.recurs), curves, ..CheckInputs::default() }
+        CheckInputs {
+            compares: true,
+            outliers: Some(self.recurs),
+            curves,
+            ..CheckInputs::default()
+        }
     }
 
     /// The outliers of each table; an info where all of them are outliers elsewhere, too.
-    fn hits<'v>(&'v self, rule: &'v Rule, at: &'v CrossContext<'v>, spike: bool) -> Hits<'v> {
+    fn hits<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>, spike: bool) -> Hits<'v> {
         let scores = self.curves.map(|limits| (limits, at.curve_scores()));
         let mut found = Hits::new();
         for file in at.judged_tables() {

@@ -6,17 +6,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::culprit::{CulpritVerdict, References};
-use super::differences::{DifferenceBand, Residual, Residuals, differences};
-use super::peers::{
-    NEARBY, OTHER_KERNELS, PeerLatencies, PeerTerms, RelativeLatencies, relative_latencies,
-};
-use super::{ELSEWHERE, ELSEWHERE_SHORT, NamedPeers, finding};
+use super::differences::{DifferenceBand, differences};
+use super::finding::{ELSEWHERE, ELSEWHERE_SHORT, finding};
+use super::kept::{NamedPeers, RelativeLatencies, Residual, Residuals};
+use super::peers::{NEARBY, OTHER_KERNELS, PeerTerms, peer_latencies, relative_latencies};
 use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
-use crate::checks::CrossContext;
 use crate::checks::compare::sketch::Slice;
+use crate::checks::context::{CrossContext, WholeContext};
+use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Found, Judge};
-use crate::checks::rule::Rule;
+use crate::checks::rule_head::RuleHead;
 use crate::findings::Severity;
 
 /// How far slices of siblings stand apart on the database, and when one stands out.
@@ -46,22 +46,23 @@ pub struct DeviationBand {
 }
 
 impl Judge for DeviationBand {
-    fn compares(&self) -> bool {
-        true
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { compares: true, ..CheckInputs::default() }
     }
 
     fn peers(&self, at: &CrossContext<'_>) -> Option<NamedPeers> {
         let terms = PeerTerms { points: self.points, unnamed: &self.unnamed };
         let differences = self.differences.map(|band| differences(at, &band, self.points));
-        let latencies = PeerLatencies::of(at, terms);
+        let latencies = peer_latencies(at, terms);
         Some(NamedPeers { latencies, differences: differences.unwrap_or_default() })
     }
 
     /// One finding for each table with slices that deviate from their peers: a warning where the table
     /// is the culprit, else an info that says what speaks for it.
-    fn whole(&self, rule: &Rule, at: &CrossContext<'_>) -> Result<Found, ExprError> {
+    fn whole(&self, rule: RuleHead<'_>, whole: &WholeContext<'_>) -> Result<Found, ExprError> {
         let mut found = Vec::new();
-        let named = at.peers.get(&rule.id).map_or(&[][..], Vec::as_slice);
+        let at = &whole.tables;
+        let named = whole.peers.get(rule.id).map_or(&[][..], Vec::as_slice);
         let relative = relative_latencies(named.iter().map(|n| &n.latencies), at.sketches);
         let differences: BTreeMap<&String, _> = named.iter().flat_map(|n| &n.differences).collect();
         for file in at.judged_tables() {

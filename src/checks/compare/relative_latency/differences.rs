@@ -17,9 +17,10 @@ use serde::Deserialize;
 use tracing::debug;
 
 use super::gaps::{Gap, GapsBySlice, LevelsBySlice, PairRatios};
+use super::kept::{Differences, Residual, Residuals};
 use crate::base::stats::median;
-use crate::checks::CrossContext;
 use crate::checks::compare::sketch::{Sketch, Slice};
+use crate::checks::context::CrossContext;
 use crate::database::catalog::TableFile;
 
 /// When a slice is off by differences in differences.
@@ -41,29 +42,6 @@ pub struct DifferenceBand {
 
 /// Two levels that differ by less are of one measurement.
 const SAME: f64 = 1e-6;
-
-/// How far a slice is off by the differences of its siblings on other systems.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Residual {
-    /// How many times slower it is than they say.
-    pub ratio: f64,
-    /// Whether systems of the generation say so.
-    pub near: bool,
-    /// Siblings that were judged by.
-    pub siblings: usize,
-}
-
-/// The residuals of a slice.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Residuals {
-    /// Of all of its points.
-    pub all: Option<Residual>,
-    /// Of its short end.
-    pub short: Option<Residual>,
-}
-
-/// Residuals by the table's path and slice.
-pub(super) type Differences = BTreeMap<String, BTreeMap<Slice, Residuals>>;
 
 /// A backend and a version.
 type Software<'a> = (&'a str, &'a str);

@@ -4,14 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
+use super::kept::{PeerLatencies, RelativeLatencies, RunPair, SoftwareRun};
 use crate::base::stats::upper_median;
-use crate::checks::CrossContext;
 use crate::checks::compare::sketch::{Sketch, Sketched, Sketches, Slice};
+use crate::checks::context::CrossContext;
 use crate::database::catalog::TableFile;
-
-/// The median latency of each slice over that of each reference: every other backend is a reference,
-/// the versions of the table's own backend are one together, and so are the [`NEARBY`] systems.
-pub type RelativeLatencies = BTreeMap<Slice, BTreeMap<String, f64>>;
 
 /// The name of the systems nearby, as a reference beside the backends.
 pub const NEARBY: &str = "other systems";
@@ -40,44 +37,6 @@ impl PeerTerms<'_> {
     }
 }
 
-/// The latencies of the tables of a name over those of their peers.
-#[derive(Debug, Clone, Default)]
-pub struct PeerLatencies {
-    /// Relative latencies of the judged tables by path, without those over the [`NEARBY`] systems: what machines differ
-    /// by shows in the tables of all names only.
-    relative: BTreeMap<String, RelativeLatencies>,
-    /// The same version on two systems of a generation.
-    runs: Vec<RunPair>,
-}
-
-/// A table of one version of a backend on two systems of a generation.
-#[derive(Debug, Clone)]
-struct RunPair {
-    run: SoftwareRun,
-    /// The systems, in the order of the tables.
-    systems: [String; 2],
-    /// Paths of the tables.
-    paths: [String; 2],
-    /// The latency of the first over the second, by slice: an index into the first one's slices.
-    ratios: Vec<(u32, f64)>,
-}
-
-impl RunPair {
-    fn of(run: &SoftwareRun, (a, b): SketchedPair<'_>, ratios: Vec<(u32, f64)>) -> Self {
-        let systems = [a, b].map(|(file, _)| file.place.system.clone());
-        let paths = [a, b].map(|(file, _)| file.entry.path.clone());
-        Self { run: run.clone(), systems, paths, ratios }
-    }
-}
-
-/// A version of a backend on the systems of a generation.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct SoftwareRun {
-    generation: String,
-    backend: String,
-    version: String,
-}
-
 /// Ratios by table, slice and reference, before their median.
 #[derive(Default)]
 struct PeerRatios<'a>(BTreeMap<&'a str, BTreeMap<&'a Slice, BTreeMap<&'a str, Vec<f64>>>>);
@@ -102,59 +61,60 @@ impl<'a> PeerRatios<'a> {
     }
 }
 
-impl PeerLatencies {
-    /// Those of the tables of a name.
-    pub(super) fn of(at: &CrossContext<'_>, terms: PeerTerms<'_>) -> Self {
-        let points = terms.points;
-        // What has fewer points than a slice must share has no median, and there may be many such.
-        let tables = at.sketched().filter(|(_, sketch)| sketch.points.len() >= points);
-        let tables: Vec<Sketched<'_>> = tables.collect();
-        let mut own = Self::default();
-        let mut by_system: BTreeMap<&str, Vec<Sketched<'_>>> = BTreeMap::new();
-        let mut by_run: BTreeMap<SoftwareRun, Vec<Sketched<'_>>> = BTreeMap::new();
-        for one @ (file, _) in &tables {
-            by_system.entry(&file.place.system).or_default().push(*one);
-            let facts = at.state.catalog.system(&file.place.system, at.state.specs);
-            if let Some(generation) = facts.and_then(|s| s.generation()) {
-                by_run.entry(SoftwareRun::of(file, generation)).or_default().push(*one);
-            }
+/// Takes the relative latencies of the tables of a name.
+pub(super) fn peer_latencies(at: &CrossContext<'_>, terms: PeerTerms<'_>) -> PeerLatencies {
+    let points = terms.points;
+    // What has fewer points than a slice must share has no median, and there may be many such.
+    let tables = at.sketched().filter(|(_, sketch)| sketch.points.len() >= points);
+    let tables: Vec<Sketched<'_>> = tables.collect();
+    let mut own = PeerLatencies::default();
+    let mut by_system: BTreeMap<&str, Vec<Sketched<'_>>> = BTreeMap::new();
+    let mut by_run: BTreeMap<SoftwareRun, Vec<Sketched<'_>>> = BTreeMap::new();
+    for one @ (file, _) in &tables {
+        by_system.entry(&file.place.system).or_default().push(*one);
+        let facts = at.state.catalog.system(&file.place.system, at.state.specs);
+        if let Some(generation) = facts.and_then(|s| s.generation()) {
+            by_run.entry(software_run(file, generation)).or_default().push(*one);
         }
-        let siblings = by_system.values().flat_map(|files| pairs(files));
-        let is_asked_for = |((a, _), (b, _)): &SketchedPair<'_>| at.judged(a) || at.judged(b);
-        let siblings: Vec<SketchedPair<'_>> = siblings.filter(is_asked_for).collect();
-        let of_runs = by_run.iter().flat_map(|(run, files)| pairs(files).map(move |p| (run, p)));
-        let of_runs: Vec<(&SoftwareRun, SketchedPair<'_>)> = of_runs.collect();
-        // The medians of all pairs at once: of many systems they are most of what there is to do.
-        let all_pairs = siblings.iter().chain(of_runs.iter().map(|(_, pair)| pair));
-        let all_pairs: Vec<SketchedPair<'_>> = all_pairs.copied().collect();
-        let ratios = all_pairs.par_iter().map(|(a, b)| medians(a.1, b.1, points));
-        let mut ratios = ratios.collect::<Vec<_>>().into_iter();
-        let mut all = PeerRatios::default();
-        for ((a, b), ratios) in siblings.iter().zip(&mut ratios) {
-            let is_same = a.0.place.backend == b.0.place.backend;
-            for (number, ratio) in ratios {
-                let slice = &a.1.slices[number as usize];
-                let other = is_same && terms.other_kernels(a.1, b.1, slice);
-                for (own, over, ratio) in [(a.0, b.0, ratio), (b.0, a.0, 1.0 / ratio)] {
-                    if at.judged(own) {
-                        all.add(&own.entry.path, slice, reference(over, other), ratio);
-                    }
+    }
+    let siblings = by_system.values().flat_map(|files| pairs(files));
+    let is_asked_for = |((a, _), (b, _)): &SketchedPair<'_>| at.judged(a) || at.judged(b);
+    let siblings: Vec<SketchedPair<'_>> = siblings.filter(is_asked_for).collect();
+    let of_runs = by_run.iter().flat_map(|(run, files)| pairs(files).map(move |p| (run, p)));
+    let of_runs: Vec<(&SoftwareRun, SketchedPair<'_>)> = of_runs.collect();
+    // The medians of all pairs at once: of many systems they are most of what there is to do.
+    let all_pairs = siblings.iter().chain(of_runs.iter().map(|(_, pair)| pair));
+    let all_pairs: Vec<SketchedPair<'_>> = all_pairs.copied().collect();
+    let ratios = all_pairs.par_iter().map(|(a, b)| medians(a.1, b.1, points));
+    let mut ratios = ratios.collect::<Vec<_>>().into_iter();
+    let mut all = PeerRatios::default();
+    for ((a, b), ratios) in siblings.iter().zip(&mut ratios) {
+        let is_same = a.0.place.backend == b.0.place.backend;
+        for (number, ratio) in ratios {
+            let slice = &a.1.slices[number as usize];
+            let other = is_same && terms.other_kernels(a.1, b.1, slice);
+            for (own, over, ratio) in [(a.0, b.0, ratio), (b.0, a.0, 1.0 / ratio)] {
+                if at.judged(own) {
+                    all.add(&own.entry.path, slice, reference(over, other), ratio);
                 }
             }
         }
-        all.add_medians(&mut own.relative);
-        let with_points = of_runs.iter().zip(ratios).filter(|(_, ratios)| !ratios.is_empty());
-        own.runs =
-            with_points.map(|((run, pair), ratios)| RunPair::of(run, *pair, ratios)).collect();
-        own
     }
+    all.add_medians(&mut own.relative);
+    let with_points = of_runs.iter().zip(ratios).filter(|(_, ratios)| !ratios.is_empty());
+    own.runs = with_points.map(|((run, pair), ratios)| run_pair(run, *pair, ratios)).collect();
+    own
 }
 
-impl SoftwareRun {
-    fn of(file: &TableFile, generation: &str) -> Self {
-        let (backend, version) = (file.place.backend.clone(), file.place.version.clone());
-        Self { generation: generation.to_owned(), backend, version }
-    }
+fn software_run(file: &TableFile, generation: &str) -> SoftwareRun {
+    let (backend, version) = (file.place.backend.clone(), file.place.version.clone());
+    SoftwareRun { generation: generation.to_owned(), backend, version }
+}
+
+fn run_pair(run: &SoftwareRun, (a, b): SketchedPair<'_>, ratios: Vec<(u32, f64)>) -> RunPair {
+    let systems = [a, b].map(|(file, _)| file.place.system.clone());
+    let paths = [a, b].map(|(file, _)| file.entry.path.clone());
+    RunPair { run: run.clone(), systems, paths, ratios }
 }
 
 /// The relative latencies of each table's slices, by the table's path, from those of each name.

@@ -1,7 +1,7 @@
 //! A point against the line between its neighbours along an axis.
 
+use super::line::least_telling;
 use super::neighbours::AxisNeighbours;
-use super::points::{Points, SeriesPoint};
 
 /// A point that lies off the line between its neighbours along every axis on which it has two.
 ///
@@ -41,38 +41,4 @@ impl BendCandidate {
     pub fn log_ratio(&self, least: f64) -> Option<f64> {
         self.log_ratio.filter(|ratio| ratio.abs() >= least)
     }
-}
-
-/// Of two logarithms the one nearer to 0; 0 where they have different signs.
-pub fn least_telling(a: f64, b: f64) -> f64 {
-    if a * b <= 0.0 {
-        0.0
-    } else if a.abs() < b.abs() {
-        a
-    } else {
-        b
-    }
-}
-
-/// The logarithm of a point's latency over the line between its neighbours; none at an end.
-pub(super) fn log_ratio(points: &(impl Points + ?Sized), i: usize) -> Option<f64> {
-    around(points, i).map(off_line)
-}
-
-/// Returns true for a point whose latency is less than `least` off the line between its two neighbours, in
-/// logarithms. The first and the last point of a series have no such line.
-pub(super) fn is_on_line(points: &impl Points, i: usize, least: f64) -> bool {
-    log_ratio(points, i).is_some_and(|off| off.abs() < least)
-}
-
-/// A point between its neighbours; none at an end.
-fn around(points: &(impl Points + ?Sized), i: usize) -> Option<[SeriesPoint; 3]> {
-    Some([points.get(i.checked_sub(1)?)?, points.get(i)?, points.get(i + 1)?])
-}
-
-/// How far the middle of three points is over the line between the others, in logarithms of latency.
-fn off_line([before, point, after]: [SeriesPoint; 3]) -> f64 {
-    let share = (point.log_at - before.log_at) / (after.log_at - before.log_at);
-    let [log_before, log, log_after] = [before, point, after].map(|point| point.time.ln());
-    log - (log_before + share * (log_after - log_before))
 }

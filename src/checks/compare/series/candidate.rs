@@ -1,6 +1,6 @@
 //! A point against its neighbours along an axis.
 
-use super::points::{Points, SeriesPoint};
+use super::point::{Points, SeriesPoint};
 use super::{AxisNumber, Outlier};
 
 /// A point on its way to be an outlier.

@@ -11,14 +11,18 @@
 
 mod bend;
 mod candidate;
+mod line;
 mod neighbours;
 mod order;
+mod point;
 mod points;
 mod scan;
 mod times;
 
-pub use self::bend::{Bend, least_telling};
-pub use self::neighbours::{AxisNeighbours, NO_ROW, Sizes, Window, bend_of, stands_out};
+pub use self::bend::Bend;
+pub use self::line::least_telling;
+pub use self::neighbours::{AxisNeighbours, Sizes, Window, bend_of, stands_out};
+pub use self::point::NO_ROW;
 pub use self::scan::{SHAPE_POINTS, Scan, ScanTerms, Shape, scan};
 use crate::database::table::{Column, Combinations, IntValues, Numbering, Table, number_bits};
 use crate::specs::{TableSpec, measured_unit};
@@ -100,12 +104,10 @@ impl<'a> Axis<'a> {
     /// Those of a table. Sizes are whole numbers; a column that holds anything else has findings of its own.
     fn all(table: &'a Table, spec: &'a TableSpec) -> Vec<Self> {
         let numbered = spec.sweep.iter().enumerate();
-        let whole = numbered.filter_map(|(number, name)| match table.column(name)? {
-            Column::Int { values, nulls: None } => {
-                let number = AxisNumber(number.try_into().unwrap_or(u8::MAX));
-                Some(Self { number, name, values })
-            }
-            _ => None,
+        let whole = numbered.filter_map(|(number, name)| {
+            let Column::Int { values, nulls: None } = table.column(name)? else { return None };
+            let number = AxisNumber(number.try_into().unwrap_or(u8::MAX));
+            Some(Self { number, name, values })
         });
         whole.collect()
     }

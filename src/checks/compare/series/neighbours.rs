@@ -2,13 +2,10 @@
 
 use smallvec::SmallVec;
 
-use super::bend::{least_telling, log_ratio};
 use super::candidate::ratio_over_neighbours;
-use super::points::{Points, SeriesPoint};
+use super::line::{least_telling, log_ratio};
+use super::point::{NO_ROW, Points, SeriesPoint};
 use super::{Axis, AxisNumber};
-
-/// No row.
-pub const NO_ROW: u32 = u32::MAX;
 
 /// The sizes of a point and of its neighbours along an axis: two before it, its own, and two after; NaN
 /// beyond an end. Rounded, which ratios of sizes hardly show.

@@ -1,6 +1,6 @@
 //! The order of the sizes of a series, found once for series one after the other that have the same.
 
-use super::points::log_of_size;
+use super::point::log_of_size;
 use super::times::RowTimes;
 use crate::database::table::CodedColumn;
 

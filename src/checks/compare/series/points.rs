@@ -1,50 +1,10 @@
 //! The points of a series, in its order.
 
-use super::bend::log_ratio;
-use super::neighbours::NO_ROW;
+use super::line::log_ratio;
 use super::order::{AxisSizes, OrderedSizes, SweepOrder};
+use super::point::{Points, SeriesPoint};
 use super::times::RowTimes;
 use crate::database::table::CodedColumn;
-
-/// A point of a series.
-#[derive(Clone, Copy)]
-pub(super) struct SeriesPoint {
-    pub at: f64,
-    pub time: f64,
-    pub row: u32,
-    pub log_at: f64,
-}
-
-impl SeriesPoint {
-    /// A point of another table: of no row.
-    pub fn new(at: f64, time: f64) -> Self {
-        Self { at, time, row: NO_ROW, log_at: log_of_size(at) }
-    }
-}
-
-/// A size of 0 is one step below 1.
-pub(super) fn log_of_size(size: f64) -> f64 {
-    size.max(0.5).ln()
-}
-
-/// Points in the order of their sizes.
-pub(super) trait Points {
-    /// How many there are.
-    fn count(&self) -> usize;
-
-    /// One of them, by its place in the order.
-    fn get(&self, i: usize) -> Option<SeriesPoint>;
-}
-
-impl Points for [SeriesPoint] {
-    fn count(&self) -> usize {
-        self.len()
-    }
-
-    fn get(&self, i: usize) -> Option<SeriesPoint> {
-        <[SeriesPoint]>::get(self, i).copied()
-    }
-}
 
 /// The points of a series of a table. Most are looked at in passing, so they lie column by column.
 #[derive(Clone, Copy)]

@@ -3,8 +3,9 @@
 //! The first axis of the sweep is walked for all rows. What stands out there, or bends, is a candidate,
 //! and the series of the other axes are collected for the candidates alone.
 
-use super::bend::{Bend, BendCandidate, is_on_line, log_ratio};
+use super::bend::{Bend, BendCandidate};
 use super::candidate::{OutlierCandidate, candidate, is_inner, ratio_over_neighbours};
+use super::line::{is_on_line, log_ratio};
 use super::neighbours::{AxisNeighbours, CandidateAxes, CandidateAxis};
 use super::points::{Series, SeriesPoints};
 use super::times::RowTimes;

@@ -25,7 +25,7 @@ impl<'a> RowTimes<'a> {
         let of_all = are_times && (0..rows).all(&loaded);
         let times = match latency {
             Vals::Rows(times) if of_all => Cow::Borrowed(&times[..]),
-            _ => {
+            Vals::Rows(_) | Vals::One(_) => {
                 let time = |row| if is_timed(row) { latency.get(row) } else { f64::NAN };
                 Cow::Owned((0..rows).map(time).collect())
             }

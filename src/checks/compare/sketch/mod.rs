@@ -2,22 +2,21 @@
 
 mod common;
 mod parts;
+mod point;
 mod rows;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde_json::Value;
-
 pub use self::parts::SliceNumbers;
 use self::parts::{KERNEL, OPERATION, SketchNames, axes, kernels, operations};
+pub use self::point::{SketchOutlier, SketchPoint, Slice, slice_id, slice_words};
 use self::rows::ReadRows;
 
 use crate::base::expr::{ExprError, Scope};
 use crate::base::sample::sampled;
-use crate::checks::compare::curves::{AxisPoints, KeyLatencies, TableCurve};
-use crate::checks::compare::series::Outlier;
-use crate::checks::judge::CheckInputs;
+use crate::checks::compare::curves::{KeyLatencies, TableCurve};
+use crate::checks::inputs::CheckInputs;
 use crate::database::catalog::TableFile;
 use crate::database::coverage::Coverage;
 use crate::database::table::{Keys, TableScope, lane_ranks};
@@ -27,59 +26,6 @@ use crate::specs::TableSpec;
 /// Points a sketch keeps, about. Those with the smallest key hashes are kept, so that sketches of
 /// two tables hold the same points of the keys that both have.
 const POINTS: usize = 4096;
-
-/// The texts of a key by name: dtypes, kernels, phases.
-pub type Slice = BTreeMap<String, String>;
-
-/// A slice for people: `gemm_dtype=fp8 kernel_source=cutlass`; nothing where the key has no texts.
-pub fn slice_words(slice: &Slice) -> String {
-    let words: Vec<String> =
-        slice.iter().map(|(column, text)| format!("{column}={text}")).collect();
-    words.join(" ")
-}
-
-/// What names a slice among others: unlike its words, no two slices have the same.
-pub fn slice_id(slice: &Slice) -> String {
-    // A map of texts always serialises.
-    serde_json::to_string(slice).unwrap_or_default()
-}
-
-/// A point of a table.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SketchPoint {
-    /// Hash of its key.
-    pub hash: u64,
-    /// Latency in ms; of a repeated key, that of the row the loader serves first.
-    pub latency: f64,
-    /// Its logarithm: tables are held against each other pair by pair, so it is taken of each point once. No number
-    /// where the latency is not a time.
-    pub log: f64,
-    /// Its slice, an index into [`Sketch::slices`]: a sketch has some 4,096 points, and of more slices than
-    /// this distinguishes the last ones count as one.
-    pub slice: u16,
-}
-
-impl SketchPoint {
-    /// A point of a slice, by the hash of its key; `latency` in ms.
-    pub fn new(hash: u64, latency: f64, slice: u16) -> Self {
-        Self { hash, latency, log: latency.ln(), slice }
-    }
-}
-
-/// An outlier, by key.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SketchOutlier {
-    /// Its row, and how far it is from its neighbours.
-    pub outlier: Outlier,
-    /// Hash of its key.
-    pub hash: u64,
-    /// Its slice, an index into [`Sketch::slices`].
-    pub slice: u32,
-    /// What lies around it, along the axes that show it.
-    pub around: Vec<AxisPoints>,
-    /// Its key for people, of the farthest outliers only.
-    pub key: Vec<(String, Value)>,
-}
 
 /// What a sketch is taken by.
 #[derive(Debug, Clone, Copy)]
@@ -250,22 +196,6 @@ impl Sketch {
     /// The kernels that a slice names; none where that is not known.
     pub fn kernels_of(&self, slice: &Slice) -> Option<&BTreeSet<String>> {
         self.names.kernels.get(self.slices.iter().position(|s| s == slice)?)
-    }
-}
-
-/// Gives a key to the outliers that a report may show: reports show few, a table may hold thousands.
-fn name_farthest(found: &mut [SketchOutlier], keys: &Keys<'_>) {
-    const NAMED: usize = 64;
-    for spike in [true, false] {
-        let mut order: Vec<usize> =
-            (0..found.len()).filter(|i| found[*i].outlier.spike() == spike).collect();
-        order.sort_by(|a, b| {
-            let factor = |i: &usize| found[*i].outlier.factor();
-            factor(b).total_cmp(&factor(a)).then(a.cmp(b))
-        });
-        for i in order.into_iter().take(NAMED) {
-            found[i].key = keys.show(found[i].outlier.row as usize);
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{SketchPoint, Slice};
+use super::point::{SketchPoint, Slice};
 use crate::database::table::{Column, Keys, Numbering, TableScope};
 
 /// The column that names the kernel.

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::parts::SliceNumbers;
-use super::{SketchOutlier, name_farthest};
+use super::point::SketchOutlier;
 use crate::base::expr::Vals;
 use crate::checks::compare::curves::{CurveRows, KeyLatencies, TableCurve};
 use crate::checks::compare::series::{self, ScanTerms};
-use crate::checks::judge::CheckInputs;
+use crate::checks::inputs::CheckInputs;
 use crate::database::table::{Keys, TableScope};
 
 /// The rows of a table with what is known of them.
@@ -77,12 +77,28 @@ impl ReadRows<'_> {
     }
 }
 
+/// Gives a key to the outliers that a report may show: reports show few, a table may hold thousands.
+fn name_farthest(found: &mut [SketchOutlier], keys: &Keys<'_>) {
+    const NAMED: usize = 64;
+    for spike in [true, false] {
+        let mut order: Vec<usize> =
+            (0..found.len()).filter(|i| found[*i].outlier.spike() == spike).collect();
+        order.sort_by(|a, b| {
+            let factor = |i: &usize| found[*i].outlier.factor();
+            factor(b).total_cmp(&factor(a)).then(a.cmp(b))
+        });
+        for i in order.into_iter().take(NAMED) {
+            found[i].key = keys.show(found[i].outlier.row as usize);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::base::random::Random;
-    use crate::checks::CurveTerms;
     use crate::checks::compare::sketch::{Sketch, SketchTerms};
-    use crate::checks::judge::CheckInputs;
+    use crate::checks::inputs::CheckInputs;
+    use crate::checks::inputs::CurveTerms;
     use crate::database::catalog::Place;
     use crate::database::table::{Column, Keys, Table, TableScope};
     use crate::specs::{ColumnKind, IDENTITY, Specs, TableSpec};

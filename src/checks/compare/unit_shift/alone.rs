@@ -3,7 +3,7 @@
 use super::{SlicesByName, UnitFactors, is_time};
 use crate::base::words::{Figure, plural_verb};
 use crate::checks::compare::sketch::{Sketch, slice_id, slice_words};
-use crate::checks::rule::Rule;
+use crate::checks::rule_head::RuleHead;
 use crate::database::table::number_json;
 use crate::findings::{Finding, Severity, SliceEvidence};
 
@@ -12,7 +12,7 @@ impl UnitFactors {
     /// a kernel has.
     pub(super) fn alone(
         &self,
-        rule: &Rule,
+        rule: RuleHead<'_>,
         all: &SlicesByName<'_>,
         number: usize,
     ) -> Option<Finding> {
@@ -41,7 +41,7 @@ impl UnitFactors {
             figure: ("fastest_ms".into(), number_json(*end)),
         });
         let severity = rule.severity.at_most(Severity::Warning);
-        let finding = Finding::on_table(&rule.id, severity, file, message);
+        let finding = Finding::on_table(rule.id, severity, file, message);
         let parts = ends.iter().map(|(slice, _)| slice_id(&sketch.slices[*slice as usize]));
         Some(finding.rows(rows.round() as usize).parts(parts).slices(evidence))
     }

@@ -19,9 +19,10 @@ use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
 use crate::base::words::{Figure, plural, plural_verb};
 use crate::checks::compare::sketch::{Sketch, SketchPoint, Sketched, Slice, slice_id, slice_words};
+use crate::checks::context::{CrossContext, RowContext};
+use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Found, Judge};
-use crate::checks::rule::Rule;
-use crate::checks::{CrossContext, RowContext};
+use crate::checks::rule_head::RuleHead;
 use crate::database::table::number_json;
 use crate::findings::{Finding, Hits, Reads, Severity, SliceEvidence, wholes};
 use crate::specs::TableSpec;
@@ -81,6 +82,10 @@ struct SlicesByName<'a> {
 }
 
 impl Judge for UnitFactors {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { compares: true, ..CheckInputs::default() }
+    }
+
     fn judges_unknown_tables(&self) -> bool {
         true
     }
@@ -98,14 +103,10 @@ impl Judge for UnitFactors {
         Ok(too_long(rows, self.hours).into_iter().collect())
     }
 
-    fn compares(&self) -> bool {
-        true
-    }
-
     /// One finding for each table with slices in another unit than the others of its name.
     fn cross<'v>(
         &'v self,
-        rule: &'v Rule,
+        rule: RuleHead<'v>,
         at: &'v CrossContext<'v>,
     ) -> Result<Hits<'v>, ExprError> {
         let tables = at.sketched().filter(|(file, sketch)| {
@@ -125,7 +126,7 @@ impl Judge for UnitFactors {
 impl UnitFactors {
     fn finding(
         &self,
-        rule: &Rule,
+        rule: RuleHead<'_>,
         at: &CrossContext<'_>,
         all: &SlicesByName<'_>,
         number: usize,
@@ -173,7 +174,7 @@ impl UnitFactors {
             slice: s.slice.clone(),
             figure: ("ratio".into(), number_json(s.ratio)),
         });
-        let finding = Finding::on_table(&rule.id, severity, file, message)
+        let finding = Finding::on_table(rule.id, severity, file, message)
             .rows(rows.round() as usize)
             .parts(shifted.iter().map(|s| slice_id(s.slice)))
             .slices(evidence);

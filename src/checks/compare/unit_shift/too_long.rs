@@ -1,7 +1,7 @@
 //! Times that no single call of a kernel takes.
 
 use crate::base::words::{Figure, names, plural};
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::findings::{EXAMPLES, Hit};
 use crate::specs::Unit;
 

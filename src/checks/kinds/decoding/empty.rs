@@ -1,9 +1,9 @@
 //! Tables without rows, and tables of which the loader reads none.
 
 use crate::base::expr::ExprError;
+use crate::checks::context::{RowContext, TableContext};
 use crate::checks::judge::Judge;
-use crate::checks::rule::Rule;
-use crate::checks::{RowContext, TableContext};
+use crate::checks::rule_head::RuleHead;
 use crate::database::table::TableFault;
 use crate::findings::{Finding, Hits, wholes};
 
@@ -17,12 +17,12 @@ impl Judge for Empty {
 
     fn unreadable(
         &self,
-        rule: &Rule,
+        rule: RuleHead<'_>,
         at: &TableContext<'_>,
         fault: &TableFault,
     ) -> Option<Finding> {
         let TableFault::Empty = fault else { return None };
-        Some(Finding::on_table(&rule.id, rule.severity, at.file, fault.to_string()))
+        Some(rule.on_table(at.file, fault.to_string()))
     }
 
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {

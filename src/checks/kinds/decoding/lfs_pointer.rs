@@ -1,9 +1,9 @@
 //! Git-LFS pointers in the place of tables.
 
 use crate::base::words::plural_verb;
-use crate::checks::TableContext;
-use crate::checks::judge::Judge;
-use crate::checks::rule::Rule;
+use crate::checks::context::{Item, TableContext};
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
 use crate::database::table::TableFault;
 use crate::findings::{Finding, Severity};
 
@@ -17,23 +17,24 @@ impl Judge for LfsPointer {
 
     fn unreadable(
         &self,
-        rule: &Rule,
+        rule: RuleHead<'_>,
         at: &TableContext<'_>,
         fault: &TableFault,
     ) -> Option<Finding> {
         let TableFault::LfsPointer(pointer) = fault else { return None };
-        let finding = Finding::on_table(&rule.id, rule.severity, at.file, fault.to_string());
+        let finding = rule.on_table(at.file, fault.to_string());
         Some(finding.evidence("oid", pointer.oid.as_str()).evidence("size", pointer.size))
     }
 
-    fn tables_in_lfs(&self, rule: &Rule, paths: &[String]) -> Option<Finding> {
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::InLfs(paths) = item else { return Found::new() };
         let tables = plural_verb(paths.len(), "table", ["is", "are"]);
         let message = format!(
             "{tables} in git-LFS and not in this clone: `git lfs pull` fetches what .gitattributes keeps there"
         );
         let severity = rule.severity.at_most(Severity::Info);
-        let finding = Finding::on_path(&rule.id, severity, common_folder(paths), message);
-        Some(finding.parts(paths).evidence("tables", paths.len()))
+        let finding = Finding::on_path(rule.id, severity, common_folder(paths), message);
+        vec![finding.parts(*paths).evidence("tables", paths.len())]
     }
 }
 

@@ -1,9 +1,9 @@
 //! Damaged rows of text tables.
 
 use crate::base::expr::ExprError;
+use crate::checks::context::{RowContext, TableContext};
 use crate::checks::judge::Judge;
-use crate::checks::rule::Rule;
-use crate::checks::{RowContext, TableContext};
+use crate::checks::rule_head::RuleHead;
 use crate::database::table::{TableFault, Torn};
 use crate::findings::{Example, Finding, Hits, wholes};
 
@@ -17,12 +17,12 @@ impl Judge for TornRow {
 
     fn unreadable(
         &self,
-        rule: &Rule,
+        rule: RuleHead<'_>,
         at: &TableContext<'_>,
         fault: &TableFault,
     ) -> Option<Finding> {
         let TableFault::Torn(torn) = fault else { return None };
-        let finding = Finding::on_table(&rule.id, rule.severity, at.file, fault.to_string());
+        let finding = rule.on_table(at.file, fault.to_string());
         Some(with_rows(finding, torn))
     }
 

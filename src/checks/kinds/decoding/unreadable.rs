@@ -1,10 +1,9 @@
 //! Tables whose bytes cannot be decoded, or are not those that were digested.
 
 use crate::base::expr::ExprError;
-use crate::checks::judge::Judge;
-use crate::checks::rule::Rule;
-use crate::checks::{RowContext, TableContext};
-use crate::database::source::Entry;
+use crate::checks::context::{Item, RowContext, TableContext};
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
 use crate::database::table::TableFault;
 use crate::findings::{Finding, Hits, wholes};
 
@@ -18,12 +17,12 @@ impl Judge for Unreadable {
 
     fn unreadable(
         &self,
-        rule: &Rule,
+        rule: RuleHead<'_>,
         at: &TableContext<'_>,
         fault: &TableFault,
     ) -> Option<Finding> {
         let TableFault::Unreadable(_) = fault else { return None };
-        Some(Finding::on_table(&rule.id, rule.severity, at.file, fault.to_string()))
+        Some(rule.on_table(at.file, fault.to_string()))
     }
 
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
@@ -31,12 +30,13 @@ impl Judge for Unreadable {
     }
 
     /// A link or submodule that is no other way to a database which is judged.
-    fn stray(&self, rule: &Rule, entry: &Entry) -> Option<Finding> {
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::Stray(entry) = item else { return Found::new() };
         // git keeps the reference alone, so the files behind it are not in the database.
-        let what = entry.kind.leads_away()?;
+        let Some(what) = entry.kind.leads_away() else { return Found::new() };
         let message =
             format!("this is {what}; what it leads to was not checked as a part of this database");
-        Some(Finding::on_path(&rule.id, rule.severity, &entry.path, message))
+        vec![rule.on_path(&entry.path, message)]
     }
 }
 

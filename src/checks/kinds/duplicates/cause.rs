@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{KeyCopies, LOOKED_AT};
+use super::key_copies::{KeyCopies, LOOKED_AT};
 use crate::base::words::names;
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 
 /// Why keys repeat, as far as it follows from the columns in which copies differ.
 pub(super) enum RepeatCause {

@@ -1,6 +1,7 @@
 //! The loader's key, more than once in a table.
 
 mod cause;
+mod key_copies;
 mod rivals;
 mod whole_rows;
 
@@ -9,12 +10,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use self::cause::RepeatCause;
+use self::key_copies::{KeyCopies, LOOKED_AT};
 pub(crate) use self::rivals::CopySpread;
 use self::rivals::range;
 use self::whole_rows::whole_rows;
 use crate::base::expr::{ExprError, Vals};
 use crate::base::words::{Figure, count, plural, plural_verb};
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::checks::judge::Judge;
 use crate::database::served::rows::{KeyRows, copies};
 use crate::database::table::{Keys, number_json};
@@ -38,28 +40,6 @@ pub struct Conflict {
 /// The tolerance when a ratio is compared with a limit. Timers have steps, so copies often differ by exactly the limit,
 /// and rounding must not decide.
 const ROUNDING: f64 = 1e-9;
-
-/// Groups that are looked at one by one for what their copies differ in.
-const LOOKED_AT: usize = 1000;
-
-/// A key of a bucket with all its rows, in file order.
-struct KeyCopies {
-    rows: KeyRows,
-    /// Slowest over fastest copy, of the latency that differs most.
-    spread: f64,
-    conflict: bool,
-    /// Whether the copies differ by more than 99 of 100 honest reruns do.
-    beyond_noise: bool,
-    /// Whether each copy is of another sweep that meets the others by design.
-    by_design: bool,
-}
-
-impl KeyCopies {
-    /// Whether the copies contradict each other by more than reruns do.
-    fn matters(&self) -> bool {
-        self.conflict && self.beyond_noise
-    }
-}
 
 impl Judge for Conflict {
     fn judges_unknown_tables(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::base::expr::ExprError;
 use crate::base::words::plural;
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::database::served::rows::repeats;
 use crate::database::table::Keys;
 use crate::findings::{EXAMPLES, Example, Hit, Hits, Severity};
@@ -17,7 +17,7 @@ pub(super) fn whole_rows<'v>(rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprE
         return Ok(Hits::new());
     }
     let keys = Keys::new(&parts, rows.scope)?;
-    let copies = repeats(keys.hashes(), |_| true, |a, b| keys.equal(a, b));
+    let copies = repeats(&keys.run_hashes(), |_| true, |a, b| keys.equal(a, b));
     let all: Vec<usize> = copies.into_iter().map(|(row, _)| row).collect();
     let severity = rows.rule.severity.at_most(Severity::Warning);
     let hit = Hit::rows(rows.at.file, all, severity, move |part| {

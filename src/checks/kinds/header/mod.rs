@@ -3,14 +3,17 @@
 
 use std::collections::BTreeMap;
 
+mod column;
 mod stored;
 
+use self::column::{holds, is_read};
 use self::stored::unopened;
 use crate::base::expr::ExprError;
 use crate::base::words::{names, plural_verb};
+use crate::checks::context::{CrossContext, RowContext};
+use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::Judge;
-use crate::checks::rule::Rule;
-use crate::checks::{CrossContext, RowContext};
+use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::database::table::Column;
 use crate::findings::{EXAMPLES, Finding, Hits, Severity, wholes};
@@ -26,6 +29,10 @@ const SHARED: usize = 3;
 pub struct Header;
 
 impl Judge for Header {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { compares: true, ..CheckInputs::default() }
+    }
+
     fn judges_unknown_tables(&self) -> bool {
         true
     }
@@ -34,14 +41,10 @@ impl Judge for Header {
         Ok(wholes(columns(rows)))
     }
 
-    fn compares(&self) -> bool {
-        true
-    }
-
     /// Tables whose rows name an operation that no other table of the name has.
     fn cross<'v>(
         &'v self,
-        rule: &'v Rule,
+        rule: RuleHead<'v>,
         at: &'v CrossContext<'v>,
     ) -> Result<Hits<'v>, ExprError> {
         Ok(wholes(at.judged_tables().filter_map(|file| operation(rule, at, file))))
@@ -49,7 +52,7 @@ impl Judge for Header {
 }
 
 /// The finding on a table whose operations no other table names, where enough others share one.
-fn operation(rule: &Rule, at: &CrossContext<'_>, file: &TableFile) -> Option<Finding> {
+fn operation(rule: RuleHead<'_>, at: &CrossContext<'_>, file: &TableFile) -> Option<Finding> {
     let own = at.sketches.by_path.get(&file.entry.path)?;
     let named = &own.names.operations;
     let mut tables: BTreeMap<&str, usize> = BTreeMap::new();
@@ -70,7 +73,7 @@ fn operation(rule: &Rule, at: &CrossContext<'_>, file: &TableFile) -> Option<Fin
         plural_verb(count, &format!("other {} table", file.table), ["has", "have"]),
     );
     let finding =
-        Finding::on_table(&rule.id, rule.severity.at_most(Severity::Warning), file, message);
+        Finding::on_table(rule.id, rule.severity.at_most(Severity::Warning), file, message);
     Some(finding.rows(own.rows).parts(named.iter().map(|name| format!("op_name {name}"))))
 }
 
@@ -165,11 +168,6 @@ fn first_of(all: &[String]) -> String {
     if all.len() > SHOWN { format!("{shown} and {} more", all.len() - SHOWN) } else { shown }
 }
 
-/// Returns true for a column that the loader reads: one of its key, its filters, its latency or another measurement.
-fn is_read(spec: &TableSpec, name: &str) -> bool {
-    spec.reads(name) || matches!(spec.kind(name), Some(ColumnKind::Measure(_)))
-}
-
 /// Returns true for a column that consists of other columns or has several values per row.
 fn is_nested(rows: &RowContext<'_>, name: &str) -> bool {
     let stored = rows.table.stored.as_ref().and_then(|stored| stored.stored_type(name));
@@ -211,18 +209,6 @@ fn fits(spec: &ColumnSpec, found: &Column) -> bool {
     // An optional column that no row fills has no type.
     let is_unfilled = matches!(found, Column::Other(name) if spec.optional && name == "null");
     is_unfilled || holds(spec.kind, found)
-}
-
-/// Returns true if the cells of a column have the type that a spec asks for.
-fn holds(kind: ColumnKind, found: &Column) -> bool {
-    match kind {
-        ColumnKind::Int => matches!(found, Column::Int { .. }),
-        ColumnKind::Bool => matches!(found, Column::Bool { .. }),
-        ColumnKind::Text => matches!(found, Column::Text { .. }),
-        ColumnKind::Number | ColumnKind::Measure(_) => {
-            matches!(found, Column::Int { .. } | Column::Float { .. })
-        }
-    }
 }
 
 fn kind_name(kind: ColumnKind) -> &'static str {

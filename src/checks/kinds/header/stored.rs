@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use crate::checks::RowContext;
+use super::column::{holds, is_read};
+use crate::checks::context::RowContext;
 use crate::database::table::StoredAs;
 use crate::specs::{ColumnKind, StoredType};
 
@@ -24,9 +25,12 @@ pub(super) fn unopened(rows: &RowContext<'_>) -> Vec<String> {
 /// Nested columns. The loader numbers the parts of all columns, and then takes these numbers for those of whole columns.
 fn nested(stored: &StoredAs) -> Vec<String> {
     let nested = stored.types.iter().filter(|(_, stored)| stored.is_nested());
-    let shown = |(name, stored): &(String, StoredType)| match stored {
-        StoredType::Repeated => format!("{name} has several values per row"),
-        _ => format!("{name} is a nested column of type {stored}"),
+    let shown = |(name, stored): &(String, StoredType)| {
+        if *stored == StoredType::Repeated {
+            format!("{name} has several values per row")
+        } else {
+            format!("{name} is a nested column of type {stored}")
+        }
     };
     let why = " (the loader counts its parts as columns, and reads wrong columns)";
     nested.map(|column| shown(column) + why).collect()
@@ -38,9 +42,9 @@ fn types(rows: &RowContext<'_>, stored: &StoredAs) -> Vec<String> {
     let identity = spec.identity.iter().map(|name| (name.as_str(), ColumnKind::Text));
     let columns = spec.columns.iter().map(|column| (column.name.as_str(), column.kind));
     let mut faults: BTreeMap<(StoredType, &[StoredType]), Vec<&str>> = BTreeMap::new();
-    for (name, kind) in columns.chain(identity).filter(|(name, _)| super::is_read(spec, name)) {
+    for (name, kind) in columns.chain(identity).filter(|(name, _)| is_read(spec, name)) {
         // A column of another kind is reported as such.
-        let fits = rows.table.column(name).is_some_and(|found| super::holds(kind, found));
+        let fits = rows.table.column(name).is_some_and(|found| holds(kind, found));
         let types = loader.types(kind);
         let found = stored.stored_type(name).filter(|found| fits && !types.contains(found));
         if let Some(found) = found {

@@ -3,8 +3,9 @@
 use super::{Named, origin};
 use crate::base::expr::ExprError;
 use crate::base::words::plural_verb;
-use crate::checks::RowContext;
-use crate::checks::judge::{CheckInputs, Judge};
+use crate::checks::context::RowContext;
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::Judge;
 use crate::findings::{Hits, Reads};
 use crate::specs::TableSpec;
 

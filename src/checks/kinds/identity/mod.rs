@@ -12,8 +12,8 @@ pub use self::version::VersionNames;
 pub(super) use self::version::same_version;
 use crate::base::expr::NULL_CODE;
 use crate::base::words::names;
-use crate::checks::RowContext;
-use crate::checks::judge::CheckInputs;
+use crate::checks::context::RowContext;
+use crate::checks::inputs::CheckInputs;
 use crate::database::table::Column;
 use crate::findings::{EXAMPLES, Hit, Severity};
 

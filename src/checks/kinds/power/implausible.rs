@@ -13,7 +13,7 @@ use super::{Readings, hit};
 use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
 use crate::base::words::plural;
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::checks::judge::Judge;
 use crate::checks::sweeps::AxisSeries;
 use crate::database::table::NumberedRows;

@@ -12,7 +12,7 @@ pub use self::coverage::PartialPower;
 pub use self::implausible::PowerSigns;
 pub use self::limit::LimitTolerance;
 pub use self::range::PowerMeter;
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::database::table::{Column, Table};
 use crate::findings::{EXAMPLES, Hit, Severity};
 

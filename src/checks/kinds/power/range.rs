@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::{Readings, hit};
 use crate::base::expr::ExprError;
 use crate::base::words::plural_verb;
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::checks::judge::Judge;
 use crate::findings::{Hits, Reads, Severity};
 use crate::specs::TableSpec;

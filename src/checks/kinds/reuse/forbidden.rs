@@ -1,9 +1,9 @@
 //! Declared reuse where reuse is not allowed.
 
-use crate::checks::DirContext;
-use crate::checks::judge::{CheckInputs, Found, Judge};
-use crate::checks::rule::Rule;
-use crate::findings::Finding;
+use crate::checks::context::Item;
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
 use crate::specs::Filling;
 
 /// Declared reuse of tables that the loader takes from their own version alone.
@@ -14,7 +14,8 @@ impl Judge for ReuseForbidden {
         CheckInputs { version_dirs: true, ..CheckInputs::default() }
     }
 
-    fn dir(&self, rule: &Rule, at: &DirContext<'_>) -> Found {
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::Dir(at) = item else { return Found::new() };
         let (Some(entry), Some(Ok(reuse))) = (&at.dir.reuse, at.reuse) else { return Vec::new() };
         // A family in which no table is shared is one of which nothing is, known table or not.
         let family = at.dir.place.family.as_deref().unwrap_or_default();
@@ -31,7 +32,7 @@ impl Judge for ReuseForbidden {
         }
         let message =
             format!("{} cannot be reused; the loader ignores these declarations", wrong.join(", "));
-        let finding = Finding::on_path(&rule.id, rule.severity, &entry.path, message);
+        let finding = rule.on_path(&entry.path, message);
         vec![finding.at(&at.dir.place).parts(wrong)]
     }
 }

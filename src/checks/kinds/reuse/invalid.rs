@@ -1,10 +1,10 @@
 //! Declared reuse that nothing can be taken from.
 
 use crate::base::words::{names, plural_verb};
-use crate::checks::DirContext;
-use crate::checks::judge::{CheckInputs, Found, Judge};
-use crate::checks::rule::Rule;
-use crate::findings::Finding;
+use crate::checks::context::{DirContext, Item};
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
 
 /// A `reuse.yaml` that cannot be read, or that names donors without the table.
 pub struct ReuseInvalid;
@@ -14,12 +14,13 @@ impl Judge for ReuseInvalid {
         CheckInputs { version_dirs: true, ..CheckInputs::default() }
     }
 
-    fn dir(&self, rule: &Rule, at: &DirContext<'_>) -> Found {
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::Dir(at) = item else { return Found::new() };
         let (Some(reuse), Some(entry)) = (at.reuse, &at.dir.reuse) else {
             return Vec::new();
         };
         let finding = |message: String, parts: &[String]| {
-            let finding = Finding::on_path(&rule.id, rule.severity, &entry.path, message);
+            let finding = rule.on_path(&entry.path, message);
             vec![finding.at(&at.dir.place).parts(parts)]
         };
         let reuse = match reuse {

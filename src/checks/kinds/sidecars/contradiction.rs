@@ -7,10 +7,11 @@ use serde::Deserialize;
 
 use super::seal;
 use crate::base::expr::ExprError;
-use crate::checks::judge::{CheckInputs, Found, Judge};
+use crate::checks::context::{DirContext, Item, RowContext};
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::{Found, Judge};
 use crate::checks::kinds::identity::same_version;
-use crate::checks::rule::Rule;
-use crate::checks::{DirContext, RowContext};
+use crate::checks::rule_head::RuleHead;
 use crate::database::sidecar::Meta;
 use crate::findings::{Finding, Hits, Severity, wholes};
 
@@ -27,7 +28,8 @@ impl Judge for Frameworks {
     }
 
     /// A sidecar that says another framework, version or set of tables than its directory.
-    fn dir(&self, rule: &Rule, at: &DirContext<'_>) -> Found {
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::Dir(at) = item else { return Found::new() };
         let (Some(Ok(meta)), Some(entry)) = (at.meta, &at.dir.meta) else {
             return Vec::new();
         };
@@ -35,7 +37,7 @@ impl Judge for Frameworks {
         if wrong.is_empty() {
             return Vec::new();
         }
-        let finding = Finding::on_path(&rule.id, rule.severity, &entry.path, wrong.join("; "));
+        let finding = rule.on_path(&entry.path, wrong.join("; "));
         vec![finding.at(&at.dir.place).parts(wrong)]
     }
 

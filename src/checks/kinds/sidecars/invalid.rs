@@ -2,10 +2,11 @@
 
 use super::seal;
 use crate::base::expr::ExprError;
-use crate::checks::judge::{CheckInputs, Found, Judge};
-use crate::checks::rule::Rule;
-use crate::checks::{DirContext, RowContext};
-use crate::findings::{Finding, Hits, wholes};
+use crate::checks::context::{Item, RowContext};
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
+use crate::findings::{Hits, wholes};
 
 /// A `collection_meta.yaml` that cannot be read as one.
 pub struct SidecarInvalid;
@@ -19,13 +20,11 @@ impl Judge for SidecarInvalid {
         Ok(wholes(seal::invalid(rows)))
     }
 
-    fn dir(&self, rule: &Rule, at: &DirContext<'_>) -> Found {
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::Dir(at) = item else { return Found::new() };
         let (Some(Err(why)), Some(entry)) = (at.meta, &at.dir.meta) else {
             return Vec::new();
         };
-        vec![
-            Finding::on_path(&rule.id, rule.severity, &entry.path, why.to_string())
-                .at(&at.dir.place),
-        ]
+        vec![rule.on_path(&entry.path, why.to_string()).at(&at.dir.place)]
     }
 }

@@ -1,9 +1,9 @@
 //! Marker files that sidecars replaced.
 
-use crate::checks::DirContext;
-use crate::checks::judge::{CheckInputs, Found, Judge};
-use crate::checks::rule::Rule;
-use crate::findings::Finding;
+use crate::checks::context::Item;
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
 
 /// Markers of the scheme before sidecars, in the layout that has sidecars.
 pub struct LegacyMarker;
@@ -13,13 +13,13 @@ impl Judge for LegacyMarker {
         CheckInputs { version_dirs: true, ..CheckInputs::default() }
     }
 
-    fn dir(&self, rule: &Rule, at: &DirContext<'_>) -> Found {
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::Dir(at) = item else { return Found::new() };
         if at.dir.place.family.is_none() {
             return Vec::new();
         }
         let message = "this marker file belongs to a scheme that collection_meta.yaml replaced";
-        let finding =
-            |path: &str| Finding::on_path(&rule.id, rule.severity, path, message).at(&at.dir.place);
+        let finding = |path: &str| rule.on_path(path, message).at(&at.dir.place);
         at.dir.markers.iter().map(|m| finding(&m.path)).collect()
     }
 }

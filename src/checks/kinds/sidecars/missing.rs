@@ -3,10 +3,11 @@
 use super::seal;
 use crate::base::expr::ExprError;
 use crate::base::words::plural_verb;
-use crate::checks::judge::{CheckInputs, Found, Judge};
-use crate::checks::rule::Rule;
-use crate::checks::{DirContext, RowContext};
-use crate::findings::{Finding, Hits, wholes};
+use crate::checks::context::{Item, RowContext};
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
+use crate::findings::{Hits, wholes};
 
 /// Tables of the family layout without a word on where they come from.
 pub struct SidecarMissing;
@@ -20,7 +21,8 @@ impl Judge for SidecarMissing {
         Ok(wholes(seal::missing(rows)))
     }
 
-    fn dir(&self, rule: &Rule, at: &DirContext<'_>) -> Found {
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::Dir(at) = item else { return Found::new() };
         let dir = at.dir;
         // The flat layout had no sidecars.
         if dir.place.family.is_none() || dir.tables.is_empty() {
@@ -38,7 +40,7 @@ impl Judge for SidecarMissing {
                 "{} no collection_meta.yaml",
                 plural_verb(files.len(), "table", ["has", "have"])
             );
-            let finding = Finding::on_path(&rule.id, rule.severity, &dir.path, message);
+            let finding = rule.on_path(&dir.path, message);
             return vec![finding.at(&dir.place).parts(files.iter().map(|file| &file.table))];
         };
         let Ok(meta) = meta else { return Vec::new() };
@@ -47,7 +49,7 @@ impl Judge for SidecarMissing {
             .filter(|file| !meta.tables.contains_key(&file.table))
             .map(|file| {
                 let message = "the collection_meta.yaml of the directory does not list this table";
-                Finding::on_table(&rule.id, rule.severity, file, message)
+                rule.on_table(file, message)
             })
             .collect()
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::findings::Finding;
 use crate::specs::Seal;
 

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Sign;
 use super::digits::{Digits, digits};
+use super::sign::Sign;
 use crate::base::stats::upper_median;
 use crate::base::words::{count, plural};
 use crate::checks::sweeps::AxisSeries;

@@ -7,7 +7,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Sign;
+use super::sign::Sign;
 use crate::base::stats::{nearest_rank, upper_median};
 use crate::base::words::{count, plural};
 use crate::checks::sweeps::AxisSeries;

@@ -6,10 +6,10 @@ use std::ops::Range;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Sign;
 use super::digits::{Digits, rounding};
+use super::sign::Sign;
 use crate::base::words::names;
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::database::table::{Column, Keys, mix};
 
 /// How many points lie on the line between their neighbours along a sweep.

@@ -5,6 +5,7 @@ mod digits;
 mod drawn;
 mod jittered;
 mod line;
+mod sign;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,12 +18,13 @@ use self::digits::{Digits, is_whole, usual_digits};
 use self::drawn::{DrawnSign, Latencies};
 use self::jittered::JitteredSign;
 use self::line::LineSign;
+use self::sign::Sign;
 use crate::base::expr::ExprError;
 use crate::base::words::plural;
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::checks::judge::Judge;
 use crate::database::table::Keys;
-use crate::findings::{EXAMPLES, Hit, HitPart, Hits, Reads};
+use crate::findings::{EXAMPLES, Hit, Hits, Reads};
 use crate::specs::{Doubt, TableSpec};
 
 /// What gives made-up rows away.
@@ -43,31 +45,11 @@ pub struct Signs {
     jittered: JitteredSign,
 }
 
-/// Says what some rows of a sign show.
-type Say = Box<dyn Fn(&[usize]) -> String>;
-
-/// A sign, with the rows that show it.
-struct Sign {
-    say: Say,
-    rows: Vec<usize>,
-}
-
 /// Numbers of three digits are below it, by their last digit.
 const MOST_DIGITS: f64 = 999.5;
 
 /// Decimals that typed numbers have at most, where the measured ones have them all.
 const NANOSECONDS: i32 = 6;
-
-impl Sign {
-    /// What its rows of a part show, with those rows, where there are any.
-    fn within(&self, part: &HitPart<'_>) -> Option<(String, Vec<usize>)> {
-        let rows: Vec<usize> = self.rows.iter().copied().filter(|row| part.has(*row)).collect();
-        if rows.is_empty() {
-            return None;
-        }
-        Some(((self.say)(&rows), rows))
-    }
-}
 
 impl Judge for Signs {
     fn reads(&self, spec: &TableSpec) -> Reads {

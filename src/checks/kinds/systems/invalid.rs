@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::words::Figure;
-use crate::checks::SystemContext;
-use crate::checks::judge::{CheckInputs, Found, Judge};
-use crate::checks::rule::Rule;
-use crate::findings::Finding;
+use crate::checks::context::Item;
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
 
 /// Fields of a system YAML.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -41,9 +41,9 @@ impl Judge for SystemFields {
     }
 
     /// A YAML that cannot be read, lacks what the loader requires, or has figures out of range.
-    fn system(&self, rule: &Rule, at: &SystemContext<'_>) -> Found {
-        let finding =
-            |message: String| Finding::on_path(&rule.id, rule.severity, &at.file.path, message);
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::System(at) = item else { return Found::new() };
+        let finding = |message: String| rule.on_path(&at.file.path, message);
         let system = match &at.file.system {
             Ok(system) => system,
             Err(why) => return vec![finding(why.to_string())],

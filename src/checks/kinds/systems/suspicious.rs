@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::expr::{Expr, Lookup, Scope, Value};
-use crate::checks::SystemContext;
-use crate::checks::judge::{CheckInputs, Found, Judge};
-use crate::checks::rule::Rule;
-use crate::findings::Finding;
+use crate::checks::context::{Item, SystemContext};
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
 use crate::specs::system::System;
 
 /// Figures of one system against each other and the nearest systems.
@@ -57,7 +57,8 @@ impl Judge for Plausible {
     }
 
     /// Figures that contradict each other, or that no system of the generation comes near.
-    fn system(&self, rule: &Rule, at: &SystemContext<'_>) -> Found {
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::System(at) = item else { return Found::new() };
         let Ok(system) = &at.file.system else {
             return Vec::new();
         };
@@ -76,7 +77,7 @@ impl Judge for Plausible {
         if odd.is_empty() {
             return Vec::new();
         }
-        vec![Finding::on_path(&rule.id, rule.severity, &at.file.path, odd.join("; ")).parts(odd)]
+        vec![rule.on_path(&at.file.path, odd.join("; ")).parts(odd)]
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::base::error::nearest;
 use crate::base::words::names;
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::database::table::Column;
 
 /// The rows of a column whose dtype is not known.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::Wrong;
 use super::dtypes::UnknownDtypes;
 use crate::base::expr::{Expr, ExprError, Scope};
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::checks::judge::Judge;
 use crate::database::served::rows::guarded_rows;
 use crate::database::table::Column;
@@ -46,7 +46,10 @@ impl Judge for KeyRange {
                         wrong.add(name, row, found.is_null(row).then_some("null"));
                     }
                 }
-                _ => {}
+                ColumnKind::Text
+                | ColumnKind::Bool
+                | ColumnKind::Number
+                | ColumnKind::Measure(_) => {}
             }
             if column.kind == ColumnKind::Text
                 && self.dtypes.iter().any(|end| name.ends_with(end))

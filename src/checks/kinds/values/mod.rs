@@ -11,7 +11,7 @@ pub use self::key_range::KeyRange;
 pub use self::not_finite::NotFinite;
 pub use self::not_positive::NotPositive;
 use crate::base::words::plural;
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::findings::{EXAMPLES, Finding, Hit, HitPart, Severity};
 
 /// Rows that are wrong, by what is wrong with them.

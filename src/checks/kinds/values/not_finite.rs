@@ -2,7 +2,7 @@
 
 use super::Wrong;
 use crate::base::expr::ExprError;
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::checks::judge::Judge;
 use crate::database::table::Column;
 use crate::findings::{Hits, Reads};
@@ -30,8 +30,8 @@ impl Judge for NotFinite {
             let clean = match column {
                 Column::Float { values, .. } => values.iter().all(|v| v.is_finite()),
                 Column::Int { nulls, .. } => nulls.is_none(),
-                // header-mismatch tells of a column that holds no numbers.
-                _ => true,
+                // The rule header-mismatch reports a measurement that is not a number.
+                Column::Bool { .. } | Column::Text { .. } | Column::Other(_) => true,
             };
             if clean {
                 continue;

@@ -2,7 +2,7 @@
 
 use super::Wrong;
 use crate::base::expr::ExprError;
-use crate::checks::RowContext;
+use crate::checks::context::RowContext;
 use crate::checks::judge::Judge;
 use crate::database::table::Column;
 use crate::findings::{Hits, Reads, Severity};
@@ -32,7 +32,7 @@ impl Judge for NotPositive {
             let clean = match column {
                 Column::Float { values, .. } => values.iter().all(|v| *v > 0.0 || v.is_nan()),
                 Column::Int { values, .. } => values.iter().all(|v| *v > 0),
-                _ => true,
+                Column::Bool { .. } | Column::Text { .. } | Column::Other(_) => true,
             };
             if clean {
                 continue;

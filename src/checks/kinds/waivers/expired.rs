@@ -1,10 +1,10 @@
 //! Waivers past their date.
 
 use super::finding;
-use crate::checks::WaiverContext;
-use crate::checks::judge::{CheckInputs, Judge};
-use crate::checks::rule::Rule;
-use crate::findings::Finding;
+use crate::checks::context::Item;
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
 
 /// Waivers past their date.
 pub struct WaiverExpired;
@@ -14,7 +14,8 @@ impl Judge for WaiverExpired {
         CheckInputs { waivers: true, ..CheckInputs::default() }
     }
 
-    fn waivers(&self, rule: &Rule, at: &WaiverContext<'_>) -> Option<Finding> {
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::Waivers(at) = item else { return Found::new() };
         finding(rule, at, at.expired)
     }
 }

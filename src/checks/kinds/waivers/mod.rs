@@ -5,14 +5,14 @@ mod unused;
 
 pub use self::expired::WaiverExpired;
 pub use self::unused::WaiverUnused;
-use crate::checks::WaiverContext;
-use crate::checks::rule::Rule;
-use crate::findings::Finding;
+use crate::checks::context::WaiverContext;
+use crate::checks::judge::Found;
+use crate::checks::rule_head::RuleHead;
 
 /// One finding on the file of waivers with all that is wrong with them, where anything is.
-fn finding(rule: &Rule, at: &WaiverContext<'_>, wrong: &[String]) -> Option<Finding> {
+fn finding(rule: RuleHead<'_>, at: &WaiverContext<'_>, wrong: &[String]) -> Found {
     if wrong.is_empty() {
-        return None;
+        return Found::new();
     }
-    Some(Finding::on_path(&rule.id, rule.severity, at.path, wrong.join("; ")))
+    vec![rule.on_path(at.path, wrong.join("; "))]
 }

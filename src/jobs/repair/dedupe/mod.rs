@@ -5,13 +5,14 @@
 //! are measurements of different things. They are kept, and reported: no policy knows which is right.
 
 mod plan;
+mod policy;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Mutex;
 
 use super::restate::Now;
-use super::{DiskChange, Options, Refused, Site};
+use super::{DiskChange, Refused, RepairOptions, Site};
 use crate::base::error::{Error, Result, unknown};
 use crate::base::exit::Exit;
 use crate::base::words::{Figure, count, plural, plural_verb};
@@ -19,19 +20,8 @@ use crate::database::catalog::TableFile;
 use crate::database::table::Table;
 use crate::specs::Serves;
 
-pub use plan::{Dropped, Keep, TablePlan};
-
-/// How repeated measurements are removed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Policy {
-    /// Which copy stays.
-    pub keep: Keep,
-    /// Whether copies are removed that differ by more than reruns do.
-    pub disagreeing: bool,
-    /// Columns that make no other measurement of a row, though they hold something else: a model's
-    /// name, where two models have one shape. None that a loader reads.
-    pub ignore: Vec<String>,
-}
+pub use plan::{Dropped, TablePlan};
+pub use policy::{Keep, Policy};
 
 /// What would be removed, and what was left alone.
 #[derive(Debug)]
@@ -52,7 +42,7 @@ pub struct Deduped {
 ///
 /// When there is no database, nothing that the selection names, or a column to ignore that no table
 /// has. What is wrong with a table is reported in [`Deduped::refused`].
-pub fn run(options: &Options, policy: Policy) -> Result<Deduped> {
+pub fn run(options: &RepairOptions, policy: Policy) -> Result<Deduped> {
     let site = Site::open(options)?;
     let columns = Mutex::new(BTreeSet::new());
     let work = |file: &TableFile| {

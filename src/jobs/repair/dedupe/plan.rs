@@ -1,12 +1,11 @@
 //! Which rows of a table repeat a measurement, and which of their copies stays.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
-use super::Policy;
+use super::policy::Policy;
 use crate::base::expr::Vals;
 use crate::checks::kinds::duplicates::CopySpread;
 use crate::database::catalog::{Format, TableFile};
@@ -15,47 +14,6 @@ use crate::database::table::{Column, Keys, Table, TableScope, encode, keep_lines
 use crate::jobs::repair::measurements::{cells, compared_columns, equal, repeated_rows};
 use crate::jobs::repair::{RepairError, Site, disk};
 use crate::specs::{Serves, TableSpec, measured_unit};
-
-/// Which copy of a measurement stays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keep {
-    /// The first in the file.
-    First,
-    /// The last in the file: the collection guide's word.
-    Last,
-    /// The one in the middle by latency; of an even number, the faster of the two.
-    Median,
-}
-
-impl Keep {
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::First => "first",
-            Self::Last => "last",
-            Self::Median => "median",
-        }
-    }
-
-    /// The copy that stays of some, which are in file order.
-    fn choose(self, rows: &[usize], latencies: &[&Vals<'_, f64>]) -> usize {
-        match self {
-            Self::First => rows[0],
-            Self::Last => rows[rows.len() - 1],
-            Self::Median => {
-                let mut order = rows.to_vec();
-                order.sort_by(|a, b| by_latency(*a, *b, latencies));
-                order[(order.len() - 1) / 2]
-            }
-        }
-    }
-}
-
-/// Orders two rows by the first latency that differs, then as they are in the file.
-fn by_latency(a: usize, b: usize, latencies: &[&Vals<'_, f64>]) -> Ordering {
-    let orders = latencies.iter().map(|values| values.get(a).total_cmp(&values.get(b)));
-    orders.fold(Ordering::Equal, Ordering::then).then(a.cmp(&b))
-}
 
 /// A row that is removed.
 #[derive(Debug, Clone, PartialEq)]

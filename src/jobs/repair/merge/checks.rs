@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::MergeOptions;
 use super::groups::{MeasurementGroup, MergeEffect, StackRows};
+use super::options::MergeOptions;
 use super::refusal::{NotMerged, refuse};
 use crate::base::words::{names, plural, plural_verb};
 use crate::database::table::Column;

@@ -9,6 +9,7 @@ mod checks;
 mod event;
 mod groups;
 mod made;
+mod options;
 mod record;
 mod refusal;
 mod shards;
@@ -21,6 +22,8 @@ use std::path::PathBuf;
 use self::event::{MergeEvent, with_event};
 use self::groups::StackRows;
 use self::made::Merged;
+use self::options::Listed;
+pub use self::options::MergeOptions;
 use self::refusal::{NotMerged, refuse};
 use self::shards::RunFile;
 use self::stack::Stack;
@@ -39,33 +42,6 @@ use crate::jobs::rows::{LoadedRows, loose_table, misfit, unreadable};
 use crate::specs::Specs;
 
 pub use groups::MergePolicy;
-
-/// Options of a merge.
-#[derive(Debug, Clone)]
-pub struct MergeOptions {
-    /// The table; for shards, the table that they become.
-    pub table: PathBuf,
-    /// Files of a run, and folders that hold some.
-    pub with: Vec<PathBuf>,
-    /// Selects the measurement that stays.
-    pub policy: MergePolicy,
-    /// A rerun list: only its keys are merged.
-    pub only: Option<PathBuf>,
-    /// Whether rows that the list does not name are left out, instead of refused.
-    pub pick: bool,
-    /// Whether keys may only be added.
-    pub append: bool,
-    /// Columns that do not make a row another measurement. The loader reads none of them.
-    pub ignore: Vec<String>,
-    /// The number of shards of the run, where their names do not say it.
-    pub shards: Option<usize>,
-    /// Whether the run is merged though shards are lost.
-    pub incomplete: bool,
-    /// A folder that overlays the embedded rules.
-    pub rules: Option<PathBuf>,
-    /// The record of the merge.
-    pub ledger: PathBuf,
-}
 
 /// A merge that was made in memory, or refused.
 #[derive(Debug)]
@@ -87,15 +63,6 @@ struct PreparedMerge {
     /// The record, the sidecar and the table, in the order in which they are written; empty if the table
     /// does not change.
     files: Vec<(PathBuf, Vec<u8>)>,
-}
-
-/// The rows of a run that its rerun list does not name.
-#[derive(Debug, Default)]
-struct Listed {
-    /// Rows that are left out.
-    left_out: BTreeSet<usize>,
-    /// The number of keys of the list that the run lacks.
-    absent: usize,
 }
 
 /// Makes the merge in memory; nothing is written.

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::MergeOptions;
 use super::groups::StackRows;
 use super::made::{Merged, MergedRow};
+use super::options::MergeOptions;
 use super::shards::RunFile;
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result};

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::groups::{MergePolicy, StackRows};
 use super::made::{Merged, MergedRow};
+use super::options::{Listed, MergeOptions};
 use super::shards::RunFile;
 use super::stack::ORIGIN;
-use super::{Listed, MergeOptions};
 use crate::base::stats::quantile;
 use crate::base::words::{Figure, plural, plural_verb};
 

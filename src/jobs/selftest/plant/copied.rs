@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::{CleanState, FileChange, Planted, changed};
+use super::changed;
 use crate::base::expr::ExprError;
 use crate::base::random::Random;
 use crate::database::catalog::TableFile;
 use crate::database::table::{Column, Keys, TableScope};
+use crate::jobs::selftest::clean::CleanState;
 use crate::jobs::selftest::draft::Draft;
 use crate::jobs::selftest::fault::{Copied, CopiedFrom};
+use crate::jobs::selftest::injection::Planted;
+use crate::jobs::selftest::overlay::FileChange;
 use crate::jobs::selftest::target::Target;
 
 /// Points that two tables must share for one to pass for a copy of the other; the rule's own.

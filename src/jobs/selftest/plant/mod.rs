@@ -5,33 +5,21 @@ mod rows;
 mod series;
 mod text;
 
-use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use pep440_rs::Version;
 
 use self::text::edited;
-use super::CleanState;
+use super::clean::CleanState;
 use super::fault::{Damage, Plant, Variant, WrittenFile, is_of_system};
+use super::injection::Planted;
 use super::overlay::FileChange;
 use crate::base::expr::ExprError;
 use crate::base::random::Random;
-use crate::checks::compare::sketch::Slice;
 use crate::database::catalog::{Format, TableFile};
 use crate::database::table::Table;
 use crate::specs::TableSpec;
 use crate::specs::system::System;
-
-/// A fault that was planted.
-#[derive(Debug, Default)]
-pub(super) struct Planted {
-    /// Files that it changes.
-    pub(super) changes: BTreeMap<String, FileChange>,
-    /// Rows that it changes or adds; 0 where rows are not counted.
-    pub(super) rows: usize,
-    /// The slice that it changes.
-    pub(super) slice: Option<Slice>,
-}
 
 impl CleanState<'_> {
     /// Plants a fault in a table; none where it does not grow there.

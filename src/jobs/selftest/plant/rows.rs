@@ -2,14 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use super::series;
 use super::text::torn;
-use super::{CleanState, FileChange, Planted, series};
 use crate::base::expr::{Expr, ExprError, Vals, Value};
 use crate::base::random::Random;
 use crate::database::catalog::TableFile;
 use crate::database::table::TableScope;
+use crate::jobs::selftest::clean::CleanState;
 use crate::jobs::selftest::draft::Draft;
 use crate::jobs::selftest::fault::{FaultClass, Plant, Variant};
+use crate::jobs::selftest::injection::Planted;
+use crate::jobs::selftest::overlay::FileChange;
 use crate::jobs::selftest::target::{CellScope, Target};
 
 /// A table as it becomes, and which of its rows a fault changed or added.

@@ -1,10 +1,11 @@
 //! Faults in text: a table torn as text, a field of a YAML beside it.
 
-use super::{FileChange, Planted};
 use crate::base::random::Random;
 use crate::database::catalog::TableFile;
 use crate::jobs::selftest::draft::Draft;
 use crate::jobs::selftest::fault::{Edit, Tear};
+use crate::jobs::selftest::injection::Planted;
+use crate::jobs::selftest::overlay::FileChange;
 
 /// Rows of a table that text is made of, at most.
 const MOST_TEXT: usize = 20_000;

@@ -1,0 +1,19 @@
+//! A table and the references that its coverage is compared with.
+
+use super::references::{Reference, ReferencePoints};
+use crate::checks::context::CrossContext;
+use crate::database::catalog::TableFile;
+use crate::specs::TableSpec;
+
+/// A table, the references that it is compared with, and the references' points.
+pub(super) struct CoverageCase<'a> {
+    pub at: &'a CrossContext<'a>,
+    pub spec: &'a TableSpec,
+    pub file: &'a TableFile,
+    pub references: Vec<Reference<'a>>,
+    pub found: ReferencePoints<'a>,
+    /// Whether the other systems are of other generations.
+    pub distant: bool,
+    /// Why what is missing may be right as a whole.
+    pub caveat: Option<String>,
+}

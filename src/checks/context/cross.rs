@@ -1,0 +1,164 @@
+//! The view of the tables of one name against each other, and of a database as a whole.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
+
+use crate::checks::compare::curves::{CurveScores, KeyLatencies};
+use crate::checks::compare::kin::Kin;
+use crate::checks::compare::relative_latency::NamedPeers;
+use crate::checks::compare::sketch::{Sketched, Sketches, Slice};
+use crate::database::catalog::{Place, TableFile};
+use crate::database::ledger::Ledger;
+use crate::database::served::Shelf;
+use crate::database::sidecar::TableMeta;
+use crate::database::source::{Dated, DatedBy};
+use crate::database::state::State;
+use crate::database::support::Matrices;
+use crate::findings::Finding;
+use crate::planner::Models;
+
+/// The tables of one name, or all tables of a database.
+pub struct CrossContext<'a> {
+    /// The state under judgement.
+    pub state: State<'a>,
+    /// The tables of the name, or all tables.
+    pub tables: &'a [&'a TableFile],
+    /// The sketches of the tables.
+    pub sketches: &'a Sketches,
+    /// The tables by backend, system and version.
+    pub shelf: &'a Shelf<'a>,
+    /// The support matrices of the systems.
+    pub support: &'a Matrices,
+    /// The failures that a collector logged, if its log was given.
+    pub ledger: Option<&'a Ledger>,
+    /// Paths of the tables under judgement; all other tables are references.
+    pub judged: &'a BTreeSet<&'a str>,
+    /// Answers to questions that need the rows of a table once more.
+    pub reread: &'a dyn Reread,
+    /// The scores of the judged tables' curves, taken when a rule first asks for them.
+    pub curves: OnceLock<CurveScores>,
+    /// The readable tables, by system and backend.
+    pub kin: &'a Kin<'a>,
+    /// The tables and systems that a pull request changes; `None` if a single state is judged.
+    pub history: Option<&'a History>,
+}
+
+/// A database as a whole, after all tables were read.
+pub struct WholeContext<'a> {
+    /// All tables of the database; their sketches have no points any more.
+    pub tables: CrossContext<'a>,
+    /// The data that each rule kept of the tables of each name, by rule id.
+    pub peers: &'a BTreeMap<String, Vec<NamedPeers>>,
+    /// The operation lists of default models; empty if no rule plans models.
+    pub models: &'a Models,
+}
+
+/// Answers about a table that need its rows once more, so rules ask only for the few tables that matter.
+pub trait Reread: Sync {
+    /// Counts the origins (device, framework, version) that a table's rows state and its place contradicts.
+    fn origin_mismatches(&self, file: &TableFile) -> usize;
+
+    /// The smallest latency of each slice of a table divided by what the machine needs at least; nothing if the table
+    /// cannot be read.
+    fn over_bound(&self, file: &TableFile) -> BTreeMap<Slice, f64>;
+}
+
+/// The tables and systems that a pull request changes. Rules on the base and on the head see the same history.
+#[derive(Debug, Default)]
+pub struct History {
+    /// Pairs of system and backend with tables that the pull request adds, changes or removes.
+    pub backends: BTreeSet<(String, String)>,
+    /// Systems with tables or a support matrix that the pull request changes.
+    pub systems: BTreeSet<String>,
+    /// Paths of the tables that the pull request adds or changes.
+    pub came: BTreeSet<String>,
+    /// Paths of the tables that the pull request adds, or changes in most of the rows that the loader reads.
+    pub remade: BTreeSet<String>,
+    /// The latencies before the pull request of the tables being judged, by the head's path.
+    pub latencies: BTreeMap<String, Arc<KeyLatencies>>,
+}
+
+impl<'a> CrossContext<'a> {
+    /// Iterates over the readable tables with their sketches.
+    pub(crate) fn sketched(&self) -> impl Iterator<Item = Sketched<'a>> {
+        self.kin.tables.iter().copied()
+    }
+
+    /// Iterates over the tables under judgement.
+    pub(crate) fn judged_tables(&self) -> impl Iterator<Item = &'a TableFile> {
+        self.tables.iter().copied().filter(|file| self.judged(file))
+    }
+
+    /// Returns true if a pull request adds or changes the table.
+    pub fn later(&self, file: &TableFile) -> bool {
+        self.history.is_some_and(|history| history.came.contains(&file.entry.path))
+    }
+
+    /// Returns true if a pull request adds the table, or most of the rows that the loader reads of it.
+    pub fn remade(&self, file: &TableFile) -> bool {
+        self.history.is_some_and(|history| history.remade.contains(&file.entry.path))
+    }
+
+    /// Compares the dates at which two tables came to their places: `Greater` if `a` came later, `None` if the history
+    /// does not show it. A table keeps its date when a pull request changes a few of its rows. This walks the history,
+    /// so rules ask only for tables that matter.
+    pub fn age(&self, a: &TableFile, b: &TableFile) -> Option<Ordering> {
+        fn dated(file: &TableFile, is_touched: bool) -> Dated<'_> {
+            let by = if is_touched { DatedBy::BytesBefore } else { DatedBy::Bytes };
+            Dated { entry: &file.entry, by }
+        }
+        let is_touched = |file: &TableFile| self.later(file) && !self.remade(file);
+        self.state.source.age(dated(a, is_touched(a)), dated(b, is_touched(b)))
+    }
+
+    /// Returns true if the table is under judgement.
+    pub fn judged(&self, file: &TableFile) -> bool {
+        self.judged.contains(file.entry.path.as_str())
+    }
+
+    /// Returns false for a finding on a table without a spec.
+    pub(crate) fn knows(&self, finding: &Finding) -> bool {
+        let has_spec = |name: &String| self.state.specs.tables.contains_key(name);
+        finding.table.as_ref().is_none_or(has_spec)
+    }
+
+    /// Returns the scores of the judged tables' curves.
+    pub fn curve_scores(&self) -> &CurveScores {
+        self.curves.get_or_init(|| {
+            let before = self.history.map(|history| &history.latencies);
+            CurveScores::of(self.kin, self.judged, before)
+        })
+    }
+
+    /// Returns the entry of a table in its directory's sidecar.
+    pub(crate) fn sidecar(&self, file: &TableFile) -> Option<&'a TableMeta> {
+        let dir = self.state.catalog.dir_of(file)?;
+        let meta = self.state.facts.sidecars.meta.get(&dir.path)?.as_ref().ok()?;
+        meta.tables.get(&file.table)
+    }
+
+    /// Returns the notes of a table's sidecar on an unusual way of measuring.
+    pub(crate) fn declared(&self, file: &TableFile) -> Option<String> {
+        let said: Vec<String> = self.sidecar(file)?.notes().collect();
+        (!said.is_empty()).then(|| said.join(", "))
+    }
+
+    /// Returns true if a table's sidecar states that the collection is not complete.
+    pub(crate) fn partial(&self, file: &TableFile) -> bool {
+        self.sidecar(file).is_some_and(|t| t.status == "partial")
+    }
+
+    /// Returns true if `rows` rows are all that was planned of a table, because a declared donor has the rest.
+    pub(crate) fn planned_so(&self, file: &TableFile, rows: u64) -> bool {
+        let whole = |t: &TableMeta| {
+            t.status == "complete" && t.case_plan_hash.is_some() && t.rows == Some(rows)
+        };
+        self.sidecar(file).is_some_and(whole) && !self.donors(&file.place, &file.table).is_empty()
+    }
+
+    /// Returns the versions that a place declares as donors of a table.
+    pub fn donors(&self, place: &Place, table: &str) -> Vec<&str> {
+        self.shelf.donors(place, table)
+    }
+}

@@ -1,0 +1,78 @@
+//! The views of single items of a database: places of tables, directories, systems, files of facts, waivers.
+
+use std::collections::BTreeMap;
+
+use crate::base::reason::Reason;
+use crate::database::catalog::{Catalog, SystemFile, TableFile, VersionDir};
+use crate::database::sidecar::{Meta, Reuse};
+use crate::database::source::Entry;
+use crate::specs::Specs;
+
+/// Something in a database, other than rows of tables, that a check judges by itself.
+pub enum Item<'a> {
+    /// The place of a table, readable or not, with the specs of tables.
+    Place(&'a TableFile, &'a Specs),
+    /// A version directory.
+    Dir(DirContext<'a>),
+    /// A system's YAML.
+    System(SystemContext<'a>),
+    /// A file below a system's data that is not a table in its place.
+    Stray(&'a Entry),
+    /// A file that states facts and cannot be read.
+    Facts(FactsContext<'a>),
+    /// Sorted paths of the tables that `.gitattributes` keeps in git-LFS and that were not fetched.
+    InLfs(&'a [String]),
+    /// The waivers of a file.
+    Waivers(WaiverContext<'a>),
+    /// All files of two states, to find data that the later state lacks as a whole.
+    Catalogs {
+        /// The earlier state.
+        before: &'a Catalog,
+        /// The later state.
+        after: &'a Catalog,
+    },
+}
+
+/// A version directory under judgement.
+pub struct DirContext<'a> {
+    /// The directory.
+    pub dir: &'a VersionDir,
+    /// The catalog that contains the directory.
+    pub catalog: &'a Catalog,
+    /// The specs of tables and systems.
+    pub specs: &'a Specs,
+    /// The parsed `collection_meta.yaml`, or the reason why it cannot be parsed; `None` without such a file.
+    pub meta: Option<&'a Result<Meta, Reason>>,
+    /// The parsed `reuse.yaml`, or the reason why it cannot be parsed; `None` without such a file.
+    pub reuse: Option<&'a Result<Reuse, Reason>>,
+}
+
+/// A system under judgement.
+pub struct SystemContext<'a> {
+    /// The system's YAML.
+    pub file: &'a SystemFile,
+    /// The names of the root's systems by data directory.
+    pub by_data_dir: &'a BTreeMap<&'a str, Vec<&'a str>>,
+    /// The specs of tables and systems.
+    pub specs: &'a Specs,
+}
+
+/// A file under judgement that states facts and cannot be read.
+pub struct FactsContext<'a> {
+    /// The file.
+    pub entry: &'a Entry,
+    /// True for a file of the loader's code. The code may be rewritten, so a list that is missing from it is not an error.
+    pub is_code: bool,
+    /// The reasons why the file cannot be read.
+    pub faults: Vec<String>,
+}
+
+/// The waivers of a file under judgement.
+pub struct WaiverContext<'a> {
+    /// The path of the file.
+    pub path: &'a str,
+    /// Descriptions of the waivers past their date.
+    pub expired: &'a [String],
+    /// Descriptions of the waivers that match nothing.
+    pub unused: &'a [String],
+}

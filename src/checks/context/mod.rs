@@ -1,0 +1,11 @@
+//! The views of a database that checks judge: a table, the tables of a name, a whole state, one of its files, a change.
+
+mod change;
+mod cross;
+mod item;
+mod table;
+
+pub use self::change::ChangeContext;
+pub use self::cross::{CrossContext, History, Reread, WholeContext};
+pub use self::item::{DirContext, FactsContext, Item, SystemContext, WaiverContext};
+pub use self::table::{RowContext, TableContext};

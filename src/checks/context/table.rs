@@ -1,0 +1,122 @@
+//! The view of one table: its file, its rows and what is known about its columns.
+
+use std::cell::OnceCell;
+
+use crate::checks::rule_head::RuleHead;
+use crate::checks::sweeps::AxisSeries;
+use crate::database::catalog::TableFile;
+use crate::database::seal::SealFile;
+use crate::database::sidecar::Meta;
+use crate::database::table::{Column, Keys, Table, TableFault, TableScope};
+use crate::findings::{Example, Finding, Reads, Severity};
+use crate::specs::system::System;
+use crate::specs::{Specs, TableSpec};
+
+/// A table under judgement.
+pub struct TableContext<'a> {
+    /// The table's file.
+    pub file: &'a TableFile,
+    /// The table's spec.
+    pub spec: &'a TableSpec,
+    /// The table's rows, or the reason why they cannot be read.
+    pub table: Result<&'a Table, &'a TableFault>,
+    /// The machine that the table was measured on.
+    pub system: Option<&'a System>,
+    /// The table as formulas see it; `None` if the table cannot be read.
+    pub scope: Option<&'a TableScope<'a>>,
+    /// The loader's keys of the rows; `None` if the table has no rows or the spec has no key.
+    pub keys: Option<&'a Keys<'a>>,
+    /// True if no two rows have the same key; unset while that is not known.
+    pub has_distinct_keys: OnceCell<bool>,
+    /// The specs of tables and systems.
+    pub specs: &'a Specs,
+    /// The file's SHA-256 in hex; `None` unless a sidecar or seal states one.
+    pub digest: Option<&'a str>,
+    /// The sidecar of the table's directory; `None` if it is missing or cannot be read.
+    pub meta: Option<&'a Meta>,
+    /// The file that seals the table; `None` if the spec names none.
+    pub seal: Option<&'a SealFile>,
+    /// The series along the axes of the table's sweep, taken when a rule first asks for them.
+    pub series: OnceCell<Vec<AxisSeries>>,
+}
+
+/// A readable table under judgement by a rule.
+pub struct RowContext<'a> {
+    /// The table's file and surroundings.
+    pub at: &'a TableContext<'a>,
+    /// The table's rows.
+    pub table: &'a Table,
+    /// The table as formulas see it: its columns, its place and its system's figures.
+    pub scope: &'a TableScope<'a>,
+    /// The rule that judges.
+    pub rule: RuleHead<'a>,
+    /// The columns and figures that the rule reads.
+    pub reads: Reads,
+}
+
+impl<'a> RowContext<'a> {
+    /// Creates the view of a table for a rule that reads `reads`; `None` if the table cannot be read.
+    pub fn of(at: &'a TableContext<'a>, rule: RuleHead<'a>, reads: Reads) -> Option<Self> {
+        Some(Self { at, table: at.table.ok()?, scope: at.scope?, rule, reads })
+    }
+
+    /// Returns the name and values of the table's first measured column; `None` unless all values are numbers.
+    pub fn measured(&self) -> Option<(&'a str, &'a [f64])> {
+        let (name, _) = self.at.spec.measures().next()?;
+        let Column::Float { values, .. } = self.table.column(name)? else { return None };
+        Some((name, values))
+    }
+
+    /// Returns the series along the axes of the table's sweep: none for a table without a key or a latency.
+    pub fn series(&self) -> &'a [AxisSeries] {
+        let taken = || match (self.at.keys, self.measured()) {
+            (Some(keys), Some((_, latency))) => {
+                AxisSeries::all(keys, self.table, self.at.spec, latency)
+            }
+            _ => Vec::new(),
+        };
+        self.at.series.get_or_init(taken)
+    }
+
+    /// Returns the table's system. The rule must declare that it reads rates.
+    pub fn system(&self) -> Option<&'a System> {
+        debug_assert!(self.reads.reads_rates(), "{} does not say so", self.rule.id);
+        self.at.system
+    }
+
+    /// Returns the table's system and globs of the names that its GPU reports. The rule must declare that it reads them.
+    pub fn devices(&self) -> Option<(&'a System, &'a [String])> {
+        debug_assert!(self.reads.reads_devices(), "{} does not say so", self.rule.id);
+        self.at.system.map(|system| (system, &system.devices[..]))
+    }
+
+    /// Returns a figure of the table's system. The rule must declare that it reads the figure.
+    pub fn figure(&self, path: &str) -> Option<f64> {
+        debug_assert!(self.reads.reads_figure(path), "{} does not say so", self.rule.id);
+        self.at.system?.figure(path)
+    }
+
+    /// Returns a finding of the rule's own severity.
+    pub fn finding(&self, message: impl Into<String>) -> Finding {
+        self.finding_as(self.rule.severity, message)
+    }
+
+    /// Returns a finding of another severity.
+    pub fn finding_as(&self, severity: Severity, message: impl Into<String>) -> Finding {
+        Finding::on_table(self.rule.id, severity, self.at.file, message)
+    }
+
+    /// Returns rows with their keys and the values of some columns, for people.
+    pub fn examples(&self, rows: &[usize], columns: &[&str]) -> Vec<Example> {
+        rows.iter().map(|row| self.example(*row, columns)).collect()
+    }
+
+    fn example(&self, row: usize, columns: &[&str]) -> Example {
+        let value = |c: &&str| Some(((*c).to_owned(), self.table.column(c)?.json(row)));
+        Example {
+            row: row as u64,
+            key: self.at.keys.map(|k| k.show(row)).unwrap_or_default(),
+            values: columns.iter().filter_map(value).collect(),
+        }
+    }
+}

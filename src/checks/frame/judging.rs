@@ -1,0 +1,115 @@
+//! A run of the loop: its terms, the states it judges and its result.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::scope::{Group, Lineage};
+use super::state::JudgedState;
+use crate::base::error::Error;
+use crate::base::expr::ExprError;
+use crate::checks::inputs::CheckInputs;
+use crate::checks::rule::{Rule, Rules};
+use crate::database::diff::{ChangedFacts, Details, TableDiff};
+use crate::database::ledger::Ledger;
+use crate::findings::{Finding, Repaired};
+use crate::planner::{NameCodes, SharedFileKeys, SharedModels};
+
+/// What all states are judged by.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms<'a> {
+    /// The rules of the run.
+    pub rules: &'a [Arc<Rule>],
+    /// All rules, those of the run or not.
+    pub all_rules: &'a Rules,
+    /// The models that are planned, for rules that ask for them.
+    pub models: &'a SharedModels<'a>,
+    /// What a collector failed at, where its log was given.
+    pub ledger: Option<&'a Ledger>,
+}
+
+/// The result of judging a state or a pull request.
+#[derive(Default)]
+pub(crate) struct Judgement {
+    /// Findings of the head, in no order.
+    pub findings: Vec<Finding>,
+    /// Findings of the base that the head no longer has.
+    pub repaired: Vec<Repaired>,
+    /// What changed of tables, by path.
+    pub diff: Vec<TableDiff>,
+    /// Sidecars, system YAML and files of facts that were judged.
+    pub files: u64,
+    /// Rows of the tables judged.
+    pub rows: u64,
+    /// Rows of each table that was read, by path.
+    pub table_rows: BTreeMap<String, usize>,
+    /// Paths of the tables judged that are in git-LFS and were not fetched, sorted.
+    pub in_lfs: Vec<String>,
+    /// Errors on rows that the pull request adds or changes, which the head does not have since the pull request changes
+    /// what the database states.
+    pub excused: Vec<Finding>,
+}
+
+impl Judgement {
+    /// Keeps the findings of some rules.
+    pub fn keep(&mut self, rules: &[Arc<Rule>]) {
+        let is_asked = |finding: &Finding| rules.iter().any(|rule| rule.id == finding.rule);
+        self.findings.retain(is_asked);
+        self.repaired.retain(|repaired| is_asked(&repaired.finding));
+    }
+}
+
+/// A run of the loop.
+pub(super) struct Judging<'a> {
+    pub terms: Terms<'a>,
+    pub needs: CheckInputs,
+    /// The base, where there is one, the head, and the head under what the base states, where that is judged.
+    pub states: Vec<JudgedState<'a>>,
+    /// The number of the head among the states.
+    pub head: usize,
+    /// Paths of the head's tables that all rules judge.
+    pub subjects: BTreeSet<&'a str>,
+    pub changed_facts: Option<ChangedFacts<'a>>,
+    pub details: Option<&'a Details>,
+    /// Systems that rules may plan models on: those of which a pull request changes tables, or any are judged.
+    pub planned: BTreeSet<&'a str>,
+    /// The numbers of texts in slices.
+    pub names: Arc<NameCodes>,
+    /// The slices of all tables.
+    pub slices: SharedFileKeys,
+}
+
+/// The error of a rule whose formula fails.
+pub(super) fn unjudged(rule: &Rule, why: ExprError) -> Error {
+    let hint = "the formula is in rules/limits.yaml";
+    Error::caused(format!("cannot check the rule {}", rule.id), hint, why)
+}
+
+impl<'a> Judging<'a> {
+    /// The rules that judge tables against each other.
+    pub fn comparing_rules(&self) -> impl Iterator<Item = &'a Arc<Rule>> + use<'a> {
+        self.terms.rules.iter().filter(|rule| rule.check.needs().compares)
+    }
+
+    pub fn head(&self) -> &JudgedState<'a> {
+        &self.states[self.head]
+    }
+
+    /// Whether two states are compared.
+    pub fn has_base(&self) -> bool {
+        self.head > 0
+    }
+
+    /// The number of the state that is the head under what the base states.
+    pub fn excused(&self) -> Option<usize> {
+        (self.states.len() > self.head + 1).then_some(self.head + 1)
+    }
+
+    /// Systems that rules may plan models on.
+    pub fn planned(&self, batches: &[Vec<Group<'a>>]) -> BTreeSet<&'a str> {
+        let lineages = batches.iter().flatten().flat_map(|group| &group.lineages);
+        let planned = lineages.filter(|lineage| {
+            if self.has_base() { lineage.pair.is_some() } else { lineage.is_subject }
+        });
+        planned.filter_map(Lineage::file).map(|file| file.place.system.as_str()).collect()
+    }
+}

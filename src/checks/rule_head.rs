@@ -1,0 +1,25 @@
+//! The part of a rule that its check needs to write findings.
+
+use crate::database::catalog::TableFile;
+use crate::findings::{Finding, Severity};
+
+/// A rule's id and severity.
+#[derive(Debug, Clone, Copy)]
+pub struct RuleHead<'a> {
+    /// The rule's id.
+    pub id: &'a str,
+    /// The severity of a finding unless the check states another.
+    pub severity: Severity,
+}
+
+impl RuleHead<'_> {
+    /// Returns a finding of the rule's own severity on a table.
+    pub fn on_table(self, file: &TableFile, message: impl Into<String>) -> Finding {
+        Finding::on_table(self.id, self.severity, file, message)
+    }
+
+    /// Returns a finding of the rule's own severity on a file or a folder.
+    pub fn on_path(self, path: &str, message: impl Into<String>) -> Finding {
+        Finding::on_path(self.id, self.severity, path, message)
+    }
+}

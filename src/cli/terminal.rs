@@ -1,0 +1,30 @@
+//! Arguments of every command: what is printed on the terminal.
+
+use clap::{Args, ValueEnum};
+
+/// The largest number of columns of help and of rules' texts.
+pub const MOST_COLUMNS: usize = 100;
+
+/// Arguments that set what is printed on the terminal, the same for every command.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct TerminalArgs {
+    /// When to colour reports for people; `auto` respects NO_COLOR.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = ColorName::Auto)]
+    #[arg(help_heading = "Terminal")]
+    pub color: ColorName,
+    /// Show no progress, and print only the summary line of a report for people.
+    #[arg(long, short, global = true, help_heading = "Terminal")]
+    pub quiet: bool,
+    /// Log to standard error what is read and how long each stage takes.
+    #[arg(long, short, global = true, conflicts_with = "quiet", help_heading = "Terminal")]
+    pub verbose: bool,
+}
+
+/// When reports for people have colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ColorName {
+    /// Only on a terminal.
+    Auto,
+    Always,
+    Never,
+}

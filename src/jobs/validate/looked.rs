@@ -1,0 +1,35 @@
+//! The data that a report was made from.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::checks::rule::Rule;
+use crate::database::ledger::Ledger;
+use crate::database::selection::Selected;
+use crate::database::served::Shelf;
+use crate::database::state::State;
+use crate::findings::Finding;
+
+/// The data that a report was made from.
+pub(crate) struct Looked<'a> {
+    /// The database.
+    pub state: State<'a>,
+    /// The part of the database that was judged.
+    pub selected: &'a Selected,
+    /// The rules of the run.
+    pub rules: &'a [Arc<Rule>],
+    /// The failures that a collector logged, if its log was given.
+    pub ledger: Option<&'a Ledger>,
+    /// Rows of the tables judged and of those they were compared with, by path.
+    pub table_rows: &'a BTreeMap<String, usize>,
+    /// The findings in the report's order.
+    pub findings: &'a [Finding],
+}
+
+impl<'a> Looked<'a> {
+    /// Returns the tables by backend, system and version.
+    pub fn shelf(&self) -> Shelf<'a> {
+        let State { catalog, facts, specs, .. } = self.state;
+        Shelf::new(catalog, &facts.sidecars.reuse, specs)
+    }
+}

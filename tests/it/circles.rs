@@ -1,0 +1,210 @@
+//! Files of a room import each other in one way only: no file imports, over any number of others, itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+
+/// A module's path, such as `["checks", "frame"]`.
+type Module = Vec<String>;
+
+/// A path in the code, resolved to the crate, such as `["checks", "frame", "Terms"]`.
+type Item = Vec<String>;
+
+/// The code of the modules below `src/`, without comments and unit tests.
+fn modules() -> BTreeMap<Module, String> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![PathBuf::from("src")];
+    while let Some(folder) = folders.pop() {
+        for item in std::fs::read_dir(&folder).unwrap().map(|item| item.unwrap().path()) {
+            if item.is_dir() {
+                folders.push(item);
+            } else if let Some(module) = module(&item) {
+                found.insert(module, code(&std::fs::read_to_string(&item).unwrap()));
+            }
+        }
+    }
+    found
+}
+
+/// The module of a file; `None` for the roots of the crate and for unit tests.
+fn module(file: &Path) -> Option<Module> {
+    let path = file.strip_prefix("src").unwrap().with_extension("");
+    let mut parts: Module = path.iter().map(|part| part.to_str().unwrap().to_owned()).collect();
+    let is_root = parts.len() == 1 && ["lib", "main"].contains(&parts[0].as_str());
+    let is_test = parts.iter().any(|part| part == "tests");
+    if file.extension()? != "rs" || is_root || is_test {
+        return None;
+    }
+    if parts.last().is_some_and(|name| name == "mod") {
+        parts.pop();
+    }
+    Some(parts)
+}
+
+fn code(text: &str) -> String {
+    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    Regex::new(r"//[^\n]*").unwrap().replace_all(text, "").into_owned()
+}
+
+/// The paths of a `use` tree, `a::{b, c::d as e}`.
+fn leaves(tree: &str) -> Vec<Vec<String>> {
+    let tree = tree.trim();
+    let Some((prefix, group)) = tree.split_once('{') else {
+        let path = tree.split(" as ").next().unwrap_or_default();
+        return vec![path.split("::").map(|part| part.trim().to_owned()).collect()];
+    };
+    let prefix: Vec<String> =
+        prefix.split("::").map(|part| part.trim().to_owned()).filter(|p| !p.is_empty()).collect();
+    let (mut found, mut depth, mut item) = (Vec::new(), 0, String::new());
+    for c in group[..group.rfind('}').unwrap()].chars().chain([',']) {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        if c == ',' && depth == 0 {
+            if !item.trim().is_empty() {
+                let inner = leaves(&std::mem::take(&mut item)).into_iter();
+                found.extend(inner.map(|path| [&prefix[..], &path[..]].concat()));
+            }
+            item.clear();
+        } else {
+            item.push(c);
+        }
+    }
+    found
+}
+
+/// The imports of a module: paths in the crate, and whether the module re-exports them.
+fn imports(module: &Module, code: &str) -> Vec<(bool, Item)> {
+    let uses = Regex::new(r"(?m)^\s*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);").unwrap();
+    let mut paths = Vec::new();
+    for found in uses.captures_iter(code) {
+        let is_pub = found.get(1).is_some();
+        paths.extend(leaves(&found[2]).into_iter().map(|path| (is_pub, path)));
+    }
+    let children: BTreeSet<String> = Regex::new(r"\bmod\s+(\w+)\s*;")
+        .unwrap()
+        .captures_iter(code)
+        .map(|found| found[1].to_owned())
+        .collect();
+    let body = uses.replace_all(code, "");
+    for found in Regex::new(r"\b\w+(?:::\w+)+").unwrap().find_iter(&body) {
+        let is_inside = body[..found.start()].ends_with("::");
+        let path: Vec<String> = found.as_str().split("::").map(str::to_owned).collect();
+        let is_visibility = body[..found.start()].ends_with("pub(in ");
+        if !is_inside && !is_visibility {
+            paths.push((false, path));
+        }
+    }
+    let resolved = |(is_pub, path): (bool, Vec<String>)| {
+        let ups = path.iter().take_while(|part| *part == "super").count();
+        let item = match path[0].as_str() {
+            "crate" => path[1..].to_vec(),
+            "self" => [&module[..], &path[1..]].concat(),
+            "super" => [&module[..module.len().checked_sub(ups)?], &path[ups..]].concat(),
+            child if children.contains(child) => [&module[..], &path[..]].concat(),
+            _ => return None,
+        };
+        Some((is_pub, item))
+    };
+    paths.into_iter().filter_map(resolved).collect()
+}
+
+/// The module that defines an item: re-exports are followed.
+fn definer(
+    item: &[String],
+    modules: &BTreeMap<Module, String>,
+    reexported: &BTreeMap<(Module, String), Item>,
+    depth: usize,
+) -> Option<Module> {
+    let length = (1..=item.len()).rev().find(|n| modules.contains_key(&item[..*n]))?;
+    let module = item[..length].to_vec();
+    let name = item.get(length).cloned().unwrap_or_default();
+    match reexported.get(&(module.clone(), name)) {
+        Some(target) if target != item && depth < 8 => {
+            let target = [&target[..], &item[length + 1..]].concat();
+            definer(&target, modules, reexported, depth + 1)
+        }
+        _ => Some(module),
+    }
+}
+
+/// The imports between files of a room, by file.
+fn graph(modules: &BTreeMap<Module, String>) -> BTreeMap<Module, BTreeSet<Module>> {
+    let imports: BTreeMap<&Module, Vec<(bool, Item)>> =
+        modules.iter().map(|(module, code)| (module, imports(module, code))).collect();
+    let mut reexported = BTreeMap::new();
+    for (module, paths) in &imports {
+        for (_, item) in paths.iter().filter(|(is_pub, _)| *is_pub) {
+            let name = item.last().cloned().unwrap_or_default();
+            reexported.insert(((*module).clone(), name), item.clone());
+        }
+    }
+    let mut graph = BTreeMap::new();
+    for (module, paths) in imports {
+        let own: &mut BTreeSet<Module> = graph.entry(module.clone()).or_default();
+        for (is_pub, item) in paths {
+            if is_pub && item.starts_with(module) {
+                continue;
+            }
+            let of = definer(&item, modules, &reexported, 0);
+            own.extend(of.filter(|other| other != module && other[0] == module[0]));
+        }
+    }
+    graph
+}
+
+/// The modules that a module imports, over any number of others.
+fn reachable<'g>(
+    graph: &'g BTreeMap<Module, BTreeSet<Module>>,
+    from: &'g Module,
+) -> BTreeSet<&'g Module> {
+    let mut found = BTreeSet::new();
+    let mut next = vec![from];
+    while let Some(module) = next.pop() {
+        next.extend(graph[module].iter().filter(|other| found.insert(*other)));
+    }
+    found
+}
+
+/// The modules of circles.
+fn circular(graph: &BTreeMap<Module, BTreeSet<Module>>) -> Vec<String> {
+    let is_circular = |module: &&Module| reachable(graph, module).contains(module);
+    graph.keys().filter(is_circular).map(|module| module.join("/")).collect()
+}
+
+#[test]
+fn files_of_a_room_import_in_no_circle() {
+    let modules = modules();
+    assert!(modules.len() > 300, "{}", modules.len());
+    let graph = graph(&modules);
+    let edges: usize = graph.values().map(BTreeSet::len).sum();
+    assert!(edges > 600, "{edges}");
+    assert_eq!(circular(&graph), [""; 0], "files that import each other");
+}
+
+#[test]
+fn a_circle_is_seen_however_it_is_written() {
+    let module = |path: &str| -> Module { path.split('/').map(str::to_owned).collect() };
+    let seen = |files: &[(&str, &str)]| {
+        let modules: BTreeMap<Module, String> =
+            files.iter().map(|(path, text)| (module(path), code(text))).collect();
+        circular(&graph(&modules))
+    };
+    let child = ("a/b", "use super::Thing;");
+    assert_eq!(seen(&[("a", "mod b;\nuse self::b::x;\nstruct Thing;"), child]), ["a", "a/b"]);
+    assert_eq!(seen(&[("a", "mod b;\nfn f() { b::x(); }\nstruct Thing;"), child]), ["a", "a/b"]);
+    assert_eq!(
+        seen(&[("a/b", "use super::c::{d, e};"), ("a/c", "fn f(_: crate::a::b::X) {}"), ("a", "")]),
+        ["a/b", "a/c"]
+    );
+    // A parent may re-export its children, and children may import what it re-exports.
+    let parent = ("a", "mod b;\nmod c;\npub use self::{b::B, c::C};");
+    assert_eq!(seen(&[parent, ("a/b", "use super::C;"), ("a/c", "struct C;")]), [""; 0]);
+    assert_eq!(
+        seen(&[parent, ("a/b", "use super::C;"), ("a/c", "use crate::a::B;")]),
+        ["a/b", "a/c"]
+    );
+    assert_eq!(
+        seen(&[("a", "mod b;\nuse self::b::x; // use super"), ("a/b", "// use super::Thing;")]),
+        [""; 0]
+    );
+}
