@@ -10,7 +10,7 @@ use crate::database::table::{number_json, text_json};
 pub enum Cell {
     /// A null value, which sorts before all others.
     Null,
-    /// A number; NaN is stored as null.
+    /// A numeric value.
     Number(f64),
     /// A name; flags are `true` and `false`.
     Text(Arc<str>),
