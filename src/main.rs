@@ -1,4 +1,4 @@
-//! Parse, dispatch, map the outcome to an exit code.
+//! Parses the command line, runs the command, and exits with its code.
 
 mod cli;
 
@@ -60,7 +60,7 @@ fn run(command: Command, terminal: TerminalArgs) -> Result<Exit> {
     }
 }
 
-/// `--verbose` logs to standard error, so that standard output holds reports alone.
+/// Sends the log of `--verbose` to standard error, so that standard output contains only reports.
 fn log() {
     tracing_subscriber::fmt()
         .with_writer(io::stderr)
@@ -71,7 +71,7 @@ fn log() {
         .init();
 }
 
-/// Says on standard error why the program could not do its work, and what to try.
+/// Prints an error and its hint to standard error.
 fn report(error: &Error) {
     eprintln!("perfdb-gate: {}", clean(&error.message));
     if !error.hint.is_empty() {

@@ -1,4 +1,4 @@
-//! How far a run is, on a terminal.
+//! A progress bar on the terminal.
 
 use std::io::IsTerminal;
 
@@ -7,11 +7,12 @@ use perfdb_gate::base::progress::Progress;
 
 use crate::cli::terminal::TerminalArgs;
 
-/// A progress bar on a terminal.
+/// A progress bar on the terminal.
 pub struct Bar(ProgressBar);
 
 impl Bar {
-    /// A bar that counts `what`; none is shown where there is no terminal, or lines of a log would tear it.
+    /// Creates a bar that counts `what`. It is hidden with `--quiet`, with `--verbose` (log lines
+    /// would break it), and if standard error is not a terminal.
     pub fn of(what: &str, terminal: TerminalArgs) -> Self {
         if terminal.quiet || terminal.verbose || !std::io::stderr().is_terminal() {
             return Self(ProgressBar::hidden());
@@ -27,7 +28,7 @@ impl Bar {
 }
 
 impl Drop for Bar {
-    /// What a run prints comes after it.
+    /// Removes the bar, so that later output starts on a clean line.
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }

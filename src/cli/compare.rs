@@ -1,4 +1,4 @@
-//! `perfdb-gate compare`.
+//! The command `perfdb-gate compare`.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use super::outputs::{self, Outputs};
 use super::selection::SelectionArgs;
 use super::terminal::TerminalArgs;
 
-/// `perfdb-gate compare`.
+/// The arguments of `perfdb-gate compare`.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
     /// A table, a folder (a database, or the output of a run or of `remeasure --record`), or a

@@ -1,4 +1,4 @@
-//! `perfdb-gate explore`.
+//! The command `perfdb-gate explore`.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use super::bar::Bar;
 use super::outputs::{self, Outputs};
 use super::terminal::TerminalArgs;
 
-/// `perfdb-gate explore`.
+/// The arguments of `perfdb-gate explore`.
 #[derive(Debug, Args)]
 pub struct ExploreArgs {
     /// Repository or folder that contains the database.

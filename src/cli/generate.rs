@@ -1,4 +1,5 @@
-//! `perfdb-gate completions` and `schema`: what other programs read of this one.
+//! The commands `perfdb-gate completions` and `perfdb-gate schema`, whose output other programs
+//! read.
 
 use clap::{Args, ValueEnum};
 use clap_complete::Shell;
@@ -7,7 +8,7 @@ use perfdb_gate::base::exit::Exit;
 use perfdb_gate::jobs::schema;
 use perfdb_gate::report;
 
-/// `perfdb-gate completions`.
+/// The arguments of `perfdb-gate completions`.
 #[derive(Debug, Args)]
 pub struct Completions {
     /// The shell.
@@ -15,7 +16,7 @@ pub struct Completions {
     pub shell: ShellName,
 }
 
-/// Shells with completions.
+/// The shells with completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ShellName {
     Bash,
@@ -23,7 +24,7 @@ pub enum ShellName {
     Fish,
 }
 
-/// `perfdb-gate schema`.
+/// The arguments of `perfdb-gate schema`.
 #[derive(Debug, Args)]
 pub struct SchemaArgs {
     /// The file format.
@@ -31,7 +32,7 @@ pub struct SchemaArgs {
     pub file: SchemaName,
 }
 
-/// Files with a schema.
+/// The file formats with a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SchemaName {
     /// A report: `validate --format json`.

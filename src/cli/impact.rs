@@ -1,4 +1,4 @@
-//! `perfdb-gate impact`.
+//! The command `perfdb-gate impact`.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use super::output::DocumentFormatName;
 use super::outputs::{self, write_text};
 use super::terminal::TerminalArgs;
 
-/// `perfdb-gate impact`.
+/// The arguments of `perfdb-gate impact`.
 #[derive(Debug, Args)]
 pub struct ImpactArgs {
     /// Repository that contains the database, or a folder in it; may be bare if commits are named.

@@ -1,4 +1,4 @@
-//! `perfdb-gate init`.
+//! The command `perfdb-gate init`.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use perfdb_gate::report;
 use super::bar::Bar;
 use super::terminal::TerminalArgs;
 
-/// `perfdb-gate init`.
+/// The arguments of `perfdb-gate init`.
 #[derive(Debug, Args)]
 pub struct InitArgs {
     /// Repository that contains the database, or a folder in it.

@@ -1,4 +1,4 @@
-//! `perfdb-gate remeasure` and `perfdb-gate measure`, and what both measure with.
+//! The commands `perfdb-gate remeasure` and `perfdb-gate measure`, with the device that both use.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use super::outputs::{self, Outputs, write_text};
 use super::selection::SelectionArgs;
 use super::terminal::TerminalArgs;
 
-/// `perfdb-gate remeasure`.
+/// The arguments of `perfdb-gate remeasure`.
 #[derive(Debug, Args)]
 pub struct Remeasure {
     /// Repository or folder that contains the database.
@@ -64,7 +64,7 @@ pub struct Remeasure {
     pub output: OutputArgs,
 }
 
-/// `perfdb-gate measure`.
+/// The arguments of `perfdb-gate measure`.
 #[derive(Debug, Args)]
 pub struct Measure {
     /// A plan from rules/plans/ (gemm, mla_bmm, nccl), a file PLAN.yaml, or a rerun list.
@@ -92,7 +92,7 @@ fn minutes(text: &str) -> Result<f64, String> {
     some.then_some(minutes).ok_or_else(|| "from 0 to 100,000".into())
 }
 
-/// What measures.
+/// Arguments that select the device.
 #[derive(Debug, Args)]
 pub struct DeviceArgs {
     /// What measures: this machine's GPU through CUDA, or a command.
@@ -114,7 +114,7 @@ pub struct DeviceArgs {
     pub point_timeout: u64,
 }
 
-/// Where points are measured.
+/// The kinds of device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DeviceName {
     /// This machine's GPU, with the built-in kernels.
@@ -137,7 +137,7 @@ impl DeviceArgs {
     }
 }
 
-/// Says on standard error what a runner is at.
+/// Prints a runner's message to standard error.
 fn tell(line: &str) {
     eprintln!("perfdb-gate: {line}");
 }
@@ -200,7 +200,7 @@ impl Measure {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         let specs = Specs::overlaid(self.rules_dir.as_deref())?;
         let options: measure::MeasureOptions = self.into();
-        // A wrong name is reported before a GPU is looked for.
+        // A wrong plan is reported before a GPU is opened.
         let plan = measure::PlannedPoints::find(&specs.library, &options.plan)?;
         let mut device = self.device.open(terminal)?;
         let bar = Bar::of("points", terminal);

@@ -1,4 +1,4 @@
-//! `perfdb-gate merge`, which puts what was measured again into a table on disk.
+//! The command `perfdb-gate merge`, which merges new measurements into a table on disk.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use perfdb_gate::report;
 
 use super::repair::file_name;
 
-/// `perfdb-gate merge`.
+/// The arguments of `perfdb-gate merge`.
 #[derive(Debug, Args)]
 pub struct MergeArgs {
     /// The table, a Parquet file; for shards, the table that they are joined into.
@@ -54,7 +54,7 @@ pub struct MergeArgs {
     pub write: bool,
 }
 
-/// Measurements of a key, of which one stays.
+/// The measurement of a key that stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PolicyName {
     /// The run's measurement; of several, the last.

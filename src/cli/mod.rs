@@ -1,4 +1,5 @@
-//! The command line: structs, and what they mean to the library; a file a job.
+//! The command line: one file per command, with its arguments and their conversion to the library's
+//! options.
 
 pub mod bar;
 pub mod compare;
@@ -42,7 +43,7 @@ use self::terminal::MOST_COLUMNS;
 pub use self::terminal::TerminalArgs;
 use self::validate::Validate;
 
-/// The exit codes of every job, with an example of each.
+/// The exit codes of every command, with an example of each.
 const EXIT_CODES: &str = "\
 Exit codes, the same for every job and format:
   0  clean: everything was checked and no finding fails the run
@@ -69,7 +70,7 @@ pub struct Cli {
     pub threads: usize,
 }
 
-/// The jobs.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Check a perf database: is this data right?

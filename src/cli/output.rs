@@ -1,4 +1,4 @@
-//! What comes out, how, and from what severity on it fails a run.
+//! Arguments for the report: formats, files, and the severity that fails a run.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use perfdb_gate::report::RunVerdict;
 
 use super::terminal::TerminalArgs;
 
-/// What comes out, and how.
+/// Arguments that set the formats and files of a report.
 #[derive(Debug, Args)]
 pub struct OutputArgs {
     /// Format of the report.
@@ -31,13 +31,13 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// The files that it names.
+    /// Iterates over the files to write.
     pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
         self.output.iter().chain(self.report.iter().map(|(_, file)| file)).chain(&self.html)
     }
 }
 
-/// `FORMAT=FILE`.
+/// Parses `FORMAT=FILE`.
 fn report_of(text: &str) -> Result<(FormatName, PathBuf), String> {
     let (format, file) =
         text.split_once('=').ok_or("write FORMAT=FILE, for example sarif=perfdb.sarif")?;
@@ -48,7 +48,7 @@ fn report_of(text: &str) -> Result<(FormatName, PathBuf), String> {
     Ok((FormatName::from_str(format, false)?, PathBuf::from(file)))
 }
 
-/// Formats of a report.
+/// The formats of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FormatName {
     /// For people.
@@ -67,7 +67,7 @@ pub enum FormatName {
     Markdown,
 }
 
-/// Formats of results other than reports: an impact, a reach, a comparison, a selftest, a status.
+/// The formats of documents other than reports, such as an impact or a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DocumentFormatName {
     /// For people.
@@ -79,7 +79,7 @@ pub enum DocumentFormatName {
 }
 
 impl DocumentFormatName {
-    /// How it is rendered; people may ask for the summary alone.
+    /// Returns the library's format; with `--quiet`, people see only the headline.
     pub fn of(self, terminal: TerminalArgs) -> DocumentFormat {
         match self {
             Self::Human => DocumentFormat::Human { brief: terminal.quiet },
@@ -89,7 +89,7 @@ impl DocumentFormatName {
     }
 }
 
-/// How an inconclusive run ends.
+/// The exit code of an inconclusive run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Inconclusive {
     /// Exit with code 3.
@@ -99,7 +99,7 @@ pub enum Inconclusive {
 }
 
 impl Inconclusive {
-    /// The exit code of a run.
+    /// Returns the exit code of a run.
     pub fn exit(self, verdict: RunVerdict) -> Exit {
         match (self, verdict) {
             (Self::Pass, RunVerdict::Inconclusive) => Exit::Clean,
@@ -108,7 +108,7 @@ impl Inconclusive {
     }
 }
 
-/// Severities that fail a run.
+/// The severities that fail a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
     Error,
@@ -119,7 +119,7 @@ pub enum FailOn {
 }
 
 impl FailOn {
-    /// The least severity that fails a run; none where none does.
+    /// Returns the lowest severity that fails a run; `None` if findings never fail it.
     pub fn least(self) -> Option<Severity> {
         match self {
             Self::Error => Some(Severity::Error),

@@ -1,4 +1,4 @@
-//! What a run writes, and how.
+//! Collects all outputs of a run and writes them together.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,7 @@ use perfdb_gate::report::{self, ReportFormat, ReportView};
 use crate::cli::output::{FormatName, OutputArgs};
 use crate::cli::terminal::{ColorName, TerminalArgs};
 
-/// Makes sure, before a run, that what it is asked to write can be written and is not part of a
-/// database.
+/// Checks, before a run, that outputs can be written and do not overwrite a file of a database.
 pub fn check<'a>(
     files: impl IntoIterator<Item = &'a PathBuf>,
     folders: impl IntoIterator<Item = &'a PathBuf>,
@@ -34,30 +33,31 @@ pub fn check<'a>(
     check_targets(&files, &folders)
 }
 
-/// Whether it is a file, and not standard output.
+/// Returns true if a path is a file, not standard output.
 fn is_named(path: &&Path) -> bool {
     path.as_os_str() != "-"
 }
 
-/// What a run writes: all of it is made before any of it is there.
+/// The outputs of a run. All of them are rendered before the first is written.
 #[derive(Default)]
 pub struct Outputs {
-    /// Folders that are made where they are not there.
+    /// Folders to create if they do not exist.
     folders: Vec<PathBuf>,
     files: Vec<(PathBuf, Vec<u8>)>,
-    /// For standard output.
+    /// The text for standard output.
     text: String,
-    /// Whether a report for people there has every finding, however many.
+    /// True if the report for people on standard output lists every finding instead of groups.
     full: bool,
 }
 
 impl Outputs {
-    /// Outputs whose report for people has every finding, however many, or else the causes of many.
+    /// Creates empty outputs; `full` lists every finding in the report for people instead of
+    /// groups.
     pub fn of(full: bool) -> Self {
         Self { full, ..Self::default() }
     }
 
-    /// A text for a file, or for standard output where its name is `-`.
+    /// Adds a text for a file, or for standard output if the path is `-`.
     pub fn add(&mut self, path: &Path, text: String) {
         if path.as_os_str() == "-" {
             self.text += &text;
@@ -66,7 +66,7 @@ impl Outputs {
         }
     }
 
-    /// Charts for a folder, as SVG.
+    /// Adds charts as SVG files in a folder.
     pub fn charts(&mut self, folder: &Path, charts: &[Drawing]) {
         self.folders.push(folder.to_owned());
         for chart in charts {
@@ -75,7 +75,7 @@ impl Outputs {
         }
     }
 
-    /// The report in its format, and its page where one is asked for.
+    /// Adds the report in all requested formats, including the HTML page.
     pub fn report(
         &mut self,
         view: &ReportView<'_>,
@@ -97,21 +97,21 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes all of it or none, then what is for standard output.
+    /// Writes all files or none, then prints the text for standard output.
     pub fn write(self) -> Result<()> {
         write_all(&self.folders, &self.files)?;
         report::print(&self.text)
     }
 }
 
-/// Where a report goes, and how much of it.
+/// The target of a report, which decides on colours and the number of findings.
 #[derive(Clone, Copy)]
 struct ReportExtent {
     to_file: bool,
     full: bool,
 }
 
-/// How a report is rendered for a file or for standard output.
+/// Returns the library's format for a file or for standard output.
 fn format_of(name: FormatName, extent: ReportExtent, terminal: TerminalArgs) -> ReportFormat {
     match name {
         FormatName::Human => {
@@ -135,7 +135,7 @@ fn format_of(name: FormatName, extent: ReportExtent, terminal: TerminalArgs) -> 
     }
 }
 
-/// Writes a text to a file, or to standard output where none is named.
+/// Writes a text to a file, or to standard output if `file` is `None`.
 pub fn write_text(file: Option<&Path>, text: String) -> Result<()> {
     let mut outputs = Outputs::default();
     outputs.add(file.unwrap_or(Path::new("-")), text);

@@ -1,4 +1,4 @@
-//! `perfdb-gate plan`.
+//! The command `perfdb-gate plan`.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use super::outputs::{self, write_text};
 use super::selection::SelectionArgs;
 use super::terminal::TerminalArgs;
 
-/// `perfdb-gate plan`.
+/// The arguments of `perfdb-gate plan`.
 #[derive(Debug, Args)]
 pub struct PlanArgs {
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub struct PlanArgs {
     pub output: Option<PathBuf>,
 }
 
-/// What asks for points: one of these.
+/// The source of the points to plan; exactly one is given.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct OccasionArgs {
@@ -64,7 +64,7 @@ pub struct OccasionArgs {
     pub coverage: Option<(String, f64)>,
 }
 
-/// Rows that default models read.
+/// The rows that default models read, by the table that has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ReadRows {
     /// Rows that another version or backend answers because the version lacks them.

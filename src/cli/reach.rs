@@ -1,4 +1,4 @@
-//! `perfdb-gate reach`.
+//! The command `perfdb-gate reach`.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use super::output::DocumentFormatName;
 use super::outputs::{self, write_text};
 use super::terminal::TerminalArgs;
 
-/// `perfdb-gate reach`.
+/// The arguments of `perfdb-gate reach`.
 #[derive(Debug, Args)]
 pub struct ReachArgs {
     /// Repository that contains the database, or a folder in it; may be bare if commits are named.

@@ -1,4 +1,4 @@
-//! `perfdb-gate dedupe` and `perfdb-gate convert`, which change tables on disk.
+//! The commands `perfdb-gate dedupe` and `perfdb-gate convert`, which change tables on disk.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use perfdb_gate::report;
 
 use super::selection::SelectionArgs;
 
-/// Which tables on disk a repair is for.
+/// Arguments that select the tables on disk to change.
 #[derive(Debug, Args)]
 pub struct RepairArgs {
     /// Repository or folder that contains the database; its files on disk are changed.
@@ -40,7 +40,7 @@ impl From<&RepairArgs> for repair::RepairOptions {
     }
 }
 
-/// `perfdb-gate dedupe`.
+/// The arguments of `perfdb-gate dedupe`.
 #[derive(Debug, Args)]
 pub struct DedupeArgs {
     #[command(flatten)]
@@ -60,7 +60,7 @@ pub struct DedupeArgs {
     pub dropped: PathBuf,
 }
 
-/// A file, where standard output will not do.
+/// Parses the name of a file; `-` for standard output is an error.
 pub fn file_name(text: &str) -> Result<PathBuf, String> {
     match text {
         "" | "-" => Err("name a file in which the removed rows are kept".to_owned()),
@@ -68,7 +68,7 @@ pub fn file_name(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Copies of a measurement, of which one stays.
+/// The copy of a measurement that stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum KeepName {
     /// The first in the file.
@@ -79,7 +79,7 @@ pub enum KeepName {
     Median,
 }
 
-/// `perfdb-gate convert`.
+/// The arguments of `perfdb-gate convert`.
 #[derive(Debug, Args)]
 pub struct ConvertArgs {
     #[command(flatten)]

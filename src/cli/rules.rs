@@ -1,4 +1,5 @@
-//! `perfdb-gate rules`, `explain`, `suggest` and `noise`: what the gate knows, and learns.
+//! The commands `perfdb-gate rules`, `explain`, `suggest` and `noise`, which print and learn rules
+//! and specs.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +15,7 @@ use perfdb_gate::specs::Library;
 use super::outputs::write_text;
 use super::terminal::MOST_COLUMNS;
 
-/// `perfdb-gate rules`.
+/// The arguments of `perfdb-gate rules`.
 #[derive(Debug, Args)]
 pub struct RulesArgs {
     /// Compare the table specs with a repository's own operation catalog instead.
@@ -26,7 +27,7 @@ pub struct RulesArgs {
     pub rules_dir: Option<PathBuf>,
 }
 
-/// `perfdb-gate explain`.
+/// The arguments of `perfdb-gate explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
     /// The rule's id, e.g. `duplicate-key`.
@@ -37,7 +38,7 @@ pub struct Explain {
     pub rules_dir: Option<PathBuf>,
 }
 
-/// `perfdb-gate suggest`.
+/// The arguments of `perfdb-gate suggest`.
 #[derive(Debug, Args)]
 pub struct SuggestArgs {
     /// The table's name, with or without `_perf`.
@@ -57,7 +58,7 @@ pub struct SuggestArgs {
     pub output: Option<PathBuf>,
 }
 
-/// `perfdb-gate noise`.
+/// The arguments of `perfdb-gate noise`.
 #[derive(Debug, Args)]
 pub struct NoiseArgs {
     /// Repository or folder that contains the database.
@@ -113,7 +114,7 @@ impl NoiseArgs {
     }
 }
 
-/// The files of this program, with those of a folder over them.
+/// Returns the built-in rules and specs with the files of an overlay.
 fn library(overlay: Option<&Path>) -> Result<Library> {
     let mut library = Library::embedded();
     if let Some(folder) = overlay {
@@ -122,7 +123,7 @@ fn library(overlay: Option<&Path>) -> Result<Library> {
     Ok(library)
 }
 
-/// Columns of the terminal, at most as many as help has; as many where there is none.
+/// Returns the width for texts: the terminal's, from 40 to [`MOST_COLUMNS`] columns.
 fn width() -> usize {
     let columns = terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
     columns.map_or(MOST_COLUMNS, |columns| columns.clamp(40, MOST_COLUMNS))

@@ -1,4 +1,4 @@
-//! `perfdb-gate sanity`.
+//! The command `perfdb-gate sanity`.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use super::outputs::{self, Outputs};
 use super::selection::RuleArgs;
 use super::terminal::TerminalArgs;
 
-/// `perfdb-gate sanity`.
+/// The arguments of `perfdb-gate sanity`.
 #[derive(Debug, Args)]
 pub struct Sanity {
     /// Repository that contains the database, or a folder in it; may be bare if commits are named.
@@ -96,12 +96,13 @@ impl Sanity {
         }
     }
 
-    /// Whether charts are drawn, rather than sketched in a comment alone.
+    /// Returns true if charts are drawn as files or in the page, not only as sketches in the
+    /// comment.
     fn draws(&self) -> bool {
         self.output_dir.is_some() || self.output.html.is_some()
     }
 
-    /// Figures to choose, at most: none where no output shows any.
+    /// Returns the maximum number of charts; 0 if no output shows charts.
     fn figures(&self) -> usize {
         if self.draws() {
             self.charts
@@ -141,7 +142,7 @@ impl Sanity {
         Ok(self.output.inconclusive.exit(outcome.verdict))
     }
 
-    /// Without a base: charts of the tables that a database holds.
+    /// Draws charts of existing tables, without a base.
     fn overview(&self) -> Result<Exit> {
         let figures = overview::run(&self.into())?;
         let Some(folder) = &self.output_dir else { return Ok(Exit::Inconclusive) };

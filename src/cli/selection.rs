@@ -1,11 +1,11 @@
-//! Which tables and which rules: the same words for every job.
+//! Arguments that select tables and rules, the same for every command.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use perfdb_gate::database::selection::Selection;
 
-/// Which tables; `*` stands for any characters.
+/// Arguments that select tables; `*` matches any characters.
 #[derive(Debug, Clone, Args)]
 pub struct SelectionArgs {
     /// Only these systems, e.g. `h200_sxm` or `b*`; may be repeated.
@@ -33,7 +33,7 @@ impl From<SelectionArgs> for Selection {
     }
 }
 
-/// Which rules run.
+/// Arguments that select rules.
 #[derive(Debug, Args)]
 pub struct RuleArgs {
     /// Run only these rules, e.g. `duplicate-key`; may be repeated.

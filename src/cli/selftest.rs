@@ -1,4 +1,4 @@
-//! `perfdb-gate selftest`.
+//! The command `perfdb-gate selftest`.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use super::outputs::{self, write_text};
 use super::selection::SelectionArgs;
 use super::terminal::TerminalArgs;
 
-/// `perfdb-gate selftest`.
+/// The arguments of `perfdb-gate selftest`.
 #[derive(Debug, Args)]
 pub struct Selftest {
     /// Repository or folder that contains the database; it is not changed.

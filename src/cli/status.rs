@@ -1,4 +1,4 @@
-//! `perfdb-gate status`.
+//! The command `perfdb-gate status`.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use super::output::DocumentFormatName;
 use super::outputs::{self, write_text};
 use super::terminal::TerminalArgs;
 
-/// `perfdb-gate status`.
+/// The arguments of `perfdb-gate status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
     /// Repository or folder that contains the database.

@@ -1,11 +1,11 @@
-//! Arguments of every command: what is printed on the terminal.
+//! Arguments of every command for its output on the terminal.
 
 use clap::{Args, ValueEnum};
 
-/// The largest number of columns of help and of rules' texts.
+/// The maximum width of help and of rules' texts, in columns.
 pub const MOST_COLUMNS: usize = 100;
 
-/// Arguments that set what is printed on the terminal, the same for every command.
+/// Arguments of every command for its output on the terminal.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct TerminalArgs {
     /// When to colour reports for people; `auto` respects NO_COLOR.
@@ -20,7 +20,7 @@ pub struct TerminalArgs {
     pub verbose: bool,
 }
 
-/// When reports for people have colour.
+/// The choice of colours in reports for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ColorName {
     /// Only on a terminal.

@@ -1,4 +1,4 @@
-//! `perfdb-gate validate`.
+//! The command `perfdb-gate validate`.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use super::selection::{RuleArgs, SelectionArgs};
 use super::terminal::TerminalArgs;
 use super::watch::WatchArgs;
 
-/// `perfdb-gate validate`.
+/// The arguments of `perfdb-gate validate`.
 #[derive(Debug, Args)]
 pub struct Validate {
     /// Repository or folder that contains the database.
@@ -53,7 +53,7 @@ pub struct Validate {
     pub gate: GateArgs,
 }
 
-/// Which findings fail a run.
+/// Arguments that decide which findings fail a run, and which are shown.
 #[derive(Debug, Args)]
 pub struct GateArgs {
     /// Fail if there is a finding of this severity or worse.

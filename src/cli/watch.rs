@@ -1,4 +1,4 @@
-//! `perfdb-gate validate --watch`.
+//! The arguments of `perfdb-gate validate --watch`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use perfdb_gate::base::escape::clean_lines;
 use perfdb_gate::jobs::{validate, watch};
 use perfdb_gate::report::Report;
 
-/// How a running collection is watched.
+/// Arguments for watching a running collection.
 #[derive(Debug, Args)]
 pub struct WatchArgs {
     /// Watch a running collection's staging folder, print one line per change, and check the result
@@ -35,7 +35,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 impl WatchArgs {
-    /// Watches a folder until the run ends. The lines go to standard error, the report where it goes.
+    /// Watches a folder until the run ends; progress goes to standard error.
     pub fn run(&self, folder: &Path, judged: validate::ValidateOptions) -> Result<Report> {
         let options = watch::WatchOptions {
             folder: folder.to_owned(),

@@ -1,4 +1,4 @@
-//! What the rules are, for people: one source, the rule files.
+//! Renders rules as text for people, from the rule files.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use textwrap::{Options, fill, indent};
 
 use crate::checks::rule::{ExampleTree, Rule, Rules};
 
-/// All rules, a line each.
+/// Lists all rules, one per line.
 pub fn list(rules: &Rules) -> String {
     let mut out = String::new();
     let width = rules.ids().map(str::len).max().unwrap_or(0);
@@ -17,10 +17,10 @@ pub fn list(rules: &Rules) -> String {
     out
 }
 
-/// Lines of an example's file that the page shows.
+/// The number of lines of an example file that the page of rules shows.
 const LINES: usize = 12;
 
-/// The rules as a page, `docs/rules.md`: a table, then a section for each.
+/// Renders the page `docs/rules.md`: a table of all rules, then one section per rule.
 pub fn page(rules: &Rules) -> String {
     let mut out = String::from(
         "# Rules\n\n\
@@ -56,7 +56,7 @@ fn section(rule: &Rule) -> String {
     out + "```\n\n</details>\n"
 }
 
-/// A text in which Markdown sees nothing but words.
+/// Escapes the Markdown syntax of a text.
 fn literal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -68,18 +68,19 @@ fn literal(text: &str) -> String {
     out
 }
 
-/// An example's files: the first lines of each, and those that show the finding.
+/// Renders the files of an example: the first lines of each file and the lines that show the
+/// finding.
 fn shortened(example: &ExampleTree) -> String {
     let (mut out, mut after) = (said(example), "");
     if let Some(base) = &example.base {
-        // Lines of the base show how it was right.
+        // The base is correct, so that no line of it is marked.
         out += &contents(base, "before: ", LINES, |_, _| false);
         after = "after: ";
     }
     out + &contents(&example.files, after, LINES, |path, line| example.is_marked(path, line))
 }
 
-/// What the rule finds in an example, in a line.
+/// Returns one line with the finding that the rule reports in an example; empty if there is none.
 fn said(example: &ExampleTree) -> String {
     example.finds.as_ref().map_or_else(String::new, |found| {
         let on = if found.lines.is_empty() { format!("on {}", found.path) } else { "(→)".into() };
@@ -87,7 +88,7 @@ fn said(example: &ExampleTree) -> String {
     })
 }
 
-/// A rule's texts with their titles, and the list that follows each.
+/// Returns the texts of a rule, each with a title and a list of details.
 fn parts(rule: &Rule) -> [(&'static str, &str, &[String]); 3] {
     [
         ("What it looks for", &rule.what, &rule.details),
@@ -96,7 +97,7 @@ fn parts(rule: &Rule) -> [(&'static str, &str, &[String]); 3] {
     ]
 }
 
-/// All that a rule's file says, in lines of at most `width` columns.
+/// Renders the whole text of a rule in lines of at most `width` columns.
 pub fn story(rule: &Rule, width: usize) -> String {
     let mut out = format!("{} ({}): {}\n", rule.id, rule.severity.name(), rule.summary);
     let text = Options::new(width).initial_indent("  ").subsequent_indent("  ");
@@ -119,12 +120,12 @@ pub fn story(rule: &Rule, width: usize) -> String {
     out
 }
 
-/// A text with one blank between words, wherever its file breaks lines.
+/// Replaces each run of white space by one blank.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// An example's files as a whole, indented.
+/// Renders all files of an example, indented.
 fn files(example: &ExampleTree) -> String {
     let mut out = String::new();
     if let Some(base) = &example.base {
@@ -135,8 +136,8 @@ fn files(example: &ExampleTree) -> String {
     indent(&out, "  ")
 }
 
-/// Files with their lines; those that show the finding begin with an arrow. Of a long file, the first
-/// `most` lines and the marked ones are shown.
+/// Renders files; lines that show the finding begin with an arrow. A file longer than `most` lines
+/// is cut to its first `most` lines and the marked ones.
 fn contents(
     files: &BTreeMap<String, String>,
     when: &str,
@@ -162,7 +163,7 @@ fn contents(
     out
 }
 
-/// Says how many lines were left out, if any were.
+/// Writes the number of skipped lines, if any, and resets it.
 fn write_skipped(out: &mut String, skipped: &mut usize) {
     if *skipped > 0 {
         let _ = writeln!(out, "  … {skipped} more");

@@ -25,22 +25,22 @@ pub mod watch;
 use crate::base::escape::{clean, inert_json};
 use crate::report::document::Document;
 
-/// The formats of what is not a report: an impact, a selftest's scores, a status.
+/// The output formats of documents other than reports, such as an impact or a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DocumentFormat {
-    /// For people.
+    /// Text for people.
     Human {
-        /// Whether it is only the line that sums it up.
+        /// True if only the headline is printed.
         brief: bool,
     },
-    /// For a pull request or a page.
+    /// Markdown for a pull request or a page.
     Markdown,
-    /// For programs; `docs/` has the schema of each.
+    /// JSON for programs; `perfdb-gate schema` prints the schema of each document.
     Json,
 }
 
 impl DocumentFormat {
-    /// Renders a result, of which one form is made.
+    /// Renders a result in this format and builds only the form that the format needs.
     pub(crate) fn render(
         self,
         headline: impl FnOnce() -> String,
@@ -56,12 +56,12 @@ impl DocumentFormat {
     }
 }
 
-/// The program that wrote a document.
+/// The name and version of the program that wrote a document.
 #[derive(serde::Serialize, schemars::JsonSchema)]
 pub(crate) struct ToolName {
-    /// Its name.
+    /// The program's name.
     name: &'static str,
-    /// Its version.
+    /// The program's version.
     version: &'static str,
 }
 

@@ -1,10 +1,10 @@
-//! How far honest reruns of a point differ: `rules/noise.yaml`, and how it is learned.
+//! Learns how far honest reruns of a point differ, for `rules/noise.yaml`.
 //!
-//! A database holds reruns by accident: rows that agree in every column but the measured ones.
-//! Not all are honest. Two kernels that no column distinguishes differ by factors, and a second run
-//! on another machine is slower throughout. So the repeats of a table count only where neither of
-//! the two runs is systematically slower and their tail is like that of most tables; what does not
-//! count is listed, with the reason.
+//! A database contains accidental reruns: rows that agree in every column except the measured ones.
+//! Not all of them are honest. Two kernels that no column distinguishes differ by factors, and a
+//! second run on another machine is slower at every point. The repeats of a table therefore count
+//! only if neither run is systematically slower and if their tail is like the tail of most tables.
+//! Other tables are listed with the reason.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -20,20 +20,21 @@ use crate::database::source::{self, Source};
 use crate::database::table::{Keys, Table, TableScope};
 use crate::specs::{KeyPart, Noise, NoiseBand, Specs, TableSpec, measured_unit};
 
-/// Upper ends of the bands in ms.
+/// Upper bounds of the latency bands, in ms.
 const BANDS: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 1.0, 10.0];
-/// Pairs that a figure needs, so that its 99th percentile is one of several.
+/// The number of pairs that a band needs for its 99th percentile to rest on several pairs.
 const PAIRS: usize = 300;
-/// Tables that figures of a table and backend need: one may be odd.
+/// The number of tables that bands of one table and backend need, because a single table may be
+/// unusual.
 const TABLES: usize = 3;
-/// How many times the usual tail a table's own may be.
+/// The maximum ratio of a table's 95th percentile to the usual one, as logarithms.
 const TAIL: f64 = 3.0;
 
-/// Learns the profile of a database, from its files or from a commit.
+/// Learns the noise profile of a database, from its files or from a commit.
 ///
 /// # Errors
 ///
-/// When there is no database, or nothing in it is repeated.
+/// Returns an error if there is no database, or if it contains no repeated rows.
 pub fn run(root: &Path, reference: Option<&str>) -> Result<Noise> {
     let source = source::open(root, reference)?;
     let specs = Specs::embedded()?;
@@ -55,7 +56,7 @@ pub fn run(root: &Path, reference: Option<&str>) -> Result<Noise> {
     Ok(Noise::learn(repeats))
 }
 
-/// What a table repeats; none of what cannot be read, which validate reports.
+/// Returns the repeats of a table; `None` if it cannot be read, which `validate` reports.
 fn repeats(
     source: &dyn Source,
     file: &TableFile,
@@ -69,7 +70,7 @@ fn repeats(
 }
 
 impl Noise {
-    /// Learns from the repeats of tables; none of them empty.
+    /// Learns the noise profile from the repeats of tables; each table must have repeats.
     pub fn learn(tables: Vec<Repeats>) -> Self {
         let mut tails: Vec<f64> =
             tables.iter().map(|t| nearest_rank(&t.spreads(), 0.95).unwrap_or_default()).collect();
@@ -97,7 +98,7 @@ impl Noise {
         noise
     }
 
-    /// The profile as YAML, with a head that says where it is from.
+    /// Renders the profile as YAML with a comment on its origin.
     pub fn yaml(&self) -> String {
         let body = serde_yaml::to_string(self).unwrap_or_default();
         format!(
@@ -107,22 +108,22 @@ impl Noise {
     }
 }
 
-/// The repeats of one table.
+/// The repeated rows of one table.
 #[derive(Debug, Clone)]
 pub struct Repeats {
     /// The table's path.
     pub path: String,
-    /// Its name.
+    /// The table's name.
     pub table: String,
-    /// The backend it was measured with.
+    /// The backend that was measured.
     pub backend: String,
     /// First and second latency of each repeated row, in ms.
     pub pairs: Vec<(f64, f64)>,
 }
 
 impl Repeats {
-    /// The repeats of a table: consecutive rows, in the order of the file, of those that agree in
-    /// every column but the measured ones. Equal latencies are a copied row and no rerun.
+    /// Finds the repeats of a table: consecutive pairs, in file order, among rows that agree in
+    /// every column except the measured ones. Rows with equal latencies are copies, not reruns.
     pub fn of(
         file: &TableFile,
         spec: &TableSpec,
@@ -149,14 +150,15 @@ impl Repeats {
         Ok(Self { path: file.entry.path.clone(), table, backend, pairs })
     }
 
-    /// Logarithms of slower over faster, sorted.
+    /// Returns the logarithms of slower over faster latency, ascending.
     fn spreads(&self) -> Vec<f64> {
         let mut spreads: Vec<f64> = self.pairs.iter().map(|(a, b)| (b / a).ln().abs()).collect();
         spreads.sort_by(f64::total_cmp);
         spreads
     }
 
-    /// Why these are not honest reruns; `usual` is the logarithm of most tables' 95th percentile.
+    /// Returns the reason why the repeats are not honest reruns, if there is one; `usual` is the
+    /// median, over all tables, of the 95th percentile of log ratios.
     fn fault(&self, usual: f64) -> Option<String> {
         let spreads = self.spreads();
         let mut signed: Vec<f64> = self.pairs.iter().map(|(a, b)| (b / a).ln()).collect();
@@ -178,7 +180,7 @@ impl Repeats {
     }
 }
 
-/// Figures by band, cut only where both sides have enough pairs.
+/// Returns the bands of latency. A band is cut off only if both sides keep enough pairs.
 fn bands(repeats: &[Repeats]) -> Vec<NoiseBand> {
     let mut bands = Vec::new();
     let mut start = 0.0;
@@ -194,7 +196,7 @@ fn bands(repeats: &[Repeats]) -> Vec<NoiseBand> {
 }
 
 fn band(repeats: &[Repeats], start: f64, end: Option<f64>) -> NoiseBand {
-    // A pair lies where its middle, by ratio, does.
+    // A pair belongs to the band of its geometric mean.
     let within = |(a, b): &&(f64, f64)| {
         let middle = (a * b).sqrt();
         middle >= start && end.is_none_or(|end| middle < end)
@@ -217,7 +219,7 @@ fn band(repeats: &[Repeats], start: f64, end: Option<f64>) -> NoiseBand {
 mod tests {
     use super::*;
 
-    /// Synthetic: pairs around `latency` whose second run is `factor(i)` of the first.
+    /// Builds 400 synthetic pairs: first run `latency`, second run `latency * factor(i)`.
     fn repeats(path: &str, latency: f64, factor: impl Fn(usize) -> f64) -> Repeats {
         let pairs = (0..400).map(|i| (latency, latency * factor(i))).collect();
         Repeats { path: path.into(), table: "t".into(), backend: "b".into(), pairs }

@@ -1,8 +1,8 @@
-//! A database's own operation catalog, held against the table specs: which of the two knows tables
-//! that the other does not.
+//! Compares a database's own operation catalog with the table specs: each may name tables that the
+//! other lacks.
 //!
-//! The collectors keep the catalog in `collector/op_backend_catalog.yaml`: families, and the tables
-//! (`op_files`) that each of them writes.
+//! Collectors keep the catalog in `collector/op_backend_catalog.yaml`. It lists families with the
+//! tables (`op_files`) that each of them writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,30 +17,29 @@ use crate::database::source;
 use crate::specs::facts::Operations;
 use crate::specs::{Specs, TableSpec};
 
-/// What the two know of each other.
+/// The comparison of an operation catalog with the table specs.
 #[derive(Debug)]
 pub struct CatalogComparison {
-    /// Path of the operation catalog; none where the root has none.
+    /// Path of the operation catalog; `None` if the root has none.
     catalog: Option<String>,
-    /// Tables in the catalog.
+    /// Number of tables in the operation catalog.
     listed: usize,
-    /// Tables of which the database has data.
+    /// Number of distinct tables with data in the database.
     there: usize,
-    /// Table specs.
+    /// Number of table specs.
     specs: usize,
-    /// Where they differ, a line each, by what is wrong.
+    /// Differences by kind, one line each.
     differences: BTreeMap<&'static str, Vec<String>>,
-    /// Where each fact is from.
+    /// Facts that the root states about itself, with their origins.
     facts: Vec<Fact>,
 }
 
-/// Compares what a root says of itself with what is known: its operation catalog and the figures in its
-/// loader's code with the table specs, those of its own `.perfdb-gate/rules` and of the folder `rules`
-/// included.
+/// Compares the operation catalog of a root and the figures in its loader's code with the table
+/// specs. The specs include the root's own `.perfdb-gate/rules` and the folder `rules`.
 ///
 /// # Errors
 ///
-/// When there is no database, or the catalog cannot be read.
+/// Returns an error if there is no database, or if the catalog cannot be read.
 pub fn compare(root: &Path, rules: Option<&Path>) -> Result<CatalogComparison> {
     let source = source::open(root, None)?;
     let specs = Settings::read(source.as_ref(), rules, None)?.specs;
@@ -59,7 +58,8 @@ pub fn compare(root: &Path, rules: Option<&Path>) -> Result<CatalogComparison> {
 }
 
 impl CatalogComparison {
-    /// Compares an operation catalog, with its path, with the specs and with what a database has.
+    /// Compares an operation catalog, given with its path, with the specs and the tables of a
+    /// database.
     pub fn new(found: Option<(String, &Operations)>, specs: &Specs, database: &Catalog) -> Self {
         let mut differences: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
         let mut differ = |what, line| differences.entry(what).or_default().push(line);
@@ -92,7 +92,7 @@ impl CatalogComparison {
         for table in unknown.filter(|t| !listed.contains_key(**t)) {
             differ("in the database but without a spec", (*table).to_owned());
         }
-        // What belongs in no family is in no catalog.
+        // Tables without a family cannot be in a catalog.
         let listable = |spec: &&TableSpec| found.is_some() && !spec.family.is_empty();
         for spec in specs.tables.values().map(|spec| &**spec).filter(listable) {
             let table = &spec.name;
@@ -111,7 +111,7 @@ impl CatalogComparison {
         }
     }
 
-    /// Compares the figures in the loader's code with those of `rules/facts.yaml`.
+    /// Compares the figures in the loader's code with `rules/facts.yaml`.
     fn add_pins(&mut self, facts: &TreeFacts, specs: &Specs) {
         for (list, pins) in facts.pins() {
             let Some(known) = specs.facts.pins.get(list) else { continue };
@@ -133,8 +133,8 @@ impl CatalogComparison {
 }
 
 impl CatalogComparison {
-    /// How the run ends: with findings where the two differ, inconclusive without a catalog to
-    /// compare with.
+    /// Returns the exit code: findings if there are differences, inconclusive if there is no
+    /// catalog to compare with.
     pub fn exit(&self) -> Exit {
         if !self.differences.is_empty() {
             Exit::Findings
@@ -145,7 +145,7 @@ impl CatalogComparison {
         }
     }
 
-    /// What a person reads.
+    /// Renders the comparison for people.
     pub fn text(&self) -> String {
         let mut out = String::new();
         for (what, lines) in &self.differences {

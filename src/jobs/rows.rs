@@ -1,4 +1,4 @@
-//! Tables and their rows as a loader reads them, for jobs that choose rows.
+//! Reads tables and their rows as a loader does, for jobs that choose rows.
 
 use std::path::Path;
 
@@ -14,24 +14,24 @@ use crate::specs::{Serves, Specs};
 ///
 /// # Errors
 ///
-/// When its bytes cannot be had or are not a table.
+/// Returns an error if the bytes are unavailable or are not a table.
 pub(crate) fn read_table(source: &dyn Source, file: &TableFile, specs: &Specs) -> Result<Table> {
     let bytes = source.read(&file.entry).map_err(|why| unreadable(file, &why))?;
     file.decode(specs, &bytes).map_err(|why| unreadable(file, &why))
 }
 
-/// The error of a table that cannot be read.
+/// Returns the error for a table that cannot be read.
 pub(crate) fn unreadable(file: &TableFile, why: &dyn std::error::Error) -> Error {
     let hint = "`perfdb-gate validate` shows what is wrong with it";
     Error::new(format!("{}: {why}", file.entry.path), hint)
 }
 
-/// The error of a formula that does not fit a table.
+/// Returns the error for a formula that does not fit a table.
 pub(crate) fn misfit(file: &TableFile, why: ExprError) -> Error {
     Error::caused(file.entry.path.as_str(), "the formula is in rules/tables", why)
 }
 
-/// A table's file by its path, outside of a database; `None` if the path is not a table's.
+/// Returns the file of a table that is not in a database; `None` if the path does not name a table.
 pub(crate) fn loose_table(path: &Path, specs: &Specs) -> Option<TableFile> {
     let table = path.file_stem()?.to_string_lossy().into_owned();
     let format = format_of(path)?;
@@ -40,7 +40,7 @@ pub(crate) fn loose_table(path: &Path, specs: &Specs) -> Option<TableFile> {
     Some(TableFile { entry, place: place_of(path, specs), table, format })
 }
 
-/// The format of a table's file by its extension.
+/// Returns the format of a table's file by its extension.
 pub(crate) fn format_of(path: &Path) -> Option<Format> {
     match path.extension()?.to_str()? {
         "parquet" => Some(Format::Parquet),
@@ -49,13 +49,13 @@ pub(crate) fn format_of(path: &Path) -> Option<Format> {
     }
 }
 
-/// Rows of a table with what its spec says of them.
+/// The rows of a table with their keys and latencies.
 pub(crate) struct LoadedRows<'a> {
-    /// The loader's key of each row.
+    /// The key of each row, as the loader computes it.
     pub(crate) keys: Keys<'a>,
-    /// The time that a lookup returns for each row, in ms; NaN where the table has no latency.
+    /// The latency that a lookup returns for each row, in ms; NaN if the table has no latency.
     pub(crate) latency: Vec<f64>,
-    /// A hash of each key, with the rows that are read under it; `None` if the table has no key.
+    /// Pairs of a key's hash and a row that the loader reads; `None` if the table has no key.
     by_key: Option<Vec<(u64, u32)>>,
     serves: Serves,
 }
@@ -65,7 +65,7 @@ impl<'a> LoadedRows<'a> {
     ///
     /// # Errors
     ///
-    /// When a formula does not fit the table's columns.
+    /// Returns an error if a formula does not fit the table's columns.
     pub(crate) fn new(scope: &'a TableScope<'a>) -> Result<Self, ExprError> {
         let parts = scope.spec.latency.iter().map(|part| part.value.numbers(scope));
         let parts: Vec<Vals<'_, f64>> = parts.collect::<Result<_, _>>()?;
@@ -81,13 +81,14 @@ impl<'a> LoadedRows<'a> {
         })
     }
 
-    /// The rows that are read under one key, key by key, each in file order.
+    /// Iterates over the keys and returns the rows of each key in file order.
     pub(crate) fn competing(&self) -> impl Iterator<Item = Vec<usize>> {
         let keys = self.by_key.as_deref().unwrap_or_default().chunk_by(|a, b| a.0 == b.0);
         keys.map(|rows| rows.iter().map(|(_, row)| *row as usize).collect())
     }
 
-    /// The row that is served of some with one key, in file order.
+    /// Returns the row that the loader serves among `rows`, which have one key and are in file
+    /// order.
     pub(crate) fn served(&self, rows: &[usize]) -> Option<usize> {
         match self.serves {
             Serves::First | Serves::Error => rows.first().copied(),
@@ -95,7 +96,7 @@ impl<'a> LoadedRows<'a> {
         }
     }
 
-    /// The rows that the loader serves; all if the table has no key.
+    /// Returns the rows that the loader serves; all rows if the table has no key.
     pub(crate) fn all_served(&self) -> Vec<usize> {
         match self.by_key {
             None => (0..self.latency.len()).collect(),

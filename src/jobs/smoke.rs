@@ -1,27 +1,27 @@
-//! A command of the user's that tries the database: does the planner still plan with it?
+//! Runs a user's command that tries the database, such as the planner.
 
 use std::process::{Command, Stdio};
 
 use crate::base::error::{Error, Result};
 use crate::report::comment::Smoke;
 
-/// Characters of output that are kept: the end shows what went wrong.
+/// The maximum number of characters of output to keep, from the end.
 const KEPT: usize = 4_000;
 
-/// Runs a command by the shell, in the folder where this program runs.
+/// Runs a command with the shell in the current folder.
 ///
 /// # Errors
 ///
-/// When there is no shell to run it. A command that fails is an answer.
+/// Returns an error if there is no shell. A failing command is a valid result.
 pub fn run(command: &str) -> Result<Smoke> {
-    // One pipe for both streams keeps what they say in its order.
+    // A single pipe for both streams keeps their order.
     let joined = format!("{{ {command}\n}} 2>&1");
     let done = Command::new("sh").args(["-c", &joined]).stdin(Stdio::null()).output();
     let done = done.map_err(|e| {
         Error::caused("cannot run --smoke-command", "the command is run with `sh -c`", e)
     })?;
     let mut text = String::from_utf8_lossy(&done.stdout).into_owned();
-    // The shell's own word of a command that it cannot read.
+    // Syntax errors of the shell itself are not in the pipe.
     text += &String::from_utf8_lossy(&done.stderr);
     let start = text.char_indices().rev().nth(KEPT).map_or(0, |(at, _)| at);
     Ok(Smoke {

@@ -1,14 +1,14 @@
-//! The ratio of two tables against latency, and along the file: two charts per table.
+//! Charts of `compare`: the latency ratio of two tables by latency and by row order.
 
 use super::Tendency;
 use super::report::CompareReport;
 use super::table::{RatioPoint, TableComparison};
 use crate::report::chart::{ChartFigure, ChartLine, ChartPoint, LineKind, Panel};
 
-/// Points of a chart: more of them are one blot.
+/// The maximum number of points of a chart; a chart with more points is not legible.
 const MOST: usize = 1500;
 
-/// The charts of a comparison; a table without a common key has none.
+/// Draws two charts per compared table that has common keys.
 pub fn figures(report: &CompareReport) -> Vec<ChartFigure> {
     let tables = report.tables.iter().enumerate().filter(|(_, t)| !t.points.is_empty());
     tables
@@ -60,7 +60,7 @@ fn figure(
     }
 }
 
-/// Evenly spaced points of a series by x.
+/// Returns at most [`MOST`] evenly spaced points of a series, sorted by x.
 fn drawn(points: &[&RatioPoint], at: &dyn Fn(&RatioPoint) -> f64) -> Vec<ChartPoint> {
     let step = points.len().div_ceil(MOST).max(1);
     let point = |p: &&RatioPoint| ChartPoint::plain(at(p), p.ratio);

@@ -1,4 +1,4 @@
-//! A comparison, for people.
+//! Renders a comparison as a document for people.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use super::tendency::Tendency;
 use crate::base::words::{Figure, count, plural};
 use crate::report::document::{Document, DocumentTable, ListItem};
 
-/// Slices that are shown, those that say most first.
+/// The maximum number of slices shown per table.
 const SLICES: usize = 12;
 
-/// Far keys that are shown.
+/// The maximum number of keys with a large difference shown per table.
 const FAR: usize = 5;
 
-/// The document for people; `detailed` adds the slices and keys that differ most.
+/// Builds the document of a comparison; `detailed` adds the slices and keys that differ most.
 pub(super) fn document(report: &CompareReport, detailed: bool) -> Document {
     let mut document = Document::new("");
     document.paragraph(headline(report));
@@ -40,7 +40,7 @@ pub(super) fn document(report: &CompareReport, detailed: bool) -> Document {
     document
 }
 
-/// Counts of tables by what became of them, and the verdict.
+/// Sums up the comparison in one line: table counts by outcome, and the verdict.
 fn headline(report: &CompareReport) -> String {
     let mut parts = vec![format!("{} compared", plural(report.tables.len(), "table"))];
     let more = [
@@ -54,7 +54,7 @@ fn headline(report: &CompareReport) -> String {
     format!("{}: B is {}", parts.join(", "), word(report.verdict))
 }
 
-/// A table's cells in the table of all.
+/// Returns the cells of a table's row in the overview.
 fn cells(table: &TableComparison) -> Vec<String> {
     let whole = &table.whole;
     let interval =
@@ -89,7 +89,7 @@ fn percent(ratio: f64) -> String {
     format!("{:+.1} %", Figure((ratio - 1.0) * 100.0))
 }
 
-/// The lines on a table: its keys, slices, latencies and order.
+/// Lists the details of a table: its keys, slices, latencies and row order.
 fn details(table: &TableComparison) -> Vec<ListItem> {
     let mut items: Vec<ListItem> = vec![
         format!(

@@ -1,7 +1,8 @@
-//! Two collections, compared: the same table of two runs, folders or commits, key by key.
+//! Compares two collections, table by table and key by key.
 //!
-//! Keys are paired as `sanity` pairs them, by what the loader serves; the ratios are judged as
-//! `remeasure` judges its sample, by the noise of honest reruns and by how far honest collections differ.
+//! The keys of two tables are paired by the rows that the loader serves, as in `sanity`. The ratios
+//! are judged by rerun noise and by the usual difference between honest collections, as in
+//! `remeasure`.
 
 mod chart;
 mod human;
@@ -29,7 +30,7 @@ pub use report::{CompareOptions, CompareReport, UnreadTable};
 pub use table::{FarKey, SliceSummary, TableComparison};
 pub use tendency::{RatioSummary, Tendency};
 
-/// What comes of a pair of tables.
+/// The outcome of comparing one pair of tables.
 enum PairOutcome {
     Compared(Box<TableComparison>),
     Identical,
@@ -40,7 +41,7 @@ enum PairOutcome {
 ///
 /// # Errors
 ///
-/// When a side is not there or has no table, or a formula of a spec fails.
+/// Returns an error if a side does not exist or has no table, or if a formula of a spec fails.
 pub fn run(options: &CompareOptions, progress: &dyn Progress) -> Result<CompareReport> {
     let specs = Specs::overlaid(options.rules.as_deref())?;
     let limits = Recipes::read(&specs.library)?.judge;
@@ -113,7 +114,8 @@ fn compare(
 }
 
 impl CompareReport {
-    /// What all tables say: those that say nothing do not count beside others.
+    /// Combines the verdicts of all tables; an unclear table does not change the verdict of the
+    /// others.
     fn conclude(&self) -> Tendency {
         let mut all: Vec<Tendency> = self.tables.iter().map(|t| t.verdict).collect();
         all.extend((self.identical > 0).then_some(Tendency::Same));
@@ -129,8 +131,8 @@ impl CompareReport {
         }
     }
 
-    /// How the run ends: with findings where the two differ, inconclusive where nothing can be said or a
-    /// table could not be read.
+    /// Returns the exit code: findings if the collections differ, inconclusive if the verdict is
+    /// unclear or a table could not be read.
     pub fn exit(&self) -> Exit {
         match self.verdict {
             Tendency::Faster | Tendency::Slower | Tendency::Mixed => Exit::Findings,
@@ -139,7 +141,7 @@ impl CompareReport {
         }
     }
 
-    /// Renders it. A brief report and Markdown have a line for each table, but no details.
+    /// Renders the report. A brief report and Markdown show one line per table, without details.
     pub fn render(&self, format: DocumentFormat) -> String {
         match format {
             DocumentFormat::Human { brief } => human::document(self, !brief).text(),

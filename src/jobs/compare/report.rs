@@ -1,4 +1,4 @@
-//! Options of `compare` and its report.
+//! The options and the report of `compare`.
 
 use std::path::PathBuf;
 
@@ -9,49 +9,49 @@ use super::table::TableComparison;
 use super::tendency::Tendency;
 use crate::database::selection::Selection;
 
-/// Selects the two collections.
+/// The options of `compare`.
 #[derive(Debug, Default, Clone)]
 pub struct CompareOptions {
-    /// The first: a table, a folder or a commit.
+    /// The first collection: a path of a table or folder, or the name of a commit.
     pub a: String,
-    /// The second.
+    /// The second collection: a path of a table or folder, or the name of a commit.
     pub b: String,
-    /// The repository whose commits are named.
+    /// The repository in which commits are looked up.
     pub root: PathBuf,
-    /// Which part of them.
+    /// The systems, backends, versions and tables to compare.
     pub selection: Selection,
-    /// A folder that overlays the embedded rules.
+    /// A folder whose files are added to the built-in rules or replace them.
     pub rules: Option<PathBuf>,
 }
 
-/// Two collections compared, schema `perfdb-gate/compare/v1`.
+/// The comparison of two collections, schema `perfdb-gate/compare/v1`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CompareReport {
-    /// `perfdb-gate/compare/v1`.
+    /// Always `perfdb-gate/compare/v1`.
     pub schema: &'static str,
-    /// The first, as it was named.
+    /// The first collection, as named on the command line.
     pub a: String,
-    /// The second.
+    /// The second collection, as named on the command line.
     pub b: String,
-    /// What all tables together say.
+    /// The verdict over all tables.
     pub verdict: Tendency,
-    /// Tables of both that differ, by path.
+    /// Tables that both collections have with different bytes, sorted by path.
     pub tables: Vec<TableComparison>,
-    /// How many tables are the same to the byte.
+    /// Number of tables whose bytes are the same in both collections.
     pub identical: usize,
-    /// Paths of tables that the first has alone.
+    /// Paths of tables that only the first collection has.
     pub only_a: Vec<String>,
-    /// Paths of tables that the second has alone.
+    /// Paths of tables that only the second collection has.
     pub only_b: Vec<String>,
-    /// Tables that cannot be compared, and why.
+    /// Tables that could not be compared, each with a reason.
     pub unread: Vec<UnreadTable>,
 }
 
-/// A table that cannot be compared.
+/// A table that could not be compared.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct UnreadTable {
-    /// Its path.
+    /// The table's path.
     pub path: String,
-    /// Why.
+    /// The reason why the table could not be compared.
     pub why: String,
 }

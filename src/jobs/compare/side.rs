@@ -1,4 +1,4 @@
-//! What is compared: a table, a folder, or a commit.
+//! Opens the two sides of a comparison and pairs their tables.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,21 +10,21 @@ use crate::database::source::{self, LooseFiles, Source, WorkTree};
 use crate::jobs::rows::loose_table;
 use crate::specs::Specs;
 
-/// A side of a comparison.
+/// One side of a comparison: a table, a folder or a commit.
 pub struct ComparedSide {
-    /// Where its bytes are.
+    /// The source of the tables' bytes.
     pub source: Box<dyn Source>,
-    /// Its tables.
+    /// The tables to compare.
     pub tables: Vec<TableFile>,
 }
 
 impl ComparedSide {
-    /// Opens a table, a folder (a database or what a run left), or a commit of the repository at the
-    /// options' root.
+    /// Opens a table, a folder (a database or the output of a run), or a commit of the repository
+    /// at `options.root`.
     ///
     /// # Errors
     ///
-    /// When it is none of these, or holds no table.
+    /// Returns an error if `name` is neither a file nor a folder nor a commit, or has no table.
     pub fn open(name: &str, options: &CompareOptions, specs: &Specs) -> Result<Self> {
         let path = PathBuf::from(name);
         let side = if path.is_dir() {
@@ -76,7 +76,7 @@ impl ComparedSide {
     }
 }
 
-/// The database that a folder is, if it is one.
+/// Opens a folder as a database; `None` if it has no systems or no tables.
 fn database(folder: &Path, specs: &Specs) -> Option<(Box<dyn Source>, Catalog)> {
     let source = WorkTree::open(folder).ok()?;
     let catalog = Catalog::walk(&source, specs).ok()?;
@@ -84,19 +84,19 @@ fn database(folder: &Path, specs: &Specs) -> Option<(Box<dyn Source>, Catalog)> 
     is_one.then(|| (Box::new(source) as Box<dyn Source>, catalog))
 }
 
-/// Tables of both sides that belong together, and those that are on one side only.
+/// The tables of two sides: pairs, and tables without a partner.
 #[derive(Default)]
 pub struct TablePairing {
-    /// By path of the first side.
+    /// Pairs of tables, sorted by the path on the first side.
     pub both: Vec<(TableFile, TableFile)>,
-    /// Paths of the first side alone.
+    /// Paths of tables that only the first side has.
     pub only_a: Vec<String>,
-    /// Paths of the second side alone.
+    /// Paths of tables that only the second side has.
     pub only_b: Vec<String>,
 }
 
-/// Pairs tables by system, backend, version and name; then by name and backend, then by name alone,
-/// where one of that name is left on either side.
+/// Pairs tables by name, backend, system and version. Remaining tables are paired by name and
+/// backend, then by name alone, if the match is unique on both sides.
 pub fn pair(a: &[TableFile], b: &[TableFile], specs: &Specs) -> TablePairing {
     let mut left: Vec<&TableFile> = a.iter().collect();
     let mut right: Vec<&TableFile> = b.iter().collect();
@@ -127,13 +127,13 @@ pub fn pair(a: &[TableFile], b: &[TableFile], specs: &Specs) -> TablePairing {
     pairing
 }
 
-/// The place of a table whose folders are none.
+/// The place of a table that is not in a database: all names are empty.
 fn nowhere() -> Place {
     let name = String::new;
     Place { system: name(), family: None, backend: name(), version: name() }
 }
 
-/// Two tables; one that lies in no database is in the place of the other.
+/// Gives both tables of a pair the same place if only one of them is in a known system.
 fn placed(a: &TableFile, b: &TableFile, specs: &Specs) -> (TableFile, TableFile) {
     let (mut a, mut b) = (a.clone(), b.clone());
     let known = |t: &TableFile| specs.systems.get(&t.place.system).is_some();

@@ -1,4 +1,4 @@
-//! Two tables, key by key.
+//! Compares two tables key by key.
 
 use std::collections::BTreeMap;
 
@@ -15,100 +15,104 @@ use crate::database::table::{Keys, Table, TableScope};
 use crate::gpu::recipe::Margins;
 use crate::specs::Specs;
 
-/// Parts of a table, by latency and by the order of its rows.
+/// The number of parts into which keys are divided by latency and by row order.
 const PARTS: usize = 10;
 
-/// A latency this many times longer or shorter is listed by itself.
+/// A key is listed if its latency differs by more than this factor.
 const FAR: f64 = 2.0;
 
-/// Keys that are listed, the furthest apart first.
+/// The maximum number of listed keys.
 const LISTED: usize = 1000;
 
-/// Two tables compared.
+/// The comparison of two tables.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TableComparison {
-    /// Path of the first.
+    /// Path of the first table.
     pub a: String,
-    /// Path of the second.
+    /// Path of the second table.
     pub b: String,
-    /// System, backend and version of the first, and the file stem.
+    /// System of the first table.
     pub system: String,
+    /// Backend of the first table.
     pub backend: String,
+    /// Version of the first table.
     pub version: String,
+    /// File stem of the first table.
     pub table: String,
-    /// Keys that both serve.
+    /// Number of keys that both tables serve.
     pub common: usize,
-    /// Keys that the first serves alone.
+    /// Number of keys that only the first table serves.
     pub only_a: usize,
-    /// Keys that the second serves alone.
+    /// Number of keys that only the second table serves.
     pub only_b: usize,
-    /// All common keys that have a latency on both sides.
+    /// Summary of all common keys that have a latency in both tables.
     pub whole: RatioSummary,
-    /// The same by slice.
+    /// Summaries of the common keys per slice.
     pub slices: Vec<SliceSummary>,
-    /// The same by tenths of the first's latencies, the shortest first.
+    /// Summaries of the common keys per tenth of latency in the first table, shortest first.
     pub deciles: Vec<RatioSummary>,
-    /// Middle ratios of tenths of the second's rows in the order of its file, each key over its slice's
-    /// own middle.
+    /// Median ratios per tenth of the rows, in the row order of the second table. Each key's ratio
+    /// is divided by the median of its slice.
     pub order: Vec<f64>,
-    /// The last of these over the first; null of too few keys.
+    /// The last value of `order` divided by the first; null if there are too few keys.
     pub drift: Option<f64>,
-    /// Whether the drift is more than honest collections differ by.
+    /// True if the drift is larger than the usual difference between honest collections.
     pub drifts: bool,
-    /// Keys that take more than twice as long.
+    /// Number of keys that take more than twice as long in the second table.
     pub slower_2x: usize,
-    /// Keys that take less than half the time.
+    /// Number of keys that take less than half the time in the second table.
     pub faster_2x: usize,
-    /// Those keys, the furthest apart first, at most 1,000.
+    /// Keys whose latencies differ by more than a factor of 2, largest difference first; at most
+    /// 1,000.
     pub far: Vec<FarKey>,
-    /// What the table says.
+    /// The verdict on the table.
     pub verdict: Tendency,
-    /// For a chart: first latency, ratio, whether it is beyond reruns, by row of the second.
+    /// Points of the charts, one per common key with a latency in both tables.
     #[serde(skip)]
     pub points: Vec<RatioPoint>,
 }
 
-/// A slice of a table.
+/// The ratios of one slice of a table.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SliceSummary {
-    /// The texts of the key.
+    /// The text columns of the key that define the slice, by name.
     pub slice: BTreeMap<String, String>,
-    /// Its keys.
+    /// Summary of the slice's keys.
     #[serde(flatten)]
     pub ratios: RatioSummary,
 }
 
-/// A key that is far apart.
+/// A key whose latencies differ by more than a factor of 2.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct FarKey {
-    /// Its row in the first, from 0.
+    /// Row in the first table, from 0.
     pub row_a: u32,
-    /// Its row in the second.
+    /// Row in the second table, from 0.
     pub row_b: u32,
-    /// The loader's key.
+    /// The key, by column, as the loader reads it.
     pub key: BTreeMap<String, Value>,
-    /// Latency in the first, in ms.
+    /// Latency in the first table, in ms.
     pub a_ms: f64,
-    /// Latency in the second, in ms.
+    /// Latency in the second table, in ms.
     pub b_ms: f64,
-    /// The second over the first.
+    /// Latency in the second table divided by latency in the first.
     pub ratio: f64,
 }
 
-/// A key as a chart shows it.
+/// A common key as a point of a chart.
 #[derive(Debug, Clone, Copy)]
 pub struct RatioPoint {
-    /// Latency in the first, in ms.
+    /// Latency in the first table, in ms.
     pub a_ms: f64,
-    /// The second over the first.
+    /// Latency in the second table divided by latency in the first.
     pub ratio: f64,
-    /// Whether it is beyond reruns.
+    /// True if the ratio is outside rerun noise.
     pub beyond: bool,
-    /// Its row in the second.
+    /// Row in the second table, from 0.
     pub row: u32,
 }
 
-/// Two tables with what is known of them.
+/// A pair of tables with the specs and limits that the comparison needs.
 pub struct TwoTables<'a> {
     pub files: (&'a TableFile, &'a TableFile),
     pub tables: (&'a Table, &'a Table),
@@ -116,7 +120,7 @@ pub struct TwoTables<'a> {
     pub limits: &'a Margins,
 }
 
-/// A common key that has a ratio.
+/// A common key with a latency in both tables.
 struct TimedKey<'a> {
     pair: ServedPair,
     ratio: f64,
@@ -125,11 +129,11 @@ struct TimedKey<'a> {
 }
 
 impl TwoTables<'_> {
-    /// Compares; none where no key can be made of the columns.
+    /// Compares the tables; `None` if the tables lack columns of the key.
     ///
     /// # Errors
     ///
-    /// When a formula of the spec does not fit the tables' columns.
+    /// Returns an error if a formula of the spec does not fit the tables' columns.
     pub fn compare(&self) -> Result<Option<TableComparison>, ExprError> {
         let (a, b) = self.files;
         let spec = a.spec(self.specs, Some(self.tables.0));
@@ -221,7 +225,8 @@ impl TwoTables<'_> {
         parts(&sorted).map(summary).collect()
     }
 
-    /// Middle ratios along the file, each key over its slice's own middle; none of too few keys.
+    /// Returns the median ratio per tenth of the second table's rows, each ratio divided by the
+    /// median of its slice. Empty if there are too few keys.
     fn order(&self, timed: &[TimedKey<'_>]) -> Vec<f64> {
         if timed.len() < PARTS * self.limits.least_points {
             return Vec::new();
@@ -240,7 +245,7 @@ impl TwoTables<'_> {
     }
 }
 
-/// Items in ten parts as equal as may be; an empty one is left out.
+/// Splits items into ten parts of nearly equal size and skips empty parts.
 fn parts<T>(sorted: &[T]) -> impl Iterator<Item = &[T]> {
     let bound = |part: usize| sorted.len() * part / PARTS;
     (0..PARTS).map(move |part| &sorted[bound(part)..bound(part + 1)]).filter(|p| !p.is_empty())

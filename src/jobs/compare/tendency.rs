@@ -1,4 +1,4 @@
-//! What the ratios of some keys say: same, faster, slower, mixed.
+//! Judges the latency ratios of a set of keys: same, faster, slower, mixed or unclear.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,24 +8,24 @@ use crate::gpu::judge::{Middle, power};
 use crate::gpu::recipe::Margins;
 use crate::specs::NoiseBand;
 
-/// What a comparison says.
+/// The verdict of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tendency {
-    /// No more apart than honest collections are.
+    /// The latencies differ by no more than honest collections do.
     Same,
-    /// The second is faster.
+    /// The second collection is faster.
     Faster,
-    /// The second is slower.
+    /// The second collection is slower.
     Slower,
-    /// Parts differ either way, or single keys by more than reruns do.
+    /// Some parts are faster and others slower, or single keys differ by more than rerun noise.
     Mixed,
-    /// Too few keys to say.
+    /// There are too few keys for a verdict.
     Unclear,
 }
 
 impl Tendency {
-    /// Its name in reports.
+    /// Returns the verdict's name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Same => "same",
@@ -37,41 +37,43 @@ impl Tendency {
     }
 }
 
-/// A key's log ratio, with how far honest reruns of it differ.
+/// A key's log ratio with the rerun noise at its latency.
 #[derive(Debug, Clone, Copy)]
 pub struct Deviation<'a> {
-    /// The logarithm of the second latency over the first.
+    /// The logarithm of the second latency divided by the first.
     pub log: f64,
-    /// None where nothing is known.
+    /// The rerun noise; `None` if it is not known for this table and backend.
     pub band: Option<&'a NoiseBand>,
 }
 
 impl Deviation<'_> {
-    /// Whether it is beyond the 99th percentile of reruns.
+    /// Returns true if the ratio is beyond the 99th percentile of reruns.
     pub fn is_beyond(&self) -> bool {
         self.band.is_some_and(|band| self.log.abs() > band.p99.ln())
     }
 }
 
-/// The ratios of some keys, summed up.
+/// Summary statistics of the latency ratios of a set of keys.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct RatioSummary {
-    /// Keys that have a ratio.
+    /// Number of keys that have a ratio.
     pub keys: usize,
-    /// Their middle ratio; null of no keys.
+    /// The median ratio; null if there are no keys.
     pub ratio: Option<f64>,
-    /// Where it is with the confidence of `rules/recipes.yaml`; null of no keys.
+    /// Confidence interval of the median ratio, with the confidence of `rules/recipes.yaml`; null
+    /// if there are no keys.
     pub interval: Option<[f64; 2]>,
-    /// A ratio that honest collections of as many keys stay within, either way.
+    /// The median ratio that is still accepted as the same for this number of keys, as a factor in
+    /// either direction.
     pub allowed: f64,
-    /// Share of keys beyond the 99th percentile of reruns.
+    /// Share of keys whose ratio is beyond the 99th percentile of reruns, from 0 to 1.
     pub beyond: f64,
-    /// What they say.
+    /// The verdict on these keys.
     pub verdict: Tendency,
 }
 
 impl RatioSummary {
-    /// Sums up keys by the statistics of `remeasure`'s verdict.
+    /// Summarises keys with the same statistics as the verdict of `remeasure`.
     pub fn of(all: &[Deviation<'_>], limits: &Margins) -> Self {
         let logs: Vec<f64> = all.iter().map(|d| d.log).collect();
         let bands: Vec<&NoiseBand> = all.iter().filter_map(|d| d.band).collect();
@@ -101,7 +103,7 @@ impl RatioSummary {
     }
 }
 
-/// What a table says, by all its keys and by its slices.
+/// Returns the verdict on a table from the summary of all its keys and the verdicts of its slices.
 pub fn of_table(whole: &RatioSummary, slices: &[Tendency]) -> Tendency {
     let any = |tendency: Tendency| slices.contains(&tendency);
     match whole.verdict {

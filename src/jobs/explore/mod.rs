@@ -1,6 +1,6 @@
-//! A table to look into: read with what it was before, its peers and its findings, as a page.
+//! Builds the explorer page of a table, with its earlier state, its peers and its findings.
 //!
-//! Findings are those of `validate` on the same state, so that a ring stands for what a run reports.
+//! The page marks the findings that `validate` reports for the same state.
 
 mod peers;
 
@@ -24,39 +24,39 @@ use crate::jobs::validate::{self, Looked};
 use crate::report::chart;
 use crate::report::explore::{Exploration, ExploredSide, ExplorerPage, SideKind};
 
-/// What to show.
+/// The options of `explore`.
 #[derive(Debug, Default, Clone)]
 pub struct ExploreOptions {
-    /// The folder or repository.
+    /// The repository or folder that contains the database.
     pub root: PathBuf,
-    /// A commit to read instead of the files on disk.
+    /// A commit to read; `None` reads the files on disk.
     pub reference: Option<String>,
-    /// A branch: the table is drawn beside what it was where the history left that.
+    /// A branch; the table at the merge base with it is drawn too.
     pub base: Option<String>,
-    /// One table of one system; of several backends and versions one is chosen.
+    /// The table to draw, on one system. If several backends or versions match, one is chosen.
     pub selection: Selection,
-    /// A formula: only rows that meet it.
+    /// A formula; only rows for which it is true are drawn.
     pub filter: Option<String>,
-    /// Peers, at most.
+    /// The maximum number of peers.
     pub peers: usize,
-    /// A folder that overlays the embedded rules.
+    /// A folder whose files are added to the built-in rules or replace them.
     pub rules: Option<PathBuf>,
 }
 
-/// A table that was explored.
+/// The explorer page of a table.
 #[derive(Debug)]
 pub struct ExploredTable {
-    /// A file's name without its ending.
+    /// The default file name of the page, without extension.
     pub name: String,
     /// The page.
     pub page: ExplorerPage,
 }
 
-/// Makes the page of a table.
+/// Builds the explorer page of a table.
 ///
 /// # Errors
 ///
-/// When there is no such table, it cannot be read, or has nothing that can be drawn.
+/// Returns an error if the table does not exist, cannot be read, or has nothing to draw.
 pub fn run(options: &ExploreOptions, progress: &dyn Progress) -> Result<ExploredTable> {
     let judged = validate::ValidateOptions {
         root: options.root.clone(),
@@ -133,8 +133,9 @@ fn filter(text: &str) -> Result<Expr> {
     })
 }
 
-/// The table that the options name: of several backends the one whose table is the largest, of several
-/// versions the one that counts, or the newest of those that are named.
+/// Returns the table that the options name. If several backends match, the backend with the largest
+/// table is chosen. If several versions match, it is the version that queries read, or the newest
+/// of the named versions.
 fn chosen<'a>(
     options: &ExploreOptions,
     looked: &Looked<'a>,
@@ -194,15 +195,15 @@ fn side<'a>(
     ExploredSide { kind, name, table: table.into(), place: &file.place, system }
 }
 
-/// A table before.
+/// The table at the merge base.
 struct BaseTable {
     commit: Box<dyn Source>,
-    /// None where there was none.
+    /// `None` if the table does not exist at the merge base.
     file: Option<TableFile>,
 }
 
 impl BaseTable {
-    /// The table at the merge base with a branch: at its path, or wherever its place was then.
+    /// Finds a table at the merge base with a branch, by its path or else by its place.
     fn open(base: &str, state: State<'_>, file: &TableFile) -> Result<Self> {
         let commit = state.source.base(base)?;
         let catalog = Catalog::walk(commit.as_ref(), state.specs)?;

@@ -1,19 +1,20 @@
-//! What a table is drawn beside: the versions next to it, other backends, and systems nearby.
+//! Chooses the peers of a table: other versions, other backends and similar systems.
 
 use std::collections::BTreeSet;
 
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::served::{Edition, Shelf};
 
-/// Peers of a table.
+/// Peers of a table, divided into drawn and omitted ones.
 pub(super) struct ChosenPeers<'a> {
-    /// Those that are drawn, each by what it differs in.
+    /// The peers to draw, each with a label.
     pub files: Vec<(String, &'a TableFile)>,
-    /// Names of those that are not.
+    /// Labels of the omitted peers.
     pub left_out: Vec<String>,
 }
 
-/// Chooses at most `most` peers: in turn one of each kind, the version before it first.
+/// Chooses at most `most` peers, in turn one version, one backend and one system. The version
+/// before the table's own comes first.
 pub(super) fn peers<'a>(
     shelf: &Shelf<'a>,
     catalog: &'a Catalog,
@@ -39,7 +40,8 @@ fn first<'a>(edition: &Edition<'a>) -> Option<&'a TableFile> {
     edition.files.first().copied()
 }
 
-/// Other versions of its backend: those before it, nearest first, then those after it.
+/// Lists other versions of the table's backend: earlier versions from new to old, then later
+/// versions.
 fn versions<'a>(shelf: &Shelf<'a>, file: &TableFile) -> Vec<PeerTable<'a>> {
     let Some(editions) = shelf.editions(file) else { return Vec::new() };
     let all: Vec<&Edition<'a>> = editions.iter().collect();
@@ -52,7 +54,7 @@ fn versions<'a>(shelf: &Shelf<'a>, file: &TableFile) -> Vec<PeerTable<'a>> {
     others.filter_map(named).collect()
 }
 
-/// The version that counts of each other backend on its system.
+/// Lists the table of each other backend on the same system, in the version that queries read.
 fn backends<'a>(shelf: &Shelf<'a>, catalog: &'a Catalog, file: &TableFile) -> Vec<PeerTable<'a>> {
     let system = &file.place.system;
     let others = catalog.tables.iter().filter(|other| {
@@ -69,7 +71,7 @@ fn backends<'a>(shelf: &Shelf<'a>, catalog: &'a Catalog, file: &TableFile) -> Ve
     backends.into_iter().filter_map(named).collect()
 }
 
-/// Its table on the systems that it is compared with.
+/// Lists the table on similar systems.
 fn systems<'a>(shelf: &Shelf<'a>, file: &TableFile) -> Vec<PeerTable<'a>> {
     let near = shelf.near(file).1.into_iter();
     let named = |system: &str, edition: &Edition<'a>| {
@@ -77,7 +79,7 @@ fn systems<'a>(shelf: &Shelf<'a>, file: &TableFile) -> Vec<PeerTable<'a>> {
         Some((name, first(edition)?))
     };
     near.filter_map(|(system, editions, counts)| {
-        // Its own version where it is there: then the machine alone differs.
+        // With the same version, only the machine differs.
         named(system, editions.get(&file.place.version).unwrap_or(counts))
     })
     .collect()

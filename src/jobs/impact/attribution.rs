@@ -1,31 +1,31 @@
-//! Which operations moved a step, and which rows moved those.
+//! Finds the operations that changed a step's time.
 
 use crate::planner::{StepPart, TableLookup};
 
-/// An operation whose time moved.
+/// An operation whose time changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpMove {
-    /// Its name in the list.
+    /// The operation's name in the model's operation list.
     pub name: String,
-    /// Its time before, ms over all layers.
+    /// Time before the change, in ms over all layers.
     pub before: f64,
-    /// Its time after, ms over all layers.
+    /// Time after the change, in ms over all layers.
     pub after: f64,
-    /// Lookups before that are not the same after.
+    /// Lookups before the change that are not among the lookups after it.
     pub lookups_before: Vec<TableLookup>,
-    /// Lookups after that are not the same before.
+    /// Lookups after the change that are not among the lookups before it.
     pub lookups_after: Vec<TableLookup>,
 }
 
 impl OpMove {
-    /// How much its time grew, ms.
+    /// Returns the time after the change minus the time before, in ms.
     pub fn delta(&self) -> f64 {
         self.after - self.before
     }
 }
 
-/// The operations of a step whose time moved, the largest move first. Lists can differ between the
-/// states, where data decides on the precision of attention; operations are matched by name.
+/// Returns the operations of a step whose time changed, largest change first. Operations are
+/// matched by name: the lists can differ, since data decides on the precision of attention.
 pub fn moves(before: Vec<StepPart>, after: Vec<StepPart>) -> Vec<OpMove> {
     let mut moves: Vec<OpMove> = Vec::new();
     for now in after {

@@ -1,4 +1,4 @@
-//! The predictions of a change: cases, and the steps of each.
+//! The predictions of a change: cases and their steps.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::planned_version::PlannedVersion;
 use crate::base::exit::Exit;
 use crate::planner::{Layout, Quant, RowsRead, Step, StepPoint};
 
-/// What a prediction of a step leaves out.
+/// Effects that a step's prediction does not model.
 pub const LEFT_OUT: [&str; 5] = [
     "scheduling and batching over time",
     "memory capacity",
@@ -16,68 +16,68 @@ pub const LEFT_OUT: [&str; 5] = [
     "corrections that the planner applies above its tables",
 ];
 
-/// Predictions before and after.
+/// Predictions of one state, or of two states to compare.
 #[derive(Debug, Default)]
 pub struct Impact {
-    /// Whether there are two states.
+    /// True if two states are compared.
     pub compared: bool,
     /// Versions that were predicted.
     pub versions: Vec<PlannedVersion>,
     /// Cases in the order of systems, backends, versions and models.
     pub cases: Vec<ImpactCase>,
-    /// How long it took.
+    /// Duration of the run.
     pub elapsed: Duration,
 }
 
-/// A model in a layout, on a version of a backend.
+/// A model in one layout, on one version of a backend.
 #[derive(Debug)]
 pub struct ImpactCase {
-    /// Where it runs.
+    /// The system, backend and version.
     pub version: PlannedVersion,
-    /// Its name.
+    /// The model's name.
     pub model: String,
-    /// How it is spread over GPUs.
+    /// The distribution of the model over GPUs.
     pub parallel: Layout,
-    /// Quantisation as it is planned after the change, or before it where nothing is planned after.
+    /// Quantisation planned after the change, or before it if nothing is planned after.
     pub quant: Quant,
-    /// Quantisation before, where it differs: data decides on the precision of attention.
+    /// Quantisation before the change, if it differs: data decides on the precision of attention.
     pub quant_before: Option<Quant>,
-    /// Its steps.
+    /// The steps of the case.
     pub points: Vec<PointImpact>,
-    /// Rows that its steps read after the change, of the files that were asked for.
+    /// Rows of the watched files that the steps read after the change.
     pub rows_read: RowsRead,
 }
 
-/// A step before and after.
+/// The predictions of a step before and after a change.
 #[derive(Debug)]
 pub struct PointImpact {
     /// The step.
     pub point: StepPoint,
-    /// Its time before, ms; none where there is one state.
+    /// Prediction before the change; `None` if only one state is predicted.
     pub before: Option<Step>,
-    /// Its time after, ms.
+    /// Prediction after the change.
     pub after: Step,
-    /// Operations whose time moved, most first; of moved steps alone.
+    /// Operations whose time changed, largest change first; empty unless the step's time changed.
     pub ops: Vec<OpMove>,
 }
 
-/// What became of a step.
+/// The effect of a change on a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// The same time, or one state.
+    /// The time is the same, or only one state is predicted.
     Same,
-    /// Another time.
+    /// The time changed.
     Moved,
-    /// It had a time, and has none.
+    /// The step had a time and has an error now.
     Lost,
-    /// It had none, and has one.
+    /// The step had an error and has a time now.
     Gained,
-    /// It has none.
+    /// The step has an error in every predicted state.
     Missing,
 }
 
 impl PointImpact {
-    /// What became of it.
+    /// Returns the effect of the change on the step.
     pub fn fate(&self) -> Fate {
         match (&self.before, &self.after) {
             (Some(Ok(before)), Ok(after)) if before.ms != after.ms => Fate::Moved,
@@ -88,7 +88,8 @@ impl PointImpact {
         }
     }
 
-    /// The change of its time, as a share of the time before; none where it has not both.
+    /// Returns the relative change of the time, such as 0.1 for 10 % more; `None` unless both
+    /// states have a time.
     pub fn change(&self) -> Option<f64> {
         let (before, after) = (self.before.as_ref()?.as_ref().ok()?, self.after.as_ref().ok()?);
         (before.ms > 0.0).then(|| after.ms / before.ms - 1.0)
@@ -96,17 +97,17 @@ impl PointImpact {
 }
 
 impl Impact {
-    /// Its steps with their cases.
+    /// Iterates over the steps of all cases, each with its case.
     pub fn points(&self) -> impl Iterator<Item = (&ImpactCase, &PointImpact)> {
         self.cases.iter().flat_map(|case| case.points.iter().map(move |point| (case, point)))
     }
 
-    /// How many steps have a fate.
+    /// Counts the steps with this fate.
     pub fn count(&self, fate: Fate) -> usize {
         self.points().filter(|(_, point)| point.fate() == fate).count()
     }
 
-    /// Inconclusive where nothing was predicted.
+    /// Returns the exit code: inconclusive if nothing was predicted.
     pub fn exit(&self) -> Exit {
         if self.cases.is_empty() { Exit::Inconclusive } else { Exit::Clean }
     }

@@ -1,4 +1,4 @@
-//! Which versions are predicted.
+//! Chooses the versions to predict.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::base::glob::{Of, matcher};
 use crate::database::catalog::VersionDir;
 use crate::planner::{Models, Snapshot};
 
-/// Globs over names; empty for all.
+/// A list of globs over names; an empty list matches every name.
 pub(crate) struct NameFilter(Vec<globset::GlobMatcher>);
 
 impl NameFilter {
@@ -19,7 +19,7 @@ impl NameFilter {
     }
 }
 
-/// Compiles globs, each of which must match one of `known`.
+/// Compiles globs and returns an error if one of them matches none of the `known` names.
 pub(crate) fn names(globs: &[String], what: &str, known: Vec<&str>) -> Result<NameFilter> {
     let mut compiled = Vec::new();
     for glob in globs {
@@ -33,7 +33,7 @@ pub(crate) fn names(globs: &[String], what: &str, known: Vec<&str>) -> Result<Na
     Ok(NameFilter(compiled))
 }
 
-/// What versions are chosen by.
+/// The options, models and states from which versions are chosen.
 pub(super) struct Choice<'c, 'a> {
     pub options: &'c ImpactOptions,
     pub models: &'c Models,
@@ -41,7 +41,8 @@ pub(super) struct Choice<'c, 'a> {
 }
 
 impl Choice<'_, '_> {
-    /// The versions to predict, sorted, each with whether it is the current one of its backend.
+    /// Returns the versions to predict, sorted, each with true if it is the current version of its
+    /// backend.
     pub(super) fn versions(&self) -> Result<Vec<(PlannedVersion, bool)>> {
         let states: Vec<&Snapshot<'_>> = self.states.all().collect();
         let systems: BTreeSet<&str> =
@@ -75,8 +76,8 @@ impl Choice<'_, '_> {
         Ok(found)
     }
 
-    /// Versions of a system's backends in either state, oldest first, of backends that a model is
-    /// planned for.
+    /// Returns the versions per system and backend in either state, oldest first, for backends with
+    /// a planned model.
     fn known(
         &self,
         states: &[&Snapshot<'_>],
@@ -89,7 +90,8 @@ impl Choice<'_, '_> {
                 let Some(system) = snapshot.system(name) else { continue };
                 for (backend, versions) in system.versions().filter(|(b, _)| planned(b)) {
                     let all = known.entry((name.clone(), backend.to_owned())).or_default();
-                    // Those of the later state are the order; what only the earlier has comes first.
+                    // Versions that only the earlier state has come first, then those of the later
+                    // state.
                     all.retain(|v| !versions.contains(&v.as_str()));
                     all.extend(versions.into_iter().map(str::to_owned));
                 }
@@ -98,7 +100,7 @@ impl Choice<'_, '_> {
         known
     }
 
-    /// A version that was asked for must be one of some backend's in some state.
+    /// Returns an error if an option names a version that no backend has.
     fn check_versions(&self, known: &BTreeMap<(String, String), Vec<String>>) -> Result<()> {
         for version in &self.options.versions {
             if !known.values().flatten().any(|v| v == version) {
@@ -109,7 +111,7 @@ impl Choice<'_, '_> {
         Ok(())
     }
 
-    /// Versions whose directories changed between the states.
+    /// Returns the versions whose directories differ between the states.
     fn changed(&self) -> BTreeSet<PlannedVersion> {
         let mut changed = BTreeSet::new();
         let Some(before) = &self.states.before else { return changed };
@@ -129,7 +131,7 @@ impl Choice<'_, '_> {
     }
 }
 
-/// The files of a directory that decide what is served, by path, with their ids.
+/// Maps the paths of the files that decide what a directory serves to the ids of their bytes.
 fn content(state: &Snapshot<'_>, dir: &VersionDir) -> BTreeMap<String, Option<git2::Oid>> {
     let tables = dir.tables.iter().filter_map(|i| state.catalog().tables.get(*i));
     let entries = tables.map(|t| &t.entry).chain(&dir.reuse).chain(&dir.meta).chain(&dir.markers);

@@ -1,4 +1,4 @@
-//! Impact as JSON, schema `perfdb-gate/impact/v1`.
+//! The JSON document of an impact, schema `perfdb-gate/impact/v1`.
 
 use std::collections::BTreeMap;
 
@@ -10,144 +10,144 @@ use super::{OpMove, PowerCoverage};
 use crate::jobs::ToolName;
 use crate::planner::{How, Layout, Phase, Quant, TableLookup};
 
-/// An impact.
+/// The document of `impact --format json`.
 #[derive(Serialize, JsonSchema)]
 struct ImpactDocument<'a> {
     /// Always `perfdb-gate/impact/v1`.
     schema: &'static str,
-    /// What wrote it.
+    /// The program that wrote the document.
     tool: ToolName,
     /// Always `impact`.
     command: &'static str,
     /// Counts over all cases.
     summary: ImpactCounts,
-    /// What a prediction leaves out.
+    /// Effects that a prediction does not model.
     left_out: [&'static str; 5],
-    /// Files that rows name by their index.
+    /// Paths of the files to which rows refer by index.
     files: Vec<&'a str>,
-    /// Models in their layouts on versions.
+    /// Predictions per model, layout and version.
     cases: Vec<CaseView<'a>>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct ImpactCounts {
-    /// Models in their layouts on versions.
+    /// Number of cases, each a model in a layout on a version.
     cases: usize,
-    /// Steps of them.
+    /// Number of predicted steps.
     values: usize,
-    /// Steps with another time than before.
+    /// Number of steps whose time changed.
     moved: usize,
-    /// Steps that had a time and have none.
+    /// Number of steps that had a time and have an error now.
     lost: usize,
-    /// Steps that had no time and have one.
+    /// Number of steps that had an error and have a time now.
     gained: usize,
-    /// Steps without a time.
+    /// Number of steps with an error.
     errors: usize,
-    /// Measured power before; none where there is one state, or no time.
+    /// Measured power before the change; absent if there is one state or no step has a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     power_before: Option<PowerCoverage>,
-    /// Measured power.
+    /// Measured power after the change; absent if no step has a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     power_after: Option<PowerCoverage>,
-    /// How long it took.
+    /// Duration of the run in ms.
     elapsed_ms: u64,
 }
 
-/// A model in a layout on a version.
+/// The predictions of a model in a layout on a version.
 #[derive(Serialize, JsonSchema)]
 struct CaseView<'a> {
-    /// System.
+    /// The system's name.
     system: &'a str,
-    /// Backend.
+    /// The backend's name.
     backend: &'a str,
-    /// Version.
+    /// The backend's version.
     version: &'a str,
-    /// Its name.
+    /// The model's name.
     model: &'a str,
-    /// Quantisation as it is planned after the change.
+    /// Quantisation planned after the change.
     quant: &'a Quant,
-    /// Quantisation before, where it differs.
+    /// Quantisation before the change, if it differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     quant_before: Option<&'a Quant>,
-    /// GPUs by what they share.
+    /// Degrees of parallelism.
     parallel: Layout,
-    /// Measured power before; none where there is one state, or no time.
+    /// Measured power before the change; absent if there is one state or no step has a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     power_before: Option<PowerCoverage>,
-    /// Measured power.
+    /// Measured power after the change; absent if no step has a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     power_after: Option<PowerCoverage>,
-    /// Its steps.
+    /// The steps of the case.
     points: Vec<StepView<'a>>,
 }
 
-/// A step.
+/// The prediction of one step.
 #[derive(Serialize, JsonSchema)]
 struct StepView<'a> {
-    /// Phase.
+    /// Prefill or decode.
     phase: Phase,
-    /// Requests.
+    /// Number of requests.
     batch: u64,
-    /// Tokens of a request: in prefill those that are computed, in decode those in the cache before.
+    /// Tokens per request: computed tokens in prefill, cached tokens in decode.
     isl: u64,
-    /// Time before, ms; null where there is one state, or no time.
+    /// Time before the change in ms; null if there is one state or no time.
     before_ms: Option<f64>,
-    /// Time, ms; null where there is none.
+    /// Time after the change in ms; null if there is no time.
     after_ms: Option<f64>,
-    /// The share of the time before that stands on rows whose power was measured.
+    /// Share of the time before the change that comes from rows with measured power.
     power_before: Option<f64>,
-    /// The share of the time that does.
+    /// Share of the time after the change that comes from rows with measured power.
     power_after: Option<f64>,
-    /// Why a state has no time: the later one's reason, else the earlier one's.
+    /// The reason why the later state has no time, or else why the earlier state has none.
     error: Option<String>,
-    /// Why the earlier one has none, where neither has.
+    /// The reason why the earlier state has no time, if the later state has none either.
     #[serde(skip_serializing_if = "Option::is_none")]
     error_before: Option<String>,
-    /// Of a step that moved, the operations that did, most first.
+    /// Operations of a changed step whose time changed, largest change first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ops: Vec<OpView<'a>>,
 }
 
-/// An operation that moved.
+/// An operation whose time changed.
 #[derive(Serialize, JsonSchema)]
 struct OpView<'a> {
-    /// Its name in the list.
+    /// The operation's name in the model's operation list.
     name: &'a str,
-    /// Its time before, ms over all layers.
+    /// Time before the change, in ms over all layers.
     before_ms: f64,
-    /// Its time, ms over all layers.
+    /// Time after the change, in ms over all layers.
     after_ms: f64,
-    /// Lookups before that are not the same after.
+    /// Lookups before the change that are not among the lookups after it.
     lookups_before: Vec<LookupView<'a>>,
-    /// Lookups after that are not the same before.
+    /// Lookups after the change that are not among the lookups before it.
     lookups_after: Vec<LookupView<'a>>,
 }
 
-/// A lookup of a table.
+/// A lookup in a table.
 #[derive(Serialize, JsonSchema)]
 struct LookupView<'a> {
-    /// The operation, of one that consists of others the part.
+    /// The operation, or the part of a composed operation.
     op: &'a str,
     /// The table's file stem.
     table: &'a str,
-    /// What was looked up.
+    /// The key that was looked up.
     key: &'a str,
-    /// How it was answered.
+    /// The kind of answer, such as an exact row or an interpolation.
     how: How,
-    /// Whether the answer was then scaled by link bandwidths, to more GPUs than were measured.
+    /// True if the answer was scaled by link bandwidths to more GPUs than were measured.
     bandwidth_scaled: bool,
-    /// Its time, ms, before it is multiplied by layers.
+    /// Time in ms, before multiplication by layers.
     ms: f64,
-    /// File, row from 0, weight.
+    /// The rows behind the answer: index of the file, row from 0, weight.
     rows: Vec<(usize, u32, f64)>,
 }
 
-/// The schema of the document.
+/// Returns the JSON schema of the document.
 pub fn schema(generator: SchemaGenerator) -> Schema {
     generator.into_root_schema_for::<ImpactDocument<'_>>()
 }
 
-/// Files by path, numbered as they are met.
+/// Numbers of files, in the order of first use.
 #[derive(Default)]
 struct FileNumbers<'a> {
     numbers: BTreeMap<&'a str, usize>,
@@ -225,7 +225,7 @@ impl<'a> FileNumbers<'a> {
     }
 }
 
-/// The document as text.
+/// Renders an impact as JSON.
 pub(super) fn json(impact: &Impact) -> String {
     let mut files = FileNumbers::default();
     let cases: Vec<CaseView<'_>> = impact.cases.iter().map(|case| files.case(case)).collect();

@@ -1,4 +1,4 @@
-//! What the rules on predictions find in a pull request.
+//! Applies the rules on predictions to a pull request.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use crate::database::state::State;
 use crate::findings::{Finding, Severity};
 use crate::report::predictions::percent;
 
-/// Reasons of a finding that are reported.
+/// The maximum number of reasons in a finding's message.
 const REASONS: usize = 3;
 
 impl PredictedChange {
-    /// What the rules on predictions find.
+    /// Returns the findings of the rules on predictions.
     pub fn findings(&self, rules: &[Arc<Rule>], head: State<'_>) -> Vec<Finding> {
         let mut found = Vec::new();
         for version in &self.impact.versions {
@@ -141,13 +141,13 @@ impl PredictedChange {
     }
 }
 
-/// Whether a change of a class leaves every key with its latency. Where nothing of the tables changed,
-/// something else did: a system's YAML, a declared donor.
+/// Returns true if a change of this class keeps the latency of every key. A prediction can still
+/// move if something other than tables changed, such as a system's YAML or a declared donor.
 fn moves_nothing(class: Class) -> bool {
     matches!(class, Class::ReEncode | Class::Move | Class::AppendOnly | Class::ColumnOverlay)
 }
 
-/// A model, and how many others.
+/// Names the first model and the number of other models.
 fn first_of(models: &BTreeSet<&str>) -> String {
     let first = models.first().copied().unwrap_or_default();
     match models.len() {

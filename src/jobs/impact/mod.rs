@@ -1,7 +1,7 @@
-//! What a change does to predictions: the time of steps of default models before and after, and the
-//! rows behind every value that moved.
+//! Predicts step times of default models before and after a change, with the rows behind every
+//! changed time.
 //!
-//! It is an estimate of static steps: [`LEFT_OUT`] names what it does not model.
+//! A prediction estimates static steps; [`LEFT_OUT`] lists the effects that it does not model.
 
 mod attribution;
 mod case;
@@ -35,12 +35,12 @@ pub use planned_version::PlannedVersion;
 pub use power::PowerCoverage;
 pub(crate) use states::States;
 
-/// Predicts a state, or two.
+/// Predicts one state, or two states to compare.
 ///
 /// # Errors
 ///
-/// When nothing can be predicted: no database, a missing commit, an unknown name, a list of operations
-/// that is not written right. What the data does not answer is part of the result.
+/// Returns an error if there is no database, a commit or name is unknown, or a list of operations
+/// is malformed. Lookups without an answer are part of the result.
 pub fn run(options: &ImpactOptions) -> Result<Impact> {
     let start = Instant::now();
     let opened = Opened::read(options)?;
@@ -48,7 +48,7 @@ pub fn run(options: &ImpactOptions) -> Result<Impact> {
     let mut impact = Impact { compared: options.base.is_some(), ..Impact::default() };
     let versions = opened.versions(options)?;
     for of_system in versions.chunk_by(|a, b| a.system == b.system) {
-        // What was read of a system is dropped before the next one is.
+        // The decoded tables of a system are dropped before the next system is read.
         let store = Store::default();
         let states = opened.states(&store)?;
         impact.cases.extend(predict::cases(&states, &opened.models, of_system));

@@ -1,4 +1,4 @@
-//! The states and models that the options of a command name.
+//! Opens the states and models that the options of `impact` and `reach` name.
 
 use super::choose::{self, Choice};
 use super::options::ImpactOptions;
@@ -13,7 +13,7 @@ use crate::database::source::{self, Source};
 use crate::database::state::ReadState;
 use crate::planner::{Models, Store};
 
-/// What a command's options name: one state or two, each with what it says of itself, and models.
+/// One or two opened states of a database, and the selected models.
 pub(crate) struct Opened {
     head: Box<dyn Source>,
     after: ReadState,
@@ -22,16 +22,16 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// Opens the sources, lists their files, and reads the models that are wanted.
+    /// Opens the sources, lists their files and reads the selected models.
     ///
     /// # Errors
     ///
-    /// Where there is no database or commit, or a list of operations is not written right.
+    /// Returns an error if there is no database or commit, or if a list of operations is malformed.
     pub fn read(options: &ImpactOptions) -> Result<Self> {
         let head = source::open(&options.root, options.head.as_deref())?;
         let base = options.base.as_deref().map(|base| head.base(base)).transpose()?;
         let judged = base.as_deref().unwrap_or(head.as_ref());
-        // A change must not alter how it is judged.
+        // Settings are read from the base, so that a change cannot alter how it is judged.
         let specs = Settings::read(judged, options.rules.as_deref(), None)?.specs;
         let wanted = choose::names(&options.models, "model", Models::names(&specs.library))?;
         let models = Models::read(&specs.library, |name| wanted.has(name))?;
@@ -49,32 +49,32 @@ impl Opened {
         Ok(opened)
     }
 
-    /// The catalogs of the states, the later one last.
+    /// Iterates over the catalogs of the states; the later state comes last.
     pub fn catalogs(&self) -> impl Iterator<Item = &Catalog> {
         self.before.iter().map(|(_, state)| &state.catalog).chain([&self.after.catalog])
     }
 
-    /// What the later state holds.
+    /// Returns the catalog of the later state.
     pub fn after(&self) -> &Catalog {
         &self.after.catalog
     }
 
-    /// The states as a planner sees them; what they read is kept in `store`.
+    /// Returns the states as a planner sees them; decoded tables are kept in `store`.
     ///
     /// # Errors
     ///
-    /// Where what a state says of itself cannot be read.
+    /// Returns an error if a manifest or `query_versions.yaml` of a state cannot be read.
     pub fn states<'a>(&'a self, store: &'a Store) -> Result<States<'a>> {
         let before = self.before.as_ref().map(|(base, state)| state.of(base.as_ref()));
         let after = self.after.of(self.head.as_ref());
         States::new(before, after, ServedFormats::Parquet, store)
     }
 
-    /// The versions to predict, sorted.
+    /// Returns the versions to predict, sorted.
     ///
     /// # Errors
     ///
-    /// Where a name is not known.
+    /// Returns an error if an option names an unknown system, backend or version.
     pub fn versions(&self, options: &ImpactOptions) -> Result<Vec<PlannedVersion>> {
         let store = Store::default();
         let states = self.states(&store)?;

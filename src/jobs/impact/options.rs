@@ -1,24 +1,24 @@
-//! Options of `impact`.
+//! The options of `impact`.
 
 use std::path::PathBuf;
 
-/// Selects the states, versions and models to predict.
+/// The options of `impact`.
 #[derive(Debug, Default, Clone)]
 pub struct ImpactOptions {
     /// The repository, or a folder in it.
     pub root: PathBuf,
-    /// The branch that is merged into; without it one state is predicted.
+    /// The branch to merge into; `None` predicts one state only.
     pub base: Option<String>,
-    /// The commit to predict; the files on disk without one.
+    /// The commit to predict; `None` predicts the files on disk.
     pub head: Option<String>,
-    /// Systems, as globs; all when empty.
+    /// Systems, as globs; empty selects all.
     pub systems: Vec<String>,
-    /// Backends, as globs; all when empty.
+    /// Backends, as globs; empty selects all.
     pub backends: Vec<String>,
-    /// Versions by name; when empty those that changed and each backend's current one.
+    /// Names of versions; empty selects changed versions and each backend's current version.
     pub versions: Vec<String>,
-    /// Models, as globs over their names; all when empty.
+    /// Models, as globs over their names; empty selects all.
     pub models: Vec<String>,
-    /// A folder that overlays the rules.
+    /// A folder whose files are added to the built-in rules or replace them.
     pub rules: Option<PathBuf>,
 }

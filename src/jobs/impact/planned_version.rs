@@ -1,4 +1,4 @@
-//! A version of a backend on a system, which predictions are made for.
+//! A version of a backend on a system, for which predictions are made.
 
 use std::fmt;
 
@@ -9,11 +9,11 @@ use crate::planner::{PlannerSession, Refusal, Snapshot};
 /// A version of a backend on a system.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, JsonSchema)]
 pub struct PlannedVersion {
-    /// System.
+    /// The system's name.
     pub system: String,
-    /// Backend.
+    /// The backend's name.
     pub backend: String,
-    /// Version.
+    /// The version's name.
     pub version: String,
 }
 
@@ -24,7 +24,8 @@ impl fmt::Display for PlannedVersion {
 }
 
 impl PlannedVersion {
-    /// It in a state, or why a planner cannot load it.
+    /// Opens a planner session for the version in a state, or returns the reason why a planner
+    /// cannot load it.
     pub fn session<'s, 'a>(
         &self,
         snapshot: &'s Snapshot<'a>,

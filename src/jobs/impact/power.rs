@@ -1,21 +1,21 @@
-//! How much of predicted time stands on rows whose power was measured.
+//! Measures how much predicted time comes from rows with measured power.
 
 use super::case::{ImpactCase, PointImpact};
 use crate::planner::StepTime;
 
-/// Coverage of some steps in one state.
+/// Coverage of predicted steps by measured power, in one state.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct PowerCoverage {
-    /// The mean share of a step's time that stands on rows with power.
+    /// Mean share of a step's time that comes from rows with measured power, from 0 to 1.
     pub mean: f64,
-    /// Steps of which the planner can say the power: those covered to 90 % or more.
+    /// Number of steps for which the planner reports power: at least 90 % of their time is covered.
     pub available: usize,
-    /// Steps with a time.
+    /// Number of steps with a time.
     pub steps: usize,
 }
 
 impl PowerCoverage {
-    /// Of steps; none where none has a time.
+    /// Returns the coverage of steps; `None` if there are no steps.
     pub fn of(times: impl Iterator<Item = StepTime>) -> Option<Self> {
         let times: Vec<StepTime> = times.collect();
         let steps = times.len();
@@ -27,26 +27,26 @@ impl PowerCoverage {
         })
     }
 
-    /// Of steps before and after; none where a state has no times.
+    /// Returns the coverage before and after a change; `None` for a state without times.
     pub fn both<'p>(points: impl Iterator<Item = &'p PointImpact> + Clone) -> [Option<Self>; 2] {
         let before = points.clone().filter_map(|p| p.before.as_ref()?.as_ref().ok().copied());
         let after = points.filter_map(|p| p.after.as_ref().ok().copied());
         [Self::of(before), Self::of(after)]
     }
 
-    /// `power of 12 of 280 steps`
+    /// Renders the coverage, such as `power of 12 of 280 steps`.
     pub fn words(self) -> String {
         format!("power of {} of {} steps", self.available, self.steps)
     }
 }
 
 impl ImpactCase {
-    /// Coverage before and after.
+    /// Returns the coverage of the case's steps before and after the change.
     pub fn power(&self) -> [Option<PowerCoverage>; 2] {
         PowerCoverage::both(self.points.iter())
     }
 
-    /// Whether the planner can say the power of more or fewer steps than before.
+    /// Returns true if the number of steps with power differs before and after the change.
     pub fn power_changes(&self) -> bool {
         matches!(self.power(), [Some(before), Some(after)] if before.available != after.available)
     }

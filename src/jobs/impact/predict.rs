@@ -1,4 +1,4 @@
-//! Steps of models on versions, before and after.
+//! Predicts the steps of models on versions, before and after a change.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -12,7 +12,7 @@ use crate::planner::{
     Refusal, Resolved, RowsRead, Snapshot, StepPoint, TableName,
 };
 
-/// A version on both sides, or why there is none.
+/// Planner sessions of a version before and after a change, or the reasons why it cannot be loaded.
 pub(crate) struct VersionSides<'s, 'a> {
     pub version: &'s PlannedVersion,
     pub before: Option<Result<PlannerSession<'s, 'a>, Refusal>>,
@@ -25,13 +25,13 @@ impl<'s, 'a> VersionSides<'s, 'a> {
         Self { version, before: states.before.as_ref().map(side), after: side(&states.after) }
     }
 
-    /// The sessions that there are.
+    /// Iterates over the sessions that could be opened.
     fn sessions(&self) -> impl Iterator<Item = &PlannerSession<'s, 'a>> {
         let before = self.before.iter().filter_map(|side| side.as_ref().ok());
         before.chain(self.after.as_ref().ok())
     }
 
-    /// Paths of the files that either side reads.
+    /// Returns the paths of the files that either session reads.
     pub fn paths(&self) -> BTreeSet<String> {
         let origins = |session: &PlannerSession<'_, '_>| {
             let origins = TableName::ALL.into_iter().flat_map(|table| session.origins(table));
@@ -40,7 +40,7 @@ impl<'s, 'a> VersionSides<'s, 'a> {
         self.sessions().flat_map(origins).collect()
     }
 
-    /// Whether both sides answer alike, so that one needs no evaluation.
+    /// Returns true if both sessions give the same answers, so that only one must be evaluated.
     pub fn is_same(&self) -> bool {
         match (&self.before, &self.after) {
             (Some(Ok(before)), Ok(after)) => before.answers_as(after),
@@ -49,7 +49,7 @@ impl<'s, 'a> VersionSides<'s, 'a> {
     }
 }
 
-/// Some versions on both sides.
+/// Opens the sessions of versions before and after a change.
 pub(crate) fn sides<'s, 'a>(
     states: &'s States<'a>,
     versions: &'s [PlannedVersion],
@@ -57,7 +57,7 @@ pub(crate) fn sides<'s, 'a>(
     versions.iter().map(|version| VersionSides::of(states, version)).collect()
 }
 
-/// Predicts every model on some versions.
+/// Predicts every model on the given versions.
 pub(crate) fn cases(
     states: &States<'_>,
     models: &Models,
@@ -66,8 +66,8 @@ pub(crate) fn cases(
     cases_of(&sides(states, versions), models, &RowsRead::default())
 }
 
-/// Predicts every model on the sides of some versions, and shows which rows of some files its steps read
-/// in the later state.
+/// Predicts every model on the given versions and records which of `rows` the steps read in the
+/// later state.
 pub(crate) fn cases_of(
     sides: &[VersionSides<'_, '_>],
     models: &Models,
@@ -85,16 +85,16 @@ pub(crate) fn cases_of(
     work.map(|(side, list, plan, layout)| case(side, list, plan, *layout, rows)).collect()
 }
 
-/// A file that a session reads.
+/// A table file that a session reads.
 struct SessionFile<'x, 's, 'a> {
     session: &'x PlannerSession<'s, 'a>,
     table: TableName,
-    /// Its place among the table's files.
+    /// Index among the files of the table.
     index: usize,
     size: u64,
 }
 
-/// The files that models' lookups on some versions read, by table and path, for each state.
+/// Returns the files that the models' lookups read, by table, path and state.
 fn session_files<'x, 's, 'a>(
     sides: &'x [VersionSides<'s, 'a>],
     models: &Models,
@@ -116,7 +116,7 @@ fn session_files<'x, 's, 'a>(
     files
 }
 
-/// The files that models' lookups on some versions read, in any state.
+/// Returns the tables and paths that the models' lookups read, in any state.
 pub(crate) fn files_read(
     sides: &[VersionSides<'_, '_>],
     models: &Models,
@@ -124,8 +124,8 @@ pub(crate) fn files_read(
     session_files(sides, models).into_keys().map(|(table, path, _)| (table, path)).collect()
 }
 
-/// Decodes the tables that will be asked for, the largest first, by all threads. What two states share is
-/// one item: a thread that asks for it again would wait for the first.
+/// Decodes the tables that predictions need, in parallel, largest first. A file that two states
+/// share is decoded once: a second thread would only wait for the first.
 pub(crate) fn read_ahead(sides: &[VersionSides<'_, '_>], models: &Models) {
     let mut files: Vec<SessionFile<'_, '_, '_>> =
         session_files(sides, models).into_values().collect();
@@ -135,15 +135,15 @@ pub(crate) fn read_ahead(sides: &[VersionSides<'_, '_>], models: &Models) {
     threads::map_largest_first(&files, |file| file.size, read);
 }
 
-/// A list as a state plans it, or why a planner cannot load the version.
+/// A model's operations as a state plans them, or the reason why a planner cannot load the version.
 type PlannedState<'x, 's, 'a> = Result<(&'x PlannerSession<'s, 'a>, Resolved), &'x Refusal>;
 
-/// A list in a layout on both sides.
+/// The operations of a model in one layout before and after a change.
 struct CaseSides<'x, 's, 'a> {
     before: Option<PlannedState<'x, 's, 'a>>,
     after: PlannedState<'x, 's, 'a>,
     is_same: bool,
-    /// The operations of prefill and of decode that take as long on both sides.
+    /// Flags per operation of prefill and of decode: true if its time is the same before and after.
     alike: [Vec<bool>; 2],
 }
 
@@ -188,7 +188,7 @@ fn case(
 }
 
 impl CaseSides<'_, '_, '_> {
-    /// A step on both sides; `evidence` is that of the earlier side and of the later one.
+    /// Predicts a step before and after a change and collects the provenance of both times.
     fn point(&self, point: StepPoint, [then, now]: &mut [Provenance; 2]) -> PointImpact {
         let times = times(&self.after, point, now, |_| None);
         let after = times.clone().and_then(OpTimes::step);
@@ -214,7 +214,7 @@ impl CaseSides<'_, '_, '_> {
     }
 }
 
-/// Which operations of a phase take as long on both sides.
+/// Returns one flag per operation of a phase: true if its time is the same before and after.
 fn alike(
     (before, then): &(&PlannerSession<'_, '_>, Resolved),
     (after, now): &(&PlannerSession<'_, '_>, Resolved),

@@ -1,5 +1,5 @@
-//! What a pull request does to predictions: the section of sanity, its findings, and how much every other
-//! finding matters to predictions.
+//! Predictions of a pull request: the section of the report, its findings, and the effect of every
+//! other finding on predictions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,38 +20,38 @@ use crate::findings::{Finding, ModelReach};
 use crate::planner::{RowsRead, SharedModels, Store, TableName};
 use crate::report::Predictions;
 
-/// Movers that are kept for reports.
+/// The maximum number of changed steps in a report.
 const MOVERS: usize = 8;
 
 /// Predictions of a pull request.
 pub(crate) struct PredictedChange {
-    /// The summary; none where no step has an answer on either side.
+    /// The summary; `None` if no step has an answer on either side.
     pub predictions: Option<Predictions>,
     pub(super) impact: Impact,
-    /// Versions that are planned with by default.
+    /// Versions that the planner uses by default.
     pub(super) current: BTreeSet<PlannedVersion>,
-    /// What changed of the tables that a version reads.
+    /// The class of change of the tables that a version reads.
     pub(super) classes: BTreeMap<PlannedVersion, Class>,
     rows: RowsRead,
     weights: PathWeights,
 }
 
-/// By path, how far a file and its rows move a step at most, in ms.
+/// The largest change of a step, in ms, that a file and its rows cause, by path.
 #[derive(Default)]
 struct PathWeights(HashMap<String, FileWeights>);
 
-/// How far a file and its rows move a step, in ms.
+/// The change of a step, in ms, that a file and its rows cause.
 #[derive(Default)]
 struct FileWeights {
     whole: f64,
     rows: HashMap<u32, f64>,
 }
 
-/// Predicts both states of a pull request on the versions that read what changed.
+/// Predicts both states of a pull request on the versions that read a changed file.
 ///
 /// # Errors
 ///
-/// Where a list of operations, a manifest or `query_versions.yaml` cannot be read.
+/// Returns an error if a list of operations, a manifest or `query_versions.yaml` cannot be read.
 pub(crate) fn predict_change(
     base: State<'_>,
     head: State<'_>,
@@ -80,7 +80,7 @@ pub(crate) fn predict_change(
     let versions: Vec<PlannedVersion> = chosen.into_iter().map(|(version, _)| version).collect();
     let changed = RowsRead::of(diff.tables.iter().map(|table| table.path.as_str()));
     for of_system in versions.chunk_by(|a, b| a.system == b.system) {
-        // What is read of a system is dropped before the next one is read.
+        // The decoded tables of a system are dropped before the next system is read.
         let store = Store::default();
         let states = both_states(base, head, &store)?;
         let sides = moving_sides(&states, of_system);
@@ -94,13 +94,14 @@ pub(crate) fn predict_change(
     Ok(found)
 }
 
-/// Both states as a planner sees them.
+/// Returns both states as a planner sees them.
 fn both_states<'a>(base: State<'a>, head: State<'a>, store: &'a Store) -> Result<States<'a>> {
-    // Text tables are what a collector converts, and are compared as tables.
+    // Text tables are included: a collector converts them later, and `sanity` compares them as
+    // tables.
     States::new(Some(base), head, ServedFormats::All, store)
 }
 
-/// Some versions on both sides, without those on which nothing moves.
+/// Opens versions before and after the change and drops versions whose answers are the same.
 fn moving_sides<'s, 'a>(
     states: &'s States<'a>,
     versions: &'s [PlannedVersion],
@@ -111,7 +112,7 @@ fn moving_sides<'s, 'a>(
 }
 
 impl PredictedChange {
-    /// Takes in cases, with what rows mean for them.
+    /// Adds predicted cases, with the rows that they read and the changes that rows cause.
     fn take_in(&mut self, mut cases: Vec<ImpactCase>) {
         for case in &mut cases {
             self.rows.merge(std::mem::take(&mut case.rows_read));
@@ -150,8 +151,8 @@ impl PredictedChange {
         });
     }
 
-    /// Says of a finding on a table what it means for predictions, where default models look that table
-    /// up and were predicted.
+    /// Adds to a finding on a table its effect on predictions, if default models look up this table
+    /// and were predicted.
     pub fn weigh(&self, finding: &mut Finding) {
         let Some(table) = finding.table.as_deref().filter(|t| TableName::of(t).is_some()) else {
             return;
@@ -186,8 +187,8 @@ impl PredictedChange {
 }
 
 impl PathWeights {
-    /// Takes in how a step that moved is spread over lookups and rows: an operation's move by the time of
-    /// its lookups, a lookup's by the weights of its rows.
+    /// Distributes the change of a step over rows. An operation's change is divided among its
+    /// lookups by time, and a lookup's share among its rows by weight.
     fn add(&mut self, point: &PointImpact) {
         let mut moved: HashMap<&str, FileWeights> = HashMap::new();
         for op in &point.ops {
@@ -213,7 +214,8 @@ impl PathWeights {
         }
     }
 
-    /// How far one of some rows of a file moves a step at most; without rows, how far the file does.
+    /// Returns the largest change, in ms, that one of the rows causes; without rows, the change
+    /// that the file causes.
     fn of(&self, path: &str, rows: &[u32]) -> f64 {
         let Some(file) = self.0.get(path) else { return 0.0 };
         if rows.is_empty() {
@@ -223,7 +225,7 @@ impl PathWeights {
     }
 }
 
-/// Whether a change touches anything that predictions read.
+/// Returns true if the pull request touches a file that predictions read.
 fn may_move(base: State<'_>, head: State<'_>, diff: &Diff) -> bool {
     let donors = |path: &str| path.rsplit('/').next() == Some("reuse.yaml");
     diff.tables.iter().any(|table| TableName::of(&table.table).is_some())
@@ -231,8 +233,8 @@ fn may_move(base: State<'_>, head: State<'_>, diff: &Diff) -> bool {
         || deciding(base) != deciding(head)
 }
 
-/// The files that say what answers, with the ids of their bytes: what backends take from each other, and
-/// which versions are asked for.
+/// Returns the ids of the files that decide which tables answer: the manifest of donors and every
+/// `query_versions.yaml`.
 fn deciding<'a>(state: State<'a>) -> Vec<(&'a str, Option<git2::Oid>)> {
     let slots = |e: &&Entry| e.path.rsplit('/').next() == Some("query_versions.yaml");
     let slots = state.catalog.others.iter().filter(slots);
@@ -240,7 +242,7 @@ fn deciding<'a>(state: State<'a>) -> Vec<(&'a str, Option<git2::Oid>)> {
     files.map(|entry| (entry.path.as_str(), state.source.id(entry))).collect()
 }
 
-/// What changed of the tables that a version reads.
+/// Returns the class of change of the tables that a version reads.
 fn class(paths: &BTreeSet<String>, diff: &Diff) -> Class {
     let read = |path: &String| paths.contains(path);
     let tables =
@@ -248,7 +250,7 @@ fn class(paths: &BTreeSet<String>, diff: &Diff) -> Class {
     Class::of_all(tables.filter_map(|table| table.class))
 }
 
-/// The error of a prediction that cannot be made, as a section.
+/// Returns the section for predictions that failed with an error.
 pub(crate) fn failed(why: &Error) -> Predictions {
     Predictions { failed: Some(why.message.clone()), ..Predictions::default() }
 }

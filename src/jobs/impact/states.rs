@@ -1,22 +1,22 @@
-//! The states that are predicted, as a planner sees them.
+//! The states to predict, as a planner sees them.
 
 use crate::base::error::Result;
 use crate::database::served::ServedFormats;
 use crate::database::state::State;
 use crate::planner::{Snapshot, Store};
 
-/// The states of a comparison, or one.
+/// The two states of a comparison, or a single state.
 pub(crate) struct States<'a> {
     pub before: Option<Snapshot<'a>>,
     pub after: Snapshot<'a>,
 }
 
 impl<'a> States<'a> {
-    /// What a planner sees of states.
+    /// Wraps states for the planner.
     ///
     /// # Errors
     ///
-    /// Where what a state says of itself cannot be read.
+    /// Returns an error if a manifest or `query_versions.yaml` of a state cannot be read.
     pub fn new(
         before: Option<State<'a>>,
         after: State<'a>,
@@ -27,7 +27,7 @@ impl<'a> States<'a> {
         Ok(Self { before: before.map(snapshot).transpose()?, after: snapshot(after)? })
     }
 
-    /// Both, or the only one.
+    /// Iterates over the states; the later state comes last.
     pub fn all(&self) -> impl Iterator<Item = &Snapshot<'a>> {
         self.before.iter().chain([&self.after])
     }

@@ -1,4 +1,4 @@
-//! Words for the cases and steps of an impact, and those that moved most.
+//! Describes cases and steps of an impact in words, and finds the largest changes.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use crate::base::words::{count, plural};
 use crate::planner::{StepPoint, TableLookup};
 use crate::report::predictions::{PredictedMove, percent};
 
-/// Reasons of lost answers that are shown.
+/// The maximum number of reasons shown for lost answers.
 const LOST: usize = 10;
 
-/// The line that sums it up.
+/// Sums up the impact in one line.
 pub(super) fn headline(impact: &Impact) -> String {
     let values = impact.points().count();
     let missing = impact.count(Fate::Missing);
@@ -45,7 +45,7 @@ pub(super) fn range(changes: &[f64]) -> Option<String> {
     Some(if ends[0] == ends[1] { ends[0].clone() } else { ends.join(" … ") })
 }
 
-/// `tp 8, dp 1, experts tp 1 ep 8`, shorter where experts are as the rest.
+/// Renders the layout of a case, such as `tp 8 dp 2 ep 8`; degrees of 1 are left out except for tp.
 pub(super) fn layout(case: &ImpactCase) -> String {
     let p = case.parallel;
     let mut text = format!("tp {}", p.tp);
@@ -58,7 +58,7 @@ pub(super) fn layout(case: &ImpactCase) -> String {
     text
 }
 
-/// Quantisation in a few words, with what data changed of it.
+/// Renders the quantisation of a case, with the change of attention's precision.
 pub(super) fn quant(case: &ImpactCase) -> String {
     let q = &case.quant;
     let attention = match &case.quant_before {
@@ -70,7 +70,7 @@ pub(super) fn quant(case: &ImpactCase) -> String {
     format!("{}, cache {}, {attention}", q.gemm, q.kvcache)
 }
 
-/// `decode 64 × 1024`
+/// Renders a step, such as `decode 64 × 1024`.
 pub(super) fn step(point: StepPoint) -> String {
     format!("{} {} × {}", point.phase.word(), point.batch, point.isl)
 }
@@ -79,15 +79,16 @@ pub(super) fn title(case: &ImpactCase, point: StepPoint) -> String {
     format!("{}, {}, {}", case.version, subject(case), step(point))
 }
 
-/// The model and its layout.
+/// Renders the model and its layout.
 pub(super) fn subject(case: &ImpactCase) -> String {
     format!("{} {}", case.model, layout(case))
 }
 
-/// A case with its worst point, the change, and other versions that move alike.
+/// A case with its most changed step, the relative change, and other versions with the same change.
 pub(super) type Worst<'a> = (&'a ImpactCase, &'a PointImpact, f64, Vec<String>);
 
-/// Versions of a backend that take their rows from one donor move alike: they are one mover.
+/// Groups cases that differ only in the version and have the same times: such versions take their
+/// rows from one donor.
 fn alike<'a>(worst: Vec<(&'a ImpactCase, &'a PointImpact, f64)>) -> Vec<Worst<'a>> {
     let mut found: Vec<Worst<'a>> = Vec::new();
     for (case, point, change) in worst {
@@ -104,7 +105,7 @@ fn alike<'a>(worst: Vec<(&'a ImpactCase, &'a PointImpact, f64)>) -> Vec<Worst<'a
     found
 }
 
-/// The worst point of each case that moved, most first.
+/// Returns the most changed step of each case, largest relative change first.
 pub(super) fn worst(impact: &Impact) -> Vec<Worst<'_>> {
     let mut worst: Vec<(&ImpactCase, &PointImpact, f64)> = Vec::new();
     for case in &impact.cases {
@@ -117,7 +118,7 @@ pub(super) fn worst(impact: &Impact) -> Vec<Worst<'_>> {
     alike(worst)
 }
 
-/// The steps that moved most, one of each case, for a report.
+/// Returns the most changed steps for a report, one per case.
 pub(super) fn moves(impact: &Impact, most: usize) -> Vec<PredictedMove> {
     worst(impact).into_iter().take(most).map(predicted_move).collect()
 }
@@ -139,14 +140,14 @@ pub(super) fn predicted_move((case, point, change, others): Worst<'_>) -> Predic
     }
 }
 
-/// The operation, the table, what was looked up and how it was answered.
+/// Names the operation and the lookup that changed its time most: table, key and kind of answer.
 pub(super) fn because(op: &OpMove) -> Option<String> {
     let (_, lookup) = most_moved(op)?;
     Some(format!("{}: {}, {}, {}", op.name, lookup.table, lookup.key, lookup.how.word()))
 }
 
-/// The lookup that moved most, with the one before of the same key; a lookup without one moved by
-/// its whole time.
+/// Returns the most changed lookup of an operation, after the lookup of the same key before the
+/// change. A lookup without an earlier one counts with its whole time.
 pub(super) fn most_moved(op: &OpMove) -> Option<(Option<&TableLookup>, &TableLookup)> {
     let same =
         |a: &TableLookup, b: &TableLookup| a.op == b.op && a.table == b.table && a.key == b.key;
@@ -161,7 +162,7 @@ pub(super) fn most_moved(op: &OpMove) -> Option<(Option<&TableLookup>, &TableLoo
     most.or_else(|| op.lookups_before.first().map(|gone| (None, gone)))
 }
 
-/// Answers that became errors, by case and reason.
+/// Lists answers that became errors, by case and reason.
 pub(super) fn lost(impact: &Impact) -> Vec<String> {
     let mut reasons: BTreeMap<(String, String), usize> = BTreeMap::new();
     for (case, point) in impact.points().filter(|(_, p)| p.fate() == Fate::Lost) {

@@ -1,4 +1,4 @@
-//! An impact for people.
+//! Renders an impact as a document for people.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use crate::planner::TableLookup;
 use crate::report::document::{Document, DocumentTable, ListItem};
 use crate::report::predictions::PredictedMove;
 
-/// Worst movers that are shown.
+/// The maximum number of changed steps shown.
 const WORST: usize = 10;
-/// Operations of a mover that are shown.
+/// The maximum number of operations shown per step.
 const OPS: usize = 3;
-/// Rows of an operation that are shown.
+/// The maximum number of rows shown per operation.
 const ROWS: usize = 4;
 
-/// The document for people.
+/// Builds the document of an impact.
 pub(super) fn document(impact: &Impact) -> Document {
     let mut versions: BTreeMap<&PlannedVersion, Vec<&ImpactCase>> = BTreeMap::new();
     for case in &impact.cases {
@@ -48,7 +48,8 @@ pub(super) fn document(impact: &Impact) -> Document {
     document
 }
 
-/// A version with the number of its steps that move, and of those whose power is known.
+/// Renders a heading with a version, the number of steps that move, and the number of steps with
+/// power.
 fn version_heading(version: &PlannedVersion, cases: &[&ImpactCase]) -> String {
     let points: Vec<&PointImpact> = cases.iter().flat_map(|case| &case.points).collect();
     let moved = points.iter().filter(|p| p.fate() == Fate::Moved).count();
@@ -68,7 +69,8 @@ fn is_news(case: &ImpactCase) -> bool {
     case.points.iter().any(changed) || case.power_changes() || case.quant_before.is_some()
 }
 
-/// A case of a comparison: its name, how many of its steps move, and how.
+/// Returns the cells of a case in a comparison: model, layout, quantisation, number of moved steps,
+/// and notes.
 fn changes(case: &ImpactCase) -> Vec<String> {
     let of = |fate| case.points.iter().filter(move |p| p.fate() == fate);
     let changes: Vec<f64> = of(Fate::Moved).filter_map(PointImpact::change).collect();
@@ -87,7 +89,7 @@ fn changes(case: &ImpactCase) -> Vec<String> {
     vec![case.model.clone(), layout(case), quant(case), moved, notes.join("; ")]
 }
 
-/// The times of one state: a row for each case, a column for each step.
+/// Builds the table of times of one state: one row per case, one column per step.
 fn times(cases: &[&ImpactCase]) -> DocumentTable {
     let steps = POINTS.map(|p| format!("{} {}×{}", p.phase.word(), p.batch, p.isl));
     let error = |case: &&ImpactCase| case.points.iter().find_map(|p| p.after.clone().err());
@@ -107,7 +109,7 @@ fn times(cases: &[&ImpactCase]) -> DocumentTable {
     DocumentTable::new(&heads, (3..3 + steps.len()).collect::<Vec<_>>(), rows)
 }
 
-/// A step that moved, with the operations that moved it.
+/// Renders a changed step with the operations that changed it.
 fn mover(worst: Worst<'_>) -> ListItem {
     let (case, point, _, others) = &worst;
     let mut reasons: Vec<String> = point.ops.iter().take(OPS).flat_map(reasons).collect();
@@ -123,7 +125,7 @@ fn mover(worst: Worst<'_>) -> ListItem {
     ListItem { text, below: reasons }
 }
 
-/// An operation's move, and the lookup that moved it most.
+/// Renders the change of an operation and the lookup that changed most.
 fn reasons(op: &OpMove) -> Vec<String> {
     let sign = if op.delta() < 0.0 { "−" } else { "+" };
     let moved = format!("{} {sign}{:.3} ms", op.name, Figure(op.delta().abs()));
@@ -134,7 +136,7 @@ fn reasons(op: &OpMove) -> Vec<String> {
     let places = |l: &TableLookup| -> Vec<(String, u32)> {
         l.rows.iter().map(|r| (r.origin.path.clone(), r.row)).collect()
     };
-    // Rows that stay where they are need no second line: only their latency changed.
+    // If only the latency changed, the rows before are the same and need no line.
     if let Some(before) = before.filter(|b| b.how != shown.how || places(b) != places(shown)) {
         lines.push(format!("before: {}, {}", before.how.word(), rows(before)));
     }
@@ -142,7 +144,7 @@ fn reasons(op: &OpMove) -> Vec<String> {
     lines
 }
 
-/// The heaviest rows of a lookup by file, with their weights.
+/// Names the rows with the largest weights of a lookup, grouped by file.
 fn rows(lookup: &TableLookup) -> String {
     let mut heaviest: Vec<_> = lookup.rows.iter().collect();
     heaviest.sort_by(|a, b| b.weight.total_cmp(&a.weight));

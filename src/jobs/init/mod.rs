@@ -1,7 +1,7 @@
-//! Sets a repository up: workflows, a hook and a baseline, for the database that it holds.
+//! Sets up a repository for its database: workflows, a pre-commit hook and a baseline.
 //!
-//! What is there stays as it is, so that a second run changes nothing. The files are those that
-//! `docs/ci.md` shows; a test compares them.
+//! Existing files are kept, so that a second run changes nothing. A test compares the templates
+//! with `docs/ci.md`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -16,7 +16,7 @@ use crate::database::source::WorkTree;
 use crate::findings::baseline::Baseline;
 use crate::jobs::validate::{self, Looked};
 
-/// The files that are written as they are, except for what `fitted` puts in.
+/// Templates of the files to write; `fitted` replaces their placeholders.
 const TEMPLATES: [(&str, &str); 4] = [
     (".github/workflows/perfdb.yml", include_str!("perfdb.yml")),
     (".github/workflows/perfdb-comment.yml", include_str!("perfdb-comment.yml")),
@@ -24,69 +24,71 @@ const TEMPLATES: [(&str, &str); 4] = [
     (HOOKS, include_str!("pre-commit-config.yaml")),
 ];
 
-/// The file that configures pre-commit's hooks.
+/// The configuration of pre-commit's hooks.
 const HOOKS: &str = ".pre-commit-config.yaml";
-/// Where known findings are.
+/// The baseline, which lists existing findings.
 const BASELINE: &str = ".perfdb-gate/baseline.json";
 
-/// What stands in the templates for this program's repository and the commit of it.
+/// The placeholder in the templates for the repository of perfdb-gate.
 const ACTION: &str = "OWNER/perfdb-gate";
 const COMMIT: &str = "0000000000000000000000000000000000000000";
-/// What stands in the templates for the paths that a workflow is for.
+/// The placeholder in the templates for the paths that trigger a workflow.
 const PATHS: &str =
     r#"["**/systems/**", "systems/**", "**/trace_collection/**", "trace_collection/**"]"#;
-/// The lines that git-LFS needs.
+/// Parts of the templates that only repositories with git-LFS keep.
 const LFS: [&str; 2] = ["      - run: git lfs fetch --all\n", ", lfs: true"];
 
-/// What to set up.
+/// The options of `init`.
 #[derive(Debug, Default, Clone)]
 pub struct InitOptions {
-    /// The repository.
+    /// The repository, or a folder in it.
     pub root: PathBuf,
-    /// The repository of perfdb-gate on GitHub, `OWNER/NAME`; without it, where this program is published.
+    /// The repository of perfdb-gate on GitHub, `OWNER/NAME`; `None` names the repository that
+    /// published this build.
     pub repository: Option<String>,
-    /// The commit or version of perfdb-gate that workflows name; this version's tag without one.
+    /// The commit or version of perfdb-gate that workflows use; `None` names the tag of this
+    /// build's version.
     pub action: Option<String>,
 }
 
-/// What became of a file.
+/// The outcome for one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InitOutcome {
-    /// It was not there.
+    /// The file did not exist and was written.
     Written,
-    /// It was there and is what would have been written.
+    /// The file existed with the same content.
     Same,
-    /// It was there and is something else, which stays.
+    /// The file existed with other content and was kept.
     Kept,
 }
 
-/// What was set up.
+/// The result of `init`.
 #[derive(Debug)]
 pub struct Setup {
-    /// Files below the repository's top, in the order in which they are reported.
+    /// Files below the repository's top folder with their outcomes, in the order of the report.
     pub files: Vec<(String, InitOutcome)>,
-    /// Findings that the baseline holds, where it was written.
+    /// Number of findings in the baseline; `None` if no baseline was written.
     known: Option<usize>,
-    /// The hook as text, where a configuration of others is there.
+    /// The hook to add by hand; `None` unless another configuration of hooks exists without it.
     hook: Option<String>,
-    /// Whether workflows name a tag.
+    /// True if the workflows name a tag instead of a commit.
     tagged: bool,
 }
 
-/// The program that workflows run.
+/// The repository and revision of perfdb-gate that workflows run.
 struct PublishedAction {
-    /// `OWNER/NAME` on GitHub.
+    /// The repository on GitHub, `OWNER/NAME`.
     repository: String,
-    /// A commit or a tag.
+    /// A commit id or the name of a tag.
     revision: String,
     is_tag: bool,
 }
 
 impl PublishedAction {
-    /// The program that the options name, by default this one.
+    /// Returns the action that the options name, by default the one that published this build.
     ///
-    /// Whoever holds the named account runs code where the workflows run, so a name that nobody chose is
-    /// refused.
+    /// The owner of that repository can run code in the workflows. A placeholder name is therefore
+    /// an error.
     fn of(options: &InitOptions) -> Result<Self> {
         let published = env!("CARGO_PKG_REPOSITORY").trim_start_matches("https://github.com/");
         let repository = match options.repository.as_deref() {
@@ -119,7 +121,7 @@ impl PublishedAction {
     }
 }
 
-/// Whether a text is `OWNER/NAME` as GitHub allows it, and not the words themselves.
+/// Returns true if a text is `OWNER/NAME` as GitHub allows it, and not the placeholder itself.
 fn is_repository(text: &str) -> bool {
     let Some((owner, name)) = text.split_once('/') else { return false };
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
@@ -133,7 +135,7 @@ fn is_repository(text: &str) -> bool {
     is_owner && is_name
 }
 
-/// The commit, or the tag of the version, that a text names, and whether it is a tag.
+/// Parses a commit or a version; returns the commit or the tag, and true for a tag.
 fn revision(text: &str) -> Option<(String, bool)> {
     if text.len() == 40 && text.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Some((text.to_owned(), false));
@@ -147,20 +149,20 @@ fn revision(text: &str) -> Option<(String, bool)> {
     (is_core && is_before).then(|| (format!("v{version}"), true))
 }
 
-/// What is known of the repository at hand.
+/// The systems and findings of the repository to set up.
 struct FoundTree {
-    /// Folders of systems.
+    /// Folders that contain files of systems.
     folders: BTreeSet<String>,
     baseline: String,
     known: usize,
 }
 
-/// Sets a repository up.
+/// Sets up a repository.
 ///
 /// # Errors
 ///
-/// When it holds no database, nobody says where the workflows find perfdb-gate, or a file cannot be
-/// written: then none is.
+/// Returns an error if there is no database, if the repository of perfdb-gate is not known, or if a
+/// file cannot be written; then no file is written.
 pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<Setup> {
     let top = WorkTree::open(&options.root)?.top()?.ok_or_else(|| {
         let message = format!("{} is not in a git repository", options.root.display());
@@ -185,7 +187,7 @@ pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<Setup> {
             outputs.push((top.join(path), text.clone().into_bytes()));
         }
     }
-    // What a baseline holds was agreed on: findings that came since are not known.
+    // An existing baseline was agreed on: later findings are not added to it.
     let is_new = !top.join(BASELINE).exists();
     files
         .push((BASELINE.to_owned(), if is_new { InitOutcome::Written } else { InitOutcome::Kept }));
@@ -199,7 +201,7 @@ pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<Setup> {
     Ok(Setup { files, known, hook: told_hook, tagged: action.is_tag })
 }
 
-/// Judges the database as it is.
+/// Judges the database and returns its folders and findings.
 fn look(options: &InitOptions, progress: &dyn Progress) -> Result<FoundTree> {
     let judged = validate::ValidateOptions {
         root: options.root.clone(),
@@ -211,7 +213,7 @@ fn look(options: &InitOptions, progress: &dyn Progress) -> Result<FoundTree> {
         Ok(places.map(folder).collect::<BTreeSet<String>>())
     };
     let (report, all) = validate::judged(&judged, progress, look)?;
-    // A folder within another is seen with it.
+    // A folder inside another one is covered by the outer one.
     let is_within = |f: &String| all.iter().any(|o| o != f && f.starts_with(&format!("{o}/")));
     let folders = all.iter().filter(|f| !is_within(f)).cloned().collect();
     let baseline = Baseline::of(&report.findings);
@@ -219,12 +221,12 @@ fn look(options: &InitOptions, progress: &dyn Progress) -> Result<FoundTree> {
     Ok(FoundTree { folders, baseline: baseline.text(), known })
 }
 
-/// The folder of a file.
+/// Returns the folder part of a path.
 fn folder(path: &str) -> String {
     path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned())
 }
 
-/// A template for the repository at hand.
+/// Fills in a template for the repository.
 fn fitted(text: &str, action: &PublishedAction, found: &FoundTree, uses_lfs: bool) -> String {
     let PublishedAction { repository, revision, .. } = action;
     let tag = format!("v{}", env!("CARGO_PKG_VERSION"));
@@ -248,18 +250,18 @@ fn outcome(path: &Path, text: &str) -> InitOutcome {
     match std::fs::read(path) {
         Ok(there) if there == text.as_bytes() => InitOutcome::Same,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => InitOutcome::Written,
-        // Whatever is there and cannot be read is not replaced either.
+        // A file that exists and cannot be read is kept too.
         _ => InitOutcome::Kept,
     }
 }
 
-/// Whether a configuration of hooks has one of these already.
+/// Returns true if a hook configuration already names perfdb-gate.
 fn has_hook(path: &Path) -> bool {
     std::fs::read_to_string(path).is_ok_and(|text| text.contains("perfdb-gate"))
 }
 
 impl Setup {
-    /// What was done, for people, and what is left to do.
+    /// Renders the outcomes of all files and the next steps.
     pub fn text(&self) -> String {
         let mut out = String::new();
         for (path, outcome) in &self.files {

@@ -1,4 +1,4 @@
-//! The points of a plan or of a rerun list, as a table that has no latencies yet.
+//! The points of a plan or of a rerun list, as a table without latencies.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,21 +22,22 @@ use crate::gpu::record::Key;
 use crate::gpu::rerun::{RerunList, RerunOperation};
 use crate::specs::{Library, Specs, TableSpec};
 
-/// Points to measure.
+/// A source of points to measure.
 #[derive(Debug)]
 pub enum PlannedPoints {
-    /// A plan's grid.
+    /// A plan with a grid of points.
     Plan(Plan),
-    /// A rerun list's.
+    /// A list of points to measure again.
     List(RerunList),
 }
 
 impl PlannedPoints {
-    /// The rerun list or plan in a file of the user's, or else the plan of that name.
+    /// Reads the rerun list or plan in the file `name`, or else the built-in plan of that name.
     ///
     /// # Errors
     ///
-    /// When the file cannot be read or is neither, or no plan has that name.
+    /// Returns an error if the file is neither a rerun list nor a plan, or if no plan has that
+    /// name.
     pub fn find(library: &Library, name: &str) -> Result<Self> {
         let path = Path::new(name);
         let text = name.ends_with(".yaml").then(|| std::fs::read_to_string(path).ok()).flatten();
@@ -47,17 +48,17 @@ impl PlannedPoints {
     }
 }
 
-/// Points whose power is measured.
+/// The points at which power is measured too.
 enum PowerPoints {
-    /// The first few of those that are drawn, by number.
+    /// The first points of the draw; the value is their number.
     First(usize),
-    /// By row.
+    /// One flag per row of the grid.
     Rows(Vec<bool>),
 }
 
-/// Points as a table that has no latencies yet.
+/// The points of one table as rows without latencies.
 pub(super) struct Grid<'a> {
-    /// What is measured, in words.
+    /// The purpose of the measurement, in words.
     pub about: &'a str,
     pub file: TableFile,
     pub spec: Arc<TableSpec>,
@@ -67,17 +68,17 @@ pub(super) struct Grid<'a> {
     power: PowerPoints,
 }
 
-/// The points of a grid that a device can measure, in the order in which they are.
+/// The points of a grid that a device can measure, in the order of measurement.
 pub(super) struct Works {
     pub points: Vec<Point>,
-    /// The keys of all points of the plan, those that do not fit too.
+    /// The keys of all planned points, including points that do not fit the device.
     pub keys: Vec<Key>,
     pub unfit: usize,
     pub digest: String,
 }
 
 impl<'a> Grid<'a> {
-    /// A plan's.
+    /// Builds the grid of a plan.
     pub fn of(specs: &Specs, plan: &'a Plan, device: &dyn Device) -> Result<Self> {
         let about = device.about();
         let system = specs.systems.iter().find(|(_, s)| s.is_device(&about.name));
@@ -116,7 +117,8 @@ impl<'a> Grid<'a> {
         })
     }
 
-    /// The points of a table of a rerun list. The rows say the version that the device has of the backend.
+    /// Builds the grid of one table of a rerun list. The rows contain the version of the backend
+    /// that the device reports.
     pub fn listed(
         specs: &Specs,
         list: &'a RerunList,
@@ -138,7 +140,8 @@ impl<'a> Grid<'a> {
                 "rows record the measured version; --device process runs the kernels of a backend",
             ));
         };
-        // PyTorch's has its build after a plus sign, the directory has not.
+        // PyTorch appends its build to the version after a plus sign; the directory name has no
+        // build.
         let release = version.split('+').next().unwrap_or(version);
         let version = if release == operation.version { release } else { version };
         let spec = known(specs, &operation.table)?;
@@ -166,7 +169,7 @@ impl<'a> Grid<'a> {
         })
     }
 
-    /// The points that the device can measure.
+    /// Returns the points that the device can measure.
     pub fn points(&self, specs: &Specs, device: &dyn Device) -> Result<Works> {
         let place = &self.file.place;
         let bad = |e: ExprError| {
@@ -210,8 +213,8 @@ impl<'a> Grid<'a> {
         self.table.columns().map(|(_, column)| column.json(row)).collect()
     }
 
-    /// The rows that the plan draws, in the order in which they are measured: one of each even
-    /// combination, then a second of each, so that a run that is stopped has a fair part.
+    /// Returns the rows that the plan draws, in the order of measurement: one row of each group,
+    /// then a second row of each, so that an interrupted run covers all groups evenly.
     fn drawn(&self, rows: Vec<usize>) -> Vec<usize> {
         let Some(draw) = self.draw else { return rows };
         let mut random = Random::new(draw.seed);
@@ -232,7 +235,7 @@ impl<'a> Grid<'a> {
         drawn
     }
 
-    /// What the rows say ran, as the sidecar has to.
+    /// Returns the framework that the rows name, which the sidecar needs.
     pub fn framework(&self) -> Result<String> {
         match self.table.column("framework").and_then(|c| c.text(0)) {
             Some(framework) => Ok(framework.to_owned()),
@@ -244,13 +247,13 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// What is known of a table.
+/// Returns the spec of a table.
 fn known(specs: &Specs, table: &str) -> Result<Arc<TableSpec>> {
     let known = specs.tables.keys().map(String::as_str);
     specs.tables.get(table).cloned().ok_or_else(|| unknown("table", table, known))
 }
 
-/// The file of a table in a place, below a data folder.
+/// Returns the file of a table at its path below a data folder.
 fn file(place: Place, table: &str) -> TableFile {
     let family = place.family.as_deref().unwrap_or_default();
     let Place { system, backend, version, .. } = &place;

@@ -1,5 +1,5 @@
-//! Measures a plan's grid, or the points of a rerun list, into tables of the database's own format; goes
-//! on where it was stopped.
+//! Measures a plan or a rerun list into tables in the database's format. An interrupted run can be
+//! continued.
 
 mod grid;
 
@@ -18,45 +18,45 @@ use crate::specs::Specs;
 
 pub use grid::PlannedPoints;
 
-/// What to measure, and where to.
+/// The options of `measure`.
 #[derive(Debug, Clone)]
 pub struct MeasureOptions {
-    /// The plan's name.
+    /// The name of the plan.
     pub plan: String,
-    /// A database's data folder: below it the table lies at
-    /// `<system>/<family>/<backend>/<version>/<table>.parquet`.
+    /// A database's data folder; tables are written to
+    /// `<system>/<family>/<backend>/<version>/<table>.parquet` below it.
     pub folder: PathBuf,
-    /// After which no further point is begun.
+    /// The time after which no further point is started; `None` for no limit.
     pub until: Option<Duration>,
 }
 
-/// What a run has done.
+/// The result of measuring one table.
 #[derive(Debug)]
 pub struct Collected {
-    /// The table as it is now.
+    /// The table as it was written.
     pub written: Written,
-    /// Points of the plan.
+    /// Number of planned points.
     pub planned: usize,
-    /// Those that are measured.
+    /// Number of planned points that are measured.
     pub measured: usize,
-    /// Points that this run tried.
+    /// Number of points that this run tried.
     pub now: usize,
-    /// Those that are not, since they do not fit the device's memory, or that it cannot run.
+    /// Number of planned points that do not fit the device's memory or that the device cannot run.
     pub unfit: usize,
 }
 
 impl Collected {
-    /// Points of the plan that are not measured.
+    /// Returns the number of planned points that are not measured.
     pub fn missing(&self) -> usize {
         self.planned - self.measured
     }
 
-    /// How the run ends: inconclusive while points of the plan are missing.
+    /// Returns the exit code: inconclusive if planned points are missing.
     pub fn exit(&self) -> Exit {
         if self.missing() > 0 { Exit::Inconclusive } else { Exit::Clean }
     }
 
-    /// What was done, for people.
+    /// Describes the result for people.
     pub fn told(&self) -> String {
         let written = &self.written;
         let (median, p95) = written.spread;
@@ -87,12 +87,13 @@ impl Collected {
     }
 }
 
-/// Measures what of a plan or a rerun list is not measured yet, table by table.
+/// Measures the missing points of a plan or a rerun list, table by table.
 ///
 /// # Errors
 ///
-/// When no known system has the device, when it has no version to call a table by, or fails; and when nothing
-/// of a table could be measured. What was measured before that stays in the log.
+/// Returns an error if no known system has the device, if the device fails or does not report the
+/// needed version, or if no point of a table could be measured. Points measured before an error
+/// stay in the log.
 pub fn run(
     specs: &Specs,
     points: &PlannedPoints,
@@ -111,7 +112,7 @@ pub fn run(
     };
     let mut collected = Vec::new();
     for grid in &grids {
-        // What there is no time for any more is left for the next run.
+        // Without time left, the remaining tables wait for the next run.
         let over = is_over(options, start);
         if over && !collected.is_empty() {
             break;
@@ -121,7 +122,7 @@ pub fn run(
     Ok(collected)
 }
 
-/// Whether no further point is begun: the time is over, or the user has asked for an end.
+/// Returns true if no further point may start: the time is over, or the user asked for an end.
 fn is_over(options: &MeasureOptions, start: Instant) -> bool {
     interrupt::is_requested() || options.until.is_some_and(|until| start.elapsed() > until)
 }

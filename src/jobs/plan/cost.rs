@@ -1,4 +1,5 @@
-//! What points cost to measure again, and the collector's commands: `rules/collectors.yaml`.
+//! Estimates the time to measure points again and names the collector's commands, from
+//! `rules/collectors.yaml`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +11,11 @@ use crate::findings::quoted;
 use crate::gpu::rerun::{RerunOperation, RerunPoint};
 use crate::specs::Library;
 
-/// Case filters in one line: a collector asks each of its cases for each.
+/// The maximum number of case filters per command; a collector compares each of its cases with each
+/// filter.
 const FILTERS: usize = 20;
 
-/// The file's content.
+/// The content of `rules/collectors.yaml`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Collectors {
@@ -25,42 +27,43 @@ pub struct Collectors {
     tables: BTreeMap<String, TableCollector>,
 }
 
-/// What a point costs.
+/// The cost of measuring a point.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PointCost {
-    /// How often the unit runs.
+    /// The number of times that a unit runs.
     calls: f64,
-    /// Calls of the operation in a unit.
+    /// The number of calls of the operation in a unit.
     copies: f64,
     /// Time outside the calls, in seconds.
     overhead_s: f64,
-    /// What power takes beyond that, in seconds.
+    /// Additional time for measuring power, in seconds.
     power_s: f64,
 }
 
-/// What a table differs in from the default.
+/// The settings of a table that differ from the default.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TableCollector {
     calls: Option<f64>,
     copies: Option<f64>,
     overhead_s: Option<f64>,
-    /// The collector's names of the operation; the file's stem without `_perf` when empty.
+    /// The collector's names of the operation; empty for the file stem without `_perf`.
     #[serde(default)]
     ops: Vec<String>,
-    /// A script that measures it instead of collect.py; `{backend}` stands for the backend.
+    /// A script that measures the table instead of collect.py; `{backend}` is replaced by the
+    /// backend.
     collector: Option<String>,
-    /// How a case's text shows a point: columns in braces.
+    /// The text of a collector's case, with columns of the point in braces.
     case: Option<String>,
 }
 
 impl Collectors {
-    /// Reads the file; a later one replaces what it names.
+    /// Reads `rules/collectors.yaml`; a file of an overlay replaces the entries that it names.
     ///
     /// # Errors
     ///
-    /// When it is malformed, with the line.
+    /// Returns an error with the line if the file is malformed.
     pub fn read(library: &Library) -> Result<Self> {
         let mut all = Self::default();
         for file in library.file("rules/collectors.yaml") {
@@ -74,7 +77,7 @@ impl Collectors {
         Ok(all)
     }
 
-    /// What a point of a table takes, in seconds; none where nothing says how long it runs.
+    /// Returns the time to measure a point of a table, in seconds; `None` without a latency.
     pub fn seconds(&self, table: &str, latency_ms: Option<f64>, power: bool) -> Option<f64> {
         let default = self.default;
         let own = self.tables.get(table);
@@ -84,11 +87,11 @@ impl Collectors {
         let overhead = or(own.and_then(|t| t.overhead_s), default.overhead_s);
         let power = if power { default.power_s } else { 0.0 };
         let seconds = latency_ms? / 1000.0 * copies * calls + overhead + power;
-        // Milliseconds: what is beyond is no estimate.
+        // An estimate is no more precise than a millisecond.
         Some((seconds * 1000.0).round() / 1000.0)
     }
 
-    /// Commands that measure an operation's points with the public collectors.
+    /// Returns the commands that measure an operation's points with the public collectors.
     pub fn commands(&self, operation: &RerunOperation) -> Vec<String> {
         let own = self.tables.get(&operation.table);
         if let Some(script) = own.and_then(|t| t.collector.as_deref()) {
@@ -123,7 +126,7 @@ impl Collectors {
     }
 }
 
-/// A case's text with a point's cells; none where the point lacks a column.
+/// Fills a case's text with the cells of a point; `None` if the point lacks a column.
 fn filled(case: &str, point: &RerunPoint) -> Option<String> {
     let mut text = String::new();
     let mut rest = case;

@@ -1,4 +1,4 @@
-//! Rows that bring a measured column to a share of each slice.
+//! Plans rows so that a measured column is present for a given share of each slice.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::database::catalog::TableFile;
 use crate::database::table::{Table, TableScope};
 use crate::jobs::rows::{LoadedRows, misfit, read_table};
 
-/// For each slice of the selected tables that have the column in less than the share of its keys, rows
-/// without it, evenly spaced by latency.
+/// Returns rows to measure for each slice of the selected tables in which fewer than `share` of the
+/// keys have the column. The rows lack the column and are evenly spaced by latency.
 pub fn wishes(
     site: &PlanSite,
     column: &str,
@@ -44,7 +44,8 @@ pub fn wishes(
     Ok(all)
 }
 
-/// Keys of a slice: rows that have the column, and rows that lack it with their latencies.
+/// The keys of a slice: the number of rows with the column, and latency and row number of each row
+/// without it.
 #[derive(Default)]
 struct SliceCoverage {
     having: usize,

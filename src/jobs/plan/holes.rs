@@ -1,5 +1,5 @@
-//! Keys that the nearest systems have and a table would not serve: the blocks of `coverage-hole`, key by
-//! key.
+//! Plans the keys that the rule `coverage-hole` reports as missing: similar systems have them, and
+//! the table does not serve them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,17 +23,17 @@ struct HoleValues {
     values: BTreeMap<String, Vec<Value>>,
 }
 
-/// A table with its holes.
+/// A table with blocks of missing keys.
 struct HoledTable {
     path: String,
     holes: Vec<HoleValues>,
-    /// Files behind the table itself, whose keys are served.
+    /// Files that serve the table's keys.
     own: Vec<TableFile>,
-    /// Files of its references.
+    /// Files of the same table on similar systems.
     references: Vec<TableFile>,
 }
 
-/// The rows of references whose keys lie in a hole.
+/// Returns the rows of similar systems whose keys are in a block of missing keys.
 pub fn wishes(
     site: &PlanSite,
     options: &PlanOptions,
@@ -57,7 +57,7 @@ pub fn wishes(
     Ok(wishes)
 }
 
-/// The rules that look for holes, by what they check.
+/// Returns the ids of the rules that check for missing keys.
 fn rules_of_holes(site: &PlanSite) -> Vec<String> {
     let rules = site.settings.rules.all().filter(|r| matches!(r.check, Check::Coverage(_)));
     rules.map(|rule| rule.id.clone()).collect()
@@ -119,17 +119,17 @@ fn of_table(site: &PlanSite, holed: &HoledTable) -> Result<Vec<Wish>> {
     Ok(wishes)
 }
 
-/// A key for people, made when it is asked for.
+/// A function that returns the parts of a key with their values.
 type KeyShown<'k> = &'k dyn Fn() -> Vec<(String, Value)>;
 
-/// Calls `each` with every row of a table, a hash of its key, and the key.
+/// Calls `each` for every loaded row of a table with the row, a hash of its key, and the key.
 fn each_key(
     site: &PlanSite,
     file: &TableFile,
     mut each: impl FnMut(usize, u64, KeyShown<'_>),
 ) -> Result<()> {
     let specs = site.specs();
-    // What cannot be read is a finding of its own; it serves nothing.
+    // An unreadable table serves no keys and has a finding of its own.
     let Ok(table) = read_table(site.source.as_ref(), file, specs) else { return Ok(()) };
     let spec = file.spec(specs, Some(&table));
     let system = specs.systems.get(&file.place.system);
@@ -146,7 +146,7 @@ fn each_key(
 }
 
 impl HoleValues {
-    /// Whether a key has one of the hole's values in each part.
+    /// Returns true if every part of a key has one of the block's values.
     fn has(&self, key: &[(String, Value)]) -> bool {
         self.values.iter().all(|(part, values)| {
             key.iter()

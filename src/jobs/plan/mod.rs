@@ -1,8 +1,9 @@
-//! What to measure again: a rerun list from a report, from holes, from what models read, from coverage.
+//! Plans points to measure again: a rerun list from a report, missing keys, rows that models read,
+//! or coverage.
 //!
-//! Whatever asks for a point names a row of a table, its own or one of another table that has what it
-//! lacks. The list is made of these rows' columns, so that a collector, `measure` and `remeasure` can run
-//! them, and `merge --only` can hold a run against it.
+//! Every wish names a row of a table: of the table to complete, or of another table that has the
+//! missing row. The list copies the columns of these rows. A collector, `measure` and `remeasure`
+//! can run it, and `merge --only` compares a run with it.
 
 mod cost;
 mod coverage;
@@ -32,27 +33,28 @@ use self::site::PlanSite;
 pub use self::site::{Occasion, PlanOptions};
 use self::wish::{GatheredPoints, Wish, gather};
 
-/// A rerun list, and what is to be said of it.
+/// A rerun list with notes.
 #[derive(Debug)]
 pub struct RerunPlan {
-    /// The list.
+    /// The rerun list.
     pub list: RerunList,
-    /// What was left out, a sentence each.
+    /// Sentences about points that were left out.
     pub notes: Vec<String>,
 }
 
 impl RerunPlan {
-    /// How the run ends: inconclusive where there is nothing to measure.
+    /// Returns the exit code: inconclusive if there are no points to measure.
     pub fn exit(&self) -> Exit {
         if self.list.points() == 0 { Exit::Inconclusive } else { Exit::Clean }
     }
 }
 
-/// Plans what to measure again.
+/// Plans the points to measure again.
 ///
 /// # Errors
 ///
-/// When there is no database, nothing that the options name, or a report is of another state.
+/// Returns an error if there is no database, if the options name something unknown, or if a report
+/// is of another state.
 pub fn run(options: &PlanOptions, progress: &dyn Progress) -> Result<RerunPlan> {
     if let Occasion::Report(path, only) = &options.occasion {
         let reported = reported::read(path, only)?;
@@ -84,13 +86,13 @@ pub fn run(options: &PlanOptions, progress: &dyn Progress) -> Result<RerunPlan> 
     Ok(finish(about, gathered, notes))
 }
 
-/// A path's last part, for a list that is kept: where the file lay does not matter.
+/// Returns the last part of a path; the folder of a report is not part of a list that is kept.
 fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-/// The list of what a report names: rows of tables of the database at the root, or of files by
-/// themselves.
+/// Builds the list of the rows that a report names. They are rows of the database at the root, or
+/// of single files.
 fn of_report(
     options: &PlanOptions,
     reported: Vec<ReportedRow>,
@@ -100,7 +102,8 @@ fn of_report(
     let all_files = !reported.is_empty() && reported.iter().all(is_file);
     match PlanSite::open(options) {
         Ok(site) => {
-            // A path of the database is meant as such, wherever the command runs.
+            // A path that is in the database is a table of the database, even if a file of this
+            // name is in the current folder.
             let paths: BTreeSet<&str> =
                 site.tables().iter().map(|t| t.entry.path.as_str()).collect();
             match reported.iter().find(|row| !paths.contains(row.path.as_str())) {
@@ -121,7 +124,7 @@ fn of_report(
     of_rows(reported, about, |row| loose_file(row, &specs), &LooseFiles::default(), &specs)
 }
 
-/// The list of reported rows, of which those without a `file` are left out.
+/// Builds the list of reported rows; rows for which `file` returns `None` are left out.
 fn of_rows(
     reported: Vec<ReportedRow>,
     about: String,
@@ -139,7 +142,7 @@ fn of_rows(
     Ok(finish(about, gather(wishes, source, specs, &collectors)?, Vec::new()))
 }
 
-/// The file of a row in a report on loose files; none where its path names no file.
+/// Returns the file of a row in a report on single files; `None` if the path does not name a table.
 fn loose_file(row: &ReportedRow, specs: &Specs) -> Option<TableFile> {
     let mut file = loose_table(Path::new(&row.path), specs)?;
     if let Some([system, backend, version]) = row.place.clone()

@@ -1,5 +1,5 @@
-//! What default models read: rows of a version's own tables, and rows that it lacks, so that an earlier
-//! version, a donor or another backend answers.
+//! Plans rows that default models read. A row that the version lacks is read from an earlier
+//! version, a donor or another backend.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,17 +12,17 @@ use crate::database::catalog::{Place, TableFile};
 use crate::database::served::{Channel, ServedFormats};
 use crate::planner::{Models, POINTS, PlannerSession, Snapshot, Store};
 
-/// A row that steps of models read.
+/// The use of a row by the steps of models.
 #[derive(Default)]
 struct RowReading {
-    /// Steps that read it.
+    /// Number of lookups that read the row.
     steps: usize,
     models: BTreeSet<String>,
     own: bool,
 }
 
-/// Rows that the default models' steps read on the versions selected: those that a version lacks, with
-/// `own` those of its own tables too. A step that cannot be predicted is noted.
+/// Returns the rows that default models read on the selected versions: rows that a version lacks,
+/// and with `own` also rows of its own tables. Steps without a prediction are noted.
 pub fn wishes(
     site: &PlanSite,
     options: &PlanOptions,
@@ -93,7 +93,7 @@ pub fn wishes(
 
 type RowReadings = BTreeMap<(String, usize), RowReading>;
 
-/// The rows behind every step of every model on a version.
+/// Returns the rows that the steps of all models read on a version.
 fn readings(
     session: &PlannerSession<'_, '_>,
     models: &Models,
@@ -128,7 +128,7 @@ fn readings(
 
 fn wish(place: &Place, file: &TableFile, row: usize, reading: &RowReading) -> Wish {
     let models = plural(reading.models.len(), "default model");
-    // Communication's tables lie in a directory of their library.
+    // Communication tables are in the directory of their library.
     let is_own = reading.own;
     let target = if is_own { file.place.clone() } else { place.clone() };
     let family = target.family.or_else(|| file.place.family.clone());

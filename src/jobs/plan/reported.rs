@@ -1,5 +1,5 @@
-//! Rows that a report names: findings of `validate` and `sanity`, points of `remeasure`, keys of
-//! `compare`.
+//! Reads the rows that a report names: findings of `validate` and `sanity`, points of `remeasure`,
+//! keys of `compare`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,11 +18,11 @@ pub struct ReportedRow {
     pub path: String,
     /// The row, from 0.
     pub row: usize,
-    /// What the report shows of its key; empty where it lists the row alone.
+    /// The row's key as the report shows it; empty if the report lists only row numbers.
     pub key: BTreeMap<String, Value>,
-    /// Why it is named.
+    /// The reason why the report names the row.
     pub reason: String,
-    /// System, backend and version, where the report says them of a file by itself.
+    /// System, backend and version, if the report states them for a single file.
     pub place: Option<[String; 3]>,
 }
 
@@ -89,11 +89,12 @@ struct ReportFarKey {
     ratio: f64,
 }
 
-/// Reads the rows that a report names; `only` are the rules that count, all but infos where it is empty.
+/// Reads the rows that a report names. Findings count if their rule is in `only`; if `only` is
+/// empty, findings of all rules except infos count.
 ///
 /// # Errors
 ///
-/// When the file cannot be read, or is not a report of this program in JSON.
+/// Returns an error if the file cannot be read or is not a JSON report of this program.
 pub fn read(path: &Path, only: &[String]) -> Result<Vec<ReportedRow>> {
     let bad = |why: Reason| {
         let hint =
@@ -116,8 +117,8 @@ pub fn read(path: &Path, only: &[String]) -> Result<Vec<ReportedRow>> {
     }
 }
 
-/// The rows of a finding: all where it lists them, else those that it shows. A finding on what is not
-/// there shows rows of other tables.
+/// Returns the rows of a finding: all rows if the finding lists them, otherwise its examples.
+/// Examples from other tables, which findings on missing rows show, are left out.
 fn of_finding(finding: &ReportFinding) -> Vec<ReportedRow> {
     if finding.table.is_none() {
         return Vec::new();
@@ -148,7 +149,8 @@ fn of_finding(finding: &ReportFinding) -> Vec<ReportedRow> {
     rows
 }
 
-/// A rule with what it shows of a row: `latency-spike (latency_ms 4.8, over_neighbours 10)`.
+/// Renders a rule with the numbers that it shows for a row, such as `latency-spike (latency_ms 4.8,
+/// over_neighbours 10)`.
 fn reason(rule: &str, values: &BTreeMap<String, Value>) -> String {
     let shown: Vec<String> = values
         .iter()
@@ -161,7 +163,7 @@ fn reason(rule: &str, values: &BTreeMap<String, Value>) -> String {
     if shown.is_empty() { rule.to_owned() } else { format!("{rule} ({})", shown.join(", ")) }
 }
 
-/// A point that was measured again and left the band of reruns.
+/// Returns the row of a measured point whose ratio is outside rerun noise.
 fn of_measurement(measured: ReportMeasurement) -> Option<ReportedRow> {
     let ratio = measured.ratio.filter(|_| measured.verdict == "beyond")?;
     let ReportMeasurement { path, row, key, .. } = measured;

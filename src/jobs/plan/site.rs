@@ -1,4 +1,4 @@
-//! Options of `plan`, and the database that a plan is made for.
+//! The options of `plan`, and the opened database.
 
 use std::path::PathBuf;
 
@@ -11,50 +11,51 @@ use crate::database::source::{self, Source};
 use crate::database::state::{ReadState, State};
 use crate::specs::Specs;
 
-/// What asks for points.
+/// The source of the points to plan.
 #[derive(Debug, Clone)]
 pub enum Occasion {
-    /// A report in JSON, and the rules of it that count; all but infos where none is named.
+    /// A JSON report, and the ids of the rules to use; without ids, all findings except infos are
+    /// used.
     Report(PathBuf, Vec<String>),
-    /// What the nearest systems have and a table would not serve.
+    /// Keys that similar systems have and a table does not serve.
     Holes,
-    /// What default models read and a version lacks; with `own`, what they read of its own tables too.
+    /// Rows that default models read and a version lacks.
     Predictions {
-        /// Whether rows of the version's own tables count.
+        /// True to include rows of the version's own tables.
         own: bool,
     },
-    /// A measured column, and the share of each slice's keys that should have it.
+    /// Rows that raise the share of keys with a measured column.
     Coverage {
-        /// The column.
+        /// The name of the column.
         column: String,
-        /// The share, 0 to 1.
+        /// The wanted share of each slice's keys, from 0 to 1.
         share: f64,
     },
 }
 
-/// What to plan.
+/// The options of `plan`.
 #[derive(Debug, Clone)]
 pub struct PlanOptions {
-    /// The folder or repository.
+    /// The repository or folder that contains the database.
     pub root: PathBuf,
-    /// A commit to read instead of the files on disk.
+    /// A commit to read; `None` reads the files on disk.
     pub reference: Option<String>,
-    /// Which part of the database.
+    /// The systems, backends, versions and tables to plan for.
     pub selection: Selection,
-    /// What asks for points.
+    /// The source of the points.
     pub occasion: Occasion,
-    /// A collector's log directory, whose failures explain what is missing.
+    /// A collector's log directory; missing keys that its recorded failures explain are left out.
     pub ledger: Option<PathBuf>,
-    /// A folder that overlays the embedded rules.
+    /// A folder whose files are added to the built-in rules or replace them.
     pub rules: Option<PathBuf>,
 }
 
-/// A state of a database, and how it is read.
+/// An opened state of a database with its settings.
 pub(super) struct PlanSite {
     pub source: Box<dyn Source>,
     pub settings: Settings,
     pub read: ReadState,
-    /// The tables selected, as indices into the catalog.
+    /// Indices of the selected tables in the catalog.
     tables: Vec<usize>,
 }
 

@@ -1,10 +1,11 @@
-//! A rerun list, for people.
+//! Renders a plan for people.
 
 use super::RerunPlan;
 use crate::base::words::{count, plural};
 
 impl RerunPlan {
-    /// What a person reads: a line per operation, what was left out, what to run.
+    /// Renders the plan: one line per operation with reasons and commands, then the notes and the
+    /// total.
     pub fn text(&self) -> String {
         let mut out = String::new();
         for operation in &self.list.operations {
@@ -49,7 +50,7 @@ impl RerunPlan {
     }
 }
 
-/// Seconds for people.
+/// Renders a duration in seconds for people.
 fn time(seconds: Option<f64>) -> String {
     match seconds {
         None => "time unknown".to_owned(),

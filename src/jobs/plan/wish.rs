@@ -1,4 +1,4 @@
-//! Rows that are to be measured, gathered into the points of a rerun list.
+//! Gathers rows to measure into the points of a rerun list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,45 +13,46 @@ use crate::gpu::rerun::{RerunOperation, RerunPoint, is_listed};
 use crate::jobs::rows::{LoadedRows, misfit, read_table};
 use crate::specs::Specs;
 
-/// A row that is to be measured.
+/// A row to measure.
 #[derive(Debug, Clone)]
 pub struct Wish {
-    /// Where it is to be measured.
+    /// The place in which the row should be measured.
     pub place: Place,
-    /// The table's file that has the row: its own, or another's that has what it lacks.
+    /// The file that contains the row: the table itself, or another table that has the missing row.
     pub file: TableFile,
-    /// The row.
+    /// The row, from 0.
     pub row: usize,
-    /// Its key as whoever asks for it saw it; empty where that is not known.
+    /// The row's key as the report shows it, to detect a changed table; may be empty.
     pub key: BTreeMap<String, Value>,
-    /// Why.
+    /// The reason to measure the row.
     pub reason: String,
 }
 
-/// What becomes of wishes.
+/// The points of a rerun list, and the numbers of rows that were left out.
 #[derive(Debug, Default)]
 pub struct GatheredPoints {
-    /// By table.
+    /// The points by table.
     pub operations: Vec<RerunOperation>,
-    /// Rows that were asked for and that the loader does not serve.
+    /// Number of rows that were left out because the loader serves another row with the same key.
     pub unserved: usize,
-    /// Rows whose columns are not those of the table's other points.
+    /// Number of points that were left out because their columns differ from the table's other
+    /// points.
     pub unlike: usize,
 }
 
-/// A table that wishes are about.
+/// A decoded table that contains rows to measure.
 struct WishedTable<'a> {
     table: &'a Table,
     loaded: LoadedRows<'a>,
     served: BTreeSet<usize>,
 }
 
-/// Reads the rows and makes points of them; of one key, one point.
+/// Makes points of rows, one point per key.
 ///
 /// # Errors
 ///
-/// When a table cannot be read, or its row is not the one that was asked for: the report is of another
-/// state.
+/// Returns an error if a table cannot be read, or if a row differs from the report, which then
+/// describes another state.
 pub fn gather(
     wishes: Vec<Wish>,
     source: &dyn Source,
@@ -121,7 +122,7 @@ pub fn gather(
 }
 
 impl WishedTable<'_> {
-    /// Makes sure that a row is the one that was asked for.
+    /// Returns an error if a row is not the one that the report shows.
     fn check(&self, wish: &Wish) -> Result<()> {
         let is_it = || {
             let key = self.loaded.keys.show(wish.row);
@@ -144,7 +145,7 @@ impl WishedTable<'_> {
         let row = wish.row;
         let listed = self.table.columns().filter(|(name, _)| is_listed(name));
         let latency_ms = Some(self.loaded.latency[row]).filter(|ms| *ms > 0.0 && ms.is_finite());
-        // Another's table says nothing of whether this one has power.
+        // The power column of another table does not show whether this table has power.
         let is_own = wish.place == wish.file.place;
         let power = is_own && self.table.column("power").is_some_and(|c| c.number(row) > 0.0);
         RerunPoint {

@@ -1,4 +1,4 @@
-//! Reach as JSON, schema `perfdb-gate/reach/v1`.
+//! The JSON document of a reach, schema `perfdb-gate/reach/v1`.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -7,18 +7,18 @@ use super::files::{FileReach, Reach, StateCounts};
 use super::{LookupCounts, ModelLookups};
 use crate::jobs::ToolName;
 
-/// What queries reach.
+/// The document of `reach --format json`.
 #[derive(Serialize, JsonSchema)]
 struct ReachDocument<'a> {
     /// Always `perfdb-gate/reach/v1`.
     schema: &'static str,
-    /// What wrote it.
+    /// The program that wrote the document.
     tool: ToolName,
     /// Always `reach`.
     command: &'static str,
     /// Counts over all files and lookups.
     summary: ReachCounts,
-    /// Table files of either state, by path.
+    /// Table files of either state, sorted by path.
     tables: &'a [FileReach],
     /// The lookups of each default model on each version.
     models: &'a [ModelLookups],
@@ -26,32 +26,32 @@ struct ReachDocument<'a> {
 
 #[derive(Serialize, JsonSchema)]
 struct ReachCounts {
-    /// Table files of the later state.
+    /// Number of table files in the later state.
     tables: usize,
-    /// Of them, those that cannot be read: their rows are in no state.
+    /// Number of table files of the later state that cannot be read; their rows are not counted.
     unread: usize,
-    /// Files that lie where no loader looks: their rows are in no state.
+    /// Number of files at places that no loader reads; their rows are not counted.
     strays: usize,
-    /// Rows by state before; none where there is one state.
+    /// Row counts before the change; absent if there is only one state.
     #[serde(skip_serializing_if = "Option::is_none")]
     rows_before: Option<StateCounts>,
-    /// Rows by state.
+    /// Row counts after the change.
     rows: StateCounts,
-    /// Lookups by source before; none where there is one state.
+    /// Lookup counts before the change; absent if there is only one state.
     #[serde(skip_serializing_if = "Option::is_none")]
     lookups_before: Option<LookupCounts>,
-    /// Lookups by source.
+    /// Lookup counts after the change.
     lookups: LookupCounts,
-    /// How long it took.
+    /// Duration of the run in ms.
     elapsed_ms: u64,
 }
 
-/// The schema of the document.
+/// Returns the JSON schema of the document.
 pub fn schema(generator: SchemaGenerator) -> Schema {
     generator.into_root_schema_for::<ReachDocument<'_>>()
 }
 
-/// The document as text.
+/// Renders a reach as JSON.
 pub(super) fn json(reach: &Reach) -> String {
     let [rows_before, rows] = reach.counts();
     let [lookups_before, lookups] = reach.lookups();

@@ -10,83 +10,84 @@ use crate::base::exit::Exit;
 use crate::database::served::{RowRun, RowState};
 use crate::jobs::impact::PlannedVersion;
 
-/// The rows that queries reach, and the lookups of models.
+/// The rows that queries can reach, and the lookups of default models.
 #[derive(Debug, Default)]
 pub struct Reach {
-    /// Whether there are two states.
+    /// True if two states are compared.
     pub compared: bool,
-    /// Table files of either state, by path.
+    /// Table files of either state, sorted by path.
     pub files: Vec<FileReach>,
-    /// Files that lie where no loader looks, links among them; their rows are in no state.
+    /// Number of files at places that no loader reads, including links; their rows are not counted.
     pub strays: usize,
     /// Lookups of each model on each version.
     pub models: Vec<ModelLookups>,
     /// Versions whose lookups are reported.
     pub versions: Vec<PlannedVersion>,
-    /// How long it took.
+    /// Duration of the run.
     pub elapsed: Duration,
 }
 
-/// A table file.
+/// A table file before and after a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FileReach {
-    /// Its path.
+    /// The file's path.
     pub path: String,
-    /// Its system, backend and version.
+    /// The file's system, backend and version.
     #[serde(flatten)]
     pub version: PlannedVersion,
-    /// File stem.
+    /// The file stem.
     pub table: String,
-    /// Its rows before; null where there is one state, or it was not there.
+    /// The rows before the change; absent if there is one state or the file did not exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<FileRows>,
-    /// Its rows; null where it is gone.
+    /// The rows after the change; null if the file does not exist.
     pub after: Option<FileRows>,
 }
 
 /// The rows of a file in one state.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FileRows {
-    /// By state.
+    /// Counts of rows by state.
     pub states: StateCounts,
-    /// Every row, in order: consecutive rows of one state. Empty where the file cannot be read.
+    /// All rows in order, as runs of consecutive rows with one state. Empty if the file cannot be
+    /// read.
     pub runs: Vec<RowRun>,
-    /// Why the file cannot be read.
+    /// The reason why the file cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
-    /// Why no row is served.
+    /// The reason why no row of the file is served.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// The file that shadows it as a whole; without this, shadowed rows are shadowed by rows of the file
-    /// itself.
+    /// The file that the loader reads instead of this one. If absent, shadowed rows are shadowed by
+    /// other rows of this file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_file: Option<String>,
-    /// Versions that can be asked for and load it, as `backend version`.
+    /// Versions that queries can name and that load the file, as `backend version`.
     pub read_by: Vec<String>,
-    /// Whether no spec describes the table, so that its key was guessed.
+    /// True if no spec describes the table, so that its key is a guess.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub key_guessed: bool,
 }
 
-/// Rows by state.
+/// Counts of rows by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StateCounts {
-    /// All.
+    /// Number of all rows.
     pub rows: u64,
-    /// A query of their key is answered by them.
+    /// Number of rows that answer a query of their key.
     pub served: u64,
-    /// Another row of their key is served.
+    /// Number of rows whose key is answered by another row.
     pub shadowed: u64,
-    /// The loader does not take them into its maps.
+    /// Number of rows that the loader skips.
     pub filtered: u64,
-    /// The loader refuses the table as a whole.
+    /// Number of rows in tables that the loader refuses as a whole.
     pub refused: u64,
-    /// No query asks for their version.
+    /// Number of rows whose version no query can name.
     pub not_queryable: u64,
 }
 
 impl StateCounts {
-    /// Sums up runs.
+    /// Counts the rows of runs by state.
     pub fn of<'r>(runs: impl IntoIterator<Item = &'r RowRun>) -> Self {
         let mut this = Self::default();
         for run in runs {
@@ -105,14 +106,14 @@ impl StateCounts {
 }
 
 impl Reach {
-    /// Rows by state before, where there are two states, and after.
+    /// Returns the row counts before the change, if there are two states, and after it.
     pub fn counts(&self) -> [Option<StateCounts>; 2] {
         let before = self.files.iter().filter_map(|f| f.before.as_ref()).flat_map(|f| &f.runs);
         let after = self.files.iter().filter_map(|f| f.after.as_ref()).flat_map(|f| &f.runs);
         [self.compared.then(|| StateCounts::of(before)), Some(StateCounts::of(after))]
     }
 
-    /// Lookups by source before, where there are two states, and after.
+    /// Returns the lookup counts before the change, if there are two states, and after it.
     pub fn lookups(&self) -> [Option<LookupCounts>; 2] {
         [0, 1].map(|side| {
             let counts = self.models.iter().filter_map(|model| model.counts()[side]);
@@ -120,13 +121,13 @@ impl Reach {
         })
     }
 
-    /// Files of the later state that cannot be read, with the reason.
+    /// Iterates over paths of unreadable files of the later state, each with the reason.
     pub fn unread(&self) -> impl Iterator<Item = (&str, &str)> {
         let after = self.files.iter().filter_map(|file| Some((file, file.after.as_ref()?)));
         after.filter_map(|(file, rows)| Some((file.path.as_str(), rows.unread.as_deref()?)))
     }
 
-    /// Inconclusive where there was nothing to look at.
+    /// Returns the exit code: inconclusive if there are no table files.
     pub fn exit(&self) -> Exit {
         if self.files.is_empty() { Exit::Inconclusive } else { Exit::Clean }
     }

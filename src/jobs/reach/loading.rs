@@ -1,4 +1,4 @@
-//! Which files a query of a version loads, and what that means for their rows.
+//! Determines which files the loader reads for a version, and the resulting state of their rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use crate::database::served::{FileRowStates, RowRun, RowState, SystemShelf, Tabl
 use crate::database::table::TableFault;
 use crate::planner::{Snapshot, TableName};
 
-/// The rows of a file by itself, or why it cannot be read.
+/// The states of a file's rows regardless of other files, or the reason why the file cannot be
+/// read.
 pub(super) type OwnRows = Result<FileContent, TableFault>;
 
 pub(super) struct FileContent {
@@ -17,12 +18,12 @@ pub(super) struct FileContent {
     pub guessed: bool,
 }
 
-/// How the loader loads the tables of a system's versions.
+/// The loader's view of the tables of a system.
 pub(super) struct Loading<'x, 'a> {
     snapshot: &'x Snapshot<'a>,
     shelf: Arc<SystemShelf<'a>>,
     own: &'x BTreeMap<&'a str, (&'a TableFile, OwnRows)>,
-    /// By path, the versions that can be asked for and load it.
+    /// Versions that queries can name and that load a file, by path.
     read_by: BTreeMap<&'a str, Vec<String>>,
 }
 
@@ -58,7 +59,7 @@ impl<'x, 'a> Loading<'x, 'a> {
         self.shelf.sources(backend, version, table, filling, self.snapshot.manifest())
     }
 
-    /// Why no query asks for a table of a version.
+    /// Returns the reason why no query can name a version of a table, if there is one.
     fn unasked(&self, system: &str, backend: &str, version: &str, table: &str) -> Option<String> {
         let described = self.snapshot.catalog().systems.get(system).map(|s| &s.system);
         let described = match described {
@@ -79,7 +80,7 @@ impl<'x, 'a> Loading<'x, 'a> {
         unreached.then(|| "no slot of query_versions.yaml names the version".to_owned())
     }
 
-    /// The rows of a file, as a query of its version sees them.
+    /// Returns the rows of a file with their states, as a query of its version sees them.
     pub(super) fn rows(&self, file: &TableFile, own: &OwnRows) -> FileRows {
         let read_by = self.read_by.get(file.entry.path.as_str()).cloned().unwrap_or_default();
         let content = match own {
@@ -105,7 +106,8 @@ impl<'x, 'a> Loading<'x, 'a> {
         rows
     }
 
-    /// The state of all rows of a file, with the reason, where they have one.
+    /// Returns the common state of all rows of a file, the reason, and the file read instead;
+    /// `None` if rows have states of their own.
     fn whole(&self, file: &TableFile) -> Option<(RowState, String, Option<String>)> {
         let place = &file.place;
         let (backend, version, table) = (&place.backend, &place.version, &file.table);
@@ -134,7 +136,7 @@ impl<'x, 'a> Loading<'x, 'a> {
         Some((RowState::Refused, fault, None))
     }
 
-    /// Why a source of a table makes the loader refuse it.
+    /// Returns the reason why a source makes the loader refuse a table, if there is one.
     fn fault(&self, source: &TableSource<'_>) -> Option<String> {
         let path = source.file.entry.path.as_str();
         let (_, content) = self.own.get(path)?;

@@ -1,4 +1,4 @@
-//! Where the lookups of default models find their answers.
+//! Determines which rows answer the lookups of default models.
 
 use std::collections::BTreeMap;
 
@@ -14,26 +14,26 @@ use crate::planner::{
     TableLookup, TableName,
 };
 
-/// Where a lookup finds its answer.
+/// The source of a lookup's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LookupSource {
-    /// In the row of that very key, of the version's own file.
+    /// The row of exactly this key, in the version's own file.
     Exact,
-    /// Between rows of its own file.
+    /// An interpolation between rows of the version's own file.
     Between,
-    /// From near shapes of its own file.
+    /// Rows of similar shapes in the version's own file.
     Transfer,
-    /// Beyond the rows of its own file.
+    /// An extrapolation beyond the rows of the version's own file.
     Beyond,
-    /// In rows of another version or backend, all or some of them.
+    /// Rows that come, at least in part, from another version or backend.
     Donor,
-    /// Nowhere.
+    /// No answer.
     Missing,
 }
 
 impl LookupSource {
-    /// All of them.
+    /// All sources, in the order of reports.
     pub const ALL: [Self; 6] =
         [Self::Exact, Self::Between, Self::Transfer, Self::Beyond, Self::Donor, Self::Missing];
 
@@ -49,7 +49,7 @@ impl LookupSource {
         }
     }
 
-    /// The word for people.
+    /// Returns the name for people.
     pub fn word(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -62,20 +62,20 @@ impl LookupSource {
     }
 }
 
-/// Lookups by source.
+/// Counts of lookups by source.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LookupCounts {
-    /// In the row of that very key.
+    /// Number of lookups answered by the row of exactly their key.
     pub exact: usize,
-    /// Between rows.
+    /// Number of lookups interpolated between rows.
     pub between: usize,
-    /// From near shapes.
+    /// Number of lookups answered by rows of similar shapes.
     pub transfer: usize,
-    /// Beyond the rows.
+    /// Number of lookups extrapolated beyond the rows.
     pub beyond: usize,
-    /// In rows of another version or backend.
+    /// Number of lookups answered by rows of another version or backend.
     pub donor: usize,
-    /// Nowhere.
+    /// Number of lookups without an answer.
     pub missing: usize,
 }
 
@@ -87,7 +87,7 @@ impl LookupCounts {
         counts
     }
 
-    /// Adds others.
+    /// Adds other counts.
     pub fn plus(mut self, other: Self) -> Self {
         for source in LookupSource::ALL {
             *self.of_source(source) += other.count(source);
@@ -95,12 +95,12 @@ impl LookupCounts {
         self
     }
 
-    /// How many have a source.
+    /// Returns the number of lookups with a source.
     pub fn count(mut self, source: LookupSource) -> usize {
         *self.of_source(source)
     }
 
-    /// How many there are.
+    /// Returns the number of all lookups.
     pub fn all(self) -> usize {
         LookupSource::ALL.into_iter().map(|source| self.count(source)).sum()
     }
@@ -117,53 +117,55 @@ impl LookupCounts {
     }
 }
 
-/// A lookup: a table with the key that was asked for, or with the reason why nothing is found.
+/// A table, and the key that is looked up or the reason why there is no answer.
 type LookupKey = (String, String);
 
-/// The lookups of a model on a version, each once however many steps and layouts ask for it.
+/// The lookups of a model on a version. A lookup counts once, even if several steps and layouts use
+/// it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "ModelView")]
 pub struct ModelLookups {
-    /// System, backend and version.
+    /// The system, backend and version.
     #[serde(flatten)]
     pub version: PlannedVersion,
-    /// The model.
+    /// The model's name.
     pub model: String,
-    /// Sources by table.
+    /// Lookup counts by table.
     pub tables: BTreeMap<String, SourceSides>,
-    /// Lookups whose source is another than before.
+    /// Lookups whose source changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub moved: Vec<SourceMove>,
-    /// Lookups that find nothing, as table and reason.
+    /// Lookups without an answer, as table and reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<(String, String)>,
 }
 
-/// Lookups by source in both states.
+/// Lookup counts before and after a change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SourceSides {
-    /// Before; none where there is one state, or nothing was asked.
+    /// Counts before the change; absent if there is one state or no lookups.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<LookupCounts>,
-    /// After; null where nothing is asked.
+    /// Counts after the change; null if there are no lookups.
     pub after: Option<LookupCounts>,
 }
 
-/// A lookup whose source is another than before; none where a state does not ask.
+/// A lookup whose source changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SourceMove {
     /// The table.
     pub table: String,
-    /// What is looked up, or why it finds nothing.
+    /// The key that is looked up, or the reason why there is no answer.
     pub key: String,
-    /// Its source before.
+    /// Source before the change; null if the lookup is new.
     pub before: Option<LookupSource>,
-    /// Its source.
+    /// Source after the change; null if the lookup is gone.
     pub after: Option<LookupSource>,
 }
 
 impl ModelLookups {
-    /// Sources before, where there are two states, and after, over all tables.
+    /// Returns the lookup counts over all tables before and after the change; `None` for a state
+    /// without lookups.
     pub fn counts(&self) -> [Option<LookupCounts>; 2] {
         let before = self.tables.values().filter_map(|sides| sides.before);
         let after = self.tables.values().filter_map(|sides| sides.after);
@@ -171,7 +173,7 @@ impl ModelLookups {
     }
 }
 
-/// The lookups of every model on some versions.
+/// Returns the lookups of every model on the given versions.
 pub(super) fn of_models(sides: &[VersionSides<'_, '_>], models: &Models) -> Vec<ModelLookups> {
     let mut work: Vec<(&VersionSides<'_, '_>, &ModelList, &BackendPlan)> = Vec::new();
     for side in sides {
@@ -215,7 +217,7 @@ fn of_model(side: &VersionSides<'_, '_>, list: &ModelList, plan: &BackendPlan) -
     }
 }
 
-/// The sources of lookups by table.
+/// Counts the sources of lookups by table.
 fn by_table(lookups: &BTreeMap<LookupKey, LookupSource>) -> BTreeMap<String, LookupCounts> {
     let mut tables: BTreeMap<String, Vec<LookupSource>> = BTreeMap::new();
     for ((table, _), source) in lookups {
@@ -227,7 +229,8 @@ fn by_table(lookups: &BTreeMap<LookupKey, LookupSource>) -> BTreeMap<String, Loo
     tables.into_iter().map(counts).collect()
 }
 
-/// The table that an operation finds nothing in: the one that the reason names, else its first.
+/// Returns the table in which an operation finds no answer: the table that the reason names, or
+/// else the operation's first.
 fn table(op: &Op, why: &str) -> String {
     let mut tables: Vec<TableName> = Vec::new();
     op.visit(&mut |op| tables.extend(op.tables()));
@@ -235,7 +238,7 @@ fn table(op: &Op, why: &str) -> String {
     named.map_or(op.name(), |table| table.stem()).to_owned()
 }
 
-/// What a model looks up in a state, over its layouts and steps.
+/// Returns the lookups of a model in a state, over all its layouts and steps.
 fn asked(
     state: &Result<PlannerSession<'_, '_>, Refusal>,
     list: &ModelList,

@@ -1,4 +1,5 @@
-//! What queries reach: the state of every row, and the rows behind the lookups of default models.
+//! Reports which rows queries can reach: the state of every row, and the rows behind the lookups of
+//! default models.
 
 mod document;
 mod files;
@@ -22,12 +23,12 @@ pub use files::{FileReach, FileRows, Reach, StateCounts};
 pub use lookups::{LookupCounts, LookupSource, ModelLookups, SourceMove};
 pub use options::ReachOptions;
 
-/// Looks at a state, or two.
+/// Determines the reach of one state, or of two states to compare.
 ///
 /// # Errors
 ///
-/// When nothing can be looked at: no database, a missing commit, an unknown name, a list of operations
-/// that is not written right. What cannot be read is part of the result.
+/// Returns an error if there is no database, a commit or name is unknown, or a list of operations
+/// is malformed. Unreadable files are part of the result.
 pub fn run(options: &ReachOptions) -> Result<Reach> {
     let start = Instant::now();
     let opened = Opened::read(&options.select)?;
@@ -40,7 +41,7 @@ pub fn run(options: &ReachOptions) -> Result<Reach> {
         ..Reach::default()
     };
     for system in filter.systems() {
-        // What was read of a system is dropped before the next one is.
+        // The decoded tables of a system are dropped before the next system is read.
         let store = Store::default();
         let states = opened.states(&store)?;
         let planned: Vec<PlannedVersion> =
@@ -59,7 +60,7 @@ pub fn run(options: &ReachOptions) -> Result<Reach> {
     Ok(reach)
 }
 
-/// Renders it.
+/// Renders a reach.
 pub fn render(reach: &Reach, format: DocumentFormat) -> String {
     format.render(
         || summary::headline(reach),

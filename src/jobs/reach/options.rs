@@ -1,13 +1,13 @@
-//! Options of `reach`.
+//! The options of `reach`.
 
 use crate::jobs::impact::ImpactOptions;
 
-/// Selects the states and the tables to look at.
+/// The options of `reach`.
 #[derive(Debug, Default, Clone)]
 pub struct ReachOptions {
-    /// States, systems, backends, versions and models. Without versions, rows of all of them, and the
-    /// lookups of those that [`impact`](crate::jobs::impact) predicts.
+    /// States, systems, backends, versions and models. Without versions, rows of all versions are
+    /// shown, and lookups of the versions that [`impact`](crate::jobs::impact) predicts.
     pub select: ImpactOptions,
-    /// Tables, as globs over their names; all when empty.
+    /// Tables, as globs over their names; empty selects all.
     pub tables: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! A reach for people.
+//! Renders a reach as a document for people.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use crate::database::served::RowState;
 use crate::jobs::impact::PlannedVersion;
 use crate::report::document::Document;
 
-/// Tables that are shown.
+/// The maximum number of tables shown.
 const SHOWN_TABLES: usize = 20;
-/// Lookups that are shown.
+/// The maximum number of lookups shown.
 const SHOWN_LOOKUPS: usize = 10;
 
-/// The line that sums it up.
+/// Sums up the reach in one line.
 pub(super) fn headline(reach: &Reach) -> String {
     let [before, after] = reach.counts();
     let after = after.unwrap_or_default();
@@ -31,7 +31,7 @@ pub(super) fn headline(reach: &Reach) -> String {
     }
 }
 
-/// `12 served, 3 shadowed`
+/// Renders row counts, such as `12 served, 3 shadowed`.
 fn states(counts: StateCounts) -> String {
     let each = [
         (counts.served, "served"),
@@ -45,14 +45,14 @@ fn states(counts: StateCounts) -> String {
     told.join(", ")
 }
 
-/// `12 exact, 3 from donors`
+/// Renders lookup counts, such as `12 exact, 3 from donors`.
 fn sources(counts: LookupCounts) -> String {
     let each = LookupSource::ALL.into_iter().map(|source| (counts.count(source), source.word()));
     let told = each.filter(|(n, _)| *n > 0).map(|(n, word)| format!("{} {word}", count(n)));
     told.collect::<Vec<_>>().join(", ")
 }
 
-/// The document for people.
+/// Builds the document of a reach.
 pub(super) fn document(reach: &Reach) -> Document {
     let mut document = Document::new("Reach");
     document.paragraph(headline(reach));
@@ -77,7 +77,7 @@ pub(super) fn document(reach: &Reach) -> Document {
     document
 }
 
-/// Lookups of a version by source.
+/// Renders the lookup counts of a version.
 fn version_line(version: &PlannedVersion, counts: &[[Option<LookupCounts>; 2]]) -> String {
     let side = |i: usize| counts.iter().filter_map(|c| c[i]).reduce(LookupCounts::plus);
     let after = side(1).unwrap_or_default();
@@ -88,7 +88,8 @@ fn version_line(version: &PlannedVersion, counts: &[[Option<LookupCounts>; 2]]) 
     }
 }
 
-/// Tables of which rows are not served, most rows first; of two states those that changed.
+/// Lists tables with unserved rows, most rows first; of two states, only tables whose counts
+/// changed.
 fn tables(reach: &Reach) -> Vec<String> {
     let mut files: Vec<&FileReach> =
         reach.files.iter().filter(|f| is_news(f, reach.compared)).collect();
@@ -102,7 +103,7 @@ fn tables(reach: &Reach) -> Vec<String> {
     lines
 }
 
-/// Rows of a file that are not served.
+/// Returns the number of rows of a file that are not served.
 fn unserved(file: &FileReach) -> u64 {
     let counts = file.after.as_ref().map(|rows| rows.states).unwrap_or_default();
     counts.rows - counts.served
@@ -123,7 +124,8 @@ fn table_line(file: &FileReach, compared: bool) -> String {
     line + &reason(file)
 }
 
-/// Why rows of a file are not served: the file's reason, or its first shadowed row.
+/// Explains why rows of a file are not served: the reason for the whole file, or its first shadowed
+/// row.
 fn reason(file: &FileReach) -> String {
     let Some(rows) = &file.after else { return String::new() };
     if let Some(why) = &rows.why {
@@ -154,7 +156,7 @@ fn moved(reach: &Reach) -> Vec<String> {
     lines
 }
 
-/// Reasons why lookups find nothing, those of most models first.
+/// Lists the reasons why lookups have no answer, ordered by the number of models.
 fn missing(reach: &Reach) -> Vec<String> {
     let mut reasons: BTreeMap<(&PlannedVersion, &str), Vec<&str>> = BTreeMap::new();
     for model in &reach.models {

@@ -1,4 +1,4 @@
-//! The state of every row of a system's table files.
+//! Determines the state of every row of a system's table files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::jobs::rows::misfit;
 use crate::planner::{Snapshot, TableName};
 use crate::specs::Specs;
 
-/// Which rows are looked at.
+/// The systems, backends, versions and tables whose rows are reported.
 pub(super) struct RowFilter<'o> {
     systems: Vec<&'o str>,
     backends: NameFilter,
@@ -47,7 +47,7 @@ impl<'o> RowFilter<'o> {
         })
     }
 
-    /// The systems to look at.
+    /// Returns the names of the selected systems.
     pub(super) fn systems(&self) -> &[&'o str] {
         &self.systems
     }
@@ -58,8 +58,8 @@ impl<'o> RowFilter<'o> {
             && (self.versions.is_empty() || self.versions.contains(&file.place.version))
     }
 
-    /// The versions whose lookups are reported: those that [`impact`](crate::jobs::impact) predicts, of the
-    /// backends that are looked at.
+    /// Returns the versions whose lookups are reported: the versions that
+    /// [`impact`](crate::jobs::impact) predicts on the selected backends.
     pub(super) fn planned(
         &self,
         options: &ReachOptions,
@@ -88,7 +88,8 @@ pub(super) struct SystemTables<'x, 'a> {
 }
 
 impl<'a> SystemTables<'_, 'a> {
-    /// The files, by path; those of `planned` are handed to the planner as they are decoded.
+    /// Returns the files with their rows, sorted by path. Decoded tables of `planned` are passed to
+    /// the planner.
     pub(super) fn files(&self, planned: &BTreeSet<(TableName, String)>) -> Result<Vec<FileReach>> {
         let mut found: BTreeMap<&str, FileReach> = BTreeMap::new();
         for snapshot in self.states.all() {
@@ -118,7 +119,7 @@ impl<'a> SystemTables<'_, 'a> {
         Ok(found.into_values().collect())
     }
 
-    /// The files of the system of which the filter has the table, each by itself.
+    /// Reads the selected files of the system.
     fn read(
         &self,
         snapshot: &Snapshot<'a>,
@@ -138,7 +139,7 @@ impl<'a> SystemTables<'_, 'a> {
     }
 }
 
-/// Reads the rows of a file; a table of `planned` is handed to the planner, too.
+/// Reads the rows of a file; a table of `planned` is passed to the planner.
 fn own_rows(
     snapshot: &Snapshot<'_>,
     file: &TableFile,

@@ -1,11 +1,11 @@
-//! Measured over recorded against what is recorded: a chart a table.
+//! Charts of `remeasure`: measured over recorded latency, one chart per table.
 
 use super::{Remeasured, Sample};
 use crate::findings::Severity;
 use crate::gpu::judge::{Measured, Standing};
 use crate::report::chart::{ChartFigure, ChartLine, ChartPoint, LineKind, Panel, Ring};
 
-/// The charts of a run; a table of which nothing was measured has none.
+/// Draws one chart per table with measured points.
 pub fn figures(remeasured: &Remeasured) -> Vec<ChartFigure> {
     let drawn = |(i, sample): (usize, &Sample)| figure(sample, i + 1);
     remeasured.samples.iter().enumerate().filter_map(drawn).collect()

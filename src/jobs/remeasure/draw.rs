@@ -1,4 +1,4 @@
-//! Which rows of which tables are measured again.
+//! Draws the rows to measure again.
 
 use super::options::RemeasureOptions;
 use crate::base::error::{Error, Result, unknown};
@@ -14,18 +14,18 @@ use crate::gpu::sample;
 use crate::jobs::rows::read_table;
 use crate::specs::{NoiseBand, Specs};
 
-/// A run of `remeasure`: the database and its options.
+/// A run of `remeasure`: the opened database and the options.
 pub(super) struct Remeasurement<'a> {
     pub source: &'a dyn Source,
     pub specs: &'a Specs,
     pub recipes: Recipes,
     pub catalog: &'a Catalog,
     pub options: &'a RemeasureOptions,
-    /// The points that are asked for; a draw where absent.
+    /// A list of points to measure; `None` draws a sample.
     pub list: Option<RerunList>,
 }
 
-/// Points of a table that were drawn, not yet measured.
+/// Points drawn from a table, not yet measured.
 pub(super) struct Drawn<'a> {
     pub file: &'a TableFile,
     pub rows: usize,
@@ -37,7 +37,7 @@ pub(super) struct Drawn<'a> {
 }
 
 impl<'a> Remeasurement<'a> {
-    /// The selected tables of systems that the device is.
+    /// Returns the selected tables of the device's system.
     pub(super) fn tables(&self, about: &About) -> Result<Vec<&'a TableFile>> {
         let selected = self.options.selection.resolve(self.catalog, None)?;
         let mut files: Vec<&'a TableFile> =
@@ -72,7 +72,7 @@ impl<'a> Remeasurement<'a> {
         text.parse().map(Some).map_err(bad)
     }
 
-    /// Draws points of a table; `None` where it has none that the device takes.
+    /// Draws points of a table; `None` if the device can measure none of its rows.
     pub(super) fn draw(
         &self,
         file: &'a TableFile,
@@ -105,7 +105,8 @@ impl<'a> Remeasurement<'a> {
         if rows.is_empty() {
             return Ok(None);
         }
-        // What is not judged tells nothing of the table: it is drawn where there is nothing else.
+        // A proxy measurement does not judge the table; proxies are drawn only if there is nothing
+        // else.
         let stands_in = |row: &usize| points.work(*row).is_some_and(|w| device.stands_in(&w));
         let (others, judged): (Vec<usize>, Vec<usize>) = rows.into_iter().partition(stands_in);
         let (rows, proxies) = if judged.is_empty() { (others, 0) } else { (judged, others.len()) };
@@ -116,7 +117,7 @@ impl<'a> Remeasurement<'a> {
             let needed = points.work(row).map_or(0, |w| w.bytes());
             memory.is_none_or(|memory| needed <= memory)
         };
-        // What a list names is measured as a whole.
+        // All points of a list are measured.
         let count = if operation.is_some() { rows.len() } else { self.options.sample };
         let draw = sample::draw(&strata, count, self.options.seed, fits);
         let noise =

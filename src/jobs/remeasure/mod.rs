@@ -1,4 +1,4 @@
-//! The third job: does the GPU still say what the table says?
+//! Measures points of tables again and judges whether the GPU confirms the tables.
 
 mod chart;
 mod draw;
@@ -30,16 +30,17 @@ use crate::specs::NoiseBand;
 use draw::{Drawn, Remeasurement};
 pub use options::RemeasureOptions;
 
-/// Control points, measured before, between and after the others. Some kernels run at one of two
-/// speeds, by where their operands happen to lie: the middle of five is not theirs.
+/// The number of control points, measured before, between and after the others. Some kernels run at
+/// one of two speeds, depending on where their operands are in memory; the median of five controls
+/// is robust against this.
 const CONTROLS: usize = 5;
 
 /// Measures a sample of points again.
 ///
 /// # Errors
 ///
-/// When nothing can be measured: no database, no table that the device can measure, another GPU than
-/// the tables', a device that fails.
+/// Returns an error if there is no database, if the device fails, or if it cannot measure a row of
+/// the selected tables, for example because it is another GPU.
 pub fn run(
     options: &RemeasureOptions,
     device: &mut dyn Device,
@@ -115,7 +116,7 @@ pub fn run(
 }
 
 impl Remeasurement<'_> {
-    /// Opens the log of what is to be kept, before anything is measured.
+    /// Opens the log of `--record` before anything is measured.
     fn log(&self, drawn: &[Drawn<'_>], about: &About) -> Result<Option<Log>> {
         let Some(path) = &self.options.record else { return Ok(None) };
         let [drawn] = drawn else {
@@ -138,7 +139,7 @@ impl Remeasurement<'_> {
         Log::open(path, about).map(Some)
     }
 
-    /// Writes the table of what was kept; where nothing was, there is none.
+    /// Writes the recorded table; does nothing if no point was recorded.
     fn finish(&self, log: &Log, sample: &Sample) -> Result<()> {
         if log.is_empty() {
             return Ok(());
@@ -171,7 +172,7 @@ impl Remeasurement<'_> {
         progress: &dyn Fn(usize),
     ) -> Result<Sample> {
         let limits = &self.recipes.judge;
-        // A proxy is not judged, so it adds nothing to what the sample can tell.
+        // A proxy is not judged, so that it does not add to the statistical power of the sample.
         let proxy = |p: &Point| p.work.as_ref().is_some_and(|w| device.stands_in(w));
         let judged = drawn.points.iter().filter(|(point, _)| !proxy(point));
         let bands: Vec<&NoiseBand> = judged.filter_map(|(_, b)| b.as_ref()).collect();
@@ -180,7 +181,7 @@ impl Remeasurement<'_> {
         let mut passes: Vec<Vec<f64>> = vec![Vec::new(); controls.len()];
         let middle = drawn.points.len() / 2;
         let mut points = Vec::new();
-        // A card at rest runs at other clocks: once over the controls wakes it, and does not count.
+        // An idle card runs at other clocks: one uncounted pass over the controls wakes it.
         for point in controls.iter().take_while(|_| !interrupt::is_requested()) {
             let _ = MeasureError::of_point(device.measure(point))?;
         }
@@ -194,7 +195,7 @@ impl Remeasurement<'_> {
                 pass(device, &controls, &mut passes)?;
             }
             let answer = MeasureError::of_point(device.measure(&point))?;
-            // A proxy's time is not that of the kernel that its row names.
+            // The time of a proxy is not the time of the kernel that the row names.
             if let Some(log) = log.as_mut().filter(|_| proxied(&answer).is_none()) {
                 log.add(point.key.iter().cloned().collect(), &answer)?;
             }
@@ -202,7 +203,7 @@ impl Remeasurement<'_> {
             progress(points.len());
         }
         pass(device, &controls, &mut passes)?;
-        // One that could not be measured each time says nothing of the time between.
+        // A control that failed in one of the passes says nothing about drift.
         let most = passes.iter().map(Vec::len).max().unwrap_or(0);
         passes.retain(|times| times.len() == most && most > 1);
         let mut trouble = trouble(device.about(), &points);
@@ -226,8 +227,9 @@ impl Remeasurement<'_> {
     }
 }
 
-/// Points to measure over and over: spread over the sample's latencies, none of the longest, since
-/// they are measured three times. The card rests before each: what they show is not what ran before.
+/// Chooses the control points, spread over the sample's latencies. The longest are left out, since
+/// controls are measured three times. The card rests before each, so that earlier load does not
+/// matter.
 fn controls(points: &[(Point, Option<NoiseBand>)]) -> Vec<Point> {
     let mut by_latency: Vec<&Point> = points.iter().map(|(p, _)| p).collect();
     by_latency.sort_by(|a, b| a.recorded_ms.total_cmp(&b.recorded_ms));
@@ -242,21 +244,22 @@ fn proxied(answer: &Result<Answer, Reason>) -> Option<&str> {
     answer.as_ref().ok()?.proxy.as_deref()
 }
 
-/// What the device has in another version than the table: a table lies in a directory of its
-/// backend's, and devices name their libraries and frameworks by the same words.
+/// Returns the device's version of the backend if it differs from the table's. A table's directory
+/// names its backend, and devices use the same names for libraries and frameworks.
 fn another_version(about: &About, file: &TableFile) -> Option<String> {
     let place = &file.place;
     let (name, version) =
         about.versions.iter().find(|(name, _)| name.eq_ignore_ascii_case(&place.backend))?;
-    // PyTorch's has its build after a plus sign, the directory has not.
+    // PyTorch appends its build to the version after a plus sign; the directory name has no build.
     let release = |version: &str| version.split('+').next().map(str::to_owned);
     (release(version) != release(&place.version)).then(|| format!("{name} {version}"))
 }
 
-/// What the device says against what it measured.
+/// Returns reasons against the measurements: other processes on the GPU, or throttling.
 fn trouble(about: &About, points: &[Measured]) -> Vec<String> {
     let mut reasons: Vec<String> = about.busy.iter().cloned().collect();
-    // A cap on power is how these cards always run large products; heat and braking are not.
+    // These cards always run large products at their power cap; heat and power braking are
+    // exceptional.
     let slowed = |why: &&String| why.as_str() != "SW_POWER_CAP";
     let throttled: Vec<&Measured> = points
         .iter()
@@ -269,7 +272,7 @@ fn trouble(about: &About, points: &[Measured]) -> Vec<String> {
     reasons
 }
 
-/// Measures the controls once more: the median of each that can be measured joins its times.
+/// Measures the controls once more and adds the median of each control to its times.
 fn pass(device: &mut dyn Device, controls: &[Point], times: &mut [Vec<f64>]) -> Result<()> {
     for (point, times) in controls.iter().zip(times) {
         if interrupt::is_requested() {

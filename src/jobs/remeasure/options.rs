@@ -1,30 +1,30 @@
-//! Options of `remeasure`.
+//! The options of `remeasure`.
 
 use std::path::PathBuf;
 
 use crate::database::selection::Selection;
 
-/// Selects the rows to measure again.
+/// The options of `remeasure`.
 #[derive(Debug, Default, Clone)]
 pub struct RemeasureOptions {
-    /// The folder or repository.
+    /// The repository or folder that contains the database.
     pub root: PathBuf,
-    /// A commit to read instead of the files on disk.
+    /// A commit to read; `None` reads the files on disk.
     pub reference: Option<String>,
-    /// Which tables.
+    /// The systems, backends, versions and tables to measure.
     pub selection: Selection,
-    /// Which rows, as an expression in SQL's syntax.
+    /// A formula in SQL syntax; only rows for which it is true are measured.
     pub filter: Option<String>,
-    /// A rerun list: its points instead of a draw.
+    /// A rerun list to measure instead of a random sample.
     pub points: Option<PathBuf>,
-    /// Points of each table.
+    /// Number of points per table.
     pub sample: usize,
-    /// Seed of the draw.
+    /// Seed of the random draw.
     pub seed: u64,
-    /// A folder that overlays the embedded rules.
+    /// A folder whose files are added to the built-in rules or replace them.
     pub rules: Option<PathBuf>,
-    /// Whether power is measured where a row has it.
+    /// True to measure power at rows that have a power.
     pub power: bool,
-    /// A table to keep what is measured in.
+    /// The table in which measurements are recorded.
     pub record: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! Text tables → parquet, as the collectors write it, cell for cell.
+//! Converts text tables to Parquet files as collectors write them, cell for cell.
 
 use std::path::{Path, PathBuf};
 
@@ -11,43 +11,43 @@ use crate::database::catalog::{Format, TableFile};
 use crate::database::table::{Column, Table, each_row, encode};
 use crate::specs::{ColumnKind, TableSpec};
 
-/// A text table that becomes parquet.
+/// A text table that can be converted.
 #[derive(Debug)]
 pub struct Conversion {
-    /// Its path.
+    /// The path of the text table.
     pub path: String,
-    /// The file's name afterwards.
+    /// The name of the Parquet file.
     pub name: String,
-    /// Rows.
+    /// Number of rows.
     pub rows: usize,
-    /// Columns.
+    /// Number of columns.
     pub columns: usize,
-    /// Bytes before.
+    /// Size of the text table in bytes.
     pub before: usize,
-    /// Bytes afterwards.
+    /// Size of the Parquet file in bytes.
     pub after: usize,
-    /// Whether the parquet file is there already, with the same cells: the text goes.
+    /// True if the Parquet file exists already with the same cells; only the text table is removed.
     pub there: bool,
 }
 
-/// What would be converted, and what was left alone.
+/// The plan of a conversion.
 #[derive(Debug)]
 pub struct Converted {
-    /// Text tables looked at.
+    /// Number of text tables in the selection.
     pub tables: usize,
-    /// Those that convert, by path.
+    /// Tables that can be converted, sorted by path.
     pub conversions: Vec<Conversion>,
-    /// Those that do not.
+    /// Tables that cannot be converted, each with a reason.
     pub refused: Vec<Refused>,
     change: DiskChange,
 }
 
-/// Converts the text tables selected in memory; nothing is written.
+/// Converts the selected text tables in memory; nothing is written.
 ///
 /// # Errors
 ///
-/// When there is no database, or nothing that the selection names. What is wrong with a table is reported
-/// in [`Converted::refused`].
+/// Returns an error if there is no database, or if the selection names something unknown. Tables
+/// that cannot be converted are in [`Converted::refused`].
 pub fn run(options: &RepairOptions) -> Result<Converted> {
     let site = Site::open(options)?;
     let work = |file: &TableFile| {
@@ -77,7 +77,7 @@ pub fn run(options: &RepairOptions) -> Result<Converted> {
     Ok(Converted { tables, conversions, refused, change })
 }
 
-/// A table that converts.
+/// A converted table with its files.
 struct Done {
     told: Conversion,
     table: String,
@@ -115,8 +115,8 @@ fn convert(site: &Site, file: &TableFile) -> Result<Done, RepairError> {
     Ok(Done { told, table: file.table.clone(), text: path, target, bytes })
 }
 
-/// The columns with the types that collectors give them: what is measured is a number with a
-/// fraction even where every cell is whole.
+/// Returns the columns with the types that collectors write: measured columns are floating-point
+/// even if all cells are whole numbers.
 fn collected(table: Table, spec: Option<&TableSpec>) -> Vec<(String, Column)> {
     let mut columns = table.into_columns();
     for (name, column) in &mut columns {
@@ -133,7 +133,7 @@ fn collected(table: Table, spec: Option<&TableSpec>) -> Vec<(String, Column)> {
     columns
 }
 
-/// The bytes of a parquet file that stands beside the text, where it holds the same cells.
+/// Returns the bytes of an existing Parquet file if it has the same cells as the text.
 fn standing(
     target: &Path,
     columns: &[(String, Column)],
@@ -155,7 +155,7 @@ fn standing(
     Ok(bytes)
 }
 
-/// Compares columns with the cells of a text, row by row; how many rows there are.
+/// Compares columns with the cells of a text, row by row, and returns the number of rows.
 fn same_cells(columns: &[(String, Column)], text: &[u8]) -> Result<usize, Reason> {
     let rows = columns.first().map_or(0, |(_, c)| c.len());
     let found = each_row(text, |row, cells| same_row(columns, rows, row, cells))?;
@@ -166,7 +166,7 @@ fn other_rows(rows: usize) -> Reason {
     format!("the {rows} rows of the new file would differ from its lines").into()
 }
 
-/// Compares one of `rows` rows with the cells of a text.
+/// Compares row `row` of `rows` rows with the cells of a line of text.
 fn same_row(
     columns: &[(String, Column)],
     rows: usize,
@@ -202,7 +202,8 @@ fn same_cell(column: &Column, row: usize, cell: &str) -> bool {
 }
 
 impl Converted {
-    /// How the run ends: with findings where a table was left alone that a person must look at.
+    /// Returns the exit code: findings if a table was refused, inconclusive if there are no text
+    /// tables.
     pub fn exit(&self) -> Exit {
         if self.tables == 0 {
             Exit::Inconclusive
@@ -213,17 +214,17 @@ impl Converted {
         }
     }
 
-    /// Writes the parquet files, then removes the text.
+    /// Writes the Parquet files, then removes the text tables.
     ///
     /// # Errors
     ///
-    /// When a file cannot be written or removed.
+    /// Returns an error if a file cannot be written or removed.
     pub fn write(self) -> Result<()> {
         self.change.sweep();
         self.change.make()
     }
 
-    /// What a person reads; `written` says whether it was done.
+    /// Renders the result for people; `written` is true if the conversion was written.
     pub fn text(&self, written: bool) -> String {
         let mut out = String::new();
         for refused in &self.refused {

@@ -1,4 +1,4 @@
-//! Why a repair leaves a table as it is.
+//! Reasons why a repair does not change a table.
 
 use crate::base::error::Error;
 use crate::base::expr::ExprError;
@@ -6,79 +6,79 @@ use crate::base::reason::Reason;
 use crate::database::source::ReadError;
 use crate::database::table::{TableFault, Torn};
 
-/// Why a table is left as it is, in a line that follows its path.
+/// The reason why a table is not changed, as a text that follows the table's path.
 #[derive(Debug, thiserror::Error)]
 pub enum RepairError {
-    /// Its bytes cannot be had.
+    /// The bytes are unavailable.
     #[error("cannot be read: {0}")]
     Bytes(#[from] ReadError),
-    /// Its bytes are not a table.
+    /// The bytes are not a table.
     #[error(transparent)]
     Table(#[from] TableFault),
-    /// Some of its rows are damaged, and would be lost.
+    /// Some rows are damaged and would be lost.
     #[error("{0}")]
     Torn(Torn),
-    /// It is not a regular file.
+    /// The table is not a regular file.
     #[error("it is not a file on disk")]
     NotOnDisk,
-    /// Its new bytes cannot be made, or read back otherwise.
+    /// The new bytes cannot be encoded, or do not read back the same.
     #[error(transparent)]
     Encode(#[from] Error),
-    /// Its lines cannot be separated, or not compared with the new file's cells.
+    /// The lines cannot be separated, or their cells differ from the new file's.
     #[error(transparent)]
     Text(#[from] Reason),
-    /// The sidecar beside it would be wrong.
+    /// The sidecar of the table cannot be updated.
     #[error("its collection_meta.yaml cannot be updated: {0}")]
     Sidecar(#[from] SidecarError),
-    /// A formula of its spec fails.
+    /// A formula of the table's spec fails.
     #[error("cannot be checked: {0}")]
     Formula(#[from] ExprError),
-    /// A column to ignore is one that the loader reads.
+    /// A column to ignore is read by the loader.
     #[error("{0} cannot be ignored, because its loader reads it")]
     Loaded(String),
-    /// A column's cells cannot be compared.
+    /// The cells of a column cannot be compared.
     #[error("its column {0} has a type that tables cannot have")]
     ColumnType(String),
-    /// Without a measured column every row is a measurement of its own.
+    /// Without a measured column, rows cannot be recognised as repeated measurements.
     #[error("it has no measured column, so repeated measurements cannot be found")]
     NothingMeasured,
-    /// Rows cannot be removed line by line.
+    /// Rows cannot be removed from the text line by line.
     #[error("its lines cannot be separated")]
     Lines,
-    /// The file that it would become cannot be read.
+    /// The existing Parquet file cannot be read.
     #[error("{name} in the same folder: {}", .source.kind())]
     Target {
         /// The file's name.
         name: String,
         source: std::io::Error,
     },
-    /// The file that it would become is there, and is not a table.
+    /// The existing Parquet file is not a table.
     #[error("{name} exists in the same folder, but {fault}")]
     BrokenTarget { name: String, fault: TableFault },
-    /// The file that it would become is there, with other cells.
+    /// The existing Parquet file has other cells.
     #[error(
         "{0} exists in the same folder with other cells; decide which of the two is right, or merge \
          them"
     )]
     OtherTarget(String),
-    /// Two text tables would become one file.
+    /// Two text tables would be converted to the same file.
     #[error("another text table would become {0}, too")]
     SameTarget(String),
 }
 
-/// Why a sidecar cannot be kept true.
+/// The reason why a sidecar cannot be updated.
 #[derive(Debug, thiserror::Error)]
 pub enum SidecarError {
-    /// It cannot be read.
+    /// The sidecar cannot be read.
     #[error(transparent)]
     Read(#[from] std::io::Error),
-    /// It is not a sidecar.
+    /// The file is not a valid sidecar.
     #[error(transparent)]
     Invalid(#[from] Reason),
-    /// What it states of a table stands elsewhere, behind an alias for example.
+    /// The stated values are in another place, for example behind an alias.
     #[error("its rows or sha256 are behind an alias")]
     Elsewhere,
-    /// Replacing the value would change something else that it says.
+    /// Replacing the values would also change another value.
     #[error("its rows or sha256 cannot be replaced without changing another value")]
     NotAlone,
 }

@@ -1,4 +1,5 @@
-//! Rows that are measurements of the same thing: they agree in every column that distinguishes measurements.
+//! Finds rows that repeat a measurement: they agree in every column that distinguishes
+//! measurements.
 
 use serde_json::{Map, Value};
 
@@ -6,8 +7,8 @@ use crate::database::served::rows::repeats;
 use crate::database::table::{Column, Table, run_seed};
 use crate::specs::measured_unit;
 
-/// Columns that are neither measured nor to `ignore`. Two rows that differ in one of them are different
-/// measurements.
+/// Returns the columns that distinguish measurements: columns that are neither measured nor in
+/// `ignore`.
 pub(super) fn compared_columns<'a>(
     table: &'a Table,
     ignore: &[impl AsRef<str>],
@@ -16,8 +17,8 @@ pub(super) fn compared_columns<'a>(
     table.columns().filter(|(name, _)| measured_unit(name).is_none() && !ignored(name)).collect()
 }
 
-/// Rows that repeat an earlier row in all of `columns`, each with the first such row. Only rows for which
-/// `counts` is true are compared.
+/// Returns pairs of a row and the first earlier row that agrees with it in all of `columns`. Only
+/// rows for which `counts` is true are compared.
 pub(super) fn repeated_rows(
     columns: &[(&str, &Column)],
     rows: usize,
@@ -28,12 +29,12 @@ pub(super) fn repeated_rows(
     repeats(&hashes, counts, |a, b| columns.iter().all(|(_, column)| column.equal(a, b)))
 }
 
-/// Whether two rows are equal in every column.
+/// Returns true if two rows are equal in every column.
 pub(super) fn equal(table: &Table, a: usize, b: usize) -> bool {
     a == b || table.columns().all(|(_, column)| column.equal(a, b))
 }
 
-/// The cells of a row by column.
+/// Returns the cells of a row by column.
 pub(super) fn cells(table: &Table, row: usize) -> Map<String, Value> {
     table.columns().map(|(name, column)| (name.to_owned(), column.json(row))).collect()
 }

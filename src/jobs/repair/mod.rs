@@ -1,7 +1,7 @@
-//! Jobs that change tables: each prints what it would do, and does it only with `--write`.
+//! Commands that change tables on disk; without `--write`, they only print the plan.
 //!
-//! A change is made whole before any of it is on the disk: new bytes are read back and compared,
-//! then every file gets its name at once. What a job is not sure of it leaves as it is, and says so.
+//! All new bytes are made in memory, read back and compared before a file changes. Then all files
+//! are replaced together. Tables with doubtful content are left unchanged and reported.
 
 pub mod convert;
 pub mod dedupe;
@@ -24,39 +24,39 @@ use crate::database::selection::Selection;
 use crate::database::source::{EntryKind, Source, WorkTree};
 use crate::database::table::Table;
 
-/// Which tables a repair is for.
+/// The options of `dedupe` and `convert`.
 #[derive(Debug, Default, Clone)]
 pub struct RepairOptions {
-    /// The folder or repository; its files on disk.
+    /// The repository or folder that contains the database; its files on disk are changed.
     pub root: PathBuf,
-    /// Which part of the database.
+    /// The systems, backends, versions and tables to repair.
     pub selection: Selection,
-    /// A folder that overlays the embedded rules.
+    /// A folder whose files are added to the built-in rules or replace them.
     pub rules: Option<PathBuf>,
 }
 
-/// A table that is left as it is, and why.
+/// A table that is left unchanged, with the reason.
 #[derive(Debug)]
 pub struct Refused {
-    /// Its path.
+    /// The table's path.
     pub path: String,
-    /// Why.
+    /// The reason.
     pub why: RepairError,
 }
 
-/// Files to write and files to remove, once all of the first are there.
+/// Files to write, and files to remove after all others are written.
 #[derive(Debug, Default)]
 struct DiskChange {
     files: Vec<(PathBuf, Vec<u8>)>,
-    /// What sidecars say afterwards: several tables may share one.
+    /// New texts of sidecars by path; several tables can share a sidecar.
     sidecars: BTreeMap<PathBuf, String>,
     gone: Vec<PathBuf>,
-    /// Folders of the tables selected.
+    /// Folders of the selected tables.
     folders: BTreeSet<PathBuf>,
 }
 
 impl DiskChange {
-    /// Keeps the sidecar beside a table's new file true, where there is one.
+    /// Updates the sidecar of a table for its new file, if there is a sidecar.
     fn restate(&mut self, file: &Path, now: &Now<'_>) -> Result<(), SidecarError> {
         let path = file.with_file_name("collection_meta.yaml");
         let text = match self.sidecars.get(&path) {
@@ -70,8 +70,7 @@ impl DiskChange {
         Ok(())
     }
 
-    /// Removes what earlier repairs that were killed left beside the tables selected, also beside those
-    /// that need no change any more.
+    /// Removes temporary files that interrupted repairs left in the folders of the selected tables.
     fn sweep(&self) {
         self.folders.iter().for_each(|folder| sweep(folder));
     }
@@ -87,12 +86,12 @@ impl DiskChange {
     }
 }
 
-/// A database on disk whose tables are to be changed.
+/// An opened database on disk whose tables are to be changed.
 struct Site {
     source: WorkTree,
     settings: Settings,
     catalog: Catalog,
-    /// The tables selected, as indices into the catalog.
+    /// Indices of the selected tables in the catalog.
     tables: Vec<usize>,
 }
 
@@ -108,14 +107,15 @@ impl Site {
         Ok(Self { source, settings, catalog, tables })
     }
 
-    /// A change without files yet.
+    /// Returns a change without files.
     fn change(&self) -> DiskChange {
         let tables = self.tables.iter().map(|i| &self.catalog.tables[*i]);
         let folders = tables.filter_map(|file| Some(disk(file).ok()?.parent()?.to_owned()));
         DiskChange { folders: folders.collect(), ..DiskChange::default() }
     }
 
-    /// Works on the tables selected, or on those of them that `fit`; results in the catalog's order.
+    /// Applies `work` to the selected tables for which `fit` is true, in parallel; results are in
+    /// the catalog's order.
     fn map<R: Send>(
         &self,
         fit: impl Fn(&TableFile) -> bool,
@@ -126,7 +126,7 @@ impl Site {
         threads::map_largest_first(&files, |file| file.entry.size, |file| work(file))
     }
 
-    /// A table's bytes and rows, where all of it can be read.
+    /// Reads a table's bytes and rows; damaged rows are an error.
     fn read(&self, file: &TableFile) -> Result<(Vec<u8>, Table), RepairError> {
         let bytes = self.source.read(&file.entry)?;
         let table = file.decode(&self.settings.specs, &bytes)?;
@@ -137,7 +137,7 @@ impl Site {
     }
 }
 
-/// Where a table lies on the disk.
+/// Returns the path of a table on disk.
 fn disk(file: &TableFile) -> Result<&Path, RepairError> {
     match &file.entry.kind {
         EntryKind::Path(path) => Ok(path),

@@ -1,4 +1,4 @@
-//! What a sidecar states of a table's file, made true again after the file has changed.
+//! Updates the row count and digest that a sidecar states for a changed table file.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use serde_yaml::{Location, Spanned};
 use super::SidecarError;
 use crate::base::digest::sha256;
 
-/// A table's file as it is now.
+/// The new content of a table's file.
 pub struct Now<'a> {
-    /// File stem.
+    /// The table's file stem.
     pub table: &'a str,
-    /// Its rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Its bytes.
+    /// The file's bytes.
     pub bytes: &'a [u8],
 }
 
@@ -32,12 +32,12 @@ struct StatedTable {
     sha256: Option<Spanned<String>>,
 }
 
-/// The sidecar's text with the row count and the digest that it states replaced where they stand;
-/// comments and everything else stay. None where it states neither, or both are true.
+/// Replaces the row count and digest of a table in a sidecar's text; comments and all other values
+/// stay. Returns `None` if the sidecar states neither, or if both are correct.
 ///
 /// # Errors
 ///
-/// When they cannot be replaced without changing what else it says.
+/// Returns an error if the values cannot be replaced without changing another value.
 pub fn restated(text: &str, now: &Now<'_>) -> Result<Option<String>, SidecarError> {
     let stated: Stated = crate::base::yaml::parse(text)?;
     let Some(entry) = stated.tables.get(now.table) else { return Ok(None) };
@@ -56,7 +56,7 @@ pub fn restated(text: &str, now: &Now<'_>) -> Result<Option<String>, SidecarErro
         return Ok(None);
     }
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
-    // The last first: what stands behind a value on its line would move.
+    // Edits start from the end, so that the positions of earlier values on a line stay valid.
     edits.sort_by_key(|(at, ..)| std::cmp::Reverse((at.line(), at.column())));
     for (at, old, new) in &edits {
         let line = lines.get_mut((at.line() as usize).saturating_sub(1));
@@ -76,7 +76,8 @@ pub fn restated(text: &str, now: &Now<'_>) -> Result<Option<String>, SidecarErro
     Ok(Some(new))
 }
 
-/// Whether a sidecar says what it said before, except for the rows and the digest of one table.
+/// Returns true if two sidecars differ only in the row count and digest of one table, and the new
+/// values are correct.
 fn only_those(mut before: Value, mut after: Value, now: &Now<'_>) -> bool {
     let digest = sha256(now.bytes);
     let entry = &after["tables"][now.table];
@@ -124,7 +125,7 @@ mod tests {
     fn a_value_that_stands_elsewhere_is_refused() {
         let alias = "  moe_perf: {status: complete, rows: &n 17}\n  gemm_perf: {status: complete, rows: *n}\n";
         assert!(restate(alias).is_err());
-        // On one line with another table's, each has a place of its own.
+        // Two tables on one line have separate values.
         let line =
             "  {moe_perf: {status: complete, rows: 17}, gemm_perf: {rows: 17, status: complete}}\n";
         let wanted = line.replace("{rows: 17, status", "{rows: 15, status");

@@ -1,4 +1,4 @@
-//! The second job: what does a pull request change, and is that right?
+//! Judges the change of a pull request against its base.
 
 pub mod overview;
 pub(crate) mod roots;
@@ -32,29 +32,29 @@ use crate::report::{AbsentFiles, Report};
 use crate::traces::{self, TraceSpecs};
 use roots::Root;
 
-/// What to compare.
+/// The options of `sanity`.
 #[derive(Debug, Default, Clone)]
 pub struct SanityOptions {
     /// The repository, or a folder in it.
     pub root: PathBuf,
-    /// The branch that is merged into: the comparison starts where the head's history left it, and
-    /// rules, waivers and the baseline are those that it has now.
+    /// The branch to merge into. The head is compared with the merge base; rules, waivers and the
+    /// baseline are read from the branch's tip.
     pub base: String,
-    /// The commit to compare; the files on disk without one.
+    /// The commit to compare; `None` compares the files on disk.
     pub head: Option<String>,
-    /// Rules to run; all when empty.
+    /// Ids of the rules to run; empty runs all.
     pub only: Vec<String>,
-    /// Rules not to run.
+    /// Ids of the rules not to run.
     pub skip: Vec<String>,
-    /// A folder that overlays the rules of the base.
+    /// A folder whose files are added to the rules of the base or replace them.
     pub rules: Option<PathBuf>,
-    /// A folder for the rows that changed, as CSV.
+    /// A folder for changed rows, as CSV.
     pub detail_dir: Option<PathBuf>,
-    /// Charts wanted, at most.
+    /// The maximum number of charts.
     pub charts: usize,
 }
 
-/// Why a rule could not judge.
+/// Returns the error for a rule that could not judge.
 fn unjudged(rule: &Rule, why: ExprError) -> Error {
     let hint = "the formula is in rules/tables; `perfdb-gate rules` lists the rules";
     Error::caused(format!("cannot check the rule {}", rule.id), hint, why)
@@ -64,8 +64,8 @@ fn asks_for_predictions(rules: &[Arc<Rule>]) -> bool {
     rules.iter().any(|rule| rule.check.needs().predictions)
 }
 
-/// Judges a head against its base: the tables that changed, those whose sidecar or system did, and those about which the
-/// states state other facts.
+/// Judges a head against its base: tables that changed, tables whose sidecar or system changed, and
+/// tables about which the two states declare different facts.
 pub(crate) fn judge_change<'a>(
     (base, head): (State<'a>, State<'a>),
     files: &[FileDiff],
@@ -95,18 +95,18 @@ pub(crate) fn judge_change<'a>(
     judge(head, Some(Before { base, pairs, facts, excused, details }), terms, progress)
 }
 
-/// Compares a head with its merge base, judges what changed and picks charts of it.
+/// Compares a head with its merge base, judges the change and chooses charts.
 ///
 /// # Errors
 ///
-/// When nothing can be compared: no repository, a missing commit, no database on either side, or
-/// details that cannot be written. Tables that cannot be read are part of the report.
+/// Returns an error if there is no repository, no database on either side or no such commit, or if
+/// details cannot be written. Unreadable tables are findings of the report.
 pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, Vec<ChartFigure>)> {
     let start = Instant::now();
     let head = source::open(&options.root, options.head.as_deref())?;
     let base = head.base(&options.base)?;
-    // What a pull request brings must not change how it is judged, and what the base has withdrawn
-    // since it was cut no longer holds.
+    // Settings come from the tip of the base: a pull request cannot change how it is judged, and a
+    // waiver that the base withdrew meanwhile is void.
     let tip = Commit::open_base(&options.root, &options.base)?;
     let (base, head): (&dyn Source, &dyn Source) = (base.as_ref(), head.as_ref());
     let (files, settings) = rayon::join(
@@ -116,15 +116,15 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
     let settings = settings?;
     let rules = settings.rules.choose(&options.only, &options.skip, &|_| true)?;
     let models = &SharedModels::new(&settings.specs.library);
-    // Reading the models takes as long as much of the comparison, and nobody waits for them but the predictions. What
-    // keeps them from being read is said there.
+    // Reading the models takes as long as a large part of the comparison, and only predictions need
+    // them. Their errors are reported with the predictions.
     let read_models = || asks_for_predictions(&rules).then(|| models.get().map(drop));
     let states = Listed { base, head, base_files: files.0?, head_files: files.1? };
     let by = By { settings: &settings, rules: &rules, models, start };
     rayon::join(read_models, || compare(options, states, by, progress)).1
 }
 
-/// The two states, and their files.
+/// The sources of the two states, with their files.
 struct Listed<'a> {
     base: &'a dyn Source,
     head: &'a dyn Source,
@@ -132,17 +132,17 @@ struct Listed<'a> {
     head_files: Vec<Entry>,
 }
 
-/// What they are judged by.
+/// The settings, rules and models of a run.
 #[derive(Clone, Copy)]
 struct By<'a> {
     settings: &'a Settings,
     rules: &'a [Arc<Rule>],
     models: &'a SharedModels<'a>,
-    /// When the run began.
+    /// The start of the run.
     start: Instant,
 }
 
-/// What [`run`] does once the files are listed and the rules are known.
+/// Compares the listed states by known rules, see [`run`].
 fn compare(
     options: &SanityOptions,
     states: Listed<'_>,
@@ -156,7 +156,8 @@ fn compare(
         || Catalog::roots(base, base_files, specs),
         || Catalog::roots(head, head_files, specs),
     );
-    // Traces are among the files that are no tables: of most pull requests none of these differs.
+    // Traces are among the files that are not tables. Most pull requests change none of these
+    // files.
     let others = |roots: &[Catalog]| roots.first().map(|root| root.others.clone());
     let have_traces = others(&before) != others(&after) || TraceSpecs::are_overlaid(specs);
     let (traces, roots) = rayon::join(
@@ -179,7 +180,7 @@ fn compare(
     let (mut sink, mut found) = (Sink::default(), Vec::new());
     let mut absent = AbsentFiles::default();
     let (mut diffs, mut repaired) = (Vec::new(), traces.repaired);
-    // What is excused is an error of any rule, even if only this is asked for.
+    // Any rule can report an excused error, even if only `excused-by-change` was selected.
     let judging = if rules.iter().any(|rule| rule.check.needs().excused) {
         settings.rules.choose(&[], &[], &|_| true)?
     } else {
@@ -210,7 +211,7 @@ fn compare(
     let predicted =
         asks_for_predictions(rules).then(|| predict_change(before, after, &diffs[0], models));
     found.extend(traces.findings);
-    // That these cannot be read is a property of the clone.
+    // Files that the clone lacks are not a fault of the data.
     let missing = head.missing();
     found.retain(|finding| !missing.contains(&finding.path));
     absent.missing = base.missing();

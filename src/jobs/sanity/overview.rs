@@ -1,4 +1,4 @@
-//! Charts of a database by itself, where there is nothing to compare it with.
+//! Draws charts of a database without a base to compare with.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,26 +12,26 @@ use crate::database::source;
 use crate::database::state::State;
 use crate::report::chart::{self, ChartFigure};
 
-/// Which tables to draw.
+/// The options of `sanity` without a base.
 #[derive(Debug, Default, Clone)]
 pub struct OverviewOptions {
     /// The repository, or a folder in it.
     pub root: PathBuf,
-    /// A commit to read instead of the files on disk.
+    /// A commit to read; `None` reads the files on disk.
     pub reference: Option<String>,
-    /// Which tables; of each the newest version is drawn.
+    /// The tables to draw, each in its newest version.
     pub selection: Selection,
-    /// A folder that overlays the embedded rules, and so which charts a table has.
+    /// A folder whose files are added to the built-in rules and charts or replace them.
     pub rules: Option<PathBuf>,
-    /// Charts wanted, at most.
+    /// The maximum number of charts.
     pub charts: usize,
 }
 
-/// Charts of the newest version of every table that is selected.
+/// Draws the newest version of every selected table.
 ///
 /// # Errors
 ///
-/// When there is nothing to draw from: no database, an unknown system.
+/// Returns an error if there is no database, or if the selection names something unknown.
 pub fn run(options: &OverviewOptions) -> Result<Vec<ChartFigure>> {
     let source = source::open(&options.root, options.reference.as_deref())?;
     let mut settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;

@@ -1,4 +1,4 @@
-//! The roots of a pull request: each of the head with the one that it was, by itself.
+//! Pairs the database roots of a pull request's head with the roots of its base.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -9,14 +9,15 @@ use crate::database::source::Source;
 use crate::database::state::{ReadState, State};
 use crate::specs::Specs;
 
-/// A root before and after, each with what it says of itself.
+/// A root before and after a change, each with its own facts.
 pub(super) struct Root {
     before: ReadState,
     after: ReadState,
 }
 
 impl Root {
-    /// Pairs the roots of two sources, the main one first, and takes what each says of itself over `specs`.
+    /// Pairs the roots of two sources, the main root first, and reads the facts that each root
+    /// states about itself.
     pub fn all(
         (base, before): (&dyn Source, Vec<Catalog>),
         (head, after): (&dyn Source, Vec<Catalog>),
@@ -37,7 +38,7 @@ impl Root {
         pairs(before, after).into_iter().map(root).collect()
     }
 
-    /// The root before and after.
+    /// Returns the root before and after the change.
     pub fn states<'a>(
         &'a self,
         base: &'a dyn Source,
@@ -46,22 +47,22 @@ impl Root {
         (self.before.of(base), self.after.of(head))
     }
 
-    /// Whether neither side holds a system.
+    /// Returns true if neither state of the root has a system.
     pub fn is_empty(&self) -> bool {
         self.before.catalog.systems.is_empty() && self.after.catalog.systems.is_empty()
     }
 
-    /// Where the facts of the head are from.
+    /// Returns the facts of the head, with their origins.
     pub fn facts(&self) -> &[Fact] {
         &self.after.facts.origins
     }
 
-    /// What is known of the head's tables.
+    /// Returns the specs that apply to the head's tables.
     pub fn specs(&self) -> &Specs {
         &self.after.specs
     }
 
-    /// Tables below no root that the head adds or changes.
+    /// Lists tables outside every root that the head adds or changes.
     pub fn outside(&self, base: &dyn Source, head: &dyn Source) -> Vec<String> {
         let before: BTreeMap<&str, _> =
             self.before.catalog.outside().map(|entry| (entry.path.as_str(), entry)).collect();
@@ -73,7 +74,7 @@ impl Root {
     }
 }
 
-/// Whole states of each root: one that is there before or after alone is empty on the other side.
+/// Pairs roots as complete states; a root that exists on one side only is paired with an empty one.
 fn pairs(before: Vec<Catalog>, after: Vec<Catalog>) -> Vec<(Catalog, Catalog)> {
     let others =
         |roots: &[Catalog]| roots.first().map(|root| root.others.clone()).unwrap_or_default();
@@ -92,8 +93,8 @@ fn pairs(before: Vec<Catalog>, after: Vec<Catalog>) -> Vec<(Catalog, Catalog)> {
     partners(before, after).into_iter().filter_map(whole).collect()
 }
 
-/// The roots of two states that are one root before and after. Roots of one folder belong together; of those left, the main
-/// ones: the database was moved.
+/// Pairs the roots of two states. Roots with the same folder belong together; of the remaining
+/// roots, the first on each side do, since a database may have moved.
 pub(crate) fn partners<C: Borrow<Catalog>>(
     before: Vec<C>,
     after: Vec<C>,

@@ -1,30 +1,30 @@
-//! How many rows of a table a fault is planted in.
+//! The number of rows in which a fault is planted.
 
 use std::str::FromStr;
 
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
 
-/// How many rows.
+/// The number of rows in which a fault is planted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Amount {
-    /// A number of rows.
+    /// A number of random rows.
     Rows(usize),
-    /// A share of them.
+    /// A share of the rows, from 0 to 1.
     Share(f64),
-    /// Those of one slice: of the same texts in the key.
+    /// The rows of one slice: all text columns of the key are the same.
     Slice,
-    /// A share of those of one slice.
+    /// A share of the rows of one slice, from 0 to 1.
     SliceShare(f64),
-    /// Those of one series: all along the first axis of the sweep, everything else fixed.
+    /// The rows of one series: everything except the first axis of the sweep is the same.
     Shape,
-    /// A number of rows, one after the other.
+    /// A number of consecutive rows.
     Run(usize),
-    /// All.
+    /// All rows.
     All,
 }
 
-/// A text that is not an [`Amount`].
+/// The error for a text that is not an [`Amount`].
 #[derive(Debug, thiserror::Error)]
 #[error("'{0}' is not a number of rows: 5, 1 %, run 20, slice, 3 % of a slice, shape or all")]
 pub struct BadAmount(String);

@@ -1,4 +1,4 @@
-//! Options of `selftest`, and the clean state that faults are planted in.
+//! The options of `selftest`, and the clean state in which faults are planted.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -8,35 +8,35 @@ use crate::database::selection::Selection;
 use crate::database::state::State;
 use crate::findings::Finding;
 
-/// What to plant faults in.
+/// The options of `selftest`.
 #[derive(Debug, Default, Clone)]
 pub struct SelftestOptions {
-    /// The folder or repository; nothing in it is changed.
+    /// The repository or folder that contains the database; it is not changed.
     pub root: PathBuf,
-    /// A commit to read instead of the files on disk.
+    /// A commit to read; `None` reads the files on disk.
     pub reference: Option<String>,
-    /// Which tables get faults; all others are there to compare with.
+    /// Tables in which faults are planted; all other tables are only compared with.
     pub selection: Selection,
-    /// A folder that overlays the embedded rules.
+    /// A folder whose files are added to the built-in rules or replace them.
     pub rules: Option<PathBuf>,
-    /// Faults of each kind and size.
+    /// Number of faults per kind and size.
     pub samples: usize,
-    /// Seed of the draw of tables and rows.
+    /// Seed of the random choice of tables and rows.
     pub seed: u64,
 }
 
 /// The clean state with its findings.
 pub(super) struct CleanState<'a> {
     pub state: State<'a>,
-    /// What it and every round are judged by.
+    /// The rules and models of the clean state and of every round.
     pub terms: Terms<'a>,
     pub findings: &'a [Finding],
-    /// Tables that it says are alike.
+    /// Tables that are reported as alike in the clean state.
     pub alike: AlikeTables,
 }
 
-/// Pairs of tables that are alike, either way round, by path without its ending: some faults write a
-/// table as text, and it is the same table.
+/// Pairs of tables that are reported as alike, in both orders. The paths have no extension, since
+/// some faults rewrite a Parquet table as text.
 #[derive(Debug, Default)]
 pub(super) struct AlikeTables(BTreeSet<(String, String)>);
 

@@ -1,22 +1,22 @@
-//! How small a fault may be: recall over size, a line for each kind.
+//! Draws recall over the size of faults, one line per kind.
 
 use super::score::Scores;
 use crate::base::error::Result;
 use crate::base::words::plural;
 use crate::report::chart::{ShareChart, ShareLine};
 
-/// Draws the recall of faults that come in several sizes.
+/// Draws the recall of faults that come in several sizes, as SVG.
 ///
 /// # Errors
 ///
-/// Those of [`ShareChart::svg`].
+/// Returns the errors of [`ShareChart::svg`].
 pub fn recall_curves(scores: &Scores) -> Result<String> {
     let mut lines: Vec<ShareLine> = Vec::new();
     for fault in scores.faults.iter().filter(|fault| fault.planted > 0) {
         let (Some(name), Some(by)) = (&fault.variant.fault.curve, fault.variant.by) else {
             continue;
         };
-        // A table at 0.7 of its latency is off by 1.43.
+        // A latency multiplied by 0.7 is off by a factor of 1.43.
         let point = (by.max(1.0 / by), fault.found as f64 / fault.planted as f64);
         match lines.iter_mut().find(|line| line.name == *name) {
             Some(line) => line.points.push(point),

@@ -1,10 +1,10 @@
-//! Rows of a table that can be changed and written again.
+//! A copy of a table's rows that can be changed and written again.
 
 use crate::base::error::Result;
 use crate::base::expr::Value;
 use crate::database::table::{Column, Table, encode};
 
-/// Columns of a table, to be changed. A column of a type that no table has is left out.
+/// Columns of a table to be changed. Columns of unsupported types are left out.
 pub(super) struct Draft {
     /// Number of rows.
     pub(super) rows: usize,
@@ -13,19 +13,20 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Some rows of a table, in that order; a row may be there twice.
+    /// Copies the given rows of a table, in that order; rows may repeat.
     pub(super) fn of(table: &Table, rows: &[usize]) -> Self {
         let known = table.columns().filter(|(_, c)| !matches!(c, Column::Other(_)));
         let columns = known.map(|(name, column)| (name.to_owned(), column.take(rows)));
         Self { rows: rows.len(), columns: columns.collect() }
     }
 
-    /// The column of that name.
+    /// Returns the column with this name.
     pub(super) fn column(&mut self, name: &str) -> Option<&mut Column> {
         self.columns.iter_mut().find(|(n, _)| n == name).map(|(_, c)| c)
     }
 
-    /// Sets cells of a column to one value per row; null without one.
+    /// Sets the cells of a column in the given rows to the values of these rows; `None` sets them
+    /// to null.
     pub(super) fn set(&mut self, name: &str, rows: &[usize], value: Option<&Value<'_>>) {
         let Some(column) = self.column(name) else { return };
         *column = match value {
@@ -45,16 +46,16 @@ impl Draft {
         };
     }
 
-    /// The bytes of a Parquet file.
+    /// Encodes the draft as a Parquet file.
     ///
     /// # Errors
     ///
-    /// When they do not read back as they are.
+    /// Returns an error if the bytes do not read back the same.
     pub(super) fn parquet(&self) -> Result<Vec<u8>> {
         encode(&self.columns)
     }
 
-    /// Lines of comma-separated text, the header first, each with its end.
+    /// Renders lines of comma-separated text, the header first; each ends with a line break.
     pub(super) fn lines(&self) -> Vec<String> {
         let join = |cells: Vec<String>| cells.join(",") + "\n";
         let header = self.columns.iter().map(|(n, _)| n.clone()).collect();
@@ -63,7 +64,7 @@ impl Draft {
     }
 }
 
-/// A column with numbers in some rows: whole ones where all are.
+/// Sets numbers in some rows of a column; an integer column stays one if all numbers are whole.
 fn numbers(column: &Column, rows: &[usize], value: impl Fn(usize) -> f64) -> Column {
     let whole = rows.iter().all(|r| value(*r).fract() == 0.0);
     match column {
@@ -100,13 +101,13 @@ fn nulled(column: &Column, rows: &[usize]) -> Column {
     }
 }
 
-/// The cells as text, absent where null.
+/// Returns the cells as text; `None` for null.
 pub(super) fn texts(column: &Column) -> Vec<Option<String>> {
     let text = |row: usize| (!column.is_null(row)).then(|| cell(column, row));
     (0..column.len()).map(text).collect()
 }
 
-/// A cell as a collector writes it.
+/// Renders a cell as a collector writes it.
 fn cell(column: &Column, row: usize) -> String {
     match column {
         _ if column.is_null(row) => String::new(),

@@ -1,4 +1,4 @@
-//! Faults as data: `faults.yaml` beside this file.
+//! Faults as data: the types that read `faults.yaml`.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::specs::Library;
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Faults {
-    /// Rules that any change of a table's bytes may break, whatever the fault.
+    /// Rules that may report any change of a table's bytes, whatever the fault.
     #[serde(default)]
     pub always: Vec<String>,
-    /// Rules that hold a table's curves against those of its namesakes: a fault in one of these may change
-    /// what they say of the others.
+    /// Rules that compare a table's curves with tables of the same name. A fault in one table may
+    /// change their findings on the others.
     #[serde(default)]
     pub beside: Vec<String>,
-    /// The faults, in the order in which they are reported.
+    /// The faults, in the order of reports.
     pub faults: Vec<Fault>,
 }
 
@@ -29,11 +29,11 @@ pub struct Faults {
 const SHIPPED: &str = include_str!("faults.yaml");
 
 impl Faults {
-    /// Reads the faults: this program's own, or those of an overlay's `faults.yaml`.
+    /// Reads the faults: built-in ones, or the `faults.yaml` of an overlay.
     ///
     /// # Errors
     ///
-    /// When the file is malformed; it names the line.
+    /// Returns an error with the line if the file is malformed.
     pub fn read(library: &Library) -> Result<Self> {
         match library.file("rules/faults.yaml").last() {
             Some(file) => file.parse(),
@@ -42,20 +42,20 @@ impl Faults {
     }
 }
 
-/// Whether a fault can always be found.
+/// The kind of a fault, which decides whether it must be found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FaultClass {
-    /// It is wrong by itself: one that is missed is a defect of the gate.
+    /// The data is wrong by itself; a missed fault is a defect of the gate.
     Structural,
-    /// It stands out from other data, more or less.
+    /// The data differs from other data and can be found with some probability.
     Statistical,
-    /// It is none: what is found is a false alarm.
+    /// The data is correct; any finding is a false alarm.
     Control,
 }
 
 impl FaultClass {
-    /// Its name in reports.
+    /// Returns the name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Structural => "structural",
@@ -65,116 +65,120 @@ impl FaultClass {
     }
 }
 
-/// Something that goes wrong with a database.
+/// A fault of a database, or a harmless change.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// Kebab-case, unique.
+    /// Unique name in kebab-case.
     pub id: String,
-    /// Whether it can always be found.
+    /// The fault's class.
     pub class: FaultClass,
-    /// Rules that find it; one of them will do. None of a control.
+    /// Ids of rules that find the fault; one finding is enough. Empty for a control.
     #[serde(default)]
     pub finds: Vec<String>,
-    /// Rules that it may break as well, in the place where it is planted. `*` stands for any.
+    /// Ids of rules that may report the fault too, in the place where it is planted; `*` is any
+    /// rule.
     #[serde(default)]
     pub may: Vec<String>,
-    /// Rules that it may break in other places.
+    /// Ids of rules that may report the fault in other places.
     #[serde(default)]
     pub elsewhere: Vec<String>,
-    /// Tables that it is planted in; any where none is named.
+    /// Tables in which the fault can be planted; empty for any table.
     #[serde(default)]
     pub tables: Vec<String>,
-    /// Whether only the newest version of a backend is wrong by it.
+    /// True if the fault is wrong only in the newest version of a backend.
     #[serde(default)]
     pub newest: bool,
-    /// Latencies in ms of the rows that it is planted in: from the first, below the second.
+    /// Latency range of the affected rows, in ms: lower bound inclusive, upper bound exclusive.
     #[serde(default)]
     pub latency_ms: Option<[f64; 2]>,
-    /// Whether an info on its rows finds it, too: a pull request shows it beside them.
+    /// True if an info on the affected rows counts as found, since a pull request shows infos on
+    /// its rows.
     #[serde(default)]
     pub infos: bool,
-    /// The line of the chart of recall over size that its sizes are points of.
+    /// The line in the chart of recall over size to which the fault's sizes belong.
     #[serde(default)]
     pub curve: Option<String>,
-    /// What is done to a table, or beside it.
+    /// The change that is made to a table or to a file beside it.
     pub plant: Plant,
-    /// How many rows of it; a variant each. All where none is named.
+    /// The numbers of affected rows, one variant each; empty for all rows.
     #[serde(default)]
     pub rows: Vec<Amount>,
-    /// What `by` stands for in formulas; a variant each.
+    /// The values of `by` in formulas, one variant each.
     #[serde(default)]
     pub by: Vec<f64>,
 }
 
-/// What is done. Formulas read the table's columns, `value` (the cell that is replaced), `by`, and
-/// of each row `normal` and `chance`: a standard normal number, and one from 0 to 1.
+/// The change that a fault makes. Formulas can read the table's columns, `value` (the replaced
+/// cell), `by`, and two random numbers per row: `normal` (standard normal) and `chance` (from 0 to
+/// 1).
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Plant {
-    /// Cells become what a formula says, null without one.
+    /// Sets cells to the value of a formula, or to null.
     Set(SetCells),
-    /// Rows are gone.
+    /// Removes rows.
     Drop,
-    /// Rows are there again, their measurements what the formula says.
+    /// Appends copies of rows with measurements from the formula.
     Repeat(Expr),
-    /// A column changes its type, its name, or is gone.
+    /// Renames, removes or retypes a column.
     Retype(Retype),
-    /// Points are put on the line between their neighbours.
+    /// Moves points onto the line between their neighbours.
     Draw,
-    /// Every second point of `by` series along an axis, or of all, is put on the line between its
+    /// Moves every second point of `by` series (or of all) along an axis onto the line between its
     /// neighbours.
     DrawSeries(DrawnSeries),
-    /// The cells of a column stand in other rows.
+    /// Shuffles the cells of a column over rows.
     Shuffle(String),
-    /// Two sizes of every row are exchanged.
+    /// Swaps two size columns in every row.
     SwapColumns,
-    /// The two most frequent texts of the first of these columns that has two are exchanged.
+    /// Swaps the two most frequent texts of the first of these columns that has two texts.
     SwapTexts(Vec<String>),
-    /// The rows of the same table elsewhere, with cells set where that is asked for.
+    /// Replaces the rows by the rows of the same table in another place, optionally with changed
+    /// cells.
     Copy(Copied),
-    /// The bytes of the file are damaged.
+    /// Damages the bytes of the file.
     Bytes(Damage),
-    /// The rows as text, torn.
+    /// Writes the rows as text and tears it.
     Text(Tear),
-    /// The table lies under another family.
+    /// Moves the table to another family.
     Family(String),
-    /// A symbolic link stands where the table was.
+    /// Replaces the table by a symbolic link.
     Link,
-    /// A file beside the table is gone; `system` is the system's YAML.
+    /// Removes a file beside the table; `system` is the system's YAML.
     Remove(String),
-    /// A file beside the table says this; `support-matrix` is the system's matrix. `{table}`, `{system}`,
-    /// `{backend}` and `{version}` stand for its place.
+    /// Writes a file beside the table; `support-matrix` is the system's matrix. The text can
+    /// contain `{table}`, `{system}`, `{backend}` and `{version}`.
     Write(WrittenFile),
-    /// A field of a YAML beside the table says something else.
+    /// Changes a field of a YAML file beside the table.
     Edit(Edit),
-    /// The repository has these waivers.
+    /// Adds waivers to the repository.
     Waivers(String),
 }
 
-/// Cells that are set.
+/// Cells to set.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetCells {
-    /// The first of these columns that a table has. `measured` stands for all that are measured,
-    /// `size` for the first along which its sweep goes.
+    /// Column names; the first one that the table has is set. `measured` is all measured columns,
+    /// `size` the first axis of the sweep.
     pub column: Vec<String>,
-    /// What cells become; null without a formula.
+    /// The formula of the new value; `None` for null.
     #[serde(default)]
     pub to: Option<Expr>,
 }
 
-/// A column that changes its type.
+/// A column to retype.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retype {
-    /// As of [`SetCells`].
+    /// Column names, with the meaning of [`SetCells::column`].
     pub column: Vec<String>,
-    /// What becomes of it.
+    /// The new type of the column.
     pub to: CellType,
 }
 
-/// What becomes of a column.
+/// The fate of a retyped column.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CellType {
@@ -184,25 +188,25 @@ pub enum CellType {
     Renamed,
 }
 
-/// Where rows are copied from.
+/// The source of copied rows.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Copied {
-    /// What is another there; all else is the same.
+    /// The part of the place in which the source differs.
     pub other: CopiedFrom,
-    /// Cells that are set in the copy.
+    /// Cells to set in the copy.
     #[serde(default)]
     pub set: Vec<SetCells>,
-    /// Noise on what the copy measured, its standard deviation over the latency.
+    /// Standard deviation of the noise on measurements, relative to the latency.
     #[serde(default)]
     pub noise: f64,
 }
 
-/// How points are drawn.
+/// The drawing of points along series.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DrawnSeries {
-    /// Noise on the line, its standard deviation over the latency.
+    /// Standard deviation of the noise on the line, relative to the latency.
     pub noise: f64,
 }
 
@@ -215,39 +219,39 @@ pub enum CopiedFrom {
     Version,
 }
 
-/// What happens to bytes.
+/// The damage to a file's bytes.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Damage {
-    /// They end after `by` of them.
+    /// The file is cut to the share `by` of its bytes.
     Cut,
-    /// There are none.
+    /// The file is empty.
     Empty,
     /// The footer is overwritten.
     Footer,
-    /// They are a git-LFS pointer.
+    /// The file is replaced by a git-LFS pointer.
     Pointer,
-    /// They are those of a table without rows.
+    /// The file is a table without rows.
     Rowless,
-    /// There is no file.
+    /// The file is removed.
     Gone,
 }
 
-/// How text is torn.
+/// The damage to a table's text.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tear {
-    /// The last line ends in its middle.
+    /// The last line ends in the middle.
     End,
     /// A line lacks its last cells.
     Short,
-    /// The header is there again.
+    /// The header is repeated.
     Header,
-    /// Two lines run together.
+    /// Two lines are joined.
     Together,
 }
 
-/// What a file says.
+/// A file with its text.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WrittenFile {
@@ -255,47 +259,48 @@ pub struct WrittenFile {
     pub text: String,
 }
 
-/// Whether a file that a fault names is its system's, and not its directory's.
+/// Returns true if a fault's file name refers to a file of the system, not of the table's
+/// directory.
 pub fn is_of_system(file: &str) -> bool {
     matches!(file, "system" | "support-matrix")
 }
 
-/// A field that says something else.
+/// A field of a YAML file to change.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Edit {
-    /// The file's name beside the table; `system` for the system's YAML.
+    /// The file's name beside the table; `system` is the system's YAML.
     pub file: String,
-    /// The field's name; the first that is there counts.
+    /// The field's name; its first occurrence is changed.
     pub field: String,
-    /// Its value; a number times `by` without one.
+    /// The new value; `None` multiplies the old one by `by`.
     #[serde(default)]
     pub to: Option<String>,
 }
 
-/// A fault of one size.
+/// A fault in one size.
 #[derive(Debug, Clone)]
 pub struct Variant {
     /// The fault.
     pub fault: Arc<Fault>,
-    /// The rows that it is planted in.
+    /// The number of affected rows.
     pub rows: Amount,
-    /// What `by` stands for in its formulas.
+    /// The value of `by` in the fault's formulas.
     pub by: Option<f64>,
 }
 
 impl Fault {
-    /// Whether it may break a rule in its place.
+    /// Returns true if a rule may report the fault in its own place.
     pub(super) fn may_break(&self, rule: &str) -> bool {
         names(&self.finds, rule) || names(&self.may, rule)
     }
 
-    /// Whether it may break a rule in other places.
+    /// Returns true if a rule may report the fault in other places.
     pub(super) fn may_break_elsewhere(&self, rule: &str) -> bool {
         names(&self.elsewhere, rule)
     }
 
-    /// The fault in all its sizes.
+    /// Returns the fault in all its sizes.
     pub(super) fn variants(self) -> Vec<Variant> {
         let fault = Arc::new(self);
         let amounts = if fault.rows.is_empty() { &[Amount::All][..] } else { &fault.rows };
@@ -310,19 +315,19 @@ impl Fault {
 }
 
 impl Variant {
-    /// Its size, for people.
+    /// Renders the size for people.
     pub fn size(&self) -> String {
         let rows = (!self.fault.rows.is_empty()).then(|| self.rows.to_string());
         let by = self.by.map(|by| format!("by {by}"));
         rows.into_iter().chain(by).collect::<Vec<_>>().join(", ")
     }
 
-    /// Its name and size, for people.
+    /// Renders the name and size for people.
     pub(super) fn name(&self) -> String {
         format!("{} {}", self.fault.id, self.size()).trim_end().to_owned()
     }
 
-    /// Whether it changes a file of a whole system.
+    /// Returns true if the fault changes a file of a whole system.
     pub(super) fn touches_system(&self) -> bool {
         matches!(
             &self.fault.plant,
@@ -331,13 +336,13 @@ impl Variant {
         )
     }
 
-    /// Whether it is planted beside the tables of a directory.
+    /// Returns true if the fault changes a file beside the tables of a directory.
     pub(super) fn is_beside(&self) -> bool {
         matches!(self.fault.plant, Plant::Remove(_) | Plant::Write(_) | Plant::Edit(_))
     }
 }
 
-/// Whether some rules name one, by its id or as any.
+/// Returns true if a list of rules contains a rule or `*`.
 fn names(rules: &[String], rule: &str) -> bool {
     rules.iter().any(|r| r == rule || r == "*")
 }

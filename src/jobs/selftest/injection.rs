@@ -1,4 +1,4 @@
-//! A fault that was planted, and the place of it in a round.
+//! A planted fault, and its place in a round.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,27 +7,28 @@ use super::overlay::FileChange;
 use crate::checks::compare::sketch::Slice;
 use crate::database::catalog::TableFile;
 
-/// A fault that was planted.
+/// The files that a planted fault changes.
 #[derive(Debug, Default)]
 pub(super) struct Planted {
-    /// Files that it changes.
+    /// The changed files by path.
     pub(super) changes: BTreeMap<String, FileChange>,
-    /// Rows that it changes or adds; 0 where rows are not counted.
+    /// Number of rows that are changed or added; 0 if rows are not counted.
     pub(super) rows: usize,
-    /// The slice that it changes.
+    /// The slice whose rows are changed, if the fault affects one slice.
     pub(super) slice: Option<Slice>,
 }
 
-/// A fault that was injected in a round.
+/// A fault planted in a round.
 pub(super) struct Injection<'a> {
-    /// The number of its variant.
+    /// The index of the fault's variant.
     pub(super) number: usize,
     /// The fault and its size.
     pub(super) variant: &'a Variant,
-    /// The table that has it.
+    /// The table with the fault.
     pub(super) file: &'a TableFile,
-    /// What was done.
+    /// The files that the fault changes.
     pub(super) planted: Planted,
-    /// Paths that it is found at: files that it changes, the table, its directory, its system.
+    /// Paths at which findings are attributed to the fault: its changed files, the table, its
+    /// directory and its system.
     pub(super) paths: BTreeSet<String>,
 }

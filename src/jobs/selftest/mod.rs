@@ -1,8 +1,10 @@
-//! How well the gate gates: known faults planted in copies of real tables, judged by the real checks.
+//! Measures how well the rules find faults: known faults are planted in copies of real tables and
+//! judged by the real checks.
 //!
-//! The copy is in memory ([`overlay`]): a source whose changed files are those that were planted. Faults
-//! are data ([`fault`], `src/jobs/selftest/faults.yaml`). Tables of different names do not see each other, so one
-//! run judges as many faults as there are names ([`rounds`]), as a pull request on the clean state. A finding counts as [`score`] says.
+//! The copies are in memory ([`overlay`]). Faults are described in `src/jobs/selftest/faults.yaml`
+//! ([`fault`]). Tables of different names are not compared with each other, so that one round can
+//! contain a fault per name ([`rounds`]). It is judged as a pull request on the clean state.
+//! [`score`] defines which findings count.
 
 mod amount;
 mod clean;
@@ -37,11 +39,12 @@ use crate::database::source;
 use crate::database::state::State;
 use crate::planner::SharedModels;
 
-/// Plants faults and counts what is found of them.
+/// Plants faults and counts the found ones.
 ///
 /// # Errors
 ///
-/// When nothing can be judged: no database, an unknown name, a formula that fails.
+/// Returns an error if there is no database, if the selection names something unknown, or if a
+/// formula fails.
 pub fn run(options: &SelftestOptions, progress: &dyn Progress) -> Result<Scores> {
     let source = source::open(&options.root, options.reference.as_deref())?;
     let mut settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
@@ -50,7 +53,7 @@ pub fn run(options: &SelftestOptions, progress: &dyn Progress) -> Result<Scores>
     let specs = &settings.specs;
     let Faults { always, beside, faults } = Faults::read(&specs.library)?;
     let variants: Vec<Variant> = faults.into_iter().flat_map(Fault::variants).collect();
-    // Faults are planted in one state of a database, without traces.
+    // Faults are planted in a single state without traces.
     let all_rules = &settings.rules;
     let rules = all_rules.choose(&[], &[], &|c| !c.needs().traces && !c.needs().changes)?;
     let models = &SharedModels::new(&specs.library);

@@ -1,4 +1,4 @@
-//! A source with some of its files replaced, in memory: what is planted never touches the disk.
+//! A source with some files replaced in memory, so that faults are never written to disk.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -6,25 +6,25 @@ use std::collections::BTreeMap;
 use crate::base::error::Result;
 use crate::database::source::{Dated, Entry, EntryKind, ReadError, Source};
 
-/// What stands in a file's place.
+/// The replacement of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum FileChange {
-    /// These bytes.
+    /// The new bytes.
     Bytes(Vec<u8>),
-    /// A symbolic link to there.
+    /// A symbolic link to this target.
     Link(String),
-    /// Nothing.
+    /// No file.
     Gone,
 }
 
-/// A source with changes, by path.
+/// A source with changed files, by path.
 pub(super) struct Overlay<'a> {
     below: &'a dyn Source,
     changes: BTreeMap<String, FileChange>,
 }
 
 impl<'a> Overlay<'a> {
-    /// Changes files of a source.
+    /// Replaces files of a source.
     pub(super) fn new(below: &'a dyn Source, changes: BTreeMap<String, FileChange>) -> Self {
         Self { below, changes }
     }
@@ -38,7 +38,7 @@ impl Source for Overlay<'_> {
             let (kind, size) = match change {
                 FileChange::Gone => continue,
                 FileChange::Link(to) => (EntryKind::Link(to.clone()), 0),
-                // Never opened: its bytes are here.
+                // The entry is never opened, since the bytes are in memory.
                 FileChange::Bytes(bytes) => {
                     (EntryKind::Broken("planted".into()), bytes.len() as u64)
                 }
@@ -80,7 +80,8 @@ impl Source for Overlay<'_> {
         self.below.base(reference)
     }
 
-    /// What is planted came last; `CrossContext::later` says so before history is asked.
+    /// Planted files are the latest; `CrossContext::later` checks this before it asks for the
+    /// history.
     fn age(&self, a: Dated<'_>, b: Dated<'_>) -> Option<Ordering> {
         self.below.age(a, b)
     }

@@ -1,18 +1,20 @@
-//! The injected fault that a finding is attributed to.
+//! Attributes findings to planted faults.
 
 use super::injection::Injection;
 use crate::findings::Finding;
 
-/// Where a finding is, seen from an injected fault.
+/// The place of a finding relative to a planted fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FindingReach {
-    /// In the fault's place: its table, directory or system, or a table served from there.
+    /// The fault's own place: its table, directory or system, or a table served from there.
     Place,
-    /// On another table, which the fault may reach since it serves it or has its name.
+    /// Another table that the fault may affect, because it is served from the fault's table or has
+    /// the same name.
     Elsewhere,
 }
 
-/// The injection that a finding is attributed to: the nearest, the first of several as near.
+/// Returns the index of the injection to which a finding is attributed: the nearest one, and the
+/// first of equally near ones.
 pub(super) fn owner(
     injections: &[Injection<'_>],
     finding: &Finding,
@@ -21,25 +23,26 @@ pub(super) fn owner(
     let distances =
         distances.filter_map(|(at, injection)| Some((injection.distance(finding)?, at)));
     let (distance, at) = distances.min()?;
-    // A version that took rows from a table that is gone, or a table of the same name.
+    // The finding is on a version that took rows from the missing table, or on a table of the same
+    // name.
     let is_elsewhere = matches!(distance, Distance::Donor | Distance::Namesake);
     Some((at, if is_elsewhere { FindingReach::Elsewhere } else { FindingReach::Place }))
 }
 
-/// The relation of an injected fault and a finding, the nearest first.
+/// The relation of a planted fault to a finding, nearest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Distance {
-    /// The finding is on a file that the fault changes, or where that is found.
+    /// The finding is on a path of the injection.
     Path,
     /// The finding is on a version that took rows from the table.
     Donor,
-    /// The finding is on the table, whichever file holds it.
+    /// The finding is on the table, in whichever file.
     Table,
-    /// The finding names the table as the other one of two that are alike.
+    /// The finding names the table as the other of two tables that are alike.
     Twin,
     /// The fault is in the YAML of the finding's system.
     System,
-    /// The finding is on a version of the backend as a whole: a model lacks rows.
+    /// The finding is on a whole version of the backend, for example because a model lacks rows.
     Backend,
     /// The finding is on a table of the same name.
     Namesake,
@@ -76,12 +79,13 @@ impl Injection<'_> {
         relations.into_iter().find(|(_, holds)| *holds).map(|(distance, _)| distance)
     }
 
-    /// Whether the fault is to be found by the rule of a finding.
+    /// Returns true if the fault should be found by the finding's rule.
     pub(super) fn finds(&self, finding: &Finding) -> bool {
         self.variant.fault.finds.contains(&finding.rule)
     }
 
-    /// Whether the finding names the slice that the fault changes, where both name slices.
+    /// Returns true if the finding names the slice that the fault changes, or if one of them names
+    /// no slice.
     pub(super) fn is_of_slice(&self, finding: &Finding) -> bool {
         let named = &finding.evidence.slices;
         let Some(slice) = self.planted.slice.as_ref().filter(|_| !named.is_empty()) else {

@@ -1,4 +1,4 @@
-//! A selftest's tables, for people, programs and Markdown.
+//! Renders the scores of a selftest for people, programs and Markdown.
 
 use serde_json::{Value, json};
 
@@ -9,10 +9,10 @@ use crate::findings::Severity;
 use crate::jobs::DocumentFormat;
 use crate::report::document::{Document, DocumentTable};
 
-/// False alarms and missed faults that people are shown; JSON has all.
+/// The maximum number of false alarms and missed faults shown to people; JSON contains all.
 const SHOWN: usize = 20;
 
-/// Renders the scores.
+/// Renders the scores of a selftest.
 pub fn render(scores: &Scores, format: DocumentFormat) -> String {
     format.render(
         || headline(scores),
@@ -21,7 +21,7 @@ pub fn render(scores: &Scores, format: DocumentFormat) -> String {
     )
 }
 
-/// A part of a whole, to three digits; none of nothing.
+/// Returns a share rounded to three digits; `None` if `whole` is 0.
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| (part as f64 / whole as f64 * 1e3).round() / 1e3)
 }
@@ -62,7 +62,7 @@ fn document(scores: &Scores) -> Document {
     document
 }
 
-/// The first lines, and the number of the others.
+/// Keeps the first lines and adds the number of the others.
 fn first(mut lines: Vec<String>) -> Vec<String> {
     let more = lines.len().saturating_sub(SHOWN);
     lines.truncate(SHOWN);
@@ -100,7 +100,7 @@ fn fault_cells(score: &FaultScore) -> Vec<String> {
     ]
 }
 
-/// How many faults of a class were found.
+/// Renders the number of found faults of a class.
 fn found_of(scores: &Scores, class: FaultClass) -> String {
     let faults = || scores.faults.iter().filter(|f| f.variant.fault.class == class);
     let found: usize = faults().map(|f| f.found).sum();

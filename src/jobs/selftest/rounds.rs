@@ -1,4 +1,5 @@
-//! Rounds of faults: each holds as many as do not see each other, and is judged once.
+//! Plants faults in rounds. A round contains faults that do not affect each other, and is judged
+//! once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +23,7 @@ use crate::findings::waiver::Waivers;
 use crate::findings::{Finding, Severity};
 use crate::jobs::sanity::judge_change;
 
-/// Faults that do not see each other: tables of one name each, or systems.
+/// Faults that do not affect each other: in tables of different names, or in different systems.
 struct Round<'a> {
     clean: &'a CleanState<'a>,
     injections: Vec<Injection<'a>>,
@@ -30,7 +31,7 @@ struct Round<'a> {
     taken: BTreeSet<String>,
 }
 
-/// A fault that waits for its round.
+/// A fault that is not yet planted.
 struct Waiting<'a> {
     number: usize,
     variant: &'a Variant,
@@ -38,7 +39,7 @@ struct Waiting<'a> {
     candidates: Vec<usize>,
 }
 
-/// Plants every fault in this many tables, and judges round by round.
+/// Plants every fault in `options.samples` tables and judges round by round.
 pub(super) fn run(
     clean: &CleanState<'_>,
     tables: &[usize],
@@ -59,7 +60,7 @@ pub(super) fn run(
         for sample in 0..options.samples {
             let mut candidates = tables.to_vec();
             random.shuffle(&mut candidates);
-            // A large table is chosen as often as a small one, but each system in turn.
+            // All tables have the same chance whatever their size, but systems take turns.
             let turn = systems.iter().nth(sample % systems.len().max(1)).copied();
             candidates.sort_by_key(|table| Some(system(table)) != turn);
             if sample < systems.len() || !variant.touches_system() {
@@ -87,30 +88,30 @@ pub(super) fn run(
     Ok(())
 }
 
-/// What became of a fault.
+/// The outcome of planting a fault.
 #[derive(PartialEq, Eq)]
 enum Taken {
     Planted,
-    /// What it would touch is touched in this round.
+    /// The round already changes a table or system that the fault would touch.
     Later,
-    /// It does not grow in any table.
+    /// The fault cannot be planted in any table.
     Never,
 }
 
 impl<'a> Round<'a> {
-    /// Plants a fault in the first of its tables where it grows. `tried` has the tables where each
-    /// variant was planted or does not grow: the same fault there would say the same.
+    /// Plants a fault in its first suitable table. `tried` contains pairs of variant and table that
+    /// were used or found unsuitable: the same fault there would give the same result.
     fn take(
         &mut self,
         fault: &mut Waiting<'a>,
         tried: &mut BTreeSet<(usize, usize)>,
         random: &mut Random,
     ) -> Result<Taken> {
-        // A table is decoded to see what grows there; some are enough for a round.
+        // Each try decodes a table, so that their number per round is limited.
         const TRIES: usize = 8;
         let (number, variant) = (fault.number, fault.variant);
         let catalog = self.clean.state.catalog;
-        // A system's fault is seen by all its tables, so such faults have rounds of their own.
+        // A system's fault affects all its tables, so that such faults have rounds of their own.
         let of_system = variant.touches_system();
         let is_free = self.injections.iter().all(|i| i.variant.touches_system() == of_system);
         fault.candidates.retain(|table| !tried.contains(&(number, *table)));
@@ -118,8 +119,8 @@ impl<'a> Round<'a> {
             let Some(table) = fault.candidates.first() else { return Ok(Taken::Never) };
             let file = &catalog.tables[*table];
             let touched = touched(catalog, file, variant);
-            // Not another table in its place: rare names, which are free in more rounds, would be drawn
-            // more often than others.
+            // The fault waits instead of taking the next table: rare names are free in more rounds
+            // and would be chosen more often.
             if !is_free || touched.iter().any(|name| self.taken.contains(name)) {
                 return Ok(Taken::Later);
             }
@@ -138,7 +139,7 @@ impl<'a> Round<'a> {
     }
 }
 
-/// The paths that a planted fault is found at.
+/// Returns the paths at which findings are attributed to a planted fault.
 fn paths(
     catalog: &Catalog,
     file: &TableFile,
@@ -150,7 +151,7 @@ fn paths(
     let dir = catalog.dir_of(file);
     paths.extend(dir.map(|d| d.path.clone()));
     if variant.is_beside() {
-        // Findings on a directory are findings on its tables.
+        // Findings on a directory can be on its tables.
         let tables = dir.into_iter().flat_map(|d| &d.tables);
         paths.extend(tables.map(|i| catalog.tables[*i].entry.path.clone()));
     }
@@ -163,7 +164,8 @@ fn paths(
     paths
 }
 
-/// What a fault touches: names of tables, of all in the directory where one beside them changes; a system.
+/// Returns the names that a fault touches: its table, all tables of the directory if the fault is
+/// beside them, or the system.
 fn touched(catalog: &Catalog, file: &TableFile, variant: &Variant) -> Vec<String> {
     if variant.touches_system() {
         vec![format!("system {}", file.place.system)]
@@ -176,7 +178,7 @@ fn touched(catalog: &Catalog, file: &TableFile, variant: &Variant) -> Vec<String
 }
 
 impl Round<'_> {
-    /// Judges a round, and scores what is new against the clean state.
+    /// Judges a round and scores the findings that are new against the clean state.
     fn judge(&self, scores: &mut Scores, progress: &dyn Progress) -> Result<()> {
         let (clean, injections) = (self.clean, &self.injections);
         let before = clean.state;
@@ -193,9 +195,10 @@ impl Round<'_> {
     }
 }
 
-/// Whether the clean state lacks a finding. Infos report what may be right.
+/// Returns true if the clean state lacks a finding; infos do not count, since their data may be
+/// right.
 fn is_new(clean: &CleanState<'_>, finding: &Finding) -> bool {
-    // Of two tables that were alike before, the one that changes now would be reported as the later.
+    // Two tables were alike before; the one that changed now is reported as the later.
     let is_old_pair = || {
         let other = finding.evidence.other.as_deref();
         other.is_some_and(|other| clean.alike.holds(other, &finding.path))
@@ -203,7 +206,7 @@ fn is_new(clean: &CleanState<'_>, finding: &Finding) -> bool {
     finding.severity != Severity::Info && finding.is_new() && !is_old_pair()
 }
 
-/// Waivers are judged by what came of applying them to the clean state's findings.
+/// Judges planted waivers by applying them to the findings of the clean state.
 fn waivers(clean: &CleanState<'_>, number: usize, text: &str, scores: &mut Scores) -> Result<()> {
     let path = ".perfdb-gate/waivers.yaml";
     let failed = |why: Reason| {
@@ -211,7 +214,7 @@ fn waivers(clean: &CleanState<'_>, number: usize, text: &str, scores: &mut Score
     };
     let waivers = Waivers::parse(path, text).map_err(failed)?;
     let mut findings = clean.findings.to_vec();
-    // Any day will do for waivers that ended long ago, or end in a thousand years.
+    // Any day works: the planted waivers ended long ago or end in a thousand years.
     let applied = waivers.apply(&mut findings, Date::constant(2030, 1, 1));
     let applied = applied.map_err(|e| failed(e.to_string().into()))?;
     let rules = clean.terms.all_rules;

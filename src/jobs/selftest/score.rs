@@ -1,9 +1,9 @@
-//! What was found of the faults, and what was found besides.
+//! Scores found faults and false alarms.
 //!
-//! A fault is found when one of its rules has a new finding (an info counts only if its `infos` say so) in
-//! the place where it was planted: on its table, directory or system, on rows that it changes or adds where
-//! findings name rows, and on its slice where they name slices. A false alarm is a new finding, except an
-//! info, of a rule that the fault does not imply, or in another place.
+//! A fault is found if one of its rules has a new finding in its place: on its table, directory or
+//! system, on changed or added rows if findings name rows, and on its slice if findings name
+//! slices. An info counts only if the fault's `infos` is set. A false alarm is a new finding,
+//! except an info, of a rule that the fault does not imply, or in another place.
 
 use std::collections::BTreeMap;
 
@@ -13,39 +13,39 @@ use super::owner::{FindingReach, owner};
 use crate::base::exit::Exit;
 use crate::findings::{Finding, Severity};
 
-/// A fault of one size.
+/// The score of a fault in one size.
 #[derive(Debug)]
 pub struct FaultScore {
     /// The fault and its size.
     pub variant: Variant,
-    /// Times that it was planted.
+    /// Number of times that the fault was planted.
     pub planted: usize,
-    /// Times that it was found.
+    /// Number of times that the fault was found.
     pub found: usize,
-    /// Times that a warning or an error found it.
+    /// Number of times that a warning or an error found the fault.
     pub warned: usize,
-    /// Rows planted, where findings name rows.
+    /// Number of rows planted, for findings that name rows.
     pub rows: u64,
-    /// Rows that the finding reports.
+    /// Number of planted rows that findings report.
     pub rows_told: u64,
 }
 
-/// A rule, summed up over faults and false alarms.
+/// The score of a rule over all faults and false alarms.
 #[derive(Debug, Default)]
 pub struct RuleScore {
-    /// Faults planted that it should find.
+    /// Number of planted faults that the rule should find.
     pub planted: usize,
-    /// Faults found.
+    /// Number of faults found.
     pub found: usize,
-    /// Rows planted, where findings name rows.
+    /// Number of rows planted, for findings that name rows.
     pub rows: u64,
-    /// Rows reported.
+    /// Number of planted rows that findings report.
     pub rows_told: u64,
-    /// Faults planted that do not imply it.
+    /// Number of planted faults that do not imply the rule.
     pub others: usize,
-    /// False alarms.
+    /// Number of false alarms.
     pub alarms: usize,
-    /// False alarms that are errors.
+    /// Number of false alarms that are errors.
     pub alarm_errors: usize,
 }
 
@@ -54,29 +54,29 @@ pub struct RuleScore {
 pub struct MissedFault {
     /// The fault and its size.
     pub variant: Variant,
-    /// The table that has it.
+    /// Path of the table with the fault.
     pub path: String,
 }
 
-/// A false alarm.
+/// A finding that no planted fault explains.
 #[derive(Debug)]
 pub struct FalseAlarm {
     /// The finding.
     pub finding: Finding,
-    /// The fault that is nearest, if one is near.
+    /// The nearest planted fault, if one is near.
     pub fault: Option<Variant>,
 }
 
 /// The result of a selftest.
 #[derive(Debug)]
 pub struct Scores {
-    /// Seed of the draw.
+    /// Seed of the random choice.
     pub seed: u64,
-    /// Tables that faults were planted in.
+    /// Number of tables in which faults can be planted.
     pub tables: usize,
-    /// Their rows.
+    /// Number of rows that were judged in the clean state.
     pub rows: u64,
-    /// Faults by id and size, in the order of the file.
+    /// Scores of faults by size, in the order of the file.
     pub faults: Vec<FaultScore>,
     /// Severities of rules by id.
     pub rules: BTreeMap<String, Severity>,
@@ -84,9 +84,9 @@ pub struct Scores {
     pub missed: Vec<MissedFault>,
     /// False alarms.
     pub alarms: Vec<FalseAlarm>,
-    /// Rules that any change of a table may break.
+    /// Ids of rules that may report any change of a table.
     pub(super) always: Vec<String>,
-    /// Rules that a fault may break on tables of the same name.
+    /// Ids of rules that may report a fault on tables of the same name.
     pub(super) beside: Vec<String>,
 }
 
@@ -98,7 +98,7 @@ impl FaultScore {
 }
 
 impl Scores {
-    /// Scores the findings of a round; `is_new` says which of them the clean state lacks.
+    /// Scores the findings of a round; `is_new` returns true if the clean state lacks a finding.
     pub(super) fn round(
         &mut self,
         injections: &[Injection<'_>],
@@ -109,7 +109,8 @@ impl Scores {
         let mut infos: Vec<Vec<&Finding>> = vec![Vec::new(); injections.len()];
         for finding in findings {
             let is_info = finding.severity == Severity::Info;
-            // A finding of the clean state counts on rows that are changed, but is not a false alarm.
+            // A finding that the clean state also has counts on changed rows, but is not a false
+            // alarm.
             if !finding.is_new() && (is_info || !is_new(finding)) {
                 continue;
             }
@@ -141,7 +142,7 @@ impl Scores {
         }
     }
 
-    /// Whether a fault may bring a finding of that rule about, in its place or elsewhere.
+    /// Returns true if a fault may cause a finding, in its own place or elsewhere.
     fn implies(&self, injection: &Injection<'_>, reach: FindingReach, finding: &Finding) -> bool {
         let (fault, rule) = (&injection.variant.fault, &finding.rule);
         match reach {
@@ -177,7 +178,7 @@ impl Scores {
         self.alarms.push(FalseAlarm { finding: finding.clone(), fault });
     }
 
-    /// The score of a rule.
+    /// Returns the score of a rule.
     pub(super) fn rule(&self, id: &str) -> RuleScore {
         let alarms = || self.alarms.iter().filter(|a| a.finding.rule == id);
         let is_error = |a: &&FalseAlarm| a.finding.severity == Severity::Error;
@@ -201,13 +202,13 @@ impl Scores {
         score
     }
 
-    /// Faults planted.
+    /// Returns the number of planted faults.
     pub fn planted(&self) -> usize {
         self.faults.iter().map(|f| f.planted).sum()
     }
 
-    /// The exit code: inconclusive if nothing was planted, findings if a structural fault was missed or a
-    /// false alarm is an error.
+    /// Returns the exit code: inconclusive if nothing was planted, findings if a structural fault
+    /// was missed or a false alarm is an error.
     pub fn exit(&self) -> Exit {
         let missed = |m: &MissedFault| m.variant.fault.class == FaultClass::Structural;
         let is_error = |a: &FalseAlarm| a.finding.severity == Severity::Error;

@@ -1,4 +1,4 @@
-//! A table that faults are planted in: which rows of it, and what becomes of their cells.
+//! A table in which a fault is planted: the choice of its rows, and the change of their cells.
 
 use std::collections::BTreeMap;
 
@@ -11,29 +11,29 @@ use crate::checks::compare::sketch::Slice;
 use crate::database::table::{Column, Keys, Table, TableScope};
 use crate::specs::{ColumnKind, TableSpec, measured_unit};
 
-/// Rows of a slice that is worth a name.
+/// The minimum number of rows of a slice.
 const LEAST_SLICE: usize = 20;
 
-/// A table that faults are planted in.
+/// A table in which a fault is planted.
 pub(super) struct Target<'a> {
-    /// Its rows.
+    /// The table's rows.
     pub(super) table: &'a Table,
-    /// What is known of such tables.
+    /// The table's spec.
     pub(super) spec: &'a TableSpec,
-    /// Both, as formulas see them.
+    /// The table and its spec, as formulas read them.
     pub(super) scope: &'a TableScope<'a>,
 }
 
-/// Rows to plant in, and the slice that they are where they are one.
+/// The affected rows, and the slice if they are in one slice.
 pub(super) type Chosen = (Vec<usize>, Option<Slice>);
 
-/// A table as a fault's formulas see it.
+/// A table as a fault's formulas read it.
 pub(super) struct CellScope<'a> {
     /// The table.
     pub(super) scope: &'a TableScope<'a>,
-    /// The column whose cells are `value`.
+    /// The column that `value` reads.
     pub(super) column: &'a str,
-    /// What `by` stands for.
+    /// The value of `by`.
     pub(super) by: Option<f64>,
 }
 
@@ -58,15 +58,16 @@ impl Scope for CellScope<'_> {
     }
 }
 
-/// A number for each row, always the same.
+/// Returns a random number per row, always the same for a number of rows.
 fn drawn(rows: usize, draw: impl Fn(&mut Random) -> f64) -> Value<'static> {
     let mut random = Random::new(rows as u64);
     Value::Number(Vals::Rows((0..rows).map(|_| draw(&mut random)).collect()))
 }
 
 impl<'a> Target<'a> {
-    /// Rows to plant in, and the slice they are where they are one: rows that the loader reads, of
-    /// times that are above zero and have to be.
+    /// Chooses the affected rows, and the slice if they are in one slice. Candidates are rows that
+    /// the loader reads, with latencies above zero that must be above zero. Returns `None` if there
+    /// are too few.
     pub(super) fn choose(
         &self,
         amount: Amount,
@@ -123,7 +124,7 @@ impl<'a> Target<'a> {
         Ok(Some((rows, slice)))
     }
 
-    /// The rows of one slice of `rows`.
+    /// Chooses one slice of `rows`.
     fn slice(&self, rows: &[usize], random: &mut Random) -> Result<Option<Chosen>, ExprError> {
         let keys = Keys::new(&self.spec.key, self.scope)?;
         let mut slices: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
@@ -140,9 +141,10 @@ impl<'a> Target<'a> {
         Ok(Some((rows, Some(slice))))
     }
 
-    /// The rows of one series of `rows`: alike in all but what is measured and the first axis of the sweep.
+    /// Chooses one series of `rows`: everything except measurements and the first axis of the sweep
+    /// is the same.
     fn shape(&self, rows: &[usize], random: &mut Random) -> Option<Vec<usize>> {
-        /// Points of a series that is worth a name.
+        /// The minimum number of points of a series.
         const LEAST: usize = 8;
         const TRIES: usize = 20;
         let first = self.spec.sweep.iter().find(|name| self.table.column(name).is_some())?;
@@ -160,7 +162,7 @@ impl<'a> Target<'a> {
         })
     }
 
-    /// The columns that a fault names.
+    /// Returns the columns that a fault names.
     fn columns(&self, names: &'a [String]) -> Vec<&'a str> {
         for name in names {
             let found: Vec<&str> = match name.as_str() {
@@ -183,7 +185,7 @@ impl<'a> Target<'a> {
         Vec::new()
     }
 
-    /// Sets cells; false where none changes.
+    /// Sets cells; returns false if no cell changes.
     pub(super) fn set(
         &self,
         set: &'a SetCells,
@@ -225,8 +227,8 @@ impl<'a> Target<'a> {
         true
     }
 
-    /// Puts every second point of a stretch on the straight line between its neighbours in the file,
-    /// where those differ along one axis alone; shows the rows.
+    /// Moves every second row onto the straight line between its neighbours in the file, if they
+    /// differ along one axis only. Returns the moved rows.
     pub(super) fn draw(&self, draft: &mut Draft, rows: &[usize]) -> Vec<usize> {
         let Some((measured, _)) = self.spec.measures().next() else { return Vec::new() };
         let (Some(Column::Float { values, .. }), true) =
@@ -260,12 +262,12 @@ impl<'a> Target<'a> {
         if let Some(Column::Float { values, .. }) = draft.column(measured) {
             *values = new;
         }
-        // Fewer than the rule asks for say nothing of it.
+        // The rule needs at least 10 such points.
         if drawn.len() < 10 { Vec::new() } else { drawn }
     }
 }
 
-/// Some `n` of `rows` that follow each other in the table.
+/// Chooses `n` rows that are consecutive in the table.
 fn run(rows: &[usize], n: usize, random: &mut Random) -> Option<Vec<usize>> {
     let runs: Vec<&[usize]> = rows.windows(n).filter(|run| run[n - 1] - run[0] == n - 1).collect();
     (!runs.is_empty()).then(|| runs[random.below(runs.len())].to_vec())

@@ -1,4 +1,4 @@
-//! What to run before a collection is merged.
+//! Suggests the commands to run before a collection is merged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use super::options::StatusOptions;
 use crate::findings::quoted;
 use crate::gpu::recipe::Recipes;
 
-/// What to run on what is listed before it is merged.
+/// Returns the commands to run before the listed tables are merged.
 pub(super) fn commands(
     options: &StatusOptions,
     system: &str,
@@ -28,7 +28,7 @@ pub(super) fn commands(
             word(system),
             word(backend)
         );
-        // Without a version of their own, all that are there are judged.
+        // If no version is given, all versions are judged.
         if !options.versions.is_empty() {
             versions.iter().for_each(|v| line += &format!(" --version {}", word(v)));
         }

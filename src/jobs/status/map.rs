@@ -1,4 +1,4 @@
-//! All systems at once: tables by systems, with the findings of each.
+//! Builds a map of all systems: tables by systems, with the worst finding of each.
 
 use super::options::StatusOptions;
 use crate::base::error::Result;
@@ -9,7 +9,7 @@ use crate::report::ReportView;
 use crate::report::document::Document;
 use crate::report::health::HealthMap;
 
-/// The map of a database, and the line that sums it up.
+/// The map of a database, with its headline.
 #[derive(Debug)]
 pub struct DatabaseMap {
     /// `None` if the database has at most one table.
@@ -18,11 +18,11 @@ pub struct DatabaseMap {
     tables: u64,
 }
 
-/// Gathers the map of a database.
+/// Builds the map of a database.
 ///
 /// # Errors
 ///
-/// When there is no database.
+/// Returns an error if there is no database.
 pub fn map(options: &StatusOptions, progress: &dyn Progress) -> Result<DatabaseMap> {
     let judged = validate::ValidateOptions {
         root: options.root.clone(),
@@ -40,7 +40,7 @@ pub fn map(options: &StatusOptions, progress: &dyn Progress) -> Result<DatabaseM
 }
 
 impl DatabaseMap {
-    /// The map in a format.
+    /// Renders the map.
     pub fn render(&self, format: DocumentFormat) -> String {
         let document = || {
             let mut document = Document::new("");
@@ -52,7 +52,7 @@ impl DatabaseMap {
         format.render(|| self.headline.clone(), document, json)
     }
 
-    /// How the run ends, as a status of one system does.
+    /// Returns the exit code: clean if there is a table, otherwise inconclusive.
     pub fn exit(&self) -> Exit {
         if self.tables > 0 { Exit::Clean } else { Exit::Inconclusive }
     }

@@ -1,8 +1,8 @@
-//! The table that a collection run keeps by hand: what is there of each table of a system, beside what
-//! the nearest system has, where it comes from, what is wrong with it and what was skipped.
+//! Reports the tables of a system: rows, the same table on a similar system, provenance, findings
+//! and skipped cases.
 //!
-//! Nothing is counted here that `validate` does not count: rows come from its sketches, the rest from
-//! its findings, its sidecars and its order of versions.
+//! All counts are those of `validate`: rows come from its sketches, everything else from its
+//! findings, sidecars and order of versions.
 
 mod commands;
 mod entry;
@@ -33,18 +33,19 @@ use crate::jobs::validate::{self, Looked};
 pub use map::{DatabaseMap, map};
 pub use render::render;
 
-/// What there is of a system, schema `perfdb-gate/status/v1`.
+/// The status of a system, schema `perfdb-gate/status/v1`.
 #[derive(Debug, Serialize)]
 pub struct SystemStatus {
     schema: &'static str,
     system: String,
-    /// Sums over the tables below, by backend and version.
+    /// Sums over `tables`, by backend and version.
     versions: Vec<VersionStatus>,
     tables: Vec<TableStatus>,
     skipped: Vec<Skipped>,
-    /// Findings on nothing that is listed here: system YAML, a sidecar as a whole.
+    /// Findings that are not on a listed table, such as findings on a system's YAML or a whole
+    /// sidecar.
     beside: Vec<FindingBeside>,
-    /// What to run before the data is merged.
+    /// Commands to run before the data is merged.
     commands: Vec<String>,
 }
 
@@ -54,7 +55,7 @@ struct VersionStatus {
     version: String,
     tables: usize,
     rows: usize,
-    /// Gatherer that the nearest systems have and this one lacks.
+    /// Number of tables that similar systems have and this one lacks.
     missing: usize,
     duplicates: u64,
     errors: usize,
@@ -73,7 +74,8 @@ struct FindingBeside {
 ///
 /// # Errors
 ///
-/// When there is no database, or nothing that the options name; when the system's name fits several.
+/// Returns an error if there is no database, if the options name something unknown, or if the
+/// system's name matches several systems.
 pub fn run(options: &StatusOptions, progress: &dyn Progress) -> Result<SystemStatus> {
     let judged = validate::ValidateOptions {
         root: options.root.clone(),
@@ -92,7 +94,7 @@ pub fn run(options: &StatusOptions, progress: &dyn Progress) -> Result<SystemSta
 }
 
 impl SystemStatus {
-    /// How the run ends: a status judges nothing, so it is clean wherever there is a table.
+    /// Returns the exit code: clean if there is a table, otherwise inconclusive.
     pub fn exit(&self) -> Exit {
         if self.tables.iter().any(|t| t.path.is_some()) { Exit::Clean } else { Exit::Inconclusive }
     }
@@ -124,7 +126,7 @@ fn gather(options: &StatusOptions, looked: &Looked<'_>) -> Result<SystemStatus> 
             tables.extend(versions.iter().flat_map(|v| gatherer.of_version(backend, v)));
         }
     }
-    // As people look for them: by what was run, then by table.
+    // The order by which people look for tables: backend, operation, table.
     tables.sort_by(|a, b| {
         let order = |t: &'_ TableStatus| (t.backend.clone(), t.operation.clone(), t.table.clone());
         order(a).cmp(&order(b))
@@ -150,13 +152,13 @@ fn gather(options: &StatusOptions, looked: &Looked<'_>) -> Result<SystemStatus> 
     })
 }
 
-/// The newest of some versions; one that cannot be ordered is older than all that can.
+/// Returns the newest version; a version that cannot be parsed is older than all others.
 fn newest(versions: &BTreeSet<&str>) -> String {
     let newest = versions.iter().max_by_key(|v| (Version::from_str(v).ok(), **v));
     newest.map_or_else(String::new, |v| (*v).to_owned())
 }
 
-/// Sums over tables by backend and version.
+/// Sums up tables by backend and version.
 fn sums(tables: &[TableStatus]) -> Vec<VersionStatus> {
     let mut sums: BTreeMap<(&str, Option<Version>, &str), VersionStatus> = BTreeMap::new();
     for table in tables {

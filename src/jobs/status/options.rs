@@ -1,22 +1,22 @@
-//! Options of `status`.
+//! The options of `status`.
 
 use std::path::PathBuf;
 
-/// Selects the tables of a system.
+/// The options of `status`.
 #[derive(Debug, Default, Clone)]
 pub struct StatusOptions {
-    /// The folder or repository.
+    /// The repository or folder that contains the database.
     pub root: PathBuf,
-    /// A commit to read instead of the files on disk.
+    /// A commit to read; `None` reads the files on disk.
     pub reference: Option<String>,
-    /// Name of the system.
+    /// The system's name; empty for a map of all systems.
     pub system: String,
-    /// Backends; all when empty.
+    /// Backends, as globs; empty selects all.
     pub backends: Vec<String>,
-    /// Versions; the one that counts of each table when empty.
+    /// Versions; empty selects the current version of each table.
     pub versions: Vec<String>,
     /// A collector's log directory.
     pub ledger: Option<PathBuf>,
-    /// A folder that overlays the embedded rules.
+    /// A folder whose files are added to the built-in rules or replace them.
     pub rules: Option<PathBuf>,
 }

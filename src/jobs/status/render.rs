@@ -1,4 +1,4 @@
-//! A status for people, for a pull request's body, for programs.
+//! Renders a status for people, Markdown and programs.
 
 use super::entry::TableStatus;
 use super::{SystemStatus, VersionStatus};
@@ -6,7 +6,7 @@ use crate::base::words::{count, plural};
 use crate::jobs::DocumentFormat;
 use crate::report::document::{Document, DocumentTable};
 
-/// Renders a status.
+/// Renders the status of a system.
 pub fn render(status: &SystemStatus, format: DocumentFormat) -> String {
     format.render(
         || headline(status),
@@ -56,7 +56,7 @@ fn document(status: &SystemStatus) -> Document {
     document
 }
 
-/// A table's cells.
+/// Returns the cells of a table.
 fn cells(t: &TableStatus) -> Vec<String> {
     let rows = |rows: Option<usize>| rows.map_or_else(|| "?".to_owned(), count);
     let own = if t.path.is_some() { rows(t.rows) } else { "-".into() };
@@ -82,7 +82,7 @@ fn cells(t: &TableStatus) -> Vec<String> {
     ]
 }
 
-/// What sidecars say of a table, in words of their own.
+/// Renders the provenance that sidecars state for a table.
 fn provenance(t: &TableStatus) -> Vec<String> {
     let p = &t.provenance;
     let short = |commit: &String| commit.get(..10).unwrap_or(commit).to_owned();

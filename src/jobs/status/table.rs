@@ -1,4 +1,4 @@
-//! What is reported of one table.
+//! Gathers the status of single tables.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::database::sidecar::TableMeta;
 use crate::findings::{Explanation, Finding, Severity};
 use crate::jobs::validate::Looked;
 
-/// The tables of a system, and all that is known of them.
+/// Gathers the tables of a system from the data of a `validate` run.
 pub(super) struct Gatherer<'a> {
     looked: &'a Looked<'a>,
     shelf: Shelf<'a>,
@@ -26,8 +26,8 @@ impl<'a> Gatherer<'a> {
         Self { looked, shelf, system, known }
     }
 
-    /// The version that counts of each table of a backend, and what the nearest systems have of the
-    /// backend beyond that.
+    /// Returns the current version of each table of a backend, and the tables of the backend that
+    /// only similar systems have.
     pub fn current(&self, backend: &str, newest: &str) -> Vec<TableStatus> {
         let mut statuses = Vec::new();
         for table in self.shelf.tables(backend) {
@@ -40,8 +40,8 @@ impl<'a> Gatherer<'a> {
         statuses
     }
 
-    /// The tables of a backend's version, and what the nearest systems have at that version beyond
-    /// them.
+    /// Returns the tables of a backend's version, and the tables that only similar systems have at
+    /// this version.
     pub fn of_version(&self, backend: &str, version: &str) -> Vec<TableStatus> {
         let mut statuses = Vec::new();
         for table in self.shelf.tables(backend) {
@@ -94,7 +94,8 @@ impl<'a> Gatherer<'a> {
         status
     }
 
-    /// A table that is not there, where a system of the generation has an edition that is `like` it.
+    /// Returns a missing table as a single entry, or nothing unless a system of the same generation
+    /// has an edition for which `like` is true.
     fn missing(
         &self,
         table: &str,
@@ -124,7 +125,7 @@ impl<'a> Gatherer<'a> {
         vec![status]
     }
 
-    /// What is the same for a table that is there and one that is not.
+    /// Returns the parts of a status that present and missing tables share.
     fn status(&self, table: &str, place: &Place) -> TableStatus {
         let spec = self.looked.state.specs.tables.get(table);
         let operation = spec.map(|s| s.family.clone()).or_else(|| place.family.clone());
@@ -149,7 +150,7 @@ impl<'a> Gatherer<'a> {
         }
     }
 
-    /// The nearest system's table, of the same version where it has that.
+    /// Returns the table on the most similar system, preferably in the same version.
     fn nearest(&self, table: &str, place: &Place) -> Option<Nearest> {
         let near = self.shelf.near_of(table, place).1;
         let same =
@@ -166,17 +167,17 @@ impl<'a> Gatherer<'a> {
         })
     }
 
-    /// Whether a finding is about a table that is there.
+    /// Returns true if a finding is about a present table.
     pub fn concerns(&self, finding: &Finding, status: &TableStatus) -> bool {
         let Some(path) = &status.path else { return false };
         let dir = path.rsplit_once('/').map_or("", |(dir, _)| dir);
         let named = finding.table.as_ref() == Some(&status.table);
-        // A sidecar's finding names the table that it is about.
+        // A finding on a sidecar names the table that it is about.
         finding.path == *path || named && finding.path.strip_prefix(dir).is_some_and(is_inside)
     }
 
-    /// Cases of a table that were not measured: by its failures in the ledger, and by the limits that
-    /// explain a hole.
+    /// Returns the cases of a table that were not measured: failures in the ledger, and limits that
+    /// explain missing keys.
     pub fn skipped(&self, status: &TableStatus) -> Vec<Skipped> {
         let skipped = |cases: u64, class: &str, reason: &str| Skipped {
             backend: status.backend.clone(),
@@ -196,7 +197,7 @@ impl<'a> Gatherer<'a> {
             .collect();
         let findings = self.looked.findings.iter().filter(|f| self.concerns(f, status));
         for explained in findings.flat_map(|f| &f.evidence.explained) {
-            // The ledger lists what a failure explains.
+            // Failures are already counted from the ledger.
             if let Explanation::Limit { id, reason } = &explained.by {
                 let reason = format!("{id}: {reason}");
                 all.push(skipped(explained.keys as u64, "limit", reason.trim()));
@@ -206,7 +207,7 @@ impl<'a> Gatherer<'a> {
     }
 }
 
-/// Whether what is left of a path is the directory itself or a file in it.
+/// Returns true if the rest of a path is the directory itself or a file directly in it.
 fn is_inside(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with('/') && !rest[1..].contains('/')
 }

@@ -1,4 +1,4 @@
-//! What the rows of a table's files say of its columns.
+//! Learns the columns of a table from the rows of its files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,63 +8,63 @@ use crate::database::catalog::TableFile;
 use crate::database::table::{Column, Keys, Table, TableScope};
 use crate::specs::{ColumnKind, Filling, IDENTITY, KeyPart, Specs, TableSpec, Unit, measured_unit};
 
-/// Columns that say where a row is from, and are not part of any key.
+/// Columns that state the origin of a row and are never part of a key.
 const ORIGIN: [&str; 3] = ["framework", "version", "device"];
 
-/// A fall along a sweep that is more than noise.
+/// A relative fall of latency along a sweep that is more than noise.
 const FALL: f64 = 0.05;
 
-/// The most of its pairs that fall so along a sweep: 12.2 % do of gemm_perf along m, which is the
-/// noisiest of the long ones.
+/// The maximum share of falling pairs along a sweep. The noisiest long sweep, m of gemm_perf, has
+/// 12.2 %.
 const FALLING: f64 = 0.15;
 
-/// How much longer the end of a series takes than its beginning, in the median, along a sweep.
+/// The minimum ratio of the last to the first latency of a series along a sweep, in the median.
 const GROWS: f64 = 1.2;
 
-/// Pairs along a column, at least, to call it a sweep.
+/// The minimum number of pairs along a sweep.
 const PAIRS: usize = 10;
 
-/// How far a latency may be from another column to be that column's sum.
+/// The maximum relative difference between a latency and the sum of other columns.
 const SAME: f64 = 0.02;
 
-/// What is known of a table after some of its files.
+/// The properties of a table, learned from its files so far.
 pub(super) struct Learned<'a> {
     pub name: &'a str,
     pub family: String,
     pub files: usize,
     pub rows: usize,
-    /// Rows that have the key of an earlier one, by the key that is learned so far.
+    /// Number of rows that repeat an earlier row's key, by the key learned at that time.
     pub repeated: usize,
-    /// In the order in which they are met.
+    /// The columns, in the order of first occurrence.
     pub columns: Vec<LearnedColumn>,
-    /// Whether all known tables of its family are read from their own version alone.
+    /// True if the family has other known tables, and none of them takes rows of other versions.
     pub alone: bool,
-    /// Names of key parts of known tables.
+    /// Names of the key parts of known tables.
     known_parts: BTreeSet<String>,
     specs: &'a Specs,
 }
 
-/// A column, over all files.
+/// The properties of a column over all files.
 pub(super) struct LearnedColumn {
     pub name: String,
     pub kind: Option<ColumnKind>,
-    /// Files that have it.
+    /// Number of files that have the column.
     pub files: usize,
     pub nulls: bool,
-    /// Whether it takes several values within a file.
+    /// True if the column has several values in one file.
     pub varies: bool,
-    /// Its value, where that is the same in all rows.
+    /// The column's value, if it is the same in all rows.
     pub constant: Option<String>,
-    /// Whether it holds another value in nearly every row, as an id does.
+    /// True if nearly every row has another value, as in a column of ids.
     pub unlike: bool,
-    /// Of a measurement: whether some row has zero.
+    /// True if a measured column is zero in some row.
     pub zero: bool,
-    /// Of a latency: whether it is in µs, by the columns that it sums up.
+    /// True if a latency is in µs, because it is the sum of columns in µs.
     pub in_us: bool,
-    /// Pairs of neighbours along it, and how many of them fall.
+    /// Number of neighbouring pairs along the column.
     pub pairs: usize,
     pub falls: usize,
-    /// The end over the beginning of each series along it.
+    /// The last divided by the first latency, for each series along the column.
     growth: Vec<f64>,
 }
 
@@ -86,7 +86,7 @@ impl LearnedColumn {
         }
     }
 
-    /// Its unit, of a measurement.
+    /// Returns the unit of a measured column.
     pub fn unit(&self) -> Option<Unit> {
         match measured_unit(&self.name)? {
             Unit::Ms if self.in_us => Some(Unit::Us),
@@ -94,12 +94,12 @@ impl LearnedColumn {
         }
     }
 
-    /// Whether it belongs to one of the names that say where a row is from.
+    /// Returns true if the column states the origin of a row.
     pub fn is_identity(&self) -> bool {
         IDENTITY.contains(&self.name.as_str())
     }
 
-    /// Whether latency grows along it.
+    /// Returns true if latency grows along the column.
     pub fn is_sweep(&self) -> bool {
         self.pairs >= PAIRS
             && self.falls as f64 <= FALLING * self.pairs as f64
@@ -122,7 +122,7 @@ impl LearnedColumn {
         let mut values = BTreeSet::new();
         for row in 0..column.len() {
             values.insert(column.json(row).to_string());
-            // Enough to tell an id from a name.
+            // Enough values to distinguish ids from names.
             if values.len() > rows / 2 + 1 {
                 break;
             }
@@ -161,7 +161,7 @@ impl<'a> Learned<'a> {
     ///
     /// # Errors
     ///
-    /// When a column of it cannot be looked at, which is a fault of this program.
+    /// Returns an error if a column cannot be evaluated, which is a bug of this program.
     pub fn add(&mut self, file: &TableFile, table: &Table) -> Result<()> {
         self.files += 1;
         self.rows += table.rows;
@@ -178,7 +178,7 @@ impl<'a> Learned<'a> {
             .map_err(|why| Error::caused(file.entry.path.as_str(), "please report it", why))
     }
 
-    /// The columns that a lookup returns, with what makes them ms.
+    /// Returns the columns that a lookup returns, each with true if it is in µs.
     pub fn latencies(&self) -> Vec<(&str, bool)> {
         let times = |c: &'_ LearnedColumn| match c.unit() {
             Some(Unit::Ms) => Some(false),
@@ -187,7 +187,7 @@ impl<'a> Learned<'a> {
         };
         let named: Vec<(&str, bool)> =
             self.columns.iter().filter_map(|c| Some((c.name.as_str(), times(c)?))).collect();
-        // Where there is a latency as such, the others are its parts.
+        // If there is a total latency in ms, the other columns are its parts.
         let whole: Vec<(&str, bool)> = named
             .iter()
             .filter(|(name, _)| matches!(measured_unit(name), Some(Unit::Ms)))
@@ -196,8 +196,8 @@ impl<'a> Learned<'a> {
         if whole.is_empty() { named } else { whole }
     }
 
-    /// Columns that the key is made of, most likely: sizes, flags, and names that distinguish rows or that other
-    /// tables are keyed by.
+    /// Returns the probable key: sizes, flags, and names that distinguish rows or that are keys of
+    /// other tables.
     pub fn key(&self) -> Vec<&LearnedColumn> {
         self.columns.iter().filter(|column| self.is_key_part(column)).collect()
     }
@@ -217,7 +217,7 @@ impl<'a> Learned<'a> {
         }
     }
 
-    /// Notes whether latency sums up columns in µs.
+    /// Records whether the latency is a sum of columns in µs.
     fn sums(&mut self, table: &Table) {
         let parts: Vec<&Column> = table
             .columns()
@@ -238,7 +238,7 @@ impl<'a> Learned<'a> {
         }
     }
 
-    /// Counts rows that repeat a key, and how latency grows along each of its numbers.
+    /// Counts rows that repeat a key, and how latency grows along each numeric part of the key.
     fn series(
         &mut self,
         file: &TableFile,
@@ -282,7 +282,7 @@ impl<'a> Learned<'a> {
 }
 
 impl LearnedColumn {
-    /// Follows latency along a series of points.
+    /// Records how latency changes along a series of points.
     fn follow(&mut self, points: &mut Vec<(f64, f64)>) {
         points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         points.dedup_by_key(|point| point.0);

@@ -1,7 +1,7 @@
-//! A first spec for a table that has none, learned from its rows and its family.
+//! Suggests a spec for a table without one, learned from its rows and its family.
 //!
-//! It is printed as YAML to be edited: what a loader keys on, and which of two rows it serves, rows
-//! do not say.
+//! The spec is printed as YAML to edit: rows do not show the loader's key, nor which of two rows
+//! with one key the loader serves.
 
 mod learn;
 mod print;
@@ -15,24 +15,25 @@ use crate::database::catalog::{Catalog, TableFile};
 use crate::database::source;
 use crate::specs;
 
-/// Which table, and where.
+/// The options of `suggest`.
 #[derive(Debug, Clone)]
 pub struct SuggestOptions {
     /// The repository, or a folder in it.
     pub root: PathBuf,
-    /// A commit to read instead of the files on disk.
+    /// A commit to read; `None` reads the files on disk.
     pub reference: Option<String>,
-    /// A folder that overlays the embedded rules.
+    /// A folder whose files are added to the built-in rules or replace them.
     pub rules: Option<PathBuf>,
-    /// The table, with or without `_perf`.
+    /// The table's name, with or without `_perf`.
     pub table: String,
 }
 
-/// Learns a spec, as the YAML of `rules/tables/<family>.yaml`.
+/// Learns a spec and renders it as YAML for `rules/tables/<family>.yaml`.
 ///
 /// # Errors
 ///
-/// When there is no such table, no file of it can be read, or no column of it has the name of a latency.
+/// Returns an error if there is no such table, if none of its files can be read, or if no column is
+/// named like a latency.
 pub fn run(options: &SuggestOptions) -> Result<String> {
     let source = source::open(&options.root, options.reference.as_deref())?;
     let mut settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
@@ -59,12 +60,12 @@ pub fn run(options: &SuggestOptions) -> Result<String> {
         return Err(Error::new(message, "name the column latency, *_ms or *_us"));
     }
     let text = print::yaml(&learned, &unread);
-    // What is printed has to be what --rules takes.
+    // The printed YAML must be valid for --rules.
     specs::check_tables(&text)?;
     Ok(text)
 }
 
-/// The files of a table, those of the shorter name where that is one.
+/// Returns the files of a table; without such files, those of the name with `_perf` appended.
 fn files<'a>(catalog: &'a Catalog, table: &str) -> Result<Vec<&'a TableFile>> {
     let of = |name: &str| -> Vec<&TableFile> {
         catalog.tables.iter().filter(|t| t.table == name).collect()
@@ -77,7 +78,7 @@ fn files<'a>(catalog: &'a Catalog, table: &str) -> Result<Vec<&'a TableFile>> {
     Ok(found)
 }
 
-/// Its family: by the operation catalog, else by where its files lie.
+/// Returns the table's family from the operation catalog, or else from the folders of its files.
 fn family(files: &[&TableFile], settings: &Settings) -> String {
     let listed = settings.specs.families.get(&files[0].table).cloned();
     let lies = files.iter().find_map(|f| f.place.family.clone());

@@ -1,4 +1,4 @@
-//! What was learned, as YAML for `rules/tables/<family>.yaml`.
+//! Renders a learned table as YAML for `rules/tables/<family>.yaml`.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use crate::base::escape::clean;
 use crate::base::words::{count, plural};
 use crate::specs::{ColumnKind, IDENTITY, KeyPart};
 
-/// The YAML, with what is not certain as comments.
+/// Renders the YAML; uncertain lines have comments.
 pub(super) fn yaml(learned: &Learned<'_>, unread: &[String]) -> String {
     let mut out = String::new();
     let read = format!("{} of {}", plural(learned.rows, "row"), plural(learned.files, "file"));
@@ -80,7 +80,7 @@ fn write_key(out: &mut String, learned: &Learned<'_>) {
     }
 }
 
-/// What a lookup returns, where that is not what a column holds.
+/// Writes the latency that a lookup returns, if a column is not in ms.
 fn write_latency(out: &mut String, learned: &Learned<'_>) {
     let latencies = learned.latencies();
     if !latencies.iter().any(|(_, in_us)| *in_us) {
@@ -124,7 +124,7 @@ fn write_sweep(out: &mut String, learned: &Learned<'_>) {
     let _ = writeln!(out, "    sweep: [{}]", names.join(", "));
 }
 
-/// What a column holds, with `?` where files or rows lack it.
+/// Renders the type of a column, with `?` if files or rows lack it.
 fn kind(column: &LearnedColumn, files: usize) -> String {
     let name = match (column.unit(), column.kind) {
         (Some(unit), _) => unit.name(),
@@ -137,7 +137,7 @@ fn kind(column: &LearnedColumn, files: usize) -> String {
     format!("{name}{}", if optional { "?" } else { "" })
 }
 
-/// A name as YAML: as it is where it cannot be read as anything else, else in quotes.
+/// Renders a name as YAML, quoted if YAML would read it as something else.
 fn quoted(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
@@ -145,11 +145,11 @@ fn quoted(name: &str) -> String {
     if begins && name.chars().all(plain) && !word.contains(&name.to_ascii_lowercase().as_str()) {
         return name.to_owned();
     }
-    // JSON's strings are YAML's.
+    // A JSON string is a valid YAML string.
     serde_json::Value::from(name).to_string()
 }
 
-/// A text on one line, as a comment has it.
+/// Renders a text as a comment of one line.
 fn comment(text: &str) -> String {
     const LONGEST: usize = 80;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! All rows of every finding, as CSV: what a report shows a few of.
+//! Writes all rows of every finding as CSV; reports show only some of them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,15 @@ use crate::database::table::Table;
 use crate::database::table::spreadsheet::{inert, shown, shown_cell, write_cell};
 use crate::findings::Finding;
 
-/// The file that lists the others.
+/// The file that lists all findings with their files.
 const INDEX: &str = "findings.csv";
 
-/// Writes the rows of each finding that counts to a file of `folder`, and a list of them all.
+/// Writes the rows of each finding that is neither waived nor in the baseline to a file in
+/// `folder`, and a list of these findings.
 ///
 /// # Errors
 ///
-/// When the folder cannot be written, or a table that was judged cannot be read again.
+/// Returns an error if the folder cannot be written, or if a judged table cannot be read again.
 pub(super) fn write(looked: &Looked<'_>, folder: &Path) -> Result<()> {
     let failed = |e: csv::Error| Error::caused("cannot write rows as CSV", "", e);
     let files: BTreeMap<&str, &TableFile> =
@@ -29,7 +30,7 @@ pub(super) fn write(looked: &Looked<'_>, folder: &Path) -> Result<()> {
     let header = ["severity", "rule", "path", "rows", "message", "file"];
     index.write_record(header).map_err(failed)?;
     let mut outputs: Vec<(PathBuf, Vec<u8>)> = Vec::new();
-    // Findings are in the order of their paths, so one table at a time is in memory.
+    // Findings are sorted by path, so that only one table at a time is in memory.
     let mut last: Option<(&str, Arc<Table>)> = None;
     for finding in looked.findings.iter().filter(|f| f.counts()) {
         let mut name = String::new();
@@ -58,7 +59,7 @@ pub(super) fn write(looked: &Looked<'_>, folder: &Path) -> Result<()> {
     write_all(&[folder.to_owned()], &outputs)
 }
 
-/// A table that was judged.
+/// Reads a judged table again.
 fn decoded(looked: &Looked<'_>, file: &TableFile) -> Result<Arc<Table>> {
     looked.state.table(file).map(Arc::new).map_err(|why| {
         Error::new(
@@ -68,7 +69,7 @@ fn decoded(looked: &Looked<'_>, file: &TableFile) -> Result<Arc<Table>> {
     })
 }
 
-/// A name that contains its rule and place, and that no other finding has.
+/// Returns a unique file name that contains the finding's rule and place.
 fn file_name(finding: &Finding) -> String {
     let place = finding.place.as_ref();
     let places = place.map(|p| [p.system.as_str(), p.backend.as_str(), p.version.as_str()]);
@@ -81,7 +82,7 @@ fn file_name(finding: &Finding) -> String {
     file_stem(&parts, "__") + ".csv"
 }
 
-/// Rows of a table, each with its number: counted from 0, as data frames count them.
+/// Renders rows of a table as CSV, each with its number from 0 as in data frames.
 fn text(table: &Table, rows: &[u32]) -> Result<Vec<u8>, csv::Error> {
     let mut out = csv::Writer::from_writer(Vec::new());
     out.write_field("row")?;

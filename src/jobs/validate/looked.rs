@@ -1,4 +1,4 @@
-//! The data that a report was made from.
+//! The data from which a report was made.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::database::served::Shelf;
 use crate::database::state::State;
 use crate::findings::Finding;
 
-/// The data that a report was made from.
+/// The data from which a report was made.
 pub(crate) struct Looked<'a> {
     /// The database.
     pub state: State<'a>,
@@ -18,11 +18,11 @@ pub(crate) struct Looked<'a> {
     pub selected: &'a Selected,
     /// The rules of the run.
     pub rules: &'a [Arc<Rule>],
-    /// The failures that a collector logged, if its log was given.
+    /// The failures that a collector logged, if a log was given.
     pub ledger: Option<&'a Ledger>,
-    /// Rows of the tables judged and of those they were compared with, by path.
+    /// Row counts of the judged tables and of the tables compared with, by path.
     pub table_rows: &'a BTreeMap<String, usize>,
-    /// The findings in the report's order.
+    /// The findings in the order of the report.
     pub findings: &'a [Finding],
 }
 

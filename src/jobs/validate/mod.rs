@@ -1,4 +1,4 @@
-//! The first job: is this data right?
+//! Judges the data of a database.
 
 mod finding_rows;
 mod looked;
@@ -30,41 +30,42 @@ use crate::report::health::JudgedPlaces;
 use crate::report::{AbsentFiles, Report};
 use crate::specs::Specs;
 
-/// What to judge, and by which rules.
+/// The options of `validate`.
 #[derive(Debug, Default, Clone)]
 pub struct ValidateOptions {
-    /// The folder or repository.
+    /// The repository or folder that contains the database.
     pub root: PathBuf,
-    /// A commit to read instead of the files on disk.
+    /// A commit to read; `None` reads the files on disk.
     pub reference: Option<String>,
-    /// Which part of the database.
+    /// The systems, backends, versions and tables to judge.
     pub selection: Selection,
-    /// Only what changed since the merge base with this commit.
+    /// A commit; only changes since the merge base with it are judged.
     pub since: Option<String>,
-    /// The commit whose settings apply; by default that of `since`, else what is judged.
+    /// The commit from which settings are read; `None` reads them from `since`, or else from the
+    /// judged state.
     pub settings_ref: Option<String>,
-    /// Rules to run; all when empty.
+    /// Ids of the rules to run; empty runs all.
     pub only: Vec<String>,
-    /// Rules not to run.
+    /// Ids of the rules not to run.
     pub skip: Vec<String>,
-    /// A folder that overlays the embedded rules.
+    /// A folder whose files are added to the built-in rules or replace them.
     pub rules: Option<PathBuf>,
-    /// A baseline instead of the judged repository's own.
+    /// A baseline to use instead of the repository's own.
     pub baseline: Option<PathBuf>,
-    /// A collector's log directory, whose classified failures explain what is missing.
+    /// A collector's log directory, whose failures explain missing keys.
     pub ledger: Option<PathBuf>,
     /// A folder for all rows of each finding, as CSV.
     pub rows_dir: Option<PathBuf>,
-    /// Whether tables that nothing judges make the run inconclusive.
+    /// True if tables outside every root make the run inconclusive.
     pub strict: bool,
 }
 
-/// Judges a perf database.
+/// Judges a database.
 ///
 /// # Errors
 ///
-/// When nothing can be judged: no database, an unknown name, an unreadable repository. Whatever is
-/// wrong with the data is a finding in the report.
+/// Returns an error if there is no database, if the options name something unknown, or if the
+/// repository cannot be read. Faults of the data are findings of the report.
 pub fn run(options: &ValidateOptions, progress: &dyn Progress) -> Result<Report> {
     let write_rows = |looked: &Looked<'_>| match &options.rows_dir {
         Some(folder) => finding_rows::write(looked, folder),
@@ -73,11 +74,11 @@ pub fn run(options: &ValidateOptions, progress: &dyn Progress) -> Result<Report>
     judged(options, progress, write_rows).map(|(report, ())| report)
 }
 
-/// Judges a perf database, and lets `look` see what the report was made from.
+/// Judges a database and calls `look` with the data from which the report was made.
 ///
 /// # Errors
 ///
-/// Those of [`run`] and of `look`.
+/// Returns the errors of [`run`] and of `look`.
 pub(crate) fn judged<R>(
     options: &ValidateOptions,
     progress: &dyn Progress,
@@ -86,8 +87,8 @@ pub(crate) fn judged<R>(
     let start = Instant::now();
     let source = source::open(&options.root, options.reference.as_deref())?;
     let source = source.as_ref();
-    // What a branch brings must not change how it is judged, and what the other has withdrawn since
-    // it was cut no longer holds.
+    // Settings can come from another branch: a change cannot alter how it is judged, and a waiver
+    // that the branch withdrew meanwhile is void.
     let judges = options.settings_ref.as_deref().or(options.since.as_deref());
     let judges = (options.root.as_path(), judges);
     let (files, settings) = rayon::join(
@@ -109,7 +110,7 @@ pub(crate) fn judged<R>(
     let outside = outside(&roots[0], options, changed.as_deref());
     let all_roots: Vec<&Catalog> = roots.iter().collect();
     let (roots, selected) = selected(&roots, options, changed)?;
-    // A log does not say on which machine it was written.
+    // A ledger does not state the machine on which it was written.
     let each = roots.iter().zip(&selected);
     let machines: usize = each
         .map(|(root, selected)| root.systems.keys().filter(|s| selected.system(s)).count())
@@ -126,7 +127,7 @@ pub(crate) fn judged<R>(
         !needs.traces && (!needs.changes || is_of_change)
     };
     let rules = settings.rules.choose(&options.only, &options.skip, &is_asked)?;
-    // Each root is judged by what it says of itself, and compared with itself alone.
+    // Each root is judged by its own facts and compared only with itself.
     let facts: Vec<TreeFacts> =
         roots.iter().map(|root| TreeFacts::read(source, root, &settings.specs)).collect();
     let specs: Vec<Specs> = facts.iter().map(|facts| facts.over(&settings.specs)).collect();
@@ -145,7 +146,8 @@ pub(crate) fn judged<R>(
     for (((catalog, selected), facts), specs) in roots.iter().zip(&selected).zip(&facts).zip(&specs)
     {
         let state = State { source, catalog, facts, specs };
-        // A system speaks of its rows, so a change of it is one of theirs.
+        // A system's YAML describes its rows, so that a change of it makes their tables part of the
+        // scope.
         let has_other_system = |file: &TableFile| {
             let system = catalog.systems.get(&file.place.system);
             system.is_some_and(|system| selected.changed(&system.yaml))
@@ -169,11 +171,11 @@ pub(crate) fn judged<R>(
         found.extend(deleted);
     }
     absent.missing = source.missing();
-    // That these cannot be read is a property of the clone.
+    // Files that the clone lacks are not a fault of the data.
     found.retain(|finding| !absent.missing.contains(&finding.path));
     let mut sink = Sink::default();
     sink.extend(found);
-    // A run over a part of the database, or by some rules, cannot tell what a waiver is for.
+    // A run on a part of the database or with some rules cannot decide that a waiver is unused.
     let whole = options.since.is_none() && options.only.is_empty() && options.skip.is_empty();
     settings.conclude(&mut sink, &rules, whole && options.selection.is_all())?;
     let (findings, counts) = sink.finish();
@@ -185,7 +187,7 @@ pub(crate) fn judged<R>(
         table_rows: &table_rows[0],
         findings: &findings,
     })?;
-    // All rules on no table at all is no judgement, though a system's YAML was read.
+    // A run of all rules without any table has judged nothing, even if it read a system's YAML.
     let asked = options.since.is_none() && options.only.is_empty();
     let files = if tables == 0 && asked { 0 } else { files };
     let report = Report {
@@ -208,7 +210,7 @@ pub(crate) fn judged<R>(
     Ok((report, seen))
 }
 
-/// The roots that hold what is selected, and what of each is.
+/// Returns the roots that contain selected tables, each with the selected part.
 fn selected<'a>(
     roots: &'a [Catalog],
     options: &ValidateOptions,
@@ -224,14 +226,15 @@ fn selected<'a>(
             Err(error) => why = why.or(Some(error)),
         }
     }
-    // What one root has is found, whatever the others lack; of several errors the main root's.
+    // A selection may match only some of the roots. If it matches none, the error of the main root
+    // is returned.
     match why.filter(|_| chosen.is_empty()) {
         Some(error) => Err(error),
         None => Ok((chosen, selected)),
     }
 }
 
-/// Tables that lie below no root, where the whole of the source is judged.
+/// Lists tables outside every root, if the whole source is judged.
 fn outside(main: &Catalog, options: &ValidateOptions, changed: Option<&[String]>) -> Vec<String> {
     if !options.selection.is_all() {
         return Vec::new();
@@ -240,7 +243,7 @@ fn outside(main: &Catalog, options: &ValidateOptions, changed: Option<&[String]>
     paths.filter(|path| changed.is_none_or(|changed| changed.contains(path))).collect()
 }
 
-/// What the source lacks as a whole that the merge base with `since` has.
+/// Reports data that the merge base with `since` has and the source lacks.
 fn deletions(
     source: &dyn Source,
     since: &str,

@@ -1,8 +1,7 @@
-//! A running collection, watched: how far it is, how fast it goes, what is wrong with its first rows.
+//! Watches a running collection and reports progress, rate and problems of the rows so far.
 //!
-//! The staging folder is read at an interval. When the run ends, what it left is judged as
-//! `validate` judges a database: the tables are put where a database has them, in a folder that is gone
-//! afterwards.
+//! The staging folder is read at an interval. When the run ends, its tables are copied into a
+//! temporary database, which `validate` judges.
 
 mod stage;
 
@@ -21,37 +20,38 @@ use crate::jobs::validate;
 use crate::report::Report;
 use crate::specs::Specs;
 
-/// What to watch.
+/// The options of `validate --watch`.
 #[derive(Debug, Clone)]
 pub struct WatchOptions {
     /// The staging folder.
     pub folder: PathBuf,
-    /// How often it is read.
+    /// The interval at which the folder is read.
     pub every: Duration,
-    /// After how long without a change the run counts as ended.
+    /// The time without a change after which the run counts as ended.
     pub idle: Duration,
-    /// What is to be measured.
+    /// The rerun list that is being measured.
     pub list: Option<PathBuf>,
-    /// How what the run left is judged; its root is not read.
+    /// The options to judge the result with; the root is ignored.
     pub judged: validate::ValidateOptions,
 }
 
-/// Why a run ended.
+/// The reason why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
-    /// All points of the list are there.
+    /// All points of the list are measured.
     Complete,
-    /// The collector has summed up its run.
+    /// The collector has written its summary.
     SummedUp,
-    /// Nothing has changed for a while.
+    /// No file has changed for a while.
     Idle,
 }
 
-/// Watches a run until it ends, then judges what it left; `tell` gets a line each time.
+/// Watches a run until it ends, then judges its tables; `tell` gets a line per interval.
 ///
 /// # Errors
 ///
-/// When the folder cannot be listed, the list is not one, or nothing was collected.
+/// Returns an error if the folder cannot be listed, if the list is malformed, or if nothing was
+/// collected.
 pub fn run(options: &WatchOptions, tell: &mut dyn FnMut(&str) -> Result<()>) -> Result<Report> {
     let specs = Specs::overlaid(options.judged.rules.as_deref())?;
     let list = options.list.as_deref().map(RerunList::read).transpose()?;
@@ -78,24 +78,24 @@ pub fn run(options: &WatchOptions, tell: &mut dyn FnMut(&str) -> Result<()>) -> 
     }
 }
 
-/// How far a run is.
+/// The progress of a run.
 struct WatchProgress {
-    /// Points of the list that are measured, and all of it.
+    /// Number of measured points of the list, and number of all its points.
     measured: Option<(usize, usize)>,
     rows: usize,
-    /// Rows since the watch began.
+    /// Number of rows since the watch began.
     since: usize,
     elapsed: Duration,
 }
 
 impl WatchProgress {
-    /// Rows in a second; none before the first.
+    /// Returns the rows per second; `None` before the first new row.
     fn rate(&self) -> Option<f64> {
         let seconds = self.elapsed.as_secs_f64();
         (self.since > 0 && seconds > 0.0).then(|| self.since as f64 / seconds)
     }
 
-    /// Seconds left by the list and the rate.
+    /// Returns the remaining seconds, from the list and the rate.
     fn left(&self) -> Option<f64> {
         let (measured, planned) = self.measured?;
         Some(planned.saturating_sub(measured) as f64 / self.rate()?)
@@ -157,7 +157,7 @@ fn time(seconds: f64) -> String {
     }
 }
 
-/// The first spikes among the rows so far, in words.
+/// Describes the first spikes among the rows so far.
 fn spikes(
     stage: &Stage,
     specs: &Specs,
@@ -179,7 +179,7 @@ fn spikes(
     Ok((!said.is_empty()).then(|| said.join(", ")))
 }
 
-/// Rules that say nothing of a staging folder, which is not a whole database, and those that are not wanted.
+/// Returns the rules to skip: unwanted rules, and rules that need a whole database.
 fn skipped(rules: &Rules, options: &WatchOptions) -> Vec<String> {
     let of_databases = |check: &Check| {
         matches!(
@@ -194,8 +194,8 @@ fn skipped(rules: &Rules, options: &WatchOptions) -> Vec<String> {
     skip
 }
 
-/// Judges what the run left. A sidecar is written when a collection is finished: where there is none yet,
-/// that is not a defect of the rows.
+/// Judges the collected tables. Sidecars are written at the end of a collection, so that a missing
+/// sidecar is not reported while there are none.
 fn judge(stage: &Stage, specs: &Specs, options: &WatchOptions, skip: &[String]) -> Result<Report> {
     if stage.rows() == 0 {
         return Err(Error::new(
@@ -212,7 +212,7 @@ fn judge(stage: &Stage, specs: &Specs, options: &WatchOptions, skip: &[String]) 
     as_database(stage, specs, &judged)
 }
 
-/// Judges the tables of a stage where a database has them.
+/// Copies the tables of a stage into a temporary database and judges it.
 fn as_database(stage: &Stage, specs: &Specs, judged: &validate::ValidateOptions) -> Result<Report> {
     let failed = |e: std::io::Error| {
         Error::caused(

@@ -1,4 +1,5 @@
-//! A collection's staging folder as it is now: the tables in it, the rows so far, the run's signs of an end.
+//! Reads a collection's staging folder: its tables, the rows so far, and signs that the run has
+//! ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,34 +15,34 @@ use crate::gpu::rerun::RerunList;
 use crate::jobs::rows::format_of;
 use crate::specs::Specs;
 
-/// Folders below a staging folder in which its files may be.
+/// The maximum depth of files below a staging folder.
 const DEPTH: usize = 8;
 
-/// A staging folder.
+/// The content of a staging folder.
 #[derive(Debug)]
 pub struct Stage {
-    /// Its tables, by path.
+    /// The tables, sorted by path.
     pub tables: Vec<StagedTable>,
-    /// The sidecars beside them.
+    /// Paths of the sidecars.
     pub sidecars: Vec<PathBuf>,
-    /// When a file of it changed last.
+    /// The time of the last change of a file.
     pub changed: Option<SystemTime>,
-    /// Whether the collector has summed up its run.
+    /// True if the collector has written its summary.
     pub summed_up: bool,
 }
 
 /// A table that is being collected.
 #[derive(Debug)]
 pub struct StagedTable {
-    /// Its file.
+    /// The table's file.
     pub file: TableFile,
-    /// Whole rows so far.
+    /// Number of complete rows so far.
     pub rows: usize,
-    /// Hashes of their keys.
+    /// Hashes of the keys of the rows.
     pub keys: BTreeSet<u64>,
-    /// Lowest and highest clock in MHz, where rows have one.
+    /// Lowest and highest clock in MHz, if rows have a clock.
     pub clocks: Option<(f64, f64)>,
-    /// Why it cannot be read, where it cannot.
+    /// The reason why the table cannot be read.
     pub fault: Option<String>,
 }
 
@@ -50,14 +51,15 @@ impl Stage {
     ///
     /// # Errors
     ///
-    /// When it cannot be listed.
+    /// Returns an error if the folder cannot be listed.
     pub fn read(folder: &Path, specs: &Specs) -> Result<Self> {
         let mut stage =
             Self { tables: Vec::new(), sidecars: Vec::new(), changed: None, summed_up: false };
         for item in walkdir::WalkDir::new(folder).max_depth(DEPTH).sort_by_file_name() {
             let item = match item {
                 Ok(item) => item,
-                // A file may go while the folder is listed: the collector makes parquet of its text.
+                // A file can disappear during listing, since collectors replace text by Parquet
+                // files.
                 Err(e) if e.depth() > 0 => continue,
                 Err(e) => {
                     let message = format!("cannot list {}: {e}", folder.display());
@@ -85,7 +87,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// A table's text that has become parquet counts once.
+    /// Drops text tables that have been converted to Parquet.
     fn without_text_of_parquet(&mut self) {
         let name = |t: &StagedTable| Path::new(&t.file.entry.path).with_extension("");
         let done: BTreeSet<PathBuf> =
@@ -93,16 +95,16 @@ impl Stage {
         self.tables.retain(|t| t.file.format == Format::Parquet || !done.contains(&name(t)));
     }
 
-    /// Rows so far.
+    /// Returns the number of rows so far.
     pub fn rows(&self) -> usize {
         self.tables.iter().map(|t| t.rows).sum()
     }
 
-    /// How many points of a list are measured, and of how many.
+    /// Returns the number of measured points of a list and the number of all its points.
     ///
     /// # Errors
     ///
-    /// When a formula of a spec does not fit the list's columns.
+    /// Returns an error if a formula of a spec does not fit the list's columns.
     pub fn measured(&self, list: &RerunList, specs: &Specs) -> Result<(usize, usize)> {
         let (mut measured, mut planned) = (0, 0);
         for operation in &list.operations {
@@ -119,10 +121,10 @@ impl Stage {
     }
 }
 
-/// The table that a file of that name is, and how its bytes are laid out.
+/// Returns the table's name and format by a file name; `None` if the file is not a table.
 fn staged<'a>(name: &'a str, specs: &Specs) -> Option<(&'a str, Format)> {
     if let Some(stem) = name.strip_suffix(".samples.jsonl") {
-        // A log that `measure` keeps: its rows come before the table.
+        // A log that `measure` writes contains rows before the table exists.
         return specs.tables.contains_key(stem).then_some((stem, Format::Csv));
     }
     let (stem, _) = name.rsplit_once('.')?;
@@ -152,7 +154,7 @@ impl StagedTable {
         let table = if staged.is_log() {
             logged(&bytes)
         } else {
-            // What is being written ends in a line that is not whole yet.
+            // The last line of a file that is being written may be incomplete.
             let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);
             let end = if format == Format::Csv { whole } else { bytes.len() };
             match staged.file.decode(specs, &bytes[..end]) {
@@ -171,7 +173,7 @@ impl StagedTable {
         staged
     }
 
-    /// Whether it is a log of samples, not a table.
+    /// Returns true if the file is a log of samples, not a table.
     pub fn is_log(&self) -> bool {
         self.file.entry.path.ends_with(".samples.jsonl")
     }
@@ -192,7 +194,7 @@ impl StagedTable {
         }
     }
 
-    /// Finds the place by what the rows say, unless the folders above are one.
+    /// Derives the place from the rows, unless the folders name a known system.
     fn place(&mut self, table: &Table, specs: &Specs) {
         if specs.systems.get(&self.file.place.system).is_some() {
             return;
@@ -210,7 +212,7 @@ impl StagedTable {
     }
 }
 
-/// The points of a log of samples as rows; none where it has no point yet.
+/// Returns the points of a log of samples as rows; `None` if it has no points.
 fn logged(bytes: &[u8]) -> Option<Table> {
     let lines = bytes.split(|b| *b == b'\n');
     let points: Vec<BTreeMap<String, Value>> = lines

@@ -1,8 +1,9 @@
-//! Repeated measurements, removed: rows that agree in every column that is not a measurement.
+//! Removes repeated measurements: rows that agree in every column that is not a measurement.
 //!
-//! What identifies a row here is every such column, as in the collectors' own merge; the loader's key
-//! is often less. So rows of one loader's key that differ in another column, a kernel's name for example,
-//! are measurements of different things. They are kept, and reported: no policy knows which is right.
+//! As in the collectors' own merge, all other columns identify a measurement. The loader's key
+//! often has fewer columns. Rows with the same key that differ in another column, such as a
+//! kernel's name, are therefore different measurements. They are kept and reported, since no policy
+//! knows which one is right.
 
 mod plan;
 mod policy;
@@ -23,25 +24,25 @@ use crate::specs::Serves;
 pub use plan::{Dropped, TablePlan};
 pub use policy::{Keep, Policy};
 
-/// What would be removed, and what was left alone.
+/// The plan of a deduplication.
 #[derive(Debug)]
 pub struct Deduped {
-    /// Tables looked at.
+    /// Number of tables in the selection.
     pub tables: usize,
-    /// Those that repeat a measurement, or a key of the loader's, by path.
+    /// Plans of the tables with repeated measurements or repeated keys, sorted by path.
     pub plans: Vec<TablePlan>,
-    /// Those that cannot be judged or changed.
+    /// Tables that cannot be judged or changed, each with a reason.
     pub refused: Vec<Refused>,
     policy: Policy,
     change: DiskChange,
 }
 
-/// Plans what to remove from the tables selected; nothing is written.
+/// Plans which rows of the selected tables to remove; nothing is written.
 ///
 /// # Errors
 ///
-/// When there is no database, nothing that the selection names, or a column to ignore that no table
-/// has. What is wrong with a table is reported in [`Deduped::refused`].
+/// Returns an error if there is no database, if the selection names something unknown, or if no
+/// table has a column to ignore. Tables that cannot be changed are in [`Deduped::refused`].
 pub fn run(options: &RepairOptions, policy: Policy) -> Result<Deduped> {
     let site = Site::open(options)?;
     let columns = Mutex::new(BTreeSet::new());
@@ -77,7 +78,7 @@ pub fn run(options: &RepairOptions, policy: Policy) -> Result<Deduped> {
         }
     }
     let columns = columns.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    // A name that no table has is a slip of the hand, unless none could be read.
+    // A column that no table has is a typing error, unless no table could be read.
     if let Some(name) = policy.ignore.iter().find(|name| !columns.contains(*name))
         && !columns.is_empty()
     {
@@ -87,12 +88,12 @@ pub fn run(options: &RepairOptions, policy: Policy) -> Result<Deduped> {
 }
 
 impl Deduped {
-    /// Rows that would be removed.
+    /// Returns the number of rows to remove.
     pub fn dropped(&self) -> usize {
         self.plans.iter().map(|p| p.dropped.len()).sum()
     }
 
-    /// How the run ends: with findings where something was left alone that a person must look at.
+    /// Returns the exit code: findings if disagreeing copies were kept or a table was refused.
     pub fn exit(&self) -> Exit {
         let kept = !self.policy.disagreeing && self.plans.iter().any(|p| p.disagreeing > 0);
         if self.tables == 0 {
@@ -104,13 +105,13 @@ impl Deduped {
         }
     }
 
-    /// Removes the rows, after a record of each is at `ledger`: one JSON object per line. Nothing is
-    /// written where nothing is to be removed.
+    /// Writes a record of each row to remove to `ledger`, one JSON object per line, then removes
+    /// the rows. Writes nothing if there are no rows to remove.
     ///
     /// # Errors
     ///
-    /// When `ledger` is there already, which may be the only record of an earlier run, or a file
-    /// cannot be written.
+    /// Returns an error if `ledger` exists already, since it may be the only record of an earlier
+    /// run, or if a file cannot be written.
     pub fn write(mut self, ledger: &Path) -> Result<()> {
         self.change.sweep();
         if self.dropped() == 0 {
@@ -127,7 +128,7 @@ impl Deduped {
         self.change.make()
     }
 
-    /// What a person reads; `ledger` names the record where rows are removed.
+    /// Renders the plan for people; `ledger` is the record if the rows were removed.
     pub fn text(&self, ledger: Option<&Path>) -> String {
         let mut out = String::new();
         for refused in &self.refused {

@@ -1,4 +1,4 @@
-//! Which rows of a table repeat a measurement, and which of their copies stays.
+//! Plans which rows of a table to remove as copies of a measurement.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -15,52 +15,53 @@ use crate::jobs::repair::measurements::{cells, compared_columns, equal, repeated
 use crate::jobs::repair::{RepairError, Site, disk};
 use crate::specs::{Serves, TableSpec, measured_unit};
 
-/// A row that is removed.
+/// A row to remove.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dropped {
-    /// Its number in the table as it was, from 0.
+    /// The row in the old table, from 0.
     pub row: usize,
-    /// The number of the copy that stays.
+    /// The row of the copy that stays, from 0.
     pub kept: usize,
-    /// Slowest over fastest of all copies.
+    /// Slowest over fastest latency of all copies.
     pub spread: f64,
-    /// Whether that is more than reruns differ by.
+    /// True if the copies differ by more than rerun noise.
     pub disagrees: bool,
-    /// Its cells by column.
+    /// The row's cells by column.
     pub cells: Map<String, Value>,
 }
 
-/// What is to be done to a table.
+/// The plan for one table.
 #[derive(Debug)]
 pub struct TablePlan {
-    /// Its path.
+    /// The table's path.
     pub path: String,
-    /// Its name.
+    /// The table's name.
     pub table: String,
-    /// Rows it has.
+    /// Number of rows in the old table.
     pub rows: usize,
-    /// Rows that are removed, in file order.
+    /// Rows to remove, in file order.
     pub dropped: Vec<Dropped>,
-    /// How many of them equal the copy that stays in every cell.
+    /// Number of removed rows that equal the remaining copy in every cell.
     pub equal: usize,
-    /// Measurements whose copies differ by more than reruns do: kept, unless the policy says otherwise.
+    /// Number of measurements whose copies differ by more than rerun noise; the copies are kept
+    /// unless the policy removes them.
     pub disagreeing: usize,
-    /// Slowest over fastest of the worst of those.
+    /// Largest ratio of slowest to fastest latency among disagreeing copies.
     pub worst: f64,
-    /// Keys for which the loader serves another latency afterwards: the row it will serve, and the
-    /// first latency, before and after, that differs.
+    /// Keys for which the loader serves another latency after the change: the row served then, and
+    /// the first changed latency before and after, in ms.
     pub served: Vec<(usize, f64, f64)>,
-    /// Keys of the loader's that hold several measurements: rows that differ in a column that the
-    /// key leaves out.
+    /// Number of keys with several measurements: rows that differ in a column that is not part of
+    /// the key.
     pub remaining: usize,
-    /// Columns in which the rows of those differ.
+    /// Columns in which the measurements of such keys differ.
     pub differs: Vec<String>,
-    /// What the loader does with a repeated key.
+    /// The row that the loader serves for a repeated key.
     pub loader: Serves,
 }
 
 impl TablePlan {
-    /// Nothing is removed yet.
+    /// Returns a plan without rows to remove.
     fn new(file: &TableFile, rows: usize, loader: Serves) -> Self {
         Self {
             path: file.entry.path.clone(),
@@ -77,7 +78,7 @@ impl TablePlan {
         }
     }
 
-    /// The record of the rows that are removed, one JSON object per line.
+    /// Renders the record of the removed rows, one JSON object per line.
     pub(super) fn ledger(&self, policy: &Policy) -> String {
         let mut lines = String::new();
         for d in &self.dropped {
@@ -91,11 +92,11 @@ impl TablePlan {
     }
 }
 
-/// New bytes of a file.
+/// The path and new bytes of a file.
 type Rewrite = (PathBuf, Vec<u8>);
 
-/// The plan for a table, and its bytes without the rows that go; none where it repeats nothing. `seen`
-/// gets the table that was read.
+/// Plans the removal of copies from a table and makes its new bytes; `None` if there is nothing to
+/// report. Calls `seen` with the decoded table.
 pub(super) fn plan(
     site: &Site,
     file: &TableFile,
@@ -139,8 +140,9 @@ pub(super) fn plan(
 }
 
 impl TablePlan {
-    /// Drops all copies of a measurement but the one that the policy keeps. Copies that disagree stay,
-    /// unless the policy drops them, too; `noise` is the most that reruns of a latency differ by.
+    /// Marks all copies of a measurement for removal except the one that the policy keeps.
+    /// Disagreeing copies stay unless the policy removes them. `noise` returns the largest ratio of
+    /// reruns at a latency.
     fn drop_copies(
         &mut self,
         table: &Table,
@@ -150,7 +152,7 @@ impl TablePlan {
         policy: &Policy,
     ) {
         let CopySpread { ratio: spread, beyond_noise } = CopySpread::of(rows, latencies, noise);
-        // A copy without a time agrees with none that has one, unless all their cells are equal.
+        // A copy without a latency disagrees with the others, unless all cells are equal.
         let is_timed =
             |values: &&Vals<'_, f64>| rows.iter().all(|row| values.get(*row).is_finite());
         let timed = !latencies.is_empty() && latencies.iter().all(is_timed);
@@ -170,8 +172,8 @@ impl TablePlan {
         }
     }
 
-    /// Notes what the loader makes of the rows that stay; `others` are the columns that set
-    /// measurements apart.
+    /// Records the changes in what the loader serves; `others` are the columns that distinguish
+    /// measurements.
     fn serve(
         &mut self,
         competing: &[KeyRows],
@@ -201,7 +203,8 @@ impl TablePlan {
     }
 }
 
-/// The row that a loader serves of some with one key, in file order.
+/// Returns the row that a loader serves among rows with one key, in file order; `None` if it
+/// refuses repeated keys.
 fn served(loader: Serves, rows: &[usize]) -> Option<usize> {
     match loader {
         Serves::First => rows.first().copied(),
@@ -210,7 +213,7 @@ fn served(loader: Serves, rows: &[usize]) -> Option<usize> {
     }
 }
 
-/// Rows that compete for a key of the loader's.
+/// Returns the groups of rows that have the same key.
 fn competing(scope: &TableScope<'_>) -> Result<Vec<KeyRows>, RepairError> {
     if scope.spec.key.is_empty() {
         return Ok(Vec::new());
@@ -219,8 +222,8 @@ fn competing(scope: &TableScope<'_>) -> Result<Vec<KeyRows>, RepairError> {
     Ok(copies(scope, &Keys::new(&key, scope)?)?)
 }
 
-/// Rows that agree in every column that is not a measurement and is not to `ignore`, in file order; those
-/// alone that are more than one.
+/// Returns the groups of two or more rows that agree in every column that is neither measured nor
+/// in `ignore`, in file order.
 fn measurements(
     table: &Table,
     spec: &TableSpec,
@@ -243,7 +246,7 @@ fn measurements(
     Ok(groups.into_values().collect())
 }
 
-/// The table's bytes without the rows that are not kept, read back and compared.
+/// Returns the table's bytes without the removed rows, read back and compared.
 fn without(
     site: &Site,
     file: &TableFile,
@@ -257,8 +260,8 @@ fn without(
     }
     let text = keep_lines(bytes, keep)?;
     let back = file.decode(&site.settings.specs, &text)?;
-    // A column may read as another type without the rows that are gone, so cells are compared as
-    // they are shown.
+    // A column can have another type without the removed rows, so that cells are compared by their
+    // JSON.
     let same = back.rows == rows.len()
         && table.columns().zip(back.columns()).all(|((_, old), (_, new))| {
             rows.iter().enumerate().all(|(now, was)| old.json(*was) == new.json(now))

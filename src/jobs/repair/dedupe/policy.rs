@@ -4,31 +4,31 @@ use std::cmp::Ordering;
 
 use crate::base::expr::Vals;
 
-/// How repeated measurements are removed.
+/// The policy for removing repeated measurements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    /// Which copy stays.
+    /// The copy that stays.
     pub keep: Keep,
-    /// Whether copies are removed that differ by more than reruns do.
+    /// True to remove copies that differ by more than rerun noise.
     pub disagreeing: bool,
-    /// Columns that make no other measurement of a row, though they hold something else: a model's
-    /// name, where two models have one shape. None that a loader reads.
+    /// Columns that do not distinguish measurements, such as a model's name if two models have the
+    /// same shapes. The loader must not read these columns.
     pub ignore: Vec<String>,
 }
 
-/// Which copy of a measurement stays.
+/// The copy of a measurement that stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
     /// The first in the file.
     First,
-    /// The last in the file: the collection guide's word.
+    /// The last in the file, as the collection guide recommends.
     Last,
-    /// The one in the middle by latency; of an even number, the faster of the two.
+    /// The median by latency; of an even number, the faster of the two middle copies.
     Median,
 }
 
 impl Keep {
-    /// Its name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::First => "first",
@@ -37,7 +37,7 @@ impl Keep {
         }
     }
 
-    /// The copy that stays of some, which are in file order.
+    /// Returns the copy that stays among `rows`, which are in file order.
     pub(super) fn choose(self, rows: &[usize], latencies: &[&Vals<'_, f64>]) -> usize {
         match self {
             Self::First => rows[0],
@@ -51,7 +51,7 @@ impl Keep {
     }
 }
 
-/// Orders two rows by the first latency that differs, then as they are in the file.
+/// Orders two rows by the first latency that differs, then by file order.
 fn by_latency(a: usize, b: usize, latencies: &[&Vals<'_, f64>]) -> Ordering {
     let orders = latencies.iter().map(|values| values.get(a).total_cmp(&values.get(b)));
     orders.fold(Ordering::Equal, Ordering::then).then(a.cmp(&b))

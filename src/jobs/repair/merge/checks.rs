@@ -1,5 +1,5 @@
-//! What speaks against taking in the rows of a run: rows without a time, keys that may not change, and
-//! measurements that would be lost.
+//! Checks that refuse a merge: rows without a time, keys that must not change, and measurements
+//! that would be lost.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use crate::database::table::Column;
 use crate::jobs::repair::measurements::compared_columns;
 use crate::specs::measured_unit;
 
-/// Refuses rows of the run without a time; `counts` selects the rows that are merged, and `zero` says
-/// whether a time may be zero.
+/// Refuses rows of the run without a latency. `counts` selects the merged rows; `zero` is true if a
+/// latency of zero is allowed.
 pub(super) fn check_times(
     rows: &StackRows<'_>,
     zero: bool,
@@ -31,7 +31,7 @@ pub(super) fn check_times(
     Ok(())
 }
 
-/// Refuses to replace a row by one that lacks a measurement of it.
+/// Refuses to replace a row by a row that lacks one of its measurements.
 pub(super) fn check_losses(
     rows: &StackRows<'_>,
     groups: &[MeasurementGroup],
@@ -56,7 +56,7 @@ pub(super) fn check_losses(
     Ok(())
 }
 
-/// With `--append`, refuses keys that the table has already.
+/// Refuses keys that the table has already, if `--append` is given.
 pub(super) fn check_new(
     rows: &StackRows<'_>,
     groups: &[MeasurementGroup],
@@ -73,7 +73,8 @@ pub(super) fn check_new(
     }
 }
 
-/// Refuses new measurements whose key the table has, under another kernel for example.
+/// Refuses new measurements whose key the table already has with other columns, such as another
+/// kernel.
 pub(super) fn check_conflicts(
     rows: &StackRows<'_>,
     groups: &[MeasurementGroup],

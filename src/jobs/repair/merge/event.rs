@@ -1,5 +1,5 @@
-//! A merge in the sidecar beside its table: an event in schema 2, a dated comment in schema 1, which has no
-//! place for events.
+//! Records a merge in the table's sidecar: as an event in schema 2, or as a dated comment in schema
+//! 1, which has no events.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,19 @@ use crate::jobs::repair::SidecarError;
 /// A merge as a sidecar records it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MergeEvent {
-    /// File stem of the table.
+    /// The table's file stem.
     pub(super) table: String,
-    /// Day, UTC, as YYYY-MM-DD.
+    /// The day in UTC, as YYYY-MM-DD.
     pub(super) date: String,
     /// A sentence for people.
     pub(super) said: String,
-    /// The number of rows that the table takes from the run.
+    /// Number of rows that the table takes from the run.
     pub(super) rows: usize,
-    /// Whether the run measured all that it should.
+    /// True if the run measured all planned points.
     pub(super) complete: bool,
-    /// Digest of the keys that were merged.
+    /// Digest of the merged keys.
     pub(super) keys: String,
-    /// The collector's commit and digest, as the run's own sidecar states them.
+    /// The collector's commit and digest from the run's own sidecar.
     pub(super) collector: Option<(String, String)>,
 }
 
@@ -41,12 +41,13 @@ struct EventTable {
     collections: Vec<Spanned<Value>>,
 }
 
-/// The sidecar's text with the event; `None` if it does not mention the table. A text that ends with the
-/// same event already stays as it is.
+/// Returns the sidecar's text with the event; `None` if the sidecar does not mention the table. A
+/// text that already ends with the same event is returned unchanged.
 ///
 /// # Errors
 ///
-/// When it is not a sidecar, or the event cannot be added without changing another value.
+/// Returns an error if the text is not a sidecar, or if the event cannot be added without changing
+/// another value.
 pub(super) fn with_event(text: &str, event: &MergeEvent) -> Result<Option<String>, SidecarError> {
     let sidecar: EventSidecar = yaml::parse(text)?;
     let Some(entry) = sidecar.tables.get(&event.table) else { return Ok(None) };
@@ -72,7 +73,7 @@ pub(super) fn with_event(text: &str, event: &MergeEvent) -> Result<Option<String
     if now == wanted { Ok(Some(new)) } else { Err(SidecarError::NotAlone) }
 }
 
-/// The text with a comment above the first line of an entry, indented as the line is.
+/// Inserts a comment above the first line of an entry, with the line's indentation.
 fn commented(text: &str, line: usize, event: &MergeEvent) -> String {
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     let at = line.saturating_sub(1).min(lines.len());
@@ -87,14 +88,14 @@ fn commented(text: &str, line: usize, event: &MergeEvent) -> String {
     lines.concat()
 }
 
-/// The text with the event below the last one of its table.
+/// Inserts the event below the last event of its table.
 fn listed(text: &str, last: &Spanned<Value>, event: &MergeEvent) -> Result<String, SidecarError> {
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     let start = (last.referenced.line() as usize).saturating_sub(1);
     let first = lines.get(start).ok_or(SidecarError::Elsewhere)?;
     let column = (last.referenced.column() as usize).saturating_sub(1);
     let prefix: String = first.chars().take(column).collect();
-    // A list in one line has no line of its own to go below.
+    // A list on a single line has no place for another line.
     if prefix.trim() != "-" {
         return Err(SidecarError::Elsewhere);
     }
@@ -108,7 +109,7 @@ fn listed(text: &str, last: &Spanned<Value>, event: &MergeEvent) -> Result<Strin
     }
     let mut lead = prefix;
     for (name, value) in event.fields() {
-        // A quoted text is not read as a number or a date.
+        // Quotes keep a text from being read as a number or a date.
         let shown = match value {
             Value::String(text) if name != "status" => format!("'{}'", text.replace('\'', "''")),
             Value::String(text) => text,
@@ -125,7 +126,7 @@ fn leading(line: &str) -> &str {
 }
 
 impl MergeEvent {
-    /// The event as the collectors write one.
+    /// Returns the fields of the event as collectors write them.
     fn fields(&self) -> [(String, Value); 6] {
         let unknown = || ("unknown".to_owned(), "unknown".to_owned());
         let (commit, hash) = self.collector.clone().unwrap_or_else(unknown);
@@ -183,7 +184,7 @@ mod tests {
         let new = with_event(two, &event()).unwrap().unwrap();
         let added = "    - collector_ref: 'unknown'\n      collector_hash: 'unknown'\n      case_plan_hash: 'sha256:00ff'\n      collected_at: '2017-08-17'\n      rows: 2\n      status: complete\n";
         assert_eq!(new, two.replace("  moe_perf:", &format!("{added}  moe_perf:")));
-        // Where the file ends with the list, and without a line's end.
+        // The file ends with the list and without a line break.
         let short = two.split("  moe_perf").next().unwrap().trim_end();
         assert_eq!(with_event(short, &event()).unwrap().unwrap(), format!("{short}\n{added}"));
         let flow = "schema_version: 2\ntables: {gemm_perf: {collections: [{rows: 1}]}}\n";

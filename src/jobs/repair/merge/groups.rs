@@ -1,4 +1,5 @@
-//! The measurements of a run, each with the table's rows of the same thing, and the row that stays.
+//! Groups the measurements of a run with the table's rows of the same kind and chooses the row that
+//! stays.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,20 +9,20 @@ use super::stack::{ORIGIN, Stack};
 use crate::jobs::repair::measurements::{compared_columns, equal, repeated_rows};
 use crate::jobs::rows::LoadedRows;
 
-/// Selects the measurement that stays.
+/// The policy that selects the measurement that stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MergePolicy {
-    /// The run's; of several, the last.
+    /// The last measurement of the run.
     Last,
-    /// The fastest, the table's own included.
+    /// The fastest measurement, including the table's own.
     Min,
-    /// The one in the middle by latency, the table's own included; of an even number, the faster of the
-    /// two.
+    /// The median measurement by latency, including the table's own; of an even number, the faster
+    /// of the two middle ones.
     Median,
 }
 
 impl MergePolicy {
-    /// Its name on the command line.
+    /// Returns the name on the command line.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Last => "last",
@@ -30,7 +31,7 @@ impl MergePolicy {
         }
     }
 
-    /// The row that stays of some, which are in the order of the table and then of the run.
+    /// Returns the row that stays; `rows` has the table's rows first, then the run's.
     fn choose(self, rows: &[usize], latency: &[f64]) -> usize {
         let mut order = rows.to_vec();
         order.sort_by(|a, b| latency[*a].total_cmp(&latency[*b]).then(a.cmp(b)));
@@ -45,42 +46,43 @@ impl MergePolicy {
 /// The effect of a merge on a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MergeEffect {
-    /// The run's row takes the place of the table's.
+    /// The run's row replaces the table's row.
     Replaced,
     /// The table does not have the measurement yet.
     Added,
-    /// The table's row stays: the policy selects it, or the run's is equal.
+    /// The table's row stays, because the policy selects it or because the run's row is equal.
     Kept,
 }
 
-/// Measurements of one thing: rows that agree in every column that is neither measured nor says where a
-/// row comes from.
+/// A group of measurements of the same kind: rows that agree in every column that is neither
+/// measured nor an origin.
 #[derive(Debug)]
 pub(super) struct MeasurementGroup {
     /// Rows of the table.
     pub(super) own: Vec<usize>,
-    /// Rows of the run, at least one.
+    /// Rows of the run; at least one.
     pub(super) run: Vec<usize>,
     /// The row that stays.
     pub(super) winner: usize,
     pub(super) effect: MergeEffect,
 }
 
-/// The rows of a stack as the table's loader reads them.
+/// The rows of a stack with keys and latencies as the table's loader reads them.
 pub(super) struct StackRows<'a> {
     pub(super) stack: &'a Stack,
     pub(super) loaded: LoadedRows<'a>,
 }
 
 impl StackRows<'_> {
-    /// The number of keys of some rows; the number of rows if the table has no key.
+    /// Returns the number of distinct keys of the given rows; the number of rows if the table has
+    /// no key.
     pub(super) fn count_keys(&self, rows: impl Iterator<Item = usize>) -> usize {
         let has_key = self.loaded.keys.names().next().is_some();
         let ids = rows.map(|row| if has_key { self.loaded.keys.hashes()[row] } else { row as u64 });
         ids.collect::<BTreeSet<u64>>().len()
     }
 
-    /// A row's key for people.
+    /// Renders the key of a row for people.
     pub(super) fn key_text(&self, row: usize) -> String {
         let part = |(name, value): (String, Value)| match value.as_str() {
             Some(text) => format!("{name} {text}"),
@@ -89,8 +91,8 @@ impl StackRows<'_> {
         self.loaded.keys.show(row).into_iter().map(part).collect::<Vec<_>>().join(", ")
     }
 
-    /// The groups that the run has measurements of, in the order of its rows. Rows for which `counts` is
-    /// false are left out.
+    /// Returns the groups with measurements of the run, in the order of the run's rows. Rows for
+    /// which `counts` is false are ignored.
     pub(super) fn groups(
         &self,
         ignore: &[String],

@@ -1,4 +1,4 @@
-//! A merge that was made in memory, with the proof that it changes nothing else.
+//! Makes a merge in memory and proves that no other row changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,35 +13,35 @@ use crate::database::table::{Table, encode};
 pub(super) struct Merged {
     /// The table's new bytes.
     pub(super) bytes: Vec<u8>,
-    /// The number of rows of the new table.
+    /// Number of rows of the new table.
     pub(super) rows: usize,
     /// Rows of the run that replace rows of the table.
     pub(super) replaced: Vec<MergedRow>,
     /// Rows of the run that are added.
     pub(super) added: Vec<MergedRow>,
-    /// Measurements of the run that change nothing.
+    /// Number of measurements of the run that change nothing.
     pub(super) kept: usize,
-    /// What the merge does, in words: `12 keys replaced, 3 added, 0 others touched`.
+    /// A summary in words, such as `12 keys replaced, 3 added, 0 others touched`.
     pub(super) counts: String,
-    /// Rows of the table that the run has no measurement of.
+    /// Number of rows of the table without a measurement in the run.
     pub(super) others: usize,
-    /// Keys for which the loader serves another row than the merged one.
+    /// Number of merged keys for which the loader serves another row than the merged one.
     pub(super) unserved: usize,
-    /// A line on measurements that several files of the run have.
+    /// A sentence on measurements that are in several files of the run, if there are any.
     pub(super) overlap: Option<String>,
 }
 
-/// A row of the run that a merge puts into a table; rows are numbers in the stack.
+/// A row of the run that a merge puts into a table; row numbers are in the stack.
 #[derive(Debug)]
 pub(super) struct MergedRow {
     pub(super) row: usize,
-    /// Its number in the new table.
+    /// The row number in the new table.
     pub(super) at: usize,
-    /// The rows of the table that it replaces.
+    /// The rows of the table that the row replaces.
     pub(super) own: Vec<usize>,
-    /// The time that the loader served before, in ms; `None` for an added row.
+    /// The latency that the loader served before, in ms; `None` for an added row.
     pub(super) before: Option<f64>,
-    /// The new time, in ms.
+    /// The new latency, in ms.
     pub(super) after: f64,
 }
 
@@ -50,7 +50,8 @@ impl Merged {
     ///
     /// # Errors
     ///
-    /// When the table cannot be written, or rows would change that the run has no measurement of.
+    /// Refuses the merge if the table cannot be written, or if a row without a measurement in the
+    /// run would change.
     pub(super) fn make(
         rows: &StackRows<'_>,
         groups: &[MeasurementGroup],
@@ -92,14 +93,14 @@ impl Merged {
         })
     }
 
-    /// The rows of the run that the table takes.
+    /// Iterates over the rows of the run that the table takes.
     pub(super) fn taken(&self) -> impl Iterator<Item = &MergedRow> {
         self.replaced.iter().chain(&self.added)
     }
 }
 
-/// Rows of the stack in the order of the new table: a row that replaces another takes its place, added
-/// rows come last.
+/// Returns the rows of the stack in the order of the new table: a replacing row takes the place of
+/// the replaced one, and added rows come last.
 fn order(rows: &StackRows<'_>, groups: &[MeasurementGroup]) -> Vec<usize> {
     let mut instead: BTreeMap<usize, Option<usize>> = BTreeMap::new();
     let mut added = Vec::new();
@@ -117,8 +118,8 @@ fn order(rows: &StackRows<'_>, groups: &[MeasurementGroup]) -> Vec<usize> {
     (0..rows.stack.own).filter_map(stays).chain(added).collect()
 }
 
-/// Compares the new table with the old one, as `sanity` does, and refuses the merge if rows differ that the
-/// run has no measurement of.
+/// Compares the new table with the old one, as `sanity` does, and refuses the merge if a row
+/// without a measurement in the run differs.
 fn check_untouched(
     rows: &StackRows<'_>,
     groups: &[MeasurementGroup],
@@ -146,8 +147,8 @@ fn check_untouched(
     }
 }
 
-/// Counts the merged keys for which the loader serves another row; `at` has the rows of the new table with
-/// their numbers.
+/// Counts the merged keys for which the loader serves another row; `at` maps rows of the stack to
+/// rows of the new table.
 fn unserved(
     rows: &StackRows<'_>,
     groups: &[MeasurementGroup],
@@ -165,7 +166,7 @@ fn unserved(
     rows.loaded.competing().filter(is_unserved).count()
 }
 
-/// A line on measurements that several files of the run have.
+/// Returns a sentence on measurements that are in several files of the run, if there are any.
 fn overlap(rows: &StackRows<'_>, groups: &[MeasurementGroup]) -> Option<String> {
     let files = |group: &MeasurementGroup| -> BTreeSet<String> {
         group.run.iter().map(|row| rows.stack.origin(*row).0.to_owned()).collect()

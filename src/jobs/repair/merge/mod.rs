@@ -1,9 +1,9 @@
-//! Puts the rows of a run into a table key by key: a new measurement takes the place of the old one, and
-//! nothing else changes.
+//! Merges the rows of a run into a table key by key: new measurements replace old ones, and nothing
+//! else changes.
 //!
-//! Two rows are measurements of one thing if they agree in every column that is neither measured nor says
-//! where a row comes from (device, version, framework). The run's row takes the table's place where the
-//! policy says so. The new table is made in memory, read back and compared row by row before a file changes.
+//! Two rows are measurements of the same kind if they agree in every column that is neither
+//! measured nor an origin (device, version, framework). The policy decides which measurement stays.
+//! The new table is made in memory, read back and compared row by row before a file changes.
 
 mod checks;
 mod event;
@@ -54,14 +54,14 @@ pub struct Merge {
 /// A merge that was made in memory.
 #[derive(Debug)]
 struct PreparedMerge {
-    /// Lines for people.
+    /// Sentences for people.
     facts: Vec<String>,
-    /// Whether the run has any measurement.
+    /// True if the run has no measurements.
     is_empty: bool,
     /// Digest of the table's old bytes.
     before: String,
-    /// The record, the sidecar and the table, in the order in which they are written; empty if the table
-    /// does not change.
+    /// The record, the sidecar and the table, in the order of writing; empty if the table does not
+    /// change.
     files: Vec<(PathBuf, Vec<u8>)>,
 }
 
@@ -69,8 +69,8 @@ struct PreparedMerge {
 ///
 /// # Errors
 ///
-/// When the table or the run cannot be read, or the options name what does not exist. A run that cannot be
-/// merged is refused: [`Merge::text`] says why.
+/// Returns an error if the table or the run cannot be read, or if the options name something
+/// unknown. A refused merge is not an error: [`Merge::text`] gives the reason.
 pub fn run(options: &MergeOptions) -> Result<Merge> {
     let specs = Specs::overlaid(options.rules.as_deref())?;
     let file = table_file(options, &specs)?;
@@ -84,7 +84,7 @@ pub fn run(options: &MergeOptions) -> Result<Merge> {
     Ok(Merge { options: options.clone(), run, outcome })
 }
 
-/// The table as a file of a database, by its path.
+/// Returns the table of the options as a file of a database, by its path.
 fn table_file(options: &MergeOptions, specs: &Specs) -> Result<TableFile> {
     let file = loose_table(&options.table, specs).filter(|file| file.format == Format::Parquet);
     file.ok_or_else(|| {
@@ -95,7 +95,7 @@ fn table_file(options: &MergeOptions, specs: &Specs) -> Result<TableFile> {
     })
 }
 
-/// The table's bytes and rows; nothing if there is no table yet.
+/// Reads the table's bytes and rows; empty bytes and `None` if the table does not exist yet.
 fn own_rows(
     options: &MergeOptions,
     file: &TableFile,
@@ -114,7 +114,7 @@ fn own_rows(
     }
 }
 
-/// Makes the merge, proves what it changes, and prepares the files that it writes.
+/// Makes and proves the merge, and prepares the files to write.
 fn prepared(
     options: &MergeOptions,
     file: &TableFile,
@@ -182,7 +182,7 @@ fn prepared(
     Ok(PreparedMerge { facts, is_empty: groups.is_empty(), before, files })
 }
 
-/// Compares the keys of the run with those of the rerun list, if there is one.
+/// Compares the keys of the run with the rerun list, if there is one.
 fn listed(
     options: &MergeOptions,
     file: &TableFile,
@@ -211,8 +211,8 @@ fn listed(
     Ok(Listed { absent: keys.difference(&measured).count(), left_out })
 }
 
-/// The sidecar beside the table with the new number of rows, the new digest and the merge; `None` if the
-/// sidecar is missing or does not mention the table.
+/// Updates the table's sidecar with the new row count, the new digest and the merge; `None` if
+/// there is no sidecar or it does not mention the table.
 fn sidecar(
     options: &MergeOptions,
     event: &MergeEvent,
@@ -229,7 +229,7 @@ fn sidecar(
 }
 
 impl Merge {
-    /// The report for people; `written` says whether the merge was written.
+    /// Renders the report for people; `written` is true if the merge was written.
     pub fn text(&self, written: bool) -> String {
         let path = self.options.table.display();
         let mut lines = vec![format!("with {}", text::run_names(&self.run))];
@@ -253,7 +253,7 @@ impl Merge {
         format!("{path}\n{lines}")
     }
 
-    /// The exit code: findings if the merge is refused.
+    /// Returns the exit code: findings if the merge is refused, inconclusive if the run is empty.
     pub fn exit(&self) -> Exit {
         match &self.outcome {
             Err(_) => Exit::Findings,
@@ -262,13 +262,13 @@ impl Merge {
         }
     }
 
-    /// Writes the record, then the sidecar, then the table; nothing if the merge is refused or changes
-    /// nothing. The same command completes a merge that was stopped in between.
+    /// Writes the record, then the sidecar, then the table; nothing if the merge is refused or
+    /// changes nothing. Running the same command again completes an interrupted merge.
     ///
     /// # Errors
     ///
-    /// When the record of another merge has the name of this one's, the table has changed since it was
-    /// read, or a file cannot be written.
+    /// Returns an error if another merge's record exists at the same path, if the table has changed
+    /// since it was read, or if a file cannot be written.
     pub fn write(self) -> Result<()> {
         let Ok(PreparedMerge { before, files, .. }) = self.outcome else { return Ok(()) };
         let Some((_, text)) = files.first() else { return Ok(()) };

@@ -1,42 +1,42 @@
-//! RepairOptions of a merge, and the rows of a run that a rerun list does not name.
+//! The options of `merge`, and the comparison of a run with its rerun list.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::groups::MergePolicy;
 
-/// RepairOptions of a merge.
+/// The options of `merge`.
 #[derive(Debug, Clone)]
 pub struct MergeOptions {
-    /// The table; for shards, the table that they become.
+    /// The table; for shards, the table that they are joined into.
     pub table: PathBuf,
-    /// Files of a run, and folders that hold some.
+    /// Files of a run, and folders that contain such files.
     pub with: Vec<PathBuf>,
-    /// Selects the measurement that stays.
+    /// The policy that selects the measurement that stays.
     pub policy: MergePolicy,
-    /// A rerun list: only its keys are merged.
+    /// A rerun list; only its keys are merged.
     pub only: Option<PathBuf>,
-    /// Whether rows that the list does not name are left out, instead of refused.
+    /// True to leave out rows that the list does not name, instead of refusing the merge.
     pub pick: bool,
-    /// Whether keys may only be added.
+    /// True to refuse keys that the table already has.
     pub append: bool,
-    /// Columns that do not make a row another measurement. The loader reads none of them.
+    /// Columns that do not distinguish measurements. The loader must not read these columns.
     pub ignore: Vec<String>,
-    /// The number of shards of the run, where their names do not say it.
+    /// The number of shards of the run; `None` reads it from file names.
     pub shards: Option<usize>,
-    /// Whether the run is merged though shards are lost.
+    /// True to merge even if shards are missing.
     pub incomplete: bool,
-    /// A folder that overlays the embedded rules.
+    /// A folder whose files are added to the built-in rules or replace them.
     pub rules: Option<PathBuf>,
-    /// The record of the merge.
+    /// The path of the merge's record.
     pub ledger: PathBuf,
 }
 
-/// The rows of a run that its rerun list does not name.
+/// The differences between a run and its rerun list.
 #[derive(Debug, Default)]
 pub(super) struct Listed {
-    /// Rows that are left out.
+    /// Rows of the run that the list does not name.
     pub left_out: BTreeSet<usize>,
-    /// The number of keys of the list that the run lacks.
+    /// Number of keys of the list that the run lacks.
     pub absent: usize,
 }

@@ -1,5 +1,5 @@
-//! The record of a merge: one JSON object per line, the first with the digests of the table before and
-//! after the merge.
+//! Writes the record of a merge: one JSON object per line, the first with the digests of the old
+//! and the new table.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::base::error::{Error, Result};
 use crate::database::sidecar::Meta;
 use crate::jobs::repair::measurements::cells;
 
-/// The text of a record; `before` is the digest of the table's old bytes.
+/// Renders a record; `before` is the digest of the table's old bytes.
 pub(super) fn record(
     options: &MergeOptions,
     run: &[RunFile],
@@ -49,18 +49,20 @@ pub(super) fn record(
     std::iter::once(head).chain(lines).map(|line| format!("{line}\n")).collect()
 }
 
-/// A digest of the keys that are merged, whatever their order.
+/// Returns a digest of the merged keys that does not depend on their order.
 pub(super) fn digest_of_keys(rows: &StackRows<'_>, merged: &Merged) -> String {
     let keys = merged.taken().map(|change| json!(rows.loaded.keys.show(change.row)).to_string());
     let keys: BTreeSet<String> = keys.collect();
     sha256(keys.into_iter().collect::<Vec<_>>().join("\n").as_bytes())
 }
 
-/// Fails if a file is where a record goes, unless it is the same record: its merge was stopped.
+/// Checks that no other record is at the path of a new one. The same record is allowed: its merge
+/// was interrupted.
 ///
 /// # Errors
 ///
-/// When it is another record, which may be the only one of its merge, or cannot be read.
+/// Returns an error if the file is another record, which may be the only one of its merge, or if it
+/// cannot be read.
 pub(super) fn check_free(path: &Path, record: &[u8]) -> Result<()> {
     match std::fs::read(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
@@ -76,7 +78,7 @@ pub(super) fn check_free(path: &Path, record: &[u8]) -> Result<()> {
     }
 }
 
-/// The collector's commit and digest in the sidecar beside a run's file.
+/// Returns the collector's commit and digest from the sidecar beside a run's file.
 pub(super) fn collector(file: &Path, table: &str) -> Option<(String, String)> {
     let text = std::fs::read_to_string(file.with_file_name("collection_meta.yaml")).ok()?;
     let meta = Meta::parse(&text).ok()?;

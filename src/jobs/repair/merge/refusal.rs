@@ -1,20 +1,21 @@
-//! Why no merge is made.
+//! Reasons why a merge is not made.
 
 use std::fmt;
 
 use crate::base::error::Error;
 
-/// Why no merge is made.
+/// The reason why a merge is not made.
 #[derive(Debug)]
 pub(super) enum NotMerged {
-    /// Something in the run or the table speaks against it; a line that says what, and what to do.
+    /// The content of the run or the table forbids the merge; the text names the reason and a
+    /// remedy.
     Refused(String),
-    /// The tool could not do its work.
+    /// An error of the tool, such as an unreadable file.
     Failed(Error),
 }
 
 impl NotMerged {
-    /// A refusal.
+    /// Wraps the reason of a refusal.
     pub(super) fn refused(why: impl fmt::Display) -> Self {
         Self::Refused(why.to_string())
     }

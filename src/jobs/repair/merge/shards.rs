@@ -1,4 +1,4 @@
-//! The files of a run: which hold rows of a table, which shards of it they are, and which are lost.
+//! Lists the files of a run, with their shard numbers and the missing shards.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,18 +14,18 @@ use crate::jobs::rows::format_of;
 pub(super) struct RunFile {
     pub(super) path: PathBuf,
     pub(super) format: Format,
-    /// Its number, and the number of shards, where its path names them.
+    /// The shard's number and the total number of shards, if the path names them.
     shard: Option<(usize, Option<usize>)>,
 }
 
-/// Words that a shard's number follows.
+/// Words that precede a shard's number.
 const SHARD_WORDS: [&str; 6] = ["shard", "rank", "part", "gpu", "node", "worker"];
 
-/// Levels of folders in which the shards of a run are looked for.
+/// The maximum depth of folders that are searched for shards.
 const DEPTH: usize = 8;
 
 impl RunFile {
-    /// Its path for people.
+    /// Returns the path for people.
     pub(super) fn shown(&self) -> String {
         self.path.display().to_string()
     }
@@ -38,11 +38,11 @@ impl RunFile {
     }
 }
 
-/// The files of a table in what a command names: files as they are, folders with all that is in them.
+/// Lists the files of a table at the named paths; folders are searched.
 ///
 /// # Errors
 ///
-/// When one of them cannot be listed, is not a table's file, or holds none of the table.
+/// Returns an error if a folder cannot be listed, or if a path has no rows of the table.
 pub(super) fn files(named: &[PathBuf], table: &str) -> Result<Vec<RunFile>> {
     let mut found = Vec::new();
     for path in named {
@@ -72,7 +72,7 @@ pub(super) fn files(named: &[PathBuf], table: &str) -> Result<Vec<RunFile>> {
     Ok(found)
 }
 
-/// Whether a file's name is the table's, or that of a shard of it: `gemm_perf.shard-3.txt`.
+/// Returns true if a file name is the table's or a shard's, such as `gemm_perf.shard-3.txt`.
 fn holds(name: &str, table: &str) -> bool {
     let Some((stem, _)) = name.rsplit_once('.').filter(|_| format_of(Path::new(name)).is_some())
     else {
@@ -88,7 +88,8 @@ fn holds(name: &str, table: &str) -> bool {
     }
 }
 
-/// The last number that follows a shard's word in a path, and the number of shards: `shard3of16`.
+/// Returns the last shard number in a path, with the total number of shards if it follows, as in
+/// `shard3of16`.
 fn shard_of(path: &str) -> Option<(usize, Option<usize>)> {
     let lower = path.to_ascii_lowercase();
     let after = |word: &str| Some(lower.rmatch_indices(word).next()?.0 + word.len());
@@ -98,7 +99,7 @@ fn shard_of(path: &str) -> Option<(usize, Option<usize>)> {
     Some((shard, total.and_then(number).map(|(total, _)| total)))
 }
 
-/// The number that a text begins with, after one separator, and what follows it.
+/// Parses the number at the start of a text, after an optional separator; also returns the rest.
 fn number(text: &str) -> Option<(usize, &str)> {
     let text = text.strip_prefix(['-', '_', '.', '=']).unwrap_or(text);
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -108,7 +109,7 @@ fn number(text: &str) -> Option<(usize, &str)> {
 /// Shards that a run should have and lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LostShards {
-    /// Their numbers; empty if the files have no numbers.
+    /// The numbers of missing shards; empty if the files are not numbered.
     numbers: Vec<usize>,
     missing: usize,
     /// The number of shards that the run should have.
@@ -127,8 +128,8 @@ impl fmt::Display for LostShards {
     }
 }
 
-/// The shards that are lost: gaps in the numbers of those that are there, and what `of` (from the command
-/// line, else from the names) counts beyond them.
+/// Returns the missing shards: gaps in the numbers, and numbers up to the total. The total is `of`,
+/// or else the one in the file names.
 pub(super) fn lost(files: &[RunFile], of: Option<usize>) -> Option<LostShards> {
     let numbered: BTreeMap<usize, Option<usize>> = files.iter().filter_map(|f| f.shard).collect();
     let of = of.or_else(|| numbered.values().flatten().max().copied());
@@ -137,7 +138,7 @@ pub(super) fn lost(files: &[RunFile], of: Option<usize>) -> Option<LostShards> {
         let missing = of.saturating_sub(files.len());
         return (missing > 0).then(|| LostShards { numbers: Vec::new(), missing, of });
     };
-    // One file with a number is a shard only where something says so.
+    // A single numbered file is a shard only if a total is known.
     if of.is_none() && numbered.len() < 2 {
         return None;
     }

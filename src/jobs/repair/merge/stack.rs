@@ -1,4 +1,5 @@
-//! A table and the files of a run as one table: the table's rows first, then each file's.
+//! Stacks a table and the files of a run into one table: the table's rows first, then the rows of
+//! each file.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,23 +12,23 @@ use crate::database::source::{Entry, EntryKind};
 use crate::database::table::{Column, Table, TableFault};
 use crate::specs::{Specs, Unit, measured_unit};
 
-/// Columns that say where a row comes from. They do not make it another measurement.
+/// Columns that state the origin of a row. They do not distinguish measurements.
 pub(super) const ORIGIN: [&str; 3] = ["framework", "version", "device"];
 
-/// Rows of a table and of a run.
+/// The rows of a table and of a run.
 #[derive(Debug)]
 pub(super) struct Stack {
     /// All rows.
     pub(super) table: Table,
-    /// The number of rows that are the table's own.
+    /// Number of rows of the table itself.
     pub(super) own: usize,
-    /// The files of the run by name, each with its rows.
+    /// The files of the run by name, each with its range of rows.
     pub(super) files: Vec<(String, Range<usize>)>,
 }
 
 impl Stack {
-    /// Reads a run and puts it below the table's own rows. With `incomplete`, empty files are left out; `None` if no
-    /// rows are left, neither of the run nor of the table.
+    /// Reads a run and stacks it below the table's rows. With `incomplete`, empty files are left
+    /// out. Returns `None` if there are no rows at all.
     pub(super) fn read(
         file: &TableFile,
         own: Option<Table>,
@@ -73,14 +74,14 @@ impl Stack {
         Ok(Some(Self { table: Table::of(end, columns), own, files }))
     }
 
-    /// The file that a row of the run comes from, and its number there.
+    /// Returns the file that a row of the run comes from, and the row's number in it.
     pub(super) fn origin(&self, row: usize) -> (&str, usize) {
         let file = self.files.iter().find(|(_, rows)| rows.contains(&row));
         file.map_or(("", row), |(name, rows)| (name, row - rows.start))
     }
 
-    /// Refuses rows of another device, framework or version than the table's. All devices of the table's
-    /// system are right.
+    /// Refuses rows whose device, framework or version differs from the table's. All devices of the
+    /// table's system are accepted.
     pub(super) fn check_origin(&self, place: &Place, specs: &Specs) -> Result<(), NotMerged> {
         let system = specs.systems.get(&place.system);
         for name in ORIGIN {
@@ -92,7 +93,7 @@ impl Stack {
             }
             let run = self.own..self.table.rows;
             if known.is_empty() {
-                // The rows of a new table all have the origin of its first row.
+                // All rows of a new table must have the origin of its first row.
                 known.extend(run.clone().next().and_then(|row| column.text(row)));
             }
             let device_of = system.filter(|_| name == "device");
@@ -120,8 +121,8 @@ impl Stack {
     }
 }
 
-/// Refuses a file whose columns are not the table's, in name or type. A file may lack the power, which
-/// was not measured then.
+/// Refuses a file whose columns differ from the table's in name or type. A column of power may be
+/// absent.
 fn check_columns(model: &Table, file: &str, table: &Table) -> Result<(), NotMerged> {
     let lacks = |table: &Table, of: &Table| -> Vec<String> {
         let columns = of.columns().map(|(name, _)| name);
@@ -147,7 +148,7 @@ fn check_columns(model: &Table, file: &str, table: &Table) -> Result<(), NotMerg
     Ok(())
 }
 
-/// A column of several tables in one; nulls where a table lacks it.
+/// Joins a column of several tables; rows of a table without the column are null.
 fn joined<'a>(
     tables: impl Iterator<Item = &'a Table> + Clone,
     name: &str,
@@ -158,7 +159,7 @@ fn joined<'a>(
     Column::joined(&parts).map_err(|why| format!("column {name} contains {why}"))
 }
 
-/// Reads a file of a run as a part of the table.
+/// Reads a file of a run with the spec of the table.
 fn read(source: &RunFile, file: &TableFile, specs: &Specs) -> Result<Table, TableFault> {
     let bytes =
         std::fs::read(&source.path).map_err(|e| TableFault::Unreadable(e.kind().to_string()))?;

@@ -1,4 +1,4 @@
-//! A merge, for people.
+//! Renders a merge for people.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use super::stack::ORIGIN;
 use crate::base::stats::quantile;
 use crate::base::words::{Figure, plural, plural_verb};
 
-/// Keys that are shown, the ones whose latency changes most.
+/// The maximum number of keys shown, largest change of latency first.
 const SHOWN: usize = 5;
 
-/// The lines that say what a merge does.
+/// Returns sentences on the effects of a merge.
 pub(super) fn facts(
     options: &MergeOptions,
     rows: &StackRows<'_>,
@@ -49,7 +49,8 @@ pub(super) fn facts(
     facts
 }
 
-/// New over old latency of the replaced rows: its median and range, and the keys that change most.
+/// Describes new over old latency of replaced rows: median, range, and the keys with the largest
+/// change.
 fn ratios(rows: &StackRows<'_>, replaced: &[MergedRow]) -> Vec<String> {
     let ratio = |row: &MergedRow| {
         let ratio = row.after / row.before?;
@@ -79,7 +80,8 @@ fn ratios(rows: &StackRows<'_>, replaced: &[MergedRow]) -> Vec<String> {
     lines
 }
 
-/// A line for each device, framework or version of the table that the merge replaces by another.
+/// Returns one line per device, framework or version of the table that the merge replaces by
+/// another.
 fn changed_origins(rows: &StackRows<'_>, replaced: &[MergedRow]) -> Vec<String> {
     let mut changed = BTreeSet::new();
     for name in ORIGIN {
@@ -93,7 +95,7 @@ fn changed_origins(rows: &StackRows<'_>, replaced: &[MergedRow]) -> Vec<String> 
     changed.into_iter().collect()
 }
 
-/// A run's files in words: the only one, or the first and the number of others.
+/// Names a run: its only file, or the first file and the number of others.
 pub(super) fn run_names(run: &[RunFile]) -> String {
     match run {
         [] => "nothing".to_owned(),

@@ -1,4 +1,4 @@
-//! Faults that copy: the rows of another table in a table's place.
+//! Plants copies: the rows of another table replace a table's rows.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +14,11 @@ use crate::jobs::selftest::injection::Planted;
 use crate::jobs::selftest::overlay::FileChange;
 use crate::jobs::selftest::target::Target;
 
-/// Points that two tables must share for one to pass for a copy of the other; the rule's own.
+/// The number of common points that the rule on copied tables needs.
 const SHARED: usize = 20;
 
 impl CleanState<'_> {
-    /// Another table's rows in a table's place, where the two share enough keys to decide.
+    /// Replaces a table by another table with enough common keys.
     pub(super) fn copy(
         &self,
         copied: &Copied,
@@ -62,8 +62,9 @@ impl CleanState<'_> {
         Ok(Some(Planted { rows: table.rows, ..changed(file, FileChange::Bytes(bytes)) }))
     }
 
-    /// Whether another table's rows in a table's place are a fault that can be decided: they differ in
-    /// what is asked for alone, are not alike already, and neither is reuse that is declared.
+    /// Returns true if the rows of `other` in the place of `file` are a detectable fault: they
+    /// differ in the wanted part of the place only, are not alike already, and are not declared as
+    /// reuse.
     fn can_copy(&self, other: &TableFile, copied: &Copied, file: &TableFile) -> bool {
         differs_as(copied.other, other, file)
             && other.table == file.table
@@ -73,7 +74,7 @@ impl CleanState<'_> {
             && !self.alike.holds(&other.entry.path, &file.entry.path)
     }
 
-    /// Hashes of the keys of a table that took time; empty if it cannot be read.
+    /// Returns hashes of the keys with a positive latency; empty if the table cannot be read.
     fn timed_keys(&self, file: &TableFile) -> Result<BTreeSet<u64>, ExprError> {
         let Some((table, spec)) = self.table(file) else { return Ok(BTreeSet::new()) };
         let lookups = &self.state.specs.lookups;
@@ -84,13 +85,14 @@ impl CleanState<'_> {
         Ok(keys.map(|(_, key)| *key).collect())
     }
 
-    /// Whether its directory declares reuse.
+    /// Returns true if the table's directory declares reuse.
     fn reuses(&self, file: &TableFile) -> bool {
         self.state.catalog.dir_of(file).is_some_and(|dir| dir.reuse.is_some())
     }
 }
 
-/// Whether a table's place differs from another's in that part, and in no other that matters.
+/// Returns true if two tables differ in this part of their place; of two backends, the versions may
+/// differ too.
 fn differs_as(part: CopiedFrom, table: &TableFile, file: &TableFile) -> bool {
     let (a, b) = (&table.place, &file.place);
     let version = a.version != b.version;

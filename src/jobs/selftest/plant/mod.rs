@@ -1,4 +1,4 @@
-//! Puts a fault into a table, or beside it.
+//! Plants a fault in a table or beside it.
 
 mod copied;
 mod rows;
@@ -22,11 +22,11 @@ use crate::specs::TableSpec;
 use crate::specs::system::System;
 
 impl CleanState<'_> {
-    /// Plants a fault in a table; none where it does not grow there.
+    /// Plants a fault in a table; `None` if the table is not suitable.
     ///
     /// # Errors
     ///
-    /// When a formula of the fault fails.
+    /// Returns an error if a formula of the fault fails.
     pub(super) fn plant(
         &self,
         variant: &Variant,
@@ -68,7 +68,7 @@ impl CleanState<'_> {
         }
     }
 
-    /// Whether no table of its backend on its system is of a later version.
+    /// Returns true if no table of the same backend and system has a later version.
     fn is_newest(&self, file: &TableFile) -> bool {
         let own = Version::from_str(&file.place.version).ok();
         let alike = |t: &&TableFile| {
@@ -78,7 +78,7 @@ impl CleanState<'_> {
         own.is_some() && others.all(|t| Version::from_str(&t.place.version).ok() <= own)
     }
 
-    /// A table's rows and what is known of such tables; none of what cannot be read.
+    /// Reads a Parquet table with its spec; `None` if it is unreadable or has no spec.
     fn table(&self, file: &TableFile) -> Option<(Table, std::sync::Arc<TableSpec>)> {
         if file.format != Format::Parquet {
             return None;
@@ -107,10 +107,10 @@ impl CleanState<'_> {
         Some(Planted { changes, ..Planted::default() })
     }
 
-    /// A file beside a table, or beside its system, that says something.
+    /// Writes a file beside a table or its system.
     fn written(&self, file: &TableFile, text: &WrittenFile) -> Option<Planted> {
         let place = &file.place;
-        // Sidecars are of the family layout.
+        // Only the layout with families has sidecars.
         if place.family.is_none() && !is_of_system(&text.file) {
             return None;
         }
@@ -128,7 +128,7 @@ impl CleanState<'_> {
     }
 
     fn damaged(&self, damage: Damage, by: Option<f64>, file: &TableFile) -> Option<Planted> {
-        // Text that ends early is torn, which is a fault of its own, and it has no footer.
+        // A text that ends early is torn, which is another fault, and a text has no footer.
         if matches!(damage, Damage::Cut | Damage::Footer) && file.format != Format::Parquet {
             return None;
         }
@@ -149,7 +149,7 @@ impl CleanState<'_> {
         Some(changed(file, FileChange::Bytes(bytes)))
     }
 
-    /// Where a file beside a table is, or would be.
+    /// Returns the path of a file beside a table, whether the file exists or not.
     fn path_beside(&self, file: &TableFile, name: &str) -> Option<String> {
         let system = || self.state.catalog.systems.get(&file.place.system);
         Some(match name {

@@ -1,4 +1,4 @@
-//! Faults in the rows of a table.
+//! Plants faults in the rows of a table.
 
 use std::collections::BTreeSet;
 
@@ -15,11 +15,11 @@ use crate::jobs::selftest::injection::Planted;
 use crate::jobs::selftest::overlay::FileChange;
 use crate::jobs::selftest::target::{CellScope, Target};
 
-/// A table as it becomes, and which of its rows a fault changed or added.
+/// The changed table, and the rows that the fault changed or added.
 type Redrafted = (Draft, Vec<usize>);
 
 impl CleanState<'_> {
-    /// Plants a fault in a table's rows.
+    /// Plants a fault in the rows of a table.
     pub(super) fn in_rows(
         &self,
         variant: &Variant,
@@ -45,12 +45,12 @@ impl CleanState<'_> {
     }
 }
 
-/// The table as it is.
+/// Returns an unchanged copy of the table.
 fn whole(target: &Target<'_>) -> Draft {
     Draft::of(target.table, &(0..target.table.rows).collect::<Vec<_>>())
 }
 
-/// The table with a fault in `rows`; none where the fault changes nothing.
+/// Returns the table with a fault in `rows`; `None` if the fault changes nothing.
 fn redrafted(
     target: &Target<'_>,
     variant: &Variant,
@@ -61,7 +61,7 @@ fn redrafted(
     Ok(match &variant.fault.plant {
         Plant::Set(set) => {
             let any = target.set(set, variant.by, &rows, &mut draft)?;
-            // A fault that changes nothing is none.
+            // Only a control may leave the table unchanged.
             (any || variant.fault.class == FaultClass::Control).then_some((draft, rows))
         }
         Plant::Drop => without(target, rows),
@@ -83,7 +83,7 @@ fn redrafted(
             let swapped = series::swap_texts(target, names, &mut draft);
             (!swapped.is_empty()).then_some((draft, swapped))
         }
-        // The only damage that is made of rows: there are none.
+        // The only damage to rows is to have none.
         Plant::Bytes(_) => Some((Draft::of(target.table, &[]), Vec::new())),
         Plant::Copy(_)
         | Plant::Text(_)
@@ -96,14 +96,14 @@ fn redrafted(
     })
 }
 
-/// The table without `rows`; none where none would be left.
+/// Returns the table without `rows`; `None` if no row would remain.
 fn without(target: &Target<'_>, rows: Vec<usize>) -> Option<Redrafted> {
     let gone: BTreeSet<usize> = rows.into_iter().collect();
     let left: Vec<usize> = (0..target.table.rows).filter(|r| !gone.contains(r)).collect();
     (!left.is_empty()).then(|| (Draft::of(target.table, &left), Vec::new()))
 }
 
-/// The table with `rows` a second time, their measurements what the formula says.
+/// Appends copies of `rows` with measurements from the formula `to`.
 fn repeated(
     target: &Target<'_>,
     to: &Expr,
@@ -111,7 +111,7 @@ fn repeated(
     rows: &[usize],
 ) -> Result<Redrafted, ExprError> {
     let twice: Vec<usize> = (0..target.table.rows).chain(rows.iter().copied()).collect();
-    // The first copies stay as they were, the second are those that are set.
+    // The original rows stay; only the appended copies are set.
     let new: Vec<usize> = (target.table.rows..twice.len()).collect();
     let mut draft = Draft::of(target.table, &twice);
     for (name, _) in target.spec.measures() {

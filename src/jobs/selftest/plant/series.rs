@@ -1,4 +1,5 @@
-//! Faults along the series of a sweep: points that are drawn between their neighbours.
+//! Plants faults along the series of a sweep, such as points moved onto the line between their
+//! neighbours.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +10,17 @@ use crate::jobs::selftest::draft::Draft;
 use crate::jobs::selftest::fault::DrawnSeries;
 use crate::jobs::selftest::target::Target;
 
-/// Points of a series worth drawing.
+/// The minimum number of points of a series.
 const LEAST_POINTS: usize = 8;
-/// Such series of an axis worth drawing along.
+/// The minimum number of series along an axis.
 const LEAST_SERIES: usize = 5;
 
-/// Rows of a series with their sizes, in the order of the sizes.
+/// Sizes and rows of the points of a series, by size.
 type Series = Vec<(f64, usize)>;
 
-/// Draws every second point of some series along one axis, `by` of them or all: a power law between its
-/// neighbours, or a straight line if the first size is zero. Returns the rows that are drawn.
+/// Moves every second point of series along one axis onto the line between its neighbours: a power
+/// law, or a straight line if the first size is zero. `by` limits the number of series. Returns the
+/// moved rows.
 pub(super) fn draw(
     target: &Target<'_>,
     drawn: &DrawnSeries,
@@ -68,7 +70,7 @@ pub(super) fn draw(
     Ok(rows)
 }
 
-/// The series along a part of the key that are worth drawing, in the order of their first rows.
+/// Returns the long series along a part of the key, in the order of their first rows.
 fn series(keys: &Keys<'_>, part: usize, values: &[f64]) -> Vec<Series> {
     let Some(sizes) = keys.numbers(part) else { return Vec::new() };
     let mut by_hash: BTreeMap<u64, Series> = BTreeMap::new();
@@ -87,7 +89,7 @@ fn series(keys: &Keys<'_>, part: usize, values: &[f64]) -> Vec<Series> {
     all
 }
 
-/// Puts the cells of a column into other rows, of those that are given; false where there is no such column.
+/// Shuffles the cells of a column over the given rows; returns false if there is no such column.
 pub(super) fn shuffle(
     target: &Target<'_>,
     name: &str,
@@ -104,7 +106,7 @@ pub(super) fn shuffle(
     true
 }
 
-/// Exchanges two sizes of every row: the first two columns of the sweep that differ.
+/// Swaps two size columns in every row: the first two of the sweep that differ.
 pub(super) fn swap_columns(target: &Target<'_>, draft: &mut Draft) -> bool {
     let is_size = |column: &Column| matches!(column, Column::Int { nulls: None, .. });
     let place =
@@ -122,7 +124,8 @@ pub(super) fn swap_columns(target: &Target<'_>, draft: &mut Draft) -> bool {
     false
 }
 
-/// Exchanges the two most frequent texts of the first of some columns that has two.
+/// Swaps the two most frequent texts of the first column that has two texts; returns the changed
+/// rows.
 pub(super) fn swap_texts(target: &Target<'_>, names: &[String], draft: &mut Draft) -> Vec<usize> {
     for name in names {
         let Some(column @ Column::Text { .. }) = target.table.column(name) else { continue };

@@ -1,4 +1,4 @@
-//! Faults in text: a table torn as text, a field of a YAML beside it.
+//! Plants faults in text: a table torn as text, or a changed field of a YAML file.
 
 use crate::base::random::Random;
 use crate::database::catalog::TableFile;
@@ -7,10 +7,10 @@ use crate::jobs::selftest::fault::{Edit, Tear};
 use crate::jobs::selftest::injection::Planted;
 use crate::jobs::selftest::overlay::FileChange;
 
-/// Rows of a table that text is made of, at most.
+/// The maximum number of lines of a torn table.
 const MOST_TEXT: usize = 20_000;
 
-/// The first line of that field, its value replaced.
+/// Replaces the value of a field on the first line that has it.
 pub(super) fn edited(edit: &Edit, by: Option<f64>, text: &str) -> Option<FileChange> {
     let mut found = false;
     let mut new = String::new();
@@ -23,7 +23,7 @@ pub(super) fn edited(edit: &Edit, by: Option<f64>, text: &str) -> Option<FileCha
     found.then(|| FileChange::Bytes(new.into_bytes()))
 }
 
-/// A line with its value replaced; none where it is not of that field.
+/// Replaces the value on a line; `None` if the line does not have the field.
 fn replaced(edit: &Edit, by: Option<f64>, line: &str) -> Option<String> {
     let name = line.trim_start();
     let value = name.strip_prefix(&edit.field)?.strip_prefix(':')?;
@@ -37,7 +37,7 @@ fn replaced(edit: &Edit, by: Option<f64>, line: &str) -> Option<String> {
     Some(format!("{}{}: {new}", &line[..line.len() - name.len()], edit.field))
 }
 
-/// The table as text, torn; in its own place, since text is read there too.
+/// Writes the table as torn text in its own directory, where loaders of text would find it.
 pub(super) fn torn(
     tear: Tear,
     file: &TableFile,
