@@ -87,7 +87,7 @@ impl Collectors {
         let overhead = or(own.and_then(|t| t.overhead_s), default.overhead_s);
         let power = if power { default.power_s } else { 0.0 };
         let seconds = latency_ms? / 1000.0 * copies * calls + overhead + power;
-        // An estimate is no more precise than a millisecond.
+        // Estimates are rounded to milliseconds.
         Some((seconds * 1000.0).round() / 1000.0)
     }
 
