@@ -5,26 +5,21 @@ use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
+use crate::imports::{CodePath, paths, sources};
+
 /// A module's path, such as `["checks", "frame"]`.
 type Module = Vec<String>;
 
 /// A path in the code, resolved to the crate, such as `["checks", "frame", "Terms"]`.
 type Item = Vec<String>;
 
-/// The code of the modules below `src/`, without comments and unit tests.
+/// The code of the modules below `src/`, without unit tests.
 fn modules() -> BTreeMap<Module, String> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![PathBuf::from("src")];
-    while let Some(folder) = folders.pop() {
-        for item in std::fs::read_dir(&folder).unwrap().map(|item| item.unwrap().path()) {
-            if item.is_dir() {
-                folders.push(item);
-            } else if let Some(module) = module(&item) {
-                found.insert(module, code(&std::fs::read_to_string(&item).unwrap()));
-            }
-        }
-    }
-    found
+    let module = |file: PathBuf| {
+        let text = std::fs::read_to_string(&file).unwrap();
+        Some((module(&file)?, text.split("#[cfg(test)]\nmod tests").next()?.to_owned()))
+    };
+    sources("src").into_iter().filter_map(module).collect()
 }
 
 /// The module of a file; `None` for the roots of the crate and for unit tests.
@@ -33,7 +28,7 @@ fn module(file: &Path) -> Option<Module> {
     let mut parts: Module = path.iter().map(|part| part.to_str().unwrap().to_owned()).collect();
     let is_root = parts.len() == 1 && ["lib", "main"].contains(&parts[0].as_str());
     let is_test = parts.iter().any(|part| part == "tests");
-    if file.extension()? != "rs" || is_root || is_test {
+    if is_root || is_test {
         return None;
     }
     if parts.last().is_some_and(|name| name == "mod") {
@@ -42,70 +37,25 @@ fn module(file: &Path) -> Option<Module> {
     Some(parts)
 }
 
-fn code(text: &str) -> String {
-    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
-    Regex::new(r"//[^\n]*").unwrap().replace_all(text, "").into_owned()
-}
-
-/// The paths of a `use` tree, `a::{b, c::d as e}`.
-fn leaves(tree: &str) -> Vec<Vec<String>> {
-    let tree = tree.trim();
-    let Some((prefix, group)) = tree.split_once('{') else {
-        let path = tree.split(" as ").next().unwrap_or_default();
-        return vec![path.split("::").map(|part| part.trim().to_owned()).collect()];
-    };
-    let prefix: Vec<String> =
-        prefix.split("::").map(|part| part.trim().to_owned()).filter(|p| !p.is_empty()).collect();
-    let (mut found, mut depth, mut item) = (Vec::new(), 0, String::new());
-    for c in group[..group.rfind('}').unwrap()].chars().chain([',']) {
-        depth += i32::from(c == '{') - i32::from(c == '}');
-        if c == ',' && depth == 0 {
-            if !item.trim().is_empty() {
-                let inner = leaves(&std::mem::take(&mut item)).into_iter();
-                found.extend(inner.map(|path| [&prefix[..], &path[..]].concat()));
-            }
-            item.clear();
-        } else {
-            item.push(c);
-        }
-    }
-    found
-}
-
 /// The imports of a module: paths in the crate, and whether the module re-exports them.
 fn imports(module: &Module, code: &str) -> Vec<(bool, Item)> {
-    let uses = Regex::new(r"(?m)^\s*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);").unwrap();
-    let mut paths = Vec::new();
-    for found in uses.captures_iter(code) {
-        let is_pub = found.get(1).is_some();
-        paths.extend(leaves(&found[2]).into_iter().map(|path| (is_pub, path)));
-    }
     let children: BTreeSet<String> = Regex::new(r"\bmod\s+(\w+)\s*;")
         .unwrap()
         .captures_iter(code)
         .map(|found| found[1].to_owned())
         .collect();
-    let body = uses.replace_all(code, "");
-    for found in Regex::new(r"\b\w+(?:::\w+)+").unwrap().find_iter(&body) {
-        let is_inside = body[..found.start()].ends_with("::");
-        let path: Vec<String> = found.as_str().split("::").map(str::to_owned).collect();
-        let is_visibility = body[..found.start()].ends_with("pub(in ");
-        if !is_inside && !is_visibility {
-            paths.push((false, path));
-        }
-    }
-    let resolved = |(is_pub, path): (bool, Vec<String>)| {
-        let ups = path.iter().take_while(|part| *part == "super").count();
-        let item = match path[0].as_str() {
-            "crate" => path[1..].to_vec(),
-            "self" => [&module[..], &path[1..]].concat(),
-            "super" => [&module[..module.len().checked_sub(ups)?], &path[ups..]].concat(),
-            child if children.contains(child) => [&module[..], &path[..]].concat(),
+    let resolved = |CodePath { parts, is_reexported }: CodePath| {
+        let ups = parts.iter().take_while(|part| *part == "super").count();
+        let item = match parts[0].as_str() {
+            "crate" => parts[1..].to_vec(),
+            "self" => [&module[..], &parts[1..]].concat(),
+            "super" => [&module[..module.len().checked_sub(ups)?], &parts[ups..]].concat(),
+            child if children.contains(child) => [&module[..], &parts[..]].concat(),
             _ => return None,
         };
-        Some((is_pub, item))
+        Some((is_reexported, item))
     };
-    paths.into_iter().filter_map(resolved).collect()
+    paths(code).into_iter().filter_map(resolved).collect()
 }
 
 /// The module that defines an item: re-exports are followed.
@@ -186,7 +136,7 @@ fn a_circle_is_seen_however_it_is_written() {
     let module = |path: &str| -> Module { path.split('/').map(str::to_owned).collect() };
     let seen = |files: &[(&str, &str)]| {
         let modules: BTreeMap<Module, String> =
-            files.iter().map(|(path, text)| (module(path), code(text))).collect();
+            files.iter().map(|(path, text)| (module(path), (*text).to_owned())).collect();
         circular(&graph(&modules))
     };
     let child = ("a/b", "use super::Thing;");

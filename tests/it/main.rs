@@ -27,6 +27,7 @@ mod help;
 mod hostile;
 mod html;
 mod impact;
+mod imports;
 mod init;
 mod many;
 mod measure;

@@ -1,6 +1,6 @@
 //! The rooms of `src/`: a room imports only rooms above it in the list that `src/lib.rs` shows.
 
-use std::path::{Path, PathBuf};
+use crate::imports::{paths, sources};
 
 /// The rooms in their order, as lib.rs declares them.
 fn rooms() -> Vec<String> {
@@ -9,67 +9,15 @@ fn rooms() -> Vec<String> {
     declared.map(str::to_owned).collect()
 }
 
-fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
-    let mut items: Vec<PathBuf> =
-        std::fs::read_dir(folder).unwrap().map(|item| item.unwrap().path()).collect();
-    items.sort();
-    for item in items {
-        if item.is_dir() {
-            sources(&item, into);
-        } else if item.extension().is_some_and(|e| e == "rs") {
-            into.push(item);
-        }
-    }
-}
-
-/// The identifier that a text begins with.
-fn word(text: &str) -> String {
-    text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
-}
-
-/// The names at the top of a group of imports, `a::b, c::{d, e}}`, after its opening brace.
-fn members(group: &str) -> Vec<String> {
-    let (mut names, mut item, mut depth) = (Vec::new(), String::new(), 0);
-    for c in group.chars() {
-        match c {
-            '{' => depth += 1,
-            '}' if depth == 0 => break,
-            '}' => depth -= 1,
-            ',' if depth == 0 => names.push(word(&std::mem::take(&mut item))),
-            _ if depth == 0 => item.push(c),
-            _ => {}
-        }
-    }
-    names.push(word(&item));
-    names.retain(|name| !name.is_empty());
-    names
-}
-
-/// What code names of this crate, `crate::room` or each of `use crate::{room, other::thing}`, by line.
-fn named(code: &str) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
-    for (at, _) in code.match_indices("crate::") {
-        let line_start = code[..at].rfind('\n').map_or(0, |n| n + 1);
-        if code[line_start..at].contains("//") {
-            continue;
-        }
-        let line = code[..line_start].lines().count() + 1;
-        let rest = &code[at + "crate::".len()..];
-        match rest.strip_prefix('{') {
-            Some(group) => found.extend(members(group).into_iter().map(|name| (line, name))),
-            None => found.push((line, word(rest))),
-        }
-    }
-    found
-}
-
 /// Imports of a room in `code` that stands below it, or of something that is not a room.
 fn upward(room: &str, rooms: &[String], code: &str) -> Vec<String> {
     let place = |name: &str| rooms.iter().position(|r| r == name);
     let own = place(room).expect("a room of lib.rs");
-    let wrong = |(_, name): &(usize, String)| place(name).is_none_or(|other| other > own);
-    let found = named(code).into_iter().filter(wrong);
-    found.map(|(line, name)| format!("line {line}: {room} imports {name}")).collect()
+    let found = paths(code).into_iter().filter(|path| path.parts[0] == "crate");
+    let wrong = found.filter(|path| {
+        path.parts.get(1).is_none_or(|name| place(name).is_none_or(|other| other > own))
+    });
+    wrong.map(|path| format!("{room} imports {}", path.parts.join("::"))).collect()
 }
 
 #[test]
@@ -78,8 +26,7 @@ fn no_room_imports_upwards() {
     assert!(rooms.len() >= 9, "{rooms:?}");
     let mut wrong = Vec::new();
     for room in &rooms {
-        let mut files = Vec::new();
-        sources(&Path::new("src").join(room), &mut files);
+        let files = sources(&format!("src/{room}"));
         assert!(!files.is_empty(), "{room} is empty");
         for file in files {
             let code = std::fs::read_to_string(&file).unwrap();
