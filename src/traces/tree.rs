@@ -81,15 +81,6 @@ impl<'de> Deserialize<'de> for YamlValue {
 
 struct Any;
 
-/// Implements the methods of a visitor that take numbers.
-macro_rules! visit_numbers {
-    ($($visit:ident: $number:ty),*) => {$(
-        fn $visit<E>(self, number: $number) -> Result<YamlValue, E> {
-            Ok(YamlValue::Number(number as f64))
-        }
-    )*};
-}
-
 impl<'de> Visitor<'de> for Any {
     type Value = YamlValue;
 
@@ -101,7 +92,25 @@ impl<'de> Visitor<'de> for Any {
         Ok(YamlValue::Bool(v))
     }
 
-    visit_numbers!(visit_i64: i64, visit_u64: u64, visit_i128: i128, visit_u128: u128, visit_f64: f64);
+    fn visit_i64<E>(self, v: i64) -> Result<YamlValue, E> {
+        Ok(YamlValue::Number(v as f64))
+    }
+
+    fn visit_u64<E>(self, v: u64) -> Result<YamlValue, E> {
+        Ok(YamlValue::Number(v as f64))
+    }
+
+    fn visit_i128<E>(self, v: i128) -> Result<YamlValue, E> {
+        Ok(YamlValue::Number(v as f64))
+    }
+
+    fn visit_u128<E>(self, v: u128) -> Result<YamlValue, E> {
+        Ok(YamlValue::Number(v as f64))
+    }
+
+    fn visit_f64<E>(self, v: f64) -> Result<YamlValue, E> {
+        Ok(YamlValue::Number(v))
+    }
 
     fn visit_str<E>(self, v: &str) -> Result<YamlValue, E> {
         Ok(YamlValue::Text(v.to_owned()))
