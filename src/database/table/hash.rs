@@ -39,11 +39,17 @@ pub(crate) fn mix(hash: u64, value: u64) -> u64 {
     (wide as u64) ^ ((wide >> 64) as u64)
 }
 
+/// Returns the initial value of the contributions of a key part, given by its index, to hashes that start from `seed`.
+#[inline]
+pub(super) fn part_seed(seed: u64, part: usize) -> u64 {
+    mix(seed, part as u64 + 1)
+}
+
 /// Returns the contribution of a key part, given by its index, to a key's hash. `bits` identify the part's
 /// value; for numbers they are [`number_bits`].
 #[inline]
 pub(crate) fn part_hash(part: usize, bits: u64) -> u64 {
-    mix(mix(SEED, part as u64 + 1), bits)
+    mix(part_seed(SEED, part), bits)
 }
 
 /// Returns the FNV-1a hash of a text. It suits short names that are hashed once per dictionary entry. Hashes

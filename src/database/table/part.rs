@@ -1,6 +1,6 @@
 //! The values of one key part in all rows, and their contributions to key hashes.
 
-use super::hash::{SEED, mix, number_bits, run_seed, run_text_hash, text_hash};
+use super::hash::{SEED, mix, number_bits, part_seed, run_seed, run_text_hash, text_hash};
 use super::json::{number_json, text_json};
 use crate::base::expr::{NULL_CODE, Vals, Value, WholeNumbers};
 
@@ -96,7 +96,7 @@ pub(super) struct HashedPart<'k> {
 
 impl<'k> HashedPart<'k> {
     pub(super) fn new(hasher: KeyHasher, part: usize, values: &'k PartValues<'_>) -> Self {
-        let seed = mix(hasher.seed, part as u64 + 1);
+        let seed = part_seed(hasher.seed, part);
         let hash = |bits: u64| mix(seed, bits);
         let coded = match values {
             PartValues::Formula(Value::Text(_, dict)) => {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::case::{Fate, Impact, ImpactCase, LEFT_OUT, PointImpact};
 use super::{OpMove, PowerCoverage};
 use crate::jobs::ToolName;
-use crate::planner::{How, Layout, Phase, Quant, TableLookup};
+use crate::planner::{How, Layout, Phase, Quant, Step, TableLookup};
 
 /// The document of `impact --format json`.
 #[derive(Serialize, JsonSchema)]
@@ -189,7 +189,7 @@ impl<'a> FileNumbers<'a> {
     }
 
     fn point(&mut self, point: &'a PointImpact) -> StepView<'a> {
-        let error = |step: &crate::planner::Step| step.as_ref().err().map(ToString::to_string);
+        let error = |step: &Step| step.as_ref().err().map(ToString::to_string);
         let before = point.before.as_ref();
         let then_time = before.and_then(|step| step.as_ref().ok());
         let now_time = point.after.as_ref().ok();

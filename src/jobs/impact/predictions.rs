@@ -17,7 +17,7 @@ use crate::database::served::ServedFormats;
 use crate::database::source::Entry;
 use crate::database::state::State;
 use crate::findings::{Finding, ModelReach};
-use crate::planner::{RowsRead, SharedModels, Store, TableName};
+use crate::planner::{RowsRead, SharedModels, Step, Store, TableName};
 use crate::report::Predictions;
 
 /// The maximum number of changed steps in a report.
@@ -132,7 +132,7 @@ impl PredictedChange {
         let changes: Vec<f64> = changes.filter_map(|(_, p)| p.change()).collect();
         let low = changes.iter().copied().min_by(f64::total_cmp);
         let high = changes.iter().copied().max_by(f64::total_cmp);
-        let power = |side: fn(&PointImpact) -> Option<&crate::planner::Step>| {
+        let power = |side: fn(&PointImpact) -> Option<&Step>| {
             let times = impact.points().filter_map(|(_, point)| side(point)?.as_ref().ok());
             times.filter(|time| time.has_power()).count()
         };

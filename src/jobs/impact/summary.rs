@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::OpMove;
 use super::case::{Fate, Impact, ImpactCase, PointImpact};
 use crate::base::words::{count, plural};
-use crate::planner::{StepPoint, TableLookup};
+use crate::planner::{Step, StepPoint, TableLookup};
 use crate::report::predictions::{PredictedMove, percent};
 
 /// The maximum number of reasons shown for lost answers.
@@ -124,9 +124,7 @@ pub(super) fn moves(impact: &Impact, most: usize) -> Vec<PredictedMove> {
 }
 
 pub(super) fn predicted_move((case, point, change, others): Worst<'_>) -> PredictedMove {
-    let time = |step: Option<&crate::planner::Step>| {
-        step.and_then(|s| s.as_ref().ok()).map_or(0.0, |t| t.ms)
-    };
+    let time = |step: Option<&Step>| step.and_then(|s| s.as_ref().ok()).map_or(0.0, |t| t.ms);
     let mut step = title(case, point.point);
     if !others.is_empty() {
         step += &format!(" (and {})", others.join(", "));
