@@ -14,16 +14,16 @@ use crate::database::ledger::Ledger;
 use crate::findings::{Finding, Repaired};
 use crate::planner::{NameCodes, SharedFileKeys, SharedModels};
 
-/// What all states are judged by.
+/// The rules, models and logs that are the same for all states.
 #[derive(Clone, Copy)]
 pub(crate) struct Terms<'a> {
     /// The rules of the run.
     pub rules: &'a [Arc<Rule>],
-    /// All rules, those of the run or not.
+    /// All known rules, also those that do not run.
     pub all_rules: &'a Rules,
-    /// The models that are planned, for rules that ask for them.
+    /// The models that rules plan, read on first use.
     pub models: &'a SharedModels<'a>,
-    /// What a collector failed at, where its log was given.
+    /// The failures that a collector logged, if its log was given.
     pub ledger: Option<&'a Ledger>,
 }
 
@@ -34,15 +34,15 @@ pub(crate) struct Judgement {
     pub findings: Vec<Finding>,
     /// Findings of the base that the head no longer has.
     pub repaired: Vec<Repaired>,
-    /// What changed of tables, by path.
+    /// The differences of tables between base and head, by path.
     pub diff: Vec<TableDiff>,
-    /// Sidecars, system YAML and files of facts that were judged.
+    /// The number of sidecars, system YAML and files of facts that were judged.
     pub files: u64,
-    /// Rows of the tables judged.
+    /// The number of rows of the judged tables.
     pub rows: u64,
-    /// Rows of each table that was read, by path.
+    /// The number of rows of each table that was read, by path.
     pub table_rows: BTreeMap<String, usize>,
-    /// Paths of the tables judged that are in git-LFS and were not fetched, sorted.
+    /// Sorted paths of the judged tables that are in git-LFS and were not fetched.
     pub in_lfs: Vec<String>,
     /// Errors on rows that the pull request adds or changes, which the head does not have since the pull request changes
     /// what the database states.
@@ -50,7 +50,7 @@ pub(crate) struct Judgement {
 }
 
 impl Judgement {
-    /// Keeps the findings of some rules.
+    /// Drops all findings except those of `rules`.
     pub fn keep(&mut self, rules: &[Arc<Rule>]) {
         let is_asked = |finding: &Finding| rules.iter().any(|rule| rule.id == finding.rule);
         self.findings.retain(is_asked);
@@ -62,15 +62,16 @@ impl Judgement {
 pub(super) struct Judging<'a> {
     pub terms: Terms<'a>,
     pub needs: CheckInputs,
-    /// The base, where there is one, the head, and the head under what the base states, where that is judged.
+    /// The states in order: the base if there is one, the head, and the head under the facts of the base if that is judged.
     pub states: Vec<JudgedState<'a>>,
-    /// The number of the head among the states.
+    /// The index of the head in `states`.
     pub head: usize,
     /// Paths of the head's tables that all rules judge.
     pub subjects: BTreeSet<&'a str>,
     pub changed_facts: Option<ChangedFacts<'a>>,
     pub details: Option<&'a Details>,
-    /// Systems that rules may plan models on: those of which a pull request changes tables, or any are judged.
+    /// Systems that rules may plan models on: systems with tables that a pull request changes or, without one, with judged
+    /// tables.
     pub planned: BTreeSet<&'a str>,
     /// The numbers of texts in slices.
     pub names: Arc<NameCodes>,
@@ -78,14 +79,14 @@ pub(super) struct Judging<'a> {
     pub slices: SharedFileKeys,
 }
 
-/// The error of a rule whose formula fails.
+/// Returns the error of a rule whose formula fails.
 pub(super) fn unjudged(rule: &Rule, why: ExprError) -> Error {
     let hint = "the formula is in rules/limits.yaml";
     Error::caused(format!("cannot check the rule {}", rule.id), hint, why)
 }
 
 impl<'a> Judging<'a> {
-    /// The rules that judge tables against each other.
+    /// Iterates over the rules that judge tables against each other.
     pub fn comparing_rules(&self) -> impl Iterator<Item = &'a Arc<Rule>> + use<'a> {
         self.terms.rules.iter().filter(|rule| rule.check.needs().compares)
     }
@@ -94,17 +95,17 @@ impl<'a> Judging<'a> {
         &self.states[self.head]
     }
 
-    /// Whether two states are compared.
+    /// Returns true if a base and a head are compared.
     pub fn has_base(&self) -> bool {
         self.head > 0
     }
 
-    /// The number of the state that is the head under what the base states.
+    /// Returns the index of the state that is the head under the facts of the base.
     pub fn excused(&self) -> Option<usize> {
         (self.states.len() > self.head + 1).then_some(self.head + 1)
     }
 
-    /// Systems that rules may plan models on.
+    /// Returns the systems that rules may plan models on.
     pub fn planned(&self, batches: &[Vec<Group<'a>>]) -> BTreeSet<&'a str> {
         let lineages = batches.iter().flatten().flat_map(|group| &group.lineages);
         let planned = lineages.filter(|lineage| {

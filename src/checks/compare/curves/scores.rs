@@ -1,4 +1,4 @@
-//! What other tables say of the curves of all judged tables.
+//! The scores of the judged tables' curves beside other tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -16,55 +16,55 @@ use crate::checks::compare::kin::Kin;
 use crate::checks::compare::sketch::Sketched;
 use crate::database::catalog::TableFile;
 
-/// Bends that a thread takes at once.
+/// The number of bends that a thread scores at once.
 const STRETCH: usize = 512;
 
-/// What other tables say of the curves of the judged tables.
+/// The scores of all judged tables, and the latencies of all tables of their name.
 #[derive(Default)]
 pub struct CurveScores {
-    /// By path: all tables.
+    /// The latencies and references of all tables, by path.
     tables: BTreeMap<String, Referenced>,
-    /// By path: the judged tables.
+    /// The scores of the judged tables, by path.
     scores: BTreeMap<String, TableScores>,
 }
 
 /// A table's latencies with its references.
 struct Referenced {
     latencies: Arc<KeyLatencies>,
-    /// Of a table that is there to compare with hardly anybody asks for them.
+    /// The table's references, computed on first use: those of tables that are not judged are rarely needed.
     groups: OnceLock<ReferenceGroups>,
 }
 
-/// What other tables say of the curves of one.
+/// The scores of one table's curves.
 pub struct TableScores {
-    /// Its curves.
+    /// The table's curves.
     pub curve: Arc<TableCurve>,
-    /// What they say of each bend, in the order of the curve's bends.
+    /// The evidence of other tables on each bend, in the order of the curve's bends.
     pub bends: Vec<Evidence>,
-    /// Series that are off as a whole, by their number.
+    /// Series that deviate as a whole, by their number.
     pub shapes: Vec<ShapeScore>,
-    /// How rough its slices are, of those that are not smooth.
+    /// The roughness of the slices that are not smooth beside other tables.
     pub roughness: Vec<Roughness>,
-    /// The same beside what a pull request made them of, where they were smoother before.
+    /// The roughness of the slices that were smoother before a pull request.
     pub rougher: Vec<Roughness>,
 }
 
-/// Points of a slice that stand out a little.
+/// Counts of the points of a slice that stand out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SpikedPoints {
-    /// How many.
+    /// The number of points that stand out.
     pub spiked: u32,
-    /// Points that could.
+    /// The number of points that were scored.
     pub scored: u32,
 }
 
 impl SpikedPoints {
-    /// Their share.
+    /// Returns the share of scored points that stand out.
     pub fn share(self) -> f64 {
         f64::from(self.spiked) / f64::from(self.scored.max(1))
     }
 
-    /// Those of a slice of `curve` by what is said of its bends.
+    /// Counts the points of a slice of `curve` whose bends satisfy `stands_out`.
     fn of(
         curve: &TableCurve,
         slice: u32,
@@ -79,7 +79,7 @@ impl SpikedPoints {
 }
 
 impl TableScores {
-    /// Logs what thresholds are chosen by.
+    /// Logs the figures from which thresholds are chosen.
     fn log(&self, file: &TableFile) {
         let path = &file.entry.path;
         debug!(?path, bends = self.bends.len(), shapes = self.shapes.len(), "scored curves");
@@ -97,14 +97,14 @@ impl TableScores {
         }
     }
 
-    /// The points of a slice that stand out by a factor of `least` beside `groups` of tables.
+    /// Counts the points of a slice that stand out by a factor of `least` beside at least `groups` groups of tables.
     pub fn spiked(&self, slice: u32, least: f64, groups: usize, floor_ms: f64) -> SpikedPoints {
         SpikedPoints::of(&self.curve, slice, floor_ms, |number, _| {
             self.bends[number].is(least, groups)
         })
     }
 
-    /// As [`TableScores::spiked`], without the points that stand out in other places, too.
+    /// Counts as [`TableScores::spiked`] does, without points that stand out in other places, too.
     pub fn spiked_alone(
         &self,
         all: &CurveScores,
@@ -121,8 +121,8 @@ impl TableScores {
 }
 
 impl CurveScores {
-    /// Scores the tables at the paths `judged` beside all tables of their name; `before` has the latencies before a pull
-    /// request by path.
+    /// Scores the tables at the paths `judged` beside all tables of their name. `before` has the latencies before a pull
+    /// request, by path.
     pub fn of(
         kin: &Kin<'_>,
         judged: &BTreeSet<&str>,
@@ -147,20 +147,20 @@ impl CurveScores {
         Self { scores: scores.flatten().collect(), tables }
     }
 
-    /// What other tables say of a judged table.
+    /// Returns the scores of a judged table.
     pub fn of_table(&self, file: &TableFile) -> Option<&TableScores> {
         self.scores.get(&file.entry.path)
     }
 
-    /// The path of a table beside which a bend of a judged table stands out.
+    /// Returns the path of a table beside which a bend of a judged table stands out.
     pub fn shown_by(&self, file: &TableFile, bend: usize) -> Option<&str> {
         let groups = self.tables.get(&file.entry.path)?.groups.get()?;
         let TableScores { curve, bends, .. } = self.of_table(file)?;
         shown_by(&Bent::of(curve, &curve.bends[bend]), groups, *bends.get(bend)?)
     }
 
-    /// Whether a bend of a table stands out in another place, too, by a factor of `least` and with another
-    /// figure: a kernel's step.
+    /// Returns true if a bend of a table also stands out in another place, by a factor of `least` and with another latency.
+    /// Such a bend is a step of the kernel.
     pub fn recurs(
         &self,
         kin: &Kin<'_>,
@@ -180,16 +180,16 @@ impl CurveScores {
 }
 
 impl Referenced {
-    /// The references of its table.
+    /// Returns the references of the table.
     fn groups(&self, kin: &Kin<'_>, own: Sketched<'_>) -> &ReferenceGroups {
         self.groups.get_or_init(|| reference_groups(kin, own))
     }
 }
 
 impl TableScores {
-    /// What the references say of a table's curves, and what its latencies `before` do.
+    /// Scores a table's curves beside its references and beside its latencies before a pull request.
     fn of(curve: Arc<TableCurve>, groups: &ReferenceGroups, before: Option<&KeyLatencies>) -> Self {
-        // A pull request may change one large table alone.
+        // Bends are scored in parallel, because a pull request may change a single large table.
         let stretches: Vec<&[BendPoint]> = curve.bends.chunks(STRETCH).collect();
         let bends: Vec<Vec<Evidence>> = stretches
             .par_iter()

@@ -12,8 +12,8 @@ pub(super) struct CoverageCase<'a> {
     pub file: &'a TableFile,
     pub references: Vec<Reference<'a>>,
     pub found: ReferencePoints<'a>,
-    /// Whether the other systems are of other generations.
+    /// True if all references are systems of other generations.
     pub distant: bool,
-    /// Why what is missing may be right as a whole.
+    /// The reason why all missing keys may be right; `None` without such a reason.
     pub caveat: Option<String>,
 }

@@ -3,57 +3,57 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// When a point stands out.
+/// Limits for points beside their neighbours in the same table.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Standout")]
 pub struct OutlierLimits {
-    /// Factor over (or under) every neighbour that few points exceed.
+    /// The factor between a point and every neighbour from which on the point is an outlier.
     pub(super) factor: f64,
-    /// How many times the tail of honest reruns, by logarithm, the factor has to exceed, too.
+    /// The least logarithm of the factor, in multiples of the tail of honest reruns.
     pub(super) tails: f64,
-    /// Latency in ms that the slower side must reach; below it the timer explains much.
+    /// The least latency of the slower side, in ms; the timer's resolution explains smaller ones.
     pub(super) floor_ms: f64,
-    /// Factor from which on a point at the same key elsewhere stands out as well.
+    /// The factor from which on the same key counts as an outlier of another table, too.
     pub(super) recurs: f64,
-    /// When a point stands out beside other tables; they are not asked without it.
+    /// Limits beside other tables; `None`: points are not compared with other tables.
     #[serde(default)]
     pub(super) curves: Option<CurveLimits>,
 }
 
-/// When a point stands out in the ratio to other tables.
+/// Limits for points in the ratio of a table to other tables.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CurveLimits {
-    /// Factor over (or under) the line between its neighbours from which on a point is looked at, and from
-    /// which on other tables confirm that it stands out.
+    /// The factor between a point and the line of its neighbours from which on the point is compared with other tables, and
+    /// from which on these confirm it.
     pub(super) bends: f64,
-    /// Factor in the ratio to other tables that few points exceed.
+    /// The factor in the ratio to other tables from which on a point is an outlier.
     pub(super) factor: f64,
-    /// How many times the tail of honest reruns, by logarithm, the factor has to exceed, too.
+    /// The least logarithm of the factor, in multiples of the tail of honest reruns.
     pub(super) tails: f64,
-    /// The factor below `floor_ms`.
+    /// The value of `factor` for latencies below `floor_ms`.
     pub(super) short: f64,
-    /// Latency in ms that the slower side must reach; no timer resolves less.
+    /// The least latency of the slower side, in ms; no timer resolves less.
     pub(super) least_ms: f64,
-    /// Independent groups of tables that must agree.
+    /// The number of independent groups of tables that must agree.
     pub(super) groups: usize,
-    /// Factor from which on one point is worth a warning.
+    /// The factor from which on a single point is a warning.
     pub(super) warns: f64,
-    /// Points that are worth one, whatever their factor.
+    /// The number of outliers that are a warning, whatever their factor.
     pub(super) points: usize,
-    /// When a series is off all along its sweep.
+    /// Limits for whole series.
     pub(super) shapes: ShapeLimits,
 }
 
-/// When a series is off all along its sweep, beside the other series of its slice.
+/// Limits for series that deviate along the whole sweep from the other series of their slice.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShapeLimits {
-    /// Factor in the ratio to other tables.
+    /// The factor in the ratio to other tables from which on a series deviates.
     pub(super) factor: f64,
-    /// Factor that few series of a slice exceed where its kernels are those of the other tables.
+    /// The factor that few series of a slice exceed if its kernels are the same as in the other tables.
     pub(super) calm: f64,
-    /// The share of them that may.
+    /// The share of a slice's series that may exceed `calm`.
     pub(super) share: f64,
 }

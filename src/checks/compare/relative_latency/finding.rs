@@ -11,13 +11,13 @@ use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::findings::{Finding, Severity, SliceEvidence};
 
-/// The name of what a slice takes over its siblings on other systems, as a reference beside the backends.
+/// The name of the reference that predicts a slice from the ratios of the same tables on other systems.
 pub(super) const ELSEWHERE: &str = "differences on other systems";
 
-/// As [`ELSEWHERE`], of the short end of a slice.
+/// The name of the reference that predicts the shortest points of a slice from other systems.
 pub(super) const ELSEWHERE_SHORT: &str = "differences of short points on other systems";
 
-/// A finding on slices and their references; `why` is what there is to say of them.
+/// Returns a finding on slices and their references; `why` ends its sentence.
 pub(super) fn finding(
     rule: RuleHead<'_>,
     severity: Severity,
@@ -30,7 +30,7 @@ pub(super) fn finding(
         |refs: &BTreeMap<String, f64>| refs.values().map(|r| r.ln().abs()).fold(0.0, f64::max);
     let (worst, refs) = slices.iter().max_by(|a, b| far(a.1).total_cmp(&far(b.1)))?;
     let sketch = at.sketches.by_path.get(&file.entry.path)?;
-    // Of a large table the sketch holds a part; the share of its points stands for all rows.
+    // The sketch of a large table is a sample, so the share of its points estimates the share of rows.
     let by_slice = sketch.slices.iter().zip(&sketch.counts);
     let within: u32 = by_slice.filter(|(s, _)| slices.contains_key(s)).map(|(_, n)| *n).sum();
     let all: u32 = sketch.counts.iter().sum();
@@ -51,10 +51,10 @@ pub(super) fn finding(
     Some(finding.rows(rows).parts(parts).slices(evidence))
 }
 
-/// `is 11.55× slower than trtllm, 5.25× slower than its other versions, as fast as other systems`: the
-/// references farthest off first.
+/// Returns a text such as `is 11.55× slower than trtllm, 5.25× slower than its other versions, as fast as other systems`,
+/// with the largest ratios first.
 fn sides(backend: &str, refs: &BTreeMap<String, f64>) -> String {
-    /// Ratios that read as none.
+    /// The ratio up to which two latencies are called equal.
     const LEVEL: f64 = 1.05;
     let named = |name: &str| match name {
         NEARBY => "this version on other systems".to_owned(),

@@ -4,24 +4,24 @@ use std::collections::BTreeMap;
 
 use crate::checks::compare::sketch::Slice;
 
-/// What is kept of the tables of a name until the tables of all names were read.
+/// The relative latencies and residuals of the tables of one name, kept until the tables of all names were read.
 #[derive(Debug, Clone)]
 pub struct NamedPeers {
     pub(super) latencies: PeerLatencies,
     pub(super) differences: Differences,
 }
 
-/// The median latency of each slice over that of each reference: every other backend is a reference,
-/// the versions of the table's own backend are one together, and so are the [`NEARBY`] systems.
+/// The median latency of each slice divided by the latency of each reference, by the reference's name. Each other backend
+/// is a reference. All versions of the table's own backend together are one, and so are the `other systems` nearby.
 pub type RelativeLatencies = BTreeMap<Slice, BTreeMap<String, f64>>;
 
-/// The latencies of the tables of a name over those of their peers.
+/// The latencies of the tables of a name divided by the latencies of their peers.
 #[derive(Debug, Clone, Default)]
 pub struct PeerLatencies {
-    /// Relative latencies of the judged tables by path, without those over the [`NEARBY`] systems: what machines differ
-    /// by shows in the tables of all names only.
+    /// Relative latencies of the judged tables by path, without the systems nearby as a reference: the factor between two
+    /// machines can only be estimated from the tables of all names.
     pub(super) relative: BTreeMap<String, RelativeLatencies>,
-    /// The same version on two systems of a generation.
+    /// Pairs of tables of the same version on two systems of a generation.
     pub(super) runs: Vec<RunPair>,
 }
 
@@ -29,11 +29,11 @@ pub struct PeerLatencies {
 #[derive(Debug, Clone)]
 pub(super) struct RunPair {
     pub run: SoftwareRun,
-    /// The systems, in the order of the tables.
+    /// The systems of the two tables.
     pub systems: [String; 2],
-    /// Paths of the tables.
+    /// The paths of the two tables.
     pub paths: [String; 2],
-    /// The latency of the first over the second, by slice: an index into the first one's slices.
+    /// The first table's median latency divided by the second's, with the slice as an index into the first table's slices.
     pub ratios: Vec<(u32, f64)>,
 }
 
@@ -45,25 +45,25 @@ pub(super) struct SoftwareRun {
     pub version: String,
 }
 
-/// How far a slice is off by the differences of its siblings on other systems.
+/// The factor by which a slice deviates from the ratios of the same tables on other systems.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Residual {
-    /// How many times slower it is than they say.
+    /// The slice's latency divided by the latency that the other systems predict.
     pub ratio: f64,
-    /// Whether systems of the generation say so.
+    /// True if the prediction comes from systems of the same generation.
     pub near: bool,
-    /// Siblings that were judged by.
+    /// The number of sibling tables behind the prediction.
     pub siblings: usize,
 }
 
 /// The residuals of a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Residuals {
-    /// Of all of its points.
+    /// The residual over all points of the slice.
     pub all: Option<Residual>,
-    /// Of its short end.
+    /// The residual over the shortest quarter of the slice's points.
     pub short: Option<Residual>,
 }
 
-/// Residuals by the table's path and slice.
+/// Residuals by path of the table and by slice.
 pub(super) type Differences = BTreeMap<String, BTreeMap<Slice, Residuals>>;

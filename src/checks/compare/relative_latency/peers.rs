@@ -1,4 +1,4 @@
-//! How many times as long as its peers a table takes, by slice.
+//! The latency of a table divided by the latency of its peers, by slice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,23 +10,23 @@ use crate::checks::compare::sketch::{Sketch, Sketched, Sketches, Slice};
 use crate::checks::context::CrossContext;
 use crate::database::catalog::TableFile;
 
-/// The name of the systems nearby, as a reference beside the backends.
+/// The name of the reference that consists of the other systems of a generation.
 pub const NEARBY: &str = "other systems";
 
-/// The name of the versions of the table's own backend that name other kernels for a slice.
+/// The name of the reference that consists of versions of the own backend that name other kernels for a slice.
 pub const OTHER_KERNELS: &str = "versions with another kernel";
 
-/// What peers are taken for comparison.
+/// The terms on which two tables are compared.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PeerTerms<'a> {
-    /// Points that a slice and its peer must share.
+    /// The least number of points that a slice and its peer must share.
     pub points: usize,
-    /// Kernels that say nothing of which ran.
+    /// Values of `kernel_source` that do not identify a kernel.
     pub unnamed: &'a [String],
 }
 
 impl PeerTerms<'_> {
-    /// Whether two tables name kernels for a slice, and not one that both do.
+    /// Returns true if both tables name kernels for a slice and have none in common.
     fn other_kernels(self, a: &Sketch, b: &Sketch, slice: &Slice) -> bool {
         let named = |sketch: &Sketch| -> BTreeSet<String> {
             let kernels = sketch.kernels_of(slice).into_iter().flatten();
@@ -47,7 +47,7 @@ impl<'a> PeerRatios<'a> {
         slices.entry(slice).or_default().entry(over).or_default().push(ratio);
     }
 
-    /// Adds the medians to what is known.
+    /// Adds the median of each list of ratios to `all`.
     fn add_medians(self, all: &mut BTreeMap<String, RelativeLatencies>) {
         for (path, slices) in self.0 {
             let own = all.entry(path.to_owned()).or_default();
@@ -64,7 +64,7 @@ impl<'a> PeerRatios<'a> {
 /// Takes the relative latencies of the tables of a name.
 pub(super) fn peer_latencies(at: &CrossContext<'_>, terms: PeerTerms<'_>) -> PeerLatencies {
     let points = terms.points;
-    // What has fewer points than a slice must share has no median, and there may be many such.
+    // A table with fewer points than two slices must share has no median. There may be many such tables.
     let tables = at.sketched().filter(|(_, sketch)| sketch.points.len() >= points);
     let tables: Vec<Sketched<'_>> = tables.collect();
     let mut own = PeerLatencies::default();
@@ -82,7 +82,7 @@ pub(super) fn peer_latencies(at: &CrossContext<'_>, terms: PeerTerms<'_>) -> Pee
     let siblings: Vec<SketchedPair<'_>> = siblings.filter(is_asked_for).collect();
     let of_runs = by_run.iter().flat_map(|(run, files)| pairs(files).map(move |p| (run, p)));
     let of_runs: Vec<(&SoftwareRun, SketchedPair<'_>)> = of_runs.collect();
-    // The medians of all pairs at once: of many systems they are most of what there is to do.
+    // The medians of all pairs are computed in parallel: with many systems they take most of the time.
     let all_pairs = siblings.iter().chain(of_runs.iter().map(|(_, pair)| pair));
     let all_pairs: Vec<SketchedPair<'_>> = all_pairs.copied().collect();
     let ratios = all_pairs.par_iter().map(|(a, b)| medians(a.1, b.1, points));
@@ -117,7 +117,7 @@ fn run_pair(run: &SoftwareRun, (a, b): SketchedPair<'_>, ratios: Vec<(u32, f64)>
     RunPair { run: run.clone(), systems, paths, ratios }
 }
 
-/// The relative latencies of each table's slices, by the table's path, from those of each name.
+/// Returns the relative latencies of each table's slices by path, from the results of all names.
 pub(super) fn relative_latencies<'a>(
     named: impl Iterator<Item = &'a PeerLatencies>,
     sketches: &Sketches,
@@ -134,12 +134,12 @@ pub(super) fn relative_latencies<'a>(
     all
 }
 
-/// What a table is, as a reference of another.
+/// Returns the name of a table when it is the reference of another.
 fn reference(file: &TableFile, other_kernels: bool) -> &str {
     if other_kernels { OTHER_KERNELS } else { &file.place.backend }
 }
 
-/// Two tables.
+/// Two tables with their sketches.
 type SketchedPair<'a> = (Sketched<'a>, Sketched<'a>);
 
 fn pairs<'s, 'a>(
@@ -149,13 +149,13 @@ fn pairs<'s, 'a>(
     first.flat_map(|(i, a)| files[i + 1..].iter().map(|b| (*a, *b)))
 }
 
-/// The ratios over the same version on the other systems of a generation. What two machines differ by is
-/// the middle of what their tables of that version differ by, and taken out.
+/// Returns the ratios of tables to the same version on the other systems of a generation. The factor between two machines
+/// is the median ratio of their tables of that version, and each ratio is divided by it.
 fn nearby<'a>(
     machines: impl Iterator<Item = &'a [&'a RunPair]>,
     sketches: &'a Sketches,
 ) -> PeerRatios<'a> {
-    /// Tables that show how two machines differ.
+    /// The least number of tables from which the factor between two machines is estimated.
     const TABLES: usize = 3;
     let mut all = PeerRatios::default();
     for tables in machines.filter(|tables| tables.len() >= TABLES) {
@@ -175,7 +175,7 @@ fn nearby<'a>(
     all
 }
 
-/// The median of `a` over `b` at the points that both have, by slice of `a`: an index into its slices.
+/// Returns the median of `a` divided by `b` at their common points, with the slice as an index into the slices of `a`.
 fn medians(a: &Sketch, b: &Sketch, points: usize) -> Vec<(u32, f64)> {
     let mut by_slice: Vec<Vec<f64>> = vec![Vec::new(); a.slices.len()];
     for (a, b) in a.common(b).filter(|(a, b)| a.latency > 0.0 && b.latency > 0.0) {

@@ -2,7 +2,7 @@
 
 use super::point::{Points, SeriesPoint};
 
-/// Of two logarithms the one nearer to 0; 0 where they have different signs.
+/// Returns the logarithm that is closer to 0, or 0 if the two have different signs.
 pub fn least_telling(a: f64, b: f64) -> f64 {
     if a * b <= 0.0 {
         0.0
@@ -13,7 +13,7 @@ pub fn least_telling(a: f64, b: f64) -> f64 {
     }
 }
 
-/// The logarithm of a point's latency over the line between its neighbours; none at an end.
+/// Returns the logarithm of a point's latency divided by the line between its neighbours; `None` at an end of the series.
 pub(super) fn log_ratio(points: &(impl Points + ?Sized), i: usize) -> Option<f64> {
     around(points, i).map(off_line)
 }
@@ -24,12 +24,12 @@ pub(super) fn is_on_line(points: &impl Points, i: usize, least: f64) -> bool {
     log_ratio(points, i).is_some_and(|off| off.abs() < least)
 }
 
-/// A point between its neighbours; none at an end.
+/// Returns a point with the points before and after it; `None` at an end of the series.
 fn around(points: &(impl Points + ?Sized), i: usize) -> Option<[SeriesPoint; 3]> {
     Some([points.get(i.checked_sub(1)?)?, points.get(i)?, points.get(i + 1)?])
 }
 
-/// How far the middle of three points is over the line between the others, in logarithms of latency.
+/// Returns the distance of the middle point above the line between the other two, in logarithms of latency.
 fn off_line([before, point, after]: [SeriesPoint; 3]) -> f64 {
     let share = (point.log_at - before.log_at) / (after.log_at - before.log_at);
     let [log_before, log, log_after] = [before, point, after].map(|point| point.time.ln());

@@ -13,23 +13,23 @@ pub(super) struct SeriesPoint {
 }
 
 impl SeriesPoint {
-    /// A point of another table: of no row.
+    /// Creates a point of another table, which has no row.
     pub fn new(at: f64, time: f64) -> Self {
         Self { at, time, row: NO_ROW, log_at: log_of_size(at) }
     }
 }
 
-/// A size of 0 is one step below 1.
+/// Returns the logarithm of a size; a size of 0 is one step below 1.
 pub(super) fn log_of_size(size: f64) -> f64 {
     size.max(0.5).ln()
 }
 
 /// Points in the order of their sizes.
 pub(super) trait Points {
-    /// How many there are.
+    /// Returns the number of points.
     fn count(&self) -> usize;
 
-    /// One of them, by its place in the order.
+    /// Returns the point at a place in the order.
     fn get(&self, i: usize) -> Option<SeriesPoint>;
 }
 

@@ -10,14 +10,14 @@ use crate::checks::compare::series::Outlier;
 /// The texts of a key by name: dtypes, kernels, phases.
 pub type Slice = BTreeMap<String, String>;
 
-/// A slice for people: `gemm_dtype=fp8 kernel_source=cutlass`; nothing where the key has no texts.
+/// Returns a slice as text for people, such as `gemm_dtype=fp8 kernel_source=cutlass`; empty if the key has no texts.
 pub fn slice_words(slice: &Slice) -> String {
     let words: Vec<String> =
         slice.iter().map(|(column, text)| format!("{column}={text}")).collect();
     words.join(" ")
 }
 
-/// What names a slice among others: unlike its words, no two slices have the same.
+/// Returns the unique name of a slice. The words of two slices may be equal.
 pub fn slice_id(slice: &Slice) -> String {
     // A map of texts always serialises.
     serde_json::to_string(slice).unwrap_or_default()
@@ -26,36 +26,36 @@ pub fn slice_id(slice: &Slice) -> String {
 /// A point of a table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SketchPoint {
-    /// Hash of its key.
+    /// The hash of the point's key.
     pub hash: u64,
-    /// Latency in ms; of a repeated key, that of the row the loader serves first.
+    /// The latency in ms; for a repeated key, the latency of the row that the loader serves.
     pub latency: f64,
-    /// Its logarithm: tables are held against each other pair by pair, so it is taken of each point once. No number
-    /// where the latency is not a time.
+    /// The logarithm of the latency, computed once because each table is compared with many others; NaN if the latency is
+    /// not a time.
     pub log: f64,
-    /// Its slice, an index into [`Sketch::slices`]: a sketch has some 4,096 points, and of more slices than
-    /// this distinguishes the last ones count as one.
+    /// The point's slice, an index into the sketch's slices. If there are more slices than a `u16` can number, the last ones
+    /// count as one.
     pub slice: u16,
 }
 
 impl SketchPoint {
-    /// A point of a slice, by the hash of its key; `latency` in ms.
+    /// Creates a point from the hash of its key, its latency in ms and the index of its slice.
     pub fn new(hash: u64, latency: f64, slice: u16) -> Self {
         Self { hash, latency, log: latency.ln(), slice }
     }
 }
 
-/// An outlier, by key.
+/// An outlier of a table with its key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SketchOutlier {
-    /// Its row, and how far it is from its neighbours.
+    /// The outlier's row and its distance from its neighbours.
     pub outlier: Outlier,
-    /// Hash of its key.
+    /// The hash of the outlier's key.
     pub hash: u64,
-    /// Its slice, an index into [`Sketch::slices`].
+    /// The outlier's slice, an index into the sketch's slices.
     pub slice: u32,
-    /// What lies around it, along the axes that show it.
+    /// The points around the outlier along each axis that shows it.
     pub around: Vec<AxisPoints>,
-    /// Its key for people, of the farthest outliers only.
+    /// The outlier's key for people; empty except for the outliers that are farthest off.
     pub key: Vec<(String, Value)>,
 }
