@@ -1,6 +1,7 @@
 //! The trait of a kind of check. A kind implements the hooks that it needs, in a file of its own; the default of every
 //! other hook finds nothing.
 
+use crate::base::error;
 use crate::base::expr::ExprError;
 use crate::checks::compare::relative_latency::NamedPeers;
 use crate::checks::context::{
@@ -71,8 +72,8 @@ pub trait Judge {
     ///
     /// # Errors
     ///
-    /// When a formula of a limit or of the rule fails.
-    fn whole(&self, _: RuleHead<'_>, _: &WholeContext<'_>) -> Result<Found, ExprError> {
+    /// When a formula of the rule fails, or the operation lists of default models cannot be read.
+    fn whole(&self, _: RuleHead<'_>, _: &WholeContext<'_>) -> error::Result<Found> {
         Ok(Found::new())
     }
 

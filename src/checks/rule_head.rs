@@ -1,5 +1,7 @@
 //! The part of a rule that its check needs to write findings.
 
+use crate::base::error::Error;
+use crate::base::expr::ExprError;
 use crate::database::catalog::TableFile;
 use crate::findings::{Finding, Severity};
 
@@ -13,6 +15,14 @@ pub struct RuleHead<'a> {
 }
 
 impl RuleHead<'_> {
+    /// The hint of [`RuleHead::unjudged`] for a formula of a limit.
+    pub const IN_LIMITS: &'static str = "the formula is in rules/limits.yaml";
+
+    /// Returns the error of a rule whose formula fails; `hint` names the formula's file.
+    pub fn unjudged(self, hint: &str, why: ExprError) -> Error {
+        Error::caused(format!("cannot check the rule {}", self.id), hint, why)
+    }
+
     /// Returns a finding of the rule's own severity on a table.
     pub fn on_table(self, file: &TableFile, message: impl Into<String>) -> Finding {
         Finding::on_table(self.id, self.severity, file, message)

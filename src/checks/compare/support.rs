@@ -9,6 +9,7 @@ use pep440_rs::Version;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::base::error;
 use crate::base::expr::{Expr, ExprError, Lookup, Scope, Vals, Value};
 use crate::base::words::{names, plural};
 use crate::checks::context::{CrossContext, WholeContext};
@@ -70,7 +71,7 @@ impl Judge for SupportNeeds {
     }
 
     /// One finding for each matrix that its system's data contradicts.
-    fn whole(&self, rule: RuleHead<'_>, all: &WholeContext<'_>) -> Result<Found, ExprError> {
+    fn whole(&self, rule: RuleHead<'_>, all: &WholeContext<'_>) -> error::Result<Found> {
         let at = &all.tables;
         let mut found = Vec::new();
         for (name, (entry, matrix)) in at.support {
@@ -82,7 +83,8 @@ impl Judge for SupportNeeds {
             let Ok(matrix) = matrix else { continue };
             let case = MatrixCase::new(at, system, matrix);
             let mut contradictions = case.without_data();
-            contradictions.extend(self.without_tables(&case)?);
+            let lacking = self.without_tables(&case);
+            contradictions.extend(lacking.map_err(|why| rule.unjudged(RuleHead::IN_LIMITS, why))?);
             found.extend(told(rule.severity, rule.id, &entry.path, &contradictions));
             // The matrix is run after the data has come: what it does not list yet is no fault of it.
             let info = rule.severity.at_most(Severity::Info);

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::base::expr::ExprError;
+use crate::base::error::Result;
 use crate::base::words::{names, plural};
 use crate::checks::context::{CrossContext, WholeContext};
 use crate::checks::inputs::CheckInputs;
@@ -40,13 +40,27 @@ impl Judge for DefaultModels {
     }
 
     /// One finding for the newest version of each backend that cannot plan some model.
-    fn whole(&self, rule: RuleHead<'_>, whole: &WholeContext<'_>) -> Result<Found, ExprError> {
-        let (at, models) = (&whole.tables, whole.models);
+    fn whole(&self, rule: RuleHead<'_>, whole: &WholeContext<'_>) -> Result<Found> {
+        let at = &whole.tables;
+        if !self.may_be_claimed(at) {
+            return Ok(Found::new());
+        }
+        let models = whole.models.get()?;
         let nothing_lent = ReuseManifest::default();
         let lent = at.state.facts.sharing.as_ref().unwrap_or(&nothing_lent);
         let found: Vec<_> =
-            newest(at, lent).par_iter().map(|newest| newest.finding(rule, self, models)).collect();
+            newest(at, lent).par_iter().map(|newest| newest.finding(rule, self, &models)).collect();
         Ok(found.into_iter().flatten().collect())
+    }
+}
+
+impl DefaultModels {
+    /// Returns false if no table of the database can claim a model. Each embedded model reads a table that claims it
+    /// (`tests/it/workflow_incomplete.rs`); models of an overlay may not.
+    fn may_be_claimed(&self, at: &CrossContext<'_>) -> bool {
+        let claiming: BTreeSet<&str> = self.claims.iter().flatten().map(|t| t.stem()).collect();
+        !at.state.specs.library.is_embedded()
+            || at.tables.iter().any(|file| claiming.contains(file.table.as_str()))
     }
 }
 

@@ -16,7 +16,7 @@ use crate::database::source::{Dated, DatedBy};
 use crate::database::state::State;
 use crate::database::support::Matrices;
 use crate::findings::Finding;
-use crate::planner::Models;
+use crate::planner::SharedModels;
 
 /// The tables of one name, or all tables of a database.
 pub struct CrossContext<'a> {
@@ -50,8 +50,8 @@ pub struct WholeContext<'a> {
     pub tables: CrossContext<'a>,
     /// The data that each rule kept of the tables of each name, by rule id.
     pub peers: &'a BTreeMap<String, Vec<NamedPeers>>,
-    /// The operation lists of default models; empty if no rule plans models.
-    pub models: &'a Models,
+    /// The operation lists of default models, read on first use.
+    pub(crate) models: &'a SharedModels<'a>,
 }
 
 /// Answers about a table that need its rows once more, so rules ask only for the few tables that matter.

@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use super::scope::{Group, Lineage};
 use super::state::JudgedState;
-use crate::base::error::Error;
-use crate::base::expr::ExprError;
 use crate::checks::inputs::CheckInputs;
 use crate::checks::rule::{Rule, Rules};
 use crate::database::diff::{ChangedFacts, Details, TableDiff};
@@ -77,12 +75,6 @@ pub(super) struct Judging<'a> {
     pub names: Arc<NameCodes>,
     /// The slices of all tables.
     pub slices: SharedFileKeys,
-}
-
-/// Returns the error of a rule whose formula fails.
-pub(super) fn unjudged(rule: &Rule, why: ExprError) -> Error {
-    let hint = "the formula is in rules/limits.yaml";
-    Error::caused(format!("cannot check the rule {}", rule.id), hint, why)
 }
 
 impl<'a> Judging<'a> {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 use tracing::debug;
 
-use super::judging::{Judging, unjudged};
+use super::judging::Judging;
 use super::lineage::JudgedLineage;
 use super::scope::{Group, Lineage};
 use crate::base::error::Result;
@@ -16,6 +16,7 @@ use crate::checks::compare::relative_latency::NamedPeers;
 use crate::checks::compare::sketch::{Sketch, Sketches};
 use crate::checks::context::{CrossContext, History};
 use crate::checks::rule::Rule;
+use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::findings::{Finding, Hit, Hits, RowStates};
 use crate::planner::FileKeys;
@@ -222,7 +223,8 @@ impl<'a> Judging<'a> {
         for at in at {
             let is_judged = at.judged_tables().next().is_some();
             hits.push(if is_judged {
-                judge.cross(rule.head(), at).map_err(|why| unjudged(rule, why))?
+                let failed = |why| rule.head().unjudged(RuleHead::IN_LIMITS, why);
+                judge.cross(rule.head(), at).map_err(failed)?
             } else {
                 Hits::new()
             });

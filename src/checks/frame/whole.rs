@@ -8,7 +8,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 use tracing::debug;
 
-use super::judging::{Judging, unjudged};
+use super::judging::Judging;
 use super::name::{KeptNames, SeenTables};
 use crate::base::error::Result;
 use crate::checks::compare::kin::Kin;
@@ -20,7 +20,6 @@ use crate::checks::rule::Rule;
 use crate::database::catalog::{TableFile, VersionDir};
 use crate::database::source::Entry;
 use crate::findings::Finding;
-use crate::planner::Models;
 
 /// The result of judging a state as a whole.
 pub(super) struct JudgedWhole {
@@ -64,22 +63,19 @@ impl<'a> Judging<'a> {
             names: self.names.clone(),
         };
         let kin = Kin::of(sketches.of_tables(&tables));
-        let is_planned = self.needs.plans && !tables.is_empty();
-        let models: Arc<Models> =
-            if is_planned { self.terms.models.get()? } else { Arc::default() };
         let of =
             SeenTables { tables: &tables, sketches: &sketches, kin: &kin, judged: &kept.compared };
         let at = WholeContext {
             tables: self.context(number, history, of),
             peers: &kept.peers,
-            models: &models,
+            models: self.terms.models,
         };
         let rules: Vec<&Arc<Rule>> = self.comparing_rules().collect();
         let judge = |rule: &&Arc<Rule>| {
             let start = Instant::now();
             let found = rule.check.judge().whole(rule.head(), &at);
             debug!(rule = rule.id, took = ?start.elapsed(), "checked the database as a whole");
-            found.map_err(|why| unjudged(rule, why))
+            found
         };
         let found: Vec<Result<Vec<Finding>>> = rules.par_iter().map(judge).collect();
         let mut findings = found.into_iter().collect::<Result<Vec<_>>>()?.concat();

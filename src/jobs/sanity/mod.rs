@@ -9,8 +9,7 @@ use std::time::Instant;
 
 use tracing::debug;
 
-use crate::base::error::{Error, Result};
-use crate::base::expr::ExprError;
+use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::checks::frame::{Before, Judgement, StateScope, Terms, judge};
 use crate::checks::rule::Rule;
@@ -54,11 +53,8 @@ pub struct SanityOptions {
     pub charts: usize,
 }
 
-/// Returns the error for a rule that could not judge.
-fn unjudged(rule: &Rule, why: ExprError) -> Error {
-    let hint = "the formula is in rules/tables; `perfdb-gate rules` lists the rules";
-    Error::caused(format!("cannot check the rule {}", rule.id), hint, why)
-}
+/// The hint for a rule whose formula fails.
+const IN_TABLES: &str = "the formula is in rules/tables; `perfdb-gate rules` lists the rules";
 
 fn asks_for_predictions(rules: &[Arc<Rule>]) -> bool {
     rules.iter().any(|rule| rule.check.needs().predictions)
@@ -203,7 +199,7 @@ fn compare(
         for rule in rules {
             found.extend(rule.item(&catalogs));
             let of_change = rule.check.judge().change(rule.head(), &change);
-            found.extend(of_change.map_err(|e| unjudged(rule, e))?);
+            found.extend(of_change.map_err(|why| rule.head().unjudged(IN_TABLES, why))?);
         }
         diffs.push(diff);
     }

@@ -10,7 +10,7 @@ use super::differences::{DifferenceBand, differences};
 use super::finding::{ELSEWHERE, ELSEWHERE_SHORT, finding};
 use super::kept::{NamedPeers, RelativeLatencies, Residual, Residuals};
 use super::peers::{NEARBY, OTHER_KERNELS, PeerTerms, peer_latencies, relative_latencies};
-use crate::base::expr::ExprError;
+use crate::base::error::Result;
 use crate::base::stats::upper_median;
 use crate::checks::compare::sketch::Slice;
 use crate::checks::context::{CrossContext, WholeContext};
@@ -59,7 +59,7 @@ impl Judge for DeviationBand {
 
     /// One finding for each table with slices that deviate from their peers: a warning where the table
     /// is the culprit, else an info that says what speaks for it.
-    fn whole(&self, rule: RuleHead<'_>, whole: &WholeContext<'_>) -> Result<Found, ExprError> {
+    fn whole(&self, rule: RuleHead<'_>, whole: &WholeContext<'_>) -> Result<Found> {
         let mut found = Vec::new();
         let at = &whole.tables;
         let named = whole.peers.get(rule.id).map_or(&[][..], Vec::as_slice);
