@@ -173,6 +173,11 @@ impl Check {
         spec.map_or_else(Reads::all, |spec| self.judge().reads(spec))
     }
 
+    /// Returns true if the check finds rows whose key or latency is impossible, so that nobody looks them up.
+    pub(crate) fn finds_impossible_rows(&self) -> bool {
+        matches!(self, Self::KeyRange(_) | Self::NotFinite | Self::NotPositive)
+    }
+
     /// Returns the inputs that the check needs.
     pub fn needs(&self) -> CheckInputs {
         self.judge().needs()

@@ -5,7 +5,6 @@ pub mod curves;
 mod groups;
 pub mod holes;
 pub mod kin;
-pub mod losing;
 pub mod no_longer_served;
 pub mod noisy;
 mod noisy_copy;

@@ -1,16 +1,11 @@
-//! What was served before a pull request and is served no more.
+//! Reports keys and measurements that were served before a pull request and are not served any more.
 //!
-//! A key that a table loses may still be served: the loader fills a table's gaps from earlier versions
-//! and donors, and another version that has the key can be queried for it. So the keys that all changed
-//! tables of a system's backend lose together are held against all versions that the head has of the
-//! table. What no version has is lost, by slice; so is a measurement of a key that stays, power most of
-//! all. Parquet that becomes text serves nothing any more ([`turned_to_text`](super::turned_to_text)).
+//! Lost keys are found by [`Diff::find_unserved`](crate::database::diff::Diff::find_unserved). A lost shape and the
+//! lost end of a sweep are warnings. Lost points inside a sweep are an info, since the planner interpolates them.
+//! Parquet that becomes text serves nothing any more ([`turned_to_text`](super::turned_to_text)).
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rayon::prelude::*;
-
-use super::losing::{LosingTable, LostSlice, UnservedKeys};
 use super::turned_to_text::turned_to_text;
 use crate::base::expr::ExprError;
 use crate::base::words::{count, plural, plural_verb};
@@ -18,18 +13,19 @@ use crate::checks::context::ChangeContext;
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
-use crate::database::diff::SliceName;
+use crate::database::catalog::Place;
+use crate::database::diff::{ServedDiff, SliceName, TableDiff, Unserved, UnservedSlice};
 use crate::database::served::Shelf;
 use crate::findings::{Finding, Severity, SliceEvidence};
 use crate::planner::TableName;
 
-/// Slices that a message names.
+/// The maximum number of slices, or of values of an axis, that a message names.
 const NAMED: usize = 3;
 
-/// Slices that the evidence lists.
+/// The maximum number of slices that the evidence lists.
 const LISTED: usize = 20;
 
-/// Keys and measurements that are served no more.
+/// Reports keys and measurements that are not served any more.
 pub struct NoLongerServed;
 
 impl Judge for NoLongerServed {
@@ -38,117 +34,196 @@ impl Judge for NoLongerServed {
     }
 
     fn change(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
-        let tables = LosingTable::all(at.head, at.diff);
-        let found = tables.par_iter().map(|table| table.judge(rule, at));
-        let found: Vec<Option<Finding>> = found.collect::<Result<_, _>>()?;
-        let mut found: Found = found.into_iter().flatten().collect();
+        let losses = Loss::all(at);
+        let mut found: Found = losses.values().filter_map(|loss| loss.finding(rule, at)).collect();
         found.extend(turned_to_text(rule, at));
         Ok(found)
     }
 }
 
-impl LosingTable<'_> {
-    fn judge(
-        &self,
-        rule: RuleHead<'_>,
-        at: &ChangeContext<'_>,
-    ) -> Result<Option<Finding>, ExprError> {
-        let Some((first, _)) = self.changes.first() else { return Ok(None) };
-        let Some(spec) = at.specs.tables.get(self.table) else { return Ok(None) };
-        let UnservedKeys { slices, whole_slices: whole } = self.unserved(at.head, spec)?;
-        let lost: u64 = slices.values().map(|slice| slice.keys).sum();
-        let mut unmeasured: BTreeMap<&str, u64> = BTreeMap::new();
-        for (_, served) in &self.changes {
-            for (column, keys) in &served.unmeasured {
-                *unmeasured.entry(column).or_default() += keys;
+/// The losses of a table of a backend on a system, in all versions.
+#[derive(Default)]
+struct Loss<'a> {
+    /// The changed tables that lose keys or measurements.
+    changes: Vec<(&'a TableDiff, &'a ServedDiff)>,
+    /// The keys that no version serves any more; `None` without such keys.
+    unserved: Option<&'a Unserved>,
+}
+
+impl<'a> Loss<'a> {
+    /// Returns the losses by system, backend and table. Another rule reports a system that is gone as a whole.
+    fn all(at: &ChangeContext<'a>) -> BTreeMap<(&'a str, &'a str, &'a str), Self> {
+        let tables = &at.head.catalog.tables;
+        let systems: BTreeSet<&str> = tables.iter().map(|t| t.place.system.as_str()).collect();
+        let mut losses: BTreeMap<_, Self> = BTreeMap::new();
+        for diff in at.diff.tables.iter().filter(|d| systems.contains(d.place.system.as_str())) {
+            let loses = |served: &&ServedDiff| served.lost > 0 || !served.unmeasured.is_empty();
+            let Some(served) = diff.served.as_ref().filter(loses) else { continue };
+            let key = (&*diff.place.system, &*diff.place.backend, &*diff.table);
+            losses.entry(key).or_default().changes.push((diff, served));
+        }
+        for unserved in &at.diff.unserved {
+            let key = (&*unserved.place.system, &*unserved.place.backend, &*unserved.table);
+            if let Some(loss) = losses.get_mut(&key) {
+                loss.unserved = Some(unserved);
             }
         }
-        if lost == 0 && unmeasured.is_empty() {
-            return Ok(None);
+        losses
+    }
+
+    fn finding(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>) -> Option<Finding> {
+        let (first, _) = self.changes.first()?;
+        let unmeasured = self.unmeasured();
+        if self.unserved.is_none() && unmeasured.is_empty() {
+            return None;
         }
-        let severity =
-            if whole > 0 && self.is_needed(at) { Severity::Error } else { rule.severity };
-        let message = self.message(&slices, whole, &unmeasured);
-        let finding = Finding::on_path(rule.id, severity, &first.path, message);
-        let mut finding = finding.at(&first.place).rows(lost as usize).of_change();
-        finding.table = Some(self.table.to_owned());
-        finding.parts = slices.keys().map(|slice| slice_text(slice)).collect();
-        let listed = slices.iter().take(LISTED).map(|(slice, lost)| SliceEvidence {
+        let mut said: Vec<String> = self.unserved.map(words).into_iter().collect();
+        said.extend(unmeasured.iter().map(|(column, keys)| {
+            format!(
+                "{} no longer {} a measured {column}",
+                plural(*keys as usize, "remaining key"),
+                if *keys == 1 { "has" } else { "have" },
+            )
+        }));
+        let whole_slices = self.unserved.map_or(0, |unserved| unserved.whole_slices);
+        let severity = self.severity(rule, at, !unmeasured.is_empty());
+        let finding = Finding::on_path(rule.id, severity, &first.path, said.join("; "));
+        let keys = self.unserved.map_or(0, Unserved::keys);
+        let mut finding = finding.at(&first.place).rows(keys as usize).of_change();
+        finding.table = Some(first.table.clone());
+        let slices = self.unserved.into_iter().flat_map(|unserved| &unserved.slices);
+        finding.parts = slices.clone().map(|(slice, _)| slice_text(slice)).collect();
+        let listed = slices.take(LISTED).map(|(slice, lost)| SliceEvidence {
             slice: slice.iter().cloned().collect(),
             figure: ("keys".into(), lost.keys.into()),
         });
-        Ok(Some(
-            finding
-                .slices(listed)
-                .evidence("whole_slices", whole)
-                .evidence("unmeasured", serde_json::json!(unmeasured)),
-        ))
+        let mut finding = finding
+            .slices(listed)
+            .evidence("whole_slices", whole_slices)
+            .evidence("unmeasured", serde_json::json!(unmeasured));
+        if let Some(unserved) = self.unserved {
+            finding = finding
+                .evidence("shapes", unserved.shapes())
+                .evidence("shorter_sweeps", unserved.shorter_sweeps())
+                .evidence("inner_values", serde_json::json!(unserved.inner_values))
+                .evidence("end_values", serde_json::json!(unserved.end_values));
+        }
+        Some(finding)
     }
 
-    /// Whether operations of models look the table up, in the version of the base that counts.
+    /// Counts the remaining keys that lose a measurement, by column.
+    fn unmeasured(&self) -> BTreeMap<&str, u64> {
+        let mut unmeasured = BTreeMap::new();
+        for (column, keys) in self.changes.iter().flat_map(|(_, served)| &served.unmeasured) {
+            *unmeasured.entry(column.as_str()).or_default() += keys;
+        }
+        unmeasured
+    }
+
+    fn severity(
+        &self,
+        rule: RuleHead<'_>,
+        at: &ChangeContext<'_>,
+        loses_measurements: bool,
+    ) -> Severity {
+        let is_any = |count: fn(&Unserved) -> u64| self.unserved.map_or(0, count) > 0;
+        if self.unserved.is_some_and(|u| u.whole_slices > 0) && self.is_needed(at) {
+            Severity::Error
+        } else if loses_measurements
+            || is_any(Unserved::shapes)
+            || is_any(Unserved::shorter_sweeps)
+        {
+            rule.severity
+        } else {
+            Severity::Info
+        }
+    }
+
+    /// Returns true if operations of models look the table up, and the version of the base that counts loses keys.
     fn is_needed(&self, at: &ChangeContext<'_>) -> bool {
-        if TableName::of(self.table).is_none() {
+        let Some((first, _)) = self.changes.first() else { return false };
+        if TableName::of(&first.table).is_none() {
             return false;
         }
         let reuse = BTreeMap::new();
         let shelf = Shelf::new(at.base.catalog, &reuse, at.base.specs);
-        let editions = shelf.editions_of(self.table, self.backend, self.system);
-        let current = editions.and_then(|e| shelf.current(self.system, e)).map(|e| e.version);
+        let Place { system, backend, .. } = &first.place;
+        let editions = shelf.editions_of(&first.table, backend, system);
+        let current = editions.and_then(|e| shelf.current(system, e)).map(|e| e.version);
         self.changes
             .iter()
             .any(|(diff, served)| served.lost > 0 && Some(diff.place.version.as_str()) == current)
     }
+}
 
-    fn message(
-        &self,
-        slices: &BTreeMap<&SliceName, LostSlice<'_>>,
-        whole: usize,
-        unmeasured: &BTreeMap<&str, u64>,
-    ) -> String {
-        let mut said = Vec::new();
-        let keys: u64 = slices.values().map(|slice| slice.keys).sum();
-        if keys > 0 {
-            let versions: BTreeSet<&str> =
-                slices.values().flat_map(|slice| slice.versions.iter().copied()).collect();
-            let versions: Vec<&str> = versions.into_iter().collect();
-            let verb = if keys == 1 { "was" } else { "were" };
-            let mut text = format!(
-                "{} that {} {} served on {} {verb} removed, and no other version has {}",
-                plural(keys as usize, "key"),
-                self.backend,
-                versions.join(", "),
-                self.system,
-                if keys == 1 { "it" } else { "them" },
-            );
-            let mut by_keys: Vec<(&&SliceName, &LostSlice<'_>)> = slices.iter().collect();
-            by_keys.sort_by(|a, b| b.1.keys.cmp(&a.1.keys).then(a.0.cmp(b.0)));
-            let named = by_keys.iter().filter(|(slice, _)| !slice.is_empty()).take(NAMED);
-            let named: Vec<String> = named
-                .map(|(slice, lost)| {
-                    format!("{} ({})", slice_text(slice), count(lost.keys as usize))
-                })
-                .collect();
-            if !named.is_empty() {
-                let more = if slices.len() > NAMED { ", …" } else { "" };
-                text += &format!(": {}{more}", named.join("; "));
-            }
-            if whole > 0 {
-                text += &format!(
-                    "; {} no longer served at all",
-                    plural_verb(whole, "slice", ["is", "are"])
-                );
-            }
-            said.push(text);
+/// Words the keys that no version serves any more.
+fn words(unserved: &Unserved) -> String {
+    let Place { system, backend, .. } = &unserved.place;
+    let versions = unserved.slices.values().flat_map(|slice| &slice.versions);
+    let versions: BTreeSet<&str> = versions.map(String::as_str).collect();
+    let versions: Vec<&str> = versions.into_iter().collect();
+    let origin = format!("{backend} {} on {system}", versions.join(", "));
+    let keys = unserved.keys() as usize;
+    let mut parts = Vec::new();
+    let shapes = unserved.shapes() as usize;
+    if shapes > 0 {
+        let of_shapes = unserved.slices.values().map(|slice| slice.of_lost_shapes).sum::<u64>();
+        let mut text = format!(
+            "{} ({}) of {origin} {} no longer served by any version{}",
+            plural(shapes, "shape"),
+            plural(of_shapes as usize, "key"),
+            if shapes == 1 { "is" } else { "are" },
+            named_slices(unserved),
+        );
+        if unserved.whole_slices > 0 {
+            let slices = plural_verb(unserved.whole_slices, "slice", ["is", "are"]);
+            text += &format!("; {slices} no longer served at all");
         }
-        for (column, keys) in unmeasured {
-            said.push(format!(
-                "{} no longer {} a measured {column}",
-                plural(*keys as usize, "remaining key"),
-                if *keys == 1 { "has" } else { "have" },
-            ));
-        }
-        said.join("; ")
+        parts.push(text);
     }
+    let shorter = unserved.shorter_sweeps() as usize;
+    if shorter > 0 {
+        let sweeps = match parts.is_empty() {
+            true => format!("the sweeps of {} of {origin}", plural(shorter, "shape")),
+            false => format!("the sweeps of {}", plural(shorter, "more shape")),
+        };
+        parts.push(format!("{sweeps} end earlier: {} went", values(&unserved.end_values)));
+    }
+    if parts.is_empty() {
+        let keys = plural_verb(keys, "key", ["was", "were"]);
+        parts.push(format!(
+            "{keys} removed from within the sweeps of {origin}, which the planner interpolates: {}",
+            values(&unserved.inner_values),
+        ));
+    }
+    parts.join("; ")
+}
+
+/// Names the slices that lose most shapes: `: gemm_dtype=fp8 (12); gemm_dtype=int8 (3), …`.
+fn named_slices(unserved: &Unserved) -> String {
+    let slices = unserved.slices.iter();
+    let mut slices: Vec<(&SliceName, &UnservedSlice)> =
+        slices.filter(|(slice, lost)| !slice.is_empty() && lost.shapes > 0).collect();
+    if slices.is_empty() {
+        return String::new();
+    }
+    slices.sort_by(|a, b| b.1.shapes.cmp(&a.1.shapes).then(a.0.cmp(b.0)));
+    let named = slices.iter().take(NAMED);
+    let named: Vec<String> = named
+        .map(|(slice, lost)| format!("{} ({})", slice_text(slice), count(lost.shapes as usize)))
+        .collect();
+    let more = if slices.len() > NAMED { ", …" } else { "" };
+    format!(": {}{more}", named.join("; "))
+}
+
+/// Names axis values: `m = 384, 768`.
+fn values(by_axis: &BTreeMap<String, Vec<f64>>) -> String {
+    let axes = by_axis.iter().map(|(axis, values)| {
+        let named: Vec<String> = values.iter().take(NAMED).map(f64::to_string).collect();
+        let more = if values.len() > NAMED { ", …" } else { "" };
+        format!("{axis} = {}{more}", named.join(", "))
+    });
+    axes.collect::<Vec<_>>().join("; ")
 }
 
 fn slice_text(slice: &SliceName) -> String {

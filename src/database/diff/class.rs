@@ -1,5 +1,6 @@
 //! The kind of a change in one word, for reviewers.
 
+use super::rekey::SAME_COLUMNS;
 use super::served::ServedDiff;
 use super::{RowDiff, Status};
 
@@ -20,6 +21,8 @@ pub enum Class {
     Values,
     /// Keys have another origin (device, framework, version or kernel), so they were measured again.
     Replacement,
+    /// Measurements stay, under keys of which the same columns are corrected.
+    Rekey,
     /// Rows or tables are removed, and nothing else changes.
     Prune,
     /// The change is of several kinds.
@@ -37,13 +40,14 @@ impl Class {
             Self::ColumnOverlay => "column-overlay",
             Self::Values => "values",
             Self::Replacement => "replacement",
+            Self::Rekey => "rekey",
             Self::Prune => "prune",
             Self::Mixed => "mixed",
         }
     }
 
     /// Combines the classes of several tables. Tables without changed cells are ignored if others changed.
-    /// Additions beside replacements are part of the replacement.
+    /// Additions beside replacements or corrected keys are part of these.
     pub fn of_all(classes: impl IntoIterator<Item = Self>) -> Self {
         let mut classes: Vec<Self> = classes.into_iter().collect();
         classes.sort_unstable();
@@ -56,7 +60,7 @@ impl Class {
         match classes[..] {
             [] => Self::None,
             [one] => one,
-            [Self::AppendOnly, Self::Replacement] => Self::Replacement,
+            [Self::AppendOnly, one @ (Self::Replacement | Self::Rekey)] => one,
             _ => Self::Mixed,
         }
     }
@@ -84,6 +88,12 @@ pub(super) fn class(
     }
     if served.is_some_and(|s| !s.attributes.is_empty()) {
         return Class::Replacement;
+    }
+    let is_rekeyed = |s: &ServedDiff| {
+        s.rekeyed > 0 && s.rekeyed as f64 >= SAME_COLUMNS * (s.rekeyed + s.lost) as f64
+    };
+    if !changed && served.is_some_and(is_rekeyed) {
+        return Class::Rekey;
     }
     match (added, removed, changed) {
         (true, false, false) => Class::AppendOnly,

@@ -7,6 +7,7 @@ use super::class::{Class, class};
 use super::matched::RowMatch;
 use super::pairs::FilePair;
 use super::ratios::PairedTables;
+use super::rekey::rekeyed;
 use super::{Details, DiffSide, FaultReason, ReadFault, RowDiff, Status, TableDiff};
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
@@ -154,13 +155,18 @@ impl Comparison<'_> {
             Some((shared, base, head)) => RowDiff::over(shared, base, head),
             None => RowDiff::one_sided(base, head),
         };
-        let (rows, served) = rayon::join(rows, || sides.served(shared));
+        let rows = rows();
+        let candidates = shared.map(|shared| rekeyed(shared, &rows)).unwrap_or_default();
         diff.status = status(pair, pointer_gone, Some(&rows));
-        diff.served = served.map_err(failed)?;
-        let keys = diff.served.as_mut().map(|served| std::mem::take(&mut served.keys));
+        diff.served = sides.served(shared, &candidates).map_err(failed)?;
+        let keys = diff.served.as_mut().map(|served| std::mem::take(&mut served.rows.keys));
+        let is_rekeyed = diff.served.as_ref().is_some_and(|served| served.rekeyed > 0);
         let matched = || {
             both.as_ref().map(|(shared, base, head)| match keys {
-                Some(keys) => RowMatch::new(shared, (base, keys.0), (head, keys.1)),
+                Some(keys) => {
+                    let rekeyed = if is_rekeyed { &candidates[..] } else { &[] };
+                    RowMatch::new(shared, (base, keys.0), (head, keys.1), rekeyed)
+                }
                 None => RowMatch::by_identity(shared, base, head),
             })
         };

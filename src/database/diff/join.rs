@@ -1,5 +1,7 @@
 //! Joins the rows of two tables by the hashes of their keys or cells.
 
+use std::collections::HashSet;
+
 /// A row with the hash of its key or of its cells.
 pub(super) type HashedRow = (u64, u32);
 
@@ -24,6 +26,19 @@ impl JoinedKeys {
             }
         });
         joined
+    }
+
+    /// Removes rekeyed rows from the lost and gained ones, and returns them. `candidates` are rows of base and
+    /// head that differ in key columns only.
+    pub fn take_rekeyed(&mut self, candidates: &[(u32, u32)]) -> Vec<(u32, u32)> {
+        let lost: HashSet<u32> = self.lost.iter().map(|(_, row)| *row).collect();
+        let gained: HashSet<u32> = self.gained.iter().copied().collect();
+        let is_served = |(b, h): &&(u32, u32)| lost.contains(b) && gained.contains(h);
+        let pairs: Vec<(u32, u32)> = candidates.iter().filter(is_served).copied().collect();
+        let (before, after): (HashSet<u32>, HashSet<u32>) = pairs.iter().copied().unzip();
+        self.lost.retain(|(_, row)| !before.contains(row));
+        self.gained.retain(|row| !after.contains(row));
+        pairs
     }
 }
 

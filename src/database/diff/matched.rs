@@ -36,13 +36,18 @@ pub struct RowMatch {
 
 impl RowMatch {
     /// Matches rows of equal key hashes: first those that are equal in all shared columns, then the rest in
-    /// file order.
+    /// file order. `rekeyed` are rows of the base with the rows of the head that have their measurements under
+    /// another key; such a row of the head takes over the key of its row in the base.
     pub(super) fn new(
         common: &SharedColumns,
         (base, base_keys): (&Table, Vec<u64>),
-        (head, head_keys): (&Table, Vec<u64>),
+        (head, mut head_keys): (&Table, Vec<u64>),
+        rekeyed: &[(u32, u32)],
     ) -> Self {
         let all: Vec<&ColumnPair<'_>> = common.all().collect();
+        for (before, after) in rekeyed {
+            head_keys[*after as usize] = base_keys[*before as usize];
+        }
         let pairs = pairs(&all, &base_keys, &head_keys);
         let mut columns: Vec<String> = Vec::new();
         let mut changed = vec![0; head.rows];
@@ -87,7 +92,7 @@ impl RowMatch {
             keys
         };
         let keys = (hash(base.rows, |c| &c.base), hash(head.rows, |c| &c.head));
-        Self::new(common, (base, keys.0), (head, keys.1))
+        Self::new(common, (base, keys.0), (head, keys.1), &[])
     }
 
     /// Returns the combined bits of some columns.

@@ -3,7 +3,7 @@
 //! Tables are paired first ([`pairs`]). If the bytes of a pair differ ([`compare`]), the rows are matched by
 //! identity ([`rows`]) and by the loader's key ([`matched`]), over cells that are comparable across files
 //! ([`cells`]). Served keys before and after are in [`served`]: by slice in [`slices`], by contents of the
-//! rows in [`held`], key by key in [`keys`]. The effect of changed rows on latency is summed up in
+//! rows in [`held`], key by key in [`keys`]. Rows whose key was corrected are in [`rekey`]. The effect of changed rows on latency is summed up in
 //! [`ratios`], and [`detail`] writes lists of the rows.
 
 mod cells;
@@ -17,9 +17,11 @@ mod keys;
 mod matched;
 mod pairs;
 mod ratios;
+mod rekey;
 mod rows;
 mod served;
 mod slices;
+mod unserved;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -35,8 +37,9 @@ pub use matched::RowMatch;
 pub(crate) use pairs::{FilePair, pairs};
 pub use ratios::{FAR, Ratios};
 pub use rows::RowDiff;
-pub use served::{ServedDiff, each_served_key};
+pub use served::ServedDiff;
 pub use slices::{LostKey, SliceDiff, SliceName};
+pub use unserved::{Unserved, UnservedSlice};
 
 use crate::base::words::{Figure, count, plural};
 use crate::database::catalog::{Place, Role};
@@ -49,6 +52,8 @@ pub struct Diff {
     /// The changed files other than tables (sidecars, system YAML, others below the data directories), sorted
     /// by path.
     pub files: Vec<FileDiff>,
+    /// The keys that no version serves any more, by table.
+    pub unserved: Vec<Unserved>,
 }
 
 /// The kind of change to a file.
@@ -212,6 +217,7 @@ impl Diff {
         for root in roots {
             all.tables.extend(root.tables);
             all.files.extend(root.files);
+            all.unserved.extend(root.unserved);
         }
         all.tables.sort_by(|a, b| a.path.cmp(&b.path));
         all.files.sort_by(|a, b| a.path.cmp(&b.path));

@@ -52,7 +52,7 @@ impl RowDiff {
 }
 
 /// Matched rows of base and head, then the unmatched rows of the base, then those of the head.
-type Paired = (Vec<(u32, u32)>, Vec<u32>, Vec<u32>);
+pub(super) type Paired = (Vec<(u32, u32)>, Vec<u32>, Vec<u32>);
 
 /// Matches equal rows at equal positions, which are most rows of most changes.
 fn in_place(columns: &[&ColumnPair<'_>], base: usize, head: usize) -> Paired {
@@ -69,7 +69,7 @@ fn in_place(columns: &[&ColumnPair<'_>], base: usize, head: usize) -> Paired {
 }
 
 /// Matches rows that are equal in the given columns, in file order.
-fn pair_up(columns: &[&ColumnPair<'_>], base: Vec<u32>, head: Vec<u32>) -> Paired {
+pub(super) fn pair_up(columns: &[&ColumnPair<'_>], base: Vec<u32>, head: Vec<u32>) -> Paired {
     if base.is_empty() || head.is_empty() {
         return (Vec::new(), base, head);
     }
@@ -92,7 +92,7 @@ fn pair_up(columns: &[&ColumnPair<'_>], base: Vec<u32>, head: Vec<u32>) -> Paire
 }
 
 /// Returns row numbers with a hash of their cells, sorted by hash. The order differs from run to run.
-fn by_hash(columns: &[&ColumnPair<'_>], rows: Vec<u32>, side: CellsOf) -> Vec<HashedRow> {
+pub(super) fn by_hash(columns: &[&ColumnPair<'_>], rows: Vec<u32>, side: CellsOf) -> Vec<HashedRow> {
     let seed = run_seed();
     let mut hashed: Vec<HashedRow> = rows.into_iter().map(|row| (seed, row)).collect();
     for column in columns {

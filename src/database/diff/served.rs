@@ -14,8 +14,8 @@ use super::ratios::{LatencyChange, PairedTables};
 use super::slices::{LostKey, SliceDiff, SliceName, SlicedKeys, slices};
 use crate::base::expr::ExprError;
 use crate::base::stats::quantile;
-use crate::database::served::rows::{each_read_row, has_key, served_rows};
-use crate::database::table::{Keys, NumberedRows, TableScope};
+use crate::database::served::rows::{has_key, served_rows};
+use crate::database::table::{Keys, TableScope};
 
 /// A latency that is longer or shorter by more than this factor is counted separately, since reviewers ask
 /// for these keys.
@@ -30,6 +30,9 @@ pub struct ServedDiff {
     pub lost: u64,
     /// The number of keys served only after.
     pub gained: u64,
+    /// The number of keys whose measurements are served under another key after the change. They are neither
+    /// lost nor gained.
+    pub rekeyed: u64,
     /// The latency ratios (after over before) of the common keys that have one, sorted.
     pub ratios: Vec<f64>,
     /// The number of common keys with any changed measurement.
@@ -44,8 +47,17 @@ pub struct ServedDiff {
     pub key_slices: Vec<SliceName>,
     /// The number of common keys that lost a measurement, by column.
     pub unmeasured: BTreeMap<String, u64>,
+    /// The rows that serve these keys.
+    pub rows: ServedRows,
+}
+
+/// The rows of both sides of a comparison.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ServedRows {
     /// The rows of base and head that serve the common keys.
-    pub pairs: Vec<(u32, u32)>,
+    pub common: Vec<(u32, u32)>,
+    /// The rows of base and head that serve the rekeyed keys.
+    pub(super) rekeyed: Vec<(u32, u32)>,
     /// The hash of the loader's key of every row, in the base and in the head.
     pub(super) keys: (Vec<u64>, Vec<u64>),
 }
@@ -78,6 +90,7 @@ impl ServedDiff {
             sum.common += one.common;
             sum.lost += one.lost;
             sum.gained += one.gained;
+            sum.rekeyed += one.rekeyed;
             sum.changed += one.changed;
             sum.ratios.extend(&one.ratios);
         }
@@ -86,38 +99,9 @@ impl ServedDiff {
     }
 }
 
-/// Calls `each_key` with the hash of every served key, possibly more than once per key, and `each_slice` once
-/// per slice with a served key. Equal keys have equal hashes in every table. Calls neither if the table lacks
-/// columns of the loader's key.
-///
-/// # Errors
-///
-/// If a formula of the spec does not fit the table's columns.
-pub fn each_served_key(
-    scope: &TableScope<'_>,
-    keys: &Keys<'_>,
-    mut each_key: impl FnMut(u64),
-    mut each_slice: impl FnMut(SliceName),
-) -> Result<(), ExprError> {
-    let spec = scope.spec;
-    if spec.inferred || spec.key.is_empty() || !has_key(scope) {
-        return Ok(());
-    }
-    let NumberedRows { of_rows, counts } = keys.slice_numbers();
-    let mut is_met = vec![false; counts.len()];
-    // A key is served no matter which of its rows answers, so every row that the loader reads counts.
-    each_read_row(scope, keys, |hash, row| {
-        each_key(hash);
-        let is_met = &mut is_met[of_rows[row as usize] as usize];
-        if !std::mem::replace(is_met, true) {
-            each_slice(keys.texts(row as usize));
-        }
-    })
-}
-
 impl PairedTables<'_> {
     /// Compares the served keys of both sides; `None` if a table lacks columns of the loader's key. `shared`
-    /// are the columns of both tables, if both exist.
+    /// are the columns of both tables, if both exist. `rekeyed` are rows that may differ in their key only.
     ///
     /// # Errors
     ///
@@ -125,6 +109,7 @@ impl PairedTables<'_> {
     pub fn served(
         &self,
         shared: Option<&SharedColumns<'_>>,
+        rekeyed: &[(u32, u32)],
     ) -> Result<Option<ServedDiff>, ExprError> {
         if self.spec.inferred || self.spec.key.is_empty() {
             return Ok(None);
@@ -139,11 +124,13 @@ impl PairedTables<'_> {
         let head_keys = self.keys(head_scope.as_ref())?;
         let before = served_by(base_scope.as_ref(), base_keys.as_ref())?;
         let after = served_by(head_scope.as_ref(), head_keys.as_ref())?;
-        let joined = JoinedKeys::new(&before, &after);
+        let mut joined = JoinedKeys::new(&before, &after);
+        let rekeyed = joined.take_rekeyed(rekeyed);
         let mut served = ServedDiff {
             common: joined.common.len() as u64,
             lost: joined.lost.len() as u64,
             gained: joined.gained.len() as u64,
+            rekeyed: rekeyed.len() as u64,
             ..ServedDiff::default()
         };
         let latencies = self.latencies(&joined.common)?;
@@ -158,14 +145,14 @@ impl PairedTables<'_> {
         let SlicedKeys { differ, lost, names } =
             slices(&joined, &latencies, base, head, served.median_ratio());
         (served.slices, served.lost_keys, served.key_slices) = (differ, lost, names);
-        served.pairs = joined.common;
         let hashes = |keys: Option<Keys<'_>>| keys.map(Keys::into_hashes).unwrap_or_default();
-        served.keys = (hashes(base_keys), hashes(head_keys));
+        let keys = (hashes(base_keys), hashes(head_keys));
+        served.rows = ServedRows { common: joined.common, rekeyed, keys };
         Ok(Some(served))
     }
 
     /// Returns the columns that only one side has, or that differ in a pair of rows: rows that serve a common
-    /// key, or rows matched by the row diff.
+    /// key, rekeyed rows, or rows matched by the row diff.
     pub fn columns_changed(
         &self,
         shared: Option<&SharedColumns<'_>>,
@@ -175,7 +162,10 @@ impl PairedTables<'_> {
         let ((Some(base), Some(head)), Some(shared)) = (self.tables, shared) else {
             return Vec::new();
         };
-        let pairs = served.map_or(&[][..], |s| &s.pairs).iter().chain(&rows.changed).copied();
+        let served = served.map(|served| &served.rows);
+        let (common, rekeyed) =
+            served.map_or((&[][..], &[][..]), |rows| (&rows.common[..], &rows.rekeyed[..]));
+        let pairs = common.iter().chain(rekeyed).chain(&rows.changed).copied();
         columns_changed(shared, base, head, pairs).into_iter().map(str::to_owned).collect()
     }
 

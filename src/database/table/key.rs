@@ -132,13 +132,15 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Returns a hash of a row's key without one of its numbers. Rows of one table that differ only in that
-    /// part have equal hashes.
+    /// Returns a hash of a row's key without some of its numbers. Rows that differ only in these parts have
+    /// equal hashes.
     #[inline]
-    pub fn without(&self, part: usize, row: usize) -> u64 {
-        let number = self.numbers(part).map(|numbers| numbers.get(row));
-        let own = number.map_or(0, |number| part_hash(part, number_bits(number)));
-        self.hashes()[row].wrapping_sub(own)
+    pub fn without(&self, parts: &[usize], row: usize) -> u64 {
+        let own = |part: &usize| {
+            let number = self.numbers(*part).map(|numbers| numbers.get(row));
+            number.map_or(0, |number| part_hash(*part, number_bits(number)))
+        };
+        parts.iter().map(own).fold(self.hashes()[row], u64::wrapping_sub)
     }
 
     /// Returns true if two rows have the same key.

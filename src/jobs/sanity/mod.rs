@@ -3,13 +3,14 @@
 pub mod overview;
 pub(crate) mod roots;
 
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use tracing::debug;
 
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
 use crate::checks::frame::{Before, Judgement, StateScope, Terms, judge};
 use crate::checks::rule::Rule;
@@ -21,7 +22,7 @@ use crate::database::facts::origins;
 use crate::database::selection::Selection;
 use crate::database::source::{self, Commit, Entry, Source};
 use crate::database::state::{ReadState, State};
-use crate::findings::{ComparedStates, Sink};
+use crate::findings::{ComparedStates, Repaired, Sink};
 use crate::jobs::impact;
 use crate::jobs::impact::predictions::predict_change;
 use crate::planner::SharedModels;
@@ -58,6 +59,22 @@ const IN_TABLES: &str = "the formula is in rules/tables; `perfdb-gate rules` lis
 
 fn asks_for_predictions(rules: &[Arc<Rule>]) -> bool {
     rules.iter().any(|rule| rule.check.needs().predictions)
+}
+
+/// Lists the rows of the base that the change removes and that nobody misses, because their key or latency is
+/// impossible, by path.
+fn impossible_rows<'f>(
+    rules: &[Arc<Rule>],
+    repaired: &'f [Repaired],
+) -> BTreeMap<&'f str, HashSet<u32>> {
+    let mut rows: BTreeMap<&str, HashSet<u32>> = BTreeMap::new();
+    for finding in repaired.iter().map(|repaired| &repaired.finding) {
+        let rule = rules.iter().find(|rule| rule.id == finding.rule);
+        if rule.is_some_and(|rule| rule.check.finds_impossible_rows()) && finding.is_error() {
+            rows.entry(&finding.path).or_default().extend(&finding.named_rows);
+        }
+    }
+    rows
 }
 
 /// Judges a head against its base: tables that changed, tables whose sidecar or system changed, and
@@ -187,9 +204,14 @@ fn compare(
         let terms = Terms { rules: &judging, all_rules: &settings.rules, models, ledger: None };
         let files = files(base, head);
         let mut judged = judge_change((base, head), &files, details.as_ref(), terms, progress)?;
-        judged.keep(rules);
         debug!(tables = judged.diff.len(), files = files.len(), took = ?start.elapsed(), "judged");
-        let diff = Diff { tables: judged.diff, files };
+        let impossible = impossible_rows(&judging, &judged.repaired);
+        let mut diff =
+            Diff { tables: std::mem::take(&mut judged.diff), files, unserved: Vec::new() };
+        let unserved = diff.find_unserved(base, head, &impossible);
+        let failed = |why| Error::caused("cannot find the keys that are not served", IN_TABLES, why);
+        diff.unserved = unserved.map_err(failed)?;
+        judged.keep(rules);
         found.extend(judged.findings);
         absent.in_lfs.extend(judged.in_lfs);
         repaired.extend(judged.repaired);

@@ -270,7 +270,7 @@ impl<'a> Learned<'a> {
             for row in 0..table.rows {
                 let (x, time) = (along.get(row), latency.number(row));
                 if x.is_finite() && time > 0.0 && time.is_finite() {
-                    series.entry(keys.without(number, row)).or_default().push((x, time));
+                    series.entry(keys.without(&[number], row)).or_default().push((x, time));
                 }
             }
             for points in series.values_mut() {

@@ -213,7 +213,7 @@ mod tests {
         // Synthetic rows are in one order, so that each serves the key that stood at its place.
         let pairs = 0..base.as_ref().map_or(0, |base| base.rows.min(head.rows)) as u32;
         let mut served = ServedDiff::default();
-        served.pairs = pairs.map(|row| (row, row)).collect();
+        served.rows.common = pairs.map(|row| (row, row)).collect();
         let change = base.as_ref().zip(rows.as_ref());
         let change = change.map(|(base, rows)| TableChange { base, rows, served: Some(&served) });
         let rings = Rings::new(findings, head.rows);

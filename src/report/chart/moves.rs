@@ -21,7 +21,7 @@ impl<'a> TableChange<'a> {
     /// Returns pairs of base and head rows that serve the same key. Without a known key, these are
     /// rows that only differ in measured columns.
     pub(super) fn pairs(&self) -> &'a [(u32, u32)] {
-        self.served.map_or(&self.rows.changed[..], |served| &served.pairs)
+        self.served.map_or(&self.rows.changed[..], |served| &served.rows.common)
     }
 }
 

@@ -100,7 +100,7 @@ mod tests {
             status: Status::Modified,
             role: Role::System,
         };
-        Diff { tables: (0..tables).map(table).collect(), files: vec![file] }
+        Diff { tables: (0..tables).map(table).collect(), files: vec![file], unserved: Vec::new() }
     }
 
     fn report(diff: Diff, findings: Vec<Finding>) -> Report {

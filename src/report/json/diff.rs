@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::database::diff::{
-    AttributeChange, Class, Diff, FileDiff, ServedDiff, SliceDiff, TableDiff,
+    AttributeChange, Class, Diff, FileDiff, ServedDiff, SliceDiff, TableDiff, Unserved,
 };
 
 #[derive(Serialize, JsonSchema)]
@@ -32,6 +32,8 @@ struct JsonServed<'a> {
     common: u64,
     lost: u64,
     gained: u64,
+    /// Keys whose measurements are served under another key after the change; neither lost nor gained.
+    rekeyed: u64,
     median_ratio: Option<f64>,
     slower_2x: u64,
     faster_2x: u64,
@@ -65,6 +67,15 @@ pub(super) struct JsonChange<'a> {
     columns_changed: Vec<&'a str>,
     attributes_changed: Vec<&'a str>,
     served: JsonServed<'a>,
+    /// The keys that no version serves any more.
+    unserved: JsonUnserved,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct JsonUnserved {
+    keys: u64,
+    /// The number of shapes (keys without the axes along which the planner interpolates) that no version serves.
+    shapes: u64,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -105,6 +116,7 @@ fn counts<'a>(served: &ServedDiff) -> JsonServed<'a> {
         common: served.common,
         lost: served.lost,
         gained: served.gained,
+        rekeyed: served.rekeyed,
         median_ratio: served.median_ratio(),
         slower_2x: served.slower_2x(),
         faster_2x: served.faster_2x(),
@@ -138,6 +150,10 @@ pub(super) fn change(diff: &Diff) -> JsonChange<'_> {
         columns_changed: diff.columns_changed().into_iter().collect(),
         attributes_changed: diff.attributes_changed().into_iter().collect(),
         served: counts(&diff.served()),
+        unserved: JsonUnserved {
+            keys: diff.unserved.iter().map(Unserved::keys).sum(),
+            shapes: diff.unserved.iter().map(Unserved::shapes).sum(),
+        },
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::finding::below_data;
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count, names, plural};
-use crate::database::diff::{Diff, DiffSide, FAR, FaultReason, ServedDiff, TableDiff};
+use crate::database::diff::{Diff, DiffSide, FAR, FaultReason, ServedDiff, TableDiff, Unserved};
 use crate::findings::{Repaired, Severity};
 use crate::report::headline::by_rule;
 use crate::report::run::Report;
@@ -23,7 +23,7 @@ pub(super) fn lines(report: &Report) -> Vec<String> {
     let lines = [
         Some(changes(diff)),
         attributes(diff),
-        served(&diff.served()),
+        served(diff),
         moved(diff),
         repaired(&report.repaired),
         unread(diff),
@@ -65,8 +65,9 @@ fn attributes(diff: &Diff) -> Option<String> {
 }
 
 /// Words the keys served before and after the change, and their latency ratio.
-fn served(served: &ServedDiff) -> Option<String> {
-    if served.common + served.lost + served.gained == 0 {
+fn served(diff: &Diff) -> Option<String> {
+    let served = diff.served();
+    if served.common + served.lost + served.gained + served.rekeyed == 0 {
         return None;
     }
     let keys = |n: u64| count(n as usize);
@@ -89,7 +90,23 @@ fn served(served: &ServedDiff) -> Option<String> {
         };
         parts.push(format!("{} on both sides: {latency}", plural(served.common as usize, "key")));
     }
-    parts.push(format!("{} lost", keys(served.lost)));
+    if served.rekeyed > 0 {
+        let rekeyed = plural(served.rekeyed as usize, "key");
+        parts.push(format!("{rekeyed} changed and kept the measurements"));
+    }
+    let unserved: u64 = diff.unserved.iter().map(Unserved::keys).sum();
+    let shapes: u64 = diff.unserved.iter().map(Unserved::shapes).sum();
+    parts.push(match (served.lost, unserved) {
+        (0, _) => "0 lost".to_owned(),
+        (removed, 0) => {
+            format!("{} lost, all of them impossible or served by other versions", keys(removed))
+        }
+        (_, unserved) => format!(
+            "{} that no version serves any more, {} of them as a whole",
+            plural(unserved as usize, "key"),
+            plural(shapes as usize, "shape"),
+        ),
+    });
     parts.push(format!("{} gained", keys(served.gained)));
     Some(format!("Served: {}", parts.join("; ")))
 }

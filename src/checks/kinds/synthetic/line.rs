@@ -186,7 +186,7 @@ impl<'a> Sweep<'a> {
     fn points(&self, part: usize, window: &Range<usize>) -> Vec<LinePoint> {
         let Some(axis) = self.keys.numbers(part) else { return Vec::new() };
         let series = |row: usize| {
-            let key = self.keys.without(part, row);
+            let key = self.keys.without(&[part], row);
             self.also.iter().fold(key, |hash, codes| mix(hash, u64::from(codes[row])))
         };
         let measured = |row: &usize| axis.get(*row) >= 0.0 && self.values[*row] > 0.0;

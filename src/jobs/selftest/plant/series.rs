@@ -76,7 +76,7 @@ fn series(keys: &Keys<'_>, part: usize, values: &[f64]) -> Vec<Series> {
     let mut by_hash: BTreeMap<u64, Series> = BTreeMap::new();
     for (row, value) in values.iter().enumerate() {
         if *value > 0.0 && sizes.get(row) >= 0.0 {
-            by_hash.entry(keys.without(part, row)).or_default().push((sizes.get(row), row));
+            by_hash.entry(keys.without(&[part], row)).or_default().push((sizes.get(row), row));
         }
     }
     let mut all: Vec<Series> = by_hash.into_values().collect();

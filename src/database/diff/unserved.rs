@@ -1,0 +1,314 @@
+//! Finds the keys that no version of a table serves any more after a change.
+//!
+//! A key that a table loses may still be served: the loader fills a table's gaps from earlier versions and
+//! donors, and another version that has the key can be queried for it. So the keys that all changed tables of a
+//! system's backend lose together are held against all versions that the head has of the table.
+//!
+//! The planner interpolates along some axes of a key. The other parts of a key are its shape: a lost shape, or
+//! the lost end of a shape's sweep, cannot be interpolated, but a lost point between two others can.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use hashbrown::HashMap;
+use rayon::prelude::*;
+use smallvec::SmallVec;
+
+use super::{Diff, ServedDiff, SliceName, TableDiff};
+use crate::base::expr::ExprError;
+use crate::database::catalog::{Format, Place, TableFile};
+use crate::database::served::rows::{each_read_row, has_key};
+use crate::database::state::State;
+use crate::database::table::{NumberedRows, Keys, PartNumbers, TableScope};
+use crate::specs::TableSpec;
+
+/// The keys of a table of a backend on a system, in all versions, that no version serves any more.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unserved {
+    /// The path of the first changed table.
+    pub path: String,
+    /// The place of the first changed table.
+    pub place: Place,
+    /// The name of the table.
+    pub table: String,
+    /// The slices that lose keys.
+    pub slices: BTreeMap<SliceName, UnservedSlice>,
+    /// The number of these slices without any served key.
+    pub whole_slices: usize,
+    /// The values that sweeps lose between their ends, sorted, by axis.
+    pub inner_values: BTreeMap<String, Vec<f64>>,
+    /// The values that sweeps lose beyond the ends that remain, sorted, by axis.
+    pub end_values: BTreeMap<String, Vec<f64>>,
+}
+
+/// The keys of a slice that no version serves any more.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UnservedSlice {
+    /// The number of keys.
+    pub keys: u64,
+    /// The number of these keys whose shape no version serves.
+    pub of_lost_shapes: u64,
+    /// The number of shapes that no version serves.
+    pub shapes: u64,
+    /// The number of remaining shapes whose sweep ends earlier.
+    pub shorter_sweeps: u64,
+    /// The versions that served the keys.
+    pub versions: BTreeSet<String>,
+}
+
+impl Unserved {
+    /// Returns the number of keys.
+    pub fn keys(&self) -> u64 {
+        self.slices.values().map(|slice| slice.keys).sum()
+    }
+
+    /// Returns the number of shapes that no version serves.
+    pub fn shapes(&self) -> u64 {
+        self.slices.values().map(|slice| slice.shapes).sum()
+    }
+
+    /// Returns the number of remaining shapes whose sweep ends earlier.
+    pub fn shorter_sweeps(&self) -> u64 {
+        self.slices.values().map(|slice| slice.shorter_sweeps).sum()
+    }
+}
+
+/// The tables of one name, backend and system that lose keys.
+struct LosingTables<'a> {
+    system: &'a str,
+    backend: &'a str,
+    table: &'a str,
+    changes: Vec<(&'a TableDiff, &'a ServedDiff)>,
+}
+
+/// The values of a key along the axes.
+type AxisPoint = SmallVec<[f64; 2]>;
+
+/// A key that was served before.
+struct LostKey<'a> {
+    version: &'a str,
+    slice: &'a SliceName,
+    /// The hash of the key's shape, and its values along the axes; unknown until its row is read.
+    at: Option<(u64, AxisPoint)>,
+}
+
+/// The least and greatest served value along each axis.
+type SweepEnds = SmallVec<[(f64, f64); 2]>;
+
+impl Diff {
+    /// Finds the keys that no version of the head serves any more, by table, in the order of systems, backends
+    /// and names. `impossible` are rows of base tables, by path, that nobody misses.
+    ///
+    /// # Errors
+    ///
+    /// If a formula of a table's spec does not fit a version's columns.
+    pub fn find_unserved(
+        &self,
+        base: State<'_>,
+        head: State<'_>,
+        impossible: &BTreeMap<&str, HashSet<u32>>,
+    ) -> Result<Vec<Unserved>, ExprError> {
+        let tables = LosingTables::all(self);
+        let found = tables.par_iter().map(|tables| tables.unserved(base, head, impossible));
+        let found: Vec<_> = found.collect::<Result<_, _>>()?;
+        Ok(found.into_iter().flatten().collect())
+    }
+}
+
+impl<'a> LosingTables<'a> {
+    fn all(diff: &'a Diff) -> Vec<Self> {
+        let mut found: BTreeMap<(&str, &str, &str), Self> = BTreeMap::new();
+        for diff in &diff.tables {
+            let Some(served) = diff.served.as_ref().filter(|served| served.lost > 0) else {
+                continue;
+            };
+            let (system, backend) = (diff.place.system.as_str(), diff.place.backend.as_str());
+            let table = diff.table.as_str();
+            let new = || Self { system, backend, table, changes: Vec::new() };
+            let of_name = found.entry((system, backend, table)).or_insert_with(new);
+            of_name.changes.push((diff, served));
+        }
+        found.into_values().collect()
+    }
+
+    /// Returns the versions of the head that the loader reads.
+    fn versions<'h>(&self, head: State<'h>) -> Vec<&'h TableFile> {
+        // Text replaces only text: the loader does not read it.
+        let had_parquet = self.changes.iter().any(|(diff, _)| diff.was_parquet());
+        let reads_text = head.specs.loader.text_tables || !had_parquet;
+        let files = head.catalog.tables.iter().filter(|file| {
+            let (system, backend, _, table) = file.identity();
+            (system, backend, table) == (self.system, self.backend, self.table)
+        });
+        files.filter(|file| file.format == Format::Parquet || reads_text).collect()
+    }
+
+    /// Returns the keys that these tables served and no version of the head serves; `None` without such keys.
+    fn unserved(
+        &self,
+        base: State<'_>,
+        head: State<'_>,
+        impossible: &BTreeMap<&str, HashSet<u32>>,
+    ) -> Result<Option<Unserved>, ExprError> {
+        let Some(spec) = head.specs.tables.get(self.table) else { return Ok(None) };
+        let mut lost = self.lost_keys();
+        self.place_keys(base, spec, impossible, &mut lost)?;
+        let mut ends: HashMap<u64, Option<SweepEnds>> = HashMap::new();
+        ends.extend(lost.values().filter_map(|key| Some((key.at.as_ref()?.0, None))));
+        let mut served_slices = BTreeSet::new();
+        for file in self.versions(head) {
+            served_slices.append(&mut each_read_key(head, file, spec, |key| {
+                lost.remove(&key.hash);
+                if let Some(ends) = ends.get_mut(&key.shape) {
+                    widen(ends, &key.point);
+                }
+            })?);
+        }
+        Ok(self.sum_up(&lost, &ends, &served_slices, spec))
+    }
+
+    /// Returns each lost key once.
+    fn lost_keys(&self) -> HashMap<u64, LostKey<'a>> {
+        let mut lost = HashMap::new();
+        for (diff, served) in &self.changes {
+            let version = diff.place.version.as_str();
+            for key in &served.lost_keys {
+                let slice = &served.key_slices[key.slice as usize];
+                lost.insert(key.hash, LostKey { version, slice, at: None });
+            }
+        }
+        lost
+    }
+
+    /// Reads the rows of the lost keys in the base, and records shapes and axis values. Keys of `impossible` rows
+    /// are removed.
+    fn place_keys(
+        &self,
+        base: State<'_>,
+        spec: &TableSpec,
+        impossible: &BTreeMap<&str, HashSet<u32>>,
+        lost: &mut HashMap<u64, LostKey<'a>>,
+    ) -> Result<(), ExprError> {
+        for (diff, _) in &self.changes {
+            let path = diff.old_path.as_deref().unwrap_or(&diff.path);
+            let Some(file) = base.catalog.tables.iter().find(|file| file.entry.path == path) else {
+                continue;
+            };
+            let not_missed = impossible.get(path);
+            each_read_key(base, file, spec, |key| {
+                if not_missed.is_some_and(|rows| rows.contains(&(key.row as u32))) {
+                    lost.remove(&key.hash);
+                } else if let Some(lost) = lost.get_mut(&key.hash) {
+                    lost.at = Some((key.shape, key.point));
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn sum_up(
+        &self,
+        lost: &HashMap<u64, LostKey<'_>>,
+        ends: &HashMap<u64, Option<SweepEnds>>,
+        served_slices: &BTreeSet<SliceName>,
+        spec: &TableSpec,
+    ) -> Option<Unserved> {
+        let (first, _) = self.changes.first().filter(|_| !lost.is_empty())?;
+        let mut found = Unserved {
+            path: first.path.clone(),
+            place: first.place.clone(),
+            table: self.table.to_owned(),
+            slices: BTreeMap::new(),
+            whole_slices: 0,
+            inner_values: BTreeMap::new(),
+            end_values: BTreeMap::new(),
+        };
+        let (mut lost_shapes, mut shorter) = (HashSet::new(), HashSet::new());
+        for (hash, key) in lost {
+            let slice = found.slices.entry(key.slice.clone()).or_default();
+            slice.keys += 1;
+            slice.versions.insert(key.version.to_owned());
+            let (shape, point) = key.at.as_ref().map_or((*hash, &[][..]), |(s, p)| (*s, &p[..]));
+            let Some(Some(ends)) = ends.get(&shape) else {
+                slice.of_lost_shapes += 1;
+                slice.shapes += u64::from(lost_shapes.insert(shape));
+                continue;
+            };
+            let axes = spec.axes.iter().zip(point).zip(ends);
+            let (inside, beyond): (Vec<_>, Vec<_>) =
+                axes.partition(|((_, value), (low, high))| (*low..=*high).contains(*value));
+            let is_inside = beyond.is_empty();
+            if !is_inside && shorter.insert(shape) {
+                slice.shorter_sweeps += 1;
+            }
+            let (values, axes) = if is_inside {
+                (&mut found.inner_values, inside)
+            } else {
+                (&mut found.end_values, beyond)
+            };
+            for ((axis, value), _) in axes {
+                values.entry(axis.clone()).or_default().push(*value);
+            }
+        }
+        for values in found.inner_values.values_mut().chain(found.end_values.values_mut()) {
+            values.sort_unstable_by(f64::total_cmp);
+            values.dedup();
+        }
+        let is_whole = |slice: &&SliceName| !served_slices.contains(*slice);
+        found.whole_slices = found.slices.keys().filter(is_whole).count();
+        Some(found)
+    }
+}
+
+/// A key of a table that the loader reads.
+struct ReadKey {
+    row: usize,
+    /// The hash of the key, which is the same in every table.
+    hash: u64,
+    /// The hash of the key without its axes.
+    shape: u64,
+    /// The values along the axes.
+    point: AxisPoint,
+}
+
+/// Calls `each` for every row that the loader reads, and returns the slices of these rows. A table that cannot be
+/// read, or lacks columns of the key, serves nothing; other rules report it.
+fn each_read_key(
+    state: State<'_>,
+    file: &TableFile,
+    spec: &TableSpec,
+    mut each: impl FnMut(ReadKey),
+) -> Result<BTreeSet<SliceName>, ExprError> {
+    let mut slices = BTreeSet::new();
+    let Ok(table) = state.columns(file, &spec.loaded_columns()) else { return Ok(slices) };
+    let scope = TableScope::new(&table, spec, &file.place, None, &state.specs.lookups);
+    if spec.inferred || spec.key.is_empty() || !has_key(&scope) {
+        return Ok(slices);
+    }
+    let keys = Keys::new(&spec.key, &scope)?;
+    let NumberedRows { of_rows, counts } = keys.slice_numbers();
+    let mut is_met = vec![false; counts.len()];
+    let part = |axis: &String| keys.names().position(|name| name == axis);
+    let parts: Vec<usize> = spec.axes.iter().filter_map(part).collect();
+    let numbers: Vec<_> = parts.iter().map(|part| keys.numbers(*part)).collect();
+    each_read_row(&scope, &keys, |hash, row| {
+        let row = row as usize;
+        let value = |numbers: &Option<PartNumbers<'_>>| numbers.as_ref().map_or(0.0, |n| n.get(row));
+        let point = numbers.iter().map(value).collect();
+        // The difference to the hash of the row's key tells the loader's maps apart.
+        let map = hash.wrapping_sub(keys.hashes()[row]);
+        let shape = keys.without(&parts, row).wrapping_add(map);
+        each(ReadKey { row, hash, shape, point });
+        if !std::mem::replace(&mut is_met[of_rows[row] as usize], true) {
+            slices.insert(keys.texts(row));
+        }
+    })?;
+    Ok(slices)
+}
+
+/// Extends the ends of a sweep to a served point.
+fn widen(ends: &mut Option<SweepEnds>, point: &[f64]) {
+    let ends = ends.get_or_insert_with(|| point.iter().map(|value| (*value, *value)).collect());
+    for ((low, high), value) in ends.iter_mut().zip(point) {
+        (*low, *high) = (low.min(*value), high.max(*value));
+    }
+}
