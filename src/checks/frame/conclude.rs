@@ -9,7 +9,7 @@ use super::scope::Lineage;
 use crate::base::error::Result;
 use crate::checks::context::History;
 use crate::database::catalog::TableFile;
-use crate::database::diff::DiffSide;
+use crate::database::diff::{Class, DiffSide};
 use crate::findings::{BaseFindings, Finding, Novelty, RowChange, Successor};
 
 /// What is collected name by name, for rules on whole states and for the end of the run.
@@ -130,8 +130,13 @@ fn settle(
     };
     let base = BaseFindings::new(base, successor);
     let mut findings = std::mem::take(&mut judgement.findings);
+    // Findings follow the measurements, which stay if only their keys are corrected.
+    let rekeyed = judgement.diff.iter().filter(|table| table.class == Some(Class::Rekey));
+    let rekeyed: BTreeSet<&str> = rekeyed.map(|table| table.path.as_str()).collect();
     for finding in findings.iter_mut().filter(|finding| finding.novelty == Novelty::Unjudged) {
-        finding.novelty = base.novelty(finding);
+        let is_rekeyed = rekeyed.contains(finding.path.as_str()) && !finding.is_error();
+        finding.novelty =
+            if is_rekeyed { Novelty::Inherited } else { base.novelty(finding) };
     }
     base.mark_moved(&mut findings);
     let lacking = |side: DiffSide| -> BTreeSet<&str> {

@@ -28,14 +28,19 @@ impl JoinedKeys {
         joined
     }
 
-    /// Removes rekeyed rows from the lost and gained ones, and returns them. `candidates` are rows of base and
-    /// head that differ in key columns only.
+    /// Removes rekeyed rows from the other rows, and returns them. `candidates` are rows of base and head that
+    /// differ in key columns only. Two rows can serve one key before and after although both are rekeyed.
     pub fn take_rekeyed(&mut self, candidates: &[(u32, u32)]) -> Vec<(u32, u32)> {
-        let lost: HashSet<u32> = self.lost.iter().map(|(_, row)| *row).collect();
-        let gained: HashSet<u32> = self.gained.iter().copied().collect();
-        let is_served = |(b, h): &&(u32, u32)| lost.contains(b) && gained.contains(h);
+        let (bases, heads): (HashSet<u32>, HashSet<u32>) = candidates.iter().copied().unzip();
+        let are_rekeyed = |(b, h): &&(u32, u32)| bases.contains(b) && heads.contains(h);
+        let replaced: Vec<(u32, u32)> = self.common.iter().filter(are_rekeyed).copied().collect();
+        let (mut before, mut after): (HashSet<u32>, HashSet<u32>) = replaced.into_iter().unzip();
+        before.extend(rows_of(&self.lost));
+        after.extend(&self.gained);
+        let is_served = |(b, h): &&(u32, u32)| before.contains(b) && after.contains(h);
         let pairs: Vec<(u32, u32)> = candidates.iter().filter(is_served).copied().collect();
         let (before, after): (HashSet<u32>, HashSet<u32>) = pairs.iter().copied().unzip();
+        self.common.retain(|(b, h)| !(before.contains(b) && after.contains(h)));
         self.lost.retain(|(_, row)| !before.contains(row));
         self.gained.retain(|row| !after.contains(row));
         pairs
