@@ -6,14 +6,15 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::base::error;
 use crate::base::expr::ExprError;
 use crate::base::words::{Figure, count, names, plural};
 use crate::checks::compare::groups::{excused, groups};
 use crate::checks::compare::noisy_copy::{NoisyCopies, NoisyLikeness};
 use crate::checks::compare::sketch::{Sketch, Sketched};
-use crate::checks::context::CrossContext;
+use crate::checks::context::{CrossContext, WholeContext};
 use crate::checks::inputs::CheckInputs;
-use crate::checks::judge::Judge;
+use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::findings::{Finding, Hits, Severity, wholes};
@@ -71,12 +72,51 @@ impl Judge for Copies {
         let tables = at.sketched().filter(|(_, sketch)| sketch.points.len() >= self.points);
         let tables: Vec<Sketched<'_>> = tables.collect();
         let alike = |a: &Sketch, b: &Sketch| self.alike(a, b).is_some();
-        let of_group = |group: Vec<usize>| match group[..] {
-            [a, b] => self.of_pair(rule, at, tables[a], tables[b], &[]),
-            _ => self.of_group(rule, at, &tables, &group),
-        };
-        Ok(wholes(groups(at, &tables, &alike).into_iter().filter_map(of_group)))
+        let groups = groups(at, &tables, &alike).into_iter();
+        Ok(wholes(groups.flat_map(|group| self.findings(rule, at, &tables, &group))))
     }
+
+    /// Reports tables whose bytes are equal though their names differ, or though they have too few points to be
+    /// compared point by point.
+    fn whole(&self, rule: RuleHead<'_>, at: &WholeContext<'_>) -> error::Result<Found> {
+        let at = &at.tables;
+        let mut found = Found::new();
+        for files in equal_files(at) {
+            let (added, old): (Vec<&TableFile>, _) =
+                files.iter().copied().partition(|file| at.remade(file));
+            let copies = if added.is_empty() || old.is_empty() { &files[1..] } else { &added[..] };
+            let others = if old.is_empty() { &files[..1] } else { &old[..] };
+            found.extend(copies.iter().filter_map(|copy| {
+                let is_new = |other: &&&TableFile| {
+                    copy.entry.path != other.entry.path
+                        && !self.compares_points(at, copy, other)
+                        && !excused(at, copy, other)
+                };
+                let other = others.iter().find(is_new)?;
+                let rows = at.sketches.by_path.get(&copy.entry.path).map_or(0, |s| s.rows);
+                let all = Likeness { common: rows, equal: rows, factor: 1.0 };
+                finding(rule, at, other, copy, &Alike::Equal(all), &[])
+            }));
+        }
+        Ok(found)
+    }
+}
+
+/// Returns the groups of tables with equal bytes, in the order of their first table.
+fn equal_files<'a>(at: &CrossContext<'a>) -> Vec<Vec<&'a TableFile>> {
+    let mut by_size: BTreeMap<u64, Vec<&TableFile>> = BTreeMap::new();
+    for file in at.tables.iter().filter(|file| at.sketches.by_path.contains_key(&file.entry.path)) {
+        by_size.entry(file.entry.size).or_default().push(file);
+    }
+    let mut by_bytes: BTreeMap<_, Vec<&TableFile>> = BTreeMap::new();
+    for file in by_size.into_values().filter(|files| files.len() > 1).flatten() {
+        if let Some(id) = at.state.source.id(&file.entry) {
+            by_bytes.entry(id).or_default().push(file);
+        }
+    }
+    let mut groups: Vec<_> = by_bytes.into_values().filter(|files| files.len() > 1).collect();
+    groups.sort_by(|a, b| a[0].entry.path.cmp(&b[0].entry.path));
+    groups
 }
 
 impl Copies {
@@ -86,6 +126,46 @@ impl Copies {
             return Some(Alike::Equal(like));
         }
         self.noise.likeness(a, b).map(Alike::Noisy)
+    }
+
+    /// Returns true if [`Judge::cross`] compares two tables point by point.
+    fn compares_points(&self, at: &CrossContext<'_>, a: &TableFile, b: &TableFile) -> bool {
+        let keys = at.sketches.by_path.get(&a.entry.path).map_or(0, |sketch| sketch.keys);
+        a.table == b.table && keys >= self.points
+    }
+
+    /// The findings on a group of tables: one on each table that a pull request adds, and one on the others.
+    fn findings(
+        &self,
+        rule: RuleHead<'_>,
+        at: &CrossContext<'_>,
+        tables: &[Sketched<'_>],
+        group: &[usize],
+    ) -> Vec<Finding> {
+        let (added, old): (Vec<usize>, Vec<usize>) =
+            group.iter().partition(|table| at.remade(tables[**table].0));
+        let of = |group: &[usize]| match *group {
+            [] | [_] => None,
+            [a, b] => self.of_pair(rule, at, tables[a], tables[b], &[]),
+            _ => self.of_group(rule, at, tables, group),
+        };
+        if old.is_empty() {
+            return of(&added).into_iter().collect();
+        }
+        let each = added.iter().filter_map(|table| {
+            let (file, sketch) = tables[*table];
+            let is_alike = |other: &&usize| {
+                let (other, of_other) = tables[**other];
+                !excused(at, file, other) && self.alike(sketch, of_other).is_some()
+            };
+            let partner = *old.iter().find(is_alike)?;
+            // In the order of paths.
+            let (a, b) = (partner.min(*table), partner.max(*table));
+            let others = old.iter().filter(|other| **other != partner);
+            let others: Vec<&TableFile> = others.map(|other| tables[*other].0).collect();
+            self.of_pair(rule, at, tables[a], tables[b], &others)
+        });
+        each.chain(of(&old)).collect()
     }
 
     fn of_pair(
@@ -185,7 +265,7 @@ fn equal_words(like: &Likeness, origin: &TableFile) -> String {
 fn noisy_words(like: &NoisyLikeness, times: f64, origin: &TableFile) -> String {
     format!(
         "nine tenths of {} shared with {} are within {:.1} % of {:.3} times the measurement \
-         there; two independent runs differ by more",
+         there, evenly at all latencies; the differences between two runs are not even",
         plural(like.common, "point"),
         origin.entry.path,
         100.0 * like.spread,
@@ -236,7 +316,7 @@ fn finding(
     };
     let (severity, said, rows) = match alike {
         Alike::Equal(like) => (rule.severity, equal_words(like, origin), like.equal),
-        // So near are no two honest runs yet, which is less than that none can be.
+        // Even noise is a strong sign, but not a proof.
         Alike::Noisy(like) => {
             // The factor is that of `b` over `a`.
             let times = if std::ptr::eq(copy, b) { like.factor } else { 1.0 / like.factor };

@@ -1,7 +1,7 @@
-//! Copies with noise on them: a table that is another times a factor, give or take a percent.
+//! Finds a copy with noise on it: the noise is the same at all latencies and has no tail, as only drawn noise is.
 //!
-//! Two honest runs agree to a percent in most points and differ by much in a few, where a clock, a cache or
-//! a chosen kernel differs. A copy with noise has no such points.
+//! Two honest runs can be as close as a copy. But short latencies vary more than long ones, and a clock, a cache or
+//! a chosen kernel sets some points apart.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,64 +9,81 @@ use serde::Deserialize;
 use crate::base::stats::{nearest_rank, upper_median};
 use crate::checks::compare::sketch::Sketch;
 
-/// How near two tables must be, up to a factor.
+/// The limits within which the ratios of two tables are a factor with drawn noise. Deviations are those of the
+/// ratios' logarithms from their median.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoisyCopies {
-    /// Points that both have, at least.
+    /// The minimum number of shared points.
     points: usize,
-    /// How far nine tenths of the ratios are from their median at most, by logarithm.
+    /// The maximum deviation of nine tenths of the points.
     spread: f64,
+    /// The maximum deviation of 99 in 100 points, over that of half of them. Drawn noise has 3.8 if it is normal
+    /// and 2.0 if it is uniform.
+    tail: f64,
+    /// The maximum ratio between the deviations in any two quarters of the points by latency.
+    evenness: f64,
 }
 
 /// Two tables that are alike up to a factor and noise.
 #[derive(Debug, Clone, Copy)]
 pub struct NoisyLikeness {
-    /// Points that both have.
+    /// The number of shared points.
     pub common: usize,
-    /// The factor between them.
+    /// The factor between the tables.
     pub factor: f64,
-    /// How far nine tenths of the ratios are from it, by logarithm.
+    /// The deviation of nine tenths of the points from the factor, as a logarithm.
     pub spread: f64,
 }
 
-/// Points that are compared first.
+/// The number of points that are compared first.
 const SAMPLE: usize = 64;
 
-/// How many times the spread most of those may have.
+/// The factor on the limit for the sample.
 const LOOSE: f64 = 2.0;
 
 impl NoisyCopies {
-    /// How alike two tables are; none where they are not.
+    /// Returns how two tables are alike; `None` if neither is a noisy copy of the other.
     pub fn likeness(&self, a: &Sketch, b: &Sketch) -> Option<NoisyLikeness> {
         let positive = |(a, b): &(f64, f64)| *a > 0.0 && *b > 0.0;
         let common = || a.common(b).map(|(a, b)| (a.latency, b.latency)).filter(positive);
         // Points are in the order of a hash, so the first ones are a sample, and nearly every pair of
         // tables ends here.
-        let mut ratios = [0.0; SAMPLE];
-        let mut taken = 0;
-        for ((a, b), ratio) in common().zip(&mut ratios) {
-            *ratio = b / a;
-            taken += 1;
-        }
-        if taken < SAMPLE {
+        let mut first: Vec<f64> = common().take(SAMPLE).map(|(a, b)| b / a).collect();
+        if first.len() < SAMPLE {
             return None;
         }
-        let factor = upper_median(&mut ratios);
-        let far = ratios.iter().filter(|r| (*r / factor - 1.0).abs() > LOOSE * self.spread).count();
+        let factor = upper_median(&mut first);
+        let far = first.iter().filter(|r| (*r / factor - 1.0).abs() > LOOSE * self.spread).count();
         if far > SAMPLE / 5 {
             return None;
         }
-        let mut logs: Vec<f64> = common().map(|(a, b)| (b / a).ln()).collect();
-        if logs.len() < self.points {
+        let mut pairs: Vec<(f64, f64)> = common().map(|(a, b)| (a, (b / a).ln())).collect();
+        if pairs.len() < self.points {
             return None;
         }
+        let mut logs: Vec<f64> = pairs.iter().map(|(_, log)| *log).collect();
         let middle = upper_median(&mut logs);
-        let mut away: Vec<f64> = logs.iter().map(|log| (log - middle).abs()).collect();
-        away.sort_by(f64::total_cmp);
-        let spread = nearest_rank(&away, 0.9).filter(|spread| *spread < self.spread)?;
-        Some(NoisyLikeness { common: logs.len(), factor: middle.exp(), spread })
+        pairs.sort_by(|x, y| x.0.total_cmp(&y.0).then(x.1.total_cmp(&y.1)));
+        let away: Vec<f64> = pairs.iter().map(|(_, log)| (log - middle).abs()).collect();
+        let [half, spread, most] = deviations(&away, [0.5, 0.9, 0.99])?;
+        let quarters = away.chunks(away.len().div_ceil(4)).filter_map(|of| deviations(of, [0.7]));
+        let quarters: Vec<f64> = quarters.map(|[deviation]| deviation).collect();
+        let least = quarters.iter().copied().fold(f64::INFINITY, f64::min);
+        let is_drawn = spread < self.spread
+            && most <= self.tail * half
+            && quarters.iter().all(|deviation| *deviation <= self.evenness * least);
+        let common = away.len();
+        is_drawn.then(|| NoisyLikeness { common, factor: middle.exp(), spread })
     }
+}
+
+/// Returns quantiles of deviations.
+fn deviations<const N: usize>(away: &[f64], quantiles: [f64; N]) -> Option<[f64; N]> {
+    let mut away = away.to_vec();
+    away.sort_by(f64::total_cmp);
+    let all: Option<Vec<f64>> = quantiles.iter().map(|q| nearest_rank(&away, *q)).collect();
+    all?.try_into().ok()
 }
 
 #[cfg(test)]
@@ -74,6 +91,18 @@ mod tests {
     use super::*;
     use crate::base::random::Random;
     use crate::checks::compare::sketch::SketchPoint;
+
+    #[test]
+    fn noise_that_is_larger_at_short_latencies_is_not_drawn() {
+        let copies = NoisyCopies { points: 200, spread: 0.03, tail: 4.8, evenness: 1.5 };
+        let table = sketch(1, 0.0, 1.0, 0);
+        let mut honest = sketch(2, 0.008, 0.8, 0);
+        for (i, point) in honest.points.iter_mut().enumerate().take(100) {
+            let ratio = point.latency / (0.8 * (0.1 + i as f64 * 0.037));
+            point.latency *= ratio;
+        }
+        assert!(copies.likeness(&table, &honest).is_none());
+    }
 
     /// Synthetic: latencies of a table, some of them far off.
     fn sketch(seed: u64, noise: f64, factor: f64, far: usize) -> Sketch {
@@ -90,13 +119,13 @@ mod tests {
 
     #[test]
     fn a_factor_and_a_percent_of_noise_are_a_copy_and_a_tail_is_none() {
-        let copies = NoisyCopies { points: 200, spread: 0.02 };
+        let copies = NoisyCopies { points: 200, spread: 0.03, tail: 4.8, evenness: 1.5 };
         let table = sketch(1, 0.0, 1.0, 0);
         let found = copies.likeness(&table, &sketch(2, 0.01, 0.8, 0)).unwrap();
         assert!((found.factor / 0.8 - 1.0).abs() < 0.01 && found.spread < 0.018, "{found:?}");
-        assert!(copies.likeness(&table, &sketch(2, 0.02, 0.8, 0)).is_none(), "more noise");
+        assert!(copies.likeness(&table, &sketch(2, 0.03, 0.8, 0)).is_none(), "more noise");
         assert!(copies.likeness(&table, &sketch(2, 0.01, 1.0, 60)).is_none(), "a tail");
-        let many = NoisyCopies { points: 500, spread: 0.02 };
+        let many = NoisyCopies { points: 500, ..copies };
         assert!(many.likeness(&table, &sketch(2, 0.01, 0.8, 0)).is_none(), "too few points");
     }
 }

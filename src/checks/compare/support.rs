@@ -22,9 +22,6 @@ use crate::findings::{Finding, Severity};
 use crate::specs::Filling;
 use crate::specs::system::System;
 
-/// The file that declared reuse before reuse.yaml did.
-const REUSE_MARKER: &str = "/SHARED_LAYER_REUSE.txt";
-
 /// Contradictions that the message lists; the evidence has all.
 const SHOWN: usize = 10;
 
@@ -214,9 +211,7 @@ impl<'a> MatrixCase<'a> {
     fn new(at: &'a CrossContext<'a>, system: &'a SystemFile, matrix: &'a Matrix) -> Self {
         let dirs = at.state.catalog.dirs.values();
         // A version that declares reuse alone is there, be it by a marker: its loader reads its donors.
-        let reuses = |d: &VersionDir| {
-            d.reuse.is_some() || d.markers.iter().any(|m| m.path.ends_with(REUSE_MARKER))
-        };
+        let reuses = |d: &VersionDir| d.reuse.is_some() || d.reuses_all();
         let there = dirs
             .filter(|d| d.place.system == system.name)
             .filter(|d| !d.tables.is_empty() || reuses(d));

@@ -63,6 +63,12 @@ impl VersionDir {
         let incomplete = |entry: &Entry| entry.path.ends_with("/INCOMPLETE.txt");
         self.meta.is_none() && self.markers.iter().any(incomplete)
     }
+
+    /// Returns true if an old marker file makes all other versions of the backend donors. Only its presence
+    /// counts.
+    pub fn reuses_all(&self) -> bool {
+        self.markers.iter().any(|entry| entry.path.ends_with("/SHARED_LAYER_REUSE.txt"))
+    }
 }
 
 /// A system of a root: its YAML and the location of its data.

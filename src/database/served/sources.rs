@@ -1,7 +1,8 @@
 //! The files behind a table of a version, in the loader's order (source_resolution.rs):
 //!
 //! 1. the version's own file;
-//! 2. donors that a `reuse.yaml` of the version declares, in file order;
+//! 2. donors that a `reuse.yaml` of the version declares, in file order; all other versions, newest first, if
+//!    the marker file SHARED_LAYER_REUSE.txt of the older scheme is there;
 //! 3. earlier versions of the same backend, nearest first;
 //! 4. other backends, newest version first, only rows of the kernels that the reuse manifest shares.
 //!
@@ -80,6 +81,8 @@ struct VersionTables<'a> {
     tables: BTreeMap<&'a str, &'a TableFile>,
     /// The donors that the version's directories declare, as table and version, in file order.
     donors: Vec<(String, String)>,
+    /// True if a marker file makes all other versions donors, newest first.
+    reuses_all: bool,
 }
 
 impl<'a> SystemShelf<'a> {
@@ -102,6 +105,7 @@ impl<'a> SystemShelf<'a> {
                 ..VersionTables::default()
             });
             edition.donors.extend(reuse(dir).unwrap_or_default());
+            edition.reuses_all |= dir.reuses_all();
             if dir.is_vetoed() {
                 continue;
             }
@@ -172,13 +176,20 @@ impl<'a> SystemShelf<'a> {
         found
     }
 
-    /// Returns the declared donors that have the table, each version once, in file order.
+    /// Returns the declared donors that have the table, each version once, in file order. Versions that a marker
+    /// file makes donors come last, newest first.
     fn declared(&self, backend: &str, version: &str, table: &str) -> Vec<(&'a str, &'a TableFile)> {
         let mut found: Vec<(&'a str, &'a TableFile)> = Vec::new();
         let Some(versions) = self.backends.get(backend) else { return found };
         let Some(edition) = versions.get(version) else { return found };
-        for (_, donor) in edition.donors.iter().filter(|(of, _)| of == table) {
-            let Some((name, other)) = versions.get_key_value(donor.as_str()) else { continue };
+        let named = edition.donors.iter().filter(|(of, _)| of == table);
+        let mut donors: Vec<&str> = named.map(|(_, donor)| donor.as_str()).collect();
+        if edition.reuses_all {
+            let all = self.newest_first(backend, table);
+            donors.extend(all.iter().map(|file| file.place.version.as_str()));
+        }
+        for donor in donors {
+            let Some((name, other)) = versions.get_key_value(donor) else { continue };
             let file = other.tables.get(table).copied().filter(|_| *name != version);
             if let Some(file) = file.filter(|_| found.iter().all(|(n, _)| n != name)) {
                 found.push((name, file));
