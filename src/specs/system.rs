@@ -4,7 +4,7 @@
 //! device names) come from the facts embedded in the binary.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use globset::GlobMatcher;
 
@@ -46,6 +46,25 @@ impl System {
             glob::parse(name, Of::Names).map_err(|e| format!("devices: {e}"))?;
         }
         Ok(system)
+    }
+
+    /// Words the fields that differ in another state of the system, such as `node.num_gpus_per_node: 2 → 8`.
+    pub fn changes(&self, after: &Self) -> Vec<String> {
+        let fields = |system: &Self| -> BTreeMap<String, String> {
+            let figures = system.figures.iter().map(|(path, value)| (path, value.to_string()));
+            let texts = system.texts.iter().map(|(path, text)| (path, text.clone()));
+            let named = figures.chain(texts).map(|(path, value)| (path.clone(), value));
+            named.chain([("devices".to_owned(), system.devices.join(", "))]).collect()
+        };
+        let (before, after) = (fields(self), fields(after));
+        let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        let differ = paths.into_iter().filter(|path| before.get(*path) != after.get(*path));
+        let value = |fields: &BTreeMap<String, String>, path: &str| {
+            fields.get(path).map_or("none", String::as_str).to_owned()
+        };
+        differ
+            .map(|path| format!("{path}: {} → {}", value(&before, path), value(&after, path)))
+            .collect()
     }
 
     /// Returns true if the system's GPU has this device name.

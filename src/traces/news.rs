@@ -141,7 +141,8 @@ fn changed_files(
             (Some(_), None) => Status::Deleted,
         };
         if is.is_some_and(|e| is_trace(head, e)) || was.is_some_and(|e| is_trace(base, e)) {
-            files.push(FileDiff { path: path.to_owned(), status, role: Role::Trace });
+            let (path, role) = (path.to_owned(), Role::Trace);
+            files.push(FileDiff { path, status, role, changes: Vec::new() });
         }
     }
     files

@@ -92,7 +92,8 @@ impl Judge for Copies {
                         && !self.compares_points(at, copy, other)
                         && !excused(at, copy, other)
                 };
-                let other = others.iter().find(is_new)?;
+                let named = |other: &&&TableFile| at.reread.origin_mismatches(other);
+                let other = others.iter().filter(is_new).min_by_key(named)?;
                 let rows = at.sketches.by_path.get(&copy.entry.path).map_or(0, |s| s.rows);
                 let all = Likeness { common: rows, equal: rows, factor: 1.0 };
                 finding(rule, at, other, copy, &Alike::Equal(all), &[])
@@ -158,7 +159,9 @@ impl Copies {
                 let (other, of_other) = tables[**other];
                 !excused(at, file, other) && self.alike(sketch, of_other).is_some()
             };
-            let partner = *old.iter().find(is_alike)?;
+            // The most original of the others: its rows name no other place.
+            let named = |other: &&usize| at.reread.origin_mismatches(tables[**other].0);
+            let partner = *old.iter().filter(is_alike).min_by_key(named)?;
             // In the order of paths.
             let (a, b) = (partner.min(*table), partner.max(*table));
             let others = old.iter().filter(|other| **other != partner);

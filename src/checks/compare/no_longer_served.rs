@@ -129,9 +129,7 @@ impl<'a> Loss<'a> {
         let is_any = |count: fn(&Unserved) -> u64| self.unserved.map_or(0, count) > 0;
         if self.unserved.is_some_and(|u| u.whole_slices > 0) && self.is_needed(at) {
             Severity::Error
-        } else if loses_measurements
-            || is_any(Unserved::shapes)
-            || is_any(Unserved::shorter_sweeps)
+        } else if loses_measurements || is_any(Unserved::shapes) || is_any(Unserved::shorter_sweeps)
         {
             rule.severity
         } else {

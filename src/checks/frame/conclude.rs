@@ -135,8 +135,7 @@ fn settle(
     let rekeyed: BTreeSet<&str> = rekeyed.map(|table| table.path.as_str()).collect();
     for finding in findings.iter_mut().filter(|finding| finding.novelty == Novelty::Unjudged) {
         let is_rekeyed = rekeyed.contains(finding.path.as_str()) && !finding.is_error();
-        finding.novelty =
-            if is_rekeyed { Novelty::Inherited } else { base.novelty(finding) };
+        finding.novelty = if is_rekeyed { Novelty::Inherited } else { base.novelty(finding) };
     }
     base.mark_moved(&mut findings);
     let lacking = |side: DiffSide| -> BTreeSet<&str> {

@@ -7,14 +7,14 @@ use crate::database::catalog::{Role, TableFile};
 use crate::database::state::State;
 
 /// Lists the files other than tables that differ between two states.
-pub(crate) fn files(base: State<'_>, head: State<'_>) -> Vec<FileDiff> {
+pub(crate) fn files(base_state: State<'_>, head_state: State<'_>) -> Vec<FileDiff> {
     let by_path = |state: State<'_>| -> BTreeMap<String, (Option<git2::Oid>, Role)> {
         let facts = state.facts.files().map(|file| &file.entry);
         let facts = facts.chain(state.catalog.support.values()).map(|e| (e, Role::Facts));
         let beside = state.catalog.beside.iter().map(|(e, role)| (e, *role)).chain(facts);
         beside.map(|(e, role)| (e.path.clone(), (state.source.id(e), role))).collect()
     };
-    let (base, head) = (by_path(base), by_path(head));
+    let (base, head) = (by_path(base_state), by_path(head_state));
     let mut files = Vec::new();
     for path in base.keys().chain(head.keys()).collect::<BTreeSet<&String>>() {
         let (status, role) = match (base.get(path), head.get(path)) {
@@ -28,9 +28,21 @@ pub(crate) fn files(base: State<'_>, head: State<'_>) -> Vec<FileDiff> {
             (Some((_, role)), None) => (Status::Deleted, *role),
             (None, None) => continue,
         };
-        files.push(FileDiff { path: path.clone(), status, role });
+        let changes =
+            if role == Role::System { figures(base_state, head_state, path) } else { Vec::new() };
+        files.push(FileDiff { path: path.clone(), status, role, changes });
     }
     files
+}
+
+/// Words the fields of a system's YAML that differ; nothing if a state lacks the system.
+fn figures(base: State<'_>, head: State<'_>, yaml: &str) -> Vec<String> {
+    let system = |state: State<'_>| {
+        let systems = state.catalog.systems.values();
+        let mut of_file = systems.filter(|system| system.yaml == yaml);
+        of_file.next().and_then(|system| system.system.as_ref().ok().cloned())
+    };
+    system(base).zip(system(head)).map_or_else(Vec::new, |(base, head)| base.changes(&head))
 }
 
 /// The facts that differ between two states.

@@ -172,6 +172,8 @@ pub struct FileDiff {
     pub status: Status,
     /// The file's role.
     pub role: Role,
+    /// The changed fields of a system's YAML, in words.
+    pub changes: Vec<String>,
 }
 
 /// The numbers of changed rows, summed over tables.

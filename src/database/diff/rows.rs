@@ -92,7 +92,11 @@ pub(super) fn pair_up(columns: &[&ColumnPair<'_>], base: Vec<u32>, head: Vec<u32
 }
 
 /// Returns row numbers with a hash of their cells, sorted by hash. The order differs from run to run.
-pub(super) fn by_hash(columns: &[&ColumnPair<'_>], rows: Vec<u32>, side: CellsOf) -> Vec<HashedRow> {
+pub(super) fn by_hash(
+    columns: &[&ColumnPair<'_>],
+    rows: Vec<u32>,
+    side: CellsOf,
+) -> Vec<HashedRow> {
     let seed = run_seed();
     let mut hashed: Vec<HashedRow> = rows.into_iter().map(|row| (seed, row)).collect();
     for column in columns {

@@ -18,7 +18,7 @@ use crate::base::expr::ExprError;
 use crate::database::catalog::{Format, Place, TableFile};
 use crate::database::served::rows::{each_read_row, has_key};
 use crate::database::state::State;
-use crate::database::table::{NumberedRows, Keys, PartNumbers, TableScope};
+use crate::database::table::{Keys, NumberedRows, PartNumbers, TableScope};
 use crate::specs::TableSpec;
 
 /// The keys of a table of a backend on a system, in all versions, that no version serves any more.
@@ -292,7 +292,8 @@ fn each_read_key(
     let numbers: Vec<_> = parts.iter().map(|part| keys.numbers(*part)).collect();
     each_read_row(&scope, &keys, |hash, row| {
         let row = row as usize;
-        let value = |numbers: &Option<PartNumbers<'_>>| numbers.as_ref().map_or(0.0, |n| n.get(row));
+        let value =
+            |numbers: &Option<PartNumbers<'_>>| numbers.as_ref().map_or(0.0, |n| n.get(row));
         let point = numbers.iter().map(value).collect();
         // The difference to the hash of the row's key tells the loader's maps apart.
         let map = hash.wrapping_sub(keys.hashes()[row]);

@@ -160,7 +160,8 @@ impl<'a> SystemShelf<'a> {
         if alone {
             return found;
         }
-        let declared = self.declared(backend, version, table);
+        // Reuse of communication data was never declared by the marker.
+        let declared = self.declared(backend, version, table, filling == Filling::Always);
         found.extend(declared.iter().map(|(_, file)| plain(file, Channel::Declared)));
         for (other, file) in self.earlier(backend, version, table) {
             if declared.iter().all(|(donor, _)| *donor != other) {
@@ -176,15 +177,21 @@ impl<'a> SystemShelf<'a> {
         found
     }
 
-    /// Returns the declared donors that have the table, each version once, in file order. Versions that a marker
-    /// file makes donors come last, newest first.
-    fn declared(&self, backend: &str, version: &str, table: &str) -> Vec<(&'a str, &'a TableFile)> {
+    /// Returns the declared donors that have the table, each version once, in file order. If `by_marker`,
+    /// versions that a marker file makes donors come last, newest first.
+    fn declared(
+        &self,
+        backend: &str,
+        version: &str,
+        table: &str,
+        by_marker: bool,
+    ) -> Vec<(&'a str, &'a TableFile)> {
         let mut found: Vec<(&'a str, &'a TableFile)> = Vec::new();
         let Some(versions) = self.backends.get(backend) else { return found };
         let Some(edition) = versions.get(version) else { return found };
         let named = edition.donors.iter().filter(|(of, _)| of == table);
         let mut donors: Vec<&str> = named.map(|(_, donor)| donor.as_str()).collect();
-        if edition.reuses_all {
+        if by_marker && edition.reuses_all {
             let all = self.newest_first(backend, table);
             donors.extend(all.iter().map(|file| file.place.version.as_str()));
         }

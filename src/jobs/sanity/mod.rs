@@ -209,7 +209,8 @@ fn compare(
         let mut diff =
             Diff { tables: std::mem::take(&mut judged.diff), files, unserved: Vec::new() };
         let unserved = diff.find_unserved(base, head, &impossible);
-        let failed = |why| Error::caused("cannot find the keys that are not served", IN_TABLES, why);
+        let failed =
+            |why| Error::caused("cannot find the keys that are not served", IN_TABLES, why);
         diff.unserved = unserved.map_err(failed)?;
         judged.keep(rules);
         found.extend(judged.findings);

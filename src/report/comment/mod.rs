@@ -99,6 +99,7 @@ mod tests {
             path: "systems/x.yaml".into(),
             status: Status::Modified,
             role: Role::System,
+            changes: Vec::new(),
         };
         Diff { tables: (0..tables).map(table).collect(), files: vec![file], unserved: Vec::new() }
     }

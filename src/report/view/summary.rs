@@ -6,13 +6,19 @@ use std::collections::BTreeMap;
 use super::finding::below_data;
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count, names, plural};
-use crate::database::diff::{Diff, DiffSide, FAR, FaultReason, ServedDiff, TableDiff, Unserved};
+use crate::database::catalog::Role;
+use crate::database::diff::{
+    Diff, DiffSide, FAR, FaultReason, FileDiff, ServedDiff, TableDiff, Unserved,
+};
 use crate::findings::{Repaired, Severity};
 use crate::report::headline::by_rule;
 use crate::report::run::Report;
 
 /// The most tables named for a change of latencies.
 const MOVED: usize = 3;
+
+/// The most files, or fields of a file, named for a change of facts.
+const FACTS: usize = 5;
 
 /// Returns the lines, escaped; empty if nothing was compared.
 pub(super) fn lines(report: &Report) -> Vec<String> {
@@ -25,6 +31,7 @@ pub(super) fn lines(report: &Report) -> Vec<String> {
         attributes(diff),
         served(diff),
         moved(diff),
+        facts(diff),
         repaired(&report.repaired),
         unread(diff),
     ];
@@ -130,6 +137,30 @@ fn moved(diff: &Diff) -> Option<String> {
         .collect();
     let more = if rest > 0 { format!("; {} more", plural(rest, "table")) } else { String::new() };
     (!said.is_empty()).then(|| format!("Largest median changes: {}{more}", said.join("; ")))
+}
+
+/// Names the changed files that state facts: YAML of systems with the changed fields, files of facts, and marker
+/// files of version directories.
+fn facts(diff: &Diff) -> Option<String> {
+    let states_facts = |file: &&FileDiff| match file.role {
+        Role::System | Role::Facts => true,
+        Role::Sidecar => file.path.ends_with(".txt"),
+        Role::Other | Role::Trace => false,
+    };
+    let files: Vec<&FileDiff> = diff.files.iter().filter(states_facts).collect();
+    let said: Vec<String> = files
+        .iter()
+        .take(FACTS)
+        .map(|file| {
+            let fields = file.changes.iter().take(FACTS).cloned().collect::<Vec<_>>().join(", ");
+            let more = if file.changes.len() > FACTS { ", …" } else { "" };
+            let fields = if fields.is_empty() { fields } else { format!(" ({fields}{more})") };
+            format!("{} {}{fields}", below_data(&file.path), file.status.name())
+        })
+        .collect();
+    let rest = files.len() - said.len();
+    let more = if rest > 0 { format!("; {rest} more") } else { String::new() };
+    (!said.is_empty()).then(|| format!("Facts changed: {}{more}", said.join("; ")))
 }
 
 /// Words the number of findings of the base that the head no longer has.
