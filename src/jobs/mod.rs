@@ -16,6 +16,7 @@ mod rows;
 pub mod sanity;
 pub mod schema;
 pub mod selftest;
+mod site;
 pub mod smoke;
 pub mod status;
 pub mod suggest;

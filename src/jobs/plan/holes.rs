@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::site::{PlanOptions, PlanSite};
+use super::options::PlanOptions;
 use super::wish::Wish;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
@@ -15,6 +15,7 @@ use crate::database::catalog::TableFile;
 use crate::database::table::{Keys, TableScope};
 use crate::findings::Severity;
 use crate::jobs::rows::{misfit, read_table};
+use crate::jobs::site::Site;
 use crate::jobs::validate::{self, Looked};
 
 /// A block of missing keys, as a finding describes it: values by part of the key.
@@ -34,11 +35,7 @@ struct HoledTable {
 }
 
 /// Returns the rows of similar systems whose keys are in a block of missing keys.
-pub fn wishes(
-    site: &PlanSite,
-    options: &PlanOptions,
-    progress: &dyn Progress,
-) -> Result<Vec<Wish>> {
+pub fn wishes(site: &Site, options: &PlanOptions, progress: &dyn Progress) -> Result<Vec<Wish>> {
     let judged = validate::ValidateOptions {
         root: options.root.clone(),
         reference: options.reference.clone(),
@@ -58,7 +55,7 @@ pub fn wishes(
 }
 
 /// Returns the ids of the rules that check for missing keys.
-fn rules_of_holes(site: &PlanSite) -> Vec<String> {
+fn rules_of_holes(site: &Site) -> Vec<String> {
     let rules = site.settings.rules.all().filter(|r| matches!(r.check, Check::Coverage(_)));
     rules.map(|rule| rule.id.clone()).collect()
 }
@@ -89,8 +86,8 @@ fn holed(looked: &Looked<'_>) -> Vec<HoledTable> {
     tables
 }
 
-fn of_table(site: &PlanSite, holed: &HoledTable) -> Result<Vec<Wish>> {
-    let Some(file) = site.tables().iter().find(|t| t.entry.path == holed.path) else {
+fn of_table(site: &Site, holed: &HoledTable) -> Result<Vec<Wish>> {
+    let Some(file) = site.catalog.tables.iter().find(|t| t.entry.path == holed.path) else {
         return Ok(Vec::new());
     };
     let mut served: BTreeSet<u64> = BTreeSet::new();
@@ -124,7 +121,7 @@ type KeyShown<'k> = &'k dyn Fn() -> Vec<(String, Value)>;
 
 /// Calls `each` for every loaded row of a table with the row, a hash of its key, and the key.
 fn each_key(
-    site: &PlanSite,
+    site: &Site,
     file: &TableFile,
     mut each: impl FnMut(usize, u64, KeyShown<'_>),
 ) -> Result<()> {

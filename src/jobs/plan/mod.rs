@@ -8,9 +8,9 @@
 mod cost;
 mod coverage;
 mod holes;
+mod options;
 mod predictions;
 mod reported;
-mod site;
 mod text;
 mod wish;
 
@@ -28,9 +28,8 @@ use crate::jobs::rows::loose_table;
 use crate::specs::Specs;
 
 use self::cost::Collectors;
+pub use self::options::{Occasion, PlanOptions};
 use self::reported::ReportedRow;
-use self::site::PlanSite;
-pub use self::site::{Occasion, PlanOptions};
 use self::wish::{GatheredPoints, Wish, gather};
 
 /// A rerun list with notes.
@@ -61,7 +60,7 @@ pub fn run(options: &PlanOptions, progress: &dyn Progress) -> Result<RerunPlan> 
         let about = format!("rows named by {}", file_name(path));
         return of_report(options, reported, about);
     }
-    let site = PlanSite::open(options)?;
+    let site = options.open()?;
     let mut notes = Vec::new();
     let (wishes, about) = match &options.occasion {
         Occasion::Holes => (
@@ -100,16 +99,16 @@ fn of_report(
 ) -> Result<RerunPlan> {
     let is_file = |row: &ReportedRow| options.reference.is_none() && Path::new(&row.path).is_file();
     let all_files = !reported.is_empty() && reported.iter().all(is_file);
-    match PlanSite::open(options) {
+    match options.open() {
         Ok(site) => {
             // A path that is in the database is a table of the database, even if a file of this
             // name is in the current folder.
             let paths: BTreeSet<&str> =
-                site.tables().iter().map(|t| t.entry.path.as_str()).collect();
+                site.catalog.tables.iter().map(|t| t.entry.path.as_str()).collect();
             match reported.iter().find(|row| !paths.contains(row.path.as_str())) {
                 None => {
                     let file = |row: &ReportedRow| {
-                        site.selected().find(|t| t.entry.path == row.path).cloned()
+                        site.tables().find(|t| t.entry.path == row.path).cloned()
                     };
                     return of_rows(reported, about, file, site.source.as_ref(), site.specs());
                 }

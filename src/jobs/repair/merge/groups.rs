@@ -1,13 +1,11 @@
 //! Groups the measurements of a run with the table's rows of the same kind and chooses the row that
 //! stays.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde_json::Value;
+use std::collections::BTreeSet;
 
 use super::stack::{ORIGIN, Stack};
-use crate::jobs::repair::measurements::{compared_columns, equal, repeated_rows};
-use crate::jobs::rows::LoadedRows;
+use crate::jobs::repair::measurements::{self, compared_columns, equal};
+use crate::jobs::rows::{LoadedRows, key_text};
 
 /// The policy that selects the measurement that stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,11 +82,7 @@ impl StackRows<'_> {
 
     /// Renders the key of a row for people.
     pub(super) fn key_text(&self, row: usize) -> String {
-        let part = |(name, value): (String, Value)| match value.as_str() {
-            Some(text) => format!("{name} {text}"),
-            None => format!("{name} {value}"),
-        };
-        self.loaded.keys.show(row).into_iter().map(part).collect::<Vec<_>>().join(", ")
+        key_text(self.loaded.keys.show(row))
     }
 
     /// Returns the groups with measurements of the run, in the order of the run's rows. Rows for
@@ -102,14 +96,6 @@ impl StackRows<'_> {
         let Stack { table, own, .. } = self.stack;
         let ignore: Vec<&str> = ignore.iter().map(String::as_str).chain(ORIGIN).collect();
         let columns = compared_columns(table, &ignore);
-        let mut rows_of: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        (0..table.rows).filter(|row| counts(*row)).for_each(|row| {
-            rows_of.insert(row, vec![row]);
-        });
-        for (row, first) in repeated_rows(&columns, table.rows, counts) {
-            rows_of.remove(&row);
-            rows_of.entry(first).or_default().push(row);
-        }
         let group = |rows: Vec<usize>| {
             let winner = policy.choose(&rows, &self.loaded.latency);
             let (own, run): (Vec<usize>, Vec<usize>) = rows.into_iter().partition(|row| row < own);
@@ -121,9 +107,9 @@ impl StackRows<'_> {
             };
             MeasurementGroup { own, run, winner, effect }
         };
-        let of_run = |rows: &Vec<usize>| rows.last().is_some_and(|last| last >= own);
-        let mut groups: Vec<MeasurementGroup> =
-            rows_of.into_values().filter(of_run).map(group).collect();
+        let mut groups = measurements::groups(table, &columns, counts);
+        groups.retain(|rows| rows.last().is_some_and(|last| last >= own));
+        let mut groups: Vec<MeasurementGroup> = groups.into_iter().map(group).collect();
         groups.sort_by_key(|g| g.run.first().copied());
         groups
     }
@@ -134,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_chooses_among_the_table_s_and_the_run_s() {
+    fn a_policy_chooses_among_rows_of_the_table_and_the_run() {
         let latency = [3.0, 1.0, 2.0, 1.0];
         let all = [0, 1, 2, 3];
         assert_eq!(MergePolicy::Last.choose(&all, &latency), 3);

@@ -168,12 +168,12 @@ fn unserved(
 
 /// Returns a sentence on measurements that are in several files of the run, if there are any.
 fn overlap(rows: &StackRows<'_>, groups: &[MeasurementGroup]) -> Option<String> {
-    let files = |group: &MeasurementGroup| -> BTreeSet<String> {
-        group.run.iter().map(|row| rows.stack.origin(*row).0.to_owned()).collect()
+    let files = |group: &MeasurementGroup| -> BTreeSet<&str> {
+        group.run.iter().map(|row| rows.stack.origin(*row).0).collect()
     };
-    let shared = groups.iter().map(files).filter(|files| files.len() > 1);
-    let shared: Vec<BTreeSet<String>> = shared.collect();
-    let example: Vec<&str> = shared.first()?.iter().map(String::as_str).collect();
+    let shared: Vec<BTreeSet<&str>> =
+        groups.iter().map(files).filter(|files| files.len() > 1).collect();
+    let example: Vec<&str> = shared.first()?.iter().copied().collect();
     let keys = plural_verb(shared.len(), "key", ["is", "are"]);
     Some(format!("{keys} in several files of the run, for example in {}", example.join(" and ")))
 }

@@ -28,7 +28,7 @@ use self::refusal::{NotMerged, refuse};
 use self::shards::RunFile;
 use self::stack::Stack;
 use super::RepairError;
-use super::restate::{Now, restated};
+use super::restate::{TableContent, restated};
 use crate::base::dates::today;
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result, unknown};
@@ -39,7 +39,7 @@ use crate::database::catalog::{Format, TableFile};
 use crate::database::table::{Table, TableFault, TableScope};
 use crate::gpu::rerun::RerunList;
 use crate::jobs::rows::{LoadedRows, loose_table, misfit, unreadable};
-use crate::specs::Specs;
+use crate::specs::{Specs, TableSpec};
 
 pub use groups::MergePolicy;
 
@@ -162,7 +162,7 @@ fn prepared(
         let event = MergeEvent {
             table: file.table.clone(),
             date: today().to_string(),
-            said: format!(
+            sentence: format!(
                 "merge of {} ({}): {}",
                 text::run_names(run),
                 options.policy.name(),
@@ -188,7 +188,7 @@ fn listed(
     file: &TableFile,
     rows: &StackRows<'_>,
     specs: &Specs,
-    spec: &crate::specs::TableSpec,
+    spec: &TableSpec,
 ) -> Result<Listed, NotMerged> {
     let Some(path) = &options.only else { return Ok(Listed::default()) };
     let list = RerunList::read(path)?;
@@ -223,7 +223,7 @@ fn sidecar(
         return Ok(None);
     }
     let text = std::fs::read_to_string(&path).map_err(super::SidecarError::from)?;
-    let now = Now { table: &event.table, rows: merged.rows as u64, bytes: &merged.bytes };
+    let now = TableContent { table: &event.table, rows: merged.rows as u64, bytes: &merged.bytes };
     let text = restated(&text, &now)?.unwrap_or(text);
     Ok(with_event(&text, event)?.map(|text| (path, text.into_bytes())))
 }
