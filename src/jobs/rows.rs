@@ -1,16 +1,17 @@
 //! Reads tables and their rows as a loader does, for jobs that choose rows.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, unknown};
 use crate::base::expr::{ExprError, Vals};
 use crate::database::catalog::{Format, TableFile, place_of};
 use crate::database::diff::rows_by_key;
 use crate::database::source::{Entry, EntryKind, Source};
 use crate::database::table::{Keys, Table, TableScope};
-use crate::specs::{Serves, Specs};
+use crate::specs::{Serves, Specs, TableSpec};
 
 /// Reads a table.
 ///
@@ -31,6 +32,16 @@ pub(crate) fn unreadable(file: &TableFile, why: &dyn std::error::Error) -> Error
 /// Returns the error for a formula that does not fit a table.
 pub(crate) fn misfit(file: &TableFile, why: ExprError) -> Error {
     Error::caused(file.entry.path.as_str(), "the formula is in rules/tables", why)
+}
+
+/// Returns the spec of a table.
+///
+/// # Errors
+///
+/// Returns an error if no spec describes the table.
+pub(crate) fn known_spec<'s>(specs: &'s Specs, table: &str) -> Result<&'s Arc<TableSpec>> {
+    let known = specs.tables.keys().map(String::as_str);
+    specs.tables.get(table).ok_or_else(|| unknown("table", table, known))
 }
 
 /// Returns the file of a table that is not in a database; `None` if the path does not name a table.

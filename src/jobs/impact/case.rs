@@ -102,6 +102,12 @@ impl Impact {
         self.cases.iter().flat_map(|case| case.points.iter().map(move |point| (case, point)))
     }
 
+    /// Returns the relative changes of the steps whose time changed.
+    pub fn changes(&self) -> Vec<f64> {
+        let moved = self.points().filter(|(_, point)| point.fate() == Fate::Moved);
+        moved.filter_map(|(_, point)| point.change()).collect()
+    }
+
     /// Counts the steps with this fate.
     pub fn count(&self, fate: Fate) -> usize {
         self.points().filter(|(_, point)| point.fate() == fate).count()

@@ -4,6 +4,7 @@ use std::fmt;
 
 use schemars::JsonSchema;
 
+use crate::database::catalog::Place;
 use crate::planner::{PlannerSession, Refusal, Snapshot};
 
 /// A version of a backend on a system.
@@ -24,6 +25,12 @@ impl fmt::Display for PlannedVersion {
 }
 
 impl PlannedVersion {
+    /// Returns the version of a place.
+    pub fn of(place: &Place) -> Self {
+        let Place { system, backend, version, .. } = place.clone();
+        Self { system, backend, version }
+    }
+
     /// Opens a planner session for the version in a state, or returns the reason why a planner
     /// cannot load it.
     pub fn session<'s, 'a>(

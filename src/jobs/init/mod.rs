@@ -14,7 +14,7 @@ use crate::base::progress::Progress;
 use crate::base::words::plural;
 use crate::database::source::WorkTree;
 use crate::findings::baseline::Baseline;
-use crate::jobs::validate::{self, Looked};
+use crate::jobs::validate::{self, JudgedData, ValidateOptions};
 
 /// Templates of the files to write; `fitted` replaces their placeholders.
 const TEMPLATES: [(&str, &str); 4] = [
@@ -176,11 +176,11 @@ pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<Setup> {
         .is_ok_and(|text| text.contains("filter=lfs"));
     let texts = TEMPLATES.map(|(path, text)| (path, fitted(text, &action, &found, uses_lfs)));
     let hook = &texts[3].1;
-    let mut told_hook = None;
+    let mut missing_hook = None;
     for (path, text) in &texts {
         let outcome = outcome(&top.join(path), text);
         if *path == HOOKS && outcome == InitOutcome::Kept && !has_hook(&top.join(path)) {
-            told_hook = Some(hook.clone());
+            missing_hook = Some(hook.clone());
         }
         files.push(((*path).to_owned(), outcome));
         if outcome == InitOutcome::Written {
@@ -198,17 +198,14 @@ pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<Setup> {
         outputs.iter().filter_map(|(path, _)| path.parent().map(Path::to_owned)).collect();
     write_all(&folders.into_iter().collect::<Vec<_>>(), &outputs)?;
     let known = is_new.then_some(found.known);
-    Ok(Setup { files, known, hook: told_hook, tagged: action.is_tag })
+    Ok(Setup { files, known, hook: missing_hook, tagged: action.is_tag })
 }
 
 /// Judges the database and returns its folders and findings.
 fn look(options: &InitOptions, progress: &dyn Progress) -> Result<FoundTree> {
-    let judged = validate::ValidateOptions {
-        root: options.root.clone(),
-        ..validate::ValidateOptions::default()
-    };
-    let look = |looked: &Looked<'_>| {
-        let systems = looked.state.catalog.systems.values();
+    let judged = ValidateOptions { root: options.root.clone(), ..ValidateOptions::default() };
+    let look = |data: &JudgedData<'_>| {
+        let systems = data.state.catalog.systems.values();
         let places = systems.flat_map(|system| [system.yaml.as_str(), system.data_dir.as_str()]);
         Ok(places.map(folder).collect::<BTreeSet<String>>())
     };

@@ -8,7 +8,7 @@ use std::time::Instant;
 pub use self::chart::figures;
 pub use self::draw::RemeasureOptions;
 use self::draw::{Drawn, Remeasurement};
-use crate::base::error::{Error, Result, unknown};
+use crate::base::error::{Error, Result};
 use crate::base::interrupt::{self, Finishing};
 use crate::base::progress::Progress;
 use crate::base::reason::Reason;
@@ -23,6 +23,7 @@ use crate::gpu::outcome::{Remeasured, Sample};
 use crate::gpu::recipe::Recipes;
 use crate::gpu::record::{Log, Origin};
 use crate::gpu::rerun::RerunList;
+use crate::jobs::rows::known_spec;
 use crate::jobs::site::Site;
 use crate::report::Report;
 use crate::specs::NoiseBand;
@@ -138,10 +139,7 @@ impl Remeasurement<'_> {
             return Ok(());
         }
         let file = &sample.file;
-        let tables = &self.site.specs().tables;
-        let spec = tables
-            .get(&file.table)
-            .ok_or_else(|| unknown("table", &file.table, tables.keys().map(String::as_str)))?;
+        let spec = known_spec(self.site.specs(), &file.table)?;
         let origin = Origin {
             table: &file.table,
             framework: &file.place.backend,
