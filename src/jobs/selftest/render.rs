@@ -33,7 +33,7 @@ fn shown(share: Option<f64>) -> String {
 fn rates(rule: &RuleScore) -> [Option<f64>; 3] {
     [
         share(rule.found as u64, rule.planted as u64),
-        share(rule.rows_told, rule.rows),
+        share(rule.reported_rows, rule.rows),
         share(rule.alarms as u64, rule.others as u64),
     ]
 }
@@ -138,7 +138,7 @@ fn json(scores: &Scores) -> Value {
             "fault": fault.id, "size": score.variant.size(), "class": fault.class.name(),
             "finds": fault.finds, "planted": score.planted, "found": score.found,
             "warned": score.warned, "recall": share(score.found as u64, score.planted as u64),
-            "rows_recall": share(score.rows_told, score.rows),
+            "rows_recall": share(score.reported_rows, score.rows),
         })
     });
     let missed = scores.missed.iter().map(|missed| {
