@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::options::ImpactOptions;
-use super::planned_version::PlannedVersion;
-use super::states::States;
+use super::planned_version::{PlannedVersion, States};
 use crate::base::error::{Error, Result, unknown};
 use crate::base::glob::{Of, matcher};
 use crate::database::catalog::VersionDir;

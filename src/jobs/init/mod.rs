@@ -4,7 +4,6 @@
 //! with `docs/ci.md`.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use crate::base::error::{Error, Result};
@@ -91,25 +90,22 @@ impl PublishedAction {
     /// an error.
     fn of(options: &InitOptions) -> Result<Self> {
         let published = env!("CARGO_PKG_REPOSITORY").trim_start_matches("https://github.com/");
-        let repository = match options.repository.as_deref() {
-            Some(named) if is_repository(named) => named,
-            None if is_repository(published) => published,
-            Some(named) => {
-                return Err(Error::new(
+        let repository = options.repository.as_deref().unwrap_or(published);
+        if !is_repository(repository) {
+            return Err(match &options.repository {
+                Some(named) => Error::new(
                     format!(
                         "--repository takes OWNER/NAME of a repository on GitHub, not '{named}'"
                     ),
                     "the workflows run the action of that repository",
-                ));
-            }
-            None => {
-                return Err(Error::new(
+                ),
+                None => Error::new(
                     "this build does not know where perfdb-gate is published, and the workflows must name it",
                     "--repository OWNER/NAME names its repository on GitHub; \
                      `perfdb-gate validate --write-baseline FILE` writes only a baseline",
-                ));
-            }
-        };
+                ),
+            });
+        }
         let action = options.action.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
         let Some((revision, is_tag)) = revision(action) else {
             return Err(Error::new(
@@ -267,17 +263,16 @@ impl Setup {
                 InitOutcome::Same => "there",
                 InitOutcome::Kept => "kept",
             };
-            let _ = writeln!(out, "{outcome:7}  {}", clean(path));
+            out += &format!("{outcome:7}  {}\n", clean(path));
         }
         if let Some(known) = self.known {
             let known = plural(known, "finding");
-            let _ = writeln!(
-                out,
-                "\nThe baseline contains {known}; `perfdb-gate validate` fails only on new ones."
+            out += &format!(
+                "\nThe baseline contains {known}; `perfdb-gate validate` fails only on new ones.\n"
             );
         }
         if let Some(hook) = &self.hook {
-            let _ = write!(out, "\n{HOOKS} exists already. Add this to it:\n\n{hook}");
+            out += &format!("\n{HOOKS} exists already. Add this to it:\n\n{hook}");
         }
         let written = self.files.iter().any(|(_, outcome)| *outcome == InitOutcome::Written);
         if !written {

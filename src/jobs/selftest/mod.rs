@@ -8,7 +8,6 @@
 
 mod amount;
 mod clean;
-mod curves;
 mod draft;
 mod fault;
 mod injection;
@@ -20,9 +19,8 @@ mod rounds;
 mod score;
 mod target;
 
-pub use curves::recall_curves;
 pub use fault::{Fault, FaultClass, Faults};
-pub use render::render;
+pub use render::{recall_curves, render};
 pub use score::Scores;
 
 pub use clean::SelftestOptions;

@@ -6,7 +6,6 @@
 //! knows which one is right.
 
 mod plan;
-mod policy;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,8 +20,7 @@ use crate::database::table::Table;
 use crate::specs::Serves;
 
 use plan::Rewrite;
-pub use plan::{Dropped, TablePlan};
-pub use policy::{Keep, Policy};
+pub use plan::{Dropped, Keep, Policy, TablePlan};
 
 /// The plan of a deduplication.
 #[derive(Debug)]

@@ -163,7 +163,7 @@ mod tests {
     const ONE: &str = "schema_version: 1\nruntime: {framework: vllm, version: 0.24.0}\ntables:\n";
 
     #[test]
-    fn schema_1_gets_a_comment_where_maintainers_write_theirs() {
+    fn schema_1_gets_a_comment_at_the_table_s_entry() {
         let text = format!(
             "{ONE}  gemm_perf:\n    # before\n    status: complete\n  moe_perf: {{status: complete}}\n"
         );

@@ -11,7 +11,6 @@ mod groups;
 mod made;
 mod options;
 mod record;
-mod refusal;
 mod shards;
 mod stack;
 mod text;
@@ -22,9 +21,8 @@ use std::path::PathBuf;
 use self::event::{MergeEvent, with_event};
 use self::groups::StackRows;
 use self::made::Merged;
-use self::options::Listed;
-pub use self::options::MergeOptions;
-use self::refusal::{NotMerged, refuse};
+use self::options::{Listed, NotMerged, refuse};
+pub use self::options::{MergeOptions, MergePolicy};
 use self::shards::RunFile;
 use self::stack::Stack;
 use super::RepairError;
@@ -40,8 +38,6 @@ use crate::database::table::{Table, TableFault, TableScope};
 use crate::gpu::rerun::RerunList;
 use crate::jobs::rows::{LoadedRows, loose_table, misfit, unreadable};
 use crate::specs::{Specs, TableSpec};
-
-pub use groups::MergePolicy;
 
 /// A merge that was made in memory, or refused.
 #[derive(Debug)]
@@ -144,17 +140,17 @@ fn prepared(
     let system = specs.systems.get(&file.place.system);
     let scope = TableScope::new(&stack.table, &spec, &file.place, system, &specs.lookups);
     let loaded = LoadedRows::new(&scope).map_err(|e| misfit(file, e))?;
-    let rows = StackRows { stack: &stack, loaded };
+    let mut rows = StackRows { stack: &stack, loaded, groups: Vec::new() };
     let listed = listed(options, file, &rows, specs, &spec)?;
     let counts = |row: usize| !listed.left_out.contains(&row);
-    let groups = rows.groups(&options.ignore, options.policy, counts);
+    rows.group(&options.ignore, options.policy, counts);
     if !spec.latency.is_empty() {
         checks::check_times(&rows, !spec.zero.is_empty(), counts)?;
     }
-    checks::check_losses(&rows, &groups)?;
-    checks::check_new(&rows, &groups, options)?;
-    checks::check_conflicts(&rows, &groups, &options.ignore)?;
-    let merged = Merged::make(&rows, &groups)?;
+    checks::check_losses(&rows)?;
+    checks::check_new(&rows, options)?;
+    checks::check_conflicts(&rows, &options.ignore)?;
+    let merged = Merged::make(&rows)?;
     let mut files = Vec::new();
     if merged.taken().next().is_some() {
         let record = record::record(options, run, &before, &rows, &merged);
@@ -179,7 +175,7 @@ fn prepared(
     if !files.is_empty() {
         files.push((options.table.clone(), merged.bytes));
     }
-    Ok(PreparedMerge { facts, is_empty: groups.is_empty(), before, files })
+    Ok(PreparedMerge { facts, is_empty: rows.groups.is_empty(), before, files })
 }
 
 /// Compares the keys of the run with the rerun list, if there is one.

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_follow_their_word() {
+    fn a_shard_number_follows_a_word_such_as_rank() {
         assert_eq!(shard_of("run7/shard-3/gemm_perf.txt"), Some((3, None)));
         assert_eq!(shard_of("gemm_perf.shard3of16.txt"), Some((3, Some(16))));
         assert_eq!(shard_of("gpu0/rank_12/gemm_perf.txt"), Some((12, None)));

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::refusal::{NotMerged, refuse};
+use super::options::{NotMerged, refuse};
 use super::shards::RunFile;
 use crate::base::words::{names, plural};
 use crate::database::catalog::{Place, TableFile};
