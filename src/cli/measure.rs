@@ -207,7 +207,7 @@ impl Measure {
         let collected = measure::run(&specs, &plan, &options, device.as_mut(), &bar)?;
         drop(bar);
         device.notes().iter().for_each(|note| tell(note));
-        collected.iter().try_for_each(|table| report::print(&table.told()))?;
+        collected.iter().try_for_each(|table| report::print(&table.text()))?;
         Ok(collected.iter().map(measure::Collected::exit).max().unwrap_or(Exit::Inconclusive))
     }
 }

@@ -1,7 +1,6 @@
 //! Renders rules as text for people, from the rule files.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use textwrap::{Options, fill, indent};
 
@@ -12,7 +11,7 @@ pub fn list(rules: &Rules) -> String {
     let mut out = String::new();
     let width = rules.ids().map(str::len).max().unwrap_or(0);
     for rule in rules.all() {
-        let _ = writeln!(out, "{:width$}  {:7}  {}", rule.id, rule.severity.name(), rule.summary);
+        out += &format!("{:width$}  {:7}  {}\n", rule.id, rule.severity.name(), rule.summary);
     }
     out
 }
@@ -30,7 +29,7 @@ pub fn page(rules: &Rules) -> String {
     );
     for rule in rules.all() {
         let Rule { id, severity, summary, .. } = &**rule;
-        let _ = writeln!(out, "| [{id}](#{id}) | {} | {summary} |", severity.name());
+        out += &format!("| [{id}](#{id}) | {} | {summary} |\n", severity.name());
     }
     for rule in rules.all() {
         out += &section(rule);
@@ -41,12 +40,12 @@ pub fn page(rules: &Rules) -> String {
 fn section(rule: &Rule) -> String {
     let mut out = format!("\n## {}\n\n{}: {}.\n", rule.id, rule.severity.name(), rule.summary);
     for (title, text, details) in parts(rule) {
-        let _ = write!(out, "\n**{title}.** {}\n", literal(text.trim()));
+        out += &format!("\n**{title}.** {}\n", literal(text.trim()));
         if !details.is_empty() {
             out.push('\n');
         }
         for detail in details {
-            let _ = writeln!(out, "- {}", literal(detail.trim()));
+            out += &format!("- {}\n", literal(detail.trim()));
         }
     }
     out += "\n<details><summary>An example that it finds, and one that is right (synthetic)</summary>\n\n```text\n";
@@ -103,17 +102,17 @@ pub fn story(rule: &Rule, width: usize) -> String {
     let text = Options::new(width).initial_indent("  ").subsequent_indent("  ");
     let item = Options::new(width).initial_indent("  - ").subsequent_indent("    ");
     for (title, said, details) in parts(rule) {
-        let _ = writeln!(out, "\n{title}\n{}", fill(&words(said), &text));
+        out += &format!("\n{title}\n{}\n", fill(&words(said), &text));
         for detail in details {
-            let _ = writeln!(out, "{}", fill(&words(detail), &item));
+            out += &format!("{}\n", fill(&words(detail), &item));
         }
     }
     for (title, example) in
         [("An example that it finds", &rule.bad), ("One that is right", &rule.good)]
     {
-        let _ = write!(out, "\n{title}\n");
+        out += &format!("\n{title}\n");
         if example.finds.is_some() {
-            let _ = writeln!(out, "{}\n", fill(said(example).trim_end(), &text));
+            out += &format!("{}\n\n", fill(said(example).trim_end(), &text));
         }
         out += &files(example);
     }
@@ -146,27 +145,20 @@ fn contents(
 ) -> String {
     let mut out = String::new();
     for (path, text) in files {
-        let _ = writeln!(out, "{when}{path}");
-        let mut skipped = 0;
-        for (number, line) in (1..).zip(text.trim_end().lines()) {
-            let is_marked = is_marked(path, number);
-            if number > most && !is_marked {
-                skipped += 1;
+        out += &format!("{when}{path}\n");
+        let is_shown = |number: usize| number <= most || is_marked(path, number);
+        let lines: Vec<(usize, &str)> = (1..).zip(text.trim_end().lines()).collect();
+        for part in lines.chunk_by(|(a, _), (b, _)| is_shown(*a) == is_shown(*b)) {
+            if !is_shown(part[0].0) {
+                out += &format!("  … {} more\n", part.len());
                 continue;
             }
-            write_skipped(&mut out, &mut skipped);
-            let mark = if is_marked { "→ " } else { "  " };
-            let _ = writeln!(out, "{}", format!("{mark}{line}").trim_end());
+            for (number, line) in part {
+                let mark = if is_marked(path, *number) { "→ " } else { "  " };
+                out += format!("{mark}{line}").trim_end();
+                out.push('\n');
+            }
         }
-        write_skipped(&mut out, &mut skipped);
     }
     out
-}
-
-/// Writes the number of skipped lines, if any, and resets it.
-fn write_skipped(out: &mut String, skipped: &mut usize) {
-    if *skipped > 0 {
-        let _ = writeln!(out, "  … {skipped} more");
-        *skipped = 0;
-    }
 }

@@ -16,6 +16,7 @@ mod rows;
 pub mod sanity;
 pub mod schema;
 pub mod selftest;
+mod site;
 pub mod smoke;
 pub mod status;
 pub mod suggest;
@@ -23,6 +24,7 @@ pub mod validate;
 pub mod watch;
 
 use crate::base::escape::{clean, inert_json};
+use crate::base::words::plural;
 use crate::report::document::Document;
 
 /// The output formats of documents other than reports, such as an impact or a status.
@@ -56,6 +58,18 @@ impl DocumentFormat {
     }
 }
 
+/// Returns the first `most` lines and, if there are more, a line with their number, such as `and 3
+/// cases more`.
+pub(crate) fn first_lines(
+    lines: impl ExactSizeIterator<Item = String>,
+    most: usize,
+    noun: &str,
+) -> Vec<String> {
+    let more = lines.len().saturating_sub(most);
+    let rest = (more > 0).then(|| format!("and {} more", plural(more, noun)));
+    lines.take(most).chain(rest).collect()
+}
+
 /// The name and version of the program that wrote a document.
 #[derive(serde::Serialize, schemars::JsonSchema)]
 pub(crate) struct ToolName {
@@ -66,6 +80,7 @@ pub(crate) struct ToolName {
 }
 
 impl ToolName {
+    /// Returns the name and version of this program.
     fn own() -> Self {
         Self { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") }
     }

@@ -39,14 +39,12 @@ pub fn run(root: &Path, reference: Option<&str>) -> Result<Noise> {
     let source = source::open(root, reference)?;
     let specs = Specs::embedded()?;
     let catalog = Catalog::read(source.as_ref(), &specs)?;
-    let files: Vec<&TableFile> = catalog.tables.iter().collect();
-    let repeats: Vec<_> =
-        files.par_iter().map(|file| repeats(source.as_ref(), file, &specs)).collect();
-    let repeats: Vec<Repeats> =
-        repeats.into_iter().flatten().collect::<Result<_, _>>().map_err(|e: ExprError| {
-            Error::new(e.to_string(), "the formula is in rules/tables").because(e)
-        })?;
-    let repeats: Vec<Repeats> = repeats.into_iter().filter(|r| !r.pairs.is_empty()).collect();
+    let tables = catalog.tables.par_iter();
+    let repeats = tables.filter_map(|file| repeats(source.as_ref(), file, &specs));
+    let repeats: Result<Vec<Repeats>, ExprError> = repeats.collect();
+    let mut repeats = repeats
+        .map_err(|e| Error::new(e.to_string(), "the formula is in rules/tables").because(e))?;
+    repeats.retain(|table| !table.pairs.is_empty());
     if repeats.is_empty() {
         return Err(Error::new(
             "no table contains repeated measurements",

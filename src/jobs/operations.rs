@@ -130,9 +130,7 @@ impl CatalogComparison {
             }
         }
     }
-}
 
-impl CatalogComparison {
     /// Returns the exit code: findings if there are differences, inconclusive if there is no
     /// catalog to compare with.
     pub fn exit(&self) -> Exit {

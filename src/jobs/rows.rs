@@ -1,14 +1,17 @@
 //! Reads tables and their rows as a loader does, for jobs that choose rows.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use crate::base::error::{Error, Result};
+use serde_json::Value;
+
+use crate::base::error::{Error, Result, unknown};
 use crate::base::expr::{ExprError, Vals};
 use crate::database::catalog::{Format, TableFile, place_of};
 use crate::database::diff::rows_by_key;
 use crate::database::source::{Entry, EntryKind, Source};
 use crate::database::table::{Keys, Table, TableScope};
-use crate::specs::{Serves, Specs};
+use crate::specs::{Serves, Specs, TableSpec};
 
 /// Reads a table.
 ///
@@ -31,13 +34,26 @@ pub(crate) fn misfit(file: &TableFile, why: ExprError) -> Error {
     Error::caused(file.entry.path.as_str(), "the formula is in rules/tables", why)
 }
 
+/// Returns the spec of a table.
+///
+/// # Errors
+///
+/// Returns an error if no spec describes the table.
+pub(crate) fn known_spec<'s>(specs: &'s Specs, table: &str) -> Result<&'s Arc<TableSpec>> {
+    let known = specs.tables.keys().map(String::as_str);
+    specs.tables.get(table).ok_or_else(|| unknown("table", table, known))
+}
+
 /// Returns the file of a table that is not in a database; `None` if the path does not name a table.
 pub(crate) fn loose_table(path: &Path, specs: &Specs) -> Option<TableFile> {
     let table = path.file_stem()?.to_string_lossy().into_owned();
     let format = format_of(path)?;
-    let kind = EntryKind::Path(path.to_owned());
-    let entry = Entry { path: path.display().to_string(), kind, size: 0 };
-    Some(TableFile { entry, place: place_of(path, specs), table, format })
+    Some(TableFile { entry: entry(path), place: place_of(path, specs), table, format })
+}
+
+/// Returns a file on disk that is not in a database; its size is unknown and stated as 0.
+pub(crate) fn entry(path: &Path) -> Entry {
+    Entry { path: path.display().to_string(), kind: EntryKind::Path(path.to_owned()), size: 0 }
 }
 
 /// Returns the format of a table's file by its extension.
@@ -47,6 +63,15 @@ pub(crate) fn format_of(path: &Path) -> Option<Format> {
         "txt" | "csv" => Some(Format::Csv),
         _ => None,
     }
+}
+
+/// Renders the parts of a key for people, such as `m 64, gemm_dtype fp8`.
+pub(crate) fn key_text(key: impl IntoIterator<Item = (String, Value)>) -> String {
+    let part = |(name, value): (String, Value)| match value {
+        Value::String(text) => format!("{name} {text}"),
+        value => format!("{name} {value}"),
+    };
+    key.into_iter().map(part).collect::<Vec<_>>().join(", ")
 }
 
 /// The rows of a table with their keys and latencies.

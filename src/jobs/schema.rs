@@ -14,20 +14,17 @@ use crate::{report, specs};
 
 /// Returns the schema of a report, `--format json`. Later versions may add fields.
 pub fn report() -> String {
-    let settings = SchemaSettings::draft07().for_serialize();
-    text("a report of perfdb-gate", report::schema(settings.into_generator()))
+    text("a report of perfdb-gate", report::schema(written()))
 }
 
 /// Returns the schema of `impact --format json`.
 pub fn impact() -> String {
-    let settings = SchemaSettings::draft07().for_serialize();
-    text("an impact of perfdb-gate", impact::schema(settings.into_generator()))
+    text("an impact of perfdb-gate", impact::schema(written()))
 }
 
 /// Returns the schema of `reach --format json`.
 pub fn reach() -> String {
-    let settings = SchemaSettings::draft07().for_serialize();
-    text("a reach of perfdb-gate", reach::schema(settings.into_generator()))
+    text("a reach of perfdb-gate", reach::schema(written()))
 }
 
 /// Returns the schema of a rule, `rules/<rule>.yaml`.
@@ -53,17 +50,19 @@ pub fn rerun() -> String {
 /// Returns the schema of the lines that this program and a runner exchange, `remeasure --device
 /// process`.
 pub fn runner() -> String {
-    let settings = SchemaSettings::draft07();
-    text(
-        "a line of perfdb-gate's runner protocol",
-        settings.into_generator().into_root_schema_for::<RunnerLine<'_>>(),
-    )
+    let generator = SchemaSettings::draft07().into_generator();
+    let schema = generator.into_root_schema_for::<RunnerLine<'_>>();
+    text("a line of perfdb-gate's runner protocol", schema)
 }
 
 /// Returns the schema of `compare --format json`.
 pub fn compare() -> String {
-    let generator = SchemaSettings::draft07().for_serialize().into_generator();
-    text("a comparison of perfdb-gate", generator.into_root_schema_for::<CompareReport>())
+    text("a comparison of perfdb-gate", written().into_root_schema_for::<CompareReport>())
+}
+
+/// Returns a generator for files that this program writes.
+fn written() -> SchemaGenerator {
+    SchemaSettings::draft07().for_serialize().into_generator()
 }
 
 /// Returns a generator for files that people write: fields with a default are optional.
@@ -71,6 +70,7 @@ fn read() -> SchemaGenerator {
     SchemaSettings::draft07().for_deserialize().into_generator()
 }
 
+/// Renders a schema as JSON.
 fn text(title: &str, mut schema: Schema) -> String {
     schema.insert("title".to_owned(), title.into());
     // A schema is a JSON value, which always serialises.

@@ -11,24 +11,18 @@ const MOST: usize = 1500;
 /// Draws two charts per compared table that has common keys.
 pub fn figures(report: &CompareReport) -> Vec<ChartFigure> {
     let tables = report.tables.iter().enumerate().filter(|(_, t)| !t.points.is_empty());
-    tables
-        .flat_map(|(i, table)| [against_latency(table, i + 1), along_file(table, i + 1)])
-        .collect()
-}
-
-fn against_latency(table: &TableComparison, number: usize) -> ChartFigure {
-    let x = |point: &RatioPoint| point.a_ms;
-    figure(table, &format!("{}-{number}", table.table), "latency in A, ms", &x)
-}
-
-fn along_file(table: &TableComparison, number: usize) -> ChartFigure {
-    let x = |point: &RatioPoint| f64::from(point.row) + 1.0;
-    figure(table, &format!("{}-{number}-order", table.table), "row of B", &x)
+    let both = |(i, table): (usize, &TableComparison)| {
+        let name = format!("{}-{}", table.table, i + 1);
+        let by_latency = figure(table, name.clone(), "latency in A, ms", &|point| point.a_ms);
+        let by_row = |point: &RatioPoint| f64::from(point.row) + 1.0;
+        [by_latency, figure(table, name + "-order", "row of B", &by_row)]
+    };
+    tables.flat_map(both).collect()
 }
 
 fn figure(
     table: &TableComparison,
-    name: &str,
+    name: String,
     x: &str,
     at: &dyn Fn(&RatioPoint) -> f64,
 ) -> ChartFigure {
@@ -46,7 +40,7 @@ fn figure(
         other => other.name(),
     };
     ChartFigure {
-        name: name.to_owned(),
+        name,
         title: format!("{} of {} {}", table.table, table.backend, table.version),
         subtitle: format!("{said}: {} keys in both", table.common),
         x: x.to_owned(),

@@ -1,12 +1,11 @@
 //! Renders a comparison as a document for people.
 
-use std::collections::BTreeMap;
-
 use super::SliceSummary;
 use super::report::CompareReport;
 use super::table::{FarKey, TableComparison};
 use super::tendency::Tendency;
 use crate::base::words::{Figure, count, plural};
+use crate::jobs::rows::key_text;
 use crate::report::document::{Document, DocumentTable, ListItem};
 
 /// The maximum number of slices shown per table.
@@ -133,11 +132,8 @@ fn details(table: &TableComparison) -> Vec<ListItem> {
 fn slices(all: &[SliceSummary]) -> Vec<String> {
     let mut order: Vec<&SliceSummary> = all.iter().collect();
     let apart = |s: &SliceSummary| s.ratios.ratio.map_or(0.0, |r| r.ln().abs());
-    order.sort_by(|a, b| {
-        let quiet =
-            |s: &SliceSummary| matches!(s.ratios.verdict, Tendency::Same | Tendency::Unclear);
-        quiet(a).cmp(&quiet(b)).then(apart(b).total_cmp(&apart(a)))
-    });
+    let quiet = |s: &SliceSummary| matches!(s.ratios.verdict, Tendency::Same | Tendency::Unclear);
+    order.sort_by(|a, b| quiet(a).cmp(&quiet(b)).then(apart(b).total_cmp(&apart(a))));
     let mut lines: Vec<String> = order.into_iter().take(SLICES).map(slice).collect();
     if all.len() > SLICES {
         lines.push(format!("and {} more", count(all.len() - SLICES)));
@@ -164,14 +160,6 @@ fn far(key: &FarKey) -> String {
         Figure(key.a_ms),
         Figure(key.b_ms),
         Figure(key.ratio),
-        parts(&key.key)
+        key_text(key.key.clone())
     )
-}
-
-fn parts(key: &BTreeMap<String, serde_json::Value>) -> String {
-    let part = |(name, value): (&String, &serde_json::Value)| match value.as_str() {
-        Some(text) => format!("{name} {text}"),
-        None => format!("{name} {value}"),
-    };
-    key.iter().map(part).collect::<Vec<_>>().join(", ")
 }

@@ -83,29 +83,27 @@ fn compare(
     specs: &Specs,
     limits: &Margins,
 ) -> Result<PairOutcome> {
-    let read = |(side, file): (&ComparedSide, &TableFile)| {
-        let bytes = side.source.read(&file.entry).map_err(|e| e.to_string())?;
-        file.decode(specs, &bytes).map_err(|e| e.to_string())
-    };
-    let unread = |file: &TableFile, why: String| {
-        Ok(PairOutcome::Unread(UnreadTable { path: file.entry.path.clone(), why }))
-    };
     let id = |(side, file): (&ComparedSide, &TableFile)| side.source.id(&file.entry);
     if id(a).is_some() && id(a) == id(b) {
         return Ok(PairOutcome::Identical);
     }
-    let of_a = match read(a) {
-        Ok(table) => table,
-        Err(why) => return unread(a.1, why),
+    let unread = |file: &TableFile, why| UnreadTable { path: file.entry.path.clone(), why };
+    let read = |(side, file): (&ComparedSide, &TableFile)| {
+        let bytes = side.source.read(&file.entry).map_err(|e| e.to_string());
+        let table = bytes.and_then(|bytes| file.decode(specs, &bytes).map_err(|e| e.to_string()));
+        table.map_err(|why| unread(file, why))
     };
-    let of_b = match read(b) {
-        Ok(table) => table,
-        Err(why) => return unread(b.1, why),
+    let (of_a, of_b) = match (read(a), read(b)) {
+        (Ok(of_a), Ok(of_b)) => (of_a, of_b),
+        (Err(unread), _) | (_, Err(unread)) => return Ok(PairOutcome::Unread(unread)),
     };
     let two = TwoTables { files: (a.1, b.1), tables: (&of_a, &of_b), specs, limits };
     match two.compare() {
         Ok(Some(table)) => Ok(PairOutcome::Compared(Box::new(table))),
-        Ok(None) => unread(b.1, "it lacks columns of the key that the loader uses".to_owned()),
+        Ok(None) => {
+            let why = "it lacks columns of the key that the loader uses".to_owned();
+            Ok(PairOutcome::Unread(unread(b.1, why)))
+        }
         Err(e) => {
             let message = format!("cannot compare {}", a.1.entry.path);
             Err(Error::caused(message, "the formula is in rules/tables", e))

@@ -66,12 +66,10 @@ impl ComparedSide {
         let source = LooseFiles::at(path)?;
         let mut tables = Vec::new();
         for entry in source.files()? {
-            tables.extend(
-                loose_table(Path::new(&entry.path), specs).map(|t| TableFile { entry, ..t }),
-            );
+            let table = loose_table(Path::new(&entry.path), specs);
+            tables.extend(table.map(|table| TableFile { entry, ..table }));
         }
-        let wanted = |t: &TableFile| options.selection.names(&t.table);
-        tables.retain(wanted);
+        tables.retain(|table| options.selection.names(&table.table));
         Ok(Self { source: Box::new(source), tables })
     }
 }
@@ -127,12 +125,6 @@ pub fn pair(a: &[TableFile], b: &[TableFile], specs: &Specs) -> TablePairing {
     pairing
 }
 
-/// The place of a table that is not in a database: all names are empty.
-fn nowhere() -> Place {
-    let name = String::new;
-    Place { system: name(), family: None, backend: name(), version: name() }
-}
-
 /// Gives both tables of a pair the same place if only one of them is in a known system.
 fn placed(a: &TableFile, b: &TableFile, specs: &Specs) -> (TableFile, TableFile) {
     let (mut a, mut b) = (a.clone(), b.clone());
@@ -141,7 +133,11 @@ fn placed(a: &TableFile, b: &TableFile, specs: &Specs) -> (TableFile, TableFile)
         (true, false) => b.place = a.place.clone(),
         (false, true) => a.place = b.place.clone(),
         (true, true) => {}
-        (false, false) => (a.place, b.place) = (nowhere(), nowhere()),
+        (false, false) => {
+            let name = String::new;
+            a.place = Place { system: name(), family: None, backend: name(), version: name() };
+            b.place = a.place.clone();
+        }
     }
     (a, b)
 }

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_say_what_their_middle_and_their_tail_say() {
+    fn the_verdict_follows_the_median_and_the_tail() {
         let around = |middle: f64| (0..40).map(move |i| middle + 0.01 * f64::from(i % 3 - 1));
         assert_eq!(summary(around(0.0)).verdict, Tendency::Same);
         assert_eq!(summary(around(0.1)).verdict, Tendency::Slower);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_that_go_either_way_are_mixed() {
+    fn a_table_with_faster_and_slower_slices_is_mixed() {
         let same = summary([0.0; 9]);
         assert_eq!(of_table(&same, &[Tendency::Same, Tendency::Unclear]), Tendency::Same);
         assert_eq!(of_table(&same, &[Tendency::Same, Tendency::Slower]), Tendency::Mixed);

@@ -20,7 +20,7 @@ use crate::database::state::State;
 use crate::database::table::Table;
 use crate::findings::Finding;
 use crate::jobs::rows::read_table;
-use crate::jobs::validate::{self, Looked};
+use crate::jobs::validate::{self, JudgedData, ValidateOptions};
 use crate::report::chart;
 use crate::report::explore::{Exploration, ExploredSide, ExplorerPage, SideKind};
 
@@ -58,25 +58,25 @@ pub struct ExploredTable {
 ///
 /// Returns an error if the table does not exist, cannot be read, or has nothing to draw.
 pub fn run(options: &ExploreOptions, progress: &dyn Progress) -> Result<ExploredTable> {
-    let judged = validate::ValidateOptions {
+    let judged = ValidateOptions {
         root: options.root.clone(),
         reference: options.reference.clone(),
         selection: options.selection.clone(),
         rules: options.rules.clone(),
-        ..validate::ValidateOptions::default()
+        ..ValidateOptions::default()
     };
-    validate::judged(&judged, progress, |looked| explored(options, looked)).map(|(_, page)| page)
+    validate::judged(&judged, progress, |data| explored(options, data)).map(|(_, page)| page)
 }
 
-fn explored(options: &ExploreOptions, looked: &Looked<'_>) -> Result<ExploredTable> {
-    let state = looked.state;
+fn explored(options: &ExploreOptions, data: &JudgedData<'_>) -> Result<ExploredTable> {
+    let state = data.state;
     let reuse = std::collections::BTreeMap::new();
     let shelf = Shelf::new(state.catalog, &reuse, state.specs);
-    let file = chosen(options, looked, &shelf)?;
+    let file = chosen(options, data, &shelf)?;
     let filter = options.filter.as_deref().map(filter).transpose()?;
     let table = read_table(state.source, file, state.specs)?;
     let mut notes = Vec::new();
-    let own: Vec<&Finding> = looked.findings.iter().filter(|f| f.path == file.entry.path).collect();
+    let own: Vec<&Finding> = data.findings.iter().filter(|f| f.path == file.entry.path).collect();
     let findings: Vec<&Finding> = own.iter().copied().filter(|f| f.counts()).collect();
     if findings.len() < own.len() {
         notes.push(format!(
@@ -138,24 +138,16 @@ fn filter(text: &str) -> Result<Expr> {
 /// of the named versions.
 fn chosen<'a>(
     options: &ExploreOptions,
-    looked: &Looked<'a>,
+    data: &JudgedData<'a>,
     shelf: &Shelf<'a>,
 ) -> Result<&'a TableFile> {
-    let selected = || {
-        looked
-            .state
-            .catalog
-            .tables
-            .iter()
-            .filter(|file| looked.selected.table(&file.place, &file.table))
-    };
     let mut best: Option<&TableFile> = None;
-    for file in selected() {
+    for file in data.tables() {
         let Some(editions) = shelf.editions(file) else { continue };
         let edition = if options.selection.versions.is_empty() {
             shelf.current(&file.place.system, editions)
         } else {
-            editions.iter().rev().find(|edition| looked.selected.place(&edition.files[0].place))
+            editions.iter().rev().find(|edition| data.selected.place(&edition.files[0].place))
         };
         let Some(own) = edition.and_then(|edition| edition.files.first().copied()) else {
             continue;
@@ -170,7 +162,8 @@ fn chosen<'a>(
             "`perfdb-gate status --all` lists the tables",
         ));
     };
-    let other = selected()
+    let other = data
+        .tables()
         .find(|file| (&file.place.system, &file.table) != (&best.place.system, &best.table));
     match other {
         None => Ok(best),
@@ -207,12 +200,8 @@ impl BaseTable {
     fn open(base: &str, state: State<'_>, file: &TableFile) -> Result<Self> {
         let commit = state.source.base(base)?;
         let catalog = Catalog::walk(commit.as_ref(), state.specs)?;
-        let place = |of: &TableFile| {
-            let place = &of.place;
-            (place.system.clone(), place.backend.clone(), place.version.clone(), of.table.clone())
-        };
         let at_path = catalog.tables.iter().find(|t| t.entry.path == file.entry.path);
-        let at_place = || catalog.tables.iter().find(|t| place(t) == place(file));
+        let at_place = || catalog.tables.iter().find(|t| t.identity() == file.identity());
         let file = at_path.or_else(at_place).cloned();
         Ok(Self { commit, file })
     }

@@ -1,11 +1,10 @@
-//! The predictions of a change: cases and their steps.
+//! The predictions of a change: cases, their steps, and the operations that changed a step's time.
 
 use std::time::Duration;
 
-use super::attribution::OpMove;
 use super::planned_version::PlannedVersion;
 use crate::base::exit::Exit;
-use crate::planner::{Layout, Quant, RowsRead, Step, StepPoint};
+use crate::planner::{Layout, Quant, RowsRead, Step, StepPart, StepPoint, StepTime, TableLookup};
 
 /// Effects that a step's prediction does not model.
 pub const LEFT_OUT: [&str; 5] = [
@@ -61,6 +60,52 @@ pub struct PointImpact {
     pub ops: Vec<OpMove>,
 }
 
+/// An operation whose time changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpMove {
+    /// The operation's name in the model's operation list.
+    pub name: String,
+    /// Time before the change, in ms over all layers.
+    pub before: f64,
+    /// Time after the change, in ms over all layers.
+    pub after: f64,
+    /// Lookups before the change that are not among the lookups after it.
+    pub lookups_before: Vec<TableLookup>,
+    /// Lookups after the change that are not among the lookups before it.
+    pub lookups_after: Vec<TableLookup>,
+}
+
+impl OpMove {
+    /// Returns the time after the change minus the time before, in ms.
+    pub fn delta(&self) -> f64 {
+        self.after - self.before
+    }
+}
+
+/// Returns the operations of a step whose time changed, largest change first. Operations are
+/// matched by name: the lists can differ, since data decides on the precision of attention.
+pub fn moves(before: Vec<StepPart>, after: Vec<StepPart>) -> Vec<OpMove> {
+    let mut moves: Vec<OpMove> = Vec::new();
+    for now in after {
+        let Some(then) = before.iter().find(|part| part.name == now.name) else { continue };
+        let (Ok(a), Ok(b)) = (&then.ms, &now.ms) else { continue };
+        if a == b {
+            continue;
+        }
+        let gone = then.lookups.iter().filter(|l| !now.lookups.contains(l)).cloned().collect();
+        let new = now.lookups.iter().filter(|l| !then.lookups.contains(l)).cloned().collect();
+        moves.push(OpMove {
+            name: now.name,
+            before: *a,
+            after: *b,
+            lookups_before: gone,
+            lookups_after: new,
+        });
+    }
+    moves.sort_by(|a, b| b.delta().abs().total_cmp(&a.delta().abs()));
+    moves
+}
+
 /// The effect of a change on a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
@@ -102,6 +147,12 @@ impl Impact {
         self.cases.iter().flat_map(|case| case.points.iter().map(move |point| (case, point)))
     }
 
+    /// Returns the relative changes of the steps whose time changed.
+    pub fn changes(&self) -> Vec<f64> {
+        let moved = self.points().filter(|(_, point)| point.fate() == Fate::Moved);
+        moved.filter_map(|(_, point)| point.change()).collect()
+    }
+
     /// Counts the steps with this fate.
     pub fn count(&self, fate: Fate) -> usize {
         self.points().filter(|(_, point)| point.fate() == fate).count()
@@ -110,5 +161,54 @@ impl Impact {
     /// Returns the exit code: inconclusive if nothing was predicted.
     pub fn exit(&self) -> Exit {
         if self.cases.is_empty() { Exit::Inconclusive } else { Exit::Clean }
+    }
+}
+
+/// Coverage of predicted steps by measured power, in one state.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, schemars::JsonSchema)]
+pub struct PowerCoverage {
+    /// Mean share of a step's time that comes from rows with measured power, from 0 to 1.
+    pub mean: f64,
+    /// Number of steps for which the planner reports power: at least 90 % of their time is covered.
+    pub available: usize,
+    /// Number of steps with a time.
+    pub steps: usize,
+}
+
+impl PowerCoverage {
+    /// Returns the coverage of steps; `None` if there are no steps.
+    pub fn of(times: impl Iterator<Item = StepTime>) -> Option<Self> {
+        let times: Vec<StepTime> = times.collect();
+        let steps = times.len();
+        let sum: f64 = times.iter().map(|time| time.measured_power).sum();
+        (steps > 0).then(|| Self {
+            mean: sum / steps as f64,
+            available: times.iter().filter(|time| time.has_power()).count(),
+            steps,
+        })
+    }
+
+    /// Returns the coverage before and after a change; `None` for a state without times.
+    pub fn both<'p>(points: impl Iterator<Item = &'p PointImpact> + Clone) -> [Option<Self>; 2] {
+        let before = points.clone().filter_map(|p| p.before.as_ref()?.as_ref().ok().copied());
+        let after = points.filter_map(|p| p.after.as_ref().ok().copied());
+        [Self::of(before), Self::of(after)]
+    }
+
+    /// Renders the coverage, such as `power of 12 of 280 steps`.
+    pub fn words(self) -> String {
+        format!("power of {} of {} steps", self.available, self.steps)
+    }
+}
+
+impl ImpactCase {
+    /// Returns the coverage of the case's steps before and after the change.
+    pub fn power(&self) -> [Option<PowerCoverage>; 2] {
+        PowerCoverage::both(self.points.iter())
+    }
+
+    /// Returns true if the number of steps with power differs before and after the change.
+    pub fn power_changes(&self) -> bool {
+        matches!(self.power(), [Some(before), Some(after)] if before.available != after.available)
     }
 }

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::options::ImpactOptions;
-use super::planned_version::PlannedVersion;
-use super::states::States;
+use super::planned_version::{PlannedVersion, States};
 use crate::base::error::{Error, Result, unknown};
 use crate::base::glob::{Of, matcher};
 use crate::database::catalog::VersionDir;
@@ -14,6 +13,7 @@ use crate::planner::{Models, Snapshot};
 pub(crate) struct NameFilter(Vec<globset::GlobMatcher>);
 
 impl NameFilter {
+    /// Returns true if a name matches.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.is_empty() || self.0.iter().any(|glob| glob.is_match(name))
     }
@@ -121,11 +121,7 @@ impl Choice<'_, '_> {
             let dirs = [before, after].map(|state| (state, state.catalog().dirs.get(path)));
             let [old, new] = dirs.map(|(state, dir)| dir.map(|dir| content(state, dir)));
             let place = dirs.iter().find_map(|(_, dir)| Some(&dir.as_ref()?.place));
-            if let Some(place) = place.filter(|_| old != new) {
-                let names = [&place.system, &place.backend, &place.version];
-                let [system, backend, version] = names.map(Clone::clone);
-                changed.insert(PlannedVersion { system, backend, version });
-            }
+            changed.extend(place.filter(|_| old != new).map(PlannedVersion::of));
         }
         changed
     }

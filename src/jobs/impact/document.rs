@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
 use super::case::{Fate, Impact, ImpactCase, LEFT_OUT, PointImpact};
-use super::{OpMove, PowerCoverage};
+use super::{OpMove, PlannedVersion, PowerCoverage};
 use crate::jobs::ToolName;
 use crate::planner::{How, Layout, Phase, Quant, Step, TableLookup};
 
@@ -56,12 +56,9 @@ struct ImpactCounts {
 /// The predictions of a model in a layout on a version.
 #[derive(Serialize, JsonSchema)]
 struct CaseView<'a> {
-    /// The system's name.
-    system: &'a str,
-    /// The backend's name.
-    backend: &'a str,
-    /// The backend's version.
-    version: &'a str,
+    /// The system, backend and version.
+    #[serde(flatten)]
+    version: &'a PlannedVersion,
     /// The model's name.
     model: &'a str,
     /// Quantisation planned after the change.
@@ -211,9 +208,7 @@ impl<'a> FileNumbers<'a> {
     fn case(&mut self, case: &'a ImpactCase) -> CaseView<'a> {
         let [power_before, power_after] = case.power();
         CaseView {
-            system: &case.version.system,
-            backend: &case.version.backend,
-            version: &case.version.version,
+            version: &case.version,
             model: &case.model,
             quant: &case.quant,
             quant_before: case.quant_before.as_ref(),

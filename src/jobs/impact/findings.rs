@@ -57,9 +57,9 @@ impl PredictedChange {
         if all == 0 {
             return None;
         }
-        let mut told: Vec<(&String, &(usize, BTreeSet<&str>))> = reasons.iter().collect();
-        told.sort_by_key(|(_, (steps, _))| std::cmp::Reverse(*steps));
-        let each = told.iter().take(REASONS).map(|(why, (steps, models))| {
+        let mut ordered: Vec<(&String, &(usize, BTreeSet<&str>))> = reasons.iter().collect();
+        ordered.sort_by_key(|(_, (steps, _))| std::cmp::Reverse(*steps));
+        let each = ordered.iter().take(REASONS).map(|(why, (steps, models))| {
             format!("{why} ({} of {})", count(*steps), first_of(models))
         });
         let mut message = format!(

@@ -3,7 +3,6 @@
 //!
 //! A prediction estimates static steps; [`LEFT_OUT`] lists the effects that it does not model.
 
-mod attribution;
 mod case;
 pub(crate) mod choose;
 mod document;
@@ -11,10 +10,8 @@ mod findings;
 mod opened;
 mod options;
 mod planned_version;
-mod power;
 pub(crate) mod predict;
 pub(crate) mod predictions;
-mod states;
 mod summary;
 mod text;
 
@@ -26,14 +23,12 @@ use crate::base::error::Result;
 use crate::jobs::DocumentFormat;
 use crate::planner::Store;
 
-pub use attribution::OpMove;
-pub use case::{Fate, Impact, ImpactCase, LEFT_OUT, PointImpact};
+pub use case::{Fate, Impact, ImpactCase, LEFT_OUT, OpMove, PointImpact, PowerCoverage};
 pub use document::schema;
 pub(crate) use opened::Opened;
 pub use options::ImpactOptions;
 pub use planned_version::PlannedVersion;
-pub use power::PowerCoverage;
-pub(crate) use states::States;
+pub(crate) use planned_version::States;
 
 /// Predicts one state, or two states to compare.
 ///

@@ -2,8 +2,7 @@
 
 use super::choose::{self, Choice};
 use super::options::ImpactOptions;
-use super::planned_version::PlannedVersion;
-use super::states::States;
+use super::planned_version::{PlannedVersion, States};
 use crate::base::error::Result;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, no_database};

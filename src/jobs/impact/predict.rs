@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use rayon::prelude::*;
 
-use super::case::{Fate, ImpactCase, PointImpact};
-use super::{PlannedVersion, States, attribution};
+use super::case::{Fate, ImpactCase, PointImpact, moves};
+use super::{PlannedVersion, States};
 use crate::base::threads;
 use crate::planner::{
     BackendPlan, ModelList, Models, OpTime, OpTimes, POINTS, Phase, PlannerSession, Provenance,
@@ -208,7 +208,7 @@ impl CaseSides<'_, '_, '_> {
         {
             let [before, after] =
                 [before, after].map(|(session, list)| list.ops.parts(session, point));
-            impact.ops = attribution::moves(before, after);
+            impact.ops = moves(before, after);
         }
         impact
     }

@@ -121,6 +121,7 @@ impl PredictedChange {
         self.impact.cases.append(&mut cases);
     }
 
+    /// Sums up the predicted steps, if one of them has an answer.
     fn sum_up(&mut self) {
         let impact = &self.impact;
         let unanswered = impact.count(Fate::Missing);
@@ -128,10 +129,6 @@ impl PredictedChange {
         if values > 0 && values == unanswered {
             return;
         }
-        let changes = impact.points().filter(|(_, p)| p.fate() == Fate::Moved);
-        let changes: Vec<f64> = changes.filter_map(|(_, p)| p.change()).collect();
-        let low = changes.iter().copied().min_by(f64::total_cmp);
-        let high = changes.iter().copied().max_by(f64::total_cmp);
         let power = |side: fn(&PointImpact) -> Option<&Step>| {
             let times = impact.points().filter_map(|(_, point)| side(point)?.as_ref().ok());
             times.filter(|time| time.has_power()).count()
@@ -143,7 +140,7 @@ impl PredictedChange {
             lost: impact.count(Fate::Lost),
             gained: impact.count(Fate::Gained),
             unanswered,
-            range: low.zip(high).map(|(low, high)| [low, high]),
+            range: summary::extremes(&impact.changes()),
             power: [power(|point| point.before.as_ref()), power(|point| Some(&point.after))],
             movers: summary::moves(impact, MOVERS),
             losses: summary::lost(impact),
@@ -161,23 +158,26 @@ impl PredictedChange {
         else {
             return;
         };
-        let told: Vec<u32> = finding.examples.iter().map(|example| example.row as u32).collect();
-        let all_told =
-            finding.all_rows.is_some() && told.len() as u64 == finding.rows && finding.rows > 0;
-        let read = told.iter().any(|row| rows.contains(row));
-        let reads = (all_told || read).then_some(read);
-        let moves_ms = self.weights.of(&finding.path, &told);
+        let listed: Vec<u32> = finding.examples.iter().map(|example| example.row as u32).collect();
+        let are_all_listed =
+            finding.all_rows.is_some() && listed.len() as u64 == finding.rows && finding.rows > 0;
+        let read = listed.iter().any(|row| rows.contains(row));
+        let reads = (are_all_listed || read).then_some(read);
+        let moves_ms = self.weights.of(&finding.path, &listed);
         let place = finding.place.as_ref();
-        let here = |case: &ImpactCase| {
+        let is_of_backend = |case: &ImpactCase| {
             place.is_some_and(|p| {
                 (&case.version.system, &case.version.backend) == (&p.system, &p.backend)
             })
         };
-        let for_want = |(case, point): &(&ImpactCase, &PointImpact)| {
+        let is_lost_here = |(case, point): &(&ImpactCase, &PointImpact)| {
             let why = point.after.as_ref().err().map(ToString::to_string);
-            point.fate() == Fate::Lost && here(case) && why.is_some_and(|why| why.contains(table))
+            point.fate() == Fate::Lost
+                && is_of_backend(case)
+                && why.is_some_and(|why| why.contains(table))
         };
-        let loses = if told.is_empty() { self.impact.points().filter(for_want).count() } else { 0 };
+        let loses =
+            if listed.is_empty() { self.impact.points().filter(is_lost_here).count() } else { 0 };
         finding.evidence.models = Some(ModelReach { reads, moves_ms, loses });
         if reads == Some(false) {
             let which = if finding.rows == 1 { "this row" } else { "these rows" };

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::OpMove;
 use super::case::{Fate, Impact, ImpactCase, PointImpact};
 use crate::base::words::{count, plural};
+use crate::jobs::first_lines;
 use crate::planner::{Step, StepPoint, TableLookup};
 use crate::report::predictions::{PredictedMove, percent};
 
@@ -23,11 +24,7 @@ pub(super) fn headline(impact: &Impact) -> String {
     if !impact.compared {
         return format!("{} predicted on {versions}{unanswered}", plural(values, "step time"));
     }
-    let changes: Vec<f64> = impact
-        .points()
-        .filter(|(_, p)| p.fate() == Fate::Moved)
-        .filter_map(|(_, p)| p.change())
-        .collect();
+    let changes = impact.changes();
     let range = range(&changes).map(|r| format!(" ({r})")).unwrap_or_default();
     format!(
         "{} of {} move{range} on {versions}; {} became errors, {} were errors before{unanswered}",
@@ -38,11 +35,17 @@ pub(super) fn headline(impact: &Impact) -> String {
     )
 }
 
-pub(super) fn range(changes: &[f64]) -> Option<String> {
+/// Returns the smallest and the largest of some changes.
+pub(super) fn extremes(changes: &[f64]) -> Option<[f64; 2]> {
     let low = changes.iter().copied().min_by(f64::total_cmp)?;
     let high = changes.iter().copied().max_by(f64::total_cmp)?;
-    let ends = [low, high].map(percent);
-    Some(if ends[0] == ends[1] { ends[0].clone() } else { ends.join(" … ") })
+    Some([low, high])
+}
+
+/// Renders the smallest and the largest of some relative changes, such as `−3 % … +12 %`.
+pub(super) fn range(changes: &[f64]) -> Option<String> {
+    let [low, high] = extremes(changes)?.map(percent);
+    Some(if low == high { low } else { format!("{low} … {high}") })
 }
 
 /// Renders the layout of a case, such as `tp 8 dp 2 ep 8`; degrees of 1 are left out except for tp.
@@ -75,6 +78,7 @@ pub(super) fn step(point: StepPoint) -> String {
     format!("{} {} × {}", point.phase.word(), point.batch, point.isl)
 }
 
+/// Renders the version, model, layout and step.
 pub(super) fn title(case: &ImpactCase, point: StepPoint) -> String {
     format!("{}, {}, {}", case.version, subject(case), step(point))
 }
@@ -123,6 +127,7 @@ pub(super) fn moves(impact: &Impact, most: usize) -> Vec<PredictedMove> {
     worst(impact).into_iter().take(most).map(predicted_move).collect()
 }
 
+/// Renders the most changed step of a case.
 pub(super) fn predicted_move((case, point, change, others): Worst<'_>) -> PredictedMove {
     let time = |step: Option<&Step>| step.and_then(|s| s.as_ref().ok()).map_or(0.0, |t| t.ms);
     let mut step = title(case, point.point);
@@ -168,13 +173,8 @@ pub(super) fn lost(impact: &Impact) -> Vec<String> {
         let case = format!("{}, {} {}", case.version, case.model, layout(case));
         *reasons.entry((case, why.to_string())).or_default() += 1;
     }
-    let more = reasons.len().saturating_sub(LOST);
     let line = |((case, why), n): ((String, String), usize)| {
         format!("{case}: {} lost: {why}", plural(n, "answer"))
     };
-    let mut lines: Vec<String> = reasons.into_iter().take(LOST).map(line).collect();
-    if more > 0 {
-        lines.push(format!("and {} more", plural(more, "case")));
-    }
-    lines
+    first_lines(reasons.into_iter().map(line), LOST, "case")
 }

@@ -4,7 +4,6 @@
 //! with `docs/ci.md`.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use crate::base::error::{Error, Result};
@@ -14,7 +13,7 @@ use crate::base::progress::Progress;
 use crate::base::words::plural;
 use crate::database::source::WorkTree;
 use crate::findings::baseline::Baseline;
-use crate::jobs::validate::{self, Looked};
+use crate::jobs::validate::{self, JudgedData, ValidateOptions};
 
 /// Templates of the files to write; `fitted` replaces their placeholders.
 const TEMPLATES: [(&str, &str); 4] = [
@@ -91,25 +90,22 @@ impl PublishedAction {
     /// an error.
     fn of(options: &InitOptions) -> Result<Self> {
         let published = env!("CARGO_PKG_REPOSITORY").trim_start_matches("https://github.com/");
-        let repository = match options.repository.as_deref() {
-            Some(named) if is_repository(named) => named,
-            None if is_repository(published) => published,
-            Some(named) => {
-                return Err(Error::new(
+        let repository = options.repository.as_deref().unwrap_or(published);
+        if !is_repository(repository) {
+            return Err(match &options.repository {
+                Some(named) => Error::new(
                     format!(
                         "--repository takes OWNER/NAME of a repository on GitHub, not '{named}'"
                     ),
                     "the workflows run the action of that repository",
-                ));
-            }
-            None => {
-                return Err(Error::new(
+                ),
+                None => Error::new(
                     "this build does not know where perfdb-gate is published, and the workflows must name it",
                     "--repository OWNER/NAME names its repository on GitHub; \
                      `perfdb-gate validate --write-baseline FILE` writes only a baseline",
-                ));
-            }
-        };
+                ),
+            });
+        }
         let action = options.action.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
         let Some((revision, is_tag)) = revision(action) else {
             return Err(Error::new(
@@ -176,11 +172,11 @@ pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<Setup> {
         .is_ok_and(|text| text.contains("filter=lfs"));
     let texts = TEMPLATES.map(|(path, text)| (path, fitted(text, &action, &found, uses_lfs)));
     let hook = &texts[3].1;
-    let mut told_hook = None;
+    let mut missing_hook = None;
     for (path, text) in &texts {
         let outcome = outcome(&top.join(path), text);
         if *path == HOOKS && outcome == InitOutcome::Kept && !has_hook(&top.join(path)) {
-            told_hook = Some(hook.clone());
+            missing_hook = Some(hook.clone());
         }
         files.push(((*path).to_owned(), outcome));
         if outcome == InitOutcome::Written {
@@ -198,17 +194,14 @@ pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<Setup> {
         outputs.iter().filter_map(|(path, _)| path.parent().map(Path::to_owned)).collect();
     write_all(&folders.into_iter().collect::<Vec<_>>(), &outputs)?;
     let known = is_new.then_some(found.known);
-    Ok(Setup { files, known, hook: told_hook, tagged: action.is_tag })
+    Ok(Setup { files, known, hook: missing_hook, tagged: action.is_tag })
 }
 
 /// Judges the database and returns its folders and findings.
 fn look(options: &InitOptions, progress: &dyn Progress) -> Result<FoundTree> {
-    let judged = validate::ValidateOptions {
-        root: options.root.clone(),
-        ..validate::ValidateOptions::default()
-    };
-    let look = |looked: &Looked<'_>| {
-        let systems = looked.state.catalog.systems.values();
+    let judged = ValidateOptions { root: options.root.clone(), ..ValidateOptions::default() };
+    let look = |data: &JudgedData<'_>| {
+        let systems = data.state.catalog.systems.values();
         let places = systems.flat_map(|system| [system.yaml.as_str(), system.data_dir.as_str()]);
         Ok(places.map(folder).collect::<BTreeSet<String>>())
     };
@@ -270,17 +263,16 @@ impl Setup {
                 InitOutcome::Same => "there",
                 InitOutcome::Kept => "kept",
             };
-            let _ = writeln!(out, "{outcome:7}  {}", clean(path));
+            out += &format!("{outcome:7}  {}\n", clean(path));
         }
         if let Some(known) = self.known {
             let known = plural(known, "finding");
-            let _ = writeln!(
-                out,
-                "\nThe baseline contains {known}; `perfdb-gate validate` fails only on new ones."
+            out += &format!(
+                "\nThe baseline contains {known}; `perfdb-gate validate` fails only on new ones.\n"
             );
         }
         if let Some(hook) = &self.hook {
-            let _ = write!(out, "\n{HOOKS} exists already. Add this to it:\n\n{hook}");
+            out += &format!("\n{HOOKS} exists already. Add this to it:\n\n{hook}");
         }
         let written = self.files.iter().any(|(_, outcome)| *outcome == InitOutcome::Written);
         if !written {

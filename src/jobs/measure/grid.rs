@@ -7,12 +7,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::base::digest::sha256;
-use crate::base::error::{Error, Result, unknown};
+use crate::base::error::{Error, Result};
 use crate::base::expr::{Expr, ExprError};
 use crate::base::random::Random;
 use crate::base::reason::Reason;
 use crate::database::catalog::{Format, Place, TableFile};
-use crate::database::source::{Entry, EntryKind};
 use crate::database::table::{Column, Table, TableScope};
 use crate::gpu::device::{Device, Point, Work};
 use crate::gpu::plan::{EvenDraw, GridCell, Plan};
@@ -20,6 +19,7 @@ use crate::gpu::points::MeasurablePoints;
 use crate::gpu::recipe::Recipes;
 use crate::gpu::record::Key;
 use crate::gpu::rerun::{RerunList, RerunOperation};
+use crate::jobs::rows::{entry, known_spec};
 use crate::specs::{Library, Specs, TableSpec};
 
 /// A source of points to measure.
@@ -94,7 +94,7 @@ impl<'a> Grid<'a> {
                 "the plan needs it for the path of the table",
             ));
         };
-        let spec = known(specs, &plan.table)?;
+        let spec = known_spec(specs, &plan.table)?.clone();
         let place = Place {
             system: system.clone(),
             family: Some(spec.family.clone()),
@@ -144,7 +144,7 @@ impl<'a> Grid<'a> {
         // build.
         let release = version.split('+').next().unwrap_or(version);
         let version = if release == operation.version { release } else { version };
-        let spec = known(specs, &operation.table)?;
+        let spec = known_spec(specs, &operation.table)?.clone();
         let place = Place { version: version.to_owned(), ..operation.place() };
         let bad = |why: Reason| {
             Error::new(
@@ -188,7 +188,8 @@ impl<'a> Grid<'a> {
             device.takes(work.as_ref()) && work.as_ref().is_none_or(room)
         };
         let (kept, unfit): (Vec<usize>, Vec<usize>) = rows.iter().copied().partition(fits);
-        let planned: Vec<Vec<Value>> = rows.iter().map(|row| self.cells(*row)).collect();
+        let cells = |row: &usize| self.table.columns().map(|(_, c)| c.json(*row)).collect();
+        let planned: Vec<Vec<Value>> = rows.iter().map(cells).collect();
         let digest = sha256(serde_json::to_string(&planned).unwrap_or_default().as_bytes());
         let point = |(at, row): (usize, &usize)| {
             let mut point = points.unmeasured(*row);
@@ -198,19 +199,13 @@ impl<'a> Grid<'a> {
             };
             point
         };
+        let key = |row: &usize| points.unmeasured(*row).key.into_iter().collect();
         Ok(Works {
             points: kept.iter().enumerate().map(point).collect(),
-            keys: rows
-                .iter()
-                .map(|row| points.unmeasured(*row).key.into_iter().collect())
-                .collect(),
+            keys: rows.iter().map(key).collect(),
             unfit: unfit.len(),
             digest,
         })
-    }
-
-    fn cells(&self, row: usize) -> Vec<Value> {
-        self.table.columns().map(|(_, column)| column.json(row)).collect()
     }
 
     /// Returns the rows that the plan draws, in the order of measurement: one row of each group,
@@ -247,19 +242,12 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// Returns the spec of a table.
-fn known(specs: &Specs, table: &str) -> Result<Arc<TableSpec>> {
-    let known = specs.tables.keys().map(String::as_str);
-    specs.tables.get(table).cloned().ok_or_else(|| unknown("table", table, known))
-}
-
 /// Returns the file of a table at its path below a data folder.
 fn file(place: Place, table: &str) -> TableFile {
     let family = place.family.as_deref().unwrap_or_default();
     let Place { system, backend, version, .. } = &place;
     let path = format!("{system}/{family}/{backend}/{version}/{table}.parquet");
-    let kind = EntryKind::Path(path.clone().into());
-    let entry = Entry { path, kind, size: 0 };
+    let entry = entry(Path::new(&path));
     TableFile { entry, place, table: table.to_owned(), format: Format::Parquet }
 }
 

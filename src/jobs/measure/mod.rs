@@ -56,8 +56,8 @@ impl Collected {
         if self.missing() > 0 { Exit::Inconclusive } else { Exit::Clean }
     }
 
-    /// Describes the result for people.
-    pub fn told(&self) -> String {
+    /// Renders the result for people.
+    pub fn text(&self) -> String {
         let written = &self.written;
         let (median, p95) = written.spread;
         let mut text = format!(

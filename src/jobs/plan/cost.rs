@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_are_calls_and_what_goes_by_around_them() {
+    fn seconds_are_calls_and_overhead() {
         let collectors = Collectors::read(&Library::embedded()).unwrap();
         let seconds = |table, power| collectors.seconds(table, Some(10.0), power).unwrap();
         assert!((seconds("moe_perf", false) - (0.01 * 13.0 + 0.3)).abs() < 1e-9);

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::site::PlanSite;
 use super::wish::Wish;
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
@@ -10,17 +9,13 @@ use crate::base::words::plural_verb;
 use crate::database::catalog::TableFile;
 use crate::database::table::{Table, TableScope};
 use crate::jobs::rows::{LoadedRows, misfit, read_table};
+use crate::jobs::site::Site;
 
 /// Returns rows to measure for each slice of the selected tables in which fewer than `share` of the
 /// keys have the column. The rows lack the column and are evenly spaced by latency.
-pub fn wishes(
-    site: &PlanSite,
-    column: &str,
-    share: f64,
-    notes: &mut Vec<String>,
-) -> Result<Vec<Wish>> {
+pub fn wishes(site: &Site, column: &str, share: f64, notes: &mut Vec<String>) -> Result<Vec<Wish>> {
     let (mut all, mut without, mut tables) = (Vec::new(), 0, 0);
-    for file in site.selected() {
+    for file in site.tables() {
         let specs = site.specs();
         let table = read_table(site.source.as_ref(), file, specs)?;
         tables += 1;
@@ -53,7 +48,7 @@ struct SliceCoverage {
 }
 
 fn of_table(
-    site: &PlanSite,
+    site: &Site,
     file: &TableFile,
     table: &Table,
     column: &str,

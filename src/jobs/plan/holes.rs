@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::site::{PlanOptions, PlanSite};
+use super::options::PlanOptions;
 use super::wish::Wish;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
@@ -15,7 +15,8 @@ use crate::database::catalog::TableFile;
 use crate::database::table::{Keys, TableScope};
 use crate::findings::Severity;
 use crate::jobs::rows::{misfit, read_table};
-use crate::jobs::validate::{self, Looked};
+use crate::jobs::site::Site;
+use crate::jobs::validate::{self, JudgedData, ValidateOptions};
 
 /// A block of missing keys, as a finding describes it: values by part of the key.
 #[derive(Debug, Deserialize)]
@@ -34,22 +35,18 @@ struct HoledTable {
 }
 
 /// Returns the rows of similar systems whose keys are in a block of missing keys.
-pub fn wishes(
-    site: &PlanSite,
-    options: &PlanOptions,
-    progress: &dyn Progress,
-) -> Result<Vec<Wish>> {
-    let judged = validate::ValidateOptions {
+pub fn wishes(site: &Site, options: &PlanOptions, progress: &dyn Progress) -> Result<Vec<Wish>> {
+    let rules = site.settings.rules.all().filter(|r| matches!(r.check, Check::Coverage(_)));
+    let judged = ValidateOptions {
         root: options.root.clone(),
         reference: options.reference.clone(),
         selection: options.selection.clone(),
-        only: rules_of_holes(site),
+        only: rules.map(|rule| rule.id.clone()).collect(),
         rules: options.rules.clone(),
         ledger: options.ledger.clone(),
-        ..validate::ValidateOptions::default()
+        ..ValidateOptions::default()
     };
-    let look = |looked: &Looked<'_>| Ok(holed(looked));
-    let (_, tables) = validate::judged(&judged, progress, look)?;
+    let (_, tables) = validate::judged(&judged, progress, |data| Ok(holed(data)))?;
     let mut wishes = Vec::new();
     for table in &tables {
         wishes.extend(of_table(site, table)?);
@@ -57,17 +54,12 @@ pub fn wishes(
     Ok(wishes)
 }
 
-/// Returns the ids of the rules that check for missing keys.
-fn rules_of_holes(site: &PlanSite) -> Vec<String> {
-    let rules = site.settings.rules.all().filter(|r| matches!(r.check, Check::Coverage(_)));
-    rules.map(|rule| rule.id.clone()).collect()
-}
-
-fn holed(looked: &Looked<'_>) -> Vec<HoledTable> {
-    let state = looked.state;
-    let shelf = looked.shelf();
+/// Returns the tables that have findings on missing keys, with the blocks of missing keys.
+fn holed(data: &JudgedData<'_>) -> Vec<HoledTable> {
+    let state = data.state;
+    let shelf = data.shelf();
     let mut tables = Vec::new();
-    let found = looked.findings.iter().filter(|f| f.counts() && f.severity != Severity::Info);
+    let found = data.findings.iter().filter(|f| f.counts() && f.severity != Severity::Info);
     for finding in found {
         let file = state.catalog.tables.iter().find(|t| t.entry.path == finding.path);
         let holes = finding.evidence.get("holes");
@@ -89,8 +81,8 @@ fn holed(looked: &Looked<'_>) -> Vec<HoledTable> {
     tables
 }
 
-fn of_table(site: &PlanSite, holed: &HoledTable) -> Result<Vec<Wish>> {
-    let Some(file) = site.tables().iter().find(|t| t.entry.path == holed.path) else {
+fn of_table(site: &Site, holed: &HoledTable) -> Result<Vec<Wish>> {
+    let Some(file) = site.catalog.tables.iter().find(|t| t.entry.path == holed.path) else {
         return Ok(Vec::new());
     };
     let mut served: BTreeSet<u64> = BTreeSet::new();
@@ -124,7 +116,7 @@ type KeyShown<'k> = &'k dyn Fn() -> Vec<(String, Value)>;
 
 /// Calls `each` for every loaded row of a table with the row, a hash of its key, and the key.
 fn each_key(
-    site: &PlanSite,
+    site: &Site,
     file: &TableFile,
     mut each: impl FnMut(usize, u64, KeyShown<'_>),
 ) -> Result<()> {

@@ -8,10 +8,9 @@
 mod cost;
 mod coverage;
 mod holes;
+mod options;
 mod predictions;
 mod reported;
-mod site;
-mod text;
 mod wish;
 
 use std::collections::BTreeSet;
@@ -20,7 +19,7 @@ use std::path::Path;
 use crate::base::error::{Result, unknown};
 use crate::base::exit::Exit;
 use crate::base::progress::Progress;
-use crate::base::words::plural;
+use crate::base::words::{count, plural};
 use crate::database::catalog::{Place, TableFile};
 use crate::database::source::{LooseFiles, Source};
 use crate::gpu::rerun::RerunList;
@@ -28,9 +27,8 @@ use crate::jobs::rows::loose_table;
 use crate::specs::Specs;
 
 use self::cost::Collectors;
+pub use self::options::{Occasion, PlanOptions};
 use self::reported::ReportedRow;
-use self::site::PlanSite;
-pub use self::site::{Occasion, PlanOptions};
 use self::wish::{GatheredPoints, Wish, gather};
 
 /// A rerun list with notes.
@@ -47,6 +45,51 @@ impl RerunPlan {
     pub fn exit(&self) -> Exit {
         if self.list.points() == 0 { Exit::Inconclusive } else { Exit::Clean }
     }
+
+    /// Renders the plan: one line per operation with reasons and commands, then the notes and the
+    /// total.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        for operation in &self.list.operations {
+            out += &format!(
+                "{} {} {} {}: {}, {}\n",
+                operation.table,
+                operation.backend,
+                operation.version,
+                operation.system,
+                plural(operation.points.len(), "point"),
+                time(operation.seconds),
+            );
+            let mut reasons: Vec<(&str, usize)> = Vec::new();
+            for point in &operation.points {
+                let rule = point.reason.split(" (").next().unwrap_or(&point.reason);
+                match reasons.iter_mut().find(|(known, _)| *known == rule) {
+                    Some((_, points)) => *points += 1,
+                    None => reasons.push((rule, 1)),
+                }
+            }
+            reasons.sort_by_key(|(_, points)| std::cmp::Reverse(*points));
+            for (reason, points) in reasons.iter().take(5) {
+                out += &format!("  {} of {reason}\n", count(*points));
+            }
+            for command in operation.collect.iter().take(3) {
+                out += &format!("  {command}\n");
+            }
+            if operation.collect.len() > 3 {
+                out += &format!("  and {} more\n", plural(operation.collect.len() - 3, "command"));
+            }
+        }
+        for note in &self.notes {
+            out += &format!("{note}\n");
+        }
+        let operations = plural(self.list.operations.len(), "table");
+        out += &format!(
+            "{} of {operations}, {}\n",
+            plural(self.list.points(), "point"),
+            time(self.list.seconds)
+        );
+        out
+    }
 }
 
 /// Plans the points to measure again.
@@ -61,7 +104,7 @@ pub fn run(options: &PlanOptions, progress: &dyn Progress) -> Result<RerunPlan> 
         let about = format!("rows named by {}", file_name(path));
         return of_report(options, reported, about);
     }
-    let site = PlanSite::open(options)?;
+    let site = options.open()?;
     let mut notes = Vec::new();
     let (wishes, about) = match &options.occasion {
         Occasion::Holes => (
@@ -100,16 +143,16 @@ fn of_report(
 ) -> Result<RerunPlan> {
     let is_file = |row: &ReportedRow| options.reference.is_none() && Path::new(&row.path).is_file();
     let all_files = !reported.is_empty() && reported.iter().all(is_file);
-    match PlanSite::open(options) {
+    match options.open() {
         Ok(site) => {
             // A path that is in the database is a table of the database, even if a file of this
             // name is in the current folder.
             let paths: BTreeSet<&str> =
-                site.tables().iter().map(|t| t.entry.path.as_str()).collect();
+                site.catalog.tables.iter().map(|t| t.entry.path.as_str()).collect();
             match reported.iter().find(|row| !paths.contains(row.path.as_str())) {
                 None => {
                     let file = |row: &ReportedRow| {
-                        site.selected().find(|t| t.entry.path == row.path).cloned()
+                        site.tables().find(|t| t.entry.path == row.path).cloned()
                     };
                     return of_rows(reported, about, file, site.source.as_ref(), site.specs());
                 }
@@ -165,4 +208,14 @@ fn finish(about: String, gathered: GatheredPoints, mut notes: Vec<String>) -> Re
         notes.push(format!("{points} left out, because they have other columns than the rest"));
     }
     RerunPlan { list: RerunList::new(about, gathered.operations), notes }
+}
+
+/// Renders a duration in seconds for people.
+fn time(seconds: Option<f64>) -> String {
+    match seconds {
+        None => "time unknown".to_owned(),
+        Some(s) if s < 120.0 => format!("about {s:.1} s"),
+        Some(s) if s < 7200.0 => format!("about {:.0} min", s / 60.0),
+        Some(s) => format!("about {:.1} h", s / 3600.0),
+    }
 }

@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::site::{PlanOptions, PlanSite};
+use super::options::PlanOptions;
 use super::wish::Wish;
 use crate::base::error::{Error, Result};
-use crate::base::glob::{Of, matcher};
 use crate::base::words::plural;
 use crate::database::catalog::{Place, TableFile};
 use crate::database::served::{Channel, ServedFormats};
+use crate::jobs::site::Site;
 use crate::planner::{Models, POINTS, PlannerSession, Snapshot, Store};
 
 /// The use of a row by the steps of models.
@@ -24,7 +24,7 @@ struct RowReading {
 /// Returns the rows that default models read on the selected versions: rows that a version lacks,
 /// and with `own` also rows of its own tables. Steps without a prediction are noted.
 pub fn wishes(
-    site: &PlanSite,
+    site: &Site,
     options: &PlanOptions,
     own: bool,
     notes: &mut Vec<String>,
@@ -32,43 +32,30 @@ pub fn wishes(
     let models = Models::read(&site.specs().library, |_| true)?;
     let store = Store::default();
     let snapshot = Snapshot::new(site.state(), ServedFormats::All, &store)?;
-    let selects = |globs: &[String], name: &str| {
-        let is_match = |glob: &String| matcher(glob, Of::Names).is_ok_and(|g| g.is_match(name));
-        globs.is_empty() || globs.iter().any(is_match)
-    };
     let files: BTreeMap<&str, &TableFile> =
-        site.tables().iter().map(|t| (t.entry.path.as_str(), t)).collect();
+        site.catalog.tables.iter().map(|t| (t.entry.path.as_str(), t)).collect();
     let (mut wishes, mut steps, mut refused) = (Vec::new(), 0, BTreeMap::new());
-    for name in site.read.catalog.systems.keys() {
+    for name in site.catalog.systems.keys() {
         let Some(system) = snapshot.system(name) else { continue };
-        if !selects(&options.selection.systems, name) {
-            continue;
-        }
         for (backend, versions) in system.versions() {
-            if !selects(&options.selection.backends, backend) {
-                continue;
-            }
-            let wanted = |v: &&str| selects(&options.selection.versions, v);
-            let newest = versions.last().copied();
-            let chosen: Vec<&str> = if options.selection.versions.is_empty() {
-                newest.into_iter().collect()
-            } else {
-                versions.into_iter().filter(wanted).collect()
+            let place = |version: &str| Place {
+                system: name.clone(),
+                family: None,
+                backend: backend.to_owned(),
+                version: version.to_owned(),
             };
-            for version in chosen {
-                let Ok(session) = system.session(backend, version) else { continue };
-                let place = Place {
-                    system: name.clone(),
-                    family: None,
-                    backend: backend.to_owned(),
-                    version: version.to_owned(),
-                };
+            let mut places: Vec<Place> = versions.into_iter().map(place).collect();
+            if options.selection.versions.is_empty() {
+                places.drain(..places.len().saturating_sub(1));
+            }
+            for place in places.iter().filter(|place| site.selected.place(place)) {
+                let Ok(session) = system.session(backend, &place.version) else { continue };
                 let read = readings(&session, &models, backend, &mut steps, &mut refused);
                 for ((path, row), reading) in read {
                     let Some(file) = files.get(path.as_str()) else { continue };
                     let names = options.selection.names(&file.table);
                     if names && (own || !reading.own) {
-                        wishes.push(wish(&place, file, row, &reading));
+                        wishes.push(wish(place, file, row, &reading));
                     }
                 }
             }

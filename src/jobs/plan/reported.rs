@@ -123,27 +123,20 @@ fn of_finding(finding: &ReportFinding) -> Vec<ReportedRow> {
     if finding.table.is_none() {
         return Vec::new();
     }
+    let reported = |row, key, reason| ReportedRow {
+        path: finding.path.clone(),
+        row,
+        key,
+        reason,
+        place: None,
+    };
     let own = finding.examples.iter().filter(|e| !e.values.contains_key("row of"));
-    let mut rows: Vec<ReportedRow> = own
-        .map(|example| ReportedRow {
-            path: finding.path.clone(),
-            row: example.row,
-            key: example.key.clone(),
-            reason: reason(&finding.rule, &example.values),
-            place: None,
-        })
-        .collect();
+    let mut rows: Vec<ReportedRow> =
+        own.map(|e| reported(e.row, e.key.clone(), reason(&finding.rule, &e.values))).collect();
     let listed = finding.evidence.get("point_rows").and_then(Value::as_array);
-    for row in listed.into_iter().flatten().filter_map(Value::as_u64) {
-        let row = row as usize;
+    for row in listed.into_iter().flatten().filter_map(Value::as_u64).map(|row| row as usize) {
         if !rows.iter().any(|known| known.row == row) {
-            rows.push(ReportedRow {
-                path: finding.path.clone(),
-                row,
-                key: BTreeMap::new(),
-                reason: finding.rule.clone(),
-                place: None,
-            });
+            rows.push(reported(row, BTreeMap::new(), finding.rule.clone()));
         }
     }
     rows

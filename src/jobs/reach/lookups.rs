@@ -28,7 +28,7 @@ pub enum LookupSource {
     Beyond,
     /// Rows that come, at least in part, from another version or backend.
     Donor,
-    /// No answer.
+    /// The lookup has no answer.
     Missing,
 }
 
@@ -80,13 +80,6 @@ pub struct LookupCounts {
 }
 
 impl LookupCounts {
-    /// Counts sources.
-    pub fn of(sources: impl Iterator<Item = LookupSource>) -> Self {
-        let mut counts = Self::default();
-        sources.for_each(|source| *counts.of_source(source) += 1);
-        counts
-    }
-
     /// Adds other counts.
     pub fn plus(mut self, other: Self) -> Self {
         for source in LookupSource::ALL {
@@ -105,6 +98,7 @@ impl LookupCounts {
         LookupSource::ALL.into_iter().map(|source| self.count(source)).sum()
     }
 
+    /// Returns the counter of a source.
     fn of_source(&mut self, source: LookupSource) -> &mut usize {
         match source {
             LookupSource::Exact => &mut self.exact,
@@ -190,11 +184,13 @@ fn of_model(side: &VersionSides<'_, '_>, list: &ModelList, plan: &BackendPlan) -
         .as_ref()
         .map(|before| if side.is_same() { after.clone() } else { asked(before, list, plan) });
     let mut tables: BTreeMap<String, SourceSides> = BTreeMap::new();
-    for (table, counts) in before.iter().flat_map(by_table) {
-        tables.entry(table).or_default().before = Some(counts);
+    for ((table, _), source) in before.iter().flatten() {
+        let counts = &mut tables.entry(table.clone()).or_default().before;
+        *counts.get_or_insert_default().of_source(*source) += 1;
     }
-    for (table, counts) in by_table(&after) {
-        tables.entry(table).or_default().after = Some(counts);
+    for ((table, _), source) in &after {
+        let counts = &mut tables.entry(table.clone()).or_default().after;
+        *counts.get_or_insert_default().of_source(*source) += 1;
     }
     let mut moved = Vec::new();
     if let Some(before) = &before {
@@ -215,18 +211,6 @@ fn of_model(side: &VersionSides<'_, '_>, list: &ModelList, plan: &BackendPlan) -
         tables,
         moved,
     }
-}
-
-/// Counts the sources of lookups by table.
-fn by_table(lookups: &BTreeMap<LookupKey, LookupSource>) -> BTreeMap<String, LookupCounts> {
-    let mut tables: BTreeMap<String, Vec<LookupSource>> = BTreeMap::new();
-    for ((table, _), source) in lookups {
-        tables.entry(table.clone()).or_default().push(*source);
-    }
-    let counts = |(table, sources): (String, Vec<LookupSource>)| {
-        (table, LookupCounts::of(sources.into_iter()))
-    };
-    tables.into_iter().map(counts).collect()
 }
 
 /// Returns the table in which an operation finds no answer: the table that the reason names, or

@@ -5,7 +5,6 @@ mod document;
 mod files;
 mod loading;
 mod lookups;
-mod options;
 mod summary;
 mod tables;
 
@@ -21,7 +20,7 @@ use crate::planner::Store;
 pub use document::schema;
 pub use files::{FileReach, FileRows, Reach, StateCounts};
 pub use lookups::{LookupCounts, LookupSource, ModelLookups, SourceMove};
-pub use options::ReachOptions;
+pub use tables::ReachOptions;
 
 /// Determines the reach of one state, or of two states to compare.
 ///

@@ -6,6 +6,7 @@ use super::files::{FileReach, FileRows, Reach, StateCounts};
 use super::{LookupCounts, LookupSource};
 use crate::base::words::{count, plural, plural_verb};
 use crate::database::served::RowState;
+use crate::jobs::first_lines;
 use crate::jobs::impact::PlannedVersion;
 use crate::report::document::Document;
 
@@ -40,16 +41,16 @@ fn states(counts: StateCounts) -> String {
         (counts.refused, "refused"),
         (counts.not_queryable, "never queried"),
     ];
-    let told = each.into_iter().filter(|(n, word)| *n > 0 || *word == "served");
-    let told: Vec<String> = told.map(|(n, word)| format!("{} {word}", count(n as usize))).collect();
-    told.join(", ")
+    let shown = each.into_iter().filter(|(n, word)| *n > 0 || *word == "served");
+    let shown = shown.map(|(n, word)| format!("{} {word}", count(n as usize)));
+    shown.collect::<Vec<_>>().join(", ")
 }
 
 /// Renders lookup counts, such as `12 exact, 3 from donors`.
 fn sources(counts: LookupCounts) -> String {
     let each = LookupSource::ALL.into_iter().map(|source| (counts.count(source), source.word()));
-    let told = each.filter(|(n, _)| *n > 0).map(|(n, word)| format!("{} {word}", count(n)));
-    told.collect::<Vec<_>>().join(", ")
+    let shown = each.filter(|(n, _)| *n > 0).map(|(n, word)| format!("{} {word}", count(n)));
+    shown.collect::<Vec<_>>().join(", ")
 }
 
 /// Builds the document of a reach.
@@ -94,13 +95,8 @@ fn tables(reach: &Reach) -> Vec<String> {
     let mut files: Vec<&FileReach> =
         reach.files.iter().filter(|f| is_news(f, reach.compared)).collect();
     files.sort_by_key(|file| std::cmp::Reverse(unserved(file)));
-    let more = files.len().saturating_sub(SHOWN_TABLES);
-    let shown = files.into_iter().take(SHOWN_TABLES);
-    let mut lines: Vec<String> = shown.map(|file| table_line(file, reach.compared)).collect();
-    if more > 0 {
-        lines.push(format!("and {} more", plural(more, "table")));
-    }
-    lines
+    let lines = files.into_iter().map(|file| table_line(file, reach.compared));
+    first_lines(lines, SHOWN_TABLES, "table")
 }
 
 /// Returns the number of rows of a file that are not served.
@@ -149,11 +145,7 @@ fn moved(reach: &Reach) -> Vec<String> {
         let of = format!("{}, {}", model.version, model.model);
         format!("{of}: {}, {}: {moved}", lookup.table, lookup.key)
     };
-    let mut lines: Vec<String> = all.iter().take(SHOWN_LOOKUPS).map(line).collect();
-    if all.len() > SHOWN_LOOKUPS {
-        lines.push(format!("and {} more", plural(all.len() - SHOWN_LOOKUPS, "lookup")));
-    }
-    lines
+    first_lines(all.iter().map(line), SHOWN_LOOKUPS, "lookup")
 }
 
 /// Lists the reasons why lookups have no answer, ordered by the number of models.
@@ -166,13 +158,8 @@ fn missing(reach: &Reach) -> Vec<String> {
     }
     let mut reasons: Vec<_> = reasons.into_iter().collect();
     reasons.sort_by_key(|(_, models)| std::cmp::Reverse(models.len()));
-    let more = reasons.len().saturating_sub(SHOWN_LOOKUPS);
     let line = |((version, why), models): ((&PlannedVersion, &str), Vec<&str>)| {
         format!("{}: {}: {why}", version, plural(models.len(), "model"))
     };
-    let mut lines: Vec<String> = reasons.into_iter().take(SHOWN_LOOKUPS).map(line).collect();
-    if more > 0 {
-        lines.push(format!("and {} more", plural(more, "reason")));
-    }
-    lines
+    first_lines(reasons.into_iter().map(line), SHOWN_LOOKUPS, "reason")
 }

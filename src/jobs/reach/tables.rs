@@ -1,10 +1,9 @@
-//! Determines the state of every row of a system's table files.
+//! The options of `reach`, and the state of every row of a system's table files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::files::FileReach;
 use super::loading::{FileContent, Loading, OwnRows};
-use super::options::ReachOptions;
 use crate::base::error::Result;
 use crate::base::expr::ExprError;
 use crate::base::threads;
@@ -12,10 +11,20 @@ use crate::database::catalog::{Format, TableFile};
 use crate::database::served::FileRowStates;
 use crate::database::table::{TableFault, TableScope};
 use crate::jobs::impact::choose::{NameFilter, names};
-use crate::jobs::impact::{Opened, PlannedVersion, States};
+use crate::jobs::impact::{ImpactOptions, Opened, PlannedVersion, States};
 use crate::jobs::rows::misfit;
 use crate::planner::{Snapshot, TableName};
 use crate::specs::Specs;
+
+/// The options of `reach`.
+#[derive(Debug, Default, Clone)]
+pub struct ReachOptions {
+    /// States, systems, backends, versions and models. Without versions, rows of all versions are
+    /// shown, and lookups of the versions that [`impact`](crate::jobs::impact) predicts.
+    pub select: ImpactOptions,
+    /// Tables, as globs over their names; empty selects all.
+    pub tables: Vec<String>,
+}
 
 /// The systems, backends, versions and tables whose rows are reported.
 pub(super) struct RowFilter<'o> {
@@ -100,14 +109,9 @@ impl<'a> SystemTables<'_, 'a> {
                 if !self.filter.has(file) {
                     continue;
                 }
-                let place = &file.place;
                 let entry = found.entry(path).or_insert_with(|| FileReach {
                     path: (*path).to_owned(),
-                    version: PlannedVersion {
-                        system: place.system.clone(),
-                        backend: place.backend.clone(),
-                        version: place.version.clone(),
-                    },
+                    version: PlannedVersion::of(&file.place),
                     table: file.table.clone(),
                     before: None,
                     after: None,

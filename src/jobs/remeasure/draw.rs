@@ -1,10 +1,11 @@
-//! Draws the rows to measure again.
+//! The options of `remeasure`, and the draw of the rows to measure again.
 
-use super::options::RemeasureOptions;
+use std::path::PathBuf;
+
 use crate::base::error::{Error, Result, unknown};
 use crate::base::expr::{Expr, ExprError};
-use crate::database::catalog::{Catalog, TableFile};
-use crate::database::source::Source;
+use crate::database::catalog::TableFile;
+use crate::database::selection::Selection;
 use crate::database::table::{Keys, TableScope};
 use crate::gpu::device::{About, Device, Point};
 use crate::gpu::points::MeasurablePoints;
@@ -12,14 +13,38 @@ use crate::gpu::recipe::Recipes;
 use crate::gpu::rerun::RerunList;
 use crate::gpu::sample;
 use crate::jobs::rows::read_table;
-use crate::specs::{NoiseBand, Specs};
+use crate::jobs::site::Site;
+use crate::specs::NoiseBand;
+
+/// The options of `remeasure`.
+#[derive(Debug, Default, Clone)]
+pub struct RemeasureOptions {
+    /// The repository or folder that contains the database.
+    pub root: PathBuf,
+    /// A commit to read; `None` reads the files on disk.
+    pub reference: Option<String>,
+    /// The systems, backends, versions and tables to measure.
+    pub selection: Selection,
+    /// A formula in SQL syntax; only rows for which it is true are measured.
+    pub filter: Option<String>,
+    /// A rerun list to measure instead of a random sample.
+    pub points: Option<PathBuf>,
+    /// Number of points per table.
+    pub sample: usize,
+    /// Seed of the random draw.
+    pub seed: u64,
+    /// A folder whose files are added to the built-in rules or replace them.
+    pub rules: Option<PathBuf>,
+    /// True to measure power at rows that have a power.
+    pub power: bool,
+    /// The table in which measurements are recorded.
+    pub record: Option<PathBuf>,
+}
 
 /// A run of `remeasure`: the opened database and the options.
 pub(super) struct Remeasurement<'a> {
-    pub source: &'a dyn Source,
-    pub specs: &'a Specs,
+    pub site: &'a Site,
     pub recipes: Recipes,
-    pub catalog: &'a Catalog,
     pub options: &'a RemeasureOptions,
     /// A list of points to measure; `None` draws a sample.
     pub list: Option<RerunList>,
@@ -39,9 +64,7 @@ pub(super) struct Drawn<'a> {
 impl<'a> Remeasurement<'a> {
     /// Returns the selected tables of the device's system.
     pub(super) fn tables(&self, about: &About) -> Result<Vec<&'a TableFile>> {
-        let selected = self.options.selection.resolve(self.catalog, None)?;
-        let mut files: Vec<&'a TableFile> =
-            self.catalog.tables.iter().filter(|t| selected.table(&t.place, &t.table)).collect();
+        let mut files: Vec<&'a TableFile> = self.site.tables().collect();
         if let Some(list) = &self.list {
             files.retain(|t| list.of(&t.place, &t.table).is_some());
             if files.is_empty() {
@@ -51,10 +74,11 @@ impl<'a> Remeasurement<'a> {
                 ));
             }
         }
-        let named: Vec<String> = files.iter().map(|t| t.place.system.clone()).collect();
-        let system = |t: &&TableFile| self.catalog.system(&t.place.system, self.specs);
+        let named = files.first().map(|file| file.place.system.clone());
+        let (catalog, specs) = (&self.site.catalog, self.site.specs());
+        let system = |t: &&TableFile| catalog.system(&t.place.system, specs);
         files.retain(|t| system(t).is_some_and(|s| s.is_device(&about.name)));
-        match (files.first(), named.first()) {
+        match (files.first(), named) {
             (None, Some(system)) => Err(Error::new(
                 format!("the device is {}, but the tables are of {system}", about.name),
                 "measure on a machine of that system; its YAML lists its devices",
@@ -79,11 +103,11 @@ impl<'a> Remeasurement<'a> {
         filter: Option<&Expr>,
         device: &dyn Device,
     ) -> Result<Option<Drawn<'a>>> {
-        let path = &file.entry.path;
-        let table = read_table(self.source, file, self.specs)?;
-        let spec = file.spec(self.specs, Some(&table));
-        let system = self.catalog.system(&file.place.system, self.specs);
-        let scope = TableScope::new(&table, &spec, &file.place, system, &self.specs.lookups);
+        let (path, specs) = (&file.entry.path, self.site.specs());
+        let table = read_table(self.site.source.as_ref(), file, specs)?;
+        let spec = file.spec(specs, Some(&table));
+        let system = self.site.catalog.system(&file.place.system, specs);
+        let scope = TableScope::new(&table, &spec, &file.place, system, &specs.lookups);
         if let Some(filter) = filter {
             let has = |name: &&str| *name == "system" || table.column(name).is_some();
             if let Some(name) = filter.columns().into_iter().find(|c| !has(c)) {
@@ -97,7 +121,7 @@ impl<'a> Remeasurement<'a> {
         let mut asked = points.rows();
         let operation = self.list.as_ref().and_then(|l| l.of(&file.place, &file.table));
         if let Some(operation) = operation {
-            let listed = operation.keys(&spec, self.specs).map_err(bad)?;
+            let listed = operation.keys(&spec, specs).map_err(bad)?;
             let keys = Keys::new(&spec.key, &scope).map_err(bad)?;
             asked.retain(|row| listed.contains(&keys.hashes()[*row]));
         }
@@ -120,12 +144,10 @@ impl<'a> Remeasurement<'a> {
         // All points of a list are measured.
         let count = if operation.is_some() { rows.len() } else { self.options.sample };
         let draw = sample::draw(&strata, count, self.options.seed, fits);
-        let noise =
-            |latency| self.specs.noise.at(&file.table, &file.place.backend, latency).cloned();
         let point = |(stratum, row): &(usize, usize)| {
             let mut point = points.point(*row, &strata[*stratum]);
             point.power = self.options.power && point.recorded_w.is_some();
-            let band = noise(point.recorded_ms);
+            let band = specs.noise.at(&file.table, &file.place.backend, point.recorded_ms).cloned();
             (point, band)
         };
         Ok(Some(Drawn {

@@ -2,33 +2,31 @@
 
 mod chart;
 mod draw;
-mod options;
 
 use std::time::Instant;
 
-use crate::base::progress::Progress;
-use crate::gpu::outcome::{Remeasured, Sample};
-pub use chart::figures;
-
-use crate::base::error::{Error, Result, unknown};
+pub use self::chart::figures;
+pub use self::draw::RemeasureOptions;
+use self::draw::{Drawn, Remeasurement};
+use crate::base::error::{Error, Result};
 use crate::base::interrupt::{self, Finishing};
+use crate::base::progress::Progress;
 use crate::base::reason::Reason;
 use crate::base::stats;
 use crate::base::words::plural;
-use crate::checks::settings::Settings;
-use crate::database::catalog::{Catalog, TableFile};
-use crate::database::source;
+use crate::database::catalog::TableFile;
 use crate::findings::Sink;
 use crate::gpu::device::{About, Answer, Device, MeasureError, Point};
 use crate::gpu::judge::power::power;
 use crate::gpu::judge::{Measured, judge};
+use crate::gpu::outcome::{Remeasured, Sample};
 use crate::gpu::recipe::Recipes;
 use crate::gpu::record::{Log, Origin};
 use crate::gpu::rerun::RerunList;
+use crate::jobs::rows::known_spec;
+use crate::jobs::site::Site;
 use crate::report::Report;
 use crate::specs::NoiseBand;
-use draw::{Drawn, Remeasurement};
-pub use options::RemeasureOptions;
 
 /// The number of control points, measured before, between and after the others. Some kernels run at
 /// one of two speeds, depending on where their operands are in memory; the median of five controls
@@ -47,15 +45,11 @@ pub fn run(
     progress: &dyn Progress,
 ) -> Result<Report> {
     let start = Instant::now();
-    let source = source::open(&options.root, options.reference.as_deref())?;
-    let mut settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
-    let catalog = Catalog::read(source.as_ref(), &settings.specs)?;
-    settings.take_facts(source.as_ref(), &catalog);
+    let (reference, rules) = (options.reference.as_deref(), options.rules.as_deref());
+    let site = Site::open(&options.root, reference, rules, &options.selection)?;
     let job = Remeasurement {
-        source: source.as_ref(),
-        specs: &settings.specs,
-        recipes: Recipes::read(&settings.specs.library)?,
-        catalog: &catalog,
+        site: &site,
+        recipes: Recipes::read(&site.specs().library)?,
         options,
         list: options.points.as_deref().map(RerunList::read).transpose()?,
     };
@@ -83,8 +77,8 @@ pub fn run(
     let mut done = 0;
     let mut log = job.log(&drawn, device.about())?;
     for drawn in drawn {
-        let tell = |more: usize| progress.step(done + more, total);
-        let sample = job.measure(drawn, device, &mut log, &tell)?;
+        let step = |more: usize| progress.step(done + more, total);
+        let sample = job.measure(drawn, device, &mut log, &step)?;
         done += sample.points.len();
         samples.push(sample);
     }
@@ -98,7 +92,7 @@ pub fn run(
     let (findings, counts) = sink.finish();
     Ok(Report {
         command: "remeasure",
-        overlays: settings.overlays.clone(),
+        overlays: site.settings.overlays.clone(),
         tables: samples.len() as u64,
         rows: samples.iter().map(measured).sum(),
         findings,
@@ -145,9 +139,7 @@ impl Remeasurement<'_> {
             return Ok(());
         }
         let file = &sample.file;
-        let spec = self.specs.tables.get(&file.table).ok_or_else(|| {
-            unknown("table", &file.table, self.specs.tables.keys().map(String::as_str))
-        })?;
+        let spec = known_spec(self.site.specs(), &file.table)?;
         let origin = Origin {
             table: &file.table,
             framework: &file.place.backend,

@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{DiskChange, Refused, RepairError, RepairOptions, Site, disk, restate::Now};
+use super::restate::TableContent;
+use super::{DiskChange, Refused, RepairError, RepairOptions, disk, refusals};
 use crate::base::error::Result;
 use crate::base::exit::Exit;
 use crate::base::reason::Reason;
 use crate::base::words::{count, plural};
 use crate::database::catalog::{Format, TableFile};
 use crate::database::table::{Column, Table, each_row, encode};
+use crate::jobs::site::Site;
 use crate::specs::{ColumnKind, TableSpec};
 
 /// A text table that can be converted.
@@ -27,7 +29,7 @@ pub struct Conversion {
     /// Size of the Parquet file in bytes.
     pub after: usize,
     /// True if the Parquet file exists already with the same cells; only the text table is removed.
-    pub there: bool,
+    pub exists: bool,
 }
 
 /// The plan of a conversion.
@@ -49,70 +51,65 @@ pub struct Converted {
 /// Returns an error if there is no database, or if the selection names something unknown. Tables
 /// that cannot be converted are in [`Converted::refused`].
 pub fn run(options: &RepairOptions) -> Result<Converted> {
-    let site = Site::open(options)?;
-    let work = |file: &TableFile| {
-        convert(&site, file).map_err(|why| Refused { path: file.entry.path.clone(), why })
-    };
-    let made = site.map(|file| file.format == Format::Csv, work);
-    let (mut conversions, mut refused) = (Vec::new(), Vec::new());
-    let mut change = site.change();
+    let site = super::open(options)?;
+    let made = super::map(&site, |file| file.format == Format::Csv, |file| convert(&site, file));
+    let mut change = DiskChange::of(&site);
     let tables = made.len();
+    let (mut conversions, mut refused) = (Vec::new(), Vec::new());
     for made in made {
-        match made {
+        match made.and_then(|made| made.add_to(&mut change)) {
+            Ok(conversion) => conversions.push(conversion),
             Err(why) => refused.push(why),
-            Ok(done) if change.files.iter().any(|(path, _)| *path == done.target) => {
-                let why = RepairError::SameTarget(done.told.name);
-                refused.push(Refused { path: done.told.path, why });
-            }
-            Ok(done) => match change.restate(&done.target, &done.now()) {
-                Err(why) => refused.push(Refused { path: done.told.path, why: why.into() }),
-                Ok(()) => {
-                    change.gone.push(done.text);
-                    change.files.extend((!done.told.there).then_some((done.target, done.bytes)));
-                    conversions.push(done.told);
-                }
-            },
         }
     }
     Ok(Converted { tables, conversions, refused, change })
 }
 
 /// A converted table with its files.
-struct Done {
-    told: Conversion,
+struct ConvertedFiles {
+    conversion: Conversion,
     table: String,
     text: PathBuf,
     target: PathBuf,
     bytes: Vec<u8>,
 }
 
-impl Done {
-    fn now(&self) -> Now<'_> {
-        Now { table: &self.table, rows: self.told.rows as u64, bytes: &self.bytes }
+impl ConvertedFiles {
+    /// Adds the files to a change, unless another text table has the same target or the sidecar
+    /// cannot be updated.
+    fn add_to(self, change: &mut DiskChange) -> Result<Conversion, Refused> {
+        let Self { conversion, table, text, target, bytes } = self;
+        let refused = |why| Refused { path: conversion.path.clone(), why };
+        if change.files.iter().any(|(path, _)| *path == target) {
+            return Err(refused(RepairError::SameTarget(conversion.name.clone())));
+        }
+        let now = TableContent { table: &table, rows: conversion.rows as u64, bytes: &bytes };
+        change.restate(&target, &now).map_err(|why| refused(why.into()))?;
+        change.gone.push(text);
+        change.files.extend((!conversion.exists).then_some((target, bytes)));
+        Ok(conversion)
     }
 }
 
-fn convert(site: &Site, file: &TableFile) -> Result<Done, RepairError> {
-    let (text, table) = site.read(file)?;
+fn convert(site: &Site, file: &TableFile) -> Result<ConvertedFiles, RepairError> {
+    let (text, table) = super::read(site, file)?;
     let path = disk(file)?.to_owned();
     let target = path.with_extension("parquet");
-    let spec = site.settings.specs.tables.get(&file.table);
-    let columns = collected(table, spec.map(AsRef::as_ref));
+    let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let columns = collected(table, site.specs().tables.get(&file.table).map(AsRef::as_ref));
     let rows = same_cells(&columns, &text)?;
-    let (bytes, there) = match target.symlink_metadata() {
-        Err(_) => (encode(&columns)?, false),
-        Ok(_) => (standing(&target, &columns, &text)?, true),
-    };
-    let told = Conversion {
+    let exists = target.symlink_metadata().is_ok();
+    let bytes = if exists { existing(&target, &name, &columns, &text)? } else { encode(&columns)? };
+    let conversion = Conversion {
         path: file.entry.path.clone(),
-        name: target.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        name,
         rows,
         columns: columns.len(),
         before: text.len(),
         after: bytes.len(),
-        there,
+        exists,
     };
-    Ok(Done { told, table: file.table.clone(), text: path, target, bytes })
+    Ok(ConvertedFiles { conversion, table: file.table.clone(), text: path, target, bytes })
 }
 
 /// Returns the columns with the types that collectors write: measured columns are floating-point
@@ -122,34 +119,33 @@ fn collected(table: Table, spec: Option<&TableSpec>) -> Vec<(String, Column)> {
     for (name, column) in &mut columns {
         let kind = spec.and_then(|s| s.column(name)).map(|c| c.kind);
         if matches!(kind, Some(ColumnKind::Measure(_) | ColumnKind::Number))
-            && let Column::Int { values, nulls } = column
+            && let Column::Int { nulls, .. } = &*column
         {
-            let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls[row]);
-            let number = |(row, v): (usize, &i64)| if is_null(row) { f64::NAN } else { *v as f64 };
-            let values = values.iter().enumerate().map(number).collect();
-            *column = Column::Float { values, nulls: nulls.take() };
+            let nulls = nulls.clone();
+            *column = Column::Float { values: column.numbers(column.len()).into_owned(), nulls };
         }
     }
     columns
 }
 
 /// Returns the bytes of an existing Parquet file if it has the same cells as the text.
-fn standing(
+fn existing(
     target: &Path,
+    name: &str,
     columns: &[(String, Column)],
     text: &[u8],
 ) -> Result<Vec<u8>, RepairError> {
-    let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = name.to_owned();
     let bytes = match std::fs::read(target) {
         Ok(bytes) => bytes,
         Err(source) => return Err(RepairError::Target { name, source }),
     };
-    let beside = match Table::decode(&bytes, Format::Parquet, &|_| false) {
+    let existing = match Table::decode(&bytes, Format::Parquet, &|_| false) {
         Ok(table) => table.into_columns(),
         Err(fault) => return Err(RepairError::BrokenTarget { name, fault }),
     };
-    let named = columns.iter().map(|(n, _)| n).eq(beside.iter().map(|(n, _)| n));
-    if !named || same_cells(&beside, text).is_err() {
+    let same_names = columns.iter().map(|(n, _)| n).eq(existing.iter().map(|(n, _)| n));
+    if !same_names || same_cells(&existing, text).is_err() {
         return Err(RepairError::OtherTarget(name));
     }
     Ok(bytes)
@@ -226,12 +222,9 @@ impl Converted {
 
     /// Renders the result for people; `written` is true if the conversion was written.
     pub fn text(&self, written: bool) -> String {
-        let mut out = String::new();
-        for refused in &self.refused {
-            out += &format!("{}: not changed: {}\n", refused.path, refused.why);
-        }
+        let mut out = refusals(&self.refused);
         for c in &self.conversions {
-            out += &if c.there {
+            out += &if c.exists {
                 format!("{}: {} has the same cells, so the text file is removed\n", c.path, c.name)
             } else {
                 format!(
@@ -248,15 +241,15 @@ impl Converted {
         if !out.is_empty() {
             out.push('\n');
         }
+        if self.tables == 0 {
+            return out + "nothing was converted: the database has no text tables\n";
+        }
         let all = plural(self.tables, "text table");
-        out += &match (self.tables, written) {
-            (0, _) => "nothing was converted: the database has no text tables\n".into(),
-            (_, true) => format!("{} of {all} converted\n", count(self.conversions.len())),
-            (_, false) => format!(
-                "{} of {all} would be converted\ndry run: nothing was written; add --write to convert\n",
-                count(self.conversions.len())
-            ),
-        };
-        out
+        out += &format!("{} of {all} ", count(self.conversions.len()));
+        out + if written {
+            "converted\n"
+        } else {
+            "would be converted\ndry run: nothing was written; add --write to convert\n"
+        }
     }
 }

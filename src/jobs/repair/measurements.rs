@@ -17,16 +17,24 @@ pub(super) fn compared_columns<'a>(
     table.columns().filter(|(name, _)| measured_unit(name).is_none() && !ignored(name)).collect()
 }
 
-/// Returns pairs of a row and the first earlier row that agrees with it in all of `columns`. Only
-/// rows for which `counts` is true are compared.
-pub(super) fn repeated_rows(
+/// Groups the rows that agree in all of `columns`, in the order of their first rows. Rows for which
+/// `counts` is false are in no group.
+pub(super) fn groups(
+    table: &Table,
     columns: &[(&str, &Column)],
-    rows: usize,
     counts: impl Fn(usize) -> bool,
-) -> Vec<(usize, usize)> {
-    let mut hashes = vec![run_seed(); rows];
+) -> Vec<Vec<usize>> {
+    let mut hashes = vec![run_seed(); table.rows];
     columns.iter().for_each(|(_, column)| column.hash_into(&mut hashes));
-    repeats(&hashes, counts, |a, b| columns.iter().all(|(_, column)| column.equal(a, b)))
+    let equal = |a, b| columns.iter().all(|(_, column)| column.equal(a, b));
+    let mut groups: Vec<Vec<usize>> =
+        (0..table.rows).map(|row| Vec::from_iter(counts(row).then_some(row))).collect();
+    for (row, first) in repeats(&hashes, &counts, equal) {
+        groups[row].clear();
+        groups[first].push(row);
+    }
+    groups.retain(|rows| !rows.is_empty());
+    groups
 }
 
 /// Returns true if two rows are equal in every column.

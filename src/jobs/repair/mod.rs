@@ -14,15 +14,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 pub use self::error::{RepairError, SidecarError};
-use self::restate::{Now, restated};
+use self::restate::{TableContent, restated};
 use crate::base::error::Result;
 use crate::base::files::{sweep, unwritten, write_all};
 use crate::base::threads;
-use crate::checks::settings::Settings;
-use crate::database::catalog::{Catalog, TableFile};
+use crate::database::catalog::TableFile;
 use crate::database::selection::Selection;
-use crate::database::source::{EntryKind, Source, WorkTree};
+use crate::database::source::EntryKind;
 use crate::database::table::Table;
+use crate::jobs::site::Site;
 
 /// The options of `dedupe` and `convert`.
 #[derive(Debug, Default, Clone)]
@@ -44,6 +44,11 @@ pub struct Refused {
     pub why: RepairError,
 }
 
+/// Renders one line per refused table.
+fn refusals(refused: &[Refused]) -> String {
+    refused.iter().map(|Refused { path, why }| format!("{path}: not changed: {why}\n")).collect()
+}
+
 /// Files to write, and files to remove after all others are written.
 #[derive(Debug, Default)]
 struct DiskChange {
@@ -56,8 +61,14 @@ struct DiskChange {
 }
 
 impl DiskChange {
+    /// Returns a change without files for the selected tables.
+    fn of(site: &Site) -> Self {
+        let folder = |file: &TableFile| Some(disk(file).ok()?.parent()?.to_owned());
+        Self { folders: site.tables().filter_map(folder).collect(), ..Self::default() }
+    }
+
     /// Updates the sidecar of a table for its new file, if there is a sidecar.
-    fn restate(&mut self, file: &Path, now: &Now<'_>) -> Result<(), SidecarError> {
+    fn restate(&mut self, file: &Path, now: &TableContent<'_>) -> Result<(), SidecarError> {
         let path = file.with_file_name("collection_meta.yaml");
         let text = match self.sidecars.get(&path) {
             Some(text) => text.clone(),
@@ -75,6 +86,7 @@ impl DiskChange {
         self.folders.iter().for_each(|folder| sweep(folder));
     }
 
+    /// Writes all files and sidecars, then removes the files that are gone.
     fn make(self) -> Result<()> {
         let sidecars = self.sidecars.into_iter().map(|(path, text)| (path, text.into_bytes()));
         let files: Vec<_> = self.files.into_iter().chain(sidecars).collect();
@@ -86,55 +98,34 @@ impl DiskChange {
     }
 }
 
-/// An opened database on disk whose tables are to be changed.
-struct Site {
-    source: WorkTree,
-    settings: Settings,
-    catalog: Catalog,
-    /// Indices of the selected tables in the catalog.
-    tables: Vec<usize>,
+/// Opens the database on disk whose tables are to be changed.
+fn open(options: &RepairOptions) -> Result<Site> {
+    Site::open(&options.root, None, options.rules.as_deref(), &options.selection)
 }
 
-impl Site {
-    fn open(options: &RepairOptions) -> Result<Self> {
-        let source = WorkTree::open(&options.root)?;
-        let mut settings = Settings::read(&source, options.rules.as_deref(), None)?;
-        let catalog = Catalog::read(&source, &settings.specs)?;
-        settings.take_facts(&source, &catalog);
-        let selected = options.selection.resolve(&catalog, None)?;
-        let chosen = |t: &TableFile| selected.table(&t.place, &t.table);
-        let tables = (0..catalog.tables.len()).filter(|i| chosen(&catalog.tables[*i])).collect();
-        Ok(Self { source, settings, catalog, tables })
-    }
+/// Applies `work` to the selected tables for which `fit` is true, in parallel; results are in the
+/// catalog's order.
+fn map<R: Send>(
+    site: &Site,
+    fit: impl Fn(&TableFile) -> bool,
+    work: impl Fn(&TableFile) -> Result<R, RepairError> + Sync,
+) -> Vec<Result<R, Refused>> {
+    let files: Vec<&TableFile> = site.tables().filter(|file| fit(file)).collect();
+    threads::map_largest_first(
+        &files,
+        |file| file.entry.size,
+        |file| work(file).map_err(|why| Refused { path: file.entry.path.clone(), why }),
+    )
+}
 
-    /// Returns a change without files.
-    fn change(&self) -> DiskChange {
-        let tables = self.tables.iter().map(|i| &self.catalog.tables[*i]);
-        let folders = tables.filter_map(|file| Some(disk(file).ok()?.parent()?.to_owned()));
-        DiskChange { folders: folders.collect(), ..DiskChange::default() }
+/// Reads a table's bytes and rows; damaged rows are an error.
+fn read(site: &Site, file: &TableFile) -> Result<(Vec<u8>, Table), RepairError> {
+    let bytes = site.source.read(&file.entry)?;
+    let table = file.decode(site.specs(), &bytes)?;
+    if table.torn.rows > 0 {
+        return Err(RepairError::Torn(table.torn));
     }
-
-    /// Applies `work` to the selected tables for which `fit` is true, in parallel; results are in
-    /// the catalog's order.
-    fn map<R: Send>(
-        &self,
-        fit: impl Fn(&TableFile) -> bool,
-        work: impl Fn(&TableFile) -> R + Sync,
-    ) -> Vec<R> {
-        let tables = self.tables.iter().map(|i| &self.catalog.tables[*i]);
-        let files: Vec<&TableFile> = tables.filter(|file| fit(file)).collect();
-        threads::map_largest_first(&files, |file| file.entry.size, |file| work(file))
-    }
-
-    /// Reads a table's bytes and rows; damaged rows are an error.
-    fn read(&self, file: &TableFile) -> Result<(Vec<u8>, Table), RepairError> {
-        let bytes = self.source.read(&file.entry)?;
-        let table = file.decode(&self.settings.specs, &bytes)?;
-        if table.torn.rows > 0 {
-            return Err(RepairError::Torn(table.torn));
-        }
-        Ok((bytes, table))
-    }
+    Ok((bytes, table))
 }
 
 /// Returns the path of a table on disk.

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::base::error::Result;
-use crate::checks::settings::Settings;
-use crate::database::catalog::{Catalog, TableFile};
+use crate::database::catalog::TableFile;
 use crate::database::selection::Selection;
 use crate::database::served::Shelf;
-use crate::database::source;
-use crate::database::state::State;
+use crate::jobs::site::Site;
 use crate::report::chart::{self, ChartFigure};
 
 /// The options of `sanity` without a base.
@@ -33,21 +31,15 @@ pub struct OverviewOptions {
 ///
 /// Returns an error if there is no database, or if the selection names something unknown.
 pub fn run(options: &OverviewOptions) -> Result<Vec<ChartFigure>> {
-    let source = source::open(&options.root, options.reference.as_deref())?;
-    let mut settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
-    let catalog = Catalog::read(source.as_ref(), &settings.specs)?;
-    let facts = &settings.take_facts(source.as_ref(), &catalog);
-    let selected = options.selection.resolve(&catalog, None)?;
+    let OverviewOptions { root, reference, selection, rules, charts } = options;
+    let site = Site::open(root, reference.as_deref(), rules.as_deref(), selection)?;
     let reuse = BTreeMap::new();
-    let shelf = Shelf::new(&catalog, &reuse, &settings.specs);
-    let is_newest = |file: &TableFile| {
+    let shelf = Shelf::new(&site.catalog, &reuse, site.specs());
+    let is_newest = |file: &&TableFile| {
         let editions = shelf.editions(file);
         let current = editions.and_then(|e| shelf.current(&file.place.system, e));
         current.is_some_and(|e| e.version == file.place.version)
     };
-    let mut tables: Vec<&TableFile> = catalog.tables.iter().collect();
-    tables.retain(|t| selected.table(&t.place, &t.table) && is_newest(t));
-    let specs = &settings.specs;
-    let state = State { source: source.as_ref(), catalog: &catalog, facts, specs };
-    chart::overview(state, &tables, &settings.specs, options.charts)
+    let tables: Vec<&TableFile> = site.tables().filter(is_newest).collect();
+    chart::overview(site.state(), &tables, site.specs(), *charts)
 }

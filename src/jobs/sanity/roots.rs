@@ -2,10 +2,11 @@
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::database::catalog::Catalog;
 use crate::database::facts::{Fact, TreeFacts};
-use crate::database::source::Source;
+use crate::database::source::{Entry, Source};
 use crate::database::state::{ReadState, State};
 use crate::specs::Specs;
 
@@ -79,16 +80,14 @@ fn pairs(before: Vec<Catalog>, after: Vec<Catalog>) -> Vec<(Catalog, Catalog)> {
     let others =
         |roots: &[Catalog]| roots.first().map(|root| root.others.clone()).unwrap_or_default();
     let (others_before, others_after) = (others(&before), others(&after));
-    let empty =
-        |folder: &str, others| Catalog { folder: folder.to_owned(), others, ..Catalog::default() };
-    let whole = |(before, after): (Option<Catalog>, Option<Catalog>)| match (before, after) {
-        (Some(before), Some(after)) => Some((before, after)),
-        (Some(before), None) => {
-            let after = empty(&before.folder, others_after.clone());
-            Some((before, after))
-        }
-        (None, Some(after)) => Some((empty(&after.folder, others_before.clone()), after)),
-        (None, None) => None,
+    let whole = |(before, after): (Option<Catalog>, Option<Catalog>)| {
+        let folder = before.as_ref().or(after.as_ref())?.folder.clone();
+        let empty = |others: &Arc<Vec<Entry>>| {
+            let (folder, others) = (folder.clone(), others.clone());
+            Catalog { folder, others, ..Catalog::default() }
+        };
+        let before = before.unwrap_or_else(|| empty(&others_before));
+        Some((before, after.unwrap_or_else(|| empty(&others_after))))
     };
     partners(before, after).into_iter().filter_map(whole).collect()
 }
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn roots_pair_by_folder_and_the_rest_by_rank() {
+    fn roots_pair_by_folder_and_the_rest_by_order() {
         let pairs = pairs(roots(&["old/systems", "a", "gone"]), roots(&["new/systems", "a"]));
         let folders: Vec<(&str, &str)> =
             pairs.iter().map(|(b, a)| (b.folder.as_str(), a.folder.as_str())).collect();

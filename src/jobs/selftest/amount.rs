@@ -1,12 +1,10 @@
 //! The number of rows in which a fault is planted.
 
-use std::str::FromStr;
-
 use serde::Deserialize;
-use serde::de::{self, Deserializer};
 
 /// The number of rows in which a fault is planted.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
 pub enum Amount {
     /// A number of random rows.
     Rows(usize),
@@ -29,11 +27,11 @@ pub enum Amount {
 #[error("'{0}' is not a number of rows: 5, 1 %, run 20, slice, 3 % of a slice, shape or all")]
 pub struct BadAmount(String);
 
-impl FromStr for Amount {
-    type Err = BadAmount;
+impl TryFrom<String> for Amount {
+    type Error = BadAmount;
 
-    fn from_str(text: &str) -> Result<Self, BadAmount> {
-        let bad = || BadAmount(text.to_owned());
+    fn try_from(text: String) -> Result<Self, BadAmount> {
+        let bad = || BadAmount(text.clone());
         let rows = |number: &str| number.parse::<usize>().map_err(|_| bad());
         let share =
             |percent: &str| percent.parse::<f64>().map(|share| share / 100.0).map_err(|_| bad());
@@ -47,12 +45,6 @@ impl FromStr for Amount {
             [number] => Self::Rows(rows(number)?),
             _ => return Err(bad()),
         })
-    }
-}
-
-impl<'de> Deserialize<'de> for Amount {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
 }
 
@@ -86,8 +78,9 @@ mod tests {
             ("shape", Amount::Shape),
             ("all", Amount::All),
         ] {
-            assert_eq!(text.parse::<Amount>().unwrap(), amount);
+            assert_eq!(Amount::try_from(text.to_owned()).unwrap(), amount);
         }
-        assert!("many".parse::<Amount>().unwrap_err().to_string().contains("many"));
+        let bad = Amount::try_from("many".to_owned()).unwrap_err();
+        assert!(bad.to_string().contains("many"));
     }
 }

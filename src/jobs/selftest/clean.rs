@@ -55,7 +55,7 @@ impl AlikeTables {
         ending.unwrap_or(path).to_owned()
     }
 
-    pub fn holds(&self, a: &str, b: &str) -> bool {
+    pub fn contains(&self, a: &str, b: &str) -> bool {
         self.0.contains(&(Self::name(a), Self::name(b)))
     }
 }

@@ -292,12 +292,12 @@ pub struct Variant {
 impl Fault {
     /// Returns true if a rule may report the fault in its own place.
     pub(super) fn may_break(&self, rule: &str) -> bool {
-        names(&self.finds, rule) || names(&self.may, rule)
+        contains(&self.finds, rule) || contains(&self.may, rule)
     }
 
     /// Returns true if a rule may report the fault in other places.
     pub(super) fn may_break_elsewhere(&self, rule: &str) -> bool {
-        names(&self.elsewhere, rule)
+        contains(&self.elsewhere, rule)
     }
 
     /// Returns the fault in all its sizes.
@@ -343,6 +343,6 @@ impl Variant {
 }
 
 /// Returns true if a list of rules contains a rule or `*`.
-fn names(rules: &[String], rule: &str) -> bool {
+fn contains(rules: &[String], rule: &str) -> bool {
     rules.iter().any(|r| r == rule || r == "*")
 }

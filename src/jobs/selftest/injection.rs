@@ -18,6 +18,13 @@ pub(super) struct Planted {
     pub(super) slice: Option<Slice>,
 }
 
+impl Planted {
+    /// Returns a fault that changes files and does not count rows.
+    pub(super) fn files<const N: usize>(changes: [(String, FileChange); N]) -> Self {
+        Self { changes: changes.into(), ..Self::default() }
+    }
+}
+
 /// A fault planted in a round.
 pub(super) struct Injection<'a> {
     /// The index of the fault's variant.

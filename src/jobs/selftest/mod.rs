@@ -8,7 +8,6 @@
 
 mod amount;
 mod clean;
-mod curves;
 mod draft;
 mod fault;
 mod injection;
@@ -20,9 +19,8 @@ mod rounds;
 mod score;
 mod target;
 
-pub use curves::recall_curves;
 pub use fault::{Fault, FaultClass, Faults};
-pub use render::render;
+pub use render::{recall_curves, render};
 pub use score::Scores;
 
 pub use clean::SelftestOptions;
@@ -33,10 +31,7 @@ use score::FaultScore;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::checks::frame::{Judgement, StateScope, Terms, judge};
-use crate::checks::settings::Settings;
-use crate::database::catalog::Catalog;
-use crate::database::source;
-use crate::database::state::State;
+use crate::jobs::site::Site;
 use crate::planner::SharedModels;
 
 /// Plants faults and counts the found ones.
@@ -46,23 +41,20 @@ use crate::planner::SharedModels;
 /// Returns an error if there is no database, if the selection names something unknown, or if a
 /// formula fails.
 pub fn run(options: &SelftestOptions, progress: &dyn Progress) -> Result<Scores> {
-    let source = source::open(&options.root, options.reference.as_deref())?;
-    let mut settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
-    let catalog = Catalog::read(source.as_ref(), &settings.specs)?;
-    let facts = &settings.take_facts(source.as_ref(), &catalog);
-    let specs = &settings.specs;
+    let (reference, rules) = (options.reference.as_deref(), options.rules.as_deref());
+    let site = Site::open(&options.root, reference, rules, &options.selection)?;
+    let specs = site.specs();
     let Faults { always, beside, faults } = Faults::read(&specs.library)?;
     let variants: Vec<Variant> = faults.into_iter().flat_map(Fault::variants).collect();
     // Faults are planted in a single state without traces.
-    let all_rules = &settings.rules;
+    let all_rules = &site.settings.rules;
     let rules = all_rules.choose(&[], &[], &|c| !c.needs().traces && !c.needs().changes)?;
     let models = &SharedModels::new(&specs.library);
     let terms = Terms { rules: &rules, all_rules, models, ledger: None };
-    let state = State { source: source.as_ref(), catalog: &catalog, facts, specs };
-    let selected = options.selection.resolve(&catalog, None)?;
-    let scope = StateScope::new(state, &selected, |_| false);
+    let state = site.state();
+    let scope = StateScope::new(state, &site.selected, |_| false);
     let tables: Vec<usize> =
-        (0..catalog.tables.len()).filter(|i| scope.judges(&catalog.tables[*i])).collect();
+        (0..site.catalog.tables.len()).filter(|i| scope.judges(&site.catalog.tables[*i])).collect();
     let Judgement { findings, rows, .. } = judge(scope, None, terms, progress)?;
     let alike = AlikeTables::of(&findings);
     let clean = CleanState { state, terms, findings: &findings, alike };

@@ -3,35 +3,20 @@
 use super::injection::Injection;
 use crate::findings::Finding;
 
-/// The place of a finding relative to a planted fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FindingReach {
-    /// The fault's own place: its table, directory or system, or a table served from there.
-    Place,
-    /// Another table that the fault may affect, because it is served from the fault's table or has
-    /// the same name.
-    Elsewhere,
-}
-
-/// Returns the index of the injection to which a finding is attributed: the nearest one, and the
-/// first of equally near ones.
+/// Returns the index of the injection to which a finding is attributed, with their relation: the
+/// nearest injection, and the first of equally near ones.
 pub(super) fn owner(
     injections: &[Injection<'_>],
     finding: &Finding,
-) -> Option<(usize, FindingReach)> {
-    let distances = injections.iter().enumerate();
-    let distances =
-        distances.filter_map(|(at, injection)| Some((injection.distance(finding)?, at)));
-    let (distance, at) = distances.min()?;
-    // The finding is on a version that took rows from the missing table, or on a table of the same
-    // name.
-    let is_elsewhere = matches!(distance, Distance::Donor | Distance::Namesake);
-    Some((at, if is_elsewhere { FindingReach::Elsewhere } else { FindingReach::Place }))
+) -> Option<(usize, FaultRelation)> {
+    let relations = injections.iter().map(|injection| injection.relation(finding));
+    let nearest = relations.enumerate().filter_map(|(at, relation)| Some((relation?, at))).min();
+    nearest.map(|(relation, at)| (at, relation))
 }
 
 /// The relation of a planted fault to a finding, nearest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Distance {
+pub(super) enum FaultRelation {
     /// The finding is on a path of the injection.
     Path,
     /// The finding is on a version that took rows from the table.
@@ -48,35 +33,37 @@ enum Distance {
     Namesake,
 }
 
+impl FaultRelation {
+    /// Returns true if the finding is on another table that the fault may affect, because that table
+    /// takes rows from the fault's table or has the same name.
+    pub(super) fn is_elsewhere(self) -> bool {
+        matches!(self, Self::Donor | Self::Namesake)
+    }
+}
+
 impl Injection<'_> {
-    fn distance(&self, finding: &Finding) -> Option<Distance> {
+    /// Returns the relation to a finding; `None` if the fault cannot cause the finding.
+    fn relation(&self, finding: &Finding) -> Option<FaultRelation> {
         let (own, table) = (&self.file.place, &self.file.table);
         let place = finding.place.as_ref();
         let is_named = finding.table.as_ref() == Some(table);
+        let is_whole = finding.table.is_none();
+        let is_twin = finding.evidence.other.as_ref().is_some_and(|o| self.paths.contains(o));
+        let is_of_system = place.is_some_and(|place| place.system == own.system);
+        let is_of_backend = is_of_system && place.is_some_and(|p| p.backend == own.backend);
         let donated = format!("{table} from {}", own.version);
         let yaml = format!("/{}.yaml", own.system);
+        let changes_yaml = self.planted.changes.keys().any(|path| path.ends_with(&yaml));
         let relations = [
-            (Distance::Path, self.paths.contains(&finding.path)),
-            (Distance::Donor, finding.table.is_none() && finding.parts.contains(&donated)),
-            (Distance::Table, is_named && place == Some(own)),
-            (
-                Distance::Twin,
-                finding.evidence.other.as_deref().is_some_and(|other| self.paths.contains(other)),
-            ),
-            (
-                Distance::System,
-                self.planted.changes.keys().any(|path| path.ends_with(&yaml))
-                    && place.is_some_and(|place| place.system == own.system),
-            ),
-            (
-                Distance::Backend,
-                finding.table.is_none()
-                    && place
-                        .is_some_and(|f| (&f.system, &f.backend) == (&own.system, &own.backend)),
-            ),
-            (Distance::Namesake, is_named),
+            (FaultRelation::Path, self.paths.contains(&finding.path)),
+            (FaultRelation::Donor, is_whole && finding.parts.contains(&donated)),
+            (FaultRelation::Table, is_named && place == Some(own)),
+            (FaultRelation::Twin, is_twin),
+            (FaultRelation::System, changes_yaml && is_of_system),
+            (FaultRelation::Backend, is_whole && is_of_backend),
+            (FaultRelation::Namesake, is_named),
         ];
-        relations.into_iter().find(|(_, holds)| *holds).map(|(distance, _)| distance)
+        relations.into_iter().find(|(_, applies)| *applies).map(|(relation, _)| relation)
     }
 
     /// Returns true if the fault should be found by the finding's rule.

@@ -1,12 +1,15 @@
-//! Renders the scores of a selftest for people, programs and Markdown.
+//! Renders the scores of a selftest for people, programs and Markdown, and draws recall over size.
 
 use serde_json::{Value, json};
 
 use super::fault::{FaultClass, Variant};
 use super::score::{FaultScore, RuleScore, Scores};
+use crate::base::error::Result;
 use crate::base::escape::clean;
+use crate::base::words::plural;
 use crate::findings::Severity;
 use crate::jobs::DocumentFormat;
+use crate::report::chart::{ShareChart, ShareLine};
 use crate::report::document::{Document, DocumentTable};
 
 /// The maximum number of false alarms and missed faults shown to people; JSON contains all.
@@ -33,7 +36,7 @@ fn shown(share: Option<f64>) -> String {
 fn rates(rule: &RuleScore) -> [Option<f64>; 3] {
     [
         share(rule.found as u64, rule.planted as u64),
-        share(rule.rows_told, rule.rows),
+        share(rule.reported_rows, rule.rows),
         share(rule.alarms as u64, rule.others as u64),
     ]
 }
@@ -138,7 +141,7 @@ fn json(scores: &Scores) -> Value {
             "fault": fault.id, "size": score.variant.size(), "class": fault.class.name(),
             "finds": fault.finds, "planted": score.planted, "found": score.found,
             "warned": score.warned, "recall": share(score.found as u64, score.planted as u64),
-            "rows_recall": share(score.rows_told, score.rows),
+            "rows_recall": share(score.reported_rows, score.rows),
         })
     });
     let missed = scores.missed.iter().map(|missed| {
@@ -163,4 +166,41 @@ fn json(scores: &Scores) -> Value {
         "faults": faults.collect::<Vec<_>>(), "missed": missed.collect::<Vec<_>>(),
         "false_alarms": alarms.collect::<Vec<_>>(),
     })
+}
+
+/// Draws the recall of faults that come in several sizes, as SVG.
+///
+/// # Errors
+///
+/// Returns the errors of [`ShareChart::svg`].
+pub fn recall_curves(scores: &Scores) -> Result<String> {
+    let mut lines: Vec<ShareLine> = Vec::new();
+    for fault in scores.faults.iter().filter(|fault| fault.planted > 0) {
+        let (Some(name), Some(by)) = (&fault.variant.fault.curve, fault.variant.by) else {
+            continue;
+        };
+        // A latency multiplied by 0.7 is off by a factor of 1.43.
+        let point = (by.max(1.0 / by), fault.found as f64 / fault.planted as f64);
+        match lines.iter_mut().find(|line| line.name == *name) {
+            Some(line) => line.points.push(point),
+            None => lines.push(ShareLine { name: name.clone(), points: vec![point] }),
+        }
+    }
+    for line in &mut lines {
+        line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
+    let chart = ShareChart {
+        title: "Recall over the size of a fault".into(),
+        subtitle: format!(
+            "{} planted in {}, seed {}; {}",
+            plural(scores.planted(), "fault"),
+            plural(scores.tables, "table"),
+            scores.seed,
+            plural(scores.alarms.len(), "false alarm")
+        ),
+        x: "how many times off".into(),
+        y: "share found".into(),
+        lines,
+    };
+    chart.svg()
 }

@@ -75,7 +75,7 @@ pub(super) fn run(
         let mut round = Round { clean, injections: Vec::new(), taken: BTreeSet::new() };
         let mut left = Vec::new();
         for mut fault in waiting {
-            if round.take(&mut fault, &mut tried, &mut random)? == Taken::Later {
+            if !round.take(&mut fault, &mut tried, &mut random)? {
                 left.push(fault);
             }
         }
@@ -88,25 +88,16 @@ pub(super) fn run(
     Ok(())
 }
 
-/// The outcome of planting a fault.
-#[derive(PartialEq, Eq)]
-enum Taken {
-    Planted,
-    /// The round already changes a table or system that the fault would touch.
-    Later,
-    /// The fault cannot be planted in any table.
-    Never,
-}
-
 impl<'a> Round<'a> {
-    /// Plants a fault in its first suitable table. `tried` contains pairs of variant and table that
-    /// were used or found unsuitable: the same fault there would give the same result.
+    /// Plants a fault in its first suitable table. Returns false if the fault has to wait for another
+    /// round, and true if it is planted or fits no table. `tried` contains pairs of variant and table
+    /// that were used or found unsuitable: the same fault there would give the same result.
     fn take(
         &mut self,
         fault: &mut Waiting<'a>,
         tried: &mut BTreeSet<(usize, usize)>,
         random: &mut Random,
-    ) -> Result<Taken> {
+    ) -> Result<bool> {
         // Each try decodes a table, so that their number per round is limited.
         const TRIES: usize = 8;
         let (number, variant) = (fault.number, fault.variant);
@@ -116,13 +107,13 @@ impl<'a> Round<'a> {
         let is_free = self.injections.iter().all(|i| i.variant.touches_system() == of_system);
         fault.candidates.retain(|table| !tried.contains(&(number, *table)));
         for _ in 0..TRIES {
-            let Some(table) = fault.candidates.first() else { return Ok(Taken::Never) };
+            let Some(table) = fault.candidates.first() else { return Ok(true) };
             let file = &catalog.tables[*table];
             let touched = touched(catalog, file, variant);
             // The fault waits instead of taking the next table: rare names are free in more rounds
             // and would be chosen more often.
             if !is_free || touched.iter().any(|name| self.taken.contains(name)) {
-                return Ok(Taken::Later);
+                return Ok(false);
             }
             tried.insert((number, fault.candidates.remove(0)));
             let planted = self.clean.plant(variant, file, random).map_err(|e| {
@@ -133,9 +124,25 @@ impl<'a> Round<'a> {
             let paths = paths(catalog, file, variant, &planted);
             self.taken.extend(touched);
             self.injections.push(Injection { number, variant, file, planted, paths });
-            return Ok(Taken::Planted);
+            return Ok(true);
         }
-        Ok(Taken::Later)
+        Ok(false)
+    }
+
+    /// Judges a round and scores the findings that are new against the clean state.
+    fn judge(&self, scores: &mut Scores, progress: &dyn Progress) -> Result<()> {
+        let (clean, injections) = (self.clean, &self.injections);
+        let before = clean.state;
+        let changes: BTreeMap<String, FileChange> =
+            injections.iter().flat_map(|i| i.planted.changes.clone()).collect();
+        let source = Overlay::new(before.source, changes);
+        let catalog = Catalog::read(&source, before.specs)?;
+        let facts = TreeFacts::read(&source, &catalog, before.specs);
+        let planted = State { source: &source, catalog: &catalog, facts: &facts, ..before };
+        let files = files(before, planted);
+        let found = judge_change((before, planted), &files, None, clean.terms, progress)?.findings;
+        scores.round(injections, &found, &|f| is_new(clean, f));
+        Ok(())
     }
 }
 
@@ -177,31 +184,13 @@ fn touched(catalog: &Catalog, file: &TableFile, variant: &Variant) -> Vec<String
     }
 }
 
-impl Round<'_> {
-    /// Judges a round and scores the findings that are new against the clean state.
-    fn judge(&self, scores: &mut Scores, progress: &dyn Progress) -> Result<()> {
-        let (clean, injections) = (self.clean, &self.injections);
-        let before = clean.state;
-        let changes: BTreeMap<String, FileChange> =
-            injections.iter().flat_map(|i| i.planted.changes.clone()).collect();
-        let source = Overlay::new(before.source, changes);
-        let catalog = Catalog::read(&source, before.specs)?;
-        let facts = TreeFacts::read(&source, &catalog, before.specs);
-        let planted = State { source: &source, catalog: &catalog, facts: &facts, ..before };
-        let files = files(before, planted);
-        let found = judge_change((before, planted), &files, None, clean.terms, progress)?.findings;
-        scores.round(injections, &found, &|f| is_new(clean, f));
-        Ok(())
-    }
-}
-
 /// Returns true if the clean state lacks a finding; infos do not count, since their data may be
 /// right.
 fn is_new(clean: &CleanState<'_>, finding: &Finding) -> bool {
     // Two tables were alike before; the one that changed now is reported as the later.
     let is_old_pair = || {
         let other = finding.evidence.other.as_deref();
-        other.is_some_and(|other| clean.alike.holds(other, &finding.path))
+        other.is_some_and(|other| clean.alike.contains(other, &finding.path))
     };
     finding.severity != Severity::Info && finding.is_new() && !is_old_pair()
 }
@@ -220,8 +209,7 @@ fn waivers(clean: &CleanState<'_>, number: usize, text: &str, scores: &mut Score
     let rules = clean.terms.all_rules;
     let unused = applied.unused_by(&|id| rules.contains(id), &|id| rules.contains(id));
     let item = Item::Waivers(WaiverContext { path, expired: &applied.expired, unused: &unused });
-    let told = rules.all().flat_map(|rule| rule.item(&item));
-    let told: Vec<Finding> = told.collect();
-    scores.waivers(number, &told);
+    let found: Vec<Finding> = rules.all().flat_map(|rule| rule.item(&item)).collect();
+    scores.waivers(number, &found);
     Ok(())
 }

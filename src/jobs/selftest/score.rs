@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::fault::{FaultClass, Variant};
 use super::injection::Injection;
-use super::owner::{FindingReach, owner};
+use super::owner::{FaultRelation, owner};
 use crate::base::exit::Exit;
 use crate::findings::{Finding, Severity};
 
@@ -27,7 +27,7 @@ pub struct FaultScore {
     /// Number of rows planted, for findings that name rows.
     pub rows: u64,
     /// Number of planted rows that findings report.
-    pub rows_told: u64,
+    pub reported_rows: u64,
 }
 
 /// The score of a rule over all faults and false alarms.
@@ -40,7 +40,7 @@ pub struct RuleScore {
     /// Number of rows planted, for findings that name rows.
     pub rows: u64,
     /// Number of planted rows that findings report.
-    pub rows_told: u64,
+    pub reported_rows: u64,
     /// Number of planted faults that do not imply the rule.
     pub others: usize,
     /// Number of false alarms.
@@ -93,7 +93,7 @@ pub struct Scores {
 impl FaultScore {
     pub(super) fn new(variant: &Variant) -> Self {
         let variant = variant.clone();
-        Self { variant, planted: 0, found: 0, warned: 0, rows: 0, rows_told: 0 }
+        Self { variant, planted: 0, found: 0, warned: 0, rows: 0, reported_rows: 0 }
     }
 }
 
@@ -116,11 +116,13 @@ impl Scores {
             }
             let owner = owner(injections, finding);
             match owner {
-                Some((at, FindingReach::Place)) if injections[at].finds(finding) => {
+                Some((at, relation))
+                    if !relation.is_elsewhere() && injections[at].finds(finding) =>
+                {
                     let all = if is_info { &mut infos } else { &mut found };
                     all[at].push(finding);
                 }
-                Some((at, reach)) if self.implies(&injections[at], reach, finding) => {}
+                Some((at, relation)) if self.implies(&injections[at], relation, finding) => {}
                 _ if is_info || !is_new(finding) => {}
                 _ => self.alarm(finding, owner.map(|(at, _)| injections[at].number)),
             }
@@ -133,36 +135,42 @@ impl Scores {
             }
             self.count(injection.number, !found.is_empty(), &injection.file.entry.path);
             let by_row = found.iter().filter(|f| f.is_new());
-            if let Some(told) = by_row.map(|f| f.rows).max() {
+            if let Some(reported) = by_row.map(|f| f.rows).max() {
                 let planted = injection.planted.rows as u64;
                 let fault = &mut self.faults[injection.number];
                 fault.rows += planted;
-                fault.rows_told += told.min(planted);
+                fault.reported_rows += reported.min(planted);
             }
         }
     }
 
     /// Returns true if a fault may cause a finding, in its own place or elsewhere.
-    fn implies(&self, injection: &Injection<'_>, reach: FindingReach, finding: &Finding) -> bool {
+    fn implies(
+        &self,
+        injection: &Injection<'_>,
+        relation: FaultRelation,
+        finding: &Finding,
+    ) -> bool {
         let (fault, rule) = (&injection.variant.fault, &finding.rule);
-        match reach {
-            FindingReach::Place => fault.may_break(rule) || self.always.contains(rule),
-            FindingReach::Elsewhere => {
-                let changes = fault.class != FaultClass::Control;
-                fault.may_break_elsewhere(rule) || changes && self.beside.contains(rule)
-            }
+        if relation.is_elsewhere() {
+            let changes = fault.class != FaultClass::Control;
+            fault.may_break_elsewhere(rule) || changes && self.beside.contains(rule)
+        } else {
+            fault.may_break(rule) || self.always.contains(rule)
         }
     }
 
     /// Scores the findings on planted waivers.
-    pub(super) fn waivers(&mut self, number: usize, told: &[Finding]) {
+    pub(super) fn waivers(&mut self, number: usize, findings: &[Finding]) {
         let finds = self.faults[number].variant.fault.finds.clone();
-        let (found, others): (Vec<_>, Vec<_>) = told.iter().partition(|f| finds.contains(&f.rule));
+        let (found, others): (Vec<_>, Vec<_>) =
+            findings.iter().partition(|f| finds.contains(&f.rule));
         self.faults[number].warned += usize::from(!found.is_empty());
         others.into_iter().for_each(|finding| self.alarm(finding, Some(number)));
         self.count(number, !found.is_empty(), ".perfdb-gate/waivers.yaml");
     }
 
+    /// Counts a planted fault, and records it if it was missed.
     fn count(&mut self, number: usize, found: bool, path: &str) {
         let fault = &mut self.faults[number];
         fault.planted += 1;
@@ -173,6 +181,7 @@ impl Scores {
         }
     }
 
+    /// Records a false alarm near a fault.
     fn alarm(&mut self, finding: &Finding, fault: Option<usize>) {
         let fault = fault.map(|number| self.faults[number].variant.clone());
         self.alarms.push(FalseAlarm { finding: finding.clone(), fault });
@@ -193,7 +202,7 @@ impl Scores {
                 score.planted += scored.planted;
                 score.found += scored.found;
                 score.rows += scored.rows;
-                score.rows_told += scored.rows_told;
+                score.reported_rows += scored.reported_rows;
             }
             if !fault.may_break(id) {
                 score.others += scored.planted;

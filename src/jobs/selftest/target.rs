@@ -80,14 +80,14 @@ impl<'a> Target<'a> {
         let measured: Vec<&Column> =
             self.spec.measures().filter_map(|(name, _)| self.table.column(name)).collect();
         let latency = match (within, self.spec.latency.first()) {
-            (Some(within), Some(first)) => Some((within, first.value.numbers(self.scope)?)),
+            (Some([from, below]), Some(first)) => {
+                Some((from..below, first.value.numbers(self.scope)?))
+            }
             (Some(_), None) => return Ok(None),
             (None, _) => None,
         };
         let is_within = |row: usize| {
-            let latency =
-                latency.as_ref().map(|([from, below], v)| (*from..*below).contains(&v.get(row)));
-            latency != Some(false)
+            latency.as_ref().is_none_or(|(range, latency)| range.contains(&latency.get(row)))
         };
         let fertile = |row: &usize| {
             is_within(*row)
@@ -148,12 +148,9 @@ impl<'a> Target<'a> {
         const LEAST: usize = 8;
         const TRIES: usize = 20;
         let first = self.spec.sweep.iter().find(|name| self.table.column(name).is_some())?;
-        let fixed: Vec<&Column> = self
-            .table
-            .columns()
-            .filter(|(name, _)| *name != first && measured_unit(name).is_none())
-            .map(|(_, column)| column)
-            .collect();
+        let is_fixed = |name: &str| name != first && measured_unit(name).is_none();
+        let fixed = self.table.columns().filter(|(name, _)| is_fixed(name));
+        let fixed: Vec<&Column> = fixed.map(|(_, column)| column).collect();
         (0..TRIES).find_map(|_| {
             let one = rows[random.below(rows.len())];
             let alike = |row: &&usize| fixed.iter().all(|column| column.equal(one, **row));
@@ -206,6 +203,7 @@ impl<'a> Target<'a> {
         Ok(any)
     }
 
+    /// Changes the type or name of a column, or removes it; returns false if nothing changes.
     pub(super) fn retype(&self, retype: &'a Retype, draft: &mut Draft) -> bool {
         let Some(name) = self.columns(&retype.column).first().copied() else { return false };
         let Some(at) = draft.columns.iter().position(|(n, _)| n == name) else { return false };

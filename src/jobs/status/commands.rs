@@ -14,23 +14,22 @@ pub(super) fn commands(
     tables: &[TableStatus],
     recipes: &Recipes,
 ) -> Vec<String> {
-    let word = |text: &str| quoted(text);
     let mut backends: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for t in tables.iter().filter(|t| t.path.is_some()) {
         backends.entry(&t.backend).or_default().insert(&t.version);
     }
-    let ledger = options.ledger.as_ref().map(|l| word(&l.display().to_string()));
+    let ledger = options.ledger.as_ref().map(|l| quoted(&l.display().to_string()));
     let ledger = ledger.map(|l| format!(" --ledger {l}")).unwrap_or_default();
     let mut commands = Vec::new();
     for (backend, versions) in &backends {
         let mut line = format!(
             "perfdb-gate validate --root . --system {} --backend {}",
-            word(system),
-            word(backend)
+            quoted(system),
+            quoted(backend)
         );
         // If no version is given, all versions are judged.
         if !options.versions.is_empty() {
-            versions.iter().for_each(|v| line += &format!(" --version {}", word(v)));
+            versions.iter().for_each(|v| line += &format!(" --version {}", quoted(v)));
         }
         commands.push(line + &ledger);
     }
@@ -42,10 +41,10 @@ pub(super) fn commands(
         if recipes.iter().any(|r| r.table == t.table && r.backend == t.backend) {
             commands.push(format!(
                 "perfdb-gate remeasure --root . --system {} --backend {} --version {} --table {}",
-                word(system),
-                word(&t.backend),
-                word(&t.version),
-                word(&t.table)
+                quoted(system),
+                quoted(&t.backend),
+                quoted(&t.version),
+                quoted(&t.table)
             ));
         }
     }

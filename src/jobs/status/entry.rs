@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// The status of a table, present or missing.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct TableStatus {
     pub backend: String,
     pub version: String,
@@ -25,6 +25,7 @@ pub(super) struct TableStatus {
     pub notes: Vec<String>,
 }
 
+/// The same table on the most similar system.
 #[derive(Debug, Serialize)]
 pub(super) struct Nearest {
     pub system: String,

@@ -4,7 +4,8 @@ use super::options::StatusOptions;
 use crate::base::error::Result;
 use crate::base::exit::Exit;
 use crate::base::progress::Progress;
-use crate::jobs::{DocumentFormat, validate};
+use crate::jobs::DocumentFormat;
+use crate::jobs::validate::{self, ValidateOptions};
 use crate::report::ReportView;
 use crate::report::document::Document;
 use crate::report::health::HealthMap;
@@ -24,11 +25,11 @@ pub struct DatabaseMap {
 ///
 /// Returns an error if there is no database.
 pub fn map(options: &StatusOptions, progress: &dyn Progress) -> Result<DatabaseMap> {
-    let judged = validate::ValidateOptions {
+    let judged = ValidateOptions {
         root: options.root.clone(),
         reference: options.reference.clone(),
         rules: options.rules.clone(),
-        ..validate::ValidateOptions::default()
+        ..ValidateOptions::default()
     };
     let report = validate::run(&judged, progress)?;
     let headline = ReportView::new(&report, report.outcome(None)).headline().to_owned();

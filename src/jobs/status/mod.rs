@@ -28,7 +28,7 @@ use crate::database::catalog::Place;
 use crate::database::selection::Selection;
 use crate::findings::{Finding, Severity};
 use crate::gpu::recipe::Recipes;
-use crate::jobs::validate::{self, Looked};
+use crate::jobs::validate::{self, JudgedData, ValidateOptions};
 
 pub use map::{DatabaseMap, map};
 pub use render::render;
@@ -49,6 +49,7 @@ pub struct SystemStatus {
     commands: Vec<String>,
 }
 
+/// The sums over the tables of a version.
 #[derive(Debug, Default, Serialize)]
 struct VersionStatus {
     backend: String,
@@ -62,6 +63,7 @@ struct VersionStatus {
     warnings: usize,
 }
 
+/// A finding that is not on a listed table.
 #[derive(Debug, Serialize)]
 struct FindingBeside {
     severity: &'static str,
@@ -77,7 +79,7 @@ struct FindingBeside {
 /// Returns an error if there is no database, if the options name something unknown, or if the
 /// system's name matches several systems.
 pub fn run(options: &StatusOptions, progress: &dyn Progress) -> Result<SystemStatus> {
-    let judged = validate::ValidateOptions {
+    let judged = ValidateOptions {
         root: options.root.clone(),
         reference: options.reference.clone(),
         selection: Selection {
@@ -88,9 +90,9 @@ pub fn run(options: &StatusOptions, progress: &dyn Progress) -> Result<SystemSta
         },
         rules: options.rules.clone(),
         ledger: options.ledger.clone(),
-        ..validate::ValidateOptions::default()
+        ..ValidateOptions::default()
     };
-    validate::judged(&judged, progress, |looked| gather(options, looked)).map(|(_, status)| status)
+    validate::judged(&judged, progress, |data| gather(options, data)).map(|(_, status)| status)
 }
 
 impl SystemStatus {
@@ -100,9 +102,9 @@ impl SystemStatus {
     }
 }
 
-fn gather(options: &StatusOptions, looked: &Looked<'_>) -> Result<SystemStatus> {
-    let catalog = looked.state.catalog;
-    let names = catalog.systems.keys().filter(|s| looked.selected.has_system(s));
+fn gather(options: &StatusOptions, data: &JudgedData<'_>) -> Result<SystemStatus> {
+    let catalog = data.state.catalog;
+    let names = catalog.systems.keys().filter(|s| data.selected.has_system(s));
     let [system] = names.collect::<Vec<_>>()[..] else {
         return Err(Error::new(
             format!("--system {} matches several systems", options.system),
@@ -110,31 +112,30 @@ fn gather(options: &StatusOptions, looked: &Looked<'_>) -> Result<SystemStatus> 
         ));
     };
     let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    let is_selected = |place: &&Place| place.system == *system && looked.selected.place(place);
+    let is_selected = |place: &&Place| place.system == *system && data.selected.place(place);
     for place in catalog.dirs.values().map(|d| &d.place).filter(is_selected) {
         versions.entry(&place.backend).or_default().insert(&place.version);
     }
-    let recipes = Recipes::read(&looked.state.specs.library)?;
-    let gatherer = Gatherer::new(looked, system);
+    let recipes = Recipes::read(&data.state.specs.library)?;
+    let gatherer = Gatherer::new(data, system);
     let mut tables = Vec::new();
-    for (backend, versions) in &versions {
-        if options.versions.is_empty() {
-            tables.extend(gatherer.current(backend, &newest(versions)));
-        } else {
-            let mut versions: Vec<&str> = versions.iter().copied().collect();
-            versions.sort_by_cached_key(|v| (Version::from_str(v).ok(), *v));
-            tables.extend(versions.iter().flat_map(|v| gatherer.of_version(backend, v)));
+    for (backend, versions) in versions {
+        // A version that cannot be parsed is older than all others.
+        let mut versions: Vec<&str> = versions.into_iter().collect();
+        versions.sort_by_cached_key(|v| (Version::from_str(v).ok(), *v));
+        let is_current = options.versions.is_empty();
+        if is_current {
+            versions.drain(..versions.len() - 1);
         }
+        tables.extend(versions.iter().flat_map(|v| gatherer.tables(backend, v, is_current)));
     }
     // The order by which people look for tables: backend, operation, table.
-    tables.sort_by(|a, b| {
-        let order = |t: &'_ TableStatus| (t.backend.clone(), t.operation.clone(), t.table.clone());
-        order(a).cmp(&order(b))
-    });
+    let order = |t: &TableStatus| (t.backend.clone(), t.operation.clone(), t.table.clone());
+    tables.sort_by_cached_key(order);
     let mut skipped: Vec<Skipped> = tables.iter().flat_map(|t| gatherer.skipped(t)).collect();
     skipped.sort();
     let listed = |f: &&Finding| tables.iter().any(|t| gatherer.concerns(f, t));
-    let beside = looked.findings.iter().filter(|f| f.counts() && f.severity != Severity::Info);
+    let beside = data.findings.iter().filter(|f| f.counts() && f.severity != Severity::Info);
     let beside = beside.filter(|f| f.table.is_none() && !listed(f)).map(|f| FindingBeside {
         severity: f.severity.name(),
         rule: f.rule.clone(),
@@ -150,12 +151,6 @@ fn gather(options: &StatusOptions, looked: &Looked<'_>) -> Result<SystemStatus> 
         commands: commands(options, system, &tables, &recipes),
         tables,
     })
-}
-
-/// Returns the newest version; a version that cannot be parsed is older than all others.
-fn newest(versions: &BTreeSet<&str>) -> String {
-    let newest = versions.iter().max_by_key(|v| (Version::from_str(v).ok(), **v));
-    newest.map_or_else(String::new, |v| (*v).to_owned())
 }
 
 /// Sums up tables by backend and version.

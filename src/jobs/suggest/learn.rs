@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::error::{Error, Result};
+use crate::base::expr::ExprError;
 use crate::base::stats::median;
 use crate::database::catalog::TableFile;
 use crate::database::table::{Column, Keys, Table, TableScope};
@@ -45,6 +46,7 @@ pub(super) struct Learned<'a> {
 }
 
 /// The properties of a column over all files.
+#[derive(Default)]
 pub(super) struct LearnedColumn {
     pub name: String,
     pub kind: Option<ColumnKind>,
@@ -55,8 +57,8 @@ pub(super) struct LearnedColumn {
     pub varies: bool,
     /// The column's value, if it is the same in all rows.
     pub constant: Option<String>,
-    /// True if nearly every row has another value, as in a column of ids.
-    pub unlike: bool,
+    /// True if values repeat in some file, unlike in a column of ids.
+    pub repeats: bool,
     /// True if a measured column is zero in some row.
     pub zero: bool,
     /// True if a latency is in µs, because it is the sum of columns in µs.
@@ -69,23 +71,6 @@ pub(super) struct LearnedColumn {
 }
 
 impl LearnedColumn {
-    fn new(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            kind: None,
-            files: 0,
-            nulls: false,
-            varies: false,
-            constant: None,
-            unlike: true,
-            zero: false,
-            in_us: false,
-            pairs: 0,
-            falls: 0,
-            growth: Vec::new(),
-        }
-    }
-
     /// Returns the unit of a measured column.
     pub fn unit(&self) -> Option<Unit> {
         match measured_unit(&self.name)? {
@@ -106,19 +91,29 @@ impl LearnedColumn {
             && median(&self.growth) >= GROWS
     }
 
+    /// Records how latency changes along a series of points.
+    fn follow(&mut self, points: &mut Vec<(f64, f64)>) {
+        points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        points.dedup_by_key(|point| point.0);
+        let [(_, first), .., (_, last)] = points[..] else { return };
+        self.growth.push(last / first);
+        self.pairs += points.len() - 1;
+        self.falls += points.windows(2).filter(|pair| pair[1].1 < pair[0].1 * (1.0 - FALL)).count();
+    }
+
+    /// Learns from the cells of a file with `rows` rows.
     fn add(&mut self, column: &Column, rows: usize) {
         self.files += 1;
         self.nulls |= column.has_nulls();
-        let kind = match (self.kind, column.kind()) {
+        let is_number = |kind| matches!(kind, ColumnKind::Int | ColumnKind::Number);
+        self.kind = match (self.kind, column.kind()) {
             (None, kind) | (kind, None) => kind,
             (Some(known), Some(found)) if known == found => Some(known),
-            (
-                Some(ColumnKind::Int | ColumnKind::Number),
-                Some(ColumnKind::Int | ColumnKind::Number),
-            ) => Some(ColumnKind::Number),
+            (Some(known), Some(found)) if is_number(known) && is_number(found) => {
+                Some(ColumnKind::Number)
+            }
             _ => Some(ColumnKind::Text),
         };
-        self.kind = kind;
         let mut values = BTreeSet::new();
         for row in 0..column.len() {
             values.insert(column.json(row).to_string());
@@ -128,7 +123,7 @@ impl LearnedColumn {
             }
         }
         self.varies |= values.len() > 1;
-        self.unlike &= values.len() > rows / 2 && rows > 3;
+        self.repeats |= values.len() <= rows / 2 || rows <= 3;
         let only = values.into_iter().next().filter(|_| !self.varies);
         self.constant = match self.files {
             1 => only,
@@ -168,7 +163,8 @@ impl<'a> Learned<'a> {
         for (name, column) in table.columns() {
             let at = self.columns.iter().position(|c| c.name == name);
             let at = at.unwrap_or_else(|| {
-                self.columns.push(LearnedColumn::new(name));
+                let name = name.to_owned();
+                self.columns.push(LearnedColumn { name, ..LearnedColumn::default() });
                 self.columns.len() - 1
             });
             self.columns[at].add(column, table.rows);
@@ -188,11 +184,9 @@ impl<'a> Learned<'a> {
         let named: Vec<(&str, bool)> =
             self.columns.iter().filter_map(|c| Some((c.name.as_str(), times(c)?))).collect();
         // If there is a total latency in ms, the other columns are its parts.
-        let whole: Vec<(&str, bool)> = named
-            .iter()
-            .filter(|(name, _)| matches!(measured_unit(name), Some(Unit::Ms)))
-            .copied()
-            .collect();
+        let is_ms = |name: &str| measured_unit(name) == Some(Unit::Ms);
+        let whole: Vec<(&str, bool)> =
+            named.iter().filter(|(name, _)| is_ms(name)).copied().collect();
         if whole.is_empty() { named } else { whole }
     }
 
@@ -210,7 +204,7 @@ impl<'a> Learned<'a> {
         let known = self.known_parts.contains(name) || name.ends_with("dtype");
         match column.kind {
             Some(ColumnKind::Text) if column.is_identity() => column.varies,
-            Some(ColumnKind::Text) => known || column.varies && !column.unlike,
+            Some(ColumnKind::Text) => known || column.varies && column.repeats,
             Some(ColumnKind::Number) => known,
             Some(_) => true,
             None => false,
@@ -228,27 +222,17 @@ impl<'a> Learned<'a> {
             return;
         }
         let sum = |row: usize| parts.iter().map(|c| c.number(row)).sum::<f64>();
-        for learned in self.columns.iter_mut().filter(|c| c.name == "latency") {
-            let Some(latency) = table.column(&learned.name) else { continue };
-            let ratios: Vec<f64> = (0..table.rows)
-                .map(|row| latency.number(row) / sum(row))
-                .filter(|ratio| ratio.is_finite())
-                .collect();
-            learned.in_us |= !ratios.is_empty() && (median(&ratios) - 1.0).abs() <= SAME;
-        }
+        let learned = self.columns.iter_mut().find(|c| c.name == "latency");
+        let (Some(latency), Some(learned)) = (table.column("latency"), learned) else { return };
+        let ratios = (0..table.rows).map(|row| latency.number(row) / sum(row));
+        let ratios: Vec<f64> = ratios.filter(|ratio| ratio.is_finite()).collect();
+        learned.in_us |= !ratios.is_empty() && (median(&ratios) - 1.0).abs() <= SAME;
     }
 
     /// Counts rows that repeat a key, and how latency grows along each numeric part of the key.
-    fn series(
-        &mut self,
-        file: &TableFile,
-        table: &Table,
-    ) -> Result<(), crate::base::expr::ExprError> {
-        let Some((name, _)) = self.latencies().first().map(|(name, us)| ((*name).to_owned(), *us))
-        else {
-            return Ok(());
-        };
-        let Some(latency) = table.column(&name) else { return Ok(()) };
+    fn series(&mut self, file: &TableFile, table: &Table) -> Result<(), ExprError> {
+        let latency = self.latencies().first().and_then(|(name, _)| table.column(name));
+        let Some(latency) = latency else { return Ok(()) };
         let names: Vec<String> = self.key().iter().map(|c| c.name.clone()).collect();
         let parts: Vec<KeyPart> = names.iter().filter_map(|name| KeyPart::column(name)).collect();
         let columns: Vec<(String, ColumnKind)> = table
@@ -278,17 +262,5 @@ impl<'a> Learned<'a> {
             }
         }
         Ok(())
-    }
-}
-
-impl LearnedColumn {
-    /// Records how latency changes along a series of points.
-    fn follow(&mut self, points: &mut Vec<(f64, f64)>) {
-        points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        points.dedup_by_key(|point| point.0);
-        let [(_, first), .., (_, last)] = points[..] else { return };
-        self.growth.push(last / first);
-        self.pairs += points.len() - 1;
-        self.falls += points.windows(2).filter(|pair| pair[1].1 < pair[0].1 * (1.0 - FALL)).count();
     }
 }

@@ -10,10 +10,10 @@ use std::path::PathBuf;
 
 use self::learn::Learned;
 use crate::base::error::{Error, Result, unknown};
-use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, TableFile};
-use crate::database::source;
-use crate::specs;
+use crate::database::selection::Selection;
+use crate::jobs::site::Site;
+use crate::specs::{self, Specs};
 
 /// The options of `suggest`.
 #[derive(Debug, Clone)]
@@ -35,18 +35,16 @@ pub struct SuggestOptions {
 /// Returns an error if there is no such table, if none of its files can be read, or if no column is
 /// named like a latency.
 pub fn run(options: &SuggestOptions) -> Result<String> {
-    let source = source::open(&options.root, options.reference.as_deref())?;
-    let mut settings = Settings::read(source.as_ref(), options.rules.as_deref(), None)?;
-    let catalog = Catalog::read(source.as_ref(), &settings.specs)?;
-    settings.take_facts(source.as_ref(), &catalog);
-    let files = files(&catalog, &options.table)?;
+    let (reference, rules) = (options.reference.as_deref(), options.rules.as_deref());
+    let site = Site::open(&options.root, reference, rules, &Selection::default())?;
+    let files = files(&site.catalog, &options.table)?;
     let name = files[0].table.as_str();
-    let mut learned = Learned::new(name, family(&files, &settings), &settings.specs);
+    let mut learned = Learned::new(name, family(&files, site.specs()), site.specs());
     let mut unread = Vec::new();
     for file in &files {
-        let bytes = source.read(&file.entry).map_err(|why| why.to_string());
+        let bytes = site.source.read(&file.entry).map_err(|why| why.to_string());
         let table = bytes
-            .and_then(|bytes| file.decode(&settings.specs, &bytes).map_err(|why| why.to_string()));
+            .and_then(|bytes| file.decode(site.specs(), &bytes).map_err(|why| why.to_string()));
         match table {
             Ok(table) => learned.add(file, &table)?,
             Err(why) => unread.push(format!("{}: {why}", file.entry.path)),
@@ -79,8 +77,8 @@ fn files<'a>(catalog: &'a Catalog, table: &str) -> Result<Vec<&'a TableFile>> {
 }
 
 /// Returns the table's family from the operation catalog, or else from the folders of its files.
-fn family(files: &[&TableFile], settings: &Settings) -> String {
-    let listed = settings.specs.families.get(&files[0].table).cloned();
-    let lies = files.iter().find_map(|f| f.place.family.clone());
-    listed.or(lies).unwrap_or_default()
+fn family(files: &[&TableFile], specs: &Specs) -> String {
+    let listed = specs.families.get(&files[0].table).cloned();
+    let folder = || files.iter().find_map(|f| f.place.family.clone());
+    listed.or_else(folder).unwrap_or_default()
 }

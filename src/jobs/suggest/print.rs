@@ -1,7 +1,5 @@
 //! Renders a learned table as YAML for `rules/tables/<family>.yaml`.
 
-use std::fmt::Write;
-
 use super::learn::{Learned, LearnedColumn};
 use crate::base::escape::clean;
 use crate::base::words::{count, plural};
@@ -11,33 +9,29 @@ use crate::specs::{ColumnKind, IDENTITY, KeyPart};
 pub(super) fn yaml(learned: &Learned<'_>, unread: &[String]) -> String {
     let mut out = String::new();
     let read = format!("{} of {}", plural(learned.rows, "row"), plural(learned.files, "file"));
-    let _ =
-        writeln!(out, "# Learned from {read}: check each line against the loader of the table.");
-    let _ = writeln!(
-        out,
-        "# Save it as tables/<family>.yaml in a folder for --rules, or in .perfdb-gate/rules/."
-    );
+    out += &format!("# Learned from {read}: check each line against the loader of the table.\n");
+    out +=
+        "# Save it as tables/<family>.yaml in a folder for --rules, or in .perfdb-gate/rules/.\n";
     for why in unread {
-        let _ = writeln!(out, "# Not read: {}", comment(why));
+        out += &format!("# Not read: {}\n", comment(why));
     }
-    let _ = writeln!(out, "family: {}", quoted(&learned.family));
-    let _ = writeln!(out, "tables:\n  {}:", quoted(learned.name));
-    let _ = writeln!(out, "    about: \"To do: describe the content.\"");
+    out += &format!("family: {}\n", quoted(&learned.family));
+    out += &format!("tables:\n  {}:\n", quoted(learned.name));
+    out += "    about: \"To do: describe the content.\"\n";
     write_identity(&mut out, learned);
-    let _ = writeln!(out, "    columns:");
+    out += "    columns:\n";
     for column in learned.columns.iter().filter(|c| !c.is_identity()) {
-        let _ = writeln!(out, "      {}: {}", quoted(&column.name), kind(column, learned.files));
+        out += &format!("      {}: {}\n", quoted(&column.name), kind(column, learned.files));
     }
     write_key(&mut out, learned);
-    let _ =
-        writeln!(out, "    # Which row of a repeated key its loader serves: first, last or error.");
-    let _ = writeln!(out, "    serves: first");
+    out += "    # Which row of a repeated key its loader serves: first, last or error.\n";
+    out += "    serves: first\n";
     write_latency(&mut out, learned);
     write_zero(&mut out, learned);
     write_sweep(&mut out, learned);
     if learned.alone {
-        let _ = writeln!(out, "    # No known table of its family takes rows of other versions.");
-        let _ = writeln!(out, "    shared: false");
+        out += "    # No known table of its family takes rows of other versions.\n";
+        out += "    shared: false\n";
     }
     out
 }
@@ -46,22 +40,22 @@ fn write_identity(out: &mut String, learned: &Learned<'_>) {
     let has = |name: &&&str| learned.columns.iter().any(|c| c.name == **name);
     let there: Vec<&str> = IDENTITY.iter().filter(has).copied().collect();
     if there.len() < IDENTITY.len() {
-        let _ = writeln!(out, "    identity: [{}]", there.join(", "));
+        *out += &format!("    identity: [{}]\n", there.join(", "));
     }
 }
 
 fn write_key(out: &mut String, learned: &Learned<'_>) {
     let key = learned.key();
-    let _ = writeln!(out, "    key:");
+    *out += "    key:\n";
     for column in &key {
         let note = match &column.constant {
             Some(value) => format!(" # always {}", comment(value)),
             None => String::new(),
         };
-        let _ = writeln!(out, "      - {}{note}", quoted(&column.name));
+        *out += &format!("      - {}{note}\n", quoted(&column.name));
     }
     if key.is_empty() {
-        let _ = writeln!(out, "      - op_name # no column distinguishes its rows");
+        *out += "      - op_name # no column distinguishes its rows\n";
     }
     let left_out = |c: &&LearnedColumn| {
         c.unit().is_none() && !c.is_identity() && !key.iter().any(|k| k.name == c.name)
@@ -69,13 +63,12 @@ fn write_key(out: &mut String, learned: &Learned<'_>) {
     let left_out: Vec<String> =
         learned.columns.iter().filter(left_out).map(|c| comment(&c.name)).collect();
     if !left_out.is_empty() {
-        let _ = writeln!(out, "    # Not in the key: {}.", left_out.join(", "));
+        *out += &format!("    # Not in the key: {}.\n", left_out.join(", "));
     }
     if learned.repeated > 0 {
         let (repeated, rows) = (count(learned.repeated), count(learned.rows));
-        let _ = writeln!(
-            out,
-            "    # {repeated} of {rows} rows repeat the key of an earlier row of their file."
+        *out += &format!(
+            "    # {repeated} of {rows} rows repeat the key of an earlier row of their file.\n"
         );
     }
 }
@@ -86,10 +79,10 @@ fn write_latency(out: &mut String, learned: &Learned<'_>) {
     if !latencies.iter().any(|(_, in_us)| *in_us) {
         return;
     }
-    let _ = writeln!(out, "    # In ms.\n    latency:");
+    *out += "    # In ms.\n    latency:\n";
     for (name, in_us) in latencies.iter().filter(|(name, _)| KeyPart::column(name).is_some()) {
         let scale = if *in_us { " / 1000" } else { "" };
-        let _ = writeln!(out, "      {}: {name}{scale}", quoted(name));
+        *out += &format!("      {}: {name}{scale}\n", quoted(name));
     }
 }
 
@@ -97,12 +90,9 @@ fn write_zero(out: &mut String, learned: &Learned<'_>) {
     let zero: Vec<&LearnedColumn> =
         learned.columns.iter().filter(|c| c.zero && c.unit().is_some()).collect();
     if !zero.is_empty() {
-        let _ = writeln!(
-            out,
-            "    # Some rows are zero: state for which rows that is right.\n    zero:"
-        );
+        *out += "    # Some rows are zero: state for which rows that is right.\n    zero:\n";
         for column in zero {
-            let _ = writeln!(out, "      {}: true", quoted(&column.name));
+            *out += &format!("      {}: true\n", quoted(&column.name));
         }
     }
 }
@@ -112,16 +102,15 @@ fn write_sweep(out: &mut String, learned: &Learned<'_>) {
     let mut sweep: Vec<&&LearnedColumn> = key.iter().filter(|c| c.is_sweep()).collect();
     sweep.sort_by_key(|c| std::cmp::Reverse(c.pairs));
     for column in &sweep {
-        let _ = writeln!(
-            out,
-            "    # Along {}, the latency falls by more than 5 % in {} of {}.",
+        *out += &format!(
+            "    # Along {}, the latency falls by more than 5 % in {} of {}.\n",
             comment(&column.name),
             count(column.falls),
             plural(column.pairs, "pair")
         );
     }
     let names: Vec<String> = sweep.iter().map(|c| quoted(&c.name)).collect();
-    let _ = writeln!(out, "    sweep: [{}]", names.join(", "));
+    *out += &format!("    sweep: [{}]\n", names.join(", "));
 }
 
 /// Renders the type of a column, with `?` if files or rows lack it.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::looked::Looked;
+use super::judged_data::JudgedData;
 use crate::base::error::{Error, Result};
 use crate::base::escape::file_stem;
 use crate::base::files::write_all;
@@ -22,23 +22,23 @@ const INDEX: &str = "findings.csv";
 /// # Errors
 ///
 /// Returns an error if the folder cannot be written, or if a judged table cannot be read again.
-pub(super) fn write(looked: &Looked<'_>, folder: &Path) -> Result<()> {
+pub(super) fn write(data: &JudgedData<'_>, folder: &Path) -> Result<()> {
     let failed = |e: csv::Error| Error::caused("cannot write rows as CSV", "", e);
     let files: BTreeMap<&str, &TableFile> =
-        looked.state.catalog.tables.iter().map(|f| (f.entry.path.as_str(), f)).collect();
+        data.state.catalog.tables.iter().map(|f| (f.entry.path.as_str(), f)).collect();
     let mut index = csv::Writer::from_writer(Vec::new());
     let header = ["severity", "rule", "path", "rows", "message", "file"];
     index.write_record(header).map_err(failed)?;
     let mut outputs: Vec<(PathBuf, Vec<u8>)> = Vec::new();
     // Findings are sorted by path, so that only one table at a time is in memory.
     let mut last: Option<(&str, Arc<Table>)> = None;
-    for finding in looked.findings.iter().filter(|f| f.counts()) {
+    for finding in data.findings.iter().filter(|f| f.counts()) {
         let mut name = String::new();
         let file = files.get(finding.path.as_str()).filter(|_| !finding.named_rows.is_empty());
         if let Some(file) = file {
             let table = match &last {
                 Some((path, table)) if *path == finding.path => table.clone(),
-                _ => decoded(looked, file)?,
+                _ => decoded(data, file)?,
             };
             last = Some((&file.entry.path, table.clone()));
             name = file_name(finding);
@@ -60,8 +60,8 @@ pub(super) fn write(looked: &Looked<'_>, folder: &Path) -> Result<()> {
 }
 
 /// Reads a judged table again.
-fn decoded(looked: &Looked<'_>, file: &TableFile) -> Result<Arc<Table>> {
-    looked.state.table(file).map(Arc::new).map_err(|why| {
+fn decoded(data: &JudgedData<'_>, file: &TableFile) -> Result<Arc<Table>> {
+    data.state.table(file).map(Arc::new).map_err(|why| {
         Error::new(
             format!("{} {why}, although the check read it a moment ago", file.entry.path),
             "another program writes to the database: run again when it has ended",

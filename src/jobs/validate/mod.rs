@@ -1,9 +1,9 @@
 //! Judges the data of a database.
 
 mod finding_rows;
-mod looked;
+mod judged_data;
 
-pub(crate) use self::looked::Looked;
+pub(crate) use self::judged_data::JudgedData;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -67,8 +67,8 @@ pub struct ValidateOptions {
 /// Returns an error if there is no database, if the options name something unknown, or if the
 /// repository cannot be read. Faults of the data are findings of the report.
 pub fn run(options: &ValidateOptions, progress: &dyn Progress) -> Result<Report> {
-    let write_rows = |looked: &Looked<'_>| match &options.rows_dir {
-        Some(folder) => finding_rows::write(looked, folder),
+    let write_rows = |data: &JudgedData<'_>| match &options.rows_dir {
+        Some(folder) => finding_rows::write(data, folder),
         None => Ok(()),
     };
     judged(options, progress, write_rows).map(|(report, ())| report)
@@ -82,7 +82,7 @@ pub fn run(options: &ValidateOptions, progress: &dyn Progress) -> Result<Report>
 pub(crate) fn judged<R>(
     options: &ValidateOptions,
     progress: &dyn Progress,
-    look: impl FnOnce(&Looked<'_>) -> Result<R>,
+    look: impl FnOnce(&JudgedData<'_>) -> Result<R>,
 ) -> Result<(Report, R)> {
     let start = Instant::now();
     let source = source::open(&options.root, options.reference.as_deref())?;
@@ -179,7 +179,7 @@ pub(crate) fn judged<R>(
     let whole = options.since.is_none() && options.only.is_empty() && options.skip.is_empty();
     settings.conclude(&mut sink, &rules, whole && options.selection.is_all())?;
     let (findings, counts) = sink.finish();
-    let seen = look(&Looked {
+    let seen = look(&JudgedData {
         state: State { source, catalog: roots[0], facts: &facts[0], specs: &specs[0] },
         selected: &selected[0],
         rules: &rules,

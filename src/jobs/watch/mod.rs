@@ -16,7 +16,7 @@ use crate::checks::Check;
 use crate::checks::rule::Rules;
 use crate::database::catalog::Format;
 use crate::gpu::rerun::RerunList;
-use crate::jobs::validate;
+use crate::jobs::validate::{self, ValidateOptions};
 use crate::report::Report;
 use crate::specs::Specs;
 
@@ -32,27 +32,16 @@ pub struct WatchOptions {
     /// The rerun list that is being measured.
     pub list: Option<PathBuf>,
     /// The options to judge the result with; the root is ignored.
-    pub judged: validate::ValidateOptions,
+    pub judged: ValidateOptions,
 }
 
-/// The reason why a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
-    /// All points of the list are measured.
-    Complete,
-    /// The collector has written its summary.
-    SummedUp,
-    /// No file has changed for a while.
-    Idle,
-}
-
-/// Watches a run until it ends, then judges its tables; `tell` gets a line per interval.
+/// Watches a run until it ends, then judges its tables; `print` gets a line per interval.
 ///
 /// # Errors
 ///
 /// Returns an error if the folder cannot be listed, if the list is malformed, or if nothing was
 /// collected.
-pub fn run(options: &WatchOptions, tell: &mut dyn FnMut(&str) -> Result<()>) -> Result<Report> {
+pub fn run(options: &WatchOptions, print: &mut dyn FnMut(&str) -> Result<()>) -> Result<Report> {
     let specs = Specs::overlaid(options.judged.rules.as_deref())?;
     let list = options.list.as_deref().map(RerunList::read).transpose()?;
     let rules = Rules::read(&specs.library)?;
@@ -70,9 +59,9 @@ pub fn run(options: &WatchOptions, tell: &mut dyn FnMut(&str) -> Result<()>) -> 
         };
         let spikes = spikes(&stage, &specs, &rules, options)?;
         let ending = ending(&stage, progress.measured, options.idle);
-        tell(&line(&stage, &progress, spikes.as_deref(), ending))?;
+        print(&line(&stage, &progress, spikes.as_deref(), ending))?;
         if ending.is_some() {
-            return judge(&stage, &specs, options, &skipped(&rules, options));
+            return judge(&stage, &specs, &rules, options);
         }
         std::thread::sleep(options.every);
     }
@@ -102,21 +91,24 @@ impl WatchProgress {
     }
 }
 
-fn ending(stage: &Stage, measured: Option<(usize, usize)>, idle: Duration) -> Option<Ending> {
+/// Returns the reason why the run has ended, in words; `None` if it goes on.
+fn ending(stage: &Stage, measured: Option<(usize, usize)>, idle: Duration) -> Option<&'static str> {
     let quiet = |changed: SystemTime| changed.elapsed().is_ok_and(|since| since >= idle);
-    match measured {
-        Some((measured, planned)) if measured == planned => Some(Ending::Complete),
-        _ if stage.summed_up => Some(Ending::SummedUp),
-        _ if stage.changed.is_some_and(quiet) => Some(Ending::Idle),
-        _ => None,
+    if measured.is_some_and(|(measured, planned)| measured == planned) {
+        Some("every point of the list is measured")
+    } else if stage.summed_up {
+        Some("the collector has written its summary")
+    } else {
+        stage.changed.is_some_and(quiet).then_some("the files no longer change")
     }
 }
 
+/// Renders the line of an interval.
 fn line(
     stage: &Stage,
     progress: &WatchProgress,
     spikes: Option<&str>,
-    ending: Option<Ending>,
+    ending: Option<&str>,
 ) -> String {
     let mut parts = vec![match progress.measured {
         Some((measured, planned)) => {
@@ -137,14 +129,7 @@ fn line(
     parts.extend(ends.map(|(low, high)| format!("clocks {low:.0} to {high:.0} MHz")));
     let faults = stage.tables.iter().filter_map(|t| Some((t, t.fault.as_ref()?)));
     parts.extend(faults.map(|(t, fault)| format!("{}: {fault}", t.file.table)));
-    parts.extend(ending.map(|ending| {
-        match ending {
-            Ending::Complete => "every point of the list is measured",
-            Ending::SummedUp => "the collector has written its summary",
-            Ending::Idle => "the files no longer change",
-        }
-        .to_owned()
-    }));
+    parts.extend(ending.map(str::to_owned));
     parts.retain(|part| !part.is_empty());
     parts.join("; ") + "\n"
 }
@@ -169,7 +154,7 @@ fn spikes(
     if stage.tables.iter().all(|t| t.rows == 0 || t.is_log()) || only.is_empty() {
         return Ok(None);
     }
-    let judged = validate::ValidateOptions { only, skip: Vec::new(), ..options.judged.clone() };
+    let judged = ValidateOptions { only, skip: Vec::new(), ..options.judged.clone() };
     let report = as_database(stage, specs, &judged)?;
     let said = report.findings.iter().filter(|f| f.counts()).map(|f| {
         let table = f.table.as_deref().unwrap_or_default();
@@ -179,41 +164,35 @@ fn spikes(
     Ok((!said.is_empty()).then(|| said.join(", ")))
 }
 
-/// Returns the rules to skip: unwanted rules, and rules that need a whole database.
-fn skipped(rules: &Rules, options: &WatchOptions) -> Vec<String> {
-    let of_databases = |check: &Check| {
-        matches!(
-            check,
-            Check::Workflows(_) | Check::SupportMatrix(_) | Check::Parity(_) | Check::Coverage(_)
-        )
-    };
-    let mut skip = options.judged.skip.clone();
-    if options.judged.only.is_empty() {
-        skip.extend(rules.all().filter(|r| of_databases(&r.check)).map(|r| r.id.clone()));
-    }
-    skip
-}
-
-/// Judges the collected tables. Sidecars are written at the end of a collection, so that a missing
-/// sidecar is not reported while there are none.
-fn judge(stage: &Stage, specs: &Specs, options: &WatchOptions, skip: &[String]) -> Result<Report> {
+/// Judges the collected tables by the wanted rules, except rules that need a whole database. Sidecars
+/// are written at the end of a collection, so that missing sidecars are reported only if there is
+/// one.
+fn judge(stage: &Stage, specs: &Specs, rules: &Rules, options: &WatchOptions) -> Result<Report> {
     if stage.rows() == 0 {
         return Err(Error::new(
             format!("nothing was collected in {}", options.folder.display()),
             "--watch takes a collection's staging folder",
         ));
     }
-    let mut judged = validate::ValidateOptions { skip: skip.to_vec(), ..options.judged.clone() };
-    if stage.sidecars.is_empty() && judged.only.is_empty() {
-        let rules = Rules::read(&specs.library)?;
-        let missing = rules.all().filter(|r| matches!(r.check, Check::SidecarMissing));
-        judged.skip.extend(missing.map(|r| r.id.clone()));
+    let is_unfit = |check: &Check| {
+        stage.sidecars.is_empty() && matches!(check, Check::SidecarMissing)
+            || matches!(
+                check,
+                Check::Workflows(_)
+                    | Check::SupportMatrix(_)
+                    | Check::Parity(_)
+                    | Check::Coverage(_)
+            )
+    };
+    let mut judged = options.judged.clone();
+    if judged.only.is_empty() {
+        judged.skip.extend(rules.all().filter(|r| is_unfit(&r.check)).map(|r| r.id.clone()));
     }
     as_database(stage, specs, &judged)
 }
 
 /// Copies the tables of a stage into a temporary database and judges it.
-fn as_database(stage: &Stage, specs: &Specs, judged: &validate::ValidateOptions) -> Result<Report> {
+fn as_database(stage: &Stage, specs: &Specs, judged: &ValidateOptions) -> Result<Report> {
     let failed = |e: std::io::Error| {
         Error::caused(
             "cannot copy the collected tables to a temporary folder",
@@ -226,7 +205,7 @@ fn as_database(stage: &Stage, specs: &Specs, judged: &validate::ValidateOptions)
     for table in stage.tables.iter().filter(|t| t.rows > 0 && !t.is_log()) {
         lay_out(folder.path(), table, stage, specs).map_err(failed)?;
     }
-    let options = validate::ValidateOptions {
+    let options = ValidateOptions {
         root: folder.path().to_owned(),
         reference: None,
         since: None,
@@ -235,6 +214,8 @@ fn as_database(stage: &Stage, specs: &Specs, judged: &validate::ValidateOptions)
     validate::run(&options, &())
 }
 
+/// Copies a table and its sidecar to its place below `root`, with the YAML of its system. Parts of the
+/// place that are not plain names are replaced.
 fn lay_out(root: &Path, table: &StagedTable, stage: &Stage, specs: &Specs) -> std::io::Result<()> {
     let place = &table.file.place;
     let name = |part: &str, other: &str| {

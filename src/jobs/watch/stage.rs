@@ -9,10 +9,9 @@ use serde_json::Value;
 
 use crate::base::error::{Error, Result};
 use crate::database::catalog::{Format, Place, TableFile, place_of};
-use crate::database::source::{Entry, EntryKind};
 use crate::database::table::{Column, Keys, Table, TableFault, TableScope};
 use crate::gpu::rerun::RerunList;
-use crate::jobs::rows::format_of;
+use crate::jobs::rows::{entry, format_of};
 use crate::specs::Specs;
 
 /// The maximum depth of files below a staging folder.
@@ -134,9 +133,7 @@ fn staged<'a>(name: &'a str, specs: &Specs) -> Option<(&'a str, Format)> {
 
 impl StagedTable {
     fn read(path: &Path, stem: &str, format: Format, specs: &Specs) -> Self {
-        let kind = EntryKind::Path(path.to_owned());
-        let entry = Entry { path: path.display().to_string(), kind, size: 0 };
-        let place = place_of(path, specs);
+        let (entry, place) = (entry(path), place_of(path, specs));
         let mut staged = Self {
             file: TableFile { entry, place, table: stem.to_owned(), format },
             rows: 0,
@@ -144,33 +141,29 @@ impl StagedTable {
             clocks: None,
             fault: None,
         };
-        let bytes = match std::fs::read(path) {
-            Ok(bytes) => bytes,
-            Err(e) => {
-                staged.fault = Some(e.kind().to_string());
-                return staged;
-            }
-        };
-        let table = if staged.is_log() {
-            logged(&bytes)
-        } else {
-            // The last line of a file that is being written may be incomplete.
-            let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);
-            let end = if format == Format::Csv { whole } else { bytes.len() };
-            match staged.file.decode(specs, &bytes[..end]) {
-                Ok(table) => Some(table),
-                Err(TableFault::Empty) => None,
-                Err(_) if end == 0 => None,
-                Err(fault) => {
-                    staged.fault = Some(fault.to_string());
-                    None
-                }
-            }
-        };
-        if let Some(table) = table {
-            staged.take(&table, specs);
+        match staged.table(path, specs) {
+            Ok(table) => table.iter().for_each(|table| staged.take(table, specs)),
+            Err(why) => staged.fault = Some(why),
         }
         staged
+    }
+
+    /// Reads the complete rows so far, if there are any, or returns the reason why the file cannot
+    /// be read.
+    fn table(&self, path: &Path, specs: &Specs) -> Result<Option<Table>, String> {
+        let bytes = std::fs::read(path).map_err(|e| e.kind().to_string())?;
+        if self.is_log() {
+            return Ok(logged(&bytes));
+        }
+        // The last line of a file that is being written may be incomplete.
+        let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);
+        let end = if self.file.format == Format::Csv { whole } else { bytes.len() };
+        match self.file.decode(specs, &bytes[..end]) {
+            Ok(table) => Ok(Some(table)),
+            Err(TableFault::Empty) => Ok(None),
+            Err(_) if end == 0 => Ok(None),
+            Err(fault) => Err(fault.to_string()),
+        }
     }
 
     /// Returns true if the file is a log of samples, not a table.
@@ -178,6 +171,7 @@ impl StagedTable {
         self.file.entry.path.ends_with(".samples.jsonl")
     }
 
+    /// Records the rows, clocks and keys of a table.
     fn take(&mut self, table: &Table, specs: &Specs) {
         self.rows = table.rows;
         self.place(table, specs);

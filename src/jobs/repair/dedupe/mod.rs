@@ -6,23 +6,21 @@
 //! knows which one is right.
 
 mod plan;
-mod policy;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
-use super::restate::Now;
-use super::{DiskChange, Refused, RepairOptions, Site};
+use super::restate::TableContent;
+use super::{DiskChange, Refused, RepairOptions, refusals};
 use crate::base::error::{Error, Result, unknown};
 use crate::base::exit::Exit;
 use crate::base::words::{Figure, count, plural, plural_verb};
-use crate::database::catalog::TableFile;
 use crate::database::table::Table;
 use crate::specs::Serves;
 
-pub use plan::{Dropped, TablePlan};
-pub use policy::{Keep, Policy};
+use plan::Rewrite;
+pub use plan::{Dropped, Keep, Policy, TablePlan};
 
 /// The plan of a deduplication.
 #[derive(Debug)]
@@ -44,47 +42,46 @@ pub struct Deduped {
 /// Returns an error if there is no database, if the selection names something unknown, or if no
 /// table has a column to ignore. Tables that cannot be changed are in [`Deduped::refused`].
 pub fn run(options: &RepairOptions, policy: Policy) -> Result<Deduped> {
-    let site = Site::open(options)?;
+    let site = super::open(options)?;
     let columns = Mutex::new(BTreeSet::new());
-    let work = |file: &TableFile| {
-        let seen = |table: &Table| {
-            let names = table.columns().map(|(name, _)| name.to_owned());
-            columns.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(names);
-        };
-        let made = plan::plan(&site, file, &policy, &seen);
-        made.map_err(|why| Refused { path: file.entry.path.clone(), why })
+    let seen = |table: &Table| {
+        let names = table.columns().map(|(name, _)| name.to_owned());
+        columns.lock().unwrap_or_else(PoisonError::into_inner).extend(names);
     };
+    let made = super::map(&site, |_| true, |file| plan::plan(&site, file, &policy, &seen));
+    let tables = made.len();
+    let mut change = DiskChange::of(&site);
     let (mut plans, mut refused) = (Vec::new(), Vec::new());
-    let mut change = site.change();
-    for made in site.map(|_| true, work) {
-        match made {
-            Ok(None) => {}
-            Ok(Some((plan, None))) => plans.push(plan),
-            Ok(Some((plan, Some((file, bytes))))) => {
-                let now = Now {
-                    table: &plan.table,
-                    rows: (plan.rows - plan.dropped.len()) as u64,
-                    bytes: &bytes,
-                };
-                match change.restate(&file, &now) {
-                    Err(why) => refused.push(Refused { path: plan.path, why: why.into() }),
-                    Ok(()) => {
-                        change.files.push((file, bytes));
-                        plans.push(plan);
-                    }
-                }
-            }
+    for made in made {
+        match made.and_then(|made| made.map(|made| add_to(&mut change, made)).transpose()) {
+            Ok(plan) => plans.extend(plan),
             Err(why) => refused.push(why),
         }
     }
-    let columns = columns.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let columns = columns.into_inner().unwrap_or_else(PoisonError::into_inner);
     // A column that no table has is a typing error, unless no table could be read.
     if let Some(name) = policy.ignore.iter().find(|name| !columns.contains(*name))
         && !columns.is_empty()
     {
         return Err(unknown("column", name, columns.iter().map(String::as_str)));
     }
-    Ok(Deduped { tables: site.tables.len(), plans, refused, policy, change })
+    Ok(Deduped { tables, plans, refused, policy, change })
+}
+
+/// Adds the new file of a plan to a change, unless the sidecar cannot be updated.
+fn add_to(
+    change: &mut DiskChange,
+    (plan, rewrite): (TablePlan, Option<Rewrite>),
+) -> Result<TablePlan, Refused> {
+    if let Some((file, bytes)) = rewrite {
+        let rows = (plan.rows - plan.dropped.len()) as u64;
+        let now = TableContent { table: &plan.table, rows, bytes: &bytes };
+        if let Err(why) = change.restate(&file, &now) {
+            return Err(Refused { path: plan.path, why: why.into() });
+        }
+        change.files.push((file, bytes));
+    }
+    Ok(plan)
 }
 
 impl Deduped {
@@ -130,11 +127,8 @@ impl Deduped {
 
     /// Renders the plan for people; `ledger` is the record if the rows were removed.
     pub fn text(&self, ledger: Option<&Path>) -> String {
-        let mut out = String::new();
-        for refused in &self.refused {
-            out += &format!("{}: not changed: {}\n", refused.path, refused.why);
-        }
-        self.plans.iter().for_each(|plan| out += &self.tell(plan));
+        let mut out = refusals(&self.refused);
+        self.plans.iter().for_each(|plan| out += &self.plan_text(plan));
         let dropped = self.dropped();
         let touched = self.plans.iter().filter(|p| !p.dropped.is_empty()).count();
         if !out.is_empty() {
@@ -161,7 +155,8 @@ impl Deduped {
         out
     }
 
-    fn tell(&self, plan: &TablePlan) -> String {
+    /// Renders the plan of one table.
+    fn plan_text(&self, plan: &TablePlan) -> String {
         let mut out = format!("{}\n", plan.path);
         let mut line = |text: String| out += &format!("  {text}\n");
         if !plan.dropped.is_empty() {

@@ -1,19 +1,73 @@
-//! Plans which rows of a table to remove as copies of a measurement.
+//! The policy of `dedupe`, and the plan of the rows of a table to remove as copies of a measurement.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
-use super::policy::Policy;
 use crate::base::expr::Vals;
 use crate::checks::kinds::duplicates::CopySpread;
 use crate::database::catalog::{Format, TableFile};
 use crate::database::served::rows::{KeyRows, copies};
 use crate::database::table::{Column, Keys, Table, TableScope, encode, keep_lines};
-use crate::jobs::repair::measurements::{cells, compared_columns, equal, repeated_rows};
-use crate::jobs::repair::{RepairError, Site, disk};
+use crate::jobs::repair::measurements::{cells, compared_columns, equal, groups};
+use crate::jobs::repair::{RepairError, disk, read};
+use crate::jobs::site::Site;
 use crate::specs::{Serves, TableSpec, measured_unit};
+
+/// The policy for removing repeated measurements.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// The copy that stays.
+    pub keep: Keep,
+    /// True to remove copies that differ by more than rerun noise.
+    pub disagreeing: bool,
+    /// Columns that do not distinguish measurements, such as a model's name if two models have the
+    /// same shapes. The loader must not read these columns.
+    pub ignore: Vec<String>,
+}
+
+/// The copy of a measurement that stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// The first in the file.
+    First,
+    /// The last in the file, as the collection guide recommends.
+    Last,
+    /// The median by latency; of an even number, the faster of the two middle copies.
+    Median,
+}
+
+impl Keep {
+    /// Returns the name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Last => "last",
+            Self::Median => "median",
+        }
+    }
+
+    /// Returns the copy that stays among `rows`, which are in file order.
+    fn choose(self, rows: &[usize], latencies: &[&Vals<'_, f64>]) -> usize {
+        match self {
+            Self::First => rows[0],
+            Self::Last => rows[rows.len() - 1],
+            Self::Median => {
+                let mut order = rows.to_vec();
+                order.sort_by(|a, b| by_latency(*a, *b, latencies));
+                order[(order.len() - 1) / 2]
+            }
+        }
+    }
+}
+
+/// Orders two rows by the first latency that differs, then by file order.
+fn by_latency(a: usize, b: usize, latencies: &[&Vals<'_, f64>]) -> Ordering {
+    let orders = latencies.iter().map(|values| values.get(a).total_cmp(&values.get(b)));
+    orders.fold(Ordering::Equal, Ordering::then).then(a.cmp(&b))
+}
 
 /// A row to remove.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +85,7 @@ pub struct Dropped {
 }
 
 /// The plan for one table.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct TablePlan {
     /// The table's path.
     pub path: String,
@@ -61,23 +115,6 @@ pub struct TablePlan {
 }
 
 impl TablePlan {
-    /// Returns a plan without rows to remove.
-    fn new(file: &TableFile, rows: usize, loader: Serves) -> Self {
-        Self {
-            path: file.entry.path.clone(),
-            table: file.table.clone(),
-            rows,
-            dropped: Vec::new(),
-            equal: 0,
-            disagreeing: 0,
-            worst: 1.0,
-            served: Vec::new(),
-            remaining: 0,
-            differs: Vec::new(),
-            loader,
-        }
-    }
-
     /// Renders the record of the removed rows, one JSON object per line.
     pub(super) fn ledger(&self, policy: &Policy) -> String {
         let mut lines = String::new();
@@ -93,7 +130,7 @@ impl TablePlan {
 }
 
 /// The path and new bytes of a file.
-type Rewrite = (PathBuf, Vec<u8>);
+pub(super) type Rewrite = (PathBuf, Vec<u8>);
 
 /// Plans the removal of copies from a table and makes its new bytes; `None` if there is nothing to
 /// report. Calls `seen` with the decoded table.
@@ -103,9 +140,9 @@ pub(super) fn plan(
     policy: &Policy,
     seen: &dyn Fn(&Table),
 ) -> Result<Option<(TablePlan, Option<Rewrite>)>, RepairError> {
-    let (bytes, table) = site.read(file)?;
+    let (bytes, table) = read(site, file)?;
     seen(&table);
-    let specs = &site.settings.specs;
+    let specs = site.specs();
     let spec = file.spec(specs, Some(&table));
     let system = site.catalog.system(&file.place.system, specs);
     let scope = TableScope::new(&table, &spec, &file.place, system, &specs.lookups);
@@ -113,7 +150,11 @@ pub(super) fn plan(
     let latencies: Vec<Vals<'_, f64>> = latencies.collect::<Result<_, _>>()?;
     let latencies: Vec<&Vals<'_, f64>> = latencies.iter().collect();
     let groups = measurements(&table, &spec, &policy.ignore)?;
-    let competing = competing(&scope)?;
+    let competing = if spec.key.is_empty() {
+        Vec::new()
+    } else {
+        copies(&scope, &Keys::new(&spec.row_key(), &scope)?)?
+    };
     if groups.is_empty() && competing.is_empty() {
         return Ok(None);
     }
@@ -121,7 +162,14 @@ pub(super) fn plan(
         let band = specs.noise.at(&file.table, &file.place.backend, latency);
         band.map_or(1.0, |b| b.p99)
     };
-    let mut plan = TablePlan::new(file, table.rows, spec.serves);
+    let mut plan = TablePlan {
+        path: file.entry.path.clone(),
+        table: file.table.clone(),
+        rows: table.rows,
+        worst: 1.0,
+        loader: spec.serves,
+        ..TablePlan::default()
+    };
     for rows in &groups {
         plan.drop_copies(&table, rows, &latencies, noise, policy);
     }
@@ -213,15 +261,6 @@ fn served(loader: Serves, rows: &[usize]) -> Option<usize> {
     }
 }
 
-/// Returns the groups of rows that have the same key.
-fn competing(scope: &TableScope<'_>) -> Result<Vec<KeyRows>, RepairError> {
-    if scope.spec.key.is_empty() {
-        return Ok(Vec::new());
-    }
-    let key = scope.spec.row_key();
-    Ok(copies(scope, &Keys::new(&key, scope)?)?)
-}
-
 /// Returns the groups of two or more rows that agree in every column that is neither measured nor
 /// in `ignore`, in file order.
 fn measurements(
@@ -238,12 +277,9 @@ fn measurements(
     if table.columns().all(|(name, _)| measured_unit(name).is_none()) {
         return Err(RepairError::NothingMeasured);
     }
-    let identity = compared_columns(table, ignore);
-    let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (row, first) in repeated_rows(&identity, table.rows, |_| true) {
-        groups.entry(first).or_insert_with(|| vec![first]).push(row);
-    }
-    Ok(groups.into_values().collect())
+    let mut groups = groups(table, &compared_columns(table, ignore), |_| true);
+    groups.retain(|rows| rows.len() > 1);
+    Ok(groups)
 }
 
 /// Returns the table's bytes without the removed rows, read back and compared.
@@ -259,7 +295,7 @@ fn without(
         return Ok(encode(&table.take(&rows))?);
     }
     let text = keep_lines(bytes, keep)?;
-    let back = file.decode(&site.settings.specs, &text)?;
+    let back = file.decode(site.specs(), &text)?;
     // A column can have another type without the removed rows, so that cells are compared by their
     // JSON.
     let same = back.rows == rows.len()

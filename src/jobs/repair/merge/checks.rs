@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::groups::{MeasurementGroup, MergeEffect, StackRows};
-use super::options::MergeOptions;
-use super::refusal::{NotMerged, refuse};
+use super::options::{MergeOptions, NotMerged, refuse};
 use crate::base::words::{names, plural, plural_verb};
 use crate::database::table::Column;
 use crate::jobs::repair::measurements::compared_columns;
@@ -32,19 +31,14 @@ pub(super) fn check_times(
 }
 
 /// Refuses to replace a row by a row that lacks one of its measurements.
-pub(super) fn check_losses(
-    rows: &StackRows<'_>,
-    groups: &[MeasurementGroup],
-) -> Result<(), NotMerged> {
+pub(super) fn check_losses(rows: &StackRows<'_>) -> Result<(), NotMerged> {
     let measured = rows.stack.table.columns().filter(|(name, _)| measured_unit(name).is_some());
     for (name, column) in measured {
         let loses = |group: &&MeasurementGroup| {
             let before = rows.loaded.served(&group.own);
-            group.effect == MergeEffect::Replaced
-                && column.is_null(group.winner)
-                && before.is_some_and(|row| !column.is_null(row))
+            column.is_null(group.winner) && before.is_some_and(|row| !column.is_null(row))
         };
-        let losing: Vec<&MeasurementGroup> = groups.iter().filter(loses).collect();
+        let losing: Vec<_> = rows.of(MergeEffect::Replaced).filter(loses).collect();
         if let Some(first) = losing.first() {
             return refuse(format!(
                 "{} would lose their {name}, for example {}; measure this column, too",
@@ -57,12 +51,8 @@ pub(super) fn check_losses(
 }
 
 /// Refuses keys that the table has already, if `--append` is given.
-pub(super) fn check_new(
-    rows: &StackRows<'_>,
-    groups: &[MeasurementGroup],
-    options: &MergeOptions,
-) -> Result<(), NotMerged> {
-    let old: Vec<&MeasurementGroup> = groups.iter().filter(|g| !g.own.is_empty()).collect();
+pub(super) fn check_new(rows: &StackRows<'_>, options: &MergeOptions) -> Result<(), NotMerged> {
+    let old: Vec<_> = rows.groups.iter().filter(|g| !g.own.is_empty()).collect();
     match old.first().filter(|_| options.append) {
         None => Ok(()),
         Some(first) => refuse(format!(
@@ -75,18 +65,13 @@ pub(super) fn check_new(
 
 /// Refuses new measurements whose key the table already has with other columns, such as another
 /// kernel.
-pub(super) fn check_conflicts(
-    rows: &StackRows<'_>,
-    groups: &[MeasurementGroup],
-    ignore: &[String],
-) -> Result<(), NotMerged> {
-    let added = groups.iter().filter(|g| g.effect == MergeEffect::Added).map(|g| g.winner);
-    let added: BTreeSet<usize> = added.collect();
+pub(super) fn check_conflicts(rows: &StackRows<'_>, ignore: &[String]) -> Result<(), NotMerged> {
+    let added: BTreeSet<usize> = rows.of(MergeEffect::Added).map(|g| g.winner).collect();
     let mut pairs: Vec<(usize, usize)> = Vec::new();
     for competing in rows.loaded.competing() {
         if let Some(own) = competing.iter().find(|row| **row < rows.stack.own) {
-            pairs
-                .extend(competing.iter().filter(|row| added.contains(row)).map(|row| (*row, *own)));
+            let new = competing.iter().filter(|row| added.contains(row));
+            pairs.extend(new.map(|row| (*row, *own)));
         }
     }
     let Some((first, _)) = pairs.iter().min() else { return Ok(()) };

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use serde_yaml::Spanned;
 
+use crate::base::reason::Reason;
 use crate::base::yaml;
 use crate::jobs::repair::SidecarError;
 
@@ -18,7 +19,7 @@ pub(super) struct MergeEvent {
     /// The day in UTC, as YYYY-MM-DD.
     pub(super) date: String,
     /// A sentence for people.
-    pub(super) said: String,
+    pub(super) sentence: String,
     /// Number of rows that the table takes from the run.
     pub(super) rows: usize,
     /// True if the run measured all planned points.
@@ -66,7 +67,7 @@ pub(super) fn with_event(text: &str, event: &MergeEvent) -> Result<Option<String
         }
         other => {
             let why = format!("schema_version is {other}, not 1 or 2");
-            return Err(crate::base::reason::Reason::from(why).into());
+            return Err(Reason::from(why).into());
         }
     };
     let now: Value = yaml::parse(&new)?;
@@ -78,7 +79,7 @@ fn commented(text: &str, line: usize, event: &MergeEvent) -> String {
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     let at = line.saturating_sub(1).min(lines.len());
     let indent = lines.get(at).map_or("", |l| leading(l)).to_owned();
-    let words = format!("{}: {}", event.date, event.said);
+    let words = format!("{}: {}", event.date, event.sentence);
     let comment: String =
         textwrap::wrap(&words, 96).iter().map(|l| format!("{indent}# {l}\n")).collect();
     if text.contains(&comment) {
@@ -151,7 +152,7 @@ mod tests {
         MergeEvent {
             table: "gemm_perf".into(),
             date: "2017-08-17".into(),
-            said: "merge: 2 keys replaced".into(),
+            sentence: "merge: 2 keys replaced".into(),
             rows: 2,
             complete: true,
             keys: "00ff".into(),
@@ -162,7 +163,7 @@ mod tests {
     const ONE: &str = "schema_version: 1\nruntime: {framework: vllm, version: 0.24.0}\ntables:\n";
 
     #[test]
-    fn schema_1_gets_a_comment_where_maintainers_write_theirs() {
+    fn schema_1_gets_a_comment_at_the_table_s_entry() {
         let text = format!(
             "{ONE}  gemm_perf:\n    # before\n    status: complete\n  moe_perf: {{status: complete}}\n"
         );

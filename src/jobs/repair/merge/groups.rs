@@ -1,47 +1,12 @@
 //! Groups the measurements of a run with the table's rows of the same kind and chooses the row that
 //! stays.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use serde_json::Value;
-
+use super::options::MergePolicy;
 use super::stack::{ORIGIN, Stack};
-use crate::jobs::repair::measurements::{compared_columns, equal, repeated_rows};
-use crate::jobs::rows::LoadedRows;
-
-/// The policy that selects the measurement that stays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MergePolicy {
-    /// The last measurement of the run.
-    Last,
-    /// The fastest measurement, including the table's own.
-    Min,
-    /// The median measurement by latency, including the table's own; of an even number, the faster
-    /// of the two middle ones.
-    Median,
-}
-
-impl MergePolicy {
-    /// Returns the name on the command line.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Last => "last",
-            Self::Min => "min",
-            Self::Median => "median",
-        }
-    }
-
-    /// Returns the row that stays; `rows` has the table's rows first, then the run's.
-    fn choose(self, rows: &[usize], latency: &[f64]) -> usize {
-        let mut order = rows.to_vec();
-        order.sort_by(|a, b| latency[*a].total_cmp(&latency[*b]).then(a.cmp(b)));
-        match self {
-            Self::Last => rows[rows.len() - 1],
-            Self::Min => order[0],
-            Self::Median => order[(order.len() - 1) / 2],
-        }
-    }
-}
+use crate::jobs::repair::measurements::{self, compared_columns, equal};
+use crate::jobs::rows::{LoadedRows, key_text};
 
 /// The effect of a merge on a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +36,8 @@ pub(super) struct MeasurementGroup {
 pub(super) struct StackRows<'a> {
     pub(super) stack: &'a Stack,
     pub(super) loaded: LoadedRows<'a>,
+    /// The groups with measurements of the run, in the order of the run's rows.
+    pub(super) groups: Vec<MeasurementGroup>,
 }
 
 impl StackRows<'_> {
@@ -84,32 +51,19 @@ impl StackRows<'_> {
 
     /// Renders the key of a row for people.
     pub(super) fn key_text(&self, row: usize) -> String {
-        let part = |(name, value): (String, Value)| match value.as_str() {
-            Some(text) => format!("{name} {text}"),
-            None => format!("{name} {value}"),
-        };
-        self.loaded.keys.show(row).into_iter().map(part).collect::<Vec<_>>().join(", ")
+        key_text(self.loaded.keys.show(row))
     }
 
-    /// Returns the groups with measurements of the run, in the order of the run's rows. Rows for
-    /// which `counts` is false are ignored.
-    pub(super) fn groups(
-        &self,
+    /// Groups the measurements. Rows for which `counts` is false are ignored.
+    pub(super) fn group(
+        &mut self,
         ignore: &[String],
         policy: MergePolicy,
         counts: impl Fn(usize) -> bool,
-    ) -> Vec<MeasurementGroup> {
+    ) {
         let Stack { table, own, .. } = self.stack;
         let ignore: Vec<&str> = ignore.iter().map(String::as_str).chain(ORIGIN).collect();
         let columns = compared_columns(table, &ignore);
-        let mut rows_of: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        (0..table.rows).filter(|row| counts(*row)).for_each(|row| {
-            rows_of.insert(row, vec![row]);
-        });
-        for (row, first) in repeated_rows(&columns, table.rows, counts) {
-            rows_of.remove(&row);
-            rows_of.entry(first).or_default().push(row);
-        }
         let group = |rows: Vec<usize>| {
             let winner = policy.choose(&rows, &self.loaded.latency);
             let (own, run): (Vec<usize>, Vec<usize>) = rows.into_iter().partition(|row| row < own);
@@ -121,25 +75,15 @@ impl StackRows<'_> {
             };
             MeasurementGroup { own, run, winner, effect }
         };
-        let of_run = |rows: &Vec<usize>| rows.last().is_some_and(|last| last >= own);
-        let mut groups: Vec<MeasurementGroup> =
-            rows_of.into_values().filter(of_run).map(group).collect();
+        let mut groups = measurements::groups(table, &columns, counts);
+        groups.retain(|rows| rows.last().is_some_and(|last| last >= own));
+        let mut groups: Vec<MeasurementGroup> = groups.into_iter().map(group).collect();
         groups.sort_by_key(|g| g.run.first().copied());
-        groups
+        self.groups = groups;
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_policy_chooses_among_the_table_s_and_the_run_s() {
-        let latency = [3.0, 1.0, 2.0, 1.0];
-        let all = [0, 1, 2, 3];
-        assert_eq!(MergePolicy::Last.choose(&all, &latency), 3);
-        assert_eq!(MergePolicy::Min.choose(&all, &latency), 1, "the first of two as fast");
-        assert_eq!(MergePolicy::Median.choose(&all, &latency), 3);
-        assert_eq!(MergePolicy::Median.choose(&[0, 1], &latency), 1);
+    /// Iterates over the groups on which the merge has an effect.
+    pub(super) fn of(&self, effect: MergeEffect) -> impl Iterator<Item = &MeasurementGroup> {
+        self.groups.iter().filter(move |group| group.effect == effect)
     }
 }

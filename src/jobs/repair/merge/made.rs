@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::groups::{MeasurementGroup, MergeEffect, StackRows};
-use super::refusal::{NotMerged, refuse};
+use super::options::{NotMerged, refuse};
 use crate::base::words::{count, plural, plural_verb};
 use crate::database::diff::RowDiff;
 use crate::database::table::{Table, encode};
@@ -52,19 +52,15 @@ impl Merged {
     ///
     /// Refuses the merge if the table cannot be written, or if a row without a measurement in the
     /// run would change.
-    pub(super) fn make(
-        rows: &StackRows<'_>,
-        groups: &[MeasurementGroup],
-    ) -> Result<Self, NotMerged> {
-        let order = order(rows, groups);
+    pub(super) fn make(rows: &StackRows<'_>) -> Result<Self, NotMerged> {
+        let order = order(rows);
         let columns = rows.stack.table.take(&order);
         let bytes = encode(&columns).map_err(NotMerged::refused)?;
-        check_untouched(rows, groups, &order, &Table::of(order.len(), columns))?;
+        check_untouched(rows, &order, &Table::of(order.len(), columns))?;
         let at: BTreeMap<usize, usize> =
             order.iter().enumerate().map(|(at, row)| (*row, at)).collect();
-        let of = |effect: MergeEffect| groups.iter().filter(move |g| g.effect == effect);
         let merged = |effect: MergeEffect| -> Vec<MergedRow> {
-            let merged = of(effect).map(|group| MergedRow {
+            let merged = rows.of(effect).map(|group| MergedRow {
                 row: group.winner,
                 at: at[&group.winner],
                 own: group.own.clone(),
@@ -73,8 +69,8 @@ impl Merged {
             });
             merged.collect()
         };
-        let keys = |effect| rows.count_keys(of(effect).map(|g| g.winner));
-        let kept = of(MergeEffect::Kept).count();
+        let keys = |effect| rows.count_keys(rows.of(effect).map(|g| g.winner));
+        let kept = rows.of(MergeEffect::Kept).count();
         let kept_words = if kept > 0 { format!(", {} kept", count(kept)) } else { String::new() };
         Ok(Self {
             bytes,
@@ -87,9 +83,9 @@ impl Merged {
                 plural(keys(MergeEffect::Replaced), "key"),
                 count(keys(MergeEffect::Added))
             ),
-            others: rows.stack.own - groups.iter().map(|g| g.own.len()).sum::<usize>(),
-            unserved: unserved(rows, groups, &at),
-            overlap: overlap(rows, groups),
+            others: rows.stack.own - rows.groups.iter().map(|g| g.own.len()).sum::<usize>(),
+            unserved: unserved(rows, &at),
+            overlap: overlap(rows),
         })
     }
 
@@ -101,10 +97,10 @@ impl Merged {
 
 /// Returns the rows of the stack in the order of the new table: a replacing row takes the place of
 /// the replaced one, and added rows come last.
-fn order(rows: &StackRows<'_>, groups: &[MeasurementGroup]) -> Vec<usize> {
+fn order(rows: &StackRows<'_>) -> Vec<usize> {
     let mut instead: BTreeMap<usize, Option<usize>> = BTreeMap::new();
     let mut added = Vec::new();
-    for group in groups {
+    for group in &rows.groups {
         match group.effect {
             MergeEffect::Kept => {}
             MergeEffect::Added => added.push(group.winner),
@@ -120,20 +116,15 @@ fn order(rows: &StackRows<'_>, groups: &[MeasurementGroup]) -> Vec<usize> {
 
 /// Compares the new table with the old one, as `sanity` does, and refuses the merge if a row
 /// without a measurement in the run differs.
-fn check_untouched(
-    rows: &StackRows<'_>,
-    groups: &[MeasurementGroup],
-    order: &[usize],
-    new: &Table,
-) -> Result<(), NotMerged> {
+fn check_untouched(rows: &StackRows<'_>, order: &[usize], new: &Table) -> Result<(), NotMerged> {
     let own = rows.stack.own;
     if own == 0 {
         return Ok(());
     }
     let base = Table::of(own, rows.stack.table.take(&(0..own).collect::<Vec<_>>()));
     let diff = RowDiff::between(&base, new);
-    let replaced = groups.iter().filter(|g| g.effect == MergeEffect::Replaced);
-    let replaced: BTreeSet<usize> = replaced.flat_map(|group| group.own.iter().copied()).collect();
+    let replaced = rows.of(MergeEffect::Replaced).flat_map(|group| group.own.iter().copied());
+    let replaced: BTreeSet<usize> = replaced.collect();
     let before = diff.removed.iter().chain(diff.changed.iter().map(|(row, _)| row));
     let after = diff.added.iter().chain(diff.changed.iter().map(|(_, row)| row));
     let lost = before.filter(|row| !replaced.contains(&(**row as usize))).count();
@@ -149,13 +140,9 @@ fn check_untouched(
 
 /// Counts the merged keys for which the loader serves another row; `at` maps rows of the stack to
 /// rows of the new table.
-fn unserved(
-    rows: &StackRows<'_>,
-    groups: &[MeasurementGroup],
-    at: &BTreeMap<usize, usize>,
-) -> usize {
-    let merged = groups.iter().filter(|g| g.effect != MergeEffect::Kept).map(|g| g.winner);
-    let merged: BTreeSet<usize> = merged.collect();
+fn unserved(rows: &StackRows<'_>, at: &BTreeMap<usize, usize>) -> usize {
+    let merged = rows.of(MergeEffect::Replaced).chain(rows.of(MergeEffect::Added));
+    let merged: BTreeSet<usize> = merged.map(|group| group.winner).collect();
     let is_unserved = |competing: &Vec<usize>| {
         let mut there: Vec<usize> =
             competing.iter().filter(|row| at.contains_key(row)).copied().collect();
@@ -167,13 +154,13 @@ fn unserved(
 }
 
 /// Returns a sentence on measurements that are in several files of the run, if there are any.
-fn overlap(rows: &StackRows<'_>, groups: &[MeasurementGroup]) -> Option<String> {
-    let files = |group: &MeasurementGroup| -> BTreeSet<String> {
-        group.run.iter().map(|row| rows.stack.origin(*row).0.to_owned()).collect()
+fn overlap(rows: &StackRows<'_>) -> Option<String> {
+    let files = |group: &MeasurementGroup| -> BTreeSet<&str> {
+        group.run.iter().map(|row| rows.stack.origin(*row).0).collect()
     };
-    let shared = groups.iter().map(files).filter(|files| files.len() > 1);
-    let shared: Vec<BTreeSet<String>> = shared.collect();
-    let example: Vec<&str> = shared.first()?.iter().map(String::as_str).collect();
+    let shared: Vec<BTreeSet<&str>> =
+        rows.groups.iter().map(files).filter(|files| files.len() > 1).collect();
+    let example: Vec<&str> = shared.first()?.iter().copied().collect();
     let keys = plural_verb(shared.len(), "key", ["is", "are"]);
     Some(format!("{keys} in several files of the run, for example in {}", example.join(" and ")))
 }

@@ -11,7 +11,6 @@ mod groups;
 mod made;
 mod options;
 mod record;
-mod refusal;
 mod shards;
 mod stack;
 mod text;
@@ -22,13 +21,12 @@ use std::path::PathBuf;
 use self::event::{MergeEvent, with_event};
 use self::groups::StackRows;
 use self::made::Merged;
-use self::options::Listed;
-pub use self::options::MergeOptions;
-use self::refusal::{NotMerged, refuse};
+use self::options::{Listed, NotMerged, refuse};
+pub use self::options::{MergeOptions, MergePolicy};
 use self::shards::RunFile;
 use self::stack::Stack;
 use super::RepairError;
-use super::restate::{Now, restated};
+use super::restate::{TableContent, restated};
 use crate::base::dates::today;
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result, unknown};
@@ -39,9 +37,7 @@ use crate::database::catalog::{Format, TableFile};
 use crate::database::table::{Table, TableFault, TableScope};
 use crate::gpu::rerun::RerunList;
 use crate::jobs::rows::{LoadedRows, loose_table, misfit, unreadable};
-use crate::specs::Specs;
-
-pub use groups::MergePolicy;
+use crate::specs::{Specs, TableSpec};
 
 /// A merge that was made in memory, or refused.
 #[derive(Debug)]
@@ -144,17 +140,17 @@ fn prepared(
     let system = specs.systems.get(&file.place.system);
     let scope = TableScope::new(&stack.table, &spec, &file.place, system, &specs.lookups);
     let loaded = LoadedRows::new(&scope).map_err(|e| misfit(file, e))?;
-    let rows = StackRows { stack: &stack, loaded };
+    let mut rows = StackRows { stack: &stack, loaded, groups: Vec::new() };
     let listed = listed(options, file, &rows, specs, &spec)?;
     let counts = |row: usize| !listed.left_out.contains(&row);
-    let groups = rows.groups(&options.ignore, options.policy, counts);
+    rows.group(&options.ignore, options.policy, counts);
     if !spec.latency.is_empty() {
         checks::check_times(&rows, !spec.zero.is_empty(), counts)?;
     }
-    checks::check_losses(&rows, &groups)?;
-    checks::check_new(&rows, &groups, options)?;
-    checks::check_conflicts(&rows, &groups, &options.ignore)?;
-    let merged = Merged::make(&rows, &groups)?;
+    checks::check_losses(&rows)?;
+    checks::check_new(&rows, options)?;
+    checks::check_conflicts(&rows, &options.ignore)?;
+    let merged = Merged::make(&rows)?;
     let mut files = Vec::new();
     if merged.taken().next().is_some() {
         let record = record::record(options, run, &before, &rows, &merged);
@@ -162,7 +158,7 @@ fn prepared(
         let event = MergeEvent {
             table: file.table.clone(),
             date: today().to_string(),
-            said: format!(
+            sentence: format!(
                 "merge of {} ({}): {}",
                 text::run_names(run),
                 options.policy.name(),
@@ -179,7 +175,7 @@ fn prepared(
     if !files.is_empty() {
         files.push((options.table.clone(), merged.bytes));
     }
-    Ok(PreparedMerge { facts, is_empty: groups.is_empty(), before, files })
+    Ok(PreparedMerge { facts, is_empty: rows.groups.is_empty(), before, files })
 }
 
 /// Compares the keys of the run with the rerun list, if there is one.
@@ -188,7 +184,7 @@ fn listed(
     file: &TableFile,
     rows: &StackRows<'_>,
     specs: &Specs,
-    spec: &crate::specs::TableSpec,
+    spec: &TableSpec,
 ) -> Result<Listed, NotMerged> {
     let Some(path) = &options.only else { return Ok(Listed::default()) };
     let list = RerunList::read(path)?;
@@ -223,7 +219,7 @@ fn sidecar(
         return Ok(None);
     }
     let text = std::fs::read_to_string(&path).map_err(super::SidecarError::from)?;
-    let now = Now { table: &event.table, rows: merged.rows as u64, bytes: &merged.bytes };
+    let now = TableContent { table: &event.table, rows: merged.rows as u64, bytes: &merged.bytes };
     let text = restated(&text, &now)?.unwrap_or(text);
     Ok(with_event(&text, event)?.map(|text| (path, text.into_bytes())))
 }

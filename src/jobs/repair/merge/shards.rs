@@ -1,7 +1,6 @@
 //! Lists the files of a run, with their shard numbers and the missing shards.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::base::error::{Error, Result};
@@ -54,7 +53,7 @@ pub(super) fn files(named: &[PathBuf], table: &str) -> Result<Vec<RunFile>> {
                     Error::new(message, "--with takes the folder of a run or its files")
                 })?;
                 let name = item.file_name().to_string_lossy();
-                if item.file_type().is_file() && holds(&name, table) {
+                if item.file_type().is_file() && is_of_table(&name, table) {
                     found.extend(RunFile::at(item.path().to_owned(), path));
                 }
             }
@@ -73,19 +72,13 @@ pub(super) fn files(named: &[PathBuf], table: &str) -> Result<Vec<RunFile>> {
 }
 
 /// Returns true if a file name is the table's or a shard's, such as `gemm_perf.shard-3.txt`.
-fn holds(name: &str, table: &str) -> bool {
-    let Some((stem, _)) = name.rsplit_once('.').filter(|_| format_of(Path::new(name)).is_some())
-    else {
-        return false;
-    };
-    match stem.strip_prefix(table) {
-        Some("") => true,
-        Some(rest) => {
-            let rest = rest.trim_start_matches(['.', '_', '-']);
-            rest.starts_with(|c: char| c.is_ascii_digit()) || shard_of(rest).is_some()
-        }
-        None => false,
-    }
+fn is_of_table(name: &str, table: &str) -> bool {
+    let stem = name.rsplit_once('.').filter(|_| format_of(Path::new(name)).is_some());
+    stem.and_then(|(stem, _)| stem.strip_prefix(table)).is_some_and(|rest| {
+        let shard = rest.trim_start_matches(['.', '_', '-']);
+        let is_number = shard.starts_with(|c: char| c.is_ascii_digit());
+        rest.is_empty() || is_number || shard_of(shard).is_some()
+    })
 }
 
 /// Returns the last shard number in a path, with the total number of shards if it follows, as in
@@ -106,48 +99,34 @@ fn number(text: &str) -> Option<(usize, &str)> {
     Some((text[..end].parse().ok()?, &text[end..]))
 }
 
-/// Shards that a run should have and lacks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LostShards {
-    /// The numbers of missing shards; empty if the files are not numbered.
-    numbers: Vec<usize>,
-    missing: usize,
-    /// The number of shards that the run should have.
-    of: usize,
-}
-
-impl fmt::Display for LostShards {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let be = if self.missing == 1 { "is" } else { "are" };
-        write!(f, "{} of {} {be} missing", count(self.missing), plural(self.of, "shard"))?;
-        if !self.numbers.is_empty() {
-            let all: Vec<String> = self.numbers.iter().map(usize::to_string).collect();
-            write!(f, ": {}", all.join(", "))?;
-        }
-        f.write_str("; --incomplete merges without them")
-    }
-}
-
-/// Returns the missing shards: gaps in the numbers, and numbers up to the total. The total is `of`,
-/// or else the one in the file names.
-pub(super) fn lost(files: &[RunFile], of: Option<usize>) -> Option<LostShards> {
+/// Describes the missing shards, if there are any: gaps in the numbers, and numbers up to the total.
+/// The total is `of`, or else the one in the file names.
+pub(super) fn lost(files: &[RunFile], of: Option<usize>) -> Option<String> {
     let numbered: BTreeMap<usize, Option<usize>> = files.iter().filter_map(|f| f.shard).collect();
     let of = of.or_else(|| numbered.values().flatten().max().copied());
-    let Some(last) = numbered.keys().next_back() else {
-        let of = of?;
-        let missing = of.saturating_sub(files.len());
-        return (missing > 0).then(|| LostShards { numbers: Vec::new(), missing, of });
+    let (missing, of, numbers) = match numbered.keys().next_back() {
+        None => (of?.saturating_sub(files.len()), of?, Vec::new()),
+        // A single numbered file is a shard only if a total is known.
+        Some(_) if of.is_none() && numbered.len() < 2 => return None,
+        Some(last) => {
+            let from = usize::from(!numbered.contains_key(&0) && of.is_none_or(|of| *last == of));
+            let end = of.map_or(last + 1, |of| (from + of).max(last + 1));
+            let all = from..end.min(from + 1_000_000);
+            let missing = all.clone().filter(|number| !numbered.contains_key(number));
+            let numbers: Vec<String> = missing.map(|number| number.to_string()).collect();
+            (numbers.len(), all.len(), numbers)
+        }
     };
-    // A single numbered file is a shard only if a total is known.
-    if of.is_none() && numbered.len() < 2 {
-        return None;
-    }
-    let from = usize::from(!numbered.contains_key(&0) && of.is_none_or(|of| *last == of));
-    let end = of.map_or(last + 1, |of| (from + of).max(last + 1));
-    let all: BTreeSet<usize> = (from..end.min(from + 1_000_000)).collect();
-    let numbers: Vec<usize> = all.iter().filter(|n| !numbered.contains_key(n)).copied().collect();
-    let (missing, of) = (numbers.len(), all.len());
-    (missing > 0).then_some(LostShards { numbers, missing, of })
+    let be = if missing == 1 { "is" } else { "are" };
+    let listed = if numbers.is_empty() { "" } else { ": " };
+    (missing > 0).then(|| {
+        format!(
+            "{} of {} {be} missing{listed}{}; --incomplete merges without them",
+            count(missing),
+            plural(of, "shard"),
+            numbers.join(", ")
+        )
+    })
 }
 
 #[cfg(test)]
@@ -160,29 +139,33 @@ mod tests {
     }
 
     #[test]
-    fn numbers_follow_their_word() {
+    fn a_shard_number_follows_a_word_such_as_rank() {
         assert_eq!(shard_of("run7/shard-3/gemm_perf.txt"), Some((3, None)));
         assert_eq!(shard_of("gemm_perf.shard3of16.txt"), Some((3, Some(16))));
         assert_eq!(shard_of("gpu0/rank_12/gemm_perf.txt"), Some((12, None)));
         assert_eq!(shard_of("run7/gemm_perf.txt"), None);
-        assert!(
-            holds("gemm_perf.shard3.txt", "gemm_perf") && holds("gemm_perf_2.txt", "gemm_perf")
-        );
-        assert!(!holds("gemm_perf_old.txt", "gemm_perf") && !holds("moe_perf.txt", "gemm_perf"));
-        assert!(!holds("gemm_perf.samples.jsonl", "gemm_perf"));
+        let is_gemm = |name: &str| is_of_table(name, "gemm_perf");
+        assert!(is_gemm("gemm_perf.shard3.txt") && is_gemm("gemm_perf_2.txt"));
+        assert!(!is_gemm("gemm_perf_old.txt") && !is_gemm("moe_perf.txt"));
+        assert!(!is_gemm("gemm_perf.samples.jsonl"));
     }
 
     #[test]
     fn gaps_are_lost_shards() {
-        let numbers = |names: &[&str], of| lost(&shards(names), of).map(|l| (l.numbers, l.of));
+        let lost = |names: &[&str], of| {
+            let lost = lost(&shards(names), of)?;
+            Some(lost.strip_suffix("; --incomplete merges without them").unwrap().to_owned())
+        };
+        let missing = |words: &str| Some(words.to_owned());
         let three = ["shard0/t.txt", "shard1/t.txt", "shard3/t.txt"];
-        assert_eq!(numbers(&three, None), Some((vec![2], 4)));
-        assert_eq!(numbers(&three, Some(6)), Some((vec![2, 4, 5], 6)));
-        assert_eq!(numbers(&["shard1/t.txt", "shard2/t.txt"], None), None, "numbered from 1");
-        assert_eq!(numbers(&["shard1/t.txt", "shard2/t.txt"], Some(3)), Some((vec![0], 3)));
-        assert_eq!(numbers(&["t.shard1of2.txt", "t.shard2of2.txt"], None), None);
-        assert_eq!(numbers(&["a/t.txt", "b/t.txt"], None), None);
-        assert_eq!(lost(&shards(&["a/t.txt"]), Some(3)).map(|l| l.missing), Some(2));
-        assert_eq!(numbers(&["rank5/t.txt"], None), None);
+        assert_eq!(lost(&three, None), missing("1 of 4 shards is missing: 2"));
+        assert_eq!(lost(&three, Some(6)), missing("3 of 6 shards are missing: 2, 4, 5"));
+        assert_eq!(lost(&["shard1/t.txt", "shard2/t.txt"], None), None, "numbered from 1");
+        let two = lost(&["shard1/t.txt", "shard2/t.txt"], Some(3));
+        assert_eq!(two, missing("1 of 3 shards is missing: 0"));
+        assert_eq!(lost(&["t.shard1of2.txt", "t.shard2of2.txt"], None), None);
+        assert_eq!(lost(&["a/t.txt", "b/t.txt"], None), None);
+        assert_eq!(lost(&["a/t.txt"], Some(3)), missing("2 of 3 shards are missing"));
+        assert_eq!(lost(&["rank5/t.txt"], None), None);
     }
 }

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::refusal::{NotMerged, refuse};
+use super::options::{NotMerged, refuse};
 use super::shards::RunFile;
 use crate::base::words::{names, plural};
 use crate::database::catalog::{Place, TableFile};
-use crate::database::source::{Entry, EntryKind};
 use crate::database::table::{Column, Table, TableFault};
+use crate::jobs::rows::entry;
 use crate::specs::{Specs, Unit, measured_unit};
 
 /// Columns that state the origin of a row. They do not distinguish measurements.
@@ -163,8 +163,6 @@ fn joined<'a>(
 fn read(source: &RunFile, file: &TableFile, specs: &Specs) -> Result<Table, TableFault> {
     let bytes =
         std::fs::read(&source.path).map_err(|e| TableFault::Unreadable(e.kind().to_string()))?;
-    let kind = EntryKind::Path(source.path.clone());
-    let entry = Entry { path: source.shown(), kind, size: bytes.len() as u64 };
-    let file = TableFile { entry, format: source.format, ..file.clone() };
-    file.decode(specs, &bytes)
+    TableFile { entry: entry(&source.path), format: source.format, ..file.clone() }
+        .decode(specs, &bytes)
 }

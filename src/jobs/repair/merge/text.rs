@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::groups::{MergePolicy, StackRows};
+use super::groups::StackRows;
 use super::made::{Merged, MergedRow};
-use super::options::{Listed, MergeOptions};
+use super::options::{Listed, MergeOptions, MergePolicy};
 use super::shards::RunFile;
 use super::stack::ORIGIN;
 use crate::base::stats::quantile;

@@ -6,7 +6,7 @@ use super::changed;
 use crate::base::expr::ExprError;
 use crate::base::random::Random;
 use crate::database::catalog::TableFile;
-use crate::database::table::{Column, Keys, TableScope};
+use crate::database::table::{Column, Keys};
 use crate::jobs::selftest::clean::CleanState;
 use crate::jobs::selftest::draft::Draft;
 use crate::jobs::selftest::fault::{Copied, CopiedFrom};
@@ -40,13 +40,7 @@ impl CleanState<'_> {
         let Some((table, spec)) = source else { return Ok(None) };
         let rows: Vec<usize> = (0..table.rows).collect();
         let mut draft = Draft::of(&table, &rows);
-        let scope = TableScope::new(
-            &table,
-            &spec,
-            &file.place,
-            self.system(file),
-            &self.state.specs.lookups,
-        );
+        let scope = self.scope(file, &table, &spec);
         let target = Target { table: &table, spec: &spec, scope: &scope };
         for set in &copied.set {
             target.set(set, None, &rows, &mut draft)?;
@@ -71,14 +65,13 @@ impl CleanState<'_> {
             && other.format == file.format
             && !self.reuses(other)
             && self.state.source.id(&other.entry) != self.state.source.id(&file.entry)
-            && !self.alike.holds(&other.entry.path, &file.entry.path)
+            && !self.alike.contains(&other.entry.path, &file.entry.path)
     }
 
     /// Returns hashes of the keys with a positive latency; empty if the table cannot be read.
     fn timed_keys(&self, file: &TableFile) -> Result<BTreeSet<u64>, ExprError> {
         let Some((table, spec)) = self.table(file) else { return Ok(BTreeSet::new()) };
-        let lookups = &self.state.specs.lookups;
-        let scope = TableScope::new(&table, &spec, &file.place, self.system(file), lookups);
+        let scope = self.scope(file, &table, &spec);
         let Some(latency) = spec.latency.first() else { return Ok(BTreeSet::new()) };
         let (keys, latency) = (Keys::new(&spec.key, &scope)?, latency.value.numbers(&scope)?);
         let keys = keys.hashes().iter().enumerate().filter(|(row, _)| latency.get(*row) > 0.0);

@@ -17,9 +17,9 @@ use super::overlay::FileChange;
 use crate::base::expr::ExprError;
 use crate::base::random::Random;
 use crate::database::catalog::{Format, TableFile};
-use crate::database::table::Table;
+use crate::database::state::State;
+use crate::database::table::{Table, TableScope};
 use crate::specs::TableSpec;
-use crate::specs::system::System;
 
 impl CleanState<'_> {
     /// Plants a fault in a table; `None` if the table is not suitable.
@@ -89,10 +89,19 @@ impl CleanState<'_> {
         Some((table, spec)).filter(|(_, spec)| !spec.inferred)
     }
 
-    fn system(&self, file: &TableFile) -> Option<&System> {
-        self.state.catalog.system(&file.place.system, self.state.specs)
+    /// Returns a table as formulas read it.
+    fn scope<'s>(
+        &'s self,
+        file: &'s TableFile,
+        table: &'s Table,
+        spec: &'s TableSpec,
+    ) -> TableScope<'s> {
+        let State { catalog, specs, .. } = self.state;
+        let system = catalog.system(&file.place.system, specs);
+        TableScope::new(table, spec, &file.place, system, &specs.lookups)
     }
 
+    /// Moves a table to the directory of another family.
     fn misplace(&self, file: &TableFile, family: &str) -> Option<Planted> {
         let own = file.place.family.as_deref().filter(|own| *own != family)?;
         let spec = self.state.specs.tables.get(&file.table)?;
@@ -103,8 +112,7 @@ impl CleanState<'_> {
             return None;
         }
         let gone = (file.entry.path.clone(), FileChange::Gone);
-        let changes = [gone, (path, FileChange::Bytes(bytes))].into();
-        Some(Planted { changes, ..Planted::default() })
+        Some(Planted::files([gone, (path, FileChange::Bytes(bytes))]))
     }
 
     /// Writes a file beside a table or its system.
@@ -123,10 +131,10 @@ impl CleanState<'_> {
         let fill = |text: String, (name, value): (&str, &String)| text.replace(name, value);
         let says = names.into_iter().fold(text.text.clone(), fill).into_bytes();
         let path = self.path_beside(file, &text.file)?;
-        let changes = [(path, FileChange::Bytes(says))].into();
-        Some(Planted { changes, ..Planted::default() })
+        Some(Planted::files([(path, FileChange::Bytes(says))]))
     }
 
+    /// Damages the bytes of a table.
     fn damaged(&self, damage: Damage, by: Option<f64>, file: &TableFile) -> Option<Planted> {
         // A text that ends early is torn, which is another fault, and a text has no footer.
         if matches!(damage, Damage::Cut | Damage::Footer) && file.format != Format::Parquet {
@@ -159,6 +167,7 @@ impl CleanState<'_> {
         })
     }
 
+    /// Changes the text of an existing file beside a table.
     fn beside(
         &self,
         file: &TableFile,
@@ -168,10 +177,11 @@ impl CleanState<'_> {
         let path = self.path_beside(file, name)?;
         let entry = self.state.catalog.beside.iter().map(|(e, _)| e).find(|e| e.path == path)?;
         let text = String::from_utf8(self.state.source.read(entry).ok()?).ok()?;
-        Some(Planted { changes: [(path, change(&text)?)].into(), ..Planted::default() })
+        Some(Planted::files([(path, change(&text)?)]))
     }
 }
 
+/// Returns a fault that changes only the table's file.
 fn changed(file: &TableFile, change: FileChange) -> Planted {
-    Planted { changes: [(file.entry.path.clone(), change)].into(), ..Planted::default() }
+    Planted::files([(file.entry.path.clone(), change)])
 }

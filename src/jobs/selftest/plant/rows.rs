@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::series;
 use super::text::torn;
+use super::{changed, series};
 use crate::base::expr::{Expr, ExprError, Vals, Value};
 use crate::base::random::Random;
 use crate::database::catalog::TableFile;
-use crate::database::table::TableScope;
 use crate::jobs::selftest::clean::CleanState;
 use crate::jobs::selftest::draft::Draft;
 use crate::jobs::selftest::fault::{FaultClass, Plant, Variant};
@@ -27,8 +26,7 @@ impl CleanState<'_> {
         random: &mut Random,
     ) -> Result<Option<Planted>, ExprError> {
         let Some((table, spec)) = self.table(file) else { return Ok(None) };
-        let system = self.system(file);
-        let scope = TableScope::new(&table, &spec, &file.place, system, &self.state.specs.lookups);
+        let scope = self.scope(file, &table, &spec);
         let target = Target { table: &table, spec: &spec, scope: &scope };
         let chosen = target.choose(variant.rows, variant.fault.latency_ms, random)?;
         let Some((rows, slice)) = chosen else { return Ok(None) };
@@ -38,10 +36,9 @@ impl CleanState<'_> {
         let Some((draft, new)) = redrafted(&target, variant, rows, random)? else {
             return Ok(None);
         };
-        let mut planted = Planted { slice, rows: new.len(), ..Planted::default() };
         let Ok(bytes) = draft.parquet() else { return Ok(None) };
-        planted.changes.insert(file.entry.path.clone(), FileChange::Bytes(bytes));
-        Ok(Some(planted))
+        let changed = changed(file, FileChange::Bytes(bytes));
+        Ok(Some(Planted { slice, rows: new.len(), ..changed }))
     }
 }
 

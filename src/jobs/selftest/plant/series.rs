@@ -9,6 +9,7 @@ use crate::database::table::{Column, Keys};
 use crate::jobs::selftest::draft::Draft;
 use crate::jobs::selftest::fault::DrawnSeries;
 use crate::jobs::selftest::target::Target;
+use crate::specs::KeyPart;
 
 /// The minimum number of points of a series.
 const LEAST_POINTS: usize = 8;
@@ -33,14 +34,11 @@ pub(super) fn draw(
     let Some(Column::Float { values, .. }) = target.table.column(measured) else {
         return Ok(Vec::new());
     };
-    let mut axes: Vec<Vec<Series>> = Vec::new();
-    for (part, key) in target.spec.key.iter().enumerate() {
-        let is_axis = key.value.columns().iter().any(|c| target.spec.sweep.iter().any(|s| s == c));
-        let series = if is_axis { series(&keys, part, values) } else { Vec::new() };
-        if series.len() >= LEAST_SERIES {
-            axes.push(series);
-        }
-    }
+    let is_sweep = |column: &&str| target.spec.sweep.iter().any(|name| name == column);
+    let is_axis = |key: &KeyPart| key.value.columns().iter().any(is_sweep);
+    let parts = target.spec.key.iter().enumerate().filter(|(_, key)| is_axis(key));
+    let axes = parts.map(|(part, _)| series(&keys, part, values));
+    let mut axes: Vec<Vec<Series>> = axes.filter(|all| all.len() >= LEAST_SERIES).collect();
     if axes.is_empty() {
         return Ok(Vec::new());
     }
@@ -136,17 +134,16 @@ pub(super) fn swap_texts(target: &Target<'_>, names: &[String], draft: &mut Draf
         let mut texts: Vec<(&str, usize)> = counts.into_iter().collect();
         texts.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
         let [(first, _), (second, _), ..] = texts[..] else { continue };
-        let exchanged = |text: &str| match text {
-            text if text == first => second.to_owned(),
-            text if text == second => first.to_owned(),
-            text => text.to_owned(),
+        let exchanged = |text| match text {
+            text if text == first => second,
+            text if text == second => first,
+            text => text,
         };
         let cells = (0..target.table.rows).map(|row| column.text(row).map(exchanged));
-        let new = Column::texts(cells);
-        let is_changed = |row: &usize| column.text(*row).is_some_and(|t| t == first || t == second);
         if let Some(own) = draft.column(name) {
-            *own = new;
+            *own = Column::texts(cells);
         }
+        let is_changed = |row: &usize| column.text(*row).is_some_and(|t| t == first || t == second);
         return (0..target.table.rows).filter(is_changed).collect();
     }
     Vec::new()

@@ -68,8 +68,5 @@ pub(super) fn torn(
     }
     let text = file.entry.path.strip_suffix(".parquet")?.to_owned() + ".txt";
     let bytes = FileChange::Bytes(lines.concat().into_bytes());
-    Some(Planted {
-        changes: [(file.entry.path.clone(), FileChange::Gone), (text, bytes)].into(),
-        ..Planted::default()
-    })
+    Some(Planted::files([(file.entry.path.clone(), FileChange::Gone), (text, bytes)]))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::checks::rule::Rule;
+use crate::database::catalog::TableFile;
 use crate::database::ledger::Ledger;
 use crate::database::selection::Selected;
 use crate::database::served::Shelf;
@@ -11,7 +12,7 @@ use crate::database::state::State;
 use crate::findings::Finding;
 
 /// The data from which a report was made.
-pub(crate) struct Looked<'a> {
+pub(crate) struct JudgedData<'a> {
     /// The database.
     pub state: State<'a>,
     /// The part of the database that was judged.
@@ -26,7 +27,13 @@ pub(crate) struct Looked<'a> {
     pub findings: &'a [Finding],
 }
 
-impl<'a> Looked<'a> {
+impl<'a> JudgedData<'a> {
+    /// Iterates over the selected tables of the catalog.
+    pub fn tables(&self) -> impl Iterator<Item = &'a TableFile> {
+        let tables = self.state.catalog.tables.iter();
+        tables.filter(|file| self.selected.table(&file.place, &file.table))
+    }
+
     /// Returns the tables by backend, system and version.
     pub fn shelf(&self) -> Shelf<'a> {
         let State { catalog, facts, specs, .. } = self.state;

@@ -1,0 +1,60 @@
+//! Opens a state of a database with its settings, for jobs that read tables.
+
+use std::path::Path;
+
+use crate::base::error::Result;
+use crate::checks::settings::Settings;
+use crate::database::catalog::{Catalog, TableFile};
+use crate::database::facts::TreeFacts;
+use crate::database::selection::{Selected, Selection};
+use crate::database::source::{self, Source};
+use crate::database::state::State;
+use crate::specs::Specs;
+
+/// An opened state of a database with its settings and the selected part.
+pub(crate) struct Site {
+    pub source: Box<dyn Source>,
+    /// The settings, with specs that the state's own facts override.
+    pub settings: Settings,
+    pub catalog: Catalog,
+    facts: TreeFacts,
+    pub selected: Selected,
+}
+
+impl Site {
+    /// Opens the files on disk at `root`, or the commit `reference` of its repository.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is no database, if a file of `rules` is malformed, or if the
+    /// selection names something unknown.
+    pub fn open(
+        root: &Path,
+        reference: Option<&str>,
+        rules: Option<&Path>,
+        selection: &Selection,
+    ) -> Result<Self> {
+        let source = source::open(root, reference)?;
+        let mut settings = Settings::read(source.as_ref(), rules, None)?;
+        let catalog = Catalog::read(source.as_ref(), &settings.specs)?;
+        let facts = settings.take_facts(source.as_ref(), &catalog);
+        let selected = selection.resolve(&catalog, None)?;
+        Ok(Self { source, settings, catalog, facts, selected })
+    }
+
+    /// Returns the specs of tables and systems, overridden by the state's own facts.
+    pub fn specs(&self) -> &Specs {
+        &self.settings.specs
+    }
+
+    /// Returns the state as checks and the planner see it.
+    pub fn state(&self) -> State<'_> {
+        let Self { source, catalog, facts, .. } = self;
+        State { source: source.as_ref(), catalog, facts, specs: self.specs() }
+    }
+
+    /// Iterates over the selected tables in the catalog's order.
+    pub fn tables(&self) -> impl Iterator<Item = &TableFile> {
+        self.catalog.tables.iter().filter(|t| self.selected.table(&t.place, &t.table))
+    }
+}
