@@ -4,7 +4,7 @@
 //! step from where the loader looks for it. If two axes are exchanged, each row is at a key that nobody asks for, or
 //! at the key of another measurement.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -42,19 +42,24 @@ impl AxisShift {
         let Some(own) = at.sketches.get(&file.entry.path) else { return Vec::new() };
         let mut others = at.kin.by_backend.clone();
         others.remove(file.place.backend.as_str());
-        if others.len() < self.backends {
-            return Vec::new();
-        }
+        let has = if others.len() == 1 { "has" } else { "have" };
         let mut findings = Vec::new();
         for (axis, values) in own.axes.iter().filter(|(_, values)| values.len() >= self.values) {
-            let is_shifted =
-                |by: &i64| others.values().all(|o| self.is_shifted(axis, values, *by, o));
-            if let Some(by) = [1, -1].into_iter().find(is_shifted) {
-                let message = shift_message(axis, values, by, &others);
-                let mut finding = rule.on_table(file, message).evidence("shift", by);
-                finding.slice.insert("axis".into(), axis.as_str().into());
-                findings.push(finding);
-            }
+            let is_shifted = |by: &i64| {
+                others.len() >= self.backends
+                    && others.values().all(|tables| self.is_shifted(axis, values, *by, tables))
+            };
+            let Some(by) = [1, -1].into_iter().find(is_shifted) else { continue };
+            let side = if by > 0 { "above" } else { "below" };
+            let message = format!(
+                "column '{axis}' is {}, …, where {} {has} {}, …: each value is one {side} that of every other backend",
+                first(values, 0),
+                names(others.keys().copied()),
+                first(values, by),
+            );
+            let mut finding = rule.on_table(file, message).evidence("shift", by);
+            finding.slice.insert("axis".into(), axis.as_str().into());
+            findings.push(finding);
         }
         findings
     }
@@ -81,26 +86,10 @@ fn shared(values: &BTreeSet<i64>, by: i64, other: &BTreeSet<i64>) -> f64 {
     shared as f64 / values.len().max(1) as f64
 }
 
-fn shift_message(
-    axis: &str,
-    values: &BTreeSet<i64>,
-    by: i64,
-    others: &BTreeMap<&str, Vec<Sketched<'_>>>,
-) -> String {
-    let theirs = values.iter().map(|value| value.saturating_sub(by)).collect();
-    format!(
-        "column '{axis}' is {}, …, where {} {} {}, …: each value is one {} that of every other backend",
-        first(values),
-        names(others.keys().copied()),
-        if others.len() == 1 { "has" } else { "have" },
-        first(&theirs),
-        if by > 0 { "above" } else { "below" },
-    )
-}
-
-/// The first values of an axis as text.
-fn first(values: &BTreeSet<i64>) -> String {
-    values.iter().take(5).map(i64::to_string).collect::<Vec<_>>().join(", ")
+/// The first values of an axis, less `by`, as text.
+fn first(values: &BTreeSet<i64>, by: i64) -> String {
+    let first: Vec<String> = values.iter().take(5).map(|value| (value - by).to_string()).collect();
+    first.join(", ")
 }
 
 /// Conditions for two axes to be exchanged.
@@ -137,8 +126,8 @@ impl AxisExchange {
                 };
                 let message = format!(
                     "columns '{a}' and '{b}' seem to be exchanged: '{a}' is {}, … and '{b}' is {}, …, the other way round than in {}",
-                    first(own_a),
-                    first(own_b),
+                    first(own_a, 0),
+                    first(own_b, 0),
                     plural(count, "other table"),
                 );
                 let mut finding = rule.on_table(file, message).rows(own.rows);

@@ -205,51 +205,44 @@ fn reference_keys<'a>(
     same_key.map(key).collect()
 }
 
-/// Names and texts of some key parts.
-type Texts<'a> = BTreeMap<&'a str, &'a str>;
+/// The kernels of a slice, and its other texts, by the names of the key parts.
+type KernelSlice<'a> = (BTreeMap<&'a str, &'a str>, BTreeMap<&'a str, &'a str>);
 
-/// The kernels of a table and of its references.
+/// The kernels of a table beside those of its references.
 struct Kernels<'a> {
     /// The key parts that name a kernel.
     parts: BTreeSet<&'a str>,
-    /// The table's kernels, by the rest of their slices.
-    own: BTreeMap<Texts<'a>, BTreeSet<Texts<'a>>>,
-    /// The references' kernels, by the rest of their slices.
-    known: BTreeMap<Texts<'a>, BTreeSet<Texts<'a>>>,
+    /// The table's slices.
+    own: BTreeSet<KernelSlice<'a>>,
+    /// The table's slices that no reference has.
+    only_own: Vec<KernelSlice<'a>>,
 }
 
 impl<'a> Kernels<'a> {
     fn new(spec: &'a TableSpec, own: &[&'a Sketch], references: &[Reference<'a>]) -> Self {
         let names_kernel = |part: &&KeyPart| part.value.columns().contains(&"kernel_source");
         let parts = spec.key.iter().filter(names_kernel).map(|part| part.name.as_str()).collect();
-        let mut kernels = Self { parts, own: BTreeMap::new(), known: BTreeMap::new() };
-        for slice in own.iter().flat_map(|sketch| &sketch.slices) {
-            let (kernel, rest) = kernels.split(slice);
-            kernels.own.entry(rest).or_default().insert(kernel);
-        }
-        for slice in references.iter().flat_map(|r| &r.sketches).flat_map(|s| &s.slices) {
-            let (kernel, rest) = kernels.split(slice);
-            kernels.known.entry(rest).or_default().insert(kernel);
-        }
-        kernels
-    }
-
-    /// Splits a slice into its kernels and the rest.
-    fn split<'s>(&self, slice: &'s Slice) -> (Texts<'s>, Texts<'s>) {
-        let texts = slice.iter().map(|(name, text)| (name.as_str(), text.as_str()));
-        texts.partition(|(name, _)| self.parts.contains(name))
+        let known = references.iter().flat_map(|r| &r.sketches).flat_map(|s| &s.slices);
+        let known: BTreeSet<KernelSlice<'a>> = known.map(|slice| split(slice, &parts)).collect();
+        let own = own.iter().flat_map(|sketch| &sketch.slices);
+        let own: BTreeSet<KernelSlice<'a>> = own.map(|slice| split(slice, &parts)).collect();
+        let only_own = own.difference(&known).cloned().collect();
+        Self { parts, own, only_own }
     }
 
     /// Returns false for a reference's slice whose kernel the table's machine does not run: the table has a kernel
     /// in its place that no reference has there, or the reference is distant and the table never has the kernel.
     fn are_comparable(&self, slice: &Slice, is_distant: bool) -> bool {
-        let (kernel, rest) = self.split(slice);
-        let none = BTreeSet::new();
-        let own = self.own.get(&rest).unwrap_or(&none);
-        let known = self.known.get(&rest).unwrap_or(&none);
-        let is_replaced = !own.contains(&kernel) && !own.is_subset(known);
-        !is_replaced && (!is_distant || self.own.values().any(|own| own.contains(&kernel)))
+        let slice = split(slice, &self.parts);
+        let is_replaced =
+            !self.own.contains(&slice) && self.only_own.iter().any(|o| o.1 == slice.1);
+        !is_replaced && (!is_distant || self.own.iter().any(|own| own.0 == slice.0))
     }
+}
+
+fn split<'a>(slice: &'a Slice, kernel_parts: &BTreeSet<&str>) -> KernelSlice<'a> {
+    let texts = slice.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    texts.partition(|(name, _)| kernel_parts.contains(name))
 }
 
 #[cfg(test)]

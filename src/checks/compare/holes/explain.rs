@@ -17,7 +17,6 @@ pub fn explain(
     grid: &mut KeyGrid,
     least: usize,
 ) -> Result<Vec<Explained>, ExprError> {
-    let facts = MissingFacts::new(grid);
     let failures = explain_by_failures(comparison, grid);
     // A limit may read figures of the systems that have a key, so keys that the same references have are judged together.
     let mut by_having: BTreeMap<&BTreeSet<usize>, Vec<usize>> = BTreeMap::new();
@@ -29,7 +28,7 @@ pub fn explain(
     for (id, limit) in limits.filter(|(_, limit)| limit.concerns(&comparison.spec.name)) {
         let mut sampled = 0;
         for (having, keys) in &by_having {
-            let scope = MissingKeys { comparison, grid, facts: &facts, keys, having };
+            let scope = MissingKeys { comparison, grid, keys, having };
             let holds = limit.holds.mask(&scope)?;
             let held: Vec<usize> =
                 (0..keys.len()).filter(|i| holds.get(*i)).map(|i| keys[i]).collect();
@@ -66,43 +65,10 @@ fn explain_by_failures(comparison: &Comparison<'_>, grid: &mut KeyGrid) -> BTree
     by_error
 }
 
-/// Facts about missing keys that limits can read, by key.
-struct MissingFacts {
-    /// True if a key of the same names and shape that is as large along every axis is served.
-    larger_served: Vec<bool>,
-    /// The missing share of the keys with the same names.
-    missing_share: Vec<f64>,
-}
-
-impl MissingFacts {
-    fn new(grid: &KeyGrid) -> Self {
-        let shapes = grid.points.slices(&[Kind::Name, Kind::Shape]);
-        let mut served: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        for key in grid.in_state(KeyState::Served) {
-            served.entry(shapes[key]).or_default().push(key);
-        }
-        let mut larger_served = vec![false; shapes.len()];
-        for key in grid.in_state(KeyState::Missing) {
-            let mut of_shape = served.get(&shapes[key]).into_iter().flatten();
-            larger_served[key] = of_shape.any(|other| grid.is_as_large(*other, key));
-        }
-        let names = grid.points.slices(&[Kind::Name]);
-        let mut counts: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
-        for (slice, state) in names.iter().zip(&grid.states) {
-            let (all, missing) = counts.entry(*slice).or_default();
-            *all += 1.0;
-            *missing += f64::from(u8::from(*state == KeyState::Missing));
-        }
-        let missing_share = names.iter().map(|slice| counts[slice].1 / counts[slice].0).collect();
-        Self { larger_served, missing_share }
-    }
-}
-
 /// Missing keys as the condition of a limit reads them.
 struct MissingKeys<'a> {
     comparison: &'a Comparison<'a>,
     grid: &'a KeyGrid,
-    facts: &'a MissingFacts,
     keys: &'a [usize],
     /// The references that have the keys, by index.
     having: &'a BTreeSet<usize>,
@@ -132,6 +98,29 @@ impl MissingKeys<'_> {
         }
     }
 
+    /// For each key, true if a key of the same names and shape that is as large along every axis is served.
+    fn larger_served(&self) -> Vec<bool> {
+        let shapes = self.grid.points.slices(&[Kind::Name, Kind::Shape]);
+        let served: Vec<usize> = self.grid.in_state(KeyState::Served).collect();
+        let is_larger = |other: usize, key: usize| {
+            shapes[other] == shapes[key] && self.grid.is_as_large(other, key)
+        };
+        let is_served = |key: &usize| served.iter().any(|other| is_larger(*other, *key));
+        self.keys.iter().map(is_served).collect()
+    }
+
+    /// For each key, the missing share of the keys with the same names.
+    fn missing_share(&self) -> Vec<f64> {
+        let names = self.grid.points.slices(&[Kind::Name]);
+        let mut counts: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+        for (slice, state) in names.iter().zip(&self.grid.states) {
+            let (all, missing) = counts.entry(*slice).or_default();
+            *all += 1.0;
+            *missing += f64::from(u8::from(*state != KeyState::Served));
+        }
+        self.keys.iter().map(|key| counts[&names[*key]].1 / counts[&names[*key]].0).collect()
+    }
+
     fn system(&self, name: &str) -> Option<&System> {
         self.comparison.at.state.catalog.system(name, self.comparison.at.state.specs)
     }
@@ -148,17 +137,12 @@ impl Scope for MissingKeys<'_> {
         }
         let place = &self.comparison.file.place;
         let text = |text: &str| Value::Text(Vals::One(0), Cow::Owned(vec![text.into()]));
-        let keys = self.keys.iter();
         Some(match name {
             "system" => text(&place.system),
             "backend" => text(&place.backend),
             "version" => text(&place.version),
-            "larger_served" => {
-                Value::Bool(Vals::Rows(keys.map(|key| self.facts.larger_served[*key]).collect()))
-            }
-            "missing_share" => {
-                Value::Number(Vals::Rows(keys.map(|key| self.facts.missing_share[*key]).collect()))
-            }
+            "larger_served" => Value::Bool(Vals::Rows(self.larger_served().into())),
+            "missing_share" => Value::Number(Vals::Rows(self.missing_share().into())),
             _ => return None,
         })
     }

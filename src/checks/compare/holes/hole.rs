@@ -1,8 +1,10 @@
 //! The description of a block of missing keys.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
+use serde_json::Value as Json;
 
 use super::comparison::{Comparison, Reference};
 use super::grid::{KeyGrid, KeyState, MissingBlock};
@@ -11,30 +13,88 @@ use crate::database::coverage::{CoveredPart, Kind};
 use crate::findings::{EXAMPLES, Example};
 
 /// The place of a block in the grid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 enum Extent {
     /// The block consists of whole slices: it has no condition on the grid.
+    #[serde(rename = "slice")]
     Slice,
     /// The block is at an end of the grid: beyond it a lookup extrapolates.
+    #[serde(rename = "end of the grid")]
     End,
     /// The block is inside the grid: a lookup interpolates over it.
+    #[serde(rename = "inside the grid")]
     Inside,
 }
 
-impl Extent {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Slice => "slice",
-            Self::End => "end of the grid",
-            Self::Inside => "inside the grid",
+/// Keys that references have and the judged table would not serve.
+#[derive(Debug, Serialize)]
+pub struct Hole {
+    /// The values of the keys as text: `num_heads 8`.
+    #[serde(skip)]
+    pub words: String,
+    /// The number of keys.
+    pub keys: usize,
+    /// The first keys.
+    #[serde(skip)]
+    pub examples: Vec<Example>,
+    extent: Extent,
+    /// The names of the references that have at least half of the keys.
+    had_by: Vec<String>,
+    /// The share of the references that have the keys: `2 of 2 nearest systems and 1 of 3 other versions`.
+    pub of: String,
+    /// The keys' values by part, for the parts with several values in the grid.
+    values: BTreeMap<String, Vec<Json>>,
+    /// True for whole slices that only other systems have and that depend on the machine.
+    #[serde(skip)]
+    pub is_choice: bool,
+}
+
+impl Hole {
+    /// Describes a block. Returns `None` if less than half of the nearest systems and of the other versions have it.
+    /// `workload` are key parts that do not depend on the machine.
+    pub fn new(
+        comparison: &Comparison<'_>,
+        grid: &KeyGrid,
+        block: &MissingBlock,
+        workload: &[String],
+    ) -> Option<Self> {
+        let (parts, missing) = (&grid.points.parts, &block.missing);
+        let systems = HavingShare::new(comparison, missing, "nearest system", true);
+        let versions = HavingShare::new(comparison, missing, "other version", false);
+        let extent = extent(grid, block);
+        // A lookup interpolates over keys inside a grid. So a table of the same version must have them, which shows that
+        // the collector plans them.
+        let matters = |share: &&HavingShare| {
+            share.is_half() && (extent != Extent::Inside || share.has_same_version)
+        };
+        let shares = [&systems, &versions];
+        shares.iter().copied().find(matters)?;
+        let mut conditions = block.conditions.keys();
+        let is_chosen = conditions.any(|part| !workload.contains(&parts[*part].name));
+        let mut values = BTreeMap::new();
+        for (index, part) in parts.iter().enumerate().filter(|(_, part)| part.values.len() > 1) {
+            let codes = grid.values(index, missing).into_iter();
+            let of_part = codes.map(|code| part.values[code as usize].json()).collect();
+            values.insert(part.name.clone(), of_part);
         }
+        let of: Vec<String> =
+            shares.iter().filter(|share| share.of > 0).map(|share| share.to_string()).collect();
+        Some(Self {
+            words: words(grid, block),
+            keys: comparison.estimate(missing.len()),
+            examples: examples(comparison, grid, missing),
+            extent,
+            of: of.join(" and "),
+            values,
+            is_choice: extent == Extent::Slice && is_chosen && !versions.is_half(),
+            had_by: [systems.having, versions.having].concat(),
+        })
     }
 }
 
-/// The references of one sort that have a block: other systems, or other versions.
-#[derive(Debug)]
+/// The references of one sort, other systems or other versions, that have a block.
 struct HavingShare {
-    /// The sort, for people: `nearest system`.
+    /// The sort as text: `nearest system`.
     sort: &'static str,
     /// The names of the references that have at least half of the block's missing keys.
     having: Vec<String>,
@@ -49,14 +109,14 @@ impl HavingShare {
         comparison: &Comparison<'_>,
         missing: &[usize],
         sort: &'static str,
-        is_of_sort: impl Fn(&Reference<'_>) -> bool,
+        are_systems: bool,
     ) -> Self {
-        let mut share = Self { sort, having: Vec::new(), of: 0, has_same_version: false };
-        for (index, reference) in comparison.references.iter().enumerate() {
-            if !is_of_sort(reference) {
-                continue;
-            }
-            share.of += 1;
+        let references = comparison.references.iter().enumerate();
+        let of_sort: Vec<(usize, &Reference<'_>)> =
+            references.filter(|(_, r)| r.system.is_some() == are_systems).collect();
+        let mut share =
+            Self { sort, having: Vec::new(), of: of_sort.len(), has_same_version: false };
+        for (index, reference) in of_sort {
             let had = missing.iter().filter(|key| comparison.keys[**key].had_by.contains(&index));
             if 2 * had.count() >= missing.len() {
                 share.having.push(reference.name());
@@ -69,90 +129,12 @@ impl HavingShare {
     fn is_half(&self) -> bool {
         !self.having.is_empty() && 2 * self.having.len() >= self.of
     }
+}
 
-    /// The share as text: `2 of 2 nearest systems`.
-    fn words(&self) -> String {
+impl fmt::Display for HavingShare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let end = if self.of == 1 { "" } else { "s" };
-        format!("{} of {} {}{end}", self.having.len(), self.of, self.sort)
-    }
-}
-
-/// Keys that references have and the judged table would not serve.
-#[derive(Debug)]
-pub struct Hole {
-    /// The values of the keys as text: `num_heads 8`.
-    pub words: String,
-    /// The number of keys.
-    pub keys: usize,
-    /// The first keys.
-    pub examples: Vec<Example>,
-    extent: Extent,
-    /// The nearest systems that have the keys.
-    systems: HavingShare,
-    /// The other versions that have the keys.
-    versions: HavingShare,
-    /// The keys' values by part, for the parts with several values in the grid.
-    values: BTreeMap<String, Vec<Json>>,
-    /// The names of the parts that have a condition.
-    conditions: Vec<String>,
-}
-
-impl Hole {
-    /// Describes a block.
-    pub fn new(comparison: &Comparison<'_>, grid: &KeyGrid, block: &MissingBlock) -> Self {
-        let share = |sort, is_of_sort: fn(&Reference<'_>) -> bool| {
-            HavingShare::new(comparison, &block.missing, sort, is_of_sort)
-        };
-        let parts = &grid.points.parts;
-        let mut values = BTreeMap::new();
-        for (index, part) in parts.iter().enumerate().filter(|(_, part)| part.values.len() > 1) {
-            let codes = grid.values(index, &block.missing).into_iter();
-            let of_part = codes.map(|code| part.values[code as usize].json()).collect();
-            values.insert(part.name.clone(), of_part);
-        }
-        Self {
-            words: words(grid, block),
-            keys: comparison.estimate(block.missing.len()),
-            examples: examples(comparison, grid, &block.missing),
-            extent: extent(grid, block),
-            systems: share("nearest system", |reference| reference.system.is_some()),
-            versions: share("other version", |reference| reference.system.is_none()),
-            values,
-            conditions: block.conditions.keys().map(|part| parts[*part].name.clone()).collect(),
-        }
-    }
-
-    /// Returns true if at least half of the nearest systems, or of the other versions, have the keys. Inside a grid
-    /// a lookup interpolates over them, so they must be in the collector's plan: a table of the same version has them.
-    pub fn matters(&self) -> bool {
-        let is_planned =
-            |share: &HavingShare| self.extent != Extent::Inside || share.has_same_version;
-        [&self.systems, &self.versions].iter().any(|share| share.is_half() && is_planned(share))
-    }
-
-    /// Returns true for whole slices that only other systems have. What a GPU generation runs is its own choice,
-    /// except its workload.
-    pub fn is_choice(&self, workload: &[String]) -> bool {
-        let is_chosen = self.conditions.iter().any(|part| !workload.contains(part));
-        self.extent == Extent::Slice && is_chosen && !self.versions.is_half()
-    }
-
-    /// The references that have the keys: `2 of 2 nearest systems and 1 of 3 other versions`.
-    pub fn shares(&self) -> String {
-        let shares = [&self.systems, &self.versions].into_iter().filter(|share| share.of > 0);
-        shares.map(HavingShare::words).collect::<Vec<_>>().join(" and ")
-    }
-
-    /// The hole for JSON reports.
-    pub fn json(&self) -> Json {
-        let having = [&self.systems.having[..], &self.versions.having[..]].concat();
-        json!({
-            "values": self.values,
-            "keys": self.keys,
-            "extent": self.extent.name(),
-            "had_by": having,
-            "of": self.shares(),
-        })
+        write!(f, "{} of {} {}{end}", self.having.len(), self.of, self.sort)
     }
 }
 

@@ -36,6 +36,7 @@ mod hole;
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
 use self::axes::{AxisExchange, AxisShift};
 use self::comparison::{Comparison, Reference};
@@ -106,9 +107,8 @@ impl HoleSize {
         let blocks = grid.blocks(Search { least, purity: self.purity, most: EXAMPLES });
         // A block without conditions is the whole table, which row-count-parity reports.
         let blocks = blocks.iter().filter(|block| !block.conditions.is_empty());
-        let mut holes: Vec<Hole> =
-            blocks.map(|block| Hole::new(&comparison, &grid, block)).collect();
-        holes.retain(Hole::matters);
+        let hole = |block| Hole::new(&comparison, &grid, block, &self.workload);
+        let holes: Vec<Hole> = blocks.filter_map(hole).collect();
         let is_hole = !holes.is_empty() || !explained.is_empty();
         Ok(is_hole.then(|| self.finding(rule, &comparison, &holes, &explained)))
     }
@@ -122,7 +122,7 @@ impl HoleSize {
     ) -> Finding {
         let caveat = comparison.caveat.as_ref();
         let (chosen, lacked): (Vec<&Hole>, Vec<&Hole>) =
-            holes.iter().partition(|hole| comparison.is_distant && hole.is_choice(&self.workload));
+            holes.iter().partition(|hole| comparison.is_distant && hole.is_choice);
         let mut said: Vec<String> = Vec::new();
         if !lacked.is_empty() {
             let caveat = caveat.map(|caveat| format!("; {caveat}")).unwrap_or_default();
@@ -155,7 +155,7 @@ impl HoleSize {
             .evidence("reference_keys", reference)
             .evidence("missing_keys", missing)
             .evidence("estimated", comparison.share < 1.0)
-            .evidence("holes", holes.iter().map(Hole::json).collect::<Vec<_>>())
+            .evidence("holes", json!(holes))
             .examples(examples.collect())
             .explained(explained.iter().cloned());
         match caveat {
@@ -168,12 +168,7 @@ impl HoleSize {
 /// Holes as text: `num_heads 8 (1,024 keys, present in 2 of 2 nearest systems)`.
 fn words(comparison: &Comparison<'_>, holes: &[&Hole]) -> String {
     let words = |hole: &&Hole| {
-        format!(
-            "{} ({} keys, present in {})",
-            hole.words,
-            comparison.about(hole.keys),
-            hole.shares()
-        )
+        format!("{} ({} keys, present in {})", hole.words, comparison.about(hole.keys), hole.of)
     };
     holes.iter().map(words).collect::<Vec<_>>().join("; ")
 }
