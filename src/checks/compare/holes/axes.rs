@@ -1,112 +1,174 @@
-//! Axes that stand one beside the others: the values that a table sweeps are, less or plus one, those that
-//! every other backend sweeps.
+//! Axes whose sizes are wrong as a whole: off by one, or exchanged with another axis.
 //!
-//! A decode of a cache of 3 tokens is the fourth token's. Collectors that write 4 for it put each
-//! measurement one step from where the loader looks for it.
+//! A decode with a cache of 3 tokens computes the fourth token. A collector that writes 4 puts each measurement one
+//! step from where the loader looks for it. If two axes are exchanged, each row is at a key that nobody asks for, or
+//! at the key of another measurement.
 
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::base::words::names;
-use crate::checks::compare::sketch::Sketched;
+use crate::base::stats::upper_median;
+use crate::base::words::{names, plural};
+use crate::checks::compare::sketch::{Sketch, Sketched};
 use crate::checks::context::CrossContext;
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::findings::Finding;
 
-/// When an axis is shifted.
+/// Conditions for an axis to be shifted by one.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AxisShift {
-    /// Distinct values that an axis must have.
+    /// Minimal number of distinct values of the axis.
     values: usize,
-    /// Share of them that other backends must have one beside.
+    /// Minimal share of the values that every other backend has when they are shifted.
     matched: f64,
-    /// How much greater that share must be than the share that they have as it is.
+    /// How much greater that share must be than the share of the values as they are.
     gain: f64,
-    /// Other backends that must say so, and none must not.
+    /// Minimal number of other backends.
     backends: usize,
 }
 
-/// A backend with its tables of a name.
-type TablesOfBackend<'a> = (&'a str, &'a [Sketched<'a>]);
-
 impl AxisShift {
-    /// A finding for each axis of a table that is shifted against every other backend.
+    /// Makes a finding for each axis of a table that is shifted against every other backend.
     pub fn findings(
         &self,
         rule: RuleHead<'_>,
         at: &CrossContext<'_>,
         file: &TableFile,
     ) -> Vec<Finding> {
-        let Some(own) = at.sketches.by_path.get(&file.entry.path) else { return Vec::new() };
-        let by_backend = &at.kin.by_backend;
-        let own_backend = file.place.backend.as_str();
-        let others = by_backend.iter().filter(|(backend, _)| **backend != own_backend);
-        let others = others.map(|(backend, tables)| (*backend, &tables[..]));
-        if others.clone().count() < self.backends {
-            return Vec::new();
+        let Some(own) = at.sketches.get(&file.entry.path) else { return Vec::new() };
+        let mut others = at.kin.by_backend.clone();
+        others.remove(file.place.backend.as_str());
+        let has = if others.len() == 1 { "has" } else { "have" };
+        let mut findings = Vec::new();
+        for (axis, values) in own.axes.iter().filter(|(_, values)| values.len() >= self.values) {
+            let is_shifted = |by: &i64| {
+                others.len() >= self.backends
+                    && others.values().all(|tables| self.is_shifted(axis, values, *by, tables))
+            };
+            let Some(by) = [1, -1].into_iter().find(is_shifted) else { continue };
+            let side = if by > 0 { "above" } else { "below" };
+            let message = format!(
+                "column '{axis}' is {}, …, where {} {has} {}, …: each value is one {side} that of every other backend",
+                first(values, 0),
+                names(others.keys().copied()),
+                first(values, by),
+            );
+            let mut finding = rule.on_table(file, message).evidence("shift", by);
+            finding.slice.insert("axis".into(), axis.as_str().into());
+            findings.push(finding);
         }
-        let axes = own.axes.iter().filter(|(_, values)| values.len() >= self.values);
-        axes.filter_map(|(axis, values)| {
-            let by =
-                [1, -1].into_iter().find(|by| self.shifted(axis, values, *by, others.clone()))?;
-            Some(finding(rule, file, axis, values, by, others.clone()))
-        })
-        .collect()
+        findings
     }
 
-    fn shifted<'o>(
+    /// Returns true if the values less `by` agree with a backend's tables better than the values as they are.
+    fn is_shifted(
         &self,
         axis: &str,
         values: &BTreeSet<i64>,
         by: i64,
-        mut others: impl Iterator<Item = TablesOfBackend<'o>>,
+        tables: &[Sketched<'_>],
     ) -> bool {
-        others.all(|(_, tables)| {
-            let share = |by| {
-                let shares =
-                    tables.iter().filter_map(|(_, s)| Some(had(values, by, s.axes.get(axis)?)));
-                shares.fold(0.0, f64::max)
-            };
-            let beside = share(by);
-            beside >= self.matched && beside >= share(0) + self.gain
-        })
+        let share = |by| {
+            let others = tables.iter().filter_map(|(_, sketch)| sketch.axes.get(axis));
+            others.map(|other| shared(values, by, other)).fold(0.0, f64::max)
+        };
+        share(by) >= self.matched && share(by) >= share(0) + self.gain
     }
 }
 
-/// What share of some values, less `by`, others have.
-fn had(values: &BTreeSet<i64>, by: i64, others: &BTreeSet<i64>) -> f64 {
-    let had = values.iter().filter(|v| others.contains(&v.saturating_sub(by))).count();
-    had as f64 / values.len().max(1) as f64
+/// The share of some values, less `by`, that another axis has.
+fn shared(values: &BTreeSet<i64>, by: i64, other: &BTreeSet<i64>) -> f64 {
+    let shared = values.iter().filter(|v| other.contains(&v.saturating_sub(by))).count();
+    shared as f64 / values.len().max(1) as f64
 }
 
-fn finding<'o>(
-    rule: RuleHead<'_>,
-    file: &TableFile,
-    axis: &str,
-    values: &BTreeSet<i64>,
-    by: i64,
-    others: impl Iterator<Item = TablesOfBackend<'o>>,
-) -> Finding {
-    let shown = |by: i64| {
-        let first: Vec<String> = values.iter().take(5).map(|v| (v - by).to_string()).collect();
-        first.join(", ")
-    };
-    let side = if by > 0 { "above" } else { "below" };
-    let others: Vec<&str> = others.map(|(backend, _)| backend).collect();
-    let backends = names(others.iter().copied());
-    let message = format!(
-        "column '{axis}' is {}, …, where {backends} {have} {}, …: each value is one {side} that of every other backend",
-        shown(0),
-        shown(by),
-        have = if others.len() == 1 { "has" } else { "have" },
-    );
-    let mut finding = rule.on_table(file, message);
-    finding.slice.insert("axis".into(), axis.into());
-    finding.evidence("shift", by)
+/// The first values of an axis, less `by`, as text.
+fn first(values: &BTreeSet<i64>, by: i64) -> String {
+    let first: Vec<String> = values.iter().take(5).map(|value| (value - by).to_string()).collect();
+    first.join(", ")
+}
+
+/// Conditions for two axes to be exchanged.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AxisExchange {
+    /// How much more of the sizes agree the other way round, in the median of the references.
+    gain: f64,
+    /// Share of the sizes that agree as they are with one reference, from which on nothing is exchanged.
+    agrees: f64,
+    /// Minimal number of other tables of the name.
+    references: usize,
+}
+
+impl AxisExchange {
+    /// Makes a finding on a table of which two axes are exchanged.
+    pub fn finding(
+        &self,
+        rule: RuleHead<'_>,
+        at: &CrossContext<'_>,
+        file: &TableFile,
+    ) -> Option<Finding> {
+        let own = at.sketches.get(&file.entry.path)?;
+        let is_other = |other: &TableFile| {
+            let (a, b) = (&other.place, &file.place);
+            (&a.system, &a.backend, &a.version) != (&b.system, &b.backend, &b.version)
+        };
+        let others = at.kin.tables.iter().filter(|(other, _)| is_other(other));
+        let others: Vec<&Sketch> = others.map(|(_, sketch)| *sketch).collect();
+        for (a, own_a) in &own.axes {
+            for (b, own_b) in own.axes.iter().filter(|(b, _)| *b > a) {
+                let Some(count) = self.exchanged((a, b), own, others.iter().copied()) else {
+                    continue;
+                };
+                let message = format!(
+                    "columns '{a}' and '{b}' seem to be exchanged: '{a}' is {}, … and '{b}' is {}, …, the other way round than in {}",
+                    first(own_a, 0),
+                    first(own_b, 0),
+                    plural(count, "other table"),
+                );
+                let mut finding = rule.on_table(file, message).rows(own.rows);
+                finding.slice.insert("axis".into(), format!("{a}, {b}").into());
+                return Some(finding);
+            }
+        }
+        None
+    }
+
+    /// The number of references if two axes are exchanged in the median of them.
+    fn exchanged<'s>(
+        &self,
+        (a, b): (&str, &str),
+        own: &Sketch,
+        references: impl Iterator<Item = &'s Sketch>,
+    ) -> Option<usize> {
+        let (own_a, own_b) = (&own.axes[a], &own.axes[b]);
+        if own_a == own_b {
+            return None;
+        }
+        let mut gains = Vec::new();
+        for reference in references {
+            let (Some(a), Some(b)) = (reference.axes.get(a), reference.axes.get(b)) else {
+                continue;
+            };
+            let straight = (common(own_a, a) + common(own_b, b)) / 2.0;
+            if straight >= self.agrees {
+                return None;
+            }
+            gains.push((common(own_a, b) + common(own_b, a)) / 2.0 - straight);
+        }
+        let enough = gains.len() >= self.references && upper_median(&mut gains) >= self.gain;
+        enough.then_some(gains.len())
+    }
+}
+
+/// The share of the values of two axes that both have.
+fn common(a: &BTreeSet<i64>, b: &BTreeSet<i64>) -> f64 {
+    let both = a.intersection(b).count();
+    both as f64 / (a.len() + b.len() - both).max(1) as f64
 }
 
 #[cfg(test)]
@@ -117,7 +179,27 @@ mod tests {
     fn shares_of_values_beside_others() {
         let set = |values: &[i64]| values.iter().copied().collect::<BTreeSet<i64>>();
         let (own, other) = (set(&[1, 4, 8, 16, 32]), set(&[0, 3, 7, 15, 31, 63]));
-        assert_eq!((had(&own, 1, &other), had(&own, 0, &other)), (1.0, 0.0));
-        assert_eq!(had(&other, -1, &own), 5.0 / 6.0);
+        assert_eq!((shared(&own, 1, &other), shared(&own, 0, &other)), (1.0, 0.0));
+        assert_eq!(shared(&other, -1, &own), 5.0 / 6.0);
+    }
+
+    /// Synthetic: a table with some sizes.
+    fn sketch(isl: &[i64], batch: &[i64]) -> Sketch {
+        let axis = |name: &str, sizes: &[i64]| (name.to_owned(), sizes.iter().copied().collect());
+        Sketch { axes: [axis("isl", isl), axis("batch", batch)].into(), ..Sketch::default() }
+    }
+
+    #[test]
+    fn axes_are_exchanged_where_every_reference_has_them_the_other_way_round() {
+        let (long, short) = (&[1024, 2048, 4096, 8192][..], &[1, 2, 4, 8, 16][..]);
+        let rule = AxisExchange { gain: 0.1, agrees: 0.8, references: 2 };
+        let (right, wrong) = (sketch(long, short), sketch(short, long));
+        let verdict = |own: &Sketch, references: &[&Sketch]| {
+            rule.exchanged(("batch", "isl"), own, references.iter().copied())
+        };
+        assert_eq!(verdict(&wrong, &[&right, &right]), Some(2));
+        assert_eq!(verdict(&right, &[&right, &right]), None);
+        assert_eq!(verdict(&wrong, &[&right, &wrong]), None, "one is alike");
+        assert_eq!(verdict(&wrong, &[&right]), None, "one reference");
     }
 }

@@ -1,0 +1,289 @@
+//! The comparison of a table with its references: which keys they have, and which of these it would serve.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::grid::{KeyGrid, KeyState};
+use crate::base::words::count;
+use crate::checks::compare::sketch::{Sketch, Slice};
+use crate::checks::context::CrossContext;
+use crate::database::catalog::TableFile;
+use crate::database::coverage::{Coverage, CoveredPoints};
+use crate::database::served::Nearness;
+use crate::specs::{Filling, KeyPart, TableSpec};
+
+/// A table that the judged table is compared with.
+#[derive(Debug)]
+pub struct Reference<'a> {
+    /// The system; `None` if it is another version on the judged table's system.
+    pub system: Option<&'a str>,
+    /// The version.
+    pub version: &'a str,
+    /// The key samples of the files that are read for it.
+    pub sketches: Vec<&'a Sketch>,
+}
+
+/// A sampled key that references have.
+#[derive(Debug)]
+pub struct ReferenceKey<'a> {
+    /// The references that have the key, by index.
+    pub had_by: BTreeSet<usize>,
+    /// True if the judged table would serve the key.
+    pub is_served: bool,
+    /// The sample of the first reference that has the key, and the key's index there.
+    sampled: (&'a Coverage, u32),
+}
+
+/// A table, its references and their sampled keys.
+pub struct Comparison<'a> {
+    /// The database that the table is a part of.
+    pub at: &'a CrossContext<'a>,
+    /// The table's spec.
+    pub spec: &'a TableSpec,
+    /// The judged table.
+    pub file: &'a TableFile,
+    /// The nearest systems, then other versions.
+    pub references: Vec<Reference<'a>>,
+    /// The references' keys that all sketches would contain, so that a key that is not found is certainly missing.
+    pub keys: Vec<ReferenceKey<'a>>,
+    /// The share of all keys that are sampled; 1 if all are.
+    pub share: f64,
+    /// True if all references are systems of other generations.
+    pub is_distant: bool,
+    /// The reason why all missing keys may be right; `None` without such a reason.
+    pub caveat: Option<String>,
+}
+
+impl<'a> Comparison<'a> {
+    /// Compares a table with its references. Returns `None` if there are none, or if the file is not the current
+    /// version: what a superseded version lacks, the current one has or has a finding for.
+    pub fn new(at: &'a CrossContext<'a>, file: &'a TableFile) -> Option<Self> {
+        let spec = at.state.specs.tables.get(&file.table)?;
+        let editions = at.shelf.editions(file)?;
+        let current = at.shelf.current(&file.place.system, editions)?;
+        if current.files[0].entry.path != file.entry.path {
+            return None;
+        }
+        let served: Vec<&TableFile> = at.shelf.served(spec, current).files().collect();
+        let own = sketches(at, &served);
+        if !has_points(&own) {
+            return None;
+        }
+        let (nearness, near) = at.shelf.near(file);
+        let is_distant = nearness == Nearness::SameVersion;
+        let mut references = Vec::new();
+        for (system, _, edition) in near {
+            let files: Vec<&TableFile> = at.shelf.served(spec, edition).fresh().collect();
+            let (version, sketches) = (edition.version, sketches(at, &files));
+            references.push(Reference { system: Some(system), version, sketches });
+        }
+        if spec.filling != Filling::Always {
+            for edition in at.shelf.other_versions(editions, current.version) {
+                let (version, sketches) = (edition.version, sketches(at, &edition.files));
+                references.push(Reference { system: None, version, sketches });
+            }
+        }
+        references.retain(|reference| has_points(&reference.sketches));
+
+        let kernels = Kernels::new(spec, &own, &references);
+        let end = least_end(&own, &references);
+        let mut keys =
+            reference_keys(&own, &references, |slice| kernels.are_comparable(slice, is_distant));
+        if is_distant {
+            keys.retain(|key| key.is_agreed(&references));
+        }
+        let unread = served.iter().find(|f| !at.sketches.by_path.contains_key(&f.entry.path));
+        let caveat = if at.partial(file) {
+            Some("the sidecar says status: partial".to_owned())
+        } else {
+            unread.map(|f| format!("{} cannot be read", f.entry.path))
+        };
+        let share = end as f64 / u64::MAX as f64;
+        Some(Self { at, spec, file, references, keys, share, is_distant, caveat })
+    }
+
+    /// Counts the sampled keys that the table would not serve.
+    pub fn missing(&self) -> usize {
+        self.keys.iter().filter(|key| !key.is_served).count()
+    }
+
+    /// The number of keys that some sampled keys stand for.
+    pub fn estimate(&self, sampled: usize) -> usize {
+        (sampled as f64 / self.share).round() as usize
+    }
+
+    /// A number of keys as text. An estimate is rounded to two digits and says so.
+    pub fn about(&self, keys: usize) -> String {
+        if self.share >= 1.0 {
+            return count(keys);
+        }
+        let unit = 10_usize.pow(keys.max(1).ilog10().saturating_sub(1));
+        format!("about {}", count((keys + unit / 2) / unit * unit))
+    }
+
+    /// The sampled keys by the values of their parts.
+    pub fn grid(&self) -> KeyGrid {
+        let sampled: Vec<_> = self.keys.iter().map(|key| key.sampled).collect();
+        let state = |key: &ReferenceKey<'_>| {
+            if key.is_served { KeyState::Served } else { KeyState::Missing }
+        };
+        KeyGrid {
+            points: CoveredPoints::new(self.spec, &sampled),
+            states: self.keys.iter().map(state).collect(),
+        }
+    }
+}
+
+impl Reference<'_> {
+    /// The reference as text: `h100_sxm 0.5.14`, or the version alone.
+    pub fn name(&self) -> String {
+        match self.system {
+            Some(system) => format!("{system} {}", self.version),
+            None => self.version.to_owned(),
+        }
+    }
+}
+
+impl ReferenceKey<'_> {
+    /// The key's row in the first reference that has it.
+    pub fn row(&self) -> u32 {
+        let (coverage, point) = self.sampled;
+        coverage.row(point as usize)
+    }
+
+    /// Returns true if another version has the key, or all of several other systems. Systems of other generations
+    /// count only where they agree.
+    fn is_agreed(&self, references: &[Reference<'_>]) -> bool {
+        let systems = references.iter().filter(|r| r.system.is_some()).count();
+        let having = self.had_by.iter().filter(|i| references[**i].system.is_some()).count();
+        having < self.had_by.len() || (systems > 1 && having == systems)
+    }
+}
+
+/// The sketches of files that can be read.
+fn sketches<'a>(at: &'a CrossContext<'a>, files: &[&TableFile]) -> Vec<&'a Sketch> {
+    files.iter().filter_map(|f| at.sketches.get(&f.entry.path)).collect()
+}
+
+fn has_points(sketches: &[&Sketch]) -> bool {
+    sketches.iter().any(|sketch| !sketch.points.is_empty())
+}
+
+fn has(sketch: &Sketch, hash: u64) -> bool {
+    sketch.points.binary_search_by_key(&hash, |point| point.hash).is_ok()
+}
+
+/// The greatest hash up to which every sketch contains all its table's keys.
+fn least_end(own: &[&Sketch], references: &[Reference<'_>]) -> u64 {
+    let sketches = references.iter().flat_map(|r| &r.sketches).chain(own);
+    sketches.map(|sketch| sketch.end).min().unwrap_or(0)
+}
+
+/// Lists the references' keys of the slices that `is_comparable` accepts, by hash.
+fn reference_keys<'a>(
+    own: &[&Sketch],
+    references: &[Reference<'a>],
+    is_comparable: impl Fn(&Slice) -> bool,
+) -> Vec<ReferenceKey<'a>> {
+    let end = least_end(own, references);
+    let mut all = Vec::new();
+    for (reference, Reference { sketches, .. }) in references.iter().enumerate() {
+        for sketch in sketches {
+            let comparable: Vec<bool> = sketch.slices.iter().map(&is_comparable).collect();
+            let points = (0..).zip(&sketch.points).take_while(|(_, point)| point.hash <= end);
+            for (index, point) in points.filter(|(_, p)| comparable[usize::from(p.slice)]) {
+                all.push((point.hash, reference, (&sketch.coverage, index)));
+            }
+        }
+    }
+    all.sort_by_key(|(hash, ..)| *hash);
+    let same_key = all.chunk_by(|(a, ..), (b, ..)| a == b);
+    let key = |same: &[(u64, usize, (&'a Coverage, u32))]| {
+        let (hash, _, sampled) = same[0];
+        let had_by = same.iter().map(|(_, reference, _)| *reference).collect();
+        ReferenceKey { had_by, is_served: own.iter().any(|sketch| has(sketch, hash)), sampled }
+    };
+    same_key.map(key).collect()
+}
+
+/// The kernels of a slice, and its other texts, by the names of the key parts.
+type KernelSlice<'a> = (BTreeMap<&'a str, &'a str>, BTreeMap<&'a str, &'a str>);
+
+/// The kernels of a table beside those of its references.
+struct Kernels<'a> {
+    /// The key parts that name a kernel.
+    parts: BTreeSet<&'a str>,
+    /// The table's slices.
+    own: BTreeSet<KernelSlice<'a>>,
+    /// The table's slices that no reference has.
+    only_own: Vec<KernelSlice<'a>>,
+}
+
+impl<'a> Kernels<'a> {
+    fn new(spec: &'a TableSpec, own: &[&'a Sketch], references: &[Reference<'a>]) -> Self {
+        let names_kernel = |part: &&KeyPart| part.value.columns().contains(&"kernel_source");
+        let parts = spec.key.iter().filter(names_kernel).map(|part| part.name.as_str()).collect();
+        let known = references.iter().flat_map(|r| &r.sketches).flat_map(|s| &s.slices);
+        let known: BTreeSet<KernelSlice<'a>> = known.map(|slice| split(slice, &parts)).collect();
+        let own = own.iter().flat_map(|sketch| &sketch.slices);
+        let own: BTreeSet<KernelSlice<'a>> = own.map(|slice| split(slice, &parts)).collect();
+        let only_own = own.difference(&known).cloned().collect();
+        Self { parts, own, only_own }
+    }
+
+    /// Returns false for a reference's slice whose kernel the table's machine does not run: the table has a kernel
+    /// in its place that no reference has there, or the reference is distant and the table never has the kernel.
+    fn are_comparable(&self, slice: &Slice, is_distant: bool) -> bool {
+        let slice = split(slice, &self.parts);
+        let is_replaced =
+            !self.own.contains(&slice) && self.only_own.iter().any(|o| o.1 == slice.1);
+        !is_replaced && (!is_distant || self.own.iter().any(|own| own.0 == slice.0))
+    }
+}
+
+fn split<'a>(slice: &'a Slice, kernel_parts: &BTreeSet<&str>) -> KernelSlice<'a> {
+    let texts = slice.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    texts.partition(|(name, _)| kernel_parts.contains(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::compare::sketch::SketchPoint;
+
+    fn sketch(hashes: &[u64], end: u64) -> Sketch {
+        let points = hashes.iter().map(|h| SketchPoint::new(*h, 1.0, 0)).collect();
+        Sketch { points, slices: vec![Slice::new()], end, ..Sketch::default() }
+    }
+
+    fn missing(keys: &[ReferenceKey<'_>]) -> Vec<usize> {
+        (0..keys.len()).filter(|i| !keys[*i].is_served).collect()
+    }
+
+    #[test]
+    fn missing_is_what_references_have_and_no_source_serves() {
+        let (own, donor) = (sketch(&[1, 5], u64::MAX), sketch(&[2, 9], u64::MAX));
+        let (a, b) = (sketch(&[1, 2, 3, 5], u64::MAX), sketch(&[3, 4], u64::MAX));
+        let reference = |system, sketch| Reference {
+            system: Some(system),
+            version: "1",
+            sketches: vec![sketch],
+        };
+        let references = [reference("a", &a), reference("b", &b)];
+        let mut keys = reference_keys(&[&own, &donor], &references, |_| true);
+        assert_eq!((keys.len(), missing(&keys)), (5, vec![2, 3]));
+        let had_by: Vec<Vec<usize>> =
+            keys.iter().map(|key| key.had_by.iter().copied().collect()).collect();
+        assert_eq!(had_by, [vec![0], vec![0], vec![0, 1], vec![1], vec![0]]);
+        keys.retain(|key| key.is_agreed(&references));
+        assert_eq!((keys.len(), missing(&keys)), (1, vec![0]), "both have the third alone");
+    }
+
+    #[test]
+    fn beyond_the_least_end_nothing_is_known() {
+        let own = sketch(&[1], 10);
+        let other = sketch(&[1, 7, 20], u64::MAX);
+        let reference = Reference { system: None, version: "2", sketches: vec![&other] };
+        let keys = reference_keys(&[&own], &[reference], |_| true);
+        assert_eq!((keys.len(), missing(&keys)), (2, vec![1]));
+    }
+}
