@@ -31,6 +31,10 @@ impl JoinedKeys {
     /// Removes rekeyed rows from the other rows, and returns them. `candidates` are rows of base and head that
     /// differ in key columns only. Two rows can serve one key before and after although both are rekeyed.
     pub fn take_rekeyed(&mut self, candidates: &[(u32, u32)]) -> Vec<(u32, u32)> {
+        // Rows that serve the same key differ in other columns, such as the device.
+        let common: HashSet<(u32, u32)> = self.common.iter().copied().collect();
+        let mut candidates = candidates.to_vec();
+        candidates.retain(|pair| !common.contains(pair));
         let (bases, heads): (HashSet<u32>, HashSet<u32>) = candidates.iter().copied().unzip();
         let are_rekeyed = |(b, h): &&(u32, u32)| bases.contains(b) && heads.contains(h);
         let replaced: Vec<(u32, u32)> = self.common.iter().filter(are_rekeyed).copied().collect();

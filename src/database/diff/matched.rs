@@ -206,7 +206,7 @@ mod tests {
             (0..table.rows).map(|row| column.number(row) as u64).collect()
         };
         let common = SharedColumns::of(&base, &head);
-        RowMatch::new(&common, (&base, keys(&base)), (&head, keys(&head)))
+        RowMatch::new(&common, (&base, keys(&base)), (&head, keys(&head)), &[])
     }
 
     fn changes(matched: &RowMatch, rows: usize, names: &[&str]) -> Vec<bool> {

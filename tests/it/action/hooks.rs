@@ -110,6 +110,7 @@ fn innocent_commits_pass() {
     added     systems/h200_sxm.yaml
     Change: append-only; tables: 1 added; rows: 1 added, 0 removed, 0 changed; other files: 1 added
     Served: 0 lost; 1 gained
+    Facts changed: systems/h200_sxm.yaml added
 
     0 new errors, 0 new warnings, 0 new infos; tables: 1 added; rows: 1 added, 0 removed, 0 changed; other files: 1 added; compared in [seconds] s
     (exit 0)

@@ -51,7 +51,7 @@ fn text_that_was_beside_a_table_serves_nothing_once_the_table_is_gone() {
     tree.remove(&format!("{FLAT}/gemm_perf.parquet"));
     tree.file("systems/data/h200_sxm/vllm/0.25.0/gemm_perf.txt", gemm(&ROWS));
     let found = judged(&tree).finding("no-longer-served");
-    assert!(message(&found).starts_with("3 keys that vllm 0.24.0 served"), "{found}");
+    assert!(message(&found).starts_with("1 shape (3 keys) of vllm 0.24.0"), "{found}");
 }
 
 /// Collectors write text, and `validate` judges it.
