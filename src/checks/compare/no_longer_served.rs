@@ -181,9 +181,10 @@ fn words(unserved: &Unserved) -> String {
     }
     let shorter = unserved.shorter_sweeps() as usize;
     if shorter > 0 {
-        let sweeps = match parts.is_empty() {
-            true => format!("the sweeps of {} of {origin}", plural(shorter, "shape")),
-            false => format!("the sweeps of {}", plural(shorter, "more shape")),
+        let sweeps = if parts.is_empty() {
+            format!("the sweeps of {} of {origin}", plural(shorter, "shape"))
+        } else {
+            format!("the sweeps of {}", plural(shorter, "more shape"))
         };
         parts.push(format!("{sweeps} end earlier: {} went", values(&unserved.end_values)));
     }

@@ -9,8 +9,8 @@ use super::scope::Lineage;
 use crate::base::error::Result;
 use crate::checks::context::History;
 use crate::database::catalog::TableFile;
-use crate::database::diff::{Class, DiffSide};
-use crate::findings::{BaseFindings, Finding, Novelty, RowChange, Successor};
+use crate::database::diff::{Class, DiffSide, TableDiff};
+use crate::findings::{BaseFindings, Finding, Novelty, RowChange, Severity, Successor};
 
 /// What is collected name by name, for rules on whole states and for the end of the run.
 #[derive(Default)]
@@ -150,7 +150,28 @@ fn settle(
     judgement.repaired = base.repaired(&findings, |path| {
         (!unread.contains(path)).then(|| changes.get(path).unwrap_or(&untouched))
     });
+    blame_peers(&mut findings, &judgement.diff);
     let changed: BTreeSet<&str> = judgement.diff.iter().map(|t| t.path.as_str()).collect();
     findings.retain(|f| f.is_new() || f.table.is_none() || changed.contains(f.path.as_str()));
     judgement.findings = findings;
+}
+
+/// Turns new warnings on tables that the change leaves alone into infos that name the changed table of the same name
+/// which caused them, nearest first: on the same system, of the same backend, any.
+fn blame_peers(findings: &mut [Finding], diff: &[TableDiff]) {
+    let changed: BTreeSet<&str> = diff.iter().map(|table| table.path.as_str()).collect();
+    let is_caused = |f: &&mut Finding| {
+        f.is_new() && f.severity == Severity::Warning && !changed.contains(f.path.as_str())
+    };
+    for finding in findings.iter_mut().filter(is_caused) {
+        let Some(place) = &finding.place else { continue };
+        let distance = |table: &&TableDiff| {
+            (table.place.system != place.system, table.place.backend != place.backend)
+        };
+        let peers = diff.iter().filter(|table| Some(&table.table) == finding.table.as_ref());
+        if let Some(cause) = peers.min_by_key(distance) {
+            finding.severity = Severity::Info;
+            finding.message += &format!("; because of {}", cause.path);
+        }
+    }
 }

@@ -19,6 +19,8 @@ pub(super) enum CulpritVerdict {
     Victim,
     /// It is the fastest: the others may all be slow.
     Fastest,
+    /// Its own versions or other systems show the same difference to the other backends.
+    Backend,
     /// Its own kin that differ name another kernel.
     Kernel,
     /// Its differences to its siblings are a little off those on other systems.
@@ -69,7 +71,14 @@ impl References<'_> {
         if !slow && !self.far.contains(&NEARBY) {
             return CulpritVerdict::Fastest;
         }
-        CulpritVerdict::Culprit
+        if self.is_of_backend() { CulpritVerdict::Backend } else { CulpritVerdict::Culprit }
+    }
+
+    /// Returns true if the backend has other versions or systems, and the slice is level with all of them.
+    fn is_of_backend(&self) -> bool {
+        let is_own = |name: &str| name == NEARBY || name == self.backend;
+        let own = || self.all.iter().filter(|(name, _)| is_own(name));
+        own().next().is_some() && own().all(|(_, ratio)| ratio.ln().abs() <= self.agrees.ln())
     }
 
     /// Whether the slice is nearer to the other backends than all kin that it stands apart from.

@@ -99,6 +99,10 @@ impl Judge for DeviationBand {
                     CulpritVerdict::Fastest => {
                         (Severity::Info, "; the fastest backend is probably not the wrong one")
                     }
+                    CulpritVerdict::Backend => (
+                        Severity::Info,
+                        "; its other versions or systems show the same difference, so it is probably the backend's",
+                    ),
                     CulpritVerdict::Kernel => (
                         Severity::Info,
                         "; kernel_source shows that the framework chose another kernel",
@@ -144,9 +148,10 @@ fn together(
 ) -> Option<CulpritVerdict> {
     match (level, elsewhere.map(|told| told.verdict)) {
         (None, elsewhere) => elsewhere,
-        (Some(CulpritVerdict::Split | CulpritVerdict::Fastest), Some(CulpritVerdict::Culprit)) => {
-            Some(CulpritVerdict::Culprit)
-        }
+        (
+            Some(CulpritVerdict::Split | CulpritVerdict::Fastest | CulpritVerdict::Backend),
+            Some(CulpritVerdict::Culprit),
+        ) => Some(CulpritVerdict::Culprit),
         (level, _) => level,
     }
 }

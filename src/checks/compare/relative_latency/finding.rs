@@ -51,40 +51,40 @@ pub(super) fn finding(
     Some(finding.rows(rows).parts(parts).slices(evidence))
 }
 
-/// Returns a text such as `is 11.55× slower than trtllm, 5.25× slower than its other versions, as fast as other systems`,
-/// with the largest ratios first.
+/// Returns a text such as `is 11.55× slower than trtllm and 5.25× slower than its other versions`: the largest ratio to
+/// other backends, and the largest to the table's own kin. The evidence has all ratios.
 fn sides(backend: &str, refs: &BTreeMap<String, f64>) -> String {
+    let is_kin = |name: &str| [NEARBY, OTHER_KERNELS, backend].contains(&name);
+    let farthest = |kin: bool| {
+        let side = refs.iter().filter(|(name, _)| is_kin(name) == kin);
+        side.max_by(|a, b| a.1.ln().abs().total_cmp(&b.1.ln().abs()))
+    };
+    let said: Vec<String> = [farthest(false), farthest(true)]
+        .into_iter()
+        .flatten()
+        .map(|(name, ratio)| ratio_words(backend, name, *ratio))
+        .collect();
+    format!("is {}", said.join(" and "))
+}
+
+/// Words a ratio to a reference, such as `5.25× slower than its other versions`.
+fn ratio_words(backend: &str, name: &str, ratio: f64) -> String {
     /// The ratio up to which two latencies are called equal.
     const LEVEL: f64 = 1.05;
-    let named = |name: &str| match name {
-        NEARBY => "this version on other systems".to_owned(),
-        OTHER_KERNELS => "its versions with another kernel".to_owned(),
-        ELSEWHERE => "its differences from the others on other systems predict".to_owned(),
-        ELSEWHERE_SHORT => "these differences predict for its shortest points".to_owned(),
-        same if same == backend => "its other versions".to_owned(),
-        other => other.to_owned(),
+    let name = match name {
+        NEARBY => "this version on other systems",
+        OTHER_KERNELS => "its versions with another kernel",
+        ELSEWHERE => "its differences from the others on other systems predict",
+        ELSEWHERE_SHORT => "these differences predict for its shortest points",
+        same if same == backend => "its other versions",
+        other => other,
     };
-    let side = |keep: &dyn Fn(f64) -> bool| {
-        let mut side: Vec<(f64, String)> = refs
-            .iter()
-            .filter(|(_, ratio)| keep(**ratio))
-            .map(|(name, ratio)| (ratio.max(1.0 / ratio), named(name)))
-            .collect();
-        side.sort_by(|a, b| b.0.total_cmp(&a.0));
-        side
-    };
-    let listed = |how: &str, side: Vec<(f64, String)>| {
-        let each =
-            side.iter().map(|(ratio, name)| format!("{:.2}× {how} than {name}", Figure(*ratio)));
-        each.collect::<Vec<_>>().join(", ")
-    };
-    let slower = listed("slower", side(&|r| r > LEVEL));
-    let faster = listed("faster", side(&|r| r < 1.0 / LEVEL));
-    let level = side(&|r| (1.0 / LEVEL..=LEVEL).contains(&r));
-    let mut said: Vec<String> = [slower, faster].into_iter().filter(|s| !s.is_empty()).collect();
-    if !level.is_empty() {
-        let names: Vec<String> = level.into_iter().map(|(_, name)| name).collect();
-        said.push(format!("as fast as {}", names.join(" and ")));
+    let times = Figure(ratio.max(1.0 / ratio));
+    if times.0 <= LEVEL {
+        format!("as fast as {name}")
+    } else if ratio > 1.0 {
+        format!("{times:.2}× slower than {name}")
+    } else {
+        format!("{times:.2}× faster than {name}")
     }
-    format!("is {}", said.join(", "))
 }
