@@ -1,6 +1,6 @@
 //! The description of a block of missing keys.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::Serialize;
@@ -11,20 +11,6 @@ use super::grid::{KeyGrid, KeyState, MissingBlock};
 use crate::base::words::names;
 use crate::database::coverage::{CoveredPart, Kind};
 use crate::findings::{EXAMPLES, Example};
-
-/// The place of a block in the grid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-enum Extent {
-    /// The block consists of whole slices: it has no condition on the grid.
-    #[serde(rename = "slice")]
-    Slice,
-    /// The block is at an end of the grid: beyond it a lookup extrapolates.
-    #[serde(rename = "end of the grid")]
-    End,
-    /// The block is inside the grid: a lookup interpolates over it.
-    #[serde(rename = "inside the grid")]
-    Inside,
-}
 
 /// Keys that references have and the judged table would not serve.
 #[derive(Debug, Serialize)]
@@ -37,7 +23,6 @@ pub struct Hole {
     /// The first keys.
     #[serde(skip)]
     pub examples: Vec<Example>,
-    extent: Extent,
     /// The names of the references that have at least half of the keys.
     had_by: Vec<String>,
     /// The share of the references that have the keys: `2 of 2 nearest systems and 1 of 3 other versions`.
@@ -61,14 +46,19 @@ impl Hole {
         let (parts, missing) = (&grid.points.parts, &block.missing);
         let systems = HavingShare::new(comparison, missing, "nearest system", true);
         let versions = HavingShare::new(comparison, missing, "other version", false);
-        let extent = extent(grid, block);
-        // A lookup interpolates over keys inside a grid. So a table of the same version must have them, which shows that
-        // the collector plans them.
-        let matters = |share: &&HavingShare| {
-            share.is_half() && (extent != Extent::Inside || share.has_same_version)
+        // A lookup interpolates over keys inside the grid. They count only if a table of the same version has them, which
+        // shows that the collector plans them.
+        let is_inside = is_inside(grid, block);
+        let is_planned =
+            |reference: &&Reference<'_>| reference.version == comparison.file.place.version;
+        let matters = |share: &HavingShare<'_>| {
+            share.is_half() && (!is_inside || share.having.iter().any(is_planned))
         };
-        let shares = [&systems, &versions];
-        shares.iter().copied().find(matters)?;
+        if !matters(&systems) && !matters(&versions) {
+            return None;
+        }
+        let having = [&systems.having[..], &versions.having[..]].concat();
+        let is_slice = block.conditions.keys().all(|part| parts[*part].kind != Kind::Grid);
         let mut conditions = block.conditions.keys();
         let is_chosen = conditions.any(|part| !workload.contains(&parts[*part].name));
         let mut values = BTreeMap::new();
@@ -77,50 +67,45 @@ impl Hole {
             let of_part = codes.map(|code| part.values[code as usize].json()).collect();
             values.insert(part.name.clone(), of_part);
         }
+        let shares = [&systems, &versions].into_iter();
         let of: Vec<String> =
-            shares.iter().filter(|share| share.of > 0).map(|share| share.to_string()).collect();
+            shares.filter(|share| share.of > 0).map(HavingShare::to_string).collect();
         Some(Self {
             words: words(grid, block),
             keys: comparison.estimate(missing.len()),
             examples: examples(comparison, grid, missing),
-            extent,
             of: of.join(" and "),
             values,
-            is_choice: extent == Extent::Slice && is_chosen && !versions.is_half(),
-            had_by: [systems.having, versions.having].concat(),
+            is_choice: is_slice && is_chosen && !versions.is_half(),
+            had_by: having.into_iter().map(Reference::name).collect(),
         })
     }
 }
 
 /// The references of one sort, other systems or other versions, that have a block.
-struct HavingShare {
+struct HavingShare<'a> {
     /// The sort as text: `nearest system`.
     sort: &'static str,
-    /// The names of the references that have at least half of the block's missing keys.
-    having: Vec<String>,
+    /// The references that have at least half of the block's missing keys.
+    having: Vec<&'a Reference<'a>>,
     /// The number of references of the sort.
     of: usize,
-    /// True if one that has the block is of the judged table's version.
-    has_same_version: bool,
 }
 
-impl HavingShare {
+impl<'a> HavingShare<'a> {
     fn new(
-        comparison: &Comparison<'_>,
+        comparison: &'a Comparison<'_>,
         missing: &[usize],
         sort: &'static str,
         are_systems: bool,
     ) -> Self {
+        let mut share = Self { sort, having: Vec::new(), of: 0 };
         let references = comparison.references.iter().enumerate();
-        let of_sort: Vec<(usize, &Reference<'_>)> =
-            references.filter(|(_, r)| r.system.is_some() == are_systems).collect();
-        let mut share =
-            Self { sort, having: Vec::new(), of: of_sort.len(), has_same_version: false };
-        for (index, reference) in of_sort {
+        for (index, reference) in references.filter(|(_, r)| r.system.is_some() == are_systems) {
+            share.of += 1;
             let had = missing.iter().filter(|key| comparison.keys[**key].had_by.contains(&index));
             if 2 * had.count() >= missing.len() {
-                share.having.push(reference.name());
-                share.has_same_version |= reference.version == comparison.file.place.version;
+                share.having.push(reference);
             }
         }
         share
@@ -131,7 +116,7 @@ impl HavingShare {
     }
 }
 
-impl fmt::Display for HavingShare {
+impl fmt::Display for HavingShare<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let end = if self.of == 1 { "" } else { "s" };
         write!(f, "{} of {} {}{end}", self.having.len(), self.of, self.sort)
@@ -157,28 +142,18 @@ fn examples(comparison: &Comparison<'_>, grid: &KeyGrid, missing: &[usize]) -> V
     missing.into_iter().map(example).collect()
 }
 
-/// Compares a block with the served keys that meet all its other conditions, along each axis.
-fn extent(grid: &KeyGrid, block: &MissingBlock) -> Extent {
-    let mut extent = Extent::Slice;
-    for (index, values) in &block.conditions {
-        let part = &grid.points.parts[*index];
-        if part.kind != Kind::Grid {
-            continue;
-        }
+/// Returns true if served keys surround the block along each axis that it has a condition on.
+fn is_inside(grid: &KeyGrid, block: &MissingBlock) -> bool {
+    let mut axes = block.conditions.clone();
+    axes.retain(|part, _| grid.points.parts[*part].kind == Kind::Grid);
+    let is_surrounded = |(part, values): (&usize, &BTreeSet<u32>)| {
         let mut others = block.conditions.clone();
-        others.remove(index);
-        let mut served: Vec<u32> = Vec::new();
-        for key in grid.in_state(KeyState::Served).filter(|key| grid.meets(&others, *key)) {
-            served.push(part.codes[key]);
-        }
-        let is_below = served.iter().any(|code| Some(code) < values.first());
-        let is_above = served.iter().any(|code| Some(code) > values.last());
-        if !(is_below && is_above) {
-            return Extent::End;
-        }
-        extent = Extent::Inside;
-    }
-    extent
+        others.remove(part);
+        let served = grid.in_state(KeyState::Served).filter(|key| grid.meets(&others, *key));
+        let served = grid.values(*part, &served.collect::<Vec<usize>>());
+        served.first() < values.first() && served.last() > values.last()
+    };
+    !axes.is_empty() && axes.iter().all(is_surrounded)
 }
 
 /// The conditions of a block as text, slices before the grid, and the other values that its keys have in common.
