@@ -11,14 +11,15 @@ use crate::findings::{Explained, Explanation};
 use crate::specs::NEAREST;
 use crate::specs::system::System;
 
-/// Marks the missing keys that a failure or a limit explains. Returns each explanation of at least `least` sampled keys.
+/// Marks the missing keys that a failure or a limit explains. Returns the explanations of at least `least` sampled
+/// keys.
 pub fn explain(
     comparison: &Comparison<'_>,
     grid: &mut KeyGrid,
     least: usize,
 ) -> Result<Vec<Explained>, ExprError> {
     let failures = explain_by_failures(comparison, grid);
-    // A limit may read figures of the systems that have a key, so keys that the same references have are judged together.
+    // A limit may read figures of the systems that have a key, so keys of the same references are judged together.
     let mut by_having: BTreeMap<&BTreeSet<usize>, Vec<usize>> = BTreeMap::new();
     for key in grid.in_state(KeyState::Missing) {
         by_having.entry(&comparison.keys[key].had_by).or_default().push(key);

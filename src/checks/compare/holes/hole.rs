@@ -46,8 +46,8 @@ impl Hole {
         let (parts, missing) = (&grid.points.parts, &block.missing);
         let systems = HavingShare::new(comparison, missing, "nearest system", true);
         let versions = HavingShare::new(comparison, missing, "other version", false);
-        // A lookup interpolates over keys inside the grid. They count only if a table of the same version has them, which
-        // shows that the collector plans them.
+        // A lookup interpolates over keys inside the grid. They count only if a table of the same version has them,
+        // which shows that the collector plans them.
         let is_inside = is_inside(grid, block);
         let is_planned =
             |reference: &&Reference<'_>| reference.version == comparison.file.place.version;
