@@ -19,7 +19,7 @@ pub(super) enum CulpritVerdict {
     Victim,
     /// It is the fastest: the others may all be slow.
     Fastest,
-    /// Its own versions or other systems show the same difference to the other backends.
+    /// Other systems, and its own versions, show the same difference to the other backends.
     Backend,
     /// Its own kin that differ name another kernel.
     Kernel,
@@ -74,11 +74,12 @@ impl References<'_> {
         if self.is_of_backend() { CulpritVerdict::Backend } else { CulpritVerdict::Culprit }
     }
 
-    /// Returns true if the backend has other versions or systems, and the slice is level with all of them.
+    /// Returns true if the slice is level with the same version on other systems, and with other versions if there
+    /// are any.
     fn is_of_backend(&self) -> bool {
-        let is_own = |name: &str| name == NEARBY || name == self.backend;
-        let own = || self.all.iter().filter(|(name, _)| is_own(name));
-        own().next().is_some() && own().all(|(_, ratio)| ratio.ln().abs() <= self.agrees.ln())
+        let is_level =
+            |name: &str| self.all.get(name).map(|ratio| ratio.ln().abs() <= self.agrees.ln());
+        is_level(NEARBY) == Some(true) && is_level(self.backend) != Some(false)
     }
 
     /// Whether the slice is nearer to the other backends than all kin that it stands apart from.
@@ -113,9 +114,13 @@ mod tests {
     }
 
     #[test]
-    fn a_backend_apart_from_all_others_is_the_culprit_whatever_its_versions_say() {
+    fn a_backend_apart_from_all_others_is_the_culprit_unless_other_systems_show_the_same() {
         let refs = [("sglang", 6.0), ("trtllm", 11.0), ("vllm", 1.0), (NEARBY, 1.0)];
-        assert_eq!(verdict(&refs, &["sglang", "trtllm"]), CulpritVerdict::Culprit);
+        let far = ["sglang", "trtllm"];
+        assert_eq!(verdict(&refs[..3], &far), CulpritVerdict::Culprit);
+        assert_eq!(verdict(&refs, &far), CulpritVerdict::Backend);
+        let refs = [("sglang", 6.0), ("trtllm", 11.0), ("vllm", 2.0), (NEARBY, 1.0)];
+        assert_eq!(verdict(&refs, &far), CulpritVerdict::Culprit);
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl Judge for DeviationBand {
                     }
                     CulpritVerdict::Backend => (
                         Severity::Info,
-                        "; its other versions or systems show the same difference, so it is probably the backend's",
+                        "; its versions and other systems show the same difference, so it is probably the backend's",
                     ),
                     CulpritVerdict::Kernel => (
                         Severity::Info,

@@ -51,20 +51,18 @@ pub(super) fn finding(
     Some(finding.rows(rows).parts(parts).slices(evidence))
 }
 
-/// Returns a text such as `is 11.55× slower than trtllm and 5.25× slower than its other versions`: the largest ratio to
-/// other backends, and the largest to the table's own kin. The evidence has all ratios.
+/// Returns a text such as `is 11.55× slower than trtllm, 5.25× slower than its other versions`: the largest ratio to
+/// other backends, and the largest to the table's own kin or else the next. The evidence has all ratios.
 fn sides(backend: &str, refs: &BTreeMap<String, f64>) -> String {
     let is_kin = |name: &str| [NEARBY, OTHER_KERNELS, backend].contains(&name);
-    let farthest = |kin: bool| {
-        let side = refs.iter().filter(|(name, _)| is_kin(name) == kin);
-        side.max_by(|a, b| a.1.ln().abs().total_cmp(&b.1.ln().abs()))
-    };
-    let said: Vec<String> = [farthest(false), farthest(true)]
-        .into_iter()
-        .flatten()
-        .map(|(name, ratio)| ratio_words(backend, name, *ratio))
-        .collect();
-    format!("is {}", said.join(" and "))
+    let mut by_ratio: Vec<(&str, f64)> = refs.iter().map(|(name, r)| (name.as_str(), *r)).collect();
+    by_ratio.sort_by(|a, b| b.1.ln().abs().total_cmp(&a.1.ln().abs()).then(a.0.cmp(b.0)));
+    let (kin, others): (Vec<_>, Vec<_>) = by_ratio.into_iter().partition(|(name, _)| is_kin(name));
+    let (first, second) = others.split_at(others.len().min(1));
+    let (own, more_kin) = kin.split_at(kin.len().min(1));
+    let two = first.iter().chain(own).chain(second).chain(more_kin).take(2);
+    let said: Vec<String> = two.map(|(name, ratio)| ratio_words(backend, name, *ratio)).collect();
+    format!("is {}", said.join(", "))
 }
 
 /// Words a ratio to a reference, such as `5.25× slower than its other versions`.
