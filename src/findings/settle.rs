@@ -3,7 +3,6 @@
 //! Rules match rows in each state separately. A row of the head is new if the pull request adds it, or
 //! changes a column or fact that the rule reads, and the base has no equally bad hit of the rule on the
 //! row's key. New rows and the others are separate findings.
-//! others make a finding each.
 
 use super::hit::{HitRows, RowHits};
 use super::{Finding, Hit, HitPart, Novelty, RowChange, RowHit, RowStates, Severity};
