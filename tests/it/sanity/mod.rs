@@ -2,6 +2,7 @@
 
 mod charts;
 mod findings;
+mod lost;
 mod outputs;
 mod pictures;
 mod rows;
