@@ -153,21 +153,7 @@ impl Copies {
         if old.is_empty() {
             return of(&added).into_iter().collect();
         }
-        let each = added.iter().filter_map(|table| {
-            let (file, sketch) = tables[*table];
-            let is_alike = |other: &&usize| {
-                let (other, of_other) = tables[**other];
-                !excused(at, file, other) && self.alike(sketch, of_other).is_some()
-            };
-            // The most original of the others: its rows name no other place.
-            let named = |other: &&usize| at.reread.origin_mismatches(tables[**other].0);
-            let partner = *old.iter().filter(is_alike).min_by_key(named)?;
-            // In the order of paths.
-            let (a, b) = (partner.min(*table), partner.max(*table));
-            let others = old.iter().filter(|other| **other != partner);
-            let others: Vec<&TableFile> = others.map(|other| tables[*other].0).collect();
-            self.of_pair(rule, at, tables[a], tables[b], &others)
-        });
+        let each = added.iter().filter_map(|copy| self.of_copy(rule, at, tables, (*copy, &old)));
         each.chain(of(&old)).collect()
     }
 
@@ -191,22 +177,38 @@ impl Copies {
         tables: &[Sketched<'_>],
         group: &[usize],
     ) -> Option<Finding> {
-        let key = |i: &usize| (at.reread.origin_mismatches(tables[*i].0), at.remade(tables[*i].0));
-        let keys: BTreeMap<usize, (usize, bool)> = group.iter().map(|i| (*i, key(i))).collect();
-        let copy = *group.iter().max_by_key(|i| (keys[i], **i))?;
-        let is_partner = |i: &usize| {
-            let (a, b) = (tables[copy].0, tables[*i].0);
-            let alike = || self.alike(tables[copy].1, tables[*i].1);
-            *i != copy && !excused(at, a, b) && alike().is_some()
+        let key = |i: &usize| (originality(at, tables[*i].0), *i);
+        let copy = *group.iter().max_by_key(|i| key(i))?;
+        let others: Vec<usize> = group.iter().copied().filter(|i| *i != copy).collect();
+        self.of_copy(rule, at, tables, (copy, &others))
+    }
+
+    /// The finding on a copy against the most original of those that are like it.
+    fn of_copy(
+        &self,
+        rule: RuleHead<'_>,
+        at: &CrossContext<'_>,
+        tables: &[Sketched<'_>],
+        (copy, others): (usize, &[usize]),
+    ) -> Option<Finding> {
+        let is_partner = |i: &&usize| {
+            let alike = || self.alike(tables[copy].1, tables[**i].1);
+            !excused(at, tables[copy].0, tables[**i].0) && alike().is_some()
         };
-        let partners: Vec<usize> = group.iter().copied().filter(is_partner).collect();
-        let origin = *partners.iter().min_by_key(|i| (keys[i], **i))?;
-        let others = group.iter().filter(|i| **i != copy && **i != origin);
+        let partners = others.iter().filter(is_partner);
+        let origin = *partners.min_by_key(|i| (originality(at, tables[**i].0), **i))?;
+        let others = others.iter().filter(|i| **i != origin);
         let others: Vec<&TableFile> = others.map(|i| tables[*i].0).collect();
         // In the order of paths, as where there are two.
         let (a, b) = (copy.min(origin), copy.max(origin));
         self.of_pair(rule, at, tables[a], tables[b], &others)
     }
+}
+
+/// Ranks a table among equal ones, the most original first: by the ways in which its rows name another place, then by
+/// whether a pull request adds it.
+fn originality(at: &CrossContext<'_>, file: &TableFile) -> (usize, bool) {
+    (at.reread.origin_mismatches(file), at.remade(file))
 }
 
 /// What a finding names a copy's origin by: it is the same in every layout.

@@ -150,16 +150,15 @@ fn settle(
     judgement.repaired = base.repaired(&findings, |path| {
         (!unread.contains(path)).then(|| changes.get(path).unwrap_or(&untouched))
     });
-    blame_peers(&mut findings, &judgement.diff);
     let changed: BTreeSet<&str> = judgement.diff.iter().map(|t| t.path.as_str()).collect();
+    blame_peers(&mut findings, &judgement.diff, &changed);
     findings.retain(|f| f.is_new() || f.table.is_none() || changed.contains(f.path.as_str()));
     judgement.findings = findings;
 }
 
 /// Turns new warnings on tables that the change leaves alone into infos that name the changed table of the same name
-/// which caused them, nearest first: on the same system, of the same backend, any.
-fn blame_peers(findings: &mut [Finding], diff: &[TableDiff]) {
-    let changed: BTreeSet<&str> = diff.iter().map(|table| table.path.as_str()).collect();
+/// which caused them, nearest first: on the same system, of the same backend, any. `changed` are the paths in `diff`.
+fn blame_peers(findings: &mut [Finding], diff: &[TableDiff], changed: &BTreeSet<&str>) {
     let is_caused = |f: &&mut Finding| {
         f.is_new() && f.severity == Severity::Warning && !changed.contains(f.path.as_str())
     };

@@ -67,6 +67,11 @@ impl Catalog {
         self.systems.get(name)?.system.as_ref().ok().or_else(|| specs.systems.get(name))
     }
 
+    /// Returns the table at a path.
+    pub fn table(&self, path: &str) -> Option<&TableFile> {
+        self.tables.iter().find(|file| file.entry.path == path)
+    }
+
     /// Returns the version directory of a table.
     pub fn dir_of(&self, file: &TableFile) -> Option<&VersionDir> {
         file.entry.path.rsplit_once('/').and_then(|(dir, _)| self.dirs.get(dir))

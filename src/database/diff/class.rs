@@ -1,6 +1,6 @@
 //! The kind of a change in one word, for reviewers.
 
-use super::rekey::SAME_COLUMNS;
+use super::rekey::NEARLY_ALL;
 use super::served::ServedDiff;
 use super::{RowDiff, Status};
 
@@ -90,7 +90,7 @@ pub(super) fn class(
         return Class::Replacement;
     }
     let is_rekeyed = |s: &ServedDiff| {
-        s.rekeyed > 0 && s.rekeyed as f64 >= SAME_COLUMNS * (s.rekeyed + s.lost) as f64
+        s.rekeyed > 0 && s.rekeyed as f64 >= NEARLY_ALL * (s.rekeyed + s.lost) as f64
     };
     if !changed && served.is_some_and(is_rekeyed) {
         return Class::Rekey;

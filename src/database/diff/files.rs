@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{FileDiff, Status};
 use crate::database::catalog::{Role, TableFile};
 use crate::database::state::State;
+use crate::specs::system::System;
 
 /// Lists the files other than tables that differ between two states.
 pub(crate) fn files(base_state: State<'_>, head_state: State<'_>) -> Vec<FileDiff> {
@@ -37,12 +38,14 @@ pub(crate) fn files(base_state: State<'_>, head_state: State<'_>) -> Vec<FileDif
 
 /// Words the fields of a system's YAML that differ; nothing if a state lacks the system.
 fn figures(base: State<'_>, head: State<'_>, yaml: &str) -> Vec<String> {
-    let system = |state: State<'_>| {
-        let systems = state.catalog.systems.values();
-        let mut of_file = systems.filter(|system| system.yaml == yaml);
-        of_file.next().and_then(|system| system.system.as_ref().ok().cloned())
-    };
-    system(base).zip(system(head)).map_or_else(Vec::new, |(base, head)| base.changes(&head))
+    let sides = system_of(base, yaml).zip(system_of(head, yaml));
+    sides.map_or_else(Vec::new, |(base, head)| base.changes(head))
+}
+
+/// Returns the system that a YAML file describes.
+fn system_of<'a>(state: State<'a>, yaml: &str) -> Option<&'a System> {
+    let file = state.catalog.systems.values().find(|system| system.yaml == yaml)?;
+    file.system.as_ref().ok()
 }
 
 /// The facts that differ between two states.

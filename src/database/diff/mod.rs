@@ -283,6 +283,12 @@ impl Diff {
     pub fn served(&self) -> ServedDiff {
         ServedDiff::sum(self.tables.iter().filter_map(|t| t.served.as_ref()))
     }
+
+    /// Counts the keys, and the shapes, that no version serves any more.
+    pub fn unserved_counts(&self) -> (u64, u64) {
+        let counts = self.unserved.iter().map(|table| (table.keys(), table.shapes()));
+        counts.fold((0, 0), |sum, table| (sum.0 + table.0, sum.1 + table.1))
+    }
 }
 
 impl TableDiff {

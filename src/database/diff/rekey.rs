@@ -7,9 +7,9 @@ use super::cells::{ColumnPair, SharedColumns};
 use super::join::each_hash;
 use super::rows::{by_hash, pair_up};
 
-/// The share of row pairs that must differ in the same key columns. Fewer is a coincidence of equal
-/// latencies.
-pub(super) const SAME_COLUMNS: f64 = 0.95;
+/// The share of row pairs that must differ in the same key columns, since fewer is a coincidence of equal latencies.
+/// Also the share of a table's removed keys that must pair for its class to be [`Class::Rekey`](super::Class::Rekey).
+pub(super) const NEARLY_ALL: f64 = 0.95;
 
 /// The share of removed rows that must pair before any pair counts.
 const PAIRED: f64 = 0.5;
@@ -47,7 +47,7 @@ fn changed_keys(shared: &SharedColumns<'_>, rows: &RowDiff) -> Option<Vec<usize>
     });
     let all: usize = sets.values().sum();
     let (columns, pairs) = sets.into_iter().max_by_key(|(_, pairs)| *pairs)?;
-    (pairs as f64 >= SAME_COLUMNS * all as f64).then_some(columns)
+    (pairs as f64 >= NEARLY_ALL * all as f64).then_some(columns)
 }
 
 #[cfg(test)]

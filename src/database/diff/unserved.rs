@@ -24,8 +24,6 @@ use crate::specs::TableSpec;
 /// The keys of a table of a backend on a system, in all versions, that no version serves any more.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unserved {
-    /// The path of the first changed table.
-    pub path: String,
     /// The place of the first changed table.
     pub place: Place,
     /// The name of the table.
@@ -190,9 +188,7 @@ impl<'a> LosingTables<'a> {
     ) -> Result<(), ExprError> {
         for (diff, _) in &self.changes {
             let path = diff.old_path.as_deref().unwrap_or(&diff.path);
-            let Some(file) = base.catalog.tables.iter().find(|file| file.entry.path == path) else {
-                continue;
-            };
+            let Some(file) = base.catalog.table(path) else { continue };
             let not_missed = impossible.get(path);
             each_read_key(base, file, spec, |key| {
                 if not_missed.is_some_and(|rows| rows.contains(&(key.row as u32))) {
@@ -214,7 +210,6 @@ impl<'a> LosingTables<'a> {
     ) -> Option<Unserved> {
         let (first, _) = self.changes.first().filter(|_| !lost.is_empty())?;
         let mut found = Unserved {
-            path: first.path.clone(),
             place: first.place.clone(),
             table: self.table.to_owned(),
             slices: BTreeMap::new(),

@@ -200,7 +200,7 @@ impl BaseTable {
     fn open(base: &str, state: State<'_>, file: &TableFile) -> Result<Self> {
         let commit = state.source.base(base)?;
         let catalog = Catalog::walk(commit.as_ref(), state.specs)?;
-        let at_path = catalog.tables.iter().find(|t| t.entry.path == file.entry.path);
+        let at_path = catalog.table(&file.entry.path);
         let at_place = || catalog.tables.iter().find(|t| t.identity() == file.identity());
         let file = at_path.or_else(at_place).cloned();
         Ok(Self { commit, file })

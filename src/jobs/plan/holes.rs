@@ -61,7 +61,7 @@ fn holed(data: &JudgedData<'_>) -> Vec<HoledTable> {
     let mut tables = Vec::new();
     let found = data.findings.iter().filter(|f| f.counts() && f.severity != Severity::Info);
     for finding in found {
-        let file = state.catalog.tables.iter().find(|t| t.entry.path == finding.path);
+        let file = state.catalog.table(&finding.path);
         let holes = finding.evidence.get("holes");
         let holes = holes.and_then(|h| serde_json::from_value::<Vec<HoleValues>>(h).ok());
         let (Some(file), Some(holes)) = (file, holes.filter(|h| !h.is_empty())) else { continue };
@@ -82,7 +82,7 @@ fn holed(data: &JudgedData<'_>) -> Vec<HoledTable> {
 }
 
 fn of_table(site: &Site, holed: &HoledTable) -> Result<Vec<Wish>> {
-    let Some(file) = site.catalog.tables.iter().find(|t| t.entry.path == holed.path) else {
+    let Some(file) = site.catalog.table(&holed.path) else {
         return Ok(Vec::new());
     };
     let mut served: BTreeSet<u64> = BTreeSet::new();

@@ -55,7 +55,7 @@ impl<'a> Peer<'a> {
 
 /// Returns the table at a path.
 pub(super) fn find<'a>(state: State<'a>, path: &str) -> Option<&'a TableFile> {
-    state.catalog.tables.iter().find(|table| table.entry.path == path)
+    state.catalog.table(path)
 }
 
 /// Returns the reference from which a finding's slices differ most: the newest version of another

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::database::diff::{
-    AttributeChange, Class, Diff, FileDiff, ServedDiff, SliceDiff, TableDiff, Unserved,
+    AttributeChange, Class, Diff, FileDiff, ServedDiff, SliceDiff, TableDiff,
 };
 
 #[derive(Serialize, JsonSchema)]
@@ -145,15 +145,13 @@ fn slice(diff: &SliceDiff) -> JsonSlice<'_> {
 }
 
 pub(super) fn change(diff: &Diff) -> JsonChange<'_> {
+    let (keys, shapes) = diff.unserved_counts();
     JsonChange {
         class: diff.class().name(),
         columns_changed: diff.columns_changed().into_iter().collect(),
         attributes_changed: diff.attributes_changed().into_iter().collect(),
         served: counts(&diff.served()),
-        unserved: JsonUnserved {
-            keys: diff.unserved.iter().map(Unserved::keys).sum(),
-            shapes: diff.unserved.iter().map(Unserved::shapes).sum(),
-        },
+        unserved: JsonUnserved { keys, shapes },
     }
 }
 

@@ -7,9 +7,7 @@ use super::finding::below_data;
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count, names, plural};
 use crate::database::catalog::Role;
-use crate::database::diff::{
-    Diff, DiffSide, FAR, FaultReason, FileDiff, ServedDiff, TableDiff, Unserved,
-};
+use crate::database::diff::{Diff, DiffSide, FAR, FaultReason, FileDiff, ServedDiff, TableDiff};
 use crate::findings::{Repaired, Severity};
 use crate::report::headline::by_rule;
 use crate::report::run::Report;
@@ -101,8 +99,7 @@ fn served(diff: &Diff) -> Option<String> {
         let rekeyed = plural(served.rekeyed as usize, "key");
         parts.push(format!("{rekeyed} changed and kept the measurements"));
     }
-    let unserved: u64 = diff.unserved.iter().map(Unserved::keys).sum();
-    let shapes: u64 = diff.unserved.iter().map(Unserved::shapes).sum();
+    let (unserved, shapes) = diff.unserved_counts();
     parts.push(match (served.lost, unserved) {
         (0, _) => "0 lost".to_owned(),
         (removed, 0) => {

@@ -25,7 +25,8 @@ pub struct AxisShift {
     values: usize,
     /// Minimal share of the values that every other backend has when they are shifted.
     matched: f64,
-    /// How much greater that share must be than the share of the values as they are.
+    /// Minimal difference between the share of shifted values that a backend has and its share of the values without
+    /// a shift.
     gain: f64,
     /// Minimal number of other backends.
     backends: usize,
@@ -96,7 +97,8 @@ fn first(values: &BTreeSet<i64>, by: i64) -> String {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AxisExchange {
-    /// How much more of the sizes agree the other way round, in the median of the references.
+    /// Minimal difference between the share of sizes that agree with the axes exchanged and the share that agrees
+    /// without exchange, in the median of the references.
     gain: f64,
     /// Share of the sizes that agree as they are with one reference, from which on nothing is exchanged.
     agrees: f64,
