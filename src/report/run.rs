@@ -173,13 +173,26 @@ fn lot(finding: &Finding, seed: u64) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// The sort key of findings: by severity, then most predictions lost, then predictions moved most,
-/// then most rows.
+/// Figures that say how many times too slow or too fast the worst row is, or the median of all.
+const RATIOS: [&str; 3] = ["worst", "worst_ratio", "median_ratio"];
+
+/// The sort key of findings: by severity, then most predictions lost, then predictions moved most, then those whose
+/// rows are read for a prediction, then by how wrong how many rows are.
 pub(super) fn urgency(finding: &Finding) -> impl Ord {
     let models = finding.evidence.models;
     let loses = models.map_or(0, |m| m.loses);
-    // The bits of non-negative numbers have the order of the numbers.
-    let moves = models.map_or(0, |m| m.moves_ms.max(0.0).to_bits());
-    let most = (Reverse(loses), Reverse(moves), Reverse(finding.rows));
+    let moves = ordered(models.map_or(0.0, |m| m.moves_ms));
+    let reads = models.and_then(|m| m.reads);
+    let ratio = RATIOS.iter().find_map(|name| finding.evidence.get(name)?.as_f64());
+    let rows = finding.rows.max(1) as f64;
+    let weight = ordered(ratio.filter(|ratio| *ratio > 0.0).map_or(rows, |r| r.ln().abs() * rows));
+    // Rows of which it is not known may be read.
+    let is_unread = reads == Some(false);
+    let most = (Reverse(loses), Reverse(moves), is_unread, Reverse(weight));
     (finding.severity, most, &finding.path, &finding.rule)
+}
+
+/// The bits of a number of 0 or more, which have the order of such numbers.
+fn ordered(number: f64) -> u64 {
+    number.max(0.0).to_bits()
 }

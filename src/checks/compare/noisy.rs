@@ -11,7 +11,9 @@ use serde::Deserialize;
 
 use crate::base::expr::ExprError;
 use crate::base::words::{Figure, plural, plural_verb};
-use crate::checks::compare::curves::{CurveScores, Roughness, SpikedPoints, TableScores};
+use crate::checks::compare::curves::{
+    CurveScores, Roughness, SpikedPoints, TableScores, comparable,
+};
 use crate::checks::compare::sketch::{Slice, slice_id, slice_words};
 use crate::checks::context::CrossContext;
 use crate::checks::inputs::{CheckInputs, CurveTerms};
@@ -113,8 +115,14 @@ impl NoiseLimits {
         if !is_much(&scores.spiked(slice, factor, groups, floor_ms)) {
             return None;
         }
-        Some(scores.spiked_alone(all, at.kin, file, slice, (factor, groups), floor_ms))
-            .filter(is_much)
+        let alone = scores.spiked_alone(all, at.kin, file, slice, (factor, groups), floor_ms);
+        let sketch = at.sketches.by_path.get(&file.entry.path)?;
+        let is_smooth =
+            |beside: SpikedPoints| beside.scored >= self.scored && beside.share() < self.share;
+        let mut others = comparable(at.kin, (file, sketch));
+        let is_noisy = is_much(&alone)
+            && !others.any(|o| is_smooth(scores.spiked_beside(o, slice, factor, floor_ms)));
+        is_noisy.then_some(alone)
     }
 
     /// How rough a slice is, where that is too much.

@@ -98,11 +98,21 @@ impl BoundMargins {
                 continue;
             }
             let set = bound.working_set.as_ref().map(|s| s.numbers(&part)).transpose()?;
+            let all: Vec<Vals<'_, f64>> = rows
+                .at
+                .spec
+                .bounds
+                .iter()
+                .map(|bound| bound.seconds.numbers(&part))
+                .collect::<Result<_, _>>()?;
             for i in 0..part.rows() {
                 let (bounding, measured) = (seconds.get(i) * 1e3, measured.get(i));
                 let ratio = measured / bounding;
                 let least = self.caches * cache;
-                if !self.is_below(measured, bounding)
+                // A kernel without arithmetic or data has a size of 0, which key-out-of-range reports.
+                let is_empty = all.iter().any(|seconds| seconds.get(i) <= 0.0);
+                if is_empty
+                    || !self.is_below(measured, bounding)
                     || !set.as_ref().is_none_or(|s| s.get(i) > least)
                 {
                     continue;

@@ -1,7 +1,6 @@
 //! Groups new findings by cause for the pull request comment: one block per cause, with its paths
 //! as a list.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
@@ -33,8 +32,8 @@ pub(super) struct CauseSection<'a> {
     pub instead: &'a str,
 }
 
-/// Groups the new errors and warnings by cause: errors before warnings, then the causes that
-/// concern most rows first.
+/// Groups the new errors and warnings by cause: errors before warnings, then the causes with the most urgent
+/// finding first.
 pub(super) fn causes<'a>(view: &'a ReportView<'a>) -> Vec<CauseSection<'a>> {
     let mut groups: BTreeMap<(Severity, &str, &str, &str), Vec<&FindingView<'a>>> = BTreeMap::new();
     for finding in view.counted().filter(|f| f.raw.severity != Severity::Info) {
@@ -47,14 +46,11 @@ pub(super) fn causes<'a>(view: &'a ReportView<'a>) -> Vec<CauseSection<'a>> {
         groups.entry(cause).or_default().push(finding);
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.sort_by_key(|((severity, rule, backend, version), group)| {
-        let rows: u64 = group.iter().map(|f| f.count).sum();
-        (*severity, Reverse(rows), *rule, *backend, *version)
-    });
+    groups.iter_mut().for_each(|(_, group)| group.sort_by_key(|f| urgency(f.raw)));
+    groups.sort_by_key(|(_, group)| group.first().map(|f| urgency(f.raw)));
     let mut told = BTreeSet::new();
     let mut sections = Vec::new();
-    for ((severity, rule, backend, version), mut group) in groups {
-        group.sort_by_key(|f| urgency(f.raw));
+    for ((severity, rule, backend, version), group) in groups {
         let Some(example) = group.first().copied() else { continue };
         let rows: u64 = group.iter().map(|f| f.count).sum();
         let rows =

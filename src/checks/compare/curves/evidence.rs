@@ -59,7 +59,7 @@ impl<'a> Bent<'a> {
 pub fn evidence(bent: &Bent<'_>, groups: &ReferenceGroups) -> Evidence {
     let mut found = Evidence::default();
     for (_, group) in groups {
-        let by_reference = |reference: &CurveReference| by_reference(bent, reference);
+        let by_reference = |reference: &CurveReference| by_reference(bent, &reference.latencies);
         let Some(told) = by_group(group, by_reference) else { continue };
         let first = found.groups == 0;
         found.score = if first { told } else { least_telling(found.score, told) };
@@ -95,7 +95,7 @@ pub fn shown_by<'g>(
     found: Evidence,
 ) -> Option<&'g str> {
     let shows = |reference: &&CurveReference| {
-        let told = by_reference(bent, reference).unwrap_or(0.0);
+        let told = by_reference(bent, &reference.latencies).unwrap_or(0.0);
         told * found.score > 0.0 && told.abs() >= found.score.abs()
     };
     groups.iter().flat_map(|(_, group)| group).find(shows).map(|reference| reference.path.as_str())
@@ -131,9 +131,9 @@ pub(super) fn is_same(ratio: f64) -> bool {
 }
 
 /// What a reference says of a bend; none where it lacks the point or what lies around it.
-fn by_reference(bent: &Bent<'_>, reference: &CurveReference) -> Option<f64> {
+pub(super) fn by_reference(bent: &Bent<'_>, reference: &KeyLatencies) -> Option<f64> {
     let Bent { point, slow, least, neighbours } = *bent;
-    let ratio = |point: KeyPoint| ratio(point, &reference.latencies);
+    let ratio = |point: KeyPoint| ratio(point, reference);
     let own_ratio = ratio(point)?;
     let own = own_ratio.ln();
     // The same figure is the same measurement.

@@ -27,5 +27,6 @@ pub use self::curve::{AxisPoints, BendPoint, CurveRows, KeyPoint, TableCurve};
 pub use self::evidence::Evidence;
 pub use self::latencies::KeyLatencies;
 pub use self::recurrence::stands_out_in;
+pub use self::references::comparable;
 pub use self::scores::{CurveScores, SpikedPoints, TableScores};
 pub use self::shapes::{Roughness, ShapeScore};

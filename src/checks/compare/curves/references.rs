@@ -91,6 +91,15 @@ pub fn reference_groups(kin: &Kin<'_>, (file, own): Sketched<'_>) -> ReferenceGr
     groups
 }
 
+/// The latencies of all other tables of a name that share enough keys with a table and are not the same measurement.
+pub fn comparable<'k>(
+    kin: &Kin<'k>,
+    (file, own): Sketched<'k>,
+) -> impl Iterator<Item = &'k KeyLatencies> {
+    let others = kin.tables.clone().into_iter().filter(|(other, _)| other.place != file.place);
+    others.filter_map(|(_, sketch)| levels(own, sketch).and(sketch.latencies.as_deref()))
+}
+
 /// How far two tables are apart by slice of the first; none where they share too little, or are one
 /// measurement.
 fn levels(own: &Sketch, other: &Sketch) -> Option<Vec<Level>> {

@@ -1,16 +1,16 @@
 //! The scores of the judged tables' curves beside other tables.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use rayon::prelude::*;
 use tracing::debug;
 
-use super::curve::{BendPoint, TableCurve};
-use super::evidence::{Bent, Evidence, evidence, shown_by};
+use super::curve::{BendPoint, Stretch, TableCurve};
+use super::evidence::{Bent, Evidence, by_reference, evidence, shown_by};
 use super::latencies::KeyLatencies;
 use super::recurrence::evidence_in;
-use super::references::{ReferenceGroups, reference_groups};
+use super::references::{ReferenceGroups, comparable, reference_groups};
 use super::shapes::{Roughness, ShapeScore, rougher, roughness, shape_scores};
 use crate::checks::compare::kin::Kin;
 use crate::checks::compare::sketch::Sketched;
@@ -118,6 +118,26 @@ impl TableScores {
             self.bends[number].is(least, groups) && !all.recurs(kin, file, self, number, least)
         })
     }
+
+    /// Counts the points of a slice that stand out by a factor of `least` in the ratio to one other table. The points
+    /// that both have are estimated from the slice's stretches.
+    pub fn spiked_beside(
+        &self,
+        other: &KeyLatencies,
+        slice: u32,
+        least: f64,
+        floor_ms: f64,
+    ) -> SpikedPoints {
+        let of_slice = || self.curve.stretches.iter().filter(|stretch| stretch.slice == slice);
+        let is_there =
+            |stretch: &&Stretch| stretch.points.iter().all(|p| other.get(p.hash).is_some());
+        let shared = of_slice().filter(is_there).count() as f64 / of_slice().count().max(1) as f64;
+        let points = SpikedPoints::of(&self.curve, slice, floor_ms, |_, bend| {
+            let told = by_reference(&Bent::of(&self.curve, bend), other);
+            told.is_some_and(|told| told.abs() >= least.ln())
+        });
+        SpikedPoints { scored: (f64::from(points.scored) * shared) as u32, ..points }
+    }
 }
 
 impl CurveScores {
@@ -140,7 +160,8 @@ impl CurveScores {
             let groups = tables.get(path)?.groups(kin, (file, sketch));
             let before = before.and_then(|before| before.get(path));
             let (curve, before) = (sketch.curve.clone()?, before.map(Arc::as_ref));
-            let scores = TableScores::of(curve, groups, before);
+            let others = LazyLock::new(|| comparable(kin, (file, sketch)).collect());
+            let scores = TableScores::of(curve, groups, &others, before);
             scores.log(file);
             Some((path.clone(), scores))
         });
@@ -187,8 +208,14 @@ impl Referenced {
 }
 
 impl TableScores {
-    /// Scores a table's curves beside its references and beside its latencies before a pull request.
-    fn of(curve: Arc<TableCurve>, groups: &ReferenceGroups, before: Option<&KeyLatencies>) -> Self {
+    /// Scores a table's curves beside its references and beside its latencies before a pull request. Its roughness is
+    /// also measured beside the `others`, all the tables that it can be compared with.
+    fn of<'k, F: FnOnce() -> Vec<&'k KeyLatencies>>(
+        curve: Arc<TableCurve>,
+        groups: &'k ReferenceGroups,
+        others: &LazyLock<Vec<&'k KeyLatencies>, F>,
+        before: Option<&KeyLatencies>,
+    ) -> Self {
         // Bends are scored in parallel, because a pull request may change a single large table.
         let stretches: Vec<&[BendPoint]> = curve.bends.chunks(STRETCH).collect();
         let bends: Vec<Vec<Evidence>> = stretches
@@ -199,10 +226,13 @@ impl TableScores {
             })
             .collect();
         let bends = bends.concat();
+        let references = || groups.iter().flat_map(|(_, group)| group).map(|r| &*r.latencies);
+        let is_new = |other: &&KeyLatencies| !references().any(|known| std::ptr::eq(known, *other));
+        let others = || std::iter::once(others).flat_map(|o| o.iter().copied()).filter(is_new);
         Self {
             bends,
             shapes: shape_scores(&curve, groups),
-            roughness: roughness(&curve, groups),
+            roughness: roughness(&curve, || references().chain(others())),
             rougher: before.map(|before| rougher(&curve, before)).unwrap_or_default(),
             curve,
         }

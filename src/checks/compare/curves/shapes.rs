@@ -88,15 +88,17 @@ fn off_as_a_whole(points: &[KeyPoint], level: &Level, reference: &CurveReference
     least
 }
 
-/// How rough each slice is; smooth ones are left out.
-pub(super) fn roughness(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<Roughness> {
+/// How rough each slice is beside the `references`; smooth ones are left out.
+pub(super) fn roughness<'r, R>(curve: &TableCurve, references: impl Fn() -> R) -> Vec<Roughness>
+where
+    R: Iterator<Item = &'r KeyLatencies>,
+{
     let mut found = Vec::new();
     for (slice, stretches) in stretches(curve) {
         let mut one = Roughness { slice, median: f64::INFINITY, references: 0, stretches: 0 };
-        let references = || groups.iter().flat_map(|(_, group)| group);
-        // One that it is smooth beside is enough.
+        // Noise of two measurements does not cancel, so one reference that it is smooth beside is enough.
         let is_smooth = references().any(|reference| {
-            let Some((mut next, mut beyond)) = rough_all(&stretches, &reference.latencies) else {
+            let Some((mut next, mut beyond)) = rough_all(&stretches, reference) else {
                 return true;
             };
             if next.len() >= STRETCHES {

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::stats::upper_median;
-use crate::base::words::{names, plural};
+use crate::base::words::{count, names, plural, plural_verb};
 use crate::checks::compare::sketch::{Sketch, Sketched};
 use crate::checks::context::CrossContext;
 use crate::checks::rule_head::RuleHead;
@@ -52,11 +52,17 @@ impl AxisShift {
             };
             let Some(by) = [1, -1].into_iter().find(is_shifted) else { continue };
             let side = if by > 0 { "above" } else { "below" };
+            let theirs = others.values().flatten().filter_map(|(_, sketch)| sketch.axes.get(axis));
+            let alike = |theirs: &&BTreeSet<i64>| (shared(values, by, theirs) * 1e6) as u64;
+            let Some(theirs) = theirs.max_by_key(alike) else { continue };
+            let shifted = values.iter().filter(|v| theirs.contains(&v.saturating_sub(by))).count();
             let message = format!(
-                "column '{axis}' is {}, …, where {} {has} {}, …: each value is one {side} that of every other backend",
-                first(values, 0),
+                "column '{axis}' is {}, …, where {} {has} {}, …: {} of {} {side} theirs by one",
+                first(values),
                 names(others.keys().copied()),
-                first(values, by),
+                first(theirs),
+                count(shifted),
+                plural_verb(values.len(), "value", ["is", "are"]),
             );
             let mut finding = rule.on_table(file, message).evidence("shift", by);
             finding.slice.insert("axis".into(), axis.as_str().into());
@@ -87,9 +93,9 @@ fn shared(values: &BTreeSet<i64>, by: i64, other: &BTreeSet<i64>) -> f64 {
     shared as f64 / values.len().max(1) as f64
 }
 
-/// The first values of an axis, less `by`, as text.
-fn first(values: &BTreeSet<i64>, by: i64) -> String {
-    let first: Vec<String> = values.iter().take(5).map(|value| (value - by).to_string()).collect();
+/// The first values of an axis, as text.
+fn first(values: &BTreeSet<i64>) -> String {
+    let first: Vec<String> = values.iter().take(5).map(i64::to_string).collect();
     first.join(", ")
 }
 
@@ -128,8 +134,8 @@ impl AxisExchange {
                 };
                 let message = format!(
                     "columns '{a}' and '{b}' seem to be exchanged: '{a}' is {}, … and '{b}' is {}, …, the other way round than in {}",
-                    first(own_a, 0),
-                    first(own_b, 0),
+                    first(own_a),
+                    first(own_b),
                     plural(count, "other table"),
                 );
                 let mut finding = rule.on_table(file, message).rows(own.rows);

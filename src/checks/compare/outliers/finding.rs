@@ -144,6 +144,6 @@ impl TableOutliers<'_> {
 }
 
 /// The columns along which the table's time grows.
-fn sweep<'a>(at: &CrossContext<'a>, file: &TableFile) -> &'a [String] {
+pub(super) fn sweep<'a>(at: &CrossContext<'a>, file: &TableFile) -> &'a [String] {
     at.state.specs.tables.get(&file.table).map_or(&[], |spec| &spec.sweep)
 }

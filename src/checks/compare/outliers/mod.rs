@@ -12,10 +12,12 @@ mod point;
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
+use tracing::debug;
 
 use self::evidence::TableEvidence;
-use self::finding::TableOutliers;
+use self::finding::{TableOutliers, sweep};
 pub use self::limits::OutlierLimits;
+use self::limits::SmallSizes;
 use self::point::{OutlyingPoint, StandsOutBy};
 use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
@@ -91,6 +93,24 @@ enum PointStanding {
 struct JudgedPoint {
     point: OutlyingPoint,
     standing: PointStanding,
+}
+
+impl SmallSizes {
+    /// Counts points at small sizes of the sweep's first `axis` as steps of the kernel where most outliers there are.
+    fn settle(self, points: &mut [JudgedPoint], axis: Option<&String>) {
+        let Some(axis) = axis else { return };
+        let is_small =
+            |p: &&mut JudgedPoint| p.point.key(axis).is_some_and(|size| size <= self.most);
+        let (mut alone, recurring): (Vec<_>, Vec<_>) = points
+            .iter_mut()
+            .filter(is_small)
+            .filter(|p| p.standing != PointStanding::Unsupported)
+            .partition(|p| p.standing == PointStanding::Alone);
+        debug!(alone = alone.len(), recurring = recurring.len(), "outliers at small sizes");
+        if recurring.len() >= self.recurring * alone.len() {
+            alone.iter_mut().for_each(|p| p.standing = PointStanding::Recurring);
+        }
+    }
 }
 
 /// Logarithm from which on other tables confirm an outlier.
@@ -202,6 +222,9 @@ impl OutlierLimits {
                 PointStanding::Unsupported
             };
             points.push(JudgedPoint { point: OutlyingPoint::alone(outlier), standing });
+        }
+        if let Some(small) = self.small {
+            small.settle(&mut points, sweep(at, file).first());
         }
         points
     }

@@ -87,6 +87,11 @@ impl OutlyingPoint {
         }
     }
 
+    /// Its number in a column of its key.
+    pub fn key(&self, column: &str) -> Option<f64> {
+        self.key.iter().find(|(name, _)| name == column)?.1.as_f64()
+    }
+
     /// Whether it is slower, not faster.
     pub fn spike(&self) -> bool {
         self.ratio > 1.0

@@ -40,6 +40,9 @@ pub struct DeviationBand {
     references: usize,
     /// Texts of `kernel_source` that do not say which kernel ran.
     unnamed: Vec<String>,
+    /// Words that name one family of kernels each, whatever the backend calls them. Backends that name different families are
+    /// not compared.
+    families: Vec<Vec<String>>,
     /// When the differences to siblings are others than on other systems; not looked at without it.
     #[serde(default)]
     differences: Option<DifferenceBand>,
@@ -51,7 +54,8 @@ impl Judge for DeviationBand {
     }
 
     fn peers(&self, at: &CrossContext<'_>) -> Option<NamedPeers> {
-        let terms = PeerTerms { points: self.points, unnamed: &self.unnamed };
+        let terms =
+            PeerTerms { points: self.points, unnamed: &self.unnamed, families: &self.families };
         let differences = self.differences.map(|band| differences(at, &band, self.points));
         let latencies = peer_latencies(at, terms);
         Some(NamedPeers { latencies, differences: differences.unwrap_or_default() })
@@ -71,9 +75,15 @@ impl Judge for DeviationBand {
             let mut by_verdict: BTreeMap<CulpritVerdict, RelativeLatencies> = BTreeMap::new();
             let residuals = self.differences.zip(differences.get(&file.entry.path));
             for (slice, refs) in own {
+                let residuals =
+                    residuals.and_then(|(band, of_table)| Some((band, of_table.get(slice)?)));
+                let elsewhere = residuals.and_then(|(band, residuals)| band.verdict(residuals));
                 let level = self.verdict(backend, own, slice, refs);
-                let elsewhere =
-                    residuals.and_then(|(band, of_table)| band.verdict(of_table.get(slice)?));
+                let recurs = residuals.is_some_and(|(_, r)| self.recurs(refs.get(backend), r));
+                let level = level.map(|verdict| match verdict {
+                    CulpritVerdict::Culprit if recurs => CulpritVerdict::Backend,
+                    verdict => verdict,
+                });
                 if let Some(verdict) = together(level, elsewhere.as_ref()) {
                     let mut refs = refs.clone();
                     refs.extend(elsewhere.into_iter().flat_map(|told| told.ratios));
@@ -182,6 +192,13 @@ impl DeviationBand {
         Some(References { backend, all: refs, far, agrees, least }.verdict())
     }
 
+    /// Returns true if the slice differs from its siblings as on other systems, of whatever generation, and is not slower
+    /// or faster than the `versions` of its backend.
+    fn recurs(&self, versions: Option<&f64>, residuals: &Residuals) -> bool {
+        let agrees = |ratio: f64| off(ratio) <= self.agrees;
+        residuals.all.is_some_and(|r| agrees(r.ratio)) && versions.is_none_or(|r| agrees(*r))
+    }
+
     /// Whether a slice leaves the band of another backend. Where the rest of the table agrees with that
     /// backend, less is enough.
     fn deviates_from_backend(
@@ -224,6 +241,7 @@ mod tests {
             agrees: 1.3,
             references: 2,
             unnamed: Vec::new(),
+            families: Vec::new(),
             differences: None,
         }
     }

@@ -1,7 +1,9 @@
 //! The latency of a table divided by the latency of its peers, by slice.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
 
+use pep440_rs::Version;
 use rayon::prelude::*;
 
 use super::kept::{PeerLatencies, RelativeLatencies, RunPair, SoftwareRun};
@@ -23,18 +25,40 @@ pub(super) struct PeerTerms<'a> {
     pub points: usize,
     /// Values of `kernel_source` that do not identify a kernel.
     pub unnamed: &'a [String],
+    /// Words in `kernel_source`, one family of kernels each.
+    pub families: &'a [Vec<String>],
 }
 
 impl PeerTerms<'_> {
     /// Returns true if both tables name kernels for a slice and have none in common.
     fn other_kernels(self, a: &Sketch, b: &Sketch, slice: &Slice) -> bool {
-        let named = |sketch: &Sketch| -> BTreeSet<String> {
-            let kernels = sketch.kernels_of(slice).into_iter().flatten();
-            kernels.filter(|k| !self.unnamed.contains(k)).cloned().collect()
-        };
-        let (a, b) = (named(a), named(b));
-        !a.is_empty() && !b.is_empty() && a.is_disjoint(&b)
+        are_others([a, b].map(|sketch| self.named(sketch, slice).collect()))
     }
+
+    /// Returns true if both tables name families of kernels for a slice and have none in common. Each backend has
+    /// names of its own for a kernel, so backends are compared by family.
+    fn other_families(self, a: &Sketch, b: &Sketch, slice: &Slice) -> bool {
+        let families = |sketch: &Sketch| -> BTreeSet<usize> {
+            let names = self.named(sketch, slice).map(|name| name.to_lowercase());
+            let names: Vec<String> = names.collect();
+            let is_named =
+                |words: &[String]| words.iter().any(|w| names.iter().any(|n| n.contains(w)));
+            let numbered = self.families.iter().enumerate();
+            numbered.filter(|(_, words)| is_named(words)).map(|(number, _)| number).collect()
+        };
+        are_others([a, b].map(families))
+    }
+
+    /// The kernels that a table names for a slice.
+    fn named<'s>(self, sketch: &'s Sketch, slice: &Slice) -> impl Iterator<Item = &'s String> {
+        let kernels = sketch.kernels_of(slice).into_iter().flatten();
+        kernels.filter(move |kernel| !self.unnamed.contains(kernel))
+    }
+}
+
+/// Returns true if both sets have members and none in common.
+fn are_others<T: Ord>([a, b]: [BTreeSet<T>; 2]) -> bool {
+    !a.is_empty() && !b.is_empty() && a.is_disjoint(&b)
 }
 
 /// Ratios by table, slice and reference, before their median.
@@ -70,11 +94,11 @@ pub(super) fn peer_latencies(at: &CrossContext<'_>, terms: PeerTerms<'_>) -> Pee
     let mut own = PeerLatencies::default();
     let mut by_system: BTreeMap<&str, Vec<Sketched<'_>>> = BTreeMap::new();
     let mut by_run: BTreeMap<SoftwareRun, Vec<Sketched<'_>>> = BTreeMap::new();
-    for one @ (file, _) in &tables {
+    for one @ (file, sketch) in &tables {
         by_system.entry(&file.place.system).or_default().push(*one);
         let facts = at.state.catalog.system(&file.place.system, at.state.specs);
         if let Some(generation) = facts.and_then(|s| s.generation()) {
-            by_run.entry(software_run(file, generation)).or_default().push(*one);
+            by_run.entry(software_run(file, sketch, generation)).or_default().push(*one);
         }
     }
     let siblings = by_system.values().flat_map(|files| pairs(files));
@@ -92,6 +116,9 @@ pub(super) fn peer_latencies(at: &CrossContext<'_>, terms: PeerTerms<'_>) -> Pee
         let is_same = a.0.place.backend == b.0.place.backend;
         for (number, ratio) in ratios {
             let slice = &a.1.slices[number as usize];
+            if !is_same && terms.other_families(a.1, b.1, slice) {
+                continue;
+            }
             let other = is_same && terms.other_kernels(a.1, b.1, slice);
             for (own, over, ratio) in [(a.0, b.0, ratio), (b.0, a.0, 1.0 / ratio)] {
                 if at.judged(own) {
@@ -106,8 +133,15 @@ pub(super) fn peer_latencies(at: &CrossContext<'_>, terms: PeerTerms<'_>) -> Pee
     own
 }
 
-fn software_run(file: &TableFile, generation: &str) -> SoftwareRun {
-    let (backend, version) = (file.place.backend.clone(), file.place.version.clone());
+/// Returns the software that measured a table. The version is that of the rows if they name released ones or
+/// candidates: a development build is a few commits from the version of its directory.
+fn software_run(file: &TableFile, sketch: &Sketch, generation: &str) -> SoftwareRun {
+    let is_released = |name: &&str| Version::from_str(name).is_ok_and(|v| !v.is_dev());
+    let named = sketch.names.versions.iter().map(String::as_str);
+    let released: Vec<&str> = named.filter(is_released).collect();
+    let backend = file.place.backend.clone();
+    let version =
+        if released.is_empty() { file.place.version.clone() } else { released.join(", ") };
     SoftwareRun { generation: generation.to_owned(), backend, version }
 }
 

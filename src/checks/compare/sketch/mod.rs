@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use self::parts::SliceNumbers;
-use self::parts::{KERNEL, OPERATION, SketchNames, axes, kernels, operations};
+use self::parts::{KERNEL, OPERATION, SketchNames, VERSION, axes, kernels, texts};
 pub use self::point::{SketchOutlier, SketchPoint, Slice, slice_id, slice_words};
 use self::rows::ReadRows;
 
@@ -93,7 +93,7 @@ impl Sketch {
             .into_iter()
             .chain(lane)
             .chain(swept)
-            .chain([KERNEL, OPERATION])
+            .chain([KERNEL, OPERATION, VERSION])
             .collect()
     }
 
@@ -141,7 +141,8 @@ impl Sketch {
         };
         let points: Vec<SketchPoint> = order.iter().map(point).collect();
         let kernels = kernels(scope, &order, &points, slices.all.len());
-        let names = SketchNames { kernels, operations: operations(scope) };
+        let [operations, versions] = [OPERATION, VERSION].map(|column| texts(scope, column));
+        let names = SketchNames { kernels, operations, versions };
         let mut counts = vec![0; slices.all.len()];
         points.iter().for_each(|point| counts[point.slice as usize] += 1);
         let axes = axes(scope, &order);

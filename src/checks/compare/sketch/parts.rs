@@ -10,6 +10,9 @@ pub(super) const KERNEL: &str = "kernel_source";
 /// The column that names the operation.
 pub(super) const OPERATION: &str = "op_name";
 
+/// The column that names the version of the backend.
+pub(super) const VERSION: &str = "version";
+
 /// Texts that the rows of a table contain.
 #[derive(Debug, Clone, Default)]
 pub struct SketchNames {
@@ -18,11 +21,13 @@ pub struct SketchNames {
     pub kernels: Vec<BTreeSet<String>>,
     /// The operations.
     pub operations: BTreeSet<String>,
+    /// The versions of the backend.
+    pub versions: BTreeSet<String>,
 }
 
-/// The operations that the rows of a table name.
-pub(super) fn operations(scope: &TableScope<'_>) -> BTreeSet<String> {
-    let Some(Column::Text { codes, dict, .. }) = scope.table.column(OPERATION) else {
+/// The texts that the rows of a table have in a column.
+pub(super) fn texts(scope: &TableScope<'_>, column: &str) -> BTreeSet<String> {
+    let Some(Column::Text { codes, dict, .. }) = scope.table.column(column) else {
         return BTreeSet::new();
     };
     let mut met = vec![false; dict.len()];
