@@ -111,14 +111,17 @@ fn a_level_that_the_other_systems_do_not_have_is_found() {
 
 /// Noise over all of the first place: a number up to `share` that depends on the place in the grid alone.
 fn noise(share: f64) -> impl Fn(usize, u64, u64) -> f64 {
-    move |place, m, n| {
-        let (row, column): (u64, u64) = (m / 256, n / 1024);
-        let mixed =
-            row.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ column.wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let drawn = (mixed >> 40) as f64 / f64::from(1 << 23) - 1.0;
-        if place == 0 { 1.0 + share * drawn } else { 1.0 }
-    }
+    move |place, m, n| if place == 0 { 1.0 + share * drawn(0, m, n) } else { 1.0 }
+}
+
+/// A number from -1 to 1 that depends on the place and on the place in the grid.
+fn drawn(place: u64, m: u64, n: u64) -> f64 {
+    let (row, column): (u64, u64) = (m / 256, n / 1024);
+    let mixed = row.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        ^ column.wrapping_mul(0xbf58_476d_1ce4_e5b9)
+        ^ place.wrapping_mul(0xd6e8_feb8_6659_fd93);
+    let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (mixed >> 40) as f64 / f64::from(1 << 23) - 1.0
 }
 
 #[test]
@@ -132,6 +135,53 @@ fn noise_over_a_whole_table_is_found() {
         "{noisy:?}"
     );
     assert_eq!(found(&tree(4, noise(0.02)), "noisy-slice"), []);
+}
+
+#[test]
+fn a_smooth_table_is_not_blamed_for_noisy_relatives() {
+    // Its other version, its other systems and the other backends of its system are noisy; the rest is smooth.
+    let relatives = |place: usize, m, n| {
+        let is_noisy = (1..=5).contains(&place);
+        if is_noisy { 1.0 + 0.3 * drawn(place as u64, m, n) } else { 1.0 }
+    };
+    let noisy = found(&tree(8, relatives), "noisy-slice");
+    let paths: Vec<&str> = noisy.iter().map(|(_, path, _)| path.as_str()).collect();
+    assert_eq!(paths.len(), 5, "{paths:?}");
+    assert!(!paths.iter().any(|path| path.contains("h200_sxm/vllm/0.24.0")), "{paths:?}");
+}
+
+#[test]
+fn a_drop_at_few_tokens_is_the_kernels_where_most_of_them_recur() {
+    // In both tables, every fourth n has a drop at m = 2, `recurring` of them; one table has one more.
+    let tree = |recurring: u64| {
+        let tree = Tree::new();
+        for (place, backend, version, framework) in
+            [(0, "vllm", "0.24.0", "VLLM"), (1, "sglang", "0.5.14", "SGLang")]
+        {
+            let mut text = GEMM.to_owned();
+            for (m, n) in [1, 2, 4, 8].into_iter().flat_map(|m| (1..=40).map(move |n| (m, n))) {
+                let recurs = n % 4 == 0 && n <= 4 * recurring;
+                let drop = m == 2 && (recurs || (place, n) == (0, 34));
+                let time = if drop { 0.004 } else { 0.1 } + f64::from(place) / 1e5;
+                let n = 128 * n;
+                let _ = writeln!(
+                    text,
+                    "{framework},{version},NVIDIA H200,gemm,cutlass,bfloat16,{m},{n},64,{time}"
+                );
+            }
+            tree.file(&format!("systems/data/h200_sxm/{backend}/{version}/gemm_perf.txt"), text);
+        }
+        tree
+    };
+    let severities = |recurring: u64| {
+        let found = found(&tree(recurring), "latency-drop");
+        let of = |(severity, path, _): &(String, String, String)| {
+            path.contains("vllm").then(|| severity.clone())
+        };
+        found.iter().filter_map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(severities(4), ["warning"]);
+    assert_eq!(severities(5), ["info"]);
 }
 
 #[test]

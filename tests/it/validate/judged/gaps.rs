@@ -69,16 +69,17 @@ fn an_axis_one_beside_every_other_backend_s_is_told() {
     };
     let tree = Tree::new();
     let path = |place: &str| format!("systems/data/h200_sxm/{place}/generation_attention_perf.txt");
-    let (right, shifted) = ([0, 3, 7, 15, 31], [1, 4, 8, 16, 32]);
+    let right = [1, 3, 7, 15, 31, 63, 127, 255, 511, 1023];
+    let shifted = [1, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
     tree.file(&path("trtllm/1.3.0"), rows("TRTLLM", "1.3.0", &right));
     tree.file(&path("vllm/0.24.0"), rows("VLLM", "0.24.0", &right));
     tree.file(&path("sglang/0.5.14"), rows("SGLang", "0.5.14", &shifted));
     let (severity, message) = told(&tree, "coverage-hole").unwrap();
     assert_eq!(severity, "warning");
-    insta::assert_snapshot!(message, @"column 'step' is 1, 4, 8, 16, 32, …, where trtllm, vllm have 0, 3, 7, 15, 31, …: 5 of 5 values are above theirs by one");
+    insta::assert_snapshot!(message, @"column 'step' is 1, 4, 8, 16, 32, …, where trtllm, vllm have 1, 3, 7, 15, 31, …: 9 of 10 values are above theirs by one");
     tree.file(&path("trtllm/1.3.0"), rows("TRTLLM", "1.3.0", &shifted));
     let (_, message) = told(&tree, "coverage-hole").unwrap();
-    assert!(message.starts_with("column 'step' is 0, 3, 7,"), "now vllm stands apart: {message}");
+    assert!(message.starts_with("column 'step' is 1, 3, 7,"), "now vllm stands apart: {message}");
     tree.file(&path("vllm/0.23.0"), rows("VLLM", "0.23.0", &shifted));
     tree.file(&path("trtllm/1.2.0"), rows("TRTLLM", "1.2.0", &right));
     assert_eq!(told(&tree, "coverage-hole"), None, "every backend has both");
@@ -207,4 +208,17 @@ fn a_distribution_is_no_choice_of_a_generation() {
     let run =
         tree.validate(&["--only", "coverage-hole", "--system", "a100_sxm", "--format", "json"]);
     assert_eq!(run.finding("coverage-hole")["severity"], "warning");
+}
+
+#[test]
+fn a_row_of_size_zero_is_not_told_as_faster_than_light() {
+    let tree = Tree::new();
+    tree.file(
+        "systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt",
+        crate::common::gemm(&[(0, 1e-9), (64, 0.05)]).replace(",128,128,", ",65536,65536,"),
+    );
+    let (severity, message) = told(&tree, "key-out-of-range").unwrap();
+    assert_eq!((severity.as_str(), message.as_str()), ("error", "m is zero in 1 row"));
+    let (_, message) = told(&tree, "below-speed-of-light").unwrap();
+    assert!(message.starts_with("1 row takes"), "of m = 64 alone: {message}");
 }

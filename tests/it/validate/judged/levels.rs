@@ -67,3 +67,17 @@ fn versions_with_another_kernel_explain_a_level() {
     assert_eq!(of(["fused", "cutlass"]), ["info vllm 0.24.00"]);
     assert_eq!(of(["vllm_default", "cutlass"]), ["warning vllm 0.24.00"], "no kernel is named");
 }
+
+#[test]
+fn backends_that_name_kernels_of_other_families_are_not_compared() {
+    let of = |kernel: &str| {
+        let tree = Tree::new();
+        level(&tree, ["h200_sxm", "sglang", "0.5.14"], 1.0, "sglang_deepgemm_nt");
+        level(&tree, ["h200_sxm", "trtllm", "1.3.0"], 0.9, "deepgemm");
+        level(&tree, ["h200_sxm", "vllm", "0.24.00"], 10.0, kernel);
+        deviations(&tree)
+    };
+    assert_eq!(of("vllm_DeepGemm"), ["warning vllm 0.24.00"]);
+    assert_eq!(of("vllm_triton"), [] as [&str; 0]);
+    assert_eq!(of("own"), ["warning vllm 0.24.00"], "of no family that is known");
+}
