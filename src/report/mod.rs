@@ -30,6 +30,7 @@ pub(crate) use json::schema;
 pub use predictions::Predictions;
 pub use run::{Report, RunOutcome, RunVerdict};
 pub use view::ReportView;
+pub(crate) use view::finding::below_data;
 
 use std::io::Write;
 

@@ -54,6 +54,10 @@ pub struct PredictedMove {
     pub change: String,
     /// The operation whose time changed most, with its table, key and lookup.
     pub because: Option<String>,
+    /// The cause of the move: changed rows, nearer rows, another table, or other figures; `None` if the states are
+    /// not compared table by table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
 }
 
 /// A line of the section about predictions.
@@ -115,7 +119,12 @@ impl Predictions {
                     Figure(mover.after_ms),
                     mover.change
                 ),
-                because: mover.because.clone().unwrap_or_default(),
+                because: [&mover.because, &mover.cause]
+                    .into_iter()
+                    .flatten()
+                    .cloned()
+                    .collect::<Vec<_>>()
+                    .join("; "),
             });
         }
         lines

@@ -22,6 +22,7 @@ mod rows;
 mod served;
 mod slices;
 mod unserved;
+mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -40,6 +41,7 @@ pub use rows::RowDiff;
 pub use served::ServedDiff;
 pub use slices::{LostKey, SliceDiff, SliceName};
 pub use unserved::{Unserved, UnservedSlice};
+pub use versions::VersionChanges;
 
 use crate::base::words::{Figure, count, plural};
 use crate::database::catalog::{Place, Role};
@@ -54,6 +56,8 @@ pub struct Diff {
     pub files: Vec<FileDiff>,
     /// The keys that no version serves any more, by table.
     pub unserved: Vec<Unserved>,
+    /// The versions that become selectable or are hidden.
+    pub versions: VersionChanges,
 }
 
 /// The kind of change to a file.
@@ -220,6 +224,7 @@ impl Diff {
             all.tables.extend(root.tables);
             all.files.extend(root.files);
             all.unserved.extend(root.unserved);
+            all.versions.extend(root.versions);
         }
         all.tables.sort_by(|a, b| a.path.cmp(&b.path));
         all.files.sort_by(|a, b| a.path.cmp(&b.path));

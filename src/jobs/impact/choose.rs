@@ -55,8 +55,11 @@ impl Choice<'_, '_> {
         let changed = self.changed();
         let after = &self.states.after;
         for ((system, backend), versions) in known.iter().filter(|((_, b), _)| wanted.has(b)) {
-            let slot = after.slots(system, backend).map(|slots| slots.current);
-            let current = slot.or(versions.last().map(String::as_str));
+            let slots = after.slots(system, backend);
+            let current = slots.map(|slots| slots.current).or(versions.last().map(String::as_str));
+            // Nobody plans with a version that no query can reach.
+            let is_queried =
+                |version: &str| slots.is_none_or(|s| s.versions().any(|v| v == version));
             let of = |version: &str| PlannedVersion {
                 system: system.clone(),
                 backend: backend.clone(),
@@ -67,7 +70,8 @@ impl Choice<'_, '_> {
             if asked.is_empty() {
                 chosen.extend(current);
                 let names = versions.iter().map(String::as_str);
-                chosen.extend(names.filter(|version| changed.contains(&of(version))));
+                let queried = names.filter(|version| is_queried(version));
+                chosen.extend(queried.filter(|version| changed.contains(&of(version))));
             }
             found.extend(chosen.iter().map(|v| (of(v), Some(*v) == current)));
         }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::case::{Fate, ImpactCase, PointImpact};
+use super::cause::{MoveCause, keeps_latencies};
 use super::predictions::PredictedChange;
 use super::{PlannedVersion, summary};
 use crate::base::words::{count, plural};
@@ -88,8 +89,9 @@ impl PredictedChange {
         let worst = *changes.iter().max_by(far)?;
         let (case, point) = moved.iter().find(|(_, p)| p.change() == Some(worst))?;
         let class = self.classes.get(version).copied().unwrap_or(Class::None);
-        let explained = !moves_nothing(class);
-        let severity = if explained || worst.abs() < limits.unexplained {
+        let cause = point.ops.first().map(|op| self.tables.cause(op));
+        let is_expected = !keeps_latencies(class) || cause == Some(MoveCause::NearerRows);
+        let severity = if is_expected || worst.abs() < limits.unexplained {
             rule.severity.at_most(Severity::Info)
         } else {
             rule.severity
@@ -106,9 +108,11 @@ impl PredictedChange {
         if let Some(because) = point.ops.first().and_then(summary::because) {
             message += &format!(" ({because})");
         }
-        if !explained {
-            message +=
-                &format!("; the change is {}, which should not move any prediction", class.name());
+        if let Some(cause) = &cause {
+            message += &format!("; cause: {}", cause.words());
+        }
+        if !is_expected {
+            message += &format!(", although the change is {}", class.name());
         }
         let finding = self.finding(rule, severity, version, head, message);
         Some(
@@ -139,12 +143,6 @@ impl PredictedChange {
             version: version.clone(),
         })
     }
-}
-
-/// Returns true if a change of this class keeps the latency of every key. A prediction can still
-/// move if something other than tables changed, such as a system's YAML or a declared donor.
-fn moves_nothing(class: Class) -> bool {
-    matches!(class, Class::ReEncode | Class::Move | Class::AppendOnly | Class::ColumnOverlay)
 }
 
 /// Names the first model and the number of other models.

@@ -4,6 +4,7 @@
 //! A prediction estimates static steps; [`LEFT_OUT`] lists the effects that it does not model.
 
 mod case;
+mod cause;
 pub(crate) mod choose;
 mod document;
 mod findings;

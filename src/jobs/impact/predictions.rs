@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hashbrown::HashMap;
 
 use super::case::{Fate, Impact, ImpactCase, PointImpact};
+use super::cause::ComparedTables;
 use super::choose::Choice;
 use super::options::ImpactOptions;
 use super::predict::VersionSides;
@@ -32,6 +33,8 @@ pub(crate) struct PredictedChange {
     pub(super) current: BTreeSet<PlannedVersion>,
     /// The class of change of the tables that a version reads.
     pub(super) classes: BTreeMap<PlannedVersion, Class>,
+    /// The compared tables, which explain why a step moved.
+    pub(super) tables: ComparedTables,
     rows: RowsRead,
     weights: PathWeights,
 }
@@ -63,6 +66,7 @@ pub(crate) fn predict_change(
         impact: Impact { compared: true, ..Impact::default() },
         current: BTreeSet::new(),
         classes: BTreeMap::new(),
+        tables: ComparedTables::of(diff),
         rows: RowsRead::default(),
         weights: PathWeights::default(),
     };
@@ -142,7 +146,7 @@ impl PredictedChange {
             unanswered,
             range: summary::extremes(&impact.changes()),
             power: [power(|point| point.before.as_ref()), power(|point| Some(&point.after))],
-            movers: summary::moves(impact, MOVERS),
+            movers: summary::moves(impact, MOVERS, |op| self.tables.cause(op).words()),
             losses: summary::lost(impact),
             failed: None,
         });
@@ -227,9 +231,10 @@ impl PathWeights {
 
 /// Returns true if the pull request touches a file that predictions read.
 fn may_move(base: State<'_>, head: State<'_>, diff: &Diff) -> bool {
-    let donors = |path: &str| path.rsplit('/').next() == Some("reuse.yaml");
+    // Sidecars decide which donors are declared and which directories are read.
+    let decides = |role: Role| matches!(role, Role::System | Role::Facts | Role::Sidecar);
     diff.tables.iter().any(|table| TableName::of(&table.table).is_some())
-        || diff.files.iter().any(|file| file.role == Role::System || donors(&file.path))
+        || diff.files.iter().any(|file| decides(file.role))
         || deciding(base) != deciding(head)
 }
 

@@ -122,9 +122,18 @@ pub(super) fn worst(impact: &Impact) -> Vec<Worst<'_>> {
     alike(worst)
 }
 
-/// Returns the most changed steps for a report, one per case.
-pub(super) fn moves(impact: &Impact, most: usize) -> Vec<PredictedMove> {
-    worst(impact).into_iter().take(most).map(predicted_move).collect()
+/// Returns the most changed steps for a report, one per case, with the cause of the operation that moved most.
+pub(super) fn moves(
+    impact: &Impact,
+    most: usize,
+    cause: impl Fn(&OpMove) -> String,
+) -> Vec<PredictedMove> {
+    let moved = worst(impact).into_iter().take(most);
+    let caused = moved.map(|worst| {
+        let cause = worst.1.ops.first().map(&cause);
+        PredictedMove { cause, ..predicted_move(worst) }
+    });
+    caused.collect()
 }
 
 /// Renders the most changed step of a case.
@@ -140,6 +149,7 @@ pub(super) fn predicted_move((case, point, change, others): Worst<'_>) -> Predic
         after_ms: time(Some(&point.after)),
         change: percent(change),
         because: point.ops.first().and_then(because),
+        cause: None,
     }
 }
 

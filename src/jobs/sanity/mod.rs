@@ -17,7 +17,7 @@ use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
 use crate::checks::{ChangeContext, Item};
 use crate::database::catalog::{Catalog, Role, TableFile, no_database};
-use crate::database::diff::{ChangedFacts, Details, Diff, FileDiff, files, pairs};
+use crate::database::diff::{ChangedFacts, Details, Diff, FileDiff, VersionChanges, files, pairs};
 use crate::database::facts::origins;
 use crate::database::selection::Selection;
 use crate::database::source::{self, Commit, Entry, Source};
@@ -206,8 +206,12 @@ fn compare(
         let mut judged = judge_change((base, head), &files, details.as_ref(), terms, progress)?;
         debug!(tables = judged.diff.len(), files = files.len(), took = ?start.elapsed(), "judged");
         let impossible = impossible_rows(&judging, &judged.repaired);
-        let mut diff =
-            Diff { tables: std::mem::take(&mut judged.diff), files, unserved: Vec::new() };
+        let mut diff = Diff {
+            tables: std::mem::take(&mut judged.diff),
+            files,
+            unserved: Vec::new(),
+            versions: VersionChanges::between(base.catalog, head.catalog),
+        };
         let unserved = diff.find_unserved(base, head, &impossible);
         let failed =
             |why| Error::caused("cannot find the keys that are not served", IN_TABLES, why);

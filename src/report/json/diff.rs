@@ -69,6 +69,14 @@ pub(super) struct JsonChange<'a> {
     served: JsonServed<'a>,
     /// The keys that no version serves any more.
     unserved: JsonUnserved,
+    /// The versions that the loader lists only after the change, and those that it no longer lists.
+    versions: JsonVersions<'a>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct JsonVersions<'a> {
+    selectable: &'a [String],
+    hidden: &'a [String],
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -152,6 +160,10 @@ pub(super) fn change(diff: &Diff) -> JsonChange<'_> {
         attributes_changed: diff.attributes_changed().into_iter().collect(),
         served: counts(&diff.served()),
         unserved: JsonUnserved { keys, shapes },
+        versions: JsonVersions {
+            selectable: &diff.versions.selectable,
+            hidden: &diff.versions.hidden,
+        },
     }
 }
 

@@ -167,7 +167,7 @@ fn line(example: &Example) -> String {
 }
 
 /// Returns the part of a path after `systems/data/`.
-pub(in crate::report) fn below_data(path: &str) -> &str {
+pub(crate) fn below_data(path: &str) -> &str {
     path.rsplit_once("systems/data/").map_or(path, |(_, below)| below)
 }
 

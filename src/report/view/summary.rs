@@ -7,7 +7,9 @@ use super::finding::below_data;
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count, names, plural};
 use crate::database::catalog::Role;
-use crate::database::diff::{Diff, DiffSide, FAR, FaultReason, FileDiff, ServedDiff, TableDiff};
+use crate::database::diff::{
+    Diff, DiffSide, FAR, FaultReason, FileDiff, ServedDiff, TableDiff, VersionChanges,
+};
 use crate::findings::{Repaired, Severity};
 use crate::report::headline::by_rule;
 use crate::report::run::Report;
@@ -21,15 +23,13 @@ const FACTS: usize = 5;
 /// Returns the lines, escaped; empty if nothing was compared.
 pub(super) fn lines(report: &Report) -> Vec<String> {
     let Some(diff) = &report.diff else { return Vec::new() };
-    if diff.tables.is_empty() {
-        return Vec::new();
-    }
     let lines = [
-        Some(changes(diff)),
+        (!diff.tables.is_empty()).then(|| changes(diff)),
         attributes(diff),
         served(diff),
         moved(diff),
         facts(diff),
+        versions(diff),
         repaired(&report.repaired),
         unread(diff),
     ];
@@ -158,6 +158,20 @@ fn facts(diff: &Diff) -> Option<String> {
     let rest = files.len() - said.len();
     let more = if rest > 0 { format!("; {rest} more") } else { String::new() };
     (!said.is_empty()).then(|| format!("Facts changed: {}{more}", said.join("; ")))
+}
+
+/// Names the versions that become selectable and those that are hidden.
+fn versions(diff: &Diff) -> Option<String> {
+    let named = |versions: &[String], what: &str| {
+        let first: Vec<&str> = versions.iter().take(MOVED).map(String::as_str).collect();
+        let rest = versions.len() - first.len();
+        let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+        (!first.is_empty()).then(|| format!("{what}: {}{more}", first.join(", ")))
+    };
+    let VersionChanges { selectable, hidden } = &diff.versions;
+    let said = [named(selectable, "new to select"), named(hidden, "no longer read")];
+    let said: Vec<String> = said.into_iter().flatten().collect();
+    (!said.is_empty()).then(|| format!("Versions {}", said.join("; ")))
 }
 
 /// Words the number of findings of the base that the head no longer has.

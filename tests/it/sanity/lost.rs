@@ -61,3 +61,17 @@ fn equal_bytes_at_another_version_are_a_copy_even_if_the_table_is_small() {
     assert_eq!(found["path"], "systems/data/h200_sxm/vllm/0.25.0/gemm_perf.txt");
     assert_eq!((&found["severity"], &found["rows"]), (&"error".into(), &5.into()));
 }
+
+#[test]
+fn a_marker_that_hides_a_version_is_told_with_its_effect() {
+    let tree = repository();
+    tree.file(&format!("{FLAT}/INCOMPLETE.txt"), "");
+    let run = tree.sanity(&["--base-ref", "main"]);
+    let versions = run.json()["change"]["versions"].clone();
+    assert_eq!(versions, serde_json::json!({"selectable": [], "hidden": ["h200_sxm vllm 0.24.0"]}));
+    let root = tree.path().display().to_string();
+    let run = crate::common::run(&["sanity", "--root", &root, "--base-ref", "main"]);
+    let text = run.out();
+    assert!(text.contains("Versions no longer read: h200_sxm vllm 0.24.0"), "{text}");
+    assert!(text.contains("INCOMPLETE.txt added"), "{text}");
+}
