@@ -76,7 +76,7 @@ fn coloured(view: &ReportView<'_>) -> String {
     }
     if let Some(changes) = &view.changes {
         write_changes(&mut out, changes);
-        for line in &view.summary {
+        for line in view.summary.iter().chain(&view.repaired) {
             let _ = writeln!(out, "{line}");
         }
     }

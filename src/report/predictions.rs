@@ -46,6 +46,10 @@ pub struct Predictions {
 pub struct PredictedMove {
     /// System, backend and version, model and layout, phase, requests and tokens of the step.
     pub step: String,
+    /// System, backend and version, model, layout and quantisation.
+    pub subject: String,
+    /// Phase, requests and tokens of the step.
+    pub point: String,
     /// The step's time before the change, in ms.
     pub before_ms: f64,
     /// The step's time after the change, in ms.
@@ -58,6 +62,21 @@ pub struct PredictedMove {
     /// not compared table by table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
+}
+
+impl PredictedMove {
+    /// Words the times before and after, and the relative change.
+    pub fn times(&self) -> String {
+        let [before, after] = [self.before_ms, self.after_ms].map(Figure);
+        format!("{before:.3} → {after:.3} ms, {}", self.change)
+    }
+
+    /// Words the operation that changed most and the cause.
+    pub fn reason(&self) -> String {
+        let parts: Vec<&str> =
+            [&self.because, &self.cause].into_iter().flatten().map(String::as_str).collect();
+        parts.join("; ")
+    }
 }
 
 /// A line of the section about predictions.
@@ -88,6 +107,19 @@ impl PredictionLine {
 impl Predictions {
     /// The lines of the section without a title, the most important first.
     pub fn lines(&self) -> Vec<PredictionLine> {
+        let mut lines = self.notes();
+        for mover in self.movers.iter().take(LINES.saturating_sub(lines.len())) {
+            lines.push(PredictionLine {
+                of: mover.step.clone(),
+                said: mover.times(),
+                because: mover.reason(),
+            });
+        }
+        lines
+    }
+
+    /// The lines about all steps: the numbers, the answers that were lost, and the known power.
+    pub fn notes(&self) -> Vec<PredictionLine> {
         if let Some(why) = &self.failed {
             let said = "predictions are not possible".to_owned();
             return vec![PredictionLine { because: why.clone(), ..PredictionLine::said(said) }];
@@ -109,23 +141,6 @@ impl Predictions {
             let said =
                 format!("the planner knows the power of {after} steps; before it was {before}");
             lines.push(PredictionLine::said(said));
-        }
-        for mover in self.movers.iter().take(LINES - lines.len()) {
-            lines.push(PredictionLine {
-                of: mover.step.clone(),
-                said: format!(
-                    "{:.3} → {:.3} ms, {}",
-                    Figure(mover.before_ms),
-                    Figure(mover.after_ms),
-                    mover.change
-                ),
-                because: [&mover.because, &mover.cause]
-                    .into_iter()
-                    .flatten()
-                    .cloned()
-                    .collect::<Vec<_>>()
-                    .join("; "),
-            });
         }
         lines
     }

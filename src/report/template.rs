@@ -34,6 +34,7 @@ fn rendered(
     env.add_filter("inert", |text: String| inert(&text));
     env.add_filter("cut", |text: String| cut(&text, SENTENCE));
     env.add_filter("brief", |text: String| cut(&text, LINE));
+    env.add_filter("row", |text: String| row(&text));
     env.add_filter("tame", |text: String| tame(&text));
     env.add_filter("fenced", |text: String| fenced(&text));
     env.add_template(name, template)?;
@@ -46,12 +47,23 @@ const SENTENCE: usize = 400;
 /// The most characters of a line in a list.
 const LINE: usize = 160;
 
-/// Cuts a text to a number of characters.
+/// Cuts a text to a number of characters, between two words if it has several.
 fn cut(text: &str, length: usize) -> String {
-    match text.char_indices().nth(length) {
-        Some((end, _)) => format!("{} …", &text[..end]),
-        None => text.to_owned(),
-    }
+    let Some((end, _)) = text.char_indices().nth(length) else { return text.to_owned() };
+    let start = &text[..end];
+    let words = if text[end..].starts_with(' ') {
+        start
+    } else {
+        start.rsplit_once(' ').map_or(start, |s| s.0)
+    };
+    format!("{words} …")
+}
+
+/// Cuts a row of the form `key → values` to a number of characters. The key is shortened, the values are not.
+fn row(text: &str) -> String {
+    let Some((key, values)) = text.split_once(" → ") else { return cut(text, LINE) };
+    let room = LINE.saturating_sub(values.chars().count()).max(LINE / 4);
+    format!("{} → {values}", cut(key, room))
 }
 
 /// Formats text from data as a code span, in which Markdown has no markup, mentions or links.
@@ -90,4 +102,21 @@ fn inert_word(word: &str) -> String {
 /// Returns true if a character has no special meaning in Markdown.
 fn is_harmless(c: char) -> bool {
     c.is_alphanumeric() || "-−+=.,;:%()×→…'\" ".contains(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_keeps_its_values_and_whole_words() {
+        let key = ["num_tokens=4096"; 20].join(" ");
+        let shown = row(&format!("row 3: {key} → latency_ms=0.25 ratio=2"));
+        assert!(shown.ends_with("num_tokens=4096 … → latency_ms=0.25 ratio=2"), "{shown}");
+        assert!(shown.chars().count() <= LINE + 5, "{shown}");
+        assert_eq!(row("row 3: m=1 → latency_ms=0.25"), "row 3: m=1 → latency_ms=0.25");
+        assert_eq!(cut("one two three", 9), "one two …");
+        assert_eq!(cut("one two three", 7), "one two …");
+        assert_eq!(cut("oneword", 3), "one …");
+    }
 }

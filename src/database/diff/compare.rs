@@ -158,7 +158,8 @@ impl Comparison<'_> {
         let rows = rows();
         let candidates = shared.map(|shared| rekeyed(shared, &rows)).unwrap_or_default();
         diff.status = status(pair, pointer_gone, Some(&rows));
-        diff.served = sides.served(shared, &candidates).map_err(failed)?;
+        let noise = self.specs.noise.bands(&shown.table, &shown.place.backend);
+        diff.served = sides.served(shared, &candidates, noise).map_err(failed)?;
         let keys = diff.served.as_mut().map(|served| std::mem::take(&mut served.rows.keys));
         let is_rekeyed = diff.served.as_ref().is_some_and(|served| served.rekeyed > 0);
         let matched = || {

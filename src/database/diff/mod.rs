@@ -39,7 +39,7 @@ pub(crate) use pairs::{FilePair, pairs};
 pub use ratios::{FAR, Ratios};
 pub use rows::RowDiff;
 pub use served::ServedDiff;
-pub use slices::{LostKey, SliceDiff, SliceName};
+pub use slices::{LostKey, SliceDiff, SliceLatency, SliceName};
 pub use unserved::{Unserved, UnservedSlice};
 pub use versions::VersionChanges;
 

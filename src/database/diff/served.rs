@@ -16,6 +16,7 @@ use crate::base::expr::ExprError;
 use crate::base::stats::quantile;
 use crate::database::served::rows::{has_key, served_rows};
 use crate::database::table::{Keys, TableScope};
+use crate::specs::NoiseBands;
 
 /// A latency that is longer or shorter by more than this factor is counted separately, since reviewers ask
 /// for these keys.
@@ -39,7 +40,7 @@ pub struct ServedDiff {
     pub changed: u64,
     /// The attributes that differ in the served rows of common keys.
     pub attributes: Vec<AttributeChange>,
-    /// The slices of the key space that differ from the rest.
+    /// All slices of the key space, sorted by name.
     pub slices: Vec<SliceDiff>,
     /// The keys that are served before but not after the change.
     pub lost_keys: Vec<LostKey>,
@@ -78,6 +79,13 @@ impl ServedDiff {
         self.ratios.iter().filter(|r| **r < 1.0 / FAR_FACTOR).count() as u64
     }
 
+    /// Returns the slices that differ from the rest of the table; none of a table with a single slice.
+    pub fn slices_apart(&self) -> impl Iterator<Item = &SliceDiff> {
+        let whole = self.median_ratio();
+        let are_several = self.slices.len() > 1;
+        self.slices.iter().filter(move |slice| are_several && slice.stands_out(whole))
+    }
+
     /// Returns true if all latencies are exactly the same.
     pub fn same_latencies(&self) -> bool {
         self.ratios.iter().all(|r| *r == 1.0)
@@ -102,6 +110,7 @@ impl ServedDiff {
 impl PairedTables<'_> {
     /// Compares the served keys of both sides; `None` if a table lacks columns of the loader's key. `shared`
     /// are the columns of both tables, if both exist. `rekeyed` are rows that may differ in their key only.
+    /// `noise` is how far honest reruns of the table differ.
     ///
     /// # Errors
     ///
@@ -110,6 +119,7 @@ impl PairedTables<'_> {
         &self,
         shared: Option<&SharedColumns<'_>>,
         rekeyed: &[(u32, u32)],
+        noise: NoiseBands<'_>,
     ) -> Result<Option<ServedDiff>, ExprError> {
         if self.spec.inferred || self.spec.key.is_empty() {
             return Ok(None);
@@ -142,9 +152,8 @@ impl PairedTables<'_> {
             served.attributes = attributes(self.spec, base, head, &joined.common);
         }
         let (base, head) = (base_keys.as_ref(), head_keys.as_ref());
-        let SlicedKeys { differ, lost, names } =
-            slices(&joined, &latencies, base, head, served.median_ratio());
-        (served.slices, served.lost_keys, served.key_slices) = (differ, lost, names);
+        let SlicedKeys { all, lost, names } = slices(&joined, &latencies, base, head, noise);
+        (served.slices, served.lost_keys, served.key_slices) = (all, lost, names);
         let hashes = |keys: Option<Keys<'_>>| keys.map(Keys::into_hashes).unwrap_or_default();
         let keys = (hashes(base_keys), hashes(head_keys));
         served.rows = ServedRows { common: joined.common, rekeyed, keys };

@@ -6,6 +6,7 @@ use super::join::JoinedKeys;
 use super::ratios::LatencyChange;
 use crate::base::stats::quantile;
 use crate::database::table::{Keys, NumberedRows};
+use crate::specs::NoiseBands;
 
 /// The name of a slice: the name and text of each text part of the key.
 pub type SliceName = Vec<(String, String)>;
@@ -22,9 +23,8 @@ pub struct LostKey {
 /// The keys of a comparison by slice.
 #[derive(Default)]
 pub(super) struct SlicedKeys {
-    /// The slices that differ from the whole table: their median ratio differs by more than [`super::FAR`],
-    /// or they have lost or gained keys. Empty if there is only one slice.
-    pub differ: Vec<SliceDiff>,
+    /// All slices, sorted by name.
+    pub all: Vec<SliceDiff>,
     /// The keys that are served only before.
     pub lost: Vec<LostKey>,
     /// The names of all slices, by number.
@@ -42,8 +42,72 @@ pub struct SliceDiff {
     pub lost: u64,
     /// The number of keys served only after.
     pub gained: u64,
-    /// The median latency ratio; `None` if no key has a ratio.
-    pub median_ratio: Option<f64>,
+    /// The latencies of the keys served before and after; `None` if no key has a ratio.
+    pub latency: Option<SliceLatency>,
+}
+
+/// The latencies of a slice before and after. The ratios are after over before.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SliceLatency {
+    /// The median latency before, in ms.
+    pub before: f64,
+    /// The median latency after, in ms.
+    pub after: f64,
+    /// The median ratio.
+    pub ratio: f64,
+    /// The 5th percentile of the ratios.
+    pub low: f64,
+    /// The 95th percentile of the ratios.
+    pub high: f64,
+    /// The number of keys whose latency changed at all.
+    pub changed: u64,
+    /// The number of keys that differ by more than 99 of 100 honest reruns do.
+    pub beyond_noise: u64,
+}
+
+impl SliceDiff {
+    /// Returns true if the slice differs from its whole table, whose median ratio is `whole`: keys come or go, or its own
+    /// median ratio is apart by more than [`super::FAR`].
+    pub fn stands_out(&self, whole: Option<f64>) -> bool {
+        let one_sided = self.common == 0 || self.lost > 0 || self.gained > 0;
+        let apart = match (self.latency, whole) {
+            (Some(own), Some(whole)) => (own.ratio / whole - 1.0).abs() > super::FAR,
+            _ => false,
+        };
+        one_sided || apart
+    }
+}
+
+impl SliceLatency {
+    /// Returns true if no latency changed.
+    pub fn is_unchanged(&self) -> bool {
+        self.changed == 0
+    }
+
+    fn of(changes: &[&LatencyChange], noise: NoiseBands<'_>) -> Option<Self> {
+        let changes = changes.iter().filter_map(|change| Some((*change, change.ratio()?)));
+        let changes: Vec<(&LatencyChange, f64)> = changes.collect();
+        let sorted = |of: fn(&(&LatencyChange, f64)) -> f64| {
+            let mut all: Vec<f64> = changes.iter().map(of).collect();
+            all.sort_unstable_by(f64::total_cmp);
+            all
+        };
+        let ratios = sorted(|(_, ratio)| *ratio);
+        let is_beyond = |(change, ratio): &&(&LatencyChange, f64)| {
+            let tail =
+                noise.at(change.before.min(change.after)).map_or(1.0 + super::FAR, |b| b.p99);
+            ratio.max(1.0 / ratio) > tail
+        };
+        (!ratios.is_empty()).then(|| Self {
+            before: quantile(&sorted(|(change, _)| change.before), 0.5),
+            after: quantile(&sorted(|(change, _)| change.after), 0.5),
+            ratio: quantile(&ratios, 0.5),
+            low: quantile(&ratios, 0.05),
+            high: quantile(&ratios, 0.95),
+            changed: ratios.iter().filter(|ratio| **ratio != 1.0).count() as u64,
+            beyond_noise: changes.iter().filter(is_beyond).count() as u64,
+        })
+    }
 }
 
 /// The rows of one side with their slices.
@@ -62,24 +126,24 @@ impl<'k> SlicedSide<'k> {
     }
 }
 
-/// The counts and ratios of a slice.
+/// The counts and latencies of a slice.
 #[derive(Default)]
-struct Gathered {
+struct Gathered<'l> {
     common: u64,
     lost: u64,
     gained: u64,
-    ratios: Vec<f64>,
+    latencies: Vec<&'l LatencyChange>,
 }
 
 /// The slices of both sides, numbered in the order in which they are first looked up.
 #[derive(Default)]
-struct Slices {
+struct Slices<'l> {
     numbers: BTreeMap<SliceName, usize>,
-    /// The counts and ratios of each slice, by number.
-    gathered: Vec<Gathered>,
+    /// The counts and latencies of each slice, by number.
+    gathered: Vec<Gathered<'l>>,
 }
 
-impl Slices {
+impl Slices<'_> {
     /// Returns the common number of a row's slice.
     fn number(&mut self, side: &mut SlicedSide<'_>, row: u32) -> usize {
         let SlicedSide { keys, own, known } = side;
@@ -92,13 +156,13 @@ impl Slices {
     }
 }
 
-/// Groups the keys of a comparison by slice; `whole` is the median ratio of all keys.
+/// Groups the keys of a comparison by slice. `latencies` are those of the common keys, `noise` is that of the table.
 pub(super) fn slices(
     joined: &JoinedKeys,
     latencies: &[LatencyChange],
     base: Option<&Keys<'_>>,
     head: Option<&Keys<'_>>,
-    whole: Option<f64>,
+    noise: NoiseBands<'_>,
 ) -> SlicedKeys {
     let mut found = Slices::default();
     if let Some(keys) = head {
@@ -107,7 +171,7 @@ pub(super) fn slices(
             let number = found.number(&mut side, *row);
             let gathered = &mut found.gathered[number];
             gathered.common += 1;
-            gathered.ratios.extend(latencies.get(i).and_then(LatencyChange::ratio));
+            gathered.latencies.extend(latencies.get(i));
         }
         for row in &joined.gained {
             let number = found.number(&mut side, *row);
@@ -126,30 +190,12 @@ pub(super) fn slices(
     let Slices { gathered, numbers } = found;
     let mut names = vec![SliceName::new(); numbers.len()];
     numbers.into_iter().for_each(|(name, number)| names[number] = name);
-    let differ = if gathered.len() < 2 { Vec::new() } else { differing(&names, gathered, whole) };
-    SlicedKeys { differ, lost: lost.unwrap_or_default(), names }
-}
-
-/// Returns the slices that differ from the whole table, sorted by name.
-fn differing(names: &[SliceName], gathered: Vec<Gathered>, whole: Option<f64>) -> Vec<SliceDiff> {
-    let diffs = names.iter().zip(gathered).map(|(slice, gathered)| {
-        let Gathered { common, lost, gained, mut ratios } = gathered;
-        let median_ratio = (!ratios.is_empty()).then(|| {
-            ratios.sort_by(f64::total_cmp);
-            quantile(&ratios, 0.5)
-        });
-        SliceDiff { slice: slice.clone(), common, lost, gained, median_ratio }
+    let all = names.iter().zip(gathered).map(|(slice, gathered)| {
+        let Gathered { common, lost, gained, latencies } = gathered;
+        let latency = SliceLatency::of(&latencies, noise);
+        SliceDiff { slice: slice.clone(), common, lost, gained, latency }
     });
-    let mut differ: Vec<SliceDiff> = diffs.filter(|diff| stands_out(diff, whole)).collect();
-    differ.sort_by(|a, b| a.slice.cmp(&b.slice));
-    differ
-}
-
-fn stands_out(diff: &SliceDiff, whole: Option<f64>) -> bool {
-    let one_sided = diff.common == 0 || diff.lost > 0 || diff.gained > 0;
-    let apart = match (diff.median_ratio, whole) {
-        (Some(own), Some(whole)) => (own / whole - 1.0).abs() > super::FAR,
-        _ => false,
-    };
-    one_sided || apart
+    let mut all: Vec<SliceDiff> = all.collect();
+    all.sort_by(|a, b| a.slice.cmp(&b.slice));
+    SlicedKeys { all, lost: lost.unwrap_or_default(), names }
 }

@@ -145,6 +145,8 @@ pub(super) fn predicted_move((case, point, change, others): Worst<'_>) -> Predic
     }
     PredictedMove {
         step,
+        subject: format!("{}, {}, {}", case.version, subject(case), quant(case)),
+        point: self::step(point.point),
         before_ms: time(point.before.as_ref()),
         after_ms: time(Some(&point.after)),
         change: percent(change),

@@ -26,6 +26,8 @@ pub(super) struct CauseSection<'a> {
     pub paths: Vec<&'a str>,
     /// The number of paths that are not shown.
     pub rest: usize,
+    /// True if the cause has a block of its own, not only a line.
+    pub block: bool,
     /// Rows of the example; empty if there is no room.
     pub lines: Vec<&'a str>,
     /// The advice of the rule; empty if an earlier cause of the same rule shows it.
@@ -64,6 +66,7 @@ pub(super) fn causes<'a>(view: &'a ReportView<'a>) -> Vec<CauseSection<'a>> {
             example,
             paths: group.iter().map(|f| f.short_path.as_str()).collect(),
             rest: 0,
+            block: true,
             lines: example.examples.lines.iter().map(String::as_str).collect(),
             instead: if told.insert(rule) { advice } else { "" },
         });
@@ -72,6 +75,11 @@ pub(super) fn causes<'a>(view: &'a ReportView<'a>) -> Vec<CauseSection<'a>> {
 }
 
 impl CauseSection<'_> {
+    /// Returns true if the findings are errors.
+    pub fn is_error(&self) -> bool {
+        self.example.raw.severity == Severity::Error
+    }
+
     /// Limits the number of paths shown, to at least one.
     pub fn limit(&mut self, paths: usize) {
         let shown = self.paths.len().min(paths.max(1));

@@ -20,27 +20,72 @@ const READ: usize = 8_000;
 /// The largest length of any comment, in bytes. GitHub accepts 65,536.
 const LONGEST: usize = 20_000;
 
-/// The most charts drawn in the comment itself.
-pub const SKETCHES: usize = 3;
+/// The number of charts drawn in the comment itself: the table that changed most.
+pub const SKETCHES: usize = 1;
 
 /// The sizes that are tried for a comment, the largest first. Sizes before [`FORCED`] must fit into
 /// [`READ`], the others into [`LONGEST`]. Every size shows each cause before it shows a second path
 /// of any.
 const SIZES: [Size; 7] = [
-    Size { paths: 20, rows: 5, blocks: 100, listed: 40, sketches: SKETCHES, output: 100 },
-    Size { paths: 10, rows: 3, blocks: 100, listed: 15, sketches: 2, output: 40 },
-    Size { paths: 5, rows: 2, blocks: 100, listed: 6, sketches: 1, output: 20 },
-    Size { paths: 5, rows: 0, blocks: 100, listed: 3, sketches: 0, output: 10 },
-    Size { paths: 1, rows: 0, blocks: 30, listed: 0, sketches: 0, output: 10 },
-    Size { paths: 1, rows: 0, blocks: 10, listed: 0, sketches: 0, output: 5 },
-    Size { paths: 1, rows: 0, blocks: 0, listed: 0, sketches: 0, output: 0 },
+    Size {
+        paths: 20,
+        rows: 5,
+        blocks: 100,
+        slices: 12,
+        movers: 6,
+        listed: 40,
+        sketches: 1,
+        output: 100,
+    },
+    Size {
+        paths: 10,
+        rows: 3,
+        blocks: 100,
+        slices: 12,
+        movers: 6,
+        listed: 15,
+        sketches: 1,
+        output: 40,
+    },
+    Size {
+        paths: 5,
+        rows: 2,
+        blocks: 100,
+        slices: 12,
+        movers: 6,
+        listed: 6,
+        sketches: 1,
+        output: 20,
+    },
+    Size {
+        paths: 5,
+        rows: 1,
+        blocks: 10,
+        slices: 8,
+        movers: 4,
+        listed: 0,
+        sketches: 1,
+        output: 10,
+    },
+    Size {
+        paths: 1,
+        rows: 0,
+        blocks: 30,
+        slices: 6,
+        movers: 3,
+        listed: 0,
+        sketches: 0,
+        output: 10,
+    },
+    Size { paths: 1, rows: 0, blocks: 10, slices: 4, movers: 2, listed: 0, sketches: 0, output: 5 },
+    Size { paths: 1, rows: 0, blocks: 0, slices: 3, movers: 1, listed: 0, sketches: 0, output: 0 },
 ];
 
 /// The index of the first size that is only used if a comment would exceed [`LONGEST`].
 const FORCED: usize = 4;
 
-/// Renders the comment of a report. It starts with the changes, the served rows, the repaired
-/// findings and the causes of new findings. A section that does not fit becomes one line that
+/// Renders the comment of a report: the verdict, new errors, what changed (a table of slices, those that moved most
+/// first), new warnings, predictions, repaired and existing findings. A section that does not fit becomes one line that
 /// refers to the JSON report.
 ///
 /// # Errors
@@ -101,7 +146,7 @@ mod tests {
             role: Role::System,
             changes: Vec::new(),
         };
-        Diff { tables: (0..tables).map(table).collect(), files: vec![file], unserved: Vec::new() }
+        Diff { tables: (0..tables).map(table).collect(), files: vec![file], ..Diff::default() }
     }
 
     fn report(diff: Diff, findings: Vec<Finding>) -> Report {

@@ -11,11 +11,12 @@ use crate::base::words::{plural, plural_verb};
 use crate::database::diff::Diff;
 use crate::findings::Severity;
 use crate::report::chart::{Undrawn, mermaid};
-use crate::report::predictions::{PredictionLine, Predictions};
+use crate::report::predictions::{PredictedMove, PredictionLine, Predictions};
 use crate::report::run::RunVerdict;
 use crate::report::view::ReportView;
 use crate::report::view::changes::{FileView, TableView, VersionView};
 use crate::report::view::finding::below_data;
+use crate::report::view::slices::SliceRow;
 
 /// The most tables without a chart that are named per reason.
 const UNDRAWN: usize = 3;
@@ -29,6 +30,10 @@ pub(super) struct Size {
     pub rows: usize,
     /// The most causes with a block of their own.
     pub blocks: usize,
+    /// The most slices in the table of what changed.
+    pub slices: usize,
+    /// The most steps in the table of predictions.
+    pub movers: usize,
     /// The most items of a list of versions, tables or files; a longer list is left out as a whole.
     pub listed: usize,
     /// The most charts as Mermaid text.
@@ -37,7 +42,7 @@ pub(super) struct Size {
     pub output: usize,
 }
 
-/// The number of causes listed in the first screen.
+/// The number of causes listed in each section.
 const GLANCE: usize = 10;
 
 /// The values that the template of the comment shows.
@@ -50,15 +55,22 @@ pub(super) struct Sections<'a> {
     notes: Option<String>,
     /// Lines that sum up the pull request's changes.
     summary: &'a [String],
-    /// Lines about the change of predicted step times.
+    /// The slices that moved most.
+    moved_slices: &'a [SliceRow],
+    /// The number of slices that moved and are not shown.
+    more_slices: usize,
+    /// Lines about all predicted step times.
     predictions: Vec<PredictionLine>,
-    /// The number of causes listed in the first screen.
+    /// The steps whose predicted time changed most.
+    movers: Vec<MoverRow<'a>>,
+    /// The number of causes listed in each section.
     glance: usize,
-    causes: Vec<CauseSection<'a>>,
-    /// The number of causes with only a line.
-    lines_only: usize,
-    /// The number of causes with a block.
-    blocks: usize,
+    /// The causes of new errors.
+    errors: Vec<CauseSection<'a>>,
+    /// The causes of new warnings.
+    warnings: Vec<CauseSection<'a>>,
+    /// A line about findings that the change repaired.
+    repaired: Option<&'a str>,
     old: Option<&'a str>,
     versions: Vec<&'a VersionView>,
     total: Option<&'a VersionView>,
@@ -80,6 +92,22 @@ pub(super) struct Sections<'a> {
     left_out: Vec<String>,
 }
 
+/// A step whose predicted time changed.
+#[derive(Serialize)]
+struct MoverRow<'a> {
+    subject: &'a str,
+    point: &'a str,
+    times: String,
+    reason: String,
+}
+
+impl<'a> MoverRow<'a> {
+    fn new(moved: &'a PredictedMove) -> Self {
+        let PredictedMove { subject, point, .. } = moved;
+        Self { subject, point, times: moved.times(), reason: moved.reason() }
+    }
+}
+
 /// The section about the smoke command.
 #[derive(Serialize)]
 struct SmokeSection<'a> {
@@ -96,11 +124,11 @@ impl<'a> Sections<'a> {
         let all: Vec<&TableView<'a>> = changes.iter().flat_map(|c| &c.tables).collect();
         let mut left_out = LeftOut::default();
         let mut causes = causes(view);
-        for cause in &mut causes {
+        for (number, cause) in causes.iter_mut().enumerate() {
             cause.limit(size.paths);
             cause.lines.truncate(size.rows);
+            cause.block = number < size.blocks;
         }
-        let blocks = causes.len().min(size.blocks);
         let tables: Vec<_> = all.iter().copied().filter(|t| !t.raw.only_moved()).collect();
         let versions = changes.iter().flat_map(|c| &c.versions).collect();
         let files = changes.iter().flat_map(|c| &c.files).collect();
@@ -108,8 +136,13 @@ impl<'a> Sections<'a> {
         let decision = decision(view, &extras);
         let Extras { figures, folder, smoke, .. } = extras;
         let charts = figures.iter().filter(|_| folder.is_some()).map(|f| f.name.as_str()).collect();
-        let lines_only = causes.len().saturating_sub(blocks);
-        left_out.count(lines_only.saturating_sub(GLANCE.saturating_sub(blocks)), "more cause");
+        let (errors, warnings): (Vec<_>, Vec<_>) = causes.into_iter().partition(|c| c.is_error());
+        let not_listed = |causes: &[CauseSection<'_>]| causes.len().saturating_sub(GLANCE);
+        left_out.count(not_listed(&errors) + not_listed(&warnings), "more cause");
+        let shown = view.moved.len().min(size.slices);
+        // Where no latency moved and nothing is wrong, a curve shows nothing.
+        let is_seen = !view.moved.is_empty() || !errors.is_empty() || !warnings.is_empty();
+        let predictions = view.raw.predictions.as_ref();
         left_out.count(view.raw.counts.infos as usize, "new info");
         left_out.count(view.raw.counts.waived as usize, "waived finding");
         Self {
@@ -117,10 +150,19 @@ impl<'a> Sections<'a> {
             decision,
             notes: view.changed_rules(),
             summary: &view.summary,
-            predictions: view.raw.predictions.as_ref().map(Predictions::lines).unwrap_or_default(),
+            moved_slices: &view.moved[..shown],
+            more_slices: view.moved.len() - shown,
+            predictions: predictions.map(Predictions::notes).unwrap_or_default(),
+            movers: predictions
+                .iter()
+                .flat_map(|p| &p.movers)
+                .take(size.movers)
+                .map(MoverRow::new)
+                .collect(),
             glance: GLANCE,
-            lines_only,
-            blocks,
+            errors,
+            warnings,
+            repaired: view.repaired.as_deref(),
             old: view.old.as_deref(),
             versions: left_out.keep(versions, size.listed, "version"),
             total: changes.map(|c| &c.total),
@@ -128,13 +170,16 @@ impl<'a> Sections<'a> {
             moved: changes.and_then(|c| c.moved.as_deref()),
             faults: left_out.keep(faults, size.listed, "unreadable table"),
             files: left_out.keep(files, size.listed, "file"),
-            sketches: figures.iter().filter_map(mermaid).take(size.sketches).collect(),
+            sketches: if is_seen {
+                figures.iter().filter_map(mermaid).take(size.sketches).collect()
+            } else {
+                Vec::new()
+            },
             charts: left_out.keep(charts, size.listed, "chart"),
             undrawn: folder.map(|_| undrawn(&view.raw.undrawn)).unwrap_or_default(),
             folder: folder.map(|f| f.display().to_string()),
             smoke: smoke.map(|smoke| SmokeSection::new(smoke, size.output)),
             left_out: left_out.0,
-            causes,
         }
     }
 }

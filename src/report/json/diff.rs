@@ -113,7 +113,7 @@ pub(super) fn table(table: &TableDiff) -> JsonTable<'_> {
 fn served(served: &ServedDiff) -> JsonServed<'_> {
     JsonServed {
         attributes: served.attributes.iter().map(attribute).collect(),
-        slices: served.slices.iter().map(slice).collect(),
+        slices: served.slices_apart().map(slice).collect(),
         ..counts(served)
     }
 }
@@ -148,7 +148,7 @@ fn slice(diff: &SliceDiff) -> JsonSlice<'_> {
         common: diff.common,
         lost: diff.lost,
         gained: diff.gained,
-        median_ratio: diff.median_ratio,
+        median_ratio: diff.latency.map(|latency| latency.ratio),
     }
 }
 

@@ -6,6 +6,7 @@
 
 pub mod changes;
 pub mod finding;
+pub mod slices;
 mod summary;
 
 use serde::Serialize;
@@ -19,6 +20,7 @@ use crate::checks::rule::Rule;
 use crate::findings::Severity;
 use changes::ChangesView;
 use finding::FindingView;
+use slices::SliceRow;
 
 /// A report and its outcome, escaped for every format.
 pub struct ReportView<'a> {
@@ -48,6 +50,10 @@ pub struct ReportView<'a> {
     pub(crate) causes: Vec<Cause>,
     /// Lines that sum up a pull request's changes; empty if nothing was compared.
     pub(crate) summary: Vec<String>,
+    /// A line about the findings of the base that the head no longer has; `None` without such findings.
+    pub(crate) repaired: Option<String>,
+    /// The slices that the change moved, those that moved most first.
+    pub(crate) moved: Vec<SliceRow>,
     /// The changes; `None` if only one state was judged.
     pub(crate) changes: Option<ChangesView<'a>>,
 }
@@ -120,6 +126,8 @@ impl<'a> ReportView<'a> {
                 .collect(),
             causes: triage::at_a_glance(report),
             summary: summary::lines(report),
+            repaired: report.diff.as_ref().and_then(|_| summary::repaired(&report.repaired)),
+            moved: report.diff.as_ref().map(slices::moved).unwrap_or_default(),
             changes: report.diff.as_ref().map(ChangesView::new),
         }
     }

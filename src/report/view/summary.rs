@@ -30,7 +30,6 @@ pub(super) fn lines(report: &Report) -> Vec<String> {
         moved(diff),
         facts(diff),
         versions(diff),
-        repaired(&report.repaired),
         unread(diff),
     ];
     lines.into_iter().flatten().map(|line| clean(&line)).collect()
@@ -175,7 +174,7 @@ fn versions(diff: &Diff) -> Option<String> {
 }
 
 /// Words the number of findings of the base that the head no longer has.
-fn repaired(repaired: &[Repaired]) -> Option<String> {
+pub(super) fn repaired(repaired: &[Repaired]) -> Option<String> {
     let counted = repaired.iter().filter(|r| r.finding.severity != Severity::Info);
     let (with_tables, alone): (Vec<_>, Vec<_>) = counted.partition(|r| r.with_table);
     let (all, rules) = by_rule(alone.into_iter().map(|r| &r.finding));
@@ -187,7 +186,7 @@ fn repaired(repaired: &[Repaired]) -> Option<String> {
     if with_tables > 0 {
         parts.push(format!("{} deleted with their tables", plural(with_tables, "finding")));
     }
-    (!parts.is_empty()).then(|| format!("Repaired: {}", parts.join("; ")))
+    (!parts.is_empty()).then(|| clean(&format!("Repaired: {}", parts.join("; "))))
 }
 
 /// Words the number of tables that were not compared because a side is not in the local clone.

@@ -111,6 +111,7 @@ fn innocent_commits_pass() {
     Change: append-only; tables: 1 added; rows: 1 added, 0 removed, 0 changed; other files: 1 added
     Served: 0 lost; 1 gained
     Facts changed: systems/h200_sxm.yaml added
+    Versions new to select: h200_sxm vllm 0.24.0
 
     0 new errors, 0 new warnings, 0 new infos; tables: 1 added; rows: 1 added, 0 removed, 0 changed; other files: 1 added; compared in [seconds] s
     (exit 0)
