@@ -21,6 +21,9 @@ use crate::report::view::slices::SliceRow;
 /// The most tables without a chart that are named per reason.
 const UNDRAWN: usize = 3;
 
+/// The most fingerprints in a comment; with their spaces they take at most 2 kB.
+const FINGERPRINTS: usize = 200;
+
 /// The limits for each section of the comment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Size {
@@ -84,12 +87,13 @@ pub(super) struct Sections<'a> {
     sketches: Vec<String>,
     /// The names of the chart files.
     charts: Vec<&'a str>,
-    folder: Option<String>,
     /// One line per reason why changed tables have no chart.
     undrawn: Vec<String>,
     smoke: Option<SmokeSection<'a>>,
     /// One line per section that did not fit.
     left_out: Vec<String>,
+    /// The starts of the fingerprints of new errors and warnings, by which the next comment knows them again.
+    fingerprints: Vec<String>,
 }
 
 /// A step whose predicted time changed.
@@ -177,11 +181,17 @@ impl<'a> Sections<'a> {
             },
             charts: left_out.keep(charts, size.listed, "chart"),
             undrawn: folder.map(|_| undrawn(&view.raw.undrawn)).unwrap_or_default(),
-            folder: folder.map(|f| f.display().to_string()),
             smoke: smoke.map(|smoke| SmokeSection::new(smoke, size.output)),
             left_out: left_out.0,
+            fingerprints: fingerprints(view),
         }
     }
+}
+
+/// Lists the starts of the fingerprints of the errors and warnings that count, the worst first.
+fn fingerprints(view: &ReportView<'_>) -> Vec<String> {
+    let worst = view.worst_first().into_iter().filter(|f| f.raw.severity != Severity::Info);
+    worst.take(FINGERPRINTS).map(|f| f.raw.fingerprint()[..8].to_owned()).collect()
 }
 
 /// Words the reasons why tables have no chart, each with the number of tables and the first names.

@@ -20,7 +20,11 @@ for word in "$@"; do
     repos/*/pulls/*) cat "$here/answers/head" ;;
     repos/*/artifacts*) cat "$here/answers/artifact" ;;
     repos/*/issues/*/comments\?*) cat "$here/answers/comments" ;;
-    repos/*/issues/*) echo "https://example.invalid/comment" ;;
+    repos/*/issues/*)
+      case "$*" in
+        *--method*) echo "https://example.invalid/comment" ;;
+        *) cat "$here/answers/last" ;;
+      esac ;;
   esac
 done
 "#;
@@ -35,6 +39,7 @@ fn left() -> Tree {
     tree.file("answers/commits", format!("{OLDER}\n{HEAD}\n"));
     tree.file("answers/artifact", "99\n");
     tree.file("answers/comments", "");
+    tree.file("answers/last", "");
     tree
 }
 
@@ -103,6 +108,27 @@ fn it_is_created_once_and_then_kept_up_to_date() {
         ]
     );
     assert!(!posted(&tree).contains("artifacts"), "there is none to lead to");
+}
+
+#[test]
+fn it_says_what_changed_since_the_last_comment() {
+    let tree = left();
+    tree.file("answers/comments", "7001\n");
+    tree.file("answers/last", "<!-- perfdb-gate -->\n## 3 errors\n\n<!-- findings: 0a 0b 0c -->\n");
+    tree.file(
+        "artifact/comment.md",
+        "<!-- perfdb-gate -->\n## 2 errors\n\nNothing.\n<!-- findings: 0c 0d -->\n",
+    );
+    assert_eq!(post(&tree).0, 0);
+    let since = "## 2 errors\n\nSince the last comment: 2 fixed, 1 new, 1 unchanged.\n\nNothing.";
+    assert!(posted(&tree).contains(since), "{}", posted(&tree));
+    // All is repaired, and the last comment listed none: an older version wrote it.
+    tree.file("artifact/comment.md", "<!-- perfdb-gate -->\n## good\n\nNothing.\n");
+    assert_eq!(post(&tree).0, 0);
+    assert!(posted(&tree).contains("3 fixed, 0 new, 0 unchanged."), "{}", posted(&tree));
+    tree.file("answers/last", "<!-- perfdb-gate -->\n## 3 errors\n");
+    assert_eq!(post(&tree).0, 0);
+    assert!(!posted(&tree).contains("Since the last"), "{}", posted(&tree));
 }
 
 /// The filter that tells its own comments from others is jq's.
