@@ -75,7 +75,7 @@ fn draw(
             }
         }
         if lines.iter().any(|l| l.kind == LineKind::Head) {
-            panels.push(Panel { y: panel.y.clone(), mark: None, lines });
+            panels.push(Panel { lines, ..Panel::named(&panel.y) });
         }
     }
     (!panels.is_empty()).then(|| ChartFigure {

@@ -47,9 +47,9 @@ fn figure(
         rings: Vec::new(),
         path: table.b.clone(),
         panels: vec![Panel {
-            y: "B / A".to_owned(),
             mark: Some(1.0),
             lines: lines.filter(|line| !line.points.is_empty()).collect(),
+            ..Panel::named("B / A")
         }],
     }
 }

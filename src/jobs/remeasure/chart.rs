@@ -35,7 +35,7 @@ fn figure(sample: &Sample, number: usize) -> Option<ChartFigure> {
         ),
         x: "recorded, ms".into(),
         rings: if beyond == 0 { Vec::new() } else { vec![ring] },
-        panels: vec![Panel { y: "measured / recorded".into(), mark: Some(1.0), lines }],
+        panels: vec![Panel { mark: Some(1.0), lines, ..Panel::named("measured / recorded") }],
     })
 }
 

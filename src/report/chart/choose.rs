@@ -2,7 +2,7 @@
 
 use super::axis::{axes, fixed_parts, slice_parts};
 use super::label::{series_names, slice_words};
-use super::line::{SeriesLines, latency_name, peer_panel, rate_panel};
+use super::line::{FigurePanels, SeriesLines, change_panel, latency_name, peer_panel, rate_panel};
 use super::moves::{RatioMoves, TableChange};
 use super::peer::Peer;
 use super::rings::Rings;
@@ -119,21 +119,27 @@ impl<'a> DrawnParts<'a> {
         let peer_scope = peer.map(|peer| peer.scope(scope));
         let peer_set = peer_scope.as_ref().map(|scope| self.series(scope)).transpose()?;
 
-        let mut latency = Panel::named(&latency_name(scope));
-        let mut rate = rate_panel(self.chart, scope, first)?;
-        let mut over_peer = peer_panel(peer);
+        let name = latency_name(scope);
+        let mut panels = FigurePanels {
+            latency: Panel::named(&name),
+            change: change_panel(&name, beside.change, &head, &chosen),
+            rate: rate_panel(self.chart, scope, first)?,
+            over_peer: peer_panel(peer),
+        };
         let names = series_names(scope.table, &self.fixed, &chosen);
         for (colour, (rows, name)) in chosen.iter().zip(&names).enumerate() {
             let (base, peer) = (base.as_ref(), peer_set.as_ref().zip(peer));
             let series = SeriesLines { name, colour, head: &head, base, peer, rings, rows };
-            series.add_to(&mut latency, &mut rate, &mut over_peer);
+            series.add_to(&mut panels);
         }
         let place = scope.place;
-        let lines = &latency.lines;
+        let lines = &panels.latency.lines;
         let has = |kind| lines.iter().any(|line| line.kind == kind);
         let peer = peer.filter(|_| has(LineKind::Peer));
         let mut said = vec![head.shown(&chosen)];
         said.extend(has(LineKind::Base).then(|| "dashed: before".to_owned()));
+        let reruns = "shaded: 99 % of reruns";
+        said.extend((!panels.change.lines.is_empty()).then(|| reruns.to_owned()));
         said.extend(has(LineKind::Bound).then(|| "thin: the speed-of-light bound".to_owned()));
         said.extend(peer.map(|peer| format!("wide and pale: {}", peer.name)));
         said.extend(has(LineKind::Copies).then(|| "hollow: rows that are not served".to_owned()));
@@ -152,10 +158,7 @@ impl<'a> DrawnParts<'a> {
             subtitle: format!("{}{slice}", said.join(", ")),
             x: self.x.clone(),
             rings: rings.rules.clone(),
-            panels: [latency, rate, over_peer]
-                .into_iter()
-                .filter(|p| !p.lines.is_empty())
-                .collect(),
+            panels: panels.shown(),
         }))
     }
 }
@@ -215,7 +218,12 @@ mod tests {
         let mut served = ServedDiff::default();
         served.rows.common = pairs.map(|row| (row, row)).collect();
         let change = base.as_ref().zip(rows.as_ref());
-        let change = change.map(|(base, rows)| TableChange { base, rows, served: Some(&served) });
+        let change = change.map(|(base, rows)| TableChange {
+            base,
+            rows,
+            served: Some(&served),
+            noise: None,
+        });
         let rings = Rings::new(findings, head.rows);
         let beside = Beside { change, rings: &rings, peer: None };
         figure(&ChartSpec::default(), &scope, beside).unwrap()
@@ -261,6 +269,12 @@ mod tests {
         let (base, head) = (points(&figure, LineKind::Base), points(&figure, LineKind::Head));
         assert_eq!(base.len(), 10);
         assert_eq!(head[3].1.y / base[3].1.y, 2.0);
+        let change = &figure.panels[1];
+        assert_eq!((change.y.as_str(), change.mark), ("latency, after / before", Some(1.0)));
+        assert!(change.noise.is_some_and(|factor| factor > 1.0));
+        assert!(change.lines[0].points.iter().all(|point| point.y == 2.0));
+        let unchanged = drawn(None, &gemm(|_, _, _| 1.0), &[]).unwrap();
+        assert!(unchanged.panels.iter().all(|panel| panel.noise.is_none()));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Draws a figure as SVG with plotters and the embedded font.
 
+use plotters::coord::ranged1d::ValueFormatter;
 use plotters::prelude::*;
 
 use super::canvas::{
@@ -25,6 +26,11 @@ const LINE: u32 = 18;
 const LINE_CHARS: usize = 116;
 /// The most lines of the subtitle.
 const SUBTITLE: usize = 3;
+/// The largest ratio that a linear axis shows; with larger ones, the others would be a flat line.
+const LINEAR: f64 = 4.0;
+/// The largest factor between the ends of a logarithmic axis; smaller values are not shown.
+const DECADES: f64 = 1e4;
+
 /// Draws a figure as SVG. Its texts are escaped. If a page contains the SVG inline, points show
 /// their values on hover.
 ///
@@ -97,26 +103,59 @@ struct PanelShown<'f> {
 fn draw_panel<'a>(
     area: &Area<'a>,
     root: &Area<'a>,
-    PanelShown { panel, rings, x }: PanelShown<'_>,
+    shown: PanelShown<'_>,
     x_name: Option<&str>,
     hovers: &mut String,
 ) -> std::result::Result<(), Failed<'a>> {
+    let PanelShown { panel, x, .. } = shown;
     // A bound may be decades below the measured values; only its visible part is drawn.
     let measured = panel.lines.iter().filter(|l| l.kind != LineKind::Bound);
     let values = measured.flat_map(|l| &l.points).map(|p| p.y);
     let (low, high) = span(values.chain(panel.mark));
-    let y = (low / 1.25, high * 1.25);
     let px = |n: u32| n * FINE;
-    let mut chart = ChartBuilder::on(area)
+    let mut chart = ChartBuilder::on(area);
+    chart
         .margin_top(px(10))
         .margin_right(px(NAMES))
         .x_label_area_size(px(if x_name.is_some() { 46 } else { 26 }))
         .margin_left(px(8))
-        .y_label_area_size(px(66))
-        .build_cartesian_2d(
-            (x.0 / 1.1..x.1 * 1.1).log_scale().with_key_points(ticks(x)),
-            (y.0..y.1).log_scale().with_key_points(ticks(y)),
-        )?;
+        .y_label_area_size(px(66));
+    let along = || (x.0 / 1.1..x.1 * 1.1).log_scale().with_key_points(ticks(x));
+    match panel.noise {
+        Some(noise) if high.max(noise) <= LINEAR => {
+            let y = (0.0, high.max(noise) * 1.1);
+            let across = y.0..y.1;
+            let chart = chart.build_cartesian_2d(along(), across)?;
+            draw_lines(chart, root, shown, y, x_name, hovers)
+        }
+        _ => {
+            let y = (low.max(high / DECADES) / 1.25, high * 1.25);
+            let across = (y.0..y.1).log_scale().with_key_points(ticks(y));
+            let chart = chart.build_cartesian_2d(along(), across)?;
+            draw_lines(chart, root, shown, y, x_name, hovers)
+        }
+    }
+}
+
+/// Draws the axes and lines of a panel whose y axis shows the range `y`.
+fn draw_lines<'a, X, Y>(
+    mut chart: ChartContext<'_, SVGBackend<'a>, Cartesian2d<X, Y>>,
+    root: &Area<'a>,
+    PanelShown { panel, rings, x }: PanelShown<'_>,
+    y: (f64, f64),
+    x_name: Option<&str>,
+    hovers: &mut String,
+) -> std::result::Result<(), Failed<'a>>
+where
+    X: Ranged<ValueType = f64> + ValueFormatter<f64>,
+    Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
+    let px = |n: u32| n * FINE;
+    let is_seen = |value: f64| (y.0..=y.1).contains(&value);
+    if let Some(noise) = panel.noise {
+        let band = [(x.0 / 1.1, 1.0 / noise), (x.1 * 1.1, noise)];
+        chart.draw_series([Rectangle::new(band, GRID.filled())])?;
+    }
     chart
         .configure_mesh()
         .bold_line_style(GRID.stroke_width(FINE))
@@ -136,7 +175,7 @@ fn draw_panel<'a>(
     let mut ends: Vec<End<'_>> = Vec::new();
     for line in &panel.lines {
         let colour = COLOURS[line.colour % COLOURS.len()];
-        let points = || line.points.iter().map(|p| (p.x, p.y));
+        let points = || line.points.iter().map(|p| (p.x, p.y)).filter(|p| is_seen(p.1));
         match line.kind {
             LineKind::Head => {
                 chart.draw_series(LineSeries::new(points(), colour.stroke_width(2 * FINE)))?;
@@ -153,20 +192,20 @@ fn draw_panel<'a>(
             LineKind::Points | LineKind::Copies => {}
             LineKind::Bound => {
                 let style = colour.mix(0.55).stroke_width(FINE);
-                let seen = points().filter(|p| (y.0..=y.1).contains(&p.1));
-                chart.draw_series(LineSeries::new(seen, style))?;
+                chart.draw_series(LineSeries::new(points(), style))?;
             }
         }
         if line.kind == LineKind::Bound {
             continue;
         }
-        for point in &line.points {
+        for point in line.points.iter().filter(|p| is_seen(p.y)) {
             let at = chart.backend_coord(&(point.x, point.y));
             draw_point(root, line, at, colour)?;
             draw_ring(root, rings, point, at)?;
             hover(hovers, at, &describe(line, panel, rings, point));
         }
-        if let (LineKind::Head | LineKind::Points, Some(last)) = (line.kind, line.points.last())
+        if let (LineKind::Head | LineKind::Points, Some(last)) =
+            (line.kind, line.points.iter().rfind(|p| is_seen(p.y)))
             && !line.series.is_empty()
         {
             let at = chart.backend_coord(&(last.x, last.y));
@@ -226,13 +265,12 @@ mod tests {
                 rows: 7,
             }],
             panels: vec![Panel {
-                y: "latency, ms".into(),
-                mark: None,
                 lines: vec![
                     line(LineKind::Base, 0, 0.9),
                     line(LineKind::Head, 0, 1.0),
                     line(LineKind::Head, 1, 1.0),
                 ],
+                ..Panel::named("latency, ms")
             }],
         }
     }

@@ -131,8 +131,9 @@ impl Gallery<'_> {
         let base = change.base_rows.and_then(|_| find(self.base, before));
         let base = base.and_then(|file| self.base.table(file).ok());
         let served = change.served.as_ref();
+        let noise = Some(self.specs.noise.bands(&file.table, &file.place.backend));
         let change = base.as_ref().zip(change.rows.as_ref());
-        let change = change.map(|(base, rows)| TableChange { base, rows, served });
+        let change = change.map(|(base, rows)| TableChange { base, rows, served, noise });
         let findings: Vec<&Finding> = self.new_on(&file.entry.path).collect();
         let rings = Rings::new(findings.iter().copied(), head.rows);
         let peer = Peer::find(self.head, self.specs, file, &findings);

@@ -1,12 +1,34 @@
 //! Adds the lines of a series to the panels of a chart.
 
+use super::moves::TableChange;
 use super::peer::Peer;
 use super::rings::Rings;
 use super::series::SeriesSet;
 use super::spec::ChartSpec;
 use super::{ChartLine, ChartPoint, LineKind, Panel};
 use crate::base::expr::ExprError;
+use crate::base::stats::upper_median;
+use crate::database::diff::FAR;
 use crate::database::table::TableScope;
+
+/// The panels of a figure.
+pub(super) struct FigurePanels {
+    pub latency: Panel,
+    /// The latency after over the latency before a change.
+    pub change: Panel,
+    pub rate: Panel,
+    /// The latency over that of a peer.
+    pub over_peer: Panel,
+}
+
+impl FigurePanels {
+    /// Returns the panels that have lines. The rate is left out where the change itself is shown.
+    pub fn shown(self) -> Vec<Panel> {
+        let Self { latency, change, rate, over_peer } = self;
+        let rate = if change.lines.is_empty() { rate } else { change };
+        [latency, rate, over_peer].into_iter().filter(|p| !p.lines.is_empty()).collect()
+    }
+}
 
 /// A series to draw, in all states.
 pub(super) struct SeriesLines<'a> {
@@ -22,8 +44,9 @@ pub(super) struct SeriesLines<'a> {
 
 impl SeriesLines<'_> {
     /// Adds the lines of the series: bound, peer, before, after, rows that are not served, and the
-    /// ratio to the peer.
-    pub fn add_to(&self, latency: &mut Panel, rate: &mut Panel, over_peer: &mut Panel) {
+    /// ratios to what was before and to the peer.
+    pub fn add_to(&self, panels: &mut FigurePanels) {
+        let FigurePanels { latency, change, rate, over_peer } = panels;
         let Self { head, rows, rings, colour, .. } = *self;
         let none = Rings::default();
         self.add(latency, LineKind::Bound, head.points(rows, &head.bound, &none));
@@ -44,7 +67,9 @@ impl SeriesLines<'_> {
         if let Some(base) = self.base
             && let Some(rows) = base.series.get(&hash)
         {
-            self.add(latency, LineKind::Base, base.points(rows, &base.latency, &none));
+            let before = base.points(rows, &base.latency, &none);
+            self.add(change, LineKind::Head, ratios(&own, &before));
+            self.add(latency, LineKind::Base, before);
             self.add(rate, LineKind::Base, base.points(rows, &base.rate, &none));
         }
         self.add(latency, LineKind::Head, own);
@@ -58,7 +83,7 @@ impl SeriesLines<'_> {
 }
 
 /// Divides the points of a line by those of another, at the positions that both have.
-pub(super) fn ratios(line: &[ChartPoint], over: &[ChartPoint]) -> Vec<ChartPoint> {
+fn ratios(line: &[ChartPoint], over: &[ChartPoint]) -> Vec<ChartPoint> {
     let ratio = |point: &ChartPoint| {
         let other = over.iter().find(|other| other.x == point.x)?;
         Some(ChartPoint { y: point.y / other.y, ..point.clone() })
@@ -74,8 +99,9 @@ impl Panel {
         }
     }
 
-    pub(super) fn named(y: &str) -> Self {
-        Self { y: y.to_owned(), mark: None, lines: Vec::new() }
+    /// Creates a panel without lines.
+    pub fn named(y: &str) -> Self {
+        Self { y: y.to_owned(), mark: None, noise: None, lines: Vec::new() }
     }
 }
 
@@ -85,6 +111,22 @@ pub(super) fn latency_name(scope: &TableScope<'_>) -> String {
         [first, _, ..] => format!("latency of {}, ms", first.name),
         _ => "latency, ms".to_owned(),
     }
+}
+
+/// Returns the panel of latencies after a change over before. Its band is the noise of reruns at the median latency.
+pub(super) fn change_panel(
+    latency: &str,
+    change: Option<TableChange<'_>>,
+    head: &SeriesSet<'_>,
+    rows: &[Vec<usize>],
+) -> Panel {
+    let mut drawn: Vec<f64> = rows.iter().flatten().map(|row| head.latency[*row]).collect();
+    let middle = (!drawn.is_empty()).then(|| upper_median(&mut drawn));
+    let noise = change.zip(middle).and_then(|(change, ms)| Some(change.noise?.at(ms)?.p99));
+    // The label without its unit.
+    let name = latency.split(',').next().unwrap_or_default();
+    let noise = Some(noise.unwrap_or(1.0 + FAR));
+    Panel { mark: Some(1.0), noise, ..Panel::named(&format!("{name}, after / before")) }
 }
 
 /// Returns the panel of rates, with the machine's limit in the row `first`.

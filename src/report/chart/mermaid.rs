@@ -1,7 +1,6 @@
 //! Writes charts as Mermaid text, which GitHub draws. Mermaid's axes are linear, so ratios are
 //! shown instead of latencies.
 
-use super::line::ratios;
 use super::{ChartFigure, ChartLine, ChartPoint, LineKind, short, three_digits};
 
 /// The fewest points of a line.
@@ -76,16 +75,10 @@ fn theme() -> String {
 /// Returns the series whose latency changed most, after over before; `None` without a previous
 /// state.
 fn most_changed(figure: &ChartFigure) -> Option<TextChart<'_>> {
-    let panel = figure.panels.first()?;
-    let ratios = panel.lines.iter().filter(|l| l.kind == LineKind::Head).filter_map(|after| {
-        let mut lines = panel.lines.iter();
-        let before = lines.find(|l| l.kind == LineKind::Base && l.colour == after.colour)?;
-        Some((after, places(&ratios(&after.points, &before.points))))
-    });
-    let (series, points) = ratios.max_by(|a, b| change(&a.1).total_cmp(&change(&b.1)))?;
-    // The label without its unit.
-    let shown = panel.y.split(',').next().unwrap_or_default();
-    Some(TextChart { y: format!("{shown}, after / before"), series, points, is_ratio: true })
+    let panel = figure.panels.iter().find(|panel| panel.noise.is_some())?;
+    let lines = panel.lines.iter().map(|line| (line, places(&line.points)));
+    let (series, points) = lines.max_by(|a, b| change(&a.1).total_cmp(&change(&b.1)))?;
+    Some(TextChart { y: panel.y.clone(), series, points, is_ratio: true })
 }
 
 /// Returns the largest absolute log of the ratios.
@@ -136,17 +129,17 @@ mod tests {
             subtitle: String::new(),
             x: "m".into(),
             rings: Vec::new(),
-            panels: vec![Panel { y: "latency, ms".into(), mark: None, lines }],
+            panels: vec![Panel { lines, ..Panel::named("latency, ms") }],
         }
     }
 
     #[test]
     fn a_change_is_a_ratio_and_names_cannot_break_out() {
-        let text = mermaid(&figure(vec![
-            line(LineKind::Base, &[1.0, 2.0, 4.0]),
-            line(LineKind::Head, &[1.0, 3.0, 4.0]),
-        ]));
-        let text = text.expect("a sketch");
+        let mut figure = figure(vec![line(LineKind::Head, &[1.0, 3.0, 4.0])]);
+        let lines = vec![line(LineKind::Head, &[1.0, 1.5, 1.0])];
+        let change = Panel::named("latency, after / before");
+        figure.panels.push(Panel { noise: Some(1.1), lines, ..change });
+        let text = mermaid(&figure).expect("a sketch");
         let (theme, chart) = text.split_once('\n').expect("the theme, then the chart");
         let json = theme.strip_prefix("%%{init: ").and_then(|t| t.strip_suffix("}%%")).unwrap();
         let theme: serde_json::Value = serde_json::from_str(json).expect("JSON");

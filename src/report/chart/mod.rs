@@ -64,13 +64,16 @@ pub struct ChartFigure {
     pub panels: Vec<Panel>,
 }
 
-/// A panel of lines; both axes are logarithmic.
+/// A panel of lines. Both axes are logarithmic, except that of ratios of a change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
     /// The label of the y axis, with the unit.
     pub y: String,
     /// A value marked by a horizontal line: the limit of the machine, or 1 for ratios.
     pub mark: Option<f64>,
+    /// The factor by which honest reruns differ, for latencies after a change over before; `None` for other values.
+    /// Such ratios have a linear axis, and the range of reruns is shaded.
+    pub noise: Option<f64>,
     /// The lines, grouped by series.
     pub lines: Vec<ChartLine>,
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::series::SeriesSet;
 use crate::database::diff::{RowDiff, ServedDiff};
 use crate::database::table::Table;
+use crate::specs::NoiseBands;
 
 /// The change of a table between two states.
 #[derive(Clone, Copy)]
@@ -15,6 +16,8 @@ pub struct TableChange<'a> {
     pub rows: &'a RowDiff,
     /// The change of the served keys; `None` if the loader's key is unknown.
     pub served: Option<&'a ServedDiff>,
+    /// The noise of reruns of the table; `None` if it is unknown.
+    pub noise: Option<NoiseBands<'a>>,
 }
 
 impl<'a> TableChange<'a> {

@@ -35,6 +35,12 @@ pub fn assert_markdown(text: &str, what: &str) {
                 ];
                 let ours = html.split_inclusive('>').map(str::trim).filter(|h| !h.is_empty());
                 for tag in ours {
+                    let listed = tag.strip_prefix("<!-- findings: ");
+                    let listed = listed.and_then(|tag| tag.strip_suffix("-->"));
+                    if listed.is_some_and(|l| l.chars().all(|c| c.is_ascii_hexdigit() || c == ' '))
+                    {
+                        continue;
+                    }
                     assert!(
                         own.iter().any(|o| tag.contains(o)) && !tag.contains("img"),
                         "{what}: {tag}"
