@@ -41,8 +41,10 @@ pub(super) fn with_font() {
     });
 }
 
-/// Sets the size of a picture, and its label for screen readers.
+/// Sets the size of a picture, and its label for screen readers. Texts are moved to the lines of their tags: a log
+/// could take a line that begins with a name from data for a command.
 pub(super) fn sized(drawn: &str, height: u32, said: &str) -> String {
+    let drawn = drawn.replace(">\n", ">").replace("><", ">\n<");
     let (fine_w, fine_h) = (WIDTH * FINE, height * FINE);
     let plain = format!("<svg width=\"{fine_w}\" height=\"{fine_h}\"");
     let label = xml(said);
