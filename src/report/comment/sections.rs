@@ -140,7 +140,8 @@ impl<'a> Sections<'a> {
         let decision = decision(view, &extras);
         let Extras { figures, folder, smoke, .. } = extras;
         let charts = figures.iter().filter(|_| folder.is_some()).map(|f| f.name.as_str()).collect();
-        let (errors, warnings): (Vec<_>, Vec<_>) = causes.into_iter().partition(|c| c.is_error());
+        let (errors, warnings): (Vec<_>, Vec<_>) =
+            causes.into_iter().partition(CauseSection::is_error);
         let not_listed = |causes: &[CauseSection<'_>]| causes.len().saturating_sub(GLANCE);
         left_out.count(not_listed(&errors) + not_listed(&warnings), "more cause");
         let shown = view.moved.len().min(size.slices);

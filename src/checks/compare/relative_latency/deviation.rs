@@ -80,10 +80,8 @@ impl Judge for DeviationBand {
                 let elsewhere = residuals.and_then(|(band, residuals)| band.verdict(residuals));
                 let level = self.verdict(backend, own, slice, refs);
                 let recurs = residuals.is_some_and(|(_, r)| self.recurs(refs.get(backend), r));
-                let level = level.map(|verdict| match verdict {
-                    CulpritVerdict::Culprit if recurs => CulpritVerdict::Backend,
-                    verdict => verdict,
-                });
+                let is_blamed = level == Some(CulpritVerdict::Culprit);
+                let level = if is_blamed && recurs { Some(CulpritVerdict::Backend) } else { level };
                 if let Some(verdict) = together(level, elsewhere.as_ref()) {
                     let mut refs = refs.clone();
                     refs.extend(elsewhere.into_iter().flat_map(|told| told.ratios));
