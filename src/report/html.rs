@@ -9,15 +9,18 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::health::HealthMap;
+use super::predictions::{MoverRow, Predictions};
 use super::run::urgency;
 use super::template::fill;
 use super::triage::Cause;
 use super::view::changes::{FileView, TableView};
 use super::view::finding::FindingView;
+use super::view::slices::SliceRow;
 use super::view::{HeadView, ReportView, RuleView};
 use crate::base::digest::hex;
 use crate::base::error::Result;
-use crate::findings::Severity;
+use crate::base::escape::clean;
+use crate::findings::{ComparedStates, Severity};
 use crate::report::chart::Drawing;
 
 const TEMPLATE: &str = include_str!("../../charts/report.html.j2");
@@ -47,6 +50,18 @@ struct Page<'a> {
     moved: Vec<&'a TableView<'a>>,
     files: &'a [FileView],
     charts: &'a [Drawing],
+    /// The compared commits; `None` if a single state was judged.
+    states: Option<String>,
+    /// Ids and titles of the sections.
+    contents: Vec<(&'static str, &'static str)>,
+    /// Lines that sum up the change.
+    summary: &'a [String],
+    repaired: Option<&'a str>,
+    /// The slices that moved, those that moved most first.
+    slices: &'a [SliceRow],
+    /// Lines about all predicted step times.
+    predictions: Vec<String>,
+    movers: Vec<MoverRow>,
     nonce: String,
 }
 
@@ -81,7 +96,8 @@ fn page_view<'a>(view: &'a ReportView<'a>, charts: &'a [Drawing]) -> Page<'a> {
     let choices = choices(&findings);
     let tables = view.changes.iter().flat_map(|c| &c.tables);
     let (moved, tables) = tables.partition(|t| t.raw.only_moved());
-    Page {
+    let predictions = view.raw.predictions.as_ref();
+    let page = Page {
         head: &view.head,
         map: HealthMap::new(&view.raw.judged, &view.raw.findings),
         causes: &view.causes[..view.causes.len().min(CAUSES)],
@@ -94,8 +110,45 @@ fn page_view<'a>(view: &'a ReportView<'a>, charts: &'a [Drawing]) -> Page<'a> {
         moved,
         files: view.changes.as_ref().map_or(&[], |c| &c.files),
         charts,
+        states: states(view),
+        contents: Vec::new(),
+        summary: &view.summary,
+        repaired: view.repaired.as_deref(),
+        slices: &view.moved,
+        predictions: predictions.map(notes).unwrap_or_default(),
+        movers: predictions.iter().flat_map(|p| &p.movers).map(MoverRow::new).collect(),
         nonce: String::new(),
-    }
+    };
+    Page { contents: contents(&page), ..page }
+}
+
+/// Returns the lines about all predicted step times, escaped.
+fn notes(predictions: &Predictions) -> Vec<String> {
+    predictions.notes().iter().map(|line| clean(&line.text())).collect()
+}
+
+/// Names the compared commits.
+fn states(view: &ReportView<'_>) -> Option<String> {
+    view.raw.diff.as_ref()?;
+    let ComparedStates { base, head } = &view.raw.states;
+    let head = head.as_deref().unwrap_or("the files on disk");
+    Some(clean(&format!("base {base}, head {head}")))
+}
+
+/// Lists the sections that the page has, in their order.
+fn contents(page: &Page<'_>) -> Vec<(&'static str, &'static str)> {
+    let sections = [
+        (page.map.is_some(), ("map", "tables and systems")),
+        (!page.causes.is_empty(), ("causes", "where to look first")),
+        (!page.summary.is_empty() || !page.slices.is_empty(), ("changes", "what changed")),
+        (!page.charts.is_empty(), ("charts", "charts")),
+        (!page.predictions.is_empty(), ("predictions", "predictions")),
+        (true, ("findings", "findings")),
+        (!page.tables.is_empty() || !page.moved.is_empty(), ("tables", "changed tables")),
+        (!page.files.is_empty(), ("files", "files")),
+        (!page.rules.is_empty(), ("rules", "rules")),
+    ];
+    sections.into_iter().filter(|(is_there, _)| *is_there).map(|(_, section)| section).collect()
 }
 
 fn choices<'a>(findings: &[&'a FindingView<'a>]) -> Choices<'a> {

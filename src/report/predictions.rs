@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::base::escape::clean;
 use crate::base::words::{Figure, count, plural};
 
 /// The most lines of the section.
@@ -76,6 +77,25 @@ impl PredictedMove {
         let parts: Vec<&str> =
             [&self.because, &self.cause].into_iter().flatten().map(String::as_str).collect();
         parts.join("; ")
+    }
+}
+
+/// A step whose predicted time changed, as a row of a table.
+#[derive(Serialize)]
+pub struct MoverRow {
+    subject: String,
+    point: String,
+    times: String,
+    reason: String,
+}
+
+impl MoverRow {
+    /// Takes the texts of a move and escapes them.
+    pub fn new(moved: &PredictedMove) -> Self {
+        let PredictedMove { subject, point, .. } = moved;
+        let [subject, point, times, reason] =
+            [subject, point, &moved.times(), &moved.reason()].map(|text| clean(text));
+        Self { subject, point, times, reason }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::base::words::{plural, plural_verb};
 use crate::database::diff::Diff;
 use crate::findings::Severity;
 use crate::report::chart::{Undrawn, mermaid};
-use crate::report::predictions::{PredictedMove, PredictionLine, Predictions};
+use crate::report::predictions::{MoverRow, PredictionLine, Predictions};
 use crate::report::run::RunVerdict;
 use crate::report::view::ReportView;
 use crate::report::view::changes::{FileView, TableView, VersionView};
@@ -65,7 +65,7 @@ pub(super) struct Sections<'a> {
     /// Lines about all predicted step times.
     predictions: Vec<PredictionLine>,
     /// The steps whose predicted time changed most.
-    movers: Vec<MoverRow<'a>>,
+    movers: Vec<MoverRow>,
     /// The number of causes listed in each section.
     glance: usize,
     /// The causes of new errors.
@@ -94,22 +94,6 @@ pub(super) struct Sections<'a> {
     left_out: Vec<String>,
     /// The starts of the fingerprints of new errors and warnings, by which the next comment knows them again.
     fingerprints: Vec<String>,
-}
-
-/// A step whose predicted time changed.
-#[derive(Serialize)]
-struct MoverRow<'a> {
-    subject: &'a str,
-    point: &'a str,
-    times: String,
-    reason: String,
-}
-
-impl<'a> MoverRow<'a> {
-    fn new(moved: &'a PredictedMove) -> Self {
-        let PredictedMove { subject, point, .. } = moved;
-        Self { subject, point, times: moved.times(), reason: moved.reason() }
-    }
 }
 
 /// The section about the smoke command.
