@@ -47,9 +47,9 @@ pub(super) fn moved(diff: &Diff) -> Vec<SliceRow> {
     moved.into_iter().map(|(table, slice)| row(table, slice)).collect()
 }
 
-/// Returns true if a key came or went, or a latency differs by more than honest reruns do.
+/// Returns true if a key came or went, or a latency changed.
 fn is_moved(slice: &SliceDiff) -> bool {
-    slice.lost + slice.gained > 0 || slice.latency.is_some_and(|latency| latency.beyond_noise > 0)
+    slice.lost + slice.gained > 0 || slice.latency.is_some_and(|latency| !latency.is_unchanged())
 }
 
 fn row(table: &TableDiff, diff: &SliceDiff) -> SliceRow {

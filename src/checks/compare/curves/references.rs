@@ -92,11 +92,11 @@ pub fn reference_groups(kin: &Kin<'_>, (file, own): Sketched<'_>) -> ReferenceGr
 }
 
 /// The latencies of all other tables of a name that share enough keys with a table and are not the same measurement.
-pub fn comparable<'k>(
-    kin: &Kin<'k>,
-    (file, own): Sketched<'k>,
-) -> impl Iterator<Item = &'k KeyLatencies> {
-    let others = kin.tables.clone().into_iter().filter(|(other, _)| other.place != file.place);
+pub fn comparable<'k, 's>(
+    kin: &'s Kin<'k>,
+    (file, own): Sketched<'s>,
+) -> impl Iterator<Item = &'k KeyLatencies> + use<'k, 's> {
+    let others = kin.tables.iter().filter(|(other, _)| other.place != file.place);
     others.filter_map(|(_, sketch)| levels(own, sketch).and(sketch.latencies.as_deref()))
 }
 
