@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::finding::below_data;
 use crate::base::escape::clean;
+use crate::base::stats::quantile;
 use crate::base::words::{Figure, count, names, plural};
 use crate::database::catalog::Role;
 use crate::database::diff::{
@@ -77,14 +78,17 @@ fn served(diff: &Diff) -> Option<String> {
     let keys = |n: u64| count(n as usize);
     let mut parts = Vec::new();
     if served.common > 0 {
+        let changed: Vec<f64> = served.ratios.iter().copied().filter(|r| *r != 1.0).collect();
         let latency = match served.median_ratio() {
             _ if served.same_latencies() => "no latency changed".to_owned(),
             None => "no latencies to compare".to_owned(),
-            Some(median) => {
+            Some(_) => {
                 let far = served.ratios.iter().filter(|r| (*r - 1.0).abs() > FAR).count();
+                // Those that stayed would hide what changed.
                 format!(
-                    "median latency × {:.3}; {} differ by over {:.0} %, {} are over 2× slower, {} over 2× faster",
-                    Figure(median),
+                    "{} of their latencies changed, × {:.3} in the median of these; {} differ by over {:.0} %, {} are over 2× slower, {} over 2× faster",
+                    count(changed.len()),
+                    Figure(quantile(&changed, 0.5)),
                     count(far),
                     FAR * 100.0,
                     keys(served.slower_2x()),
