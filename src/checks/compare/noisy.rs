@@ -14,7 +14,7 @@ use crate::base::words::{Figure, plural, plural_verb};
 use crate::checks::compare::curves::{
     CurveScores, Roughness, SpikedPoints, TableScores, comparable,
 };
-use crate::checks::compare::sketch::{Slice, slice_id, slice_words};
+use crate::checks::compare::sketch::{Sketched, Slice, slice_id, slice_words};
 use crate::checks::context::CrossContext;
 use crate::checks::inputs::{CheckInputs, CurveTerms};
 use crate::checks::judge::{Found, Judge};
@@ -86,7 +86,7 @@ impl Judge for NoiseLimits {
             let Some(scores) = all.of_table(file) else { continue };
             let slices = (0u32..).zip(&sketch.slices);
             let noisy = slices.filter_map(|(number, slice)| {
-                let spiked = self.spiked(all, at, file, scores, number);
+                let spiked = self.spiked(all, at, (file, sketch), scores, number);
                 let roughness = self.rough(scores, number);
                 let is_noisy = spiked.is_some() || roughness.is_some();
                 is_noisy.then_some(NoisySlice { slice, spiked, roughness })
@@ -103,7 +103,7 @@ impl NoiseLimits {
         &self,
         all: &CurveScores,
         at: &CrossContext<'_>,
-        file: &TableFile,
+        (file, sketch): Sketched<'_>,
         scores: &TableScores,
         slice: u32,
     ) -> Option<SpikedPoints> {
@@ -116,7 +116,6 @@ impl NoiseLimits {
             return None;
         }
         let alone = scores.spiked_alone(all, at.kin, file, slice, (factor, groups), floor_ms);
-        let sketch = at.sketches.by_path.get(&file.entry.path)?;
         let is_smooth =
             |beside: SpikedPoints| beside.scored >= self.scored && beside.share() < self.share;
         let mut others = comparable(at.kin, (file, sketch));

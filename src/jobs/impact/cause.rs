@@ -41,7 +41,6 @@ impl MoveCause {
 }
 
 /// The class of change and the earlier path of each compared table, by its path after the change.
-#[derive(Default)]
 pub(super) struct ComparedTables(BTreeMap<String, (Class, Option<String>)>);
 
 impl ComparedTables {

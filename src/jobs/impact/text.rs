@@ -11,7 +11,6 @@ use crate::base::words::{Figure, count, plural};
 use crate::planner::POINTS;
 use crate::planner::TableLookup;
 use crate::report::document::{Document, DocumentTable, ListItem};
-use crate::report::predictions::PredictedMove;
 
 /// The maximum number of changed steps shown.
 const WORST: usize = 10;
@@ -120,8 +119,7 @@ fn mover(worst: Worst<'_>) -> ListItem {
         reasons.push(format!("the same on {}", others.join(", ")));
     }
     let title = title(case, point.point);
-    let PredictedMove { before_ms, after_ms, change, .. } = predicted_move(worst);
-    let text = format!("{title}: {:.3} → {:.3} ms, {change}", Figure(before_ms), Figure(after_ms));
+    let text = format!("{title}: {}", predicted_move(worst).times());
     ListItem { text, below: reasons }
 }
 

@@ -84,7 +84,7 @@ fn served(diff: &Diff) -> Option<String> {
             None => "no latencies to compare".to_owned(),
             Some(_) => {
                 let far = served.ratios.iter().filter(|r| (*r - 1.0).abs() > FAR).count();
-                // Those that stayed would hide what changed.
+                // Over all keys the median would be 1 as soon as most latencies stayed the same.
                 format!(
                     "{} of their latencies changed, × {:.3} in the median of these; {} differ by over {:.0} %, {} are over 2× slower, {} over 2× faster",
                     count(changed.len()),

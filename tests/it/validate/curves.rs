@@ -139,7 +139,8 @@ fn noise_over_a_whole_table_is_found() {
 
 #[test]
 fn a_smooth_table_is_not_blamed_for_noisy_relatives() {
-    // Its other version, its other systems and the other backends of its system are noisy; the rest is smooth.
+    // The first table is smooth. Noisy are: the other version of its backend on its system, the same backend on the
+    // other system, and the other backends on its system. The last two tables are smooth.
     let relatives = |place: usize, m, n| {
         let is_noisy = (1..=5).contains(&place);
         if is_noisy { 1.0 + 0.3 * drawn(place as u64, m, n) } else { 1.0 }

@@ -1,7 +1,7 @@
 //! The scores of the judged tables' curves beside other tables.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 use tracing::debug;
@@ -160,8 +160,8 @@ impl CurveScores {
             let groups = tables.get(path)?.groups(kin, (file, sketch));
             let before = before.and_then(|before| before.get(path));
             let (curve, before) = (sketch.curve.clone()?, before.map(Arc::as_ref));
-            let others = LazyLock::new(|| comparable(kin, (file, sketch)).collect());
-            let scores = TableScores::of(curve, groups, &others, before);
+            let others = || comparable(kin, (file, sketch));
+            let scores = TableScores::of(curve, groups, others, before);
             scores.log(file);
             Some((path.clone(), scores))
         });
@@ -210,10 +210,10 @@ impl Referenced {
 impl TableScores {
     /// Scores a table's curves beside its references and beside its latencies before a pull request. Its roughness is
     /// also measured beside the `others`, all the tables that it can be compared with.
-    fn of<'k, F: FnOnce() -> Vec<&'k KeyLatencies>>(
+    fn of<'k, I: Iterator<Item = &'k KeyLatencies>>(
         curve: Arc<TableCurve>,
         groups: &'k ReferenceGroups,
-        others: &LazyLock<Vec<&'k KeyLatencies>, F>,
+        others: impl Fn() -> I,
         before: Option<&KeyLatencies>,
     ) -> Self {
         // Bends are scored in parallel, because a pull request may change a single large table.
@@ -228,11 +228,10 @@ impl TableScores {
         let bends = bends.concat();
         let references = || groups.iter().flat_map(|(_, group)| group).map(|r| &*r.latencies);
         let is_new = |other: &&KeyLatencies| !references().any(|known| std::ptr::eq(known, *other));
-        let others = || std::iter::once(others).flat_map(|o| o.iter().copied()).filter(is_new);
         Self {
             bends,
             shapes: shape_scores(&curve, groups),
-            roughness: roughness(&curve, || references().chain(others())),
+            roughness: roughness(&curve, || references().chain(others().filter(is_new))),
             rougher: before.map(|before| rougher(&curve, before)).unwrap_or_default(),
             curve,
         }

@@ -88,7 +88,8 @@ fn off_as_a_whole(points: &[KeyPoint], level: &Level, reference: &CurveReference
     least
 }
 
-/// How rough each slice is beside the `references`; smooth ones are left out.
+/// Returns the roughness of the slices, each beside the reference that gives the smallest. Slices that are smooth beside
+/// one of the `references` are left out.
 pub(super) fn roughness<'r, R>(curve: &TableCurve, references: impl Fn() -> R) -> Vec<Roughness>
 where
     R: Iterator<Item = &'r KeyLatencies>,

@@ -87,7 +87,7 @@ impl OutlyingPoint {
         }
     }
 
-    /// Its number in a column of its key.
+    /// Returns the value of a column of the point's key, if it is a number.
     pub fn key(&self, column: &str) -> Option<f64> {
         self.key.iter().find(|(name, _)| name == column)?.1.as_f64()
     }

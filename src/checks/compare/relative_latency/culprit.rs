@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use super::kept::Residual;
 use super::peers::{NEARBY, OTHER_KERNELS};
 
 /// What is to be said of a slice that stands apart.
@@ -34,6 +35,8 @@ pub(super) struct References<'a> {
     pub all: &'a BTreeMap<String, f64>,
     /// Names of those that it stands apart from, of all on one side.
     pub far: Vec<&'a str>,
+    /// How far it is from the differences to its siblings on other systems, of whatever generation.
+    pub residual: Option<Residual>,
     /// Ratio within which a reference agrees.
     pub agrees: f64,
     /// How many independent references a judgement takes.
@@ -74,12 +77,13 @@ impl References<'_> {
         if self.is_of_backend() { CulpritVerdict::Backend } else { CulpritVerdict::Culprit }
     }
 
-    /// Returns true if the slice is level with the same version on other systems, and with other versions if there
-    /// are any.
+    /// Returns true if the slice is level with the same version on other systems, or differs from its siblings as it
+    /// does there. If there are other versions, it must be level with them, too.
     fn is_of_backend(&self) -> bool {
-        let is_level =
-            |name: &str| self.all.get(name).map(|ratio| ratio.ln().abs() <= self.agrees.ln());
-        is_level(NEARBY) == Some(true) && is_level(self.backend) != Some(false)
+        let agrees = |ratio: f64| ratio.ln().abs() <= self.agrees.ln();
+        let is_level = |name: &str| self.all.get(name).map(|ratio| agrees(*ratio));
+        let recurs = self.residual.is_some_and(|residual| agrees(residual.ratio));
+        (recurs || is_level(NEARBY) == Some(true)) && is_level(self.backend) != Some(false)
     }
 
     /// Whether the slice is nearer to the other backends than all kin that it stands apart from.
@@ -110,7 +114,8 @@ mod tests {
         let all: BTreeMap<String, f64> =
             refs.iter().map(|(name, ratio)| ((*name).to_owned(), *ratio)).collect();
         let far = far.to_vec();
-        References { backend: "vllm", all: &all, far, agrees: 1.3, least: 2 }.verdict()
+        References { backend: "vllm", all: &all, far, residual: None, agrees: 1.3, least: 2 }
+            .verdict()
     }
 
     #[test]

@@ -78,10 +78,8 @@ impl Judge for DeviationBand {
                 let residuals =
                     residuals.and_then(|(band, of_table)| Some((band, of_table.get(slice)?)));
                 let elsewhere = residuals.and_then(|(band, residuals)| band.verdict(residuals));
-                let level = self.verdict(backend, own, slice, refs);
-                let recurs = residuals.is_some_and(|(_, r)| self.recurs(refs.get(backend), r));
-                let is_blamed = level == Some(CulpritVerdict::Culprit);
-                let level = if is_blamed && recurs { Some(CulpritVerdict::Backend) } else { level };
+                let residual = residuals.and_then(|(_, residuals)| residuals.all);
+                let level = self.verdict(backend, own, slice, refs, residual);
                 if let Some(verdict) = together(level, elsewhere.as_ref()) {
                     let mut refs = refs.clone();
                     refs.extend(elsewhere.into_iter().flat_map(|told| told.ratios));
@@ -173,6 +171,7 @@ impl DeviationBand {
         own: &RelativeLatencies,
         slice: &Slice,
         refs: &BTreeMap<String, f64>,
+        residual: Option<Residual>,
     ) -> Option<CulpritVerdict> {
         let is_out = |(reference, ratio): &(&String, &f64)| match reference.as_str() {
             NEARBY => off(**ratio) > self.systems,
@@ -187,14 +186,7 @@ impl DeviationBand {
         }
         let far = far.into_iter().map(|(name, _)| name.as_str()).collect();
         let (agrees, least) = (self.agrees, self.references);
-        Some(References { backend, all: refs, far, agrees, least }.verdict())
-    }
-
-    /// Returns true if the slice differs from its siblings as on other systems, of whatever generation, and is not slower
-    /// or faster than the `versions` of its backend.
-    fn recurs(&self, versions: Option<&f64>, residuals: &Residuals) -> bool {
-        let agrees = |ratio: f64| off(ratio) <= self.agrees;
-        residuals.all.is_some_and(|r| agrees(r.ratio)) && versions.is_none_or(|r| agrees(*r))
+        Some(References { backend, all: refs, far, residual, agrees, least }.verdict())
     }
 
     /// Whether a slice leaves the band of another backend. Where the rest of the table agrees with that
@@ -253,7 +245,7 @@ mod tests {
     }
 
     fn deviates(all: &[(&str, f64)]) -> bool {
-        band().verdict("vllm", &RelativeLatencies::new(), &slice("fp8"), &refs(all)).is_some()
+        band().verdict("vllm", &RelativeLatencies::new(), &slice("fp8"), &refs(all), None).is_some()
     }
 
     #[test]
@@ -273,7 +265,7 @@ mod tests {
             RelativeLatencies::from([(slice("fp8"), fp8.clone()), (slice("bf16"), rest)])
         };
         let verdict = |own: &RelativeLatencies, dtype: &str, refs: &BTreeMap<String, f64>| {
-            band().verdict("vllm", own, &slice(dtype), refs)
+            band().verdict("vllm", own, &slice(dtype), refs, None)
         };
         assert_eq!(verdict(&with(1.1), "fp8", &fp8), Some(CulpritVerdict::Culprit));
         assert_eq!(verdict(&with(1.4), "fp8", &fp8), None, "the table is slower");
