@@ -16,6 +16,9 @@ pub struct OutputArgs {
     /// Format of the report.
     #[arg(long, value_enum, default_value_t = FormatName::Human, help_heading = "Output")]
     pub format: FormatName,
+    /// Print only how many findings each rule has.
+    #[arg(long, conflicts_with = "format", help_heading = "Output")]
+    pub statistics: bool,
     /// Write the report to a file instead of standard output.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,

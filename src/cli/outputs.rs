@@ -92,7 +92,11 @@ impl Outputs {
         }
         let to_file = args.output.is_some();
         let extent = ReportExtent { to_file, full: self.full || to_file };
-        let format = format_of(args.format, extent, terminal);
+        let format = if args.statistics {
+            ReportFormat::Statistics
+        } else {
+            format_of(args.format, extent, terminal)
+        };
         self.add(args.output.as_deref().unwrap_or(Path::new("-")), report::render(view, format)?);
         Ok(())
     }

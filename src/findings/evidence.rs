@@ -26,13 +26,16 @@ pub struct Evidence {
 }
 
 /// Effect of a finding on predictions of the default models.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ModelReach {
     /// True if a step reads one of the finding's rows; `None` if the finding does not name all its rows.
     pub reads: Option<bool>,
     /// Largest change of a step's time in ms by the finding's rows, or by the whole table if no rows are
     /// named.
     pub moves_ms: f64,
+    /// The row, or the table, and the step that it changes most, in words; `None` if the change is below the
+    /// noise of reruns.
+    pub moves: Option<String>,
     /// Number of steps that lose their time because rows of the table are missing.
     pub loses: usize,
 }
@@ -103,7 +106,7 @@ impl SliceEvidence {
 
 impl ModelReach {
     fn json(&self) -> Value {
-        json!({"read": self.reads, "moves_ms": self.moves_ms, "loses": self.loses})
+        json!({"read": self.reads, "moves_ms": self.moves_ms, "moves": self.moves, "loses": self.loses})
     }
 }
 

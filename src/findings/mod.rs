@@ -66,12 +66,14 @@ pub struct ComparedStates {
     pub base: String,
     /// Commit of the head or only state; `None` for files on disk.
     pub head: Option<String>,
+    /// Date of the head's commit and name of its repository; empty for files on disk.
+    pub of: String,
 }
 
 impl Default for ComparedStates {
     /// The states of a fresh checkout.
     fn default() -> Self {
-        Self { base: "origin/HEAD".into(), head: Some("HEAD".into()) }
+        Self { base: "origin/HEAD".into(), head: Some("HEAD".into()), of: String::new() }
     }
 }
 

@@ -3,7 +3,9 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
 
+use pep440_rs::Version;
 use serde::Serialize;
 
 use super::document::{Document, DocumentTable};
@@ -24,6 +26,8 @@ pub struct HealthMap {
     pub systems: Vec<String>,
     /// The rows, those with most errors first.
     pub tables: Vec<HealthRow>,
+    /// The sum of all tables, one cell per system.
+    pub totals: Vec<HealthCell>,
 }
 
 /// The cells of one table.
@@ -35,6 +39,8 @@ pub struct HealthRow {
     pub stem: String,
     /// One cell per system; `None` if the system has no such table.
     pub cells: Vec<Option<HealthCell>>,
+    /// The sum of all systems.
+    pub total: HealthCell,
 }
 
 /// The findings on all versions of a table on one system.
@@ -48,7 +54,7 @@ pub struct HealthCell {
     pub warnings: usize,
     /// The number of infos that are neither waived nor existing.
     pub infos: usize,
-    /// The backends with versions that were judged, such as `vllm 0.24.0`.
+    /// The backends with versions that were judged, such as `vllm 0.24.0`; the newest of a backend first.
     pub versions: Vec<String>,
     /// The cell's text, such as `2E 1W`.
     pub short: String,
@@ -72,7 +78,7 @@ impl HealthMap {
         for (table, systems) in &judged.0 {
             for (system, versions) in systems {
                 let cell = cells.entry(table).or_default().entry(system).or_default();
-                cell.versions = versions.iter().map(|v| clean(v)).collect();
+                cell.versions = newest_first(versions);
             }
         }
         for finding in findings.iter().filter(|f| f.counts()) {
@@ -90,26 +96,43 @@ impl HealthMap {
                 table: clean(table.strip_suffix("_perf").unwrap_or(table)),
                 stem: clean(table),
                 cells: systems.iter().map(|system| Some(row.get(system)?.told())).collect(),
+                total: HealthCell::sum(row.values()),
             })
             .collect();
         tables.sort_by_key(HealthRow::urgency);
+        let total =
+            |system: &&str| HealthCell::sum(cells.values().filter_map(|row| row.get(*system)));
+        let totals = systems.iter().map(total).collect();
         let systems = systems.into_iter().map(clean).collect();
-        Some(Self { schema: "perfdb-gate/health/v1", systems, tables })
+        Some(Self { schema: "perfdb-gate/health/v1", systems, tables, totals })
     }
 
     /// Adds the map and its legend to a document.
     pub(crate) fn add_to(&self, document: &mut Document) {
         let rows = self.tables.iter().map(|row| {
             let cells = row.cells.iter().map(|cell| cell.as_ref().map_or("", |c| c.short.as_str()));
-            std::iter::once(row.name()).chain(cells).map(str::to_owned).collect()
+            let cells = std::iter::once(row.name()).chain(cells).chain([row.total.short.as_str()]);
+            cells.map(str::to_owned).collect()
         });
-        let heads: Vec<&str> =
-            std::iter::once("").chain(self.systems.iter().map(String::as_str)).collect();
-        document.table("", DocumentTable::new(&heads, [], rows));
+        let totals = self.totals.iter().map(|cell| cell.short.clone());
+        let totals = std::iter::once("total".to_owned()).chain(totals).chain([String::new()]);
+        let systems = self.systems.iter().map(String::as_str);
+        let heads: Vec<&str> = std::iter::once("").chain(systems).chain(["total"]).collect();
+        document.table("", DocumentTable::new(&heads, [], rows.chain([totals.collect()])));
         document.paragraph(
             "E errors, W warnings, I infos; ok without any; nothing where a system has no such table",
         );
     }
+}
+
+/// Sorts backends with versions by backend, the newest version first, and escapes them.
+fn newest_first(versions: &BTreeSet<String>) -> Vec<String> {
+    let mut versions: Vec<&String> = versions.iter().collect();
+    versions.sort_by_key(|text| {
+        let (backend, version) = text.split_once(' ').unwrap_or((text, ""));
+        (backend, Reverse(Version::from_str(version).ok()), *text)
+    });
+    versions.into_iter().map(|text| clean(text)).collect()
 }
 
 /// Returns the system of a finding's table, or the one that the file of the finding describes.
@@ -136,6 +159,17 @@ impl HealthRow {
 }
 
 impl HealthCell {
+    /// Adds up the findings of cells.
+    fn sum<'a>(cells: impl Iterator<Item = &'a Self>) -> Self {
+        let mut sum = Self::default();
+        for cell in cells {
+            sum.errors += cell.errors;
+            sum.warnings += cell.warnings;
+            sum.infos += cell.infos;
+        }
+        sum.told()
+    }
+
     fn count(&mut self, severity: Severity) {
         match severity {
             Severity::Error => self.errors += 1,

@@ -127,12 +127,13 @@ fn notes(predictions: &Predictions) -> Vec<String> {
     predictions.notes().iter().map(|line| clean(&line.text())).collect()
 }
 
-/// Names the compared commits.
+/// Names the compared commits, with the date and repository of the head.
 fn states(view: &ReportView<'_>) -> Option<String> {
     view.raw.diff.as_ref()?;
-    let ComparedStates { base, head } = &view.raw.states;
+    let ComparedStates { base, head, of } = &view.raw.states;
     let head = head.as_deref().unwrap_or("the files on disk");
-    Some(clean(&format!("base {base}, head {head}")))
+    let of = if of.is_empty() { String::new() } else { format!(" ({of})") };
+    Some(clean(&format!("base {base}, head {head}{of}")))
 }
 
 /// Lists the sections that the page has, in their order.

@@ -1,15 +1,16 @@
 //! Renders the report for a terminal: findings by file with their rows, then the advice of the
 //! rules.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use super::document::{Document, DocumentTable};
 use super::measured;
 use super::style::{self, BOLD, DIM, styled};
 use super::triage::Cause;
-use super::view::ReportView;
 use super::view::changes::{ChangesView, TableView};
 use super::view::finding::FindingView;
+use super::view::{ReportView, RuleView};
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count, plural};
 use crate::database::diff::{FAR, Ratios};
@@ -19,6 +20,9 @@ use crate::findings::{EXAMPLES, Severity};
 const ROWS: usize = 2;
 /// The most lines of the list of causes.
 const CAUSES: usize = 20;
+
+/// The most rules shown with their meaning and first step.
+const STEPS: usize = 6;
 
 /// The most changed files listed beside the tables.
 const FILES: usize = 20;
@@ -33,12 +37,25 @@ pub(super) fn render(view: &ReportView<'_>, colour: bool, full: bool) -> String 
 /// Renders one screen: the verdict, the causes and the options that show more.
 fn at_a_glance(view: &ReportView<'_>) -> String {
     let mut out = format!("{}\n\n", styled(BOLD, verdict(view)));
-    write_triage(&mut out, &view.causes, "");
+    write_triage(&mut out, view, "");
+    for rule in worst_rules(view) {
+        let (what, step) = (rule.summary.trim_end_matches('.'), rule.first_step());
+        let step = step.trim_end_matches('.');
+        let _ = writeln!(out, "{}: {what}. First step: {step}.", name_of(view, &rule.id));
+    }
+    out.push('\n');
     let more = "--full prints every finding and what to do, --format concise prints one line per finding, --html FILE writes a \
                 page, --rows DIR writes all rows; `perfdb-gate explain RULE` explains a rule";
     let _ = writeln!(out, "{}\n", styled(DIM, more));
     write_summary(&mut out, view);
     out
+}
+
+/// Returns the rules of the first causes, each once.
+fn worst_rules<'v>(view: &'v ReportView<'_>) -> Vec<&'v RuleView> {
+    let mut told = BTreeSet::new();
+    let rules = view.causes.iter().filter(|cause| told.insert(&cause.rule));
+    rules.filter_map(|cause| view.rule(&cause.rule)).take(STEPS).collect()
 }
 
 /// Returns the verdict and the number of findings that make the run fail.
@@ -54,13 +71,34 @@ fn verdict(view: &ReportView<'_>) -> String {
     format!("{name}: {what} of {all} {verb} the run fail (--fail-on {least})")
 }
 
+/// Renders the numbers of findings, rows and files per rule and severity.
+pub(super) fn statistics(view: &ReportView<'_>) -> String {
+    let mut rules: BTreeMap<(Severity, &str), (usize, u64, BTreeSet<&str>)> = BTreeMap::new();
+    for finding in view.counted() {
+        let key = (finding.raw.severity, finding.rule.as_str());
+        let (findings, rows, files) = rules.entry(key).or_default();
+        *findings += 1;
+        *rows += finding.count;
+        files.insert(&finding.path);
+    }
+    let rows = rules.iter().map(|((severity, rule), (findings, rows, files))| {
+        let numbers = [*findings, *rows as usize, files.len()].map(count);
+        [(*rule).to_owned(), severity.name().to_owned()].into_iter().chain(numbers).collect()
+    });
+    let heads = ["rule", "severity", "findings", "rows", "files"];
+    let mut document = Document::new("");
+    document.table("", DocumentTable::new(&heads, [2, 3, 4], rows));
+    document.paragraph(&view.head.headline);
+    document.text()
+}
+
 /// Renders one line per finding for grep and editors; the last line is the summary.
 pub(super) fn concise(view: &ReportView<'_>) -> String {
     let mut out = String::new();
     for finding in view.counted() {
         let line = finding.raw.line().map(|line| format!(":{line}")).unwrap_or_default();
         let (path, severity) = (&finding.path, finding.severity);
-        let _ = writeln!(out, "{path}{line}: {severity} {}: {}", finding.rule, finding.message);
+        let _ = writeln!(out, "{path}{line}: {severity} {}: {}", finding.rule, finding.sentence());
     }
     let _ = writeln!(out, "{}", view.head.headline);
     out
@@ -88,7 +126,7 @@ fn coloured(view: &ReportView<'_>) -> String {
     }
     match &view.drawn {
         Some(how) => out += &format!("{how}\n\n"),
-        None => write_triage(&mut out, &view.causes, " below"),
+        None => write_triage(&mut out, view, " below"),
     }
     if view.changes.is_some() && view.counted().next().is_some() {
         out += "\n";
@@ -165,7 +203,8 @@ fn write_ratios(out: &mut String, ratios: &Ratios) {
 }
 
 /// Writes one line per cause. `below` says where the remaining causes are.
-fn write_triage(out: &mut String, causes: &[Cause], below: &str) {
+fn write_triage(out: &mut String, view: &ReportView<'_>, below: &str) {
+    let causes = &view.causes;
     if causes.is_empty() {
         return;
     }
@@ -173,7 +212,7 @@ fn write_triage(out: &mut String, causes: &[Cause], below: &str) {
     let (shown, rest) = causes.split_at(shown);
     for cause in shown {
         let severity = styled(style::of_severity(cause.level), format!("{:7}", cause.severity));
-        let _ = writeln!(out, "{severity} {} {}", styled(BOLD, &cause.rule), concerned(cause));
+        let _ = writeln!(out, "{severity} {} {}", name_of(view, &cause.rule), concerned(cause));
     }
     if !rest.is_empty() {
         let errors = rest.iter().filter(|c| c.level == Severity::Error).count();
@@ -181,6 +220,12 @@ fn write_triage(out: &mut String, causes: &[Cause], below: &str) {
         let _ = writeln!(out, "and {causes} more{below}, {errors} of them errors");
     }
     out.push('\n');
+}
+
+/// Returns the name of a rule in bold, as a link to its documentation if it has one.
+fn name_of(view: &ReportView<'_>, rule: &str) -> String {
+    let page = view.rule(rule).and_then(|r| r.page.as_deref());
+    styled(BOLD, style::linked(rule, page))
 }
 
 /// Returns the backend, versions, files, systems and rows that a cause concerns, and its worst
@@ -227,14 +272,14 @@ fn write_findings(out: &mut String, view: &ReportView<'_>) {
             let _ = writeln!(out, "{gap}{}", styled(BOLD, &finding.path));
             last = Some(&finding.path);
         }
-        write_finding(out, finding, rows);
+        write_finding(out, view, finding, rows);
     }
 }
 
-fn write_finding(out: &mut String, finding: &FindingView<'_>, rows: usize) {
+fn write_finding(out: &mut String, view: &ReportView<'_>, finding: &FindingView<'_>, rows: usize) {
     let severity =
         styled(style::of_severity(finding.raw.severity), format!("{:7}", finding.severity));
-    let _ = writeln!(out, "  {severity} {}: {}", styled(BOLD, &finding.rule), finding.message);
+    let _ = writeln!(out, "  {severity} {}: {}", name_of(view, &finding.rule), finding.sentence());
     for line in finding.examples.lines.iter().take(rows) {
         let _ = writeln!(out, "      {}", styled(DIM, line));
     }

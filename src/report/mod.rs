@@ -44,6 +44,8 @@ pub enum ReportFormat {
     Human { colour: bool, brief: bool, full: bool },
     /// One line per finding.
     Concise,
+    /// The numbers of findings by rule.
+    Statistics,
     /// The versioned JSON report.
     Json,
     /// SARIF 2.1.0.
@@ -66,6 +68,7 @@ pub fn render(view: &ReportView<'_>, format: ReportFormat) -> Result<String> {
         ReportFormat::Human { brief: true, .. } => format!("{}\n", view.head.headline),
         ReportFormat::Human { colour, full, .. } => human::render(view, colour, full),
         ReportFormat::Concise => human::concise(view),
+        ReportFormat::Statistics => human::statistics(view),
         ReportFormat::Json => json::render(view),
         ReportFormat::Sarif => sarif::render(view),
         ReportFormat::Github => github::render(view),

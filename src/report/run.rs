@@ -179,7 +179,7 @@ const RATIOS: [&str; 3] = ["worst", "worst_ratio", "median_ratio"];
 /// The sort key of findings: by severity, then most predictions lost, then predictions moved most, then those whose
 /// rows are read for a prediction, then by how wrong how many rows are.
 pub(super) fn urgency(finding: &Finding) -> impl Ord {
-    let models = finding.evidence.models;
+    let models = finding.evidence.models.as_ref();
     let loses = models.map_or(0, |m| m.loses);
     let moves = ordered(models.map_or(0.0, |m| m.moves_ms));
     let reads = models.and_then(|m| m.reads);

@@ -41,7 +41,15 @@ pub(super) fn of_outcome(outcome: Outcome) -> Style {
     }
 }
 
-/// Removes the styles from a text.
+/// Formats a text as a hyperlink of the terminal; without a page it stays a text.
+pub(super) fn linked(text: &str, page: Option<&str>) -> String {
+    match page {
+        Some(page) => format!("\x1b]8;;{page}\x1b\\{text}\x1b]8;;\x1b\\"),
+        None => text.to_owned(),
+    }
+}
+
+/// Removes the styles and links from a text.
 pub(super) fn plain(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
 }
@@ -52,7 +60,8 @@ mod tests {
 
     #[test]
     fn a_text_without_its_styles_is_the_same_text() {
-        let text = format!("{} — {}\n", styled(RED, "FAIL"), styled(DIM, "5 % … × –"));
+        let link = linked("5 %", Some("https://example.com/a#b"));
+        let text = format!("{} — {}\n", styled(RED, "FAIL"), styled(DIM, format!("{link} … × –")));
         assert!(text.starts_with("\x1b["), "{text:?}");
         assert_eq!(plain(&text), "FAIL — 5 % … × –\n");
     }

@@ -45,6 +45,12 @@ fn faster_gemm(fixture: &mut Fixture) {
     }
 }
 
+fn impossible_gemm(fixture: &mut Fixture) {
+    for ms in fixture.cells(GEMM, "latency") {
+        *ms = (ms.as_f64().expect("a latency") * 1e-6).into();
+    }
+}
+
 #[test]
 fn rows_that_moved_a_step_are_named() {
     let tree = changed(faster_gemm);
@@ -152,6 +158,26 @@ fn sanity_has_a_section_and_findings_on_predictions() {
     let document = sanity(&powered, &["--format", "json"]).json();
     assert_eq!(document["predictions"]["moved"], 0);
     assert_eq!(document["findings"], serde_json::json!([]));
+}
+
+#[test]
+fn a_finding_ends_with_the_step_that_its_rows_move_most() {
+    let tree = changed(impossible_gemm);
+    let root = tree.path().display().to_string();
+    let rules = tree.path().join("models").display().to_string();
+    let comment = tree.path().join("comment.md").display().to_string();
+    let mut args = vec!["sanity", "--root", &root, "--rules", &rules, "--base-ref", "main"];
+    args.extend(["--only", "below-speed-of-light", "--only", "prediction-moved"]);
+    args.extend(["--output-md-file", &comment]);
+    let out = run(&args).out();
+    let line = out.lines().find(|line| line.contains("below-speed-of-light:")).unwrap_or(&out);
+    let end = line.rsplit("; ").next().unwrap_or_default();
+    assert!(
+        end.starts_with("row ") && end.contains(" of synthetic/") && end.ends_with(" %"),
+        "{out}"
+    );
+    let comment = std::fs::read_to_string(&comment).unwrap();
+    assert!(comment.contains(" moves ") && comment.contains(end), "{end}\n{comment}");
 }
 
 #[test]

@@ -26,6 +26,9 @@ fn much_is_told_by_its_causes() {
     error   key-out-of-range vllm 0.0.0, 0.1.0, 0.2.0 and 5 more: 8 files on h200_sxm, 8 rows; most in h200_sxm/vllm/0.0.0/gemm_perf.txt
     error   latency-not-positive vllm 0.0.0, 0.1.0, 0.2.0 and 5 more: 8 files on h200_sxm, 8 rows; most in h200_sxm/vllm/0.0.0/gemm_perf.txt
 
+    key-out-of-range: key values that no sweep contains, and unknown dtypes. First step: Remove the rows and fix the sweep that produced them.
+    latency-not-positive: measurements of zero or less. First step: Remove the rows and collect their points again.
+
     --full prints every finding and what to do, --format concise prints one line per finding, --html FILE writes a page, --rows DIR writes all rows; `perfdb-gate explain RULE` explains a rule
 
     16 errors, 0 warnings, 0 infos in 8 files; checked 8 tables, 32 rows in [seconds] s
@@ -33,6 +36,14 @@ fn much_is_told_by_its_causes() {
     assert!(run.out().lines().count() <= 25, "{}", run.out());
     let full = tree.validate(&[&only[..], &["--full"]].concat());
     assert_eq!(full.out().matches("key-out-of-range: m is zero in 1 row").count(), 8);
+    let counts = tree.validate(&[&only[..], &["--statistics"]].concat());
+    insta::assert_snapshot!(counts.out(), @"
+    rule                  severity  findings  rows  files
+    key-out-of-range      error            8     8      8
+    latency-not-positive  error            8     8      8
+
+    16 errors, 0 warnings, 0 infos in 8 files; checked 8 tables, 32 rows
+    ");
     // A file takes all of it.
     let path = tree.path().join("report.txt").display().to_string();
     tree.validate(&[&only[..], &["--output", &path]].concat());
@@ -96,8 +107,9 @@ fn a_map_of_tables_and_systems() {
     let map = crate::common::run(&["status", "--all", "--root", &root]);
     assert_eq!(map.code(), 0, "{}", map.shown());
     insta::assert_snapshot!(redact(&map.out()), @"
-          h100_sxm  h200_sxm
-    gemm  ok        16E
+           h100_sxm  h200_sxm  total
+    gemm   ok        16E       16E
+    total  ok        16E
 
     E errors, W warnings, I infos; ok without any; nothing where a system has no such table
 

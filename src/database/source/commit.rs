@@ -154,6 +154,13 @@ impl Commit {
     }
 }
 
+/// Returns the owner and name at the end of a remote's address; `None` for a folder on this machine.
+fn repository_name(url: &str) -> Option<&str> {
+    let path = url.trim_end_matches('/').trim_end_matches(".git");
+    let (at, _) = path.rmatch_indices(['/', ':']).nth(1)?;
+    path.contains(':').then(|| &path[at + 1..])
+}
+
 impl Source for Commit {
     fn files(&self) -> Result<Vec<Entry>> {
         let top = self.with_repository(|repo| self.folder(repo));
@@ -206,6 +213,18 @@ impl Source for Commit {
 
     fn commit(&self) -> Option<String> {
         self.commit.map(|id| id.to_string())
+    }
+
+    fn described(&self) -> String {
+        let facts = self.with_repository(|repo| {
+            let time = self.commit.map(|id| repo.find_commit(id)).transpose()?.map(|c| c.time());
+            let origin = repo.find_remote("origin").ok();
+            let origin = origin.and_then(|o| Some(repository_name(o.url().ok()?)?.to_owned()));
+            let date = time.and_then(|t| jiff::Timestamp::from_second(t.seconds()).ok());
+            Ok((date.map(|d| d.to_zoned(jiff::tz::TimeZone::UTC).date().to_string()), origin))
+        });
+        let (date, origin) = facts.unwrap_or_default();
+        date.into_iter().chain(origin).collect::<Vec<_>>().join(", ")
     }
 
     fn changed_since(&self, reference: &str) -> Result<Vec<String>> {

@@ -54,6 +54,12 @@ pub trait Source: Sync {
         None
     }
 
+    /// Returns the date of the source's commit and the name of its repository, such as `2026-11-20, owner/name`;
+    /// empty for files on disk.
+    fn described(&self) -> String {
+        String::new()
+    }
+
     /// Checks at the end of a run that the files that were read have not changed since.
     ///
     /// # Errors

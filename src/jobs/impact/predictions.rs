@@ -20,6 +20,7 @@ use crate::database::state::State;
 use crate::findings::{Finding, ModelReach};
 use crate::planner::{RowsRead, SharedModels, Step, Store, TableName};
 use crate::report::Predictions;
+use crate::report::predictions::percent;
 
 /// The maximum number of changed steps in a report.
 const MOVERS: usize = 8;
@@ -39,15 +40,27 @@ pub(crate) struct PredictedChange {
     weights: PathWeights,
 }
 
-/// The largest change of a step, in ms, that a file and its rows cause, by path.
+/// The smallest relative change of a step that a finding mentions.
+const MENTIONED: f64 = 0.005;
+
+/// The largest changes of steps that files and their rows cause, by path.
 #[derive(Default)]
 struct PathWeights(HashMap<String, FileWeights>);
 
-/// The change of a step, in ms, that a file and its rows cause.
+/// The largest changes of a step that a file and its rows cause.
 #[derive(Default)]
 struct FileWeights {
-    whole: f64,
-    rows: HashMap<u32, f64>,
+    whole: StepChange,
+    rows: HashMap<u32, StepChange>,
+}
+
+/// The part of a step's change that a row or a file causes.
+#[derive(Debug, Default, Clone, Copy)]
+struct StepChange {
+    /// The change in ms.
+    ms: f64,
+    /// The number of the case among all cases, and of the step among the steps of the case.
+    step: (usize, usize),
 }
 
 /// Predicts both states of a pull request on the versions that read a changed file.
@@ -118,9 +131,11 @@ fn moving_sides<'s, 'a>(
 impl PredictedChange {
     /// Adds predicted cases, with the rows that they read and the changes that rows cause.
     fn take_in(&mut self, mut cases: Vec<ImpactCase>) {
-        for case in &mut cases {
+        for (case, number) in cases.iter_mut().zip(self.impact.cases.len()..) {
             self.rows.merge(std::mem::take(&mut case.rows_read));
-            case.points.iter().for_each(|point| self.weights.add(point));
+            for (at, point) in case.points.iter().enumerate() {
+                self.weights.add(point, (number, at));
+            }
         }
         self.impact.cases.append(&mut cases);
     }
@@ -167,7 +182,7 @@ impl PredictedChange {
             finding.all_rows.is_some() && listed.len() as u64 == finding.rows && finding.rows > 0;
         let read = listed.iter().any(|row| rows.contains(row));
         let reads = (are_all_listed || read).then_some(read);
-        let moves_ms = self.weights.of(&finding.path, &listed);
+        let (row, most) = self.weights.of(&finding.path, &listed);
         let place = finding.place.as_ref();
         let is_of_backend = |case: &ImpactCase| {
             place.is_some_and(|p| {
@@ -182,50 +197,78 @@ impl PredictedChange {
         };
         let loses =
             if listed.is_empty() { self.impact.points().filter(is_lost_here).count() } else { 0 };
-        finding.evidence.models = Some(ModelReach { reads, moves_ms, loses });
+        finding.evidence.models = Some(ModelReach {
+            reads,
+            moves_ms: most.ms.abs(),
+            moves: self.moves(row, most),
+            loses,
+        });
         if reads == Some(false) {
             let which = if finding.rows == 1 { "this row" } else { "these rows" };
             finding.message += &format!("; no default model reads {which}");
         }
     }
+
+    /// Words the change of a step by a row, or by a whole table; `None` if it is too small to mention.
+    fn moves(&self, row: Option<u32>, change: StepChange) -> Option<String> {
+        let (case, point) = change.step;
+        let case = self.impact.cases.get(case)?;
+        let point = case.points.get(point)?;
+        let before = point.before.as_ref()?.as_ref().ok()?.ms;
+        let relative = change.ms / before;
+        if relative.is_nan() || relative.abs() < MENTIONED {
+            return None;
+        }
+        let what = row.map_or_else(|| "its table".to_owned(), |row| format!("row {row}"));
+        let (step, subject) = (summary::step(point.point), summary::subject(case));
+        Some(format!("{what} moves {step} of {subject} by {}", percent(relative)))
+    }
 }
 
 impl PathWeights {
-    /// Distributes the change of a step over rows. An operation's change is divided among its
-    /// lookups by time, and a lookup's share among its rows by weight.
-    fn add(&mut self, point: &PointImpact) {
-        let mut moved: HashMap<&str, FileWeights> = HashMap::new();
+    /// Distributes the change of a step over the rows that it reads after the change, or over those that it read
+    /// before if it reads none now. An operation's change is divided among its lookups by time, and a lookup's
+    /// share among its rows by weight.
+    fn add(&mut self, point: &PointImpact, step: (usize, usize)) {
+        let mut moved: HashMap<&str, (f64, HashMap<u32, f64>)> = HashMap::new();
         for op in &point.ops {
-            for lookups in [&op.lookups_before, &op.lookups_after] {
-                let all: f64 = lookups.iter().map(|lookup| lookup.ms).sum();
-                for lookup in lookups.iter().filter(|_| all > 0.0) {
-                    let share = op.delta().abs() * lookup.ms / all;
-                    for row in &lookup.rows {
-                        let file = moved.entry(&row.origin.path).or_default();
-                        file.whole += share * row.weight;
-                        *file.rows.entry(row.row).or_default() += share * row.weight;
-                    }
+            let is_read = !op.lookups_after.is_empty();
+            let lookups = if is_read { &op.lookups_after } else { &op.lookups_before };
+            let all: f64 = lookups.iter().map(|lookup| lookup.ms).sum();
+            for lookup in lookups.iter().filter(|_| all > 0.0) {
+                let share = op.delta() * lookup.ms / all;
+                for row in &lookup.rows {
+                    let (whole, rows) = moved.entry(&row.origin.path).or_default();
+                    *whole += share * row.weight;
+                    *rows.entry(row.row).or_default() += share * row.weight;
                 }
             }
         }
-        for (path, file) in moved {
+        for (path, (ms, rows)) in moved {
             let most = self.0.entry_ref(path).or_default();
-            most.whole = most.whole.max(file.whole);
-            for (row, ms) in file.rows {
+            most.whole = most.whole.or_larger(StepChange { ms, step });
+            for (row, ms) in rows {
                 let row = most.rows.entry(row).or_default();
-                *row = row.max(ms);
+                *row = row.or_larger(StepChange { ms, step });
             }
         }
     }
 
-    /// Returns the largest change, in ms, that one of the rows causes; without rows, the change
-    /// that the file causes.
-    fn of(&self, path: &str, rows: &[u32]) -> f64 {
-        let Some(file) = self.0.get(path) else { return 0.0 };
+    /// Returns the one of some rows that changes a step most, with its change; without rows, the change that the
+    /// file causes.
+    fn of(&self, path: &str, rows: &[u32]) -> (Option<u32>, StepChange) {
+        let Some(file) = self.0.get(path) else { return Default::default() };
         if rows.is_empty() {
-            return file.whole;
+            return (None, file.whole);
         }
-        rows.iter().filter_map(|row| file.rows.get(row)).copied().fold(0.0, f64::max)
+        let changes = rows.iter().filter_map(|row| Some((Some(*row), *file.rows.get(row)?)));
+        changes.max_by(|a, b| a.1.ms.abs().total_cmp(&b.1.ms.abs())).unwrap_or_default()
+    }
+}
+
+impl StepChange {
+    fn or_larger(self, other: Self) -> Self {
+        if other.ms.abs() > self.ms.abs() { other } else { self }
     }
 }
 

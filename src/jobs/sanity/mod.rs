@@ -188,6 +188,7 @@ fn compare(
     let states = ComparedStates {
         base: base.commit().unwrap_or_else(|| options.base.clone()),
         head: head.commit(),
+        of: head.described(),
     };
     let details = options.detail_dir.as_deref().map(Details::new).transpose()?;
     let (mut sink, mut found) = (Sink::default(), Vec::new());

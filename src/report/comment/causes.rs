@@ -57,7 +57,7 @@ pub(super) fn causes<'a>(view: &'a ReportView<'a>) -> Vec<CauseSection<'a>> {
         let rows: u64 = group.iter().map(|f| f.count).sum();
         let rows =
             if rows > 0 { format!(", {}", plural(rows as usize, "row")) } else { String::new() };
-        let advice = view.rules.iter().find(|r| r.id == rule).map_or("", |r| &r.instead);
+        let advice = view.rule(rule).map_or("", |r| &r.instead);
         sections.push(CauseSection {
             mark: if severity == Severity::Error { "❌" } else { "⚠️" },
             rule,

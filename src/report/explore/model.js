@@ -100,6 +100,12 @@ const nameSeries = (fixed, list) => {
   return list.map((s) => told.map((part) => `${part.name} ${shown(value(part, s.row))}`).join(", ") || "all rows");
 };
 
+// The columns in which all series agree, with their values.
+const alike = (axis, list) => {
+  const same = parts.filter((part) => part !== axis && list.every((s) => code(part, s.row) === code(part, list[0].row)));
+  return same.length ? `All with ${same.map((part) => `${part.name} ${shown(value(part, list[0].row))}`).join(", ")}.` : "";
+};
+
 // The points of rows that can be drawn, by x.
 const pointsOf = (axis, rows, measure, log) => {
   const points = [];

@@ -179,6 +179,7 @@
     get("previous").disabled = page === 0;
     get("next").disabled = page + 1 >= pages;
     const from = page * MOST + 1;
+    get("alike").textContent = series.length ? alike(axis, series) : "";
     get("status").textContent = series.length ? `${from} to ${from + series.length - 1} of ${list.length} series, those that findings name first, then the longest` : "No series has these values.";
     get("series").replaceChildren(...series.map((s, i) => {
       const box = make("input", { type: "checkbox", checked: !hidden.has(s.key) });
@@ -215,7 +216,9 @@
       return column;
     });
     const log = { x: isOn("logx"), y: isOn("logy") };
-    const all = lines.flatMap((line) => line.points.map((p) => p.y));
+    // The measured points set the range; a bound far below them may leave it.
+    const measured = lines.filter((line) => !line.plain);
+    const all = (measured.length ? measured : lines).flatMap((line) => line.points.map((p) => p.y));
     const [least, most] = [all.reduce((a, b) => Math.min(a, b)), all.reduce((a, b) => Math.max(a, b))];
     const padded = (by) => (u, min, max, key) => {
       // The whole range, with points of rows that are not served, unless the reader zooms.
@@ -288,6 +291,9 @@
     const { list: all } = seriesOf(axis, wantedOf());
     const place = all.findIndex((s) => s.sides[0].includes(finding.at));
     page = Math.max(0, Math.floor(place / MOST));
+    // Its series stands alone; the boxes below the chart bring back the others.
+    hidden = new Set(all.filter((_, i) => i !== place).map((s) => s.key));
+    if (bound?.[finding.at] > 0) form.elements.measure.value = "ratio";
     draw();
     for (const line of lines) {
       const i = line.side === 0 && !line.plain ? line.points.findIndex((p) => p.row === finding.at) : -1;

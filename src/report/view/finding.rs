@@ -38,6 +38,8 @@ pub struct FindingView<'a> {
     pub rows: String,
     /// The finding's sentence.
     pub message: String,
+    /// What the finding means for predictions, if it moves any.
+    pub moves: Option<String>,
     /// The waiver that applies.
     pub waived_by: Option<String>,
     /// The hash that identifies the same problem in other runs.
@@ -70,6 +72,14 @@ pub struct ExamplesView {
 }
 
 impl<'a> FindingView<'a> {
+    /// The sentence, with what the finding means for predictions at its end.
+    pub fn sentence(&self) -> String {
+        match &self.moves {
+            Some(moves) => format!("{}; {moves}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
     /// Escapes the texts of a finding.
     pub fn new(finding: &'a Finding, states: &ComparedStates, is_compared: bool) -> Self {
         let place = finding.place.as_ref();
@@ -91,6 +101,7 @@ impl<'a> FindingView<'a> {
             count: finding.rows,
             rows: if finding.rows == 0 { String::new() } else { count(finding.rows as usize) },
             message: clean(&finding.message),
+            moves: finding.evidence.models.as_ref().and_then(|m| m.moves.as_deref()).map(clean),
             waived_by: finding.waived_by.as_deref().map(clean),
             fingerprint: finding.fingerprint(),
             slice: finding.slice.iter().map(named).collect(),

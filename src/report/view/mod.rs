@@ -149,6 +149,11 @@ impl<'a> ReportView<'a> {
         findings
     }
 
+    /// Returns the texts of a rule that ran; `None` for other ids.
+    pub(crate) fn rule(&self, id: &str) -> Option<&RuleView> {
+        self.rules.iter().find(|rule| rule.id == id)
+    }
+
     /// Returns a sentence about overlaid rules; `None` without overlays.
     pub(crate) fn changed_rules(&self) -> Option<String> {
         self.overlays.as_deref().map(changed_rules)
@@ -160,6 +165,11 @@ fn changed_rules(overlays: &str) -> String {
 }
 
 impl RuleView {
+    /// The first sentence of the advice.
+    pub(crate) fn first_step(&self) -> &str {
+        self.instead.split_once(". ").map_or(&self.instead, |(first, _)| first)
+    }
+
     fn new(rule: &Rule) -> Self {
         Self {
             severity: rule.severity,
