@@ -30,8 +30,8 @@ pub struct Evidence {
 pub struct ModelReach {
     /// True if a step reads one of the finding's rows; `None` if the finding does not name all its rows.
     pub reads: Option<bool>,
-    /// Largest change of a step's time in ms by the finding's rows, or by the whole table if no rows are
-    /// named.
+    /// Change in ms of the step that one of the finding's rows, or the whole table if no rows are named, changes
+    /// most in relation to the step's time.
     pub moves_ms: f64,
     /// The row, or the table, and the step that it changes most, in words; `None` if the change is below the
     /// noise of reruns.

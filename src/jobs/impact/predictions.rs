@@ -43,7 +43,7 @@ pub(crate) struct PredictedChange {
 /// The smallest relative change of a step that a finding mentions.
 const MENTIONED: f64 = 0.005;
 
-/// The largest changes of steps that files and their rows cause, by path.
+/// The largest relative changes of steps that files and their rows cause, by path.
 #[derive(Default)]
 struct PathWeights(HashMap<String, FileWeights>);
 
@@ -59,6 +59,8 @@ struct FileWeights {
 struct StepChange {
     /// The change in ms.
     ms: f64,
+    /// The change as a part of the step's time before.
+    relative: f64,
     /// The number of the case among all cases, and of the step among the steps of the case.
     step: (usize, usize),
 }
@@ -177,7 +179,9 @@ impl PredictedChange {
         else {
             return;
         };
-        let listed: Vec<u32> = finding.examples.iter().map(|example| example.row as u32).collect();
+        let examples = || finding.examples.iter().map(|example| example.row as u32).collect();
+        let named = &finding.named_rows;
+        let listed: Vec<u32> = if named.is_empty() { examples() } else { named.clone() };
         let are_all_listed =
             finding.all_rows.is_some() && listed.len() as u64 == finding.rows && finding.rows > 0;
         let read = listed.iter().any(|row| rows.contains(row));
@@ -214,14 +218,12 @@ impl PredictedChange {
         let (case, point) = change.step;
         let case = self.impact.cases.get(case)?;
         let point = case.points.get(point)?;
-        let before = point.before.as_ref()?.as_ref().ok()?.ms;
-        let relative = change.ms / before;
-        if relative.is_nan() || relative.abs() < MENTIONED {
+        if change.relative.abs() < MENTIONED {
             return None;
         }
         let what = row.map_or_else(|| "its table".to_owned(), |row| format!("row {row}"));
         let (step, subject) = (summary::step(point.point), summary::subject(case));
-        Some(format!("{what} moves {step} of {subject} by {}", percent(relative)))
+        Some(format!("{what} moves {step} of {subject} by {}", percent(change.relative)))
     }
 }
 
@@ -244,17 +246,19 @@ impl PathWeights {
                 }
             }
         }
+        let Some(Ok(before)) = &point.before else { return };
+        let change = |ms: f64| StepChange { ms, relative: ms / before.ms, step };
         for (path, (ms, rows)) in moved {
             let most = self.0.entry_ref(path).or_default();
-            most.whole = most.whole.or_larger(StepChange { ms, step });
+            most.whole = most.whole.or_larger(change(ms));
             for (row, ms) in rows {
                 let row = most.rows.entry(row).or_default();
-                *row = row.or_larger(StepChange { ms, step });
+                *row = row.or_larger(change(ms));
             }
         }
     }
 
-    /// Returns the one of some rows that changes a step most, with its change; without rows, the change that the
+    /// Returns the one of some rows that changes a step most, relative to the step, with its change; without rows, the change that the
     /// file causes.
     fn of(&self, path: &str, rows: &[u32]) -> (Option<u32>, StepChange) {
         let Some(file) = self.0.get(path) else { return Default::default() };
@@ -262,13 +266,13 @@ impl PathWeights {
             return (None, file.whole);
         }
         let changes = rows.iter().filter_map(|row| Some((Some(*row), *file.rows.get(row)?)));
-        changes.max_by(|a, b| a.1.ms.abs().total_cmp(&b.1.ms.abs())).unwrap_or_default()
+        changes.max_by(|a, b| a.1.relative.abs().total_cmp(&b.1.relative.abs())).unwrap_or_default()
     }
 }
 
 impl StepChange {
     fn or_larger(self, other: Self) -> Self {
-        if other.ms.abs() > self.ms.abs() { other } else { self }
+        if other.relative.abs() > self.relative.abs() { other } else { self }
     }
 }
 
