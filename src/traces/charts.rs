@@ -6,10 +6,10 @@ use super::find::{self, Asked, TraceKind, split};
 use super::frame::Frame;
 use super::metric_rows::frame;
 use super::reader::read;
-use super::spec::{MetricSpec, TraceChart, TraceSpecs};
+use super::spec::{Ideal, MetricSpec, TraceChart, TraceSpecs};
 use crate::base::error::{Error, Result};
 use crate::database::source::{Entry, Source};
-use crate::report::chart::{ChartFigure, ChartLine, ChartPoint, LineKind, Panel};
+use crate::report::chart::{ChartFigure, ChartPoint, LineKind, Panel};
 
 /// Returns charts of the metric files that changed, at most `most`.
 pub(super) fn figures(
@@ -62,31 +62,60 @@ fn draw(
     now: &Frame<'_>,
     was: Option<&Frame<'_>>,
 ) -> Option<ChartFigure> {
-    let mut colours: BTreeMap<String, usize> = BTreeMap::new();
+    let mut series: Vec<String> = Vec::new();
     let mut panels = Vec::new();
     let before = was.map(|was| (was, LineKind::Base));
-    for panel in &chart.panels {
-        let mut lines = Vec::new();
+    for spec in &chart.panels {
+        let mut panel = Panel::named(&spec.y);
         for (frame, kind) in before.into_iter().chain([(now, LineKind::Head)]) {
-            for (series, points) in points(chart, &panel.lines, frame) {
-                let next = colours.len();
-                let colour = *colours.entry(series.clone()).or_insert(next);
-                lines.push(ChartLine { series, colour, kind, points });
+            for (name, points) in points(chart, &spec.lines, frame) {
+                let number = series.iter().position(|known| *known == name);
+                let number = number.unwrap_or(series.len());
+                if number == series.len() {
+                    series.push(name);
+                }
+                let ideal = spec.ideal.filter(|_| kind == LineKind::Head);
+                panel.add(
+                    number,
+                    LineKind::Ideal,
+                    ideal.map_or_else(Vec::new, |i| i.line(&points)),
+                );
+                panel.add(number, kind, points);
             }
         }
-        if lines.iter().any(|l| l.kind == LineKind::Head) {
-            panels.push(Panel { lines, ..Panel::named(&panel.y) });
-        }
+        panels.push(panel);
     }
+    let has = |kind| panels.iter().flat_map(|p| &p.lines).any(|line| line.kind == kind);
+    let mut subtitle = path.to_owned();
+    for (kind, said) in [
+        (LineKind::Base, ", dashed: before"),
+        (LineKind::Ideal, ", dotted: perfect scaling of the first point"),
+    ] {
+        subtitle += if has(kind) { said } else { "" };
+    }
+    panels.retain(|panel| panel.lines.iter().any(|line| line.kind == LineKind::Head));
     (!panels.is_empty()).then(|| ChartFigure {
         name: split(path).2.replace('.', "_"),
         path: path.to_owned(),
         title: chart.title.clone(),
-        subtitle: path.to_owned(),
+        subtitle,
         x: chart.x.clone(),
+        series: series.into_iter().map(Into::into).collect(),
         rings: Vec::new(),
         panels,
     })
+}
+
+impl Ideal {
+    /// Returns the points that perfect scaling gives from the first point on; none of a single point.
+    fn line(self, points: &[ChartPoint]) -> Vec<ChartPoint> {
+        let Some((first, [_, ..])) = points.split_first() else { return Vec::new() };
+        let times = |x: f64| match self {
+            Self::Rises => x / first.x,
+            Self::Falls => first.x / x,
+        };
+        points.iter().map(|p| ChartPoint::plain(p.x, first.y * times(p.x))).collect()
+    }
 }
 
 /// The points of each series in ascending order of x. Rows in which x or y is missing, zero or

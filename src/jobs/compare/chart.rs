@@ -3,7 +3,7 @@
 use super::Tendency;
 use super::report::CompareReport;
 use super::table::{RatioPoint, TableComparison};
-use crate::report::chart::{ChartFigure, ChartLine, ChartPoint, LineKind, Panel};
+use crate::report::chart::{ChartFigure, ChartPoint, LineKind, Panel};
 
 /// The maximum number of points of a chart; a chart with more points is not legible.
 const MOST: usize = 1500;
@@ -28,13 +28,9 @@ fn figure(
 ) -> ChartFigure {
     let (beyond, within): (Vec<&RatioPoint>, Vec<&RatioPoint>) =
         table.points.iter().partition(|p| p.beyond);
-    let lines = [("within rerun noise", within), ("outside rerun noise", beyond)];
-    let lines = lines.into_iter().enumerate().map(|(colour, (series, points))| ChartLine {
-        series: series.to_owned(),
-        colour,
-        kind: LineKind::Points,
-        points: drawn(&points, at),
-    });
+    let mut panel = Panel { mark: Some(1.0), ..Panel::named("B / A") };
+    panel.add(0, LineKind::Points, drawn(&within, at));
+    panel.add(1, LineKind::Points, drawn(&beyond, at));
     let said = match table.verdict {
         Tendency::Unclear => "too few common keys",
         other => other.name(),
@@ -46,11 +42,8 @@ fn figure(
         x: x.to_owned(),
         rings: Vec::new(),
         path: table.b.clone(),
-        panels: vec![Panel {
-            mark: Some(1.0),
-            lines: lines.filter(|line| !line.points.is_empty()).collect(),
-            ..Panel::named("B / A")
-        }],
+        series: vec!["within rerun noise".into(), "outside rerun noise".into()],
+        panels: vec![panel],
     }
 }
 

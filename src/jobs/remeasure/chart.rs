@@ -3,7 +3,7 @@
 use super::{Remeasured, Sample};
 use crate::findings::Severity;
 use crate::gpu::judge::{Measured, Standing};
-use crate::report::chart::{ChartFigure, ChartLine, ChartPoint, LineKind, Panel, Ring};
+use crate::report::chart::{ChartFigure, ChartPoint, LineKind, Panel, Ring};
 
 /// Draws one chart per table with measured points.
 pub fn figures(remeasured: &Remeasured) -> Vec<ChartFigure> {
@@ -14,10 +14,10 @@ pub fn figures(remeasured: &Remeasured) -> Vec<ChartFigure> {
 fn figure(sample: &Sample, number: usize) -> Option<ChartFigure> {
     let judged = |p: &Measured| matches!(p.standing(), Standing::Within | Standing::Beyond);
     let proxy = |p: &Measured| p.standing() == Standing::Proxy;
-    let lines =
-        [line("judged", 0, points(sample, &judged)), line("proxies", 1, points(sample, &proxy))];
-    let lines: Vec<ChartLine> = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
-    if lines.is_empty() {
+    let mut panel = Panel { mark: Some(1.0), ..Panel::named("measured / recorded") };
+    panel.add(0, LineKind::Points, points(sample, &judged));
+    panel.add(1, LineKind::Points, points(sample, &proxy));
+    if panel.lines.is_empty() {
         return None;
     }
     let place = &sample.file.place;
@@ -35,12 +35,9 @@ fn figure(sample: &Sample, number: usize) -> Option<ChartFigure> {
         ),
         x: "recorded, ms".into(),
         rings: if beyond == 0 { Vec::new() } else { vec![ring] },
-        panels: vec![Panel { mark: Some(1.0), lines, ..Panel::named("measured / recorded") }],
+        series: vec!["judged".into(), "proxies".into()],
+        panels: vec![panel],
     })
-}
-
-fn line(series: &str, colour: usize, points: Vec<ChartPoint>) -> ChartLine {
-    ChartLine { series: series.to_owned(), colour, kind: LineKind::Points, points }
 }
 
 fn points(sample: &Sample, is: &dyn Fn(&Measured) -> bool) -> Vec<ChartPoint> {

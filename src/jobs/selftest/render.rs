@@ -1,5 +1,7 @@
 //! Renders the scores of a selftest for people, programs and Markdown, and draws recall over size.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::fault::{FaultClass, Variant};
@@ -9,7 +11,7 @@ use crate::base::escape::clean;
 use crate::base::words::plural;
 use crate::findings::Severity;
 use crate::jobs::DocumentFormat;
-use crate::report::chart::{ShareChart, ShareLine};
+use crate::report::chart::{ChartFigure, ChartPoint, LineKind, Panel, Scale, svg};
 use crate::report::document::{Document, DocumentTable};
 
 /// The maximum number of false alarms and missed faults shown to people; JSON contains all.
@@ -172,24 +174,24 @@ fn json(scores: &Scores) -> Value {
 ///
 /// # Errors
 ///
-/// Returns the errors of [`ShareChart::svg`].
+/// Returns the errors of [`svg`].
 pub fn recall_curves(scores: &Scores) -> Result<String> {
-    let mut lines: Vec<ShareLine> = Vec::new();
+    let mut curves: BTreeMap<&str, Vec<ChartPoint>> = BTreeMap::new();
     for fault in scores.faults.iter().filter(|fault| fault.planted > 0) {
         let (Some(name), Some(by)) = (&fault.variant.fault.curve, fault.variant.by) else {
             continue;
         };
         // A latency multiplied by 0.7 is off by a factor of 1.43.
-        let point = (by.max(1.0 / by), fault.found as f64 / fault.planted as f64);
-        match lines.iter_mut().find(|line| line.name == *name) {
-            Some(line) => line.points.push(point),
-            None => lines.push(ShareLine { name: name.clone(), points: vec![point] }),
-        }
+        let point = ChartPoint::plain(by.max(1.0 / by), fault.found as f64 / fault.planted as f64);
+        curves.entry(name).or_default().push(point);
     }
-    for line in &mut lines {
-        line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let series = curves.keys().map(|name| (*name).into()).collect();
+    let mut panel = Panel { scale: Scale::Linear, ..Panel::named("share found") };
+    for (number, mut points) in curves.into_values().enumerate() {
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        panel.add(number, LineKind::Head, points);
     }
-    let chart = ShareChart {
+    svg(&ChartFigure {
         title: "Recall over the size of a fault".into(),
         subtitle: format!(
             "{} planted in {}, seed {}; {}",
@@ -199,8 +201,8 @@ pub fn recall_curves(scores: &Scores) -> Result<String> {
             plural(scores.alarms.len(), "false alarm")
         ),
         x: "how many times off".into(),
-        y: "share found".into(),
-        lines,
-    };
-    chart.svg()
+        series,
+        panels: vec![panel],
+        ..ChartFigure::default()
+    })
 }

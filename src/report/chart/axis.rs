@@ -11,12 +11,8 @@ use crate::specs::{ColumnKind, KeyPart, TableSpec, measured_unit};
 /// spec is drawn along the integer column with most values. Columns with too few values for a line
 /// are left out.
 pub(in crate::report) fn axes(chart: &ChartSpec, scope: &TableScope<'_>) -> Vec<String> {
-    let mut axes: Vec<String> = Vec::new();
-    for name in candidates(chart, scope.spec) {
-        if distinct(scope.table, &name).is_some_and(|n| n >= POINTS) {
-            axes.push(name);
-        }
-    }
+    let mut axes = candidates(chart, scope.spec);
+    axes.retain(|name| distinct(scope.table, name).is_some_and(|n| n >= POINTS));
     if axes.is_empty() && scope.spec.sweep.is_empty() {
         let numbers = scope.spec.columns.iter().filter(|c| c.kind == ColumnKind::Int);
         let numbers = numbers.filter_map(|c| Some((distinct(scope.table, &c.name)?, &c.name)));
@@ -33,18 +29,10 @@ pub(super) fn candidates(chart: &ChartSpec, spec: &TableSpec) -> Vec<String> {
     names
 }
 
-/// Counts the distinct values of an integer column, up to 1,000; `None` for other columns.
+/// Counts the distinct values of an integer column; `None` for other columns.
 fn distinct(table: &Table, column: &str) -> Option<usize> {
-    const ENOUGH: usize = 1000;
     let Column::Int { values, .. } = table.column(column)? else { return None };
-    let mut seen = BTreeSet::new();
-    for value in values.iter() {
-        seen.insert(value);
-        if seen.len() == ENOUGH {
-            break;
-        }
-    }
-    Some(seen.len())
+    Some(values.iter().collect::<BTreeSet<_>>().len())
 }
 
 /// Returns the parts of the key that are constant along a line: the loader's key without the x

@@ -8,10 +8,14 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::axis::candidates;
-use super::choose::Beside;
-use super::peer::find;
-use super::spec::ChartSpecs;
-use super::{ChartFigure, ChartSpec, NoChart, Peer, Rings, TableChange, Undrawn, choose, draw};
+use super::change::TableChange;
+use super::peer::{Peer, find};
+use super::rings::Rings;
+use super::scene::ChartFigure;
+use super::spec::{ChartSpec, ChartSpecs};
+use super::svg::svg;
+use super::table::{self, Beside};
+use super::undrawn::{NoChart, Undrawn};
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
 use crate::database::catalog::TableFile;
@@ -190,7 +194,7 @@ impl Drawer<'_> {
         let scope = TableScope::new(table, &spec, &file.place, system, &specs.lookups);
         let plain = ChartSpec::default();
         let chart = charts.get(&file.table).unwrap_or(&plain);
-        let drawn = choose::figure(chart, &scope, beside).map_err(|e| {
+        let drawn = table::figure(chart, &scope, beside).map_err(|e| {
             Error::new(format!("cannot draw {}: {e}", file.table), "the formula is in charts/")
         })?;
         let path = file.entry.path.clone();
@@ -218,7 +222,7 @@ fn number(figures: &mut [ChartFigure]) {
 /// If drawing fails, which is a bug of this program.
 pub fn drawings(figures: &[ChartFigure]) -> Result<Vec<Drawing>> {
     let drawn = figures.par_iter().map(|figure| {
-        let svg = draw::svg(figure)?;
+        let svg = svg(figure)?;
         Ok(Drawing { name: figure.name.clone(), title: clean(&figure.title), svg })
     });
     drawn.collect()

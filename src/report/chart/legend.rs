@@ -1,11 +1,57 @@
-//! Draws rings around points, and their legend.
+//! Writes the names of series at the ends of their lines, and draws rings around points with their legend.
 
 use plotters::prelude::*;
 
-use super::canvas::{Area, FINE, Failed, font, pixel};
-use super::{ChartFigure, ChartPoint, Ring};
+use super::canvas::{Area, FINE, Failed, NAMES, WIDTH, broken, colour, darker, font, pixel};
+use super::rings::Ring;
+use super::scene::{ChartFigure, ChartPoint};
 use crate::base::words::plural;
 use crate::findings::Severity;
+
+/// The most characters per line of a name.
+const CHARS: usize = 34;
+/// The most lines of a name: six names of so many fill the first panel.
+const LINES: usize = 4;
+/// The height of a line of a name in pixels.
+const APART: u32 = 14;
+
+/// Returns true if a name is not cut at the end of its line.
+pub(super) fn fits(name: &str) -> bool {
+    broken(name, CHARS, LINES).iter().all(|line| !line.ends_with('…'))
+}
+
+/// The end of a line and the name to write there.
+pub(super) struct End<'a> {
+    pub name: &'a str,
+    /// The number of the series.
+    pub series: usize,
+    pub at: (i32, i32),
+}
+
+/// Writes each series' name at the end of its line. Names that would overlap are moved apart.
+pub(super) fn draw_ends<'a>(
+    root: &Area<'a>,
+    mut ends: Vec<End<'_>>,
+    rows: std::ops::Range<i32>,
+) -> Result<(), Failed<'a>> {
+    ends.sort_by_key(|end| (end.at.1, end.series));
+    let names: Vec<Vec<String>> = ends.iter().map(|end| broken(end.name, CHARS, LINES)).collect();
+    let apart = (APART * FINE) as i32;
+    let heights: Vec<i32> = names.iter().map(|lines| apart * lines.len() as i32).collect();
+    let tops: Vec<i32> = ends.iter().zip(&heights).map(|(end, h)| end.at.1 - h / 2).collect();
+    let left = ((WIDTH - NAMES + 12) * FINE) as i32;
+    let fine = FINE as i32;
+    for (number, top) in placed(&tops, &heights, rows).into_iter().enumerate() {
+        let (End { at, series, .. }, height) = (&ends[number], heights[number]);
+        let ink = darker(colour(*series));
+        let leader = [(at.0 + 3 * fine, at.1), (left - 3 * fine, top + height / 2)];
+        root.draw(&PathElement::new(leader, ink.mix(0.4).stroke_width(FINE)))?;
+        for (line, text) in names[number].iter().enumerate() {
+            root.draw_text(text, &font(13, ink), (left, top + apart * line as i32))?;
+        }
+    }
+    Ok(())
+}
 
 /// Returns the colour of a ring by the finding's severity.
 fn ring_colour(severity: Severity) -> RGBColor {
@@ -16,8 +62,8 @@ fn ring_colour(severity: Severity) -> RGBColor {
     }
 }
 
-/// Draws the legend: each rule, and how many of the rows that its findings name are drawn.
-pub(super) fn draw_legend<'a>(
+/// Draws the legend of rings: each rule, and how many of the rows that its findings name are ringed.
+pub(super) fn draw_rings<'a>(
     root: &Area<'a>,
     figure: &ChartFigure,
     top: u32,
@@ -27,7 +73,7 @@ pub(super) fn draw_legend<'a>(
         let points = figure.panels.first().into_iter().flat_map(|panel| &panel.lines);
         let points = points.flat_map(|line| &line.points);
         let drawn = points.filter(|point| point.rings.contains(&index)).count();
-        let text = format!("{}, {drawn} of {} here", ring.name, plural(ring.rows, "row"));
+        let text = format!("{}: {drawn} of {} ringed", ring.name, plural(ring.rows, "row"));
         let colour = ring_colour(ring.severity);
         let at = pixel(left + 5, top + 8);
         root.draw(&Circle::new(at, 5 * FINE, colour.stroke_width(2 * FINE)))?;
@@ -52,5 +98,34 @@ pub(super) fn draw_ring<'a>(
             let style = ring_colour(worst).stroke_width(2 * FINE);
             root.draw(&Circle::new(at, 6 * FINE, style))
         }
+    }
+}
+
+/// Moves blocks so that they do not overlap, and returns their tops in the order of `tops`, the
+/// preferred ones.
+fn placed(tops: &[i32], heights: &[i32], rows: std::ops::Range<i32>) -> Vec<i32> {
+    let mut free = rows.start;
+    let mut placed: Vec<i32> = Vec::new();
+    for (top, height) in tops.iter().zip(heights) {
+        placed.push((*top).max(free));
+        free = placed[placed.len() - 1] + height;
+    }
+    // Blocks below the lower edge move up and push the blocks above them.
+    let mut most = rows.end;
+    for (top, height) in placed.iter_mut().zip(heights).rev() {
+        *top = (*top).min(most - height);
+        most = *top;
+    }
+    placed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::placed;
+
+    #[test]
+    fn names_do_not_overlap_and_stay_within_the_panel() {
+        assert_eq!(placed(&[0, 5, 90], &[10, 20, 15], 0..100), [0, 10, 85]);
+        assert_eq!(placed(&[95, 95], &[10, 20], 0..100), [70, 80]);
     }
 }

@@ -1,55 +1,114 @@
-//! Writes charts as Mermaid text, which GitHub draws. Mermaid's axes are linear, so ratios are
-//! shown instead of latencies.
+//! Writes a scene as Mermaid text, which GitHub draws. Mermaid's axes are linear, so latencies of a sweep are not
+//! drawn, but their ratios.
 
-use super::{ChartFigure, ChartLine, ChartPoint, LineKind, short, three_digits};
+use serde::Serialize;
+
+use super::scene::{ChartFigure, ChartLine, LineKind, Panel, Scale};
+use super::{short, three_digits};
 
 /// The fewest points of a line.
-const FEWEST: usize = 3;
+const FEWEST: usize = 2;
 /// The most points along the axis; with more, the labels would overlap.
 const POINTS: usize = 16;
 
 /// The colour of texts and axes, a grey that is readable on light and dark pages.
 const INK: &str = "#768390";
-/// The colours of the line and of the line at ratio 1: vermilion by Okabe and Ito, and grey.
-const LINES: &str = "#D55E00, #768390";
+/// The colour of the line: vermilion by Okabe and Ito.
+const COLOUR: &str = "#D55E00";
 
-/// A chart of one series.
-struct TextChart<'a> {
-    /// The label of the y axis.
-    y: String,
-    series: &'a ChartLine,
-    points: Vec<(f64, f64)>,
-    /// True if the values are ratios, for which 1 means unchanged.
-    is_ratio: bool,
+/// A chart of one series as Mermaid text.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Sketch {
+    /// The Mermaid text.
+    pub text: String,
+    /// The whole name of the series.
+    pub name: String,
+    /// The meaning of the grey lines.
+    pub greys: &'static str,
+    /// True if the chart shows a change of latency, power or a metric.
+    #[serde(skip)]
+    pub is_change: bool,
 }
 
-/// Returns the chart of a figure's most changed series as the ratio of after to before; for a new
-/// table, the fraction of the bound that the slowest series reaches. `None` if the figure has
-/// neither.
-pub fn mermaid(figure: &ChartFigure) -> Option<String> {
-    let sketch = most_changed(figure).or_else(|| part_reached(figure))?;
-    if sketch.points.len() < FEWEST {
+/// Draws the series of a scene that shows its finding or change best. `None` if only latencies of one state are known.
+pub fn mermaid(figure: &ChartFigure) -> Option<Sketch> {
+    let (panel, line, is_change) = subject(figure)?;
+    let before = panel.line(line.series, LineKind::Base);
+    let was = |x: f64| {
+        let here = before?.points.iter().find(|point| point.x == x);
+        here.map(|point| point.y)
+    };
+    let points = line.points.iter().filter(|p| before.is_none() || was(p.x).is_some());
+    let points: Vec<_> = points.collect();
+    if points.len() < FEWEST {
         return None;
     }
-    let step = sketch.points.len().div_ceil(POINTS);
-    let shown: Vec<(f64, f64)> = sketch.points.iter().copied().step_by(step).collect();
-    let most = shown.iter().map(|(_, y)| *y).fold(1.0, f64::max);
-    let xs: Vec<String> = shown.iter().map(|(x, _)| format!("\"{}\"", short(*x))).collect();
-    let ys: Vec<String> = shown.iter().map(|(_, y)| three_digits(*y)).collect();
-    let name = [&figure.title, &sketch.series.series].map(|text| plain(text)).join(": ");
-    let mut lines = format!("    line [{}]\n", ys.join(", "));
-    if sketch.is_ratio {
-        lines += &format!("    line [{}]\n", vec!["1"; ys.len()].join(", "));
-    }
-    Some(format!(
-        "{}\nxychart-beta\n    title \"{}\"\n    x-axis \"{}\" [{}]\n    y-axis \"{}\" 0 --> {}\n{lines}",
+    let shown: Vec<_> = points.iter().step_by(points.len().div_ceil(POINTS)).collect();
+    let same = |value: f64| vec![value; shown.len()];
+    let (lines, greys) = match (panel.scale, before, panel.mark) {
+        (Scale::Change(noise), _, _) => {
+            let lines = vec![same(1.0), same(noise), same(1.0 / noise)];
+            (lines, "grey: no change, and the range of 99 % of reruns")
+        }
+        (_, Some(_), _) => (vec![shown.iter().filter_map(|p| was(p.x)).collect()], "grey: before"),
+        (_, None, Some(mark)) => {
+            (vec![same(mark)], if mark == 1.0 { "" } else { "grey: the limit" })
+        }
+        (_, None, None) => (Vec::new(), ""),
+    };
+    let lines = std::iter::once(shown.iter().map(|p| p.y).collect()).chain(lines);
+    let lines: Vec<Vec<f64>> = lines.collect();
+    let most = lines.iter().flatten().copied().fold(0.0, f64::max);
+    let xs: Vec<String> = shown.iter().map(|p| format!("\"{}\"", short(p.x))).collect();
+    let line_texts = lines.iter().map(|ys| {
+        let ys: Vec<String> = ys.iter().map(|y| three_digits(*y)).collect();
+        format!("    line [{}]\n", ys.join(", "))
+    });
+    let name = figure.series.get(line.series).map_or("", |name| &name.whole);
+    let text = format!(
+        "{}\nxychart-beta\n    title \"{}\"\n    x-axis \"{}\" [{}]\n    y-axis \"{}\" 0 --> {}\n{}",
         theme(),
-        name.trim_end_matches([':', ' ']),
+        plain(&figure.title),
         plain(&figure.x),
         xs.join(", "),
-        plain(&sketch.y),
+        plain(&panel.y),
         three_digits(most * 1.1),
-    ))
+        line_texts.collect::<String>(),
+    );
+    Some(Sketch { text, name: name.to_owned(), greys, is_change })
+}
+
+/// Returns the line to draw: the one that changed most; else the power; else a ringed line or the slowest one beside
+/// the latency. True if it is one of the first two.
+fn subject(figure: &ChartFigure) -> Option<(&Panel, &ChartLine, bool)> {
+    let mut all: Vec<(usize, &Panel, &ChartLine)> = Vec::new();
+    for (number, panel) in figure.panels.iter().enumerate() {
+        let heads = panel.lines.iter().filter(|line| line.kind == LineKind::Head);
+        let heads = heads.filter(|line| line.points.len() >= FEWEST);
+        all.extend(heads.map(|line| (number, panel, line)));
+    }
+    let moved = all.iter().filter_map(|drawn| Some((change(drawn.1, drawn.2)?, drawn)));
+    let most = moved.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, drawn)| drawn);
+    let is_ringed = |line: &ChartLine| line.points.iter().any(|point| !point.rings.is_empty());
+    let power = || all.iter().find(|(_, panel, _)| panel.scale == Scale::Linear);
+    if let Some((_, panel, line)) = most.or_else(power) {
+        return Some((panel, line, true));
+    }
+    let ringed = all.iter().rfind(|(number, _, line)| *number > 0 && is_ringed(line));
+    let (_, panel, line) = ringed.or_else(|| all.iter().rfind(|(number, _, _)| *number == 1))?;
+    Some((panel, line, false))
+}
+
+/// Returns the largest absolute log ratio of a line to before; `None` if the panel does not show a change of it.
+fn change(panel: &Panel, line: &ChartLine) -> Option<f64> {
+    let far = |ratio: f64| ratio.ln().abs();
+    let largest = |all: &mut dyn Iterator<Item = f64>| all.map(far).fold(0.0, f64::max);
+    if matches!(panel.scale, Scale::Change(_)) {
+        return Some(largest(&mut line.points.iter().map(|point| point.y)));
+    }
+    let before = panel.line(line.series, LineKind::Base)?;
+    let was = |x: f64| before.points.iter().find(|point| point.x == x);
+    Some(largest(&mut line.points.iter().filter_map(|p| Some(p.y / was(p.x)?.y))))
 }
 
 /// Returns the colour settings; without them GitHub draws dark texts on a dark page.
@@ -68,37 +127,8 @@ fn theme() -> String {
     let inks: String = inks.iter().map(|name| format!("\"{name}\": \"{INK}\", ")).collect();
     format!(
         "%%{{init: {{\"xyChart\": {{\"titleFontSize\": 14}}, \"themeVariables\": {{\"xyChart\": \
-         {{\"backgroundColor\": \"transparent\", {inks}\"plotColorPalette\": \"{LINES}\"}}}}}}}}%%"
+         {{\"backgroundColor\": \"transparent\", {inks}\"plotColorPalette\": \"{COLOUR}, {INK}, {INK}, {INK}\"}}}}}}}}%%"
     )
-}
-
-/// Returns the series whose latency changed most, after over before; `None` without a previous
-/// state.
-fn most_changed(figure: &ChartFigure) -> Option<TextChart<'_>> {
-    let panel = figure.panels.iter().find(|panel| panel.noise.is_some())?;
-    let lines = panel.lines.iter().map(|line| (line, places(&line.points)));
-    let (series, points) = lines.max_by(|a, b| change(&a.1).total_cmp(&change(&b.1)))?;
-    Some(TextChart { y: panel.y.clone(), series, points, is_ratio: true })
-}
-
-/// Returns the largest absolute log of the ratios.
-fn change(ratios: &[(f64, f64)]) -> f64 {
-    ratios.iter().map(|(_, ratio)| ratio.ln().abs()).fold(0.0, f64::max)
-}
-
-/// Returns the fraction of the bound that the slowest series reaches; `None` without a bound.
-fn part_reached(figure: &ChartFigure) -> Option<TextChart<'_>> {
-    let panel = figure.panels.get(1).filter(|p| p.mark.is_none())?;
-    let slowest = panel.lines.iter().rfind(|l| l.kind == LineKind::Head);
-    let series =
-        slowest.or_else(|| figure.panels[0].lines.iter().rfind(|l| l.kind == LineKind::Head))?;
-    let points = places(&series.points);
-    Some(TextChart { y: panel.y.clone(), series, points, is_ratio: false })
-}
-
-/// Returns the coordinates of points.
-fn places(points: &[ChartPoint]) -> Vec<(f64, f64)> {
-    points.iter().map(|p| (p.x, p.y)).collect()
 }
 
 /// Replaces characters that could end a quoted string, a line or the code block by `_`.
@@ -112,43 +142,79 @@ fn is_plain(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ChartPoint, Panel};
+    use super::super::scene::ChartPoint;
     use super::*;
 
-    fn line(kind: LineKind, y: &[f64]) -> ChartLine {
-        let point = |(i, y): (usize, &f64)| ChartPoint::plain((1 << i) as f64, *y);
-        let points = y.iter().enumerate().map(point).collect();
-        ChartLine { series: "n 1".into(), colour: 0, kind, points }
+    fn panel(y: &str, scale: Scale, lines: &[(LineKind, &[f64])]) -> Panel {
+        let mut panel = Panel { scale, ..Panel::named(y) };
+        for (kind, ys) in lines {
+            let point = |(i, y): (usize, &f64)| ChartPoint::plain((1 << i) as f64, *y);
+            panel.add(0, *kind, ys.iter().enumerate().map(point).collect());
+        }
+        panel
     }
 
-    fn figure(lines: Vec<ChartLine>) -> ChartFigure {
+    fn figure(panels: Vec<Panel>) -> ChartFigure {
         ChartFigure {
-            name: "f".into(),
-            path: "t".into(),
             title: "gemm\"]\n```".into(),
-            subtitle: String::new(),
             x: "m".into(),
-            rings: Vec::new(),
-            panels: vec![Panel { lines, ..Panel::named("latency, ms") }],
+            series: vec!["n 1".into()],
+            panels,
+            ..ChartFigure::default()
         }
     }
 
     #[test]
     fn a_change_is_a_ratio_and_names_cannot_break_out() {
-        let mut figure = figure(vec![line(LineKind::Head, &[1.0, 3.0, 4.0])]);
-        let lines = vec![line(LineKind::Head, &[1.0, 1.5, 1.0])];
-        let change = Panel::named("latency, after / before");
-        figure.panels.push(Panel { noise: Some(1.1), lines, ..change });
-        let text = mermaid(&figure).expect("a sketch");
-        let (theme, chart) = text.split_once('\n').expect("the theme, then the chart");
+        let latency = panel("latency, ms", Scale::Log, &[(LineKind::Head, &[1.0, 3.0, 4.0])]);
+        let ratios: &[f64] = &[1.0, 1.5, 1.0];
+        let name = "latency, after / before";
+        let change = panel(name, Scale::Change(1.25), &[(LineKind::Head, ratios)]);
+        let sketch = mermaid(&figure(vec![latency, change])).expect("a sketch");
+        assert_eq!(sketch.name, "n 1");
+        assert_eq!(sketch.greys, "grey: no change, and the range of 99 % of reruns");
+        let (theme, chart) = sketch.text.split_once('\n').expect("the theme, then the chart");
         let json = theme.strip_prefix("%%{init: ").and_then(|t| t.strip_suffix("}%%")).unwrap();
         let theme: serde_json::Value = serde_json::from_str(json).expect("JSON");
         assert_eq!(theme["themeVariables"]["xyChart"]["titleColor"], INK);
         assert_eq!(
             chart,
-            "xychart-beta\n    title \"gemm______: n 1\"\n    x-axis \"m\" [\"1\", \"2\", \"4\"]\n    \
-             y-axis \"latency, after / before\" 0 --> 1.65\n    line [1, 1.5, 1]\n    line [1, 1, 1]\n"
+            "xychart-beta\n    title \"gemm______\"\n    x-axis \"m\" [\"1\", \"2\", \"4\"]\n    \
+             y-axis \"latency, after / before\" 0 --> 1.65\n    line [1, 1.5, 1]\n    line [1, 1, 1]\n    \
+             line [1.25, 1.25, 1.25]\n    line [0.8, 0.8, 0.8]\n"
         );
+    }
+
+    #[test]
+    fn the_metric_that_changed_is_drawn_with_its_state_before() {
+        let same: &[f64] = &[4.0, 2.0, 1.0];
+        let slower: &[f64] = &[4.0, 3.0, 1.0];
+        let panels = [("TTFT", slower), ("throughput", same)];
+        let panels = panels
+            .map(|(y, now)| panel(y, Scale::Log, &[(LineKind::Base, same), (LineKind::Head, now)]));
+        let [ttft, throughput] = panels;
+        let sketch = mermaid(&figure(vec![throughput, ttft])).expect("a sketch");
+        assert!(sketch.text.contains("y-axis \"TTFT\""), "{}", sketch.text);
+        assert!(
+            sketch.text.ends_with("    line [4, 3, 1]\n    line [4, 2, 1]\n"),
+            "{}",
+            sketch.text
+        );
+        assert_eq!((sketch.greys, sketch.is_change), ("grey: before", true));
+    }
+
+    #[test]
+    fn an_overlay_of_power_is_drawn_with_its_limit() {
+        let watts: &[f64] = &[300.0, 500.0];
+        let mut power = panel("power, W", Scale::Linear, &[(LineKind::Head, watts)]);
+        power.mark = Some(700.0);
+        let sketch = mermaid(&figure(vec![power])).expect("a sketch");
+        assert!(
+            sketch.text.ends_with("    line [300, 500]\n    line [700, 700]\n"),
+            "{}",
+            sketch.text
+        );
+        assert_eq!((sketch.greys, sketch.is_change), ("grey: the limit", true));
     }
 
     /// Contrast by WCAG 2.2: of graphics and large text 3 is enough.
@@ -168,7 +234,7 @@ mod tests {
     #[test]
     fn a_sketch_shows_on_light_pages_and_on_dark_ones() {
         for page in ["#ffffff", "#0d1117"] {
-            for colour in LINES.split(", ").chain([INK]) {
+            for colour in [COLOUR, INK] {
                 assert!(contrast(colour, page) >= 3.0, "{colour} on {page}");
             }
         }
@@ -176,6 +242,7 @@ mod tests {
 
     #[test]
     fn latency_alone_is_no_linear_chart() {
-        assert_eq!(mermaid(&figure(vec![line(LineKind::Head, &[1.0, 2.0, 3.0])])), None);
+        let latency = panel("latency, ms", Scale::Log, &[(LineKind::Head, &[1.0, 2.0, 3.0])]);
+        assert_eq!(mermaid(&figure(vec![latency])), None);
     }
 }

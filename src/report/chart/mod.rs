@@ -1,147 +1,39 @@
-//! Charts for reviewers: latency along a sweep, before and after a change, and the fraction of the
-//! speed-of-light bound reached.
+//! Charts for reviewers: a table along its sweep, before and after a change, and beside its bound.
 //!
-//! A [`Gallery`] picks the tables of a pull request that changed most. [`figure`] picks a few
-//! series of a table, by `charts/*.yaml` or by the table's spec: lines are the rows that the loader
-//! serves, [`Rings`] mark the rows that findings name. [`svg`] draws a [`ChartFigure`], and [`mermaid`]
-//! writes it as text from which GitHub draws a chart.
+//! A [`Gallery`] picks the tables of a pull request that changed most. `table` builds the scene of each, a
+//! [`ChartFigure`], from the few series that show it best, by `charts/*.yaml` or by the table's spec: lines are the rows
+//! that the loader serves, [`Rings`] mark the rows that findings name. Other rooms build scenes of their own. Two back
+//! ends draw a scene: [`svg`], and [`mermaid`] as text from which GitHub draws a chart.
 
 mod axis;
 mod canvas;
+mod change;
 mod choose;
-mod draw;
-mod ends;
 mod gallery;
-mod hover;
-mod label;
 mod legend;
-mod line;
 mod mermaid;
-mod moves;
+mod names;
+mod panels;
 mod peer;
-mod pick;
 mod rings;
-mod scale;
+mod scene;
 mod series;
-mod series_choice;
-mod shares;
 mod spec;
-mod text;
+mod svg;
+mod table;
+mod ticks;
 mod undrawn;
 
 pub(in crate::report) use axis::{axes, fixed_parts, slice_parts};
-pub use choose::{Beside, figure};
-pub use draw::svg;
 pub use gallery::{Charts, Drawing, Gallery, drawings, overview};
-pub use mermaid::mermaid;
-pub use moves::TableChange;
-pub use peer::Peer;
+pub use mermaid::{Sketch, mermaid};
 pub use rings::{Ring, Rings};
+pub use scene::{ChartFigure, ChartLine, ChartPoint, LineKind, Panel, Scale, SeriesName};
 pub(in crate::report) use series::{POINTS, RowUse, SeriesSet};
-pub use shares::{ShareChart, ShareLine};
 pub use spec::ChartSpec;
 pub(crate) use spec::read;
+pub use svg::svg;
 pub use undrawn::{NoChart, Undrawn};
-
-use crate::base::escape::clean;
-
-/// A chart: panels above each other with a common x axis.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ChartFigure {
-    /// The file name of the chart without its extension.
-    pub name: String,
-    /// The path of the file from which the chart is drawn.
-    pub path: String,
-    /// The title: the table and its place.
-    pub title: String,
-    /// The rows shown and the kinds of lines, in words.
-    pub subtitle: String,
-    /// The label of the x axis.
-    pub x: String,
-    /// The rules whose findings name ringed points.
-    pub rings: Vec<Ring>,
-    /// The panels; latency is the first.
-    pub panels: Vec<Panel>,
-}
-
-/// A panel of lines. Both axes are logarithmic, except that of ratios of a change.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Panel {
-    /// The label of the y axis, with the unit.
-    pub y: String,
-    /// A value marked by a horizontal line: the limit of the machine, or 1 for ratios.
-    pub mark: Option<f64>,
-    /// The factor by which honest reruns differ, for latencies after a change over before; `None` for other values.
-    /// Such ratios have a linear axis, and the range of reruns is shaded.
-    pub noise: Option<f64>,
-    /// The lines, grouped by series.
-    pub lines: Vec<ChartLine>,
-}
-
-/// A line: points of one series.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ChartLine {
-    /// The series' name: the columns in which it differs from the others.
-    pub series: String,
-    /// The number of the series; all lines of a series have one colour.
-    pub colour: usize,
-    /// The kind of the points.
-    pub kind: LineKind,
-    /// The points by x, unless the kind has no order.
-    pub points: Vec<ChartPoint>,
-}
-
-/// The kind of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LineKind {
-    /// Rows of the table that are served.
-    Head,
-    /// Rows of the table that were served before the change.
-    Base,
-    /// Rows of a peer.
-    Peer,
-    /// Rows that the loader does not serve because it serves another row of their key, in no order.
-    Copies,
-    /// The speed-of-light bound.
-    Bound,
-    /// Single points, in no order.
-    Points,
-}
-
-/// A point of a line; both coordinates are above zero.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ChartPoint {
-    /// The position on the x axis.
-    pub x: f64,
-    /// The value on the y axis.
-    pub y: f64,
-    /// The row number of a ringed point; `None` for other points.
-    pub row: Option<usize>,
-    /// The rings around the point, as indices of the figure's rings.
-    pub rings: Vec<usize>,
-}
-
-impl ChartPoint {
-    /// Creates a point without a ring.
-    pub fn plain(x: f64, y: f64) -> Self {
-        Self { x, y, row: None, rings: Vec::new() }
-    }
-}
-
-impl ChartFigure {
-    /// Returns a copy with escaped texts, which may contain names from tables.
-    fn escaped(&self) -> Self {
-        let mut figure = self.clone();
-        let own = [&mut figure.title, &mut figure.subtitle, &mut figure.x].into_iter();
-        let own = own.chain(figure.rings.iter_mut().map(|ring| &mut ring.name));
-        let panels = figure.panels.iter_mut().flat_map(|panel| {
-            let series = panel.lines.iter_mut().map(|line| &mut line.series);
-            std::iter::once(&mut panel.y).chain(series)
-        });
-        own.chain(panels).for_each(|text| *text = clean(text));
-        figure
-    }
-}
 
 /// Formats a number with three significant digits, and thousands by letter.
 fn short(value: f64) -> String {

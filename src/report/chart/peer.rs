@@ -14,7 +14,7 @@ use crate::specs::Specs;
 use crate::specs::system::System;
 
 /// A table that is drawn beside another.
-pub struct Peer<'a> {
+pub(super) struct Peer<'a> {
     /// The rows of the peer.
     table: Arc<Table>,
     place: &'a Place,

@@ -4,10 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::peer::farthest;
+use super::scene::{LineKind, Panel};
 use crate::findings::{Finding, Severity};
 
 /// The most rows per finding that a chart makes room for.
 const LED: usize = 16;
+/// The most rings of a rule in a chart; more would hide the lines.
+const RINGED: usize = 10;
 
 /// A rule whose findings name points of a chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +92,36 @@ impl Rings {
     /// Returns the rings around a row, as indices of `rules`.
     pub(in crate::report) fn of(&self, row: usize) -> &[usize] {
         self.by_row.get(&row).map_or(&[], Vec::as_slice)
+    }
+
+    /// Leaves each rule the rings around its worst rows in a chart: those farthest from the served row at their place,
+    /// then those that a chart shows before others.
+    pub(super) fn thin(&self, panels: &mut [Panel]) {
+        let mut ringed: Vec<(f64, usize, usize)> = Vec::new();
+        let latency = panels.first();
+        for (panel, line) in latency.iter().flat_map(|p| p.lines.iter().map(move |line| (p, line)))
+        {
+            let served = panel.line(line.series, LineKind::Head);
+            for point in &line.points {
+                let here = served.and_then(|line| line.points.iter().find(|p| p.x == point.x));
+                let far = here.map_or(0.0, |here| (point.y / here.y).ln().abs());
+                let row = point.row.unwrap_or(usize::MAX);
+                ringed.extend(point.rings.iter().map(|ring| (far, *ring, row)));
+            }
+        }
+        let place = |row| self.led.iter().position(|led| *led == row).unwrap_or(usize::MAX);
+        ringed.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| place(a.2).cmp(&place(b.2))));
+        let mut kept: BTreeSet<(usize, usize)> = BTreeSet::new();
+        for rule in 0..self.rules.len() {
+            let rows = ringed.iter().filter(|(_, ring, _)| *ring == rule);
+            kept.extend(rows.take(RINGED).map(|(_, ring, row)| (*ring, *row)));
+        }
+        let lines = panels.iter_mut().flat_map(|panel| &mut panel.lines);
+        for point in lines.flat_map(|line| &mut line.points) {
+            let row = point.row;
+            point.rings.retain(|ring| row.is_some_and(|row| kept.contains(&(*ring, row))));
+            point.row = row.filter(|_| !point.rings.is_empty());
+        }
     }
 
     /// Returns the ringed rows.

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::ChartPoint;
 use super::rings::Rings;
+use super::scene::ChartPoint;
 use super::spec::ChartSpec;
 use crate::base::expr::{ExprError, Scope, Vals};
 use crate::database::served::rows::{has_key, served_rows};
@@ -43,6 +43,8 @@ pub(in crate::report) struct SeriesSet<'a> {
     /// The speed-of-light bound of each row in ms; NaN if unknown.
     pub bound: Vec<f64>,
     pub rate: Vec<f64>,
+    /// The power of each row in W; NaN if it was not read.
+    pub(super) power: Vec<f64>,
     /// The index of the chart's first preference that each row meets; the number of preferences if
     /// it meets none.
     pub preferred: Vec<usize>,
@@ -84,8 +86,11 @@ impl<'a> SeriesSet<'a> {
             let met = preferred.iter_mut().enumerate().filter(|(r, _)| mask.get(*r));
             met.for_each(|(_, p)| *p = n);
         }
-        let column = scope.table.column(x);
-        let x: Vec<f64> = (0..rows).map(|r| column.map_or(f64::NAN, |c| c.number(r))).collect();
+        let numbers = |name: &str| -> Vec<f64> {
+            let column = scope.table.column(name);
+            (0..rows).map(|row| column.map_or(f64::NAN, |c| c.number(row))).collect()
+        };
+        let (x, power) = (numbers(x), numbers("power"));
         let known = is_served(scope, scope.table);
         let loader = known.then(|| Keys::new(&scope.spec.key, scope)).transpose()?;
         let uses = match &loader {
@@ -93,12 +98,7 @@ impl<'a> SeriesSet<'a> {
             None => first_at_each_place(&keys, &x),
         };
         let panels = Keys::new(panel, scope)?;
-        Ok(Self { x, panels, keys, loader, uses, series, latency, bound, rate, preferred })
-    }
-
-    /// Returns true if any series has enough points for a line.
-    pub fn has_lines(&self) -> bool {
-        self.lines().next().is_some()
+        Ok(Self { x, panels, keys, loader, uses, series, latency, bound, rate, power, preferred })
     }
 
     /// Returns the series with enough points for a line.
@@ -127,25 +127,19 @@ impl<'a> SeriesSet<'a> {
         is_drawn(self.x[row]) && is_drawn(self.latency[row])
     }
 
-    /// Counts the series in a row's slice.
-    pub fn count_beside(&self, row: usize) -> usize {
-        self.lines().filter(|rows| self.slice(rows) == self.slice(&[row])).count()
-    }
-
     /// Words the number of chosen series and of all series in the slice.
-    pub fn shown(&self, chosen: &[Vec<usize>]) -> String {
-        let slices: BTreeSet<u64> =
-            chosen.iter().map(|rows| self.panels.hashes()[rows[0]]).collect();
+    pub(super) fn shown(&self, chosen: &[Vec<usize>]) -> String {
+        let slices: BTreeSet<u64> = chosen.iter().map(|rows| self.slice(rows)).collect();
         let shown = chosen.len();
         if slices.len() > 1 {
             return format!("{shown} series of {} slices", slices.len());
         }
-        let all = self.count_beside(chosen[0][0]).max(shown);
-        format!("{shown} of {all} series")
+        let all = self.lines().filter(|rows| slices.contains(&self.slice(rows))).count();
+        format!("{shown} of {} series", all.max(shown))
     }
 
     /// Returns the points of the served rows, by x.
-    pub fn points(&self, rows: &[usize], values: &[f64], rings: &Rings) -> Vec<ChartPoint> {
+    pub(super) fn points(&self, rows: &[usize], values: &[f64], rings: &Rings) -> Vec<ChartPoint> {
         let served = rows.iter().filter(|row| self.serves(**row));
         self.by_place(served, values, rings)
     }
@@ -153,7 +147,7 @@ impl<'a> SeriesSet<'a> {
     /// Returns the points of rows that are not served: rows for which the loader serves another row
     /// of their key, and rows that are not read but named by a finding. Named rows come first;
     /// their number is limited.
-    pub fn copies(&self, rows: &[usize], values: &[f64], rings: &Rings) -> Vec<ChartPoint> {
+    pub(super) fn copies(&self, rows: &[usize], values: &[f64], rings: &Rings) -> Vec<ChartPoint> {
         let is_named = |row: &usize| !rings.of(*row).is_empty();
         let mut copies: Vec<usize> =
             rows.iter().copied().filter(|row| !self.serves(*row)).collect();

@@ -10,7 +10,7 @@ use crate::base::escape::clean;
 use crate::base::words::{plural, plural_verb};
 use crate::database::diff::Diff;
 use crate::findings::Severity;
-use crate::report::chart::{Undrawn, mermaid};
+use crate::report::chart::{Sketch, Undrawn, mermaid};
 use crate::report::predictions::{MoverRow, PredictionLine, Predictions};
 use crate::report::run::RunVerdict;
 use crate::report::view::ReportView;
@@ -84,7 +84,7 @@ pub(super) struct Sections<'a> {
     faults: Vec<&'a TableView<'a>>,
     files: Vec<&'a FileView>,
     /// Charts as Mermaid text, which GitHub draws.
-    sketches: Vec<String>,
+    sketches: Vec<Sketch>,
     /// The names of the chart files.
     charts: Vec<&'a str>,
     /// One line per reason why changed tables have no chart.
@@ -129,7 +129,7 @@ impl<'a> Sections<'a> {
         let not_listed = |causes: &[CauseSection<'_>]| causes.len().saturating_sub(GLANCE);
         left_out.count(not_listed(&errors) + not_listed(&warnings), "more cause");
         let shown = view.moved.len().min(size.slices);
-        // Where no latency moved and nothing is wrong, a curve shows nothing.
+        // Where no latency moved and nothing is wrong, only a curve of a changed power or metric shows something.
         let is_seen = !view.moved.is_empty() || !errors.is_empty() || !warnings.is_empty();
         let predictions = view.raw.predictions.as_ref();
         left_out.count(view.raw.counts.infos as usize, "new info");
@@ -159,11 +159,10 @@ impl<'a> Sections<'a> {
             moved: changes.and_then(|c| c.moved.as_deref()),
             faults: left_out.keep(faults, size.listed, "unreadable table"),
             files: left_out.keep(files, size.listed, "file"),
-            sketches: if is_seen {
-                figures.iter().filter_map(mermaid).take(size.sketches).collect()
-            } else {
-                Vec::new()
-            },
+            sketches: (figures.iter().filter_map(mermaid))
+                .filter(|sketch| is_seen || sketch.is_change)
+                .take(size.sketches)
+                .collect(),
             charts: left_out.keep(charts, size.listed, "chart"),
             undrawn: folder.map(|_| undrawn(&view.raw.undrawn)).unwrap_or_default(),
             smoke: smoke.map(|smoke| SmokeSection::new(smoke, size.output)),

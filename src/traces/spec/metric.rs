@@ -83,6 +83,19 @@ pub(in crate::traces) struct TracePanel {
     pub y: String,
     /// The columns shown, by line name. Each is one line per series.
     pub lines: BTreeMap<String, String>,
+    /// How the values change if they scale perfectly along the axis; `None` if they are not expected to.
+    #[serde(default)]
+    pub ideal: Option<Ideal>,
+}
+
+/// Perfect scaling along the axis of a chart.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::traces) enum Ideal {
+    /// Twice the value at twice the position.
+    Rises,
+    /// Half the value at twice the position.
+    Falls,
 }
 
 /// Suffixes of the columns that formulas can read for a list in a metric file, such as `NAME_mean`.

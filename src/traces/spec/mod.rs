@@ -10,7 +10,7 @@ use globset::GlobMatcher;
 use serde::Deserialize;
 
 pub(super) use document::{DocumentSpec, Field, LISTED};
-pub(super) use metric::{MetricSpec, OF_LIST, TraceChart};
+pub(super) use metric::{Ideal, MetricSpec, OF_LIST, TraceChart};
 pub(super) use relation::{Derived, Finds, Relation, Threshold};
 
 use crate::base::error::Result;

@@ -207,7 +207,8 @@ fn a_chart_shows_every_point_and_rings_those_beyond() {
     let figures = remeasure::figures(&remeasured);
     assert_eq!(figures.len(), 1);
     let line = &figures[0].panels[0].lines[0];
-    assert_eq!((line.series.as_str(), line.points.len()), ("judged", 20));
+    let name = figures[0].series[line.series].label.as_str();
+    assert_eq!((name, line.points.len()), ("judged", 20));
     assert!(line.points.iter().all(|p| p.rings == [0] && (1.4..1.6).contains(&p.y)));
     insta::assert_snapshot!(figures[0].subtitle, @"FAIL: 20 points, seed 1");
     let drawn = report::chart::svg(&figures[0]).unwrap();

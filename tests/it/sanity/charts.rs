@@ -92,7 +92,7 @@ fn both_copies_of_a_duplicate_are_drawn_and_the_ring_names_its_rule() {
     };
     assert_eq!((at(LineKind::Head), at(LineKind::Copies)), (vec![3.0], vec![9.0]));
     let drawn = perfdb_gate::report::chart::svg(&figure).unwrap();
-    let named = "at 4: 9 latency, ms, not served; row 8: duplicate-key</title>";
+    let named = "m 4, latency, ms 9, not served; row 8: duplicate-key</title>";
     assert!(drawn.contains(named), "{drawn}");
 }
 

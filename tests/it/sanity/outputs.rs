@@ -85,6 +85,26 @@ fn charts_are_drawn_the_same_twice_and_a_smoke_command_is_told() {
 }
 
 #[test]
+fn the_comment_on_an_overlay_of_power_draws_power() {
+    let tree = repository();
+    let rows: Vec<(u64, f64)> = (0..6).map(|i| (1 << i, 1.0 + i as f64)).collect();
+    tree.gemm("gemm_perf.txt", gemm(&rows));
+    tree.commit();
+    let add = |(number, row): (usize, &str)| match number {
+        0 => format!("{row},power,power_limit\n"),
+        _ => format!("{row},{},700\n", 300 + 10 * number),
+    };
+    let powered: String = gemm(&rows).lines().enumerate().map(add).collect();
+    tree.gemm("gemm_perf.txt", powered);
+    let comment = tree.path().join("comment.md");
+    tree.sanity(&["--base-ref", "HEAD", "--output-md-file", &comment.display().to_string()]);
+    let text = read(&comment);
+    assert!(text.contains("y-axis \"power, W (line: limit)\""), "{text}");
+    assert!(text.contains("    line [310, 320, 330, 340, 350, 360]\n    line [700, "), "{text}");
+    assert!(text.contains("grey: the limit"), "{text}");
+}
+
+#[test]
 fn without_a_base_what_is_there_is_drawn() {
     let tree = repository();
     let rows: Vec<(u64, f64)> = (0..6).map(|i| (1 << i, 1.0 + i as f64)).collect();

@@ -68,6 +68,37 @@ fn sanity_judges_traces_that_a_pull_request_brings() {
 }
 
 #[test]
+fn a_chart_by_tensor_parallelism_shows_the_metric_that_changed_beside_perfect_scaling() {
+    let rows = |tpot: f64| {
+        let row = |tp: f64| {
+            let (ttft, tpot, rate) = (400.0 / tp, tpot / tp.sqrt(), 100.0 * tp);
+            format!("{tp},{ttft},{ttft},{tpot},{tpot},1000,{rate}\n")
+        };
+        let head = "tp,ttft_avg_ms,ttft_p99_ms,tpot_avg_ms,tpot_p99_ms,iter_time_ms,throughput_tokens_sec\n";
+        head.to_owned() + &[1.0, 2.0, 4.0, 8.0].map(row).concat()
+    };
+    let tree = common::Tree::new();
+    tree.file("traces/tp_metrics_summary.csv", rows(20.0));
+    tree.commit();
+    tree.file("traces/tp_metrics_summary.csv", rows(30.0));
+    let out = |name: &str| tree.path().join(name).display().to_string();
+    let (charts, comment) = (out("charts"), out("comment.md"));
+    tree.sanity(&["--base-ref", "main", "--output-dir", &charts, "--output-md-file", &comment]);
+    let drawn = format!("{charts}/tp_metrics_summary_csv-1.svg");
+    let drawn = std::fs::read_to_string(drawn).unwrap();
+    let page = roxmltree::Document::parse(&drawn).unwrap();
+    let texts = page.descendants().filter(|node| node.tag_name().name() == "text");
+    let texts: Vec<&str> = texts.filter_map(|node| node.text()).map(str::trim).collect();
+    assert!(["1", "2", "4", "8"].iter().all(|tick| texts.contains(tick)), "{texts:?}");
+    let says = |what: &str| texts.iter().any(|text| text.contains(what));
+    assert!(says("dashed: before, dotted: perfect scaling of the first point"), "{texts:?}");
+    let comment = std::fs::read_to_string(comment).unwrap();
+    assert!(comment.contains("y-axis \"latency, ms\""), "{comment}");
+    assert!(comment.contains("    line [30, 21.2, 15, 10.6]\n    line [20, 14.1, 10, 7.07]\n"));
+    assert!(comment.contains("`TPOT`; grey: before"), "{comment}");
+}
+
+#[test]
 fn sanity_sees_files_of_ranks_and_job_scripts() {
     let tree = common::Tree::new();
     tree.file("traces/a/a.yaml", CARD);

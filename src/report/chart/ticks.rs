@@ -1,5 +1,8 @@
 //! The ranges and tick marks of logarithmic axes.
 
+/// The factor by which bounds may stretch an axis; far ones would flatten the lines.
+const BEYOND: f64 = 3.0;
+
 /// Returns the smallest and largest positive value; a decade around it if there is only one value.
 pub(super) fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) = values.fold((f64::INFINITY, 0.0f64), |(l, h), v| (l.min(v), h.max(v)));
@@ -10,6 +13,24 @@ pub(super) fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
     } else {
         (low / 3.0, high * 3.0)
     }
+}
+
+/// Returns the span of measured values, stretched to the limits that are at most [`BEYOND`] times beyond it.
+pub(super) fn stretched((low, high): (f64, f64), limits: impl Iterator<Item = f64>) -> (f64, f64) {
+    let near = limits.filter(|limit| (low / BEYOND..=high * BEYOND).contains(limit));
+    near.fold((low, high), |(l, h), v| (l.min(v), h.max(v)))
+}
+
+/// Returns tick marks at the positions of points if there is room for their labels, such as 1, 2, 4 and 8 GPUs; else
+/// round ones.
+pub(super) fn at_points(mut places: Vec<f64>, range: (f64, f64)) -> Vec<f64> {
+    /// The least distance of two labels as a part of the axis.
+    const APART: f64 = 1.0 / 12.0;
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let least = (range.1 / range.0).ln() * APART;
+    let fits = places.windows(2).all(|pair| (pair[1] / pair[0]).ln() >= least);
+    if fits { places } else { ticks(range) }
 }
 
 /// Returns tick marks within a range: powers of ten; with 2 and 5 if those are few; with all digits
@@ -39,5 +60,18 @@ mod tests {
         assert_eq!(ticks((1.0, 20_000.0)), [1.0, 10.0, 100.0, 1000.0, 10_000.0]);
         let few = ticks((0.021, 0.29)).iter().map(|t| short(*t)).collect::<Vec<_>>();
         assert!(few.len() >= 3 && few.contains(&"0.05".to_owned()), "{few:?}");
+    }
+
+    #[test]
+    fn few_points_have_ticks_of_their_own() {
+        let gpus = vec![8.0, 1.0, 2.0, 4.0, 2.0];
+        assert_eq!(at_points(gpus, (1.0, 8.0)), [1.0, 2.0, 4.0, 8.0]);
+        let tokens: Vec<f64> = (1..=64).map(f64::from).collect();
+        assert_eq!(at_points(tokens, (1.0, 64.0)), ticks((1.0, 64.0)));
+    }
+
+    #[test]
+    fn a_bound_stretches_an_axis_by_less_than_a_decade() {
+        assert_eq!(stretched((1.0, 5.0), [0.5, 0.05, 1e-6, 1e6].into_iter()), (0.5, 5.0));
     }
 }

@@ -1,0 +1,129 @@
+//! The served rows of a table that a pull request changes, as far as a chart shows them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::series::SeriesSet;
+use crate::database::diff::{RowDiff, ServedDiff};
+use crate::database::table::Table;
+use crate::specs::NoiseBands;
+
+/// The change of a table between two states.
+#[derive(Clone, Copy)]
+pub(super) struct TableChange<'a> {
+    /// The table before the change.
+    pub base: &'a Table,
+    /// The added, removed and changed rows.
+    pub rows: &'a RowDiff,
+    /// The change of the served keys; `None` if the loader's key is unknown.
+    pub served: Option<&'a ServedDiff>,
+    /// The noise of reruns of the table; `None` if it is unknown.
+    pub noise: Option<NoiseBands<'a>>,
+}
+
+impl<'a> TableChange<'a> {
+    /// Returns pairs of base and head rows that serve the same key. Without a known key, these are
+    /// rows that only differ in measured columns.
+    pub fn pairs(&self) -> &'a [(u32, u32)] {
+        self.served.map_or(&self.rows.changed[..], |served| &served.rows.common)
+    }
+}
+
+/// The quantity that a change moved.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Moves {
+    /// Latencies, or keys that are no longer served.
+    Latency,
+    /// Only the power of rows whose latency stayed.
+    Power,
+    /// New keys, or nothing.
+    #[default]
+    Rows,
+}
+
+/// The moved rows, by the hashes of their series and slices.
+#[derive(Default)]
+pub(super) struct RatioMoves {
+    pub kind: Moves,
+    pub series: HashMap<u64, Moved>,
+    pub slices: HashMap<u64, Moved>,
+}
+
+/// The rows of a series or slice that moved.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Moved {
+    /// The number of rows.
+    pub rows: usize,
+    /// The largest absolute log ratio.
+    pub far: f64,
+}
+
+impl RatioMoves {
+    /// Compares two states of a table: latencies and lost keys, else new keys, else power.
+    pub fn new(
+        change: TableChange<'_>,
+        base: Option<&SeriesSet<'_>>,
+        head: &SeriesSet<'_>,
+    ) -> Self {
+        let mut moves = Self::default();
+        let pairs = || change.pairs().iter().map(|(was, is)| (*was as usize, *is as usize));
+        for (before, after) in pairs() {
+            let was = base.map_or(f64::NAN, |base| base.latency[before]);
+            let is = head.latency[after];
+            if was != is && was > 0.0 && is > 0.0 {
+                moves.add(head, after, (is / was).ln().abs());
+            }
+        }
+        let moved = !moves.series.is_empty();
+        if let Some(base) = base {
+            let stayed: BTreeSet<usize> = pairs().map(|(was, _)| was).collect();
+            let lost = unpaired(change.served.map(|_| base), &change.rows.removed, &stayed);
+            lost.into_iter().for_each(|row| moves.add(base, row, 0.0));
+        }
+        if !moves.series.is_empty() {
+            moves.kind = Moves::Latency;
+        }
+        if !moved {
+            let stayed: BTreeSet<usize> = pairs().map(|(_, is)| is).collect();
+            let came = unpaired(change.served.map(|_| head), &change.rows.added, &stayed);
+            came.into_iter().for_each(|row| moves.add(head, row, 0.0));
+        }
+        if let Some(base) = base.filter(|_| moves.series.is_empty()) {
+            for (before, after) in pairs() {
+                let (was, is) = (base.power[before], head.power[after]);
+                if was != is && is > 0.0 {
+                    moves.kind = Moves::Power;
+                    moves.add(head, after, if was > 0.0 { (is / was).ln().abs() } else { 0.0 });
+                }
+            }
+        }
+        moves
+    }
+
+    fn add(&mut self, set: &SeriesSet<'_>, row: usize, far: f64) {
+        let entries = [
+            self.series.entry(set.keys.hashes()[row]),
+            self.slices.entry(set.panels.hashes()[row]),
+        ];
+        for moved in entries {
+            let moved = moved.or_default();
+            moved.rows += 1;
+            moved.far = moved.far.max(far);
+        }
+    }
+}
+
+/// Returns the rows of a state whose key the other state does not serve: served rows, or without a known key the rows
+/// that the other state lacks.
+fn unpaired(
+    served: Option<&SeriesSet<'_>>,
+    differ: &[u32],
+    paired: &BTreeSet<usize>,
+) -> Vec<usize> {
+    match served {
+        Some(set) => {
+            let rows = 0..set.latency.len();
+            rows.filter(|row| set.serves(*row) && !paired.contains(row)).collect()
+        }
+        None => differ.iter().map(|row| *row as usize).collect(),
+    }
+}

@@ -1,0 +1,124 @@
+//! The panels of a table's scene: latency or power, and what they are compared with.
+
+use super::change::Moves;
+use super::rings::Rings;
+use super::scene::{ChartPoint, LineKind, Panel, Scale};
+use super::series::SeriesSet;
+use super::short;
+use super::table::{Beside, Sides};
+use crate::base::expr::ExprError;
+use crate::base::stats::upper_median;
+use crate::database::diff::FAR;
+use crate::database::table::TableScope;
+
+impl Sides<'_> {
+    /// Returns the panel of power after a change of power alone, with the limit of the first row.
+    pub fn power(&self, chosen: &[Vec<usize>]) -> Panel {
+        let Self { scope, head, base, beside, .. } = self;
+        let limit = scope.table.column("power_limit").map(|column| column.number(chosen[0][0]));
+        let mark = limit.filter(|limit| *limit > 0.0);
+        let name = if mark.is_some() { "power, W (line: limit)" } else { "power, W" };
+        let mut panel = Panel { scale: Scale::Linear, mark, ..Panel::named(name) };
+        for (series, rows) in chosen.iter().enumerate() {
+            if let Some((base, before)) = same(base.as_ref(), head, rows) {
+                let points = base.points(before, &base.power, &Rings::default());
+                panel.add(series, LineKind::Base, points);
+            }
+            panel.add(series, LineKind::Head, head.points(rows, &head.power, beside.rings));
+        }
+        panel
+    }
+
+    /// Returns the panels with lines: the latency, its ratio to that before or else the rate, its ratio to a peer's.
+    pub fn panels(&self, chosen: &[Vec<usize>]) -> Result<Vec<Panel>, ExprError> {
+        let Self { axis, scope, head, beside: Beside { rings, peer, .. }, .. } = self;
+        let none = Rings::default();
+        let base = self.base.as_ref().filter(|_| self.moves.kind == Moves::Latency);
+        let peer_scope = peer.map(|peer| peer.scope(scope));
+        let peer_set = peer_scope.as_ref().map(|scope| axis.series(scope)).transpose()?;
+        let (mut latency, mut change) = (Panel::named(&latency_name(scope)), self.change(chosen));
+        let peer_name = peer.map_or("", |peer| &peer.name);
+        let over_peer = Panel::named(&format!("latency over that of {peer_name}"));
+        let mut over_peer = Panel { mark: Some(1.0), ..over_peer };
+        let mut rate = Panel::named("part of the bound reached");
+        for (series, rows) in chosen.iter().enumerate() {
+            latency.add(series, LineKind::Bound, head.points(rows, &head.bound, &none));
+            let own = head.points(rows, &head.latency, rings);
+            if let Some((other, rows)) = same(peer_set.as_ref(), head, rows) {
+                let theirs = other.points(rows, &other.latency, &none);
+                over_peer.add(series, LineKind::Head, ratios(&own, &theirs));
+                latency.add(series, LineKind::Peer, theirs);
+                rate.add(series, LineKind::Peer, other.points(rows, &other.rate, &none));
+            }
+            if let Some((base, rows)) = same(base, head, rows) {
+                let before = base.points(rows, &base.latency, &none);
+                change.add(series, LineKind::Head, ratios(&own, &before));
+                latency.add(series, LineKind::Base, before);
+            }
+            latency.add(series, LineKind::Head, own);
+            rate.add(series, LineKind::Head, head.points(rows, &head.rate, rings));
+            latency.add(series, LineKind::Copies, head.copies(rows, &head.latency, rings));
+        }
+        self.limit(&mut rate, chosen[0][0])?;
+        let second = if change.lines.is_empty() { rate } else { change };
+        let mut panels = vec![latency, second, over_peer];
+        panels.retain(|panel| !panel.lines.is_empty());
+        rings.thin(&mut panels);
+        Ok(panels)
+    }
+
+    /// Returns the empty panel of latencies after a change over before. Its band is the noise of reruns at the median
+    /// latency.
+    fn change(&self, chosen: &[Vec<usize>]) -> Panel {
+        let mut drawn: Vec<f64> =
+            chosen.iter().flatten().map(|row| self.head.latency[*row]).collect();
+        let middle = upper_median(&mut drawn);
+        let noise = self.beside.change.and_then(|change| Some(change.noise?.at(middle)?.p99));
+        // The label without its unit.
+        let name = latency_name(self.scope);
+        let name = name.split(',').next().unwrap_or_default();
+        let scale = Scale::Change(noise.unwrap_or(1.0 + FAR));
+        Panel { mark: Some(1.0), scale, ..Panel::named(&format!("{name}, after / before")) }
+    }
+
+    /// Names the panel of the chart's own rate. The machine's limit in the row `first` is marked unless it is more than
+    /// ten times the largest rate.
+    fn limit(&self, panel: &mut Panel, first: usize) -> Result<(), ExprError> {
+        let Some(rate) = &self.axis.chart.rate else { return Ok(()) };
+        let limit = rate.limit.as_ref().map(|limit| limit.numbers(self.scope)).transpose()?;
+        let limit = limit.map(|values| values.get(first)).filter(|limit| *limit > 0.0);
+        let rates = panel.lines.iter().flat_map(|line| &line.points).map(|point| point.y);
+        let highest = rates.fold(0.0, f64::max);
+        panel.mark = limit.filter(|limit| *limit <= 10.0 * highest);
+        let said = limit.map(|limit| format!(" (limit {})", short(limit))).unwrap_or_default();
+        panel.y = format!("{}{said}", rate.name);
+        Ok(())
+    }
+}
+
+/// Returns a set with its rows of the series that contains `rows` in the head.
+fn same<'s>(
+    set: Option<&'s SeriesSet<'s>>,
+    head: &SeriesSet<'_>,
+    rows: &[usize],
+) -> Option<(&'s SeriesSet<'s>, &'s [usize])> {
+    let set = set?;
+    Some((set, set.series.get(&head.keys.hashes()[rows[0]])?))
+}
+
+/// Divides the points of a line by those of another, at the positions that both have.
+fn ratios(line: &[ChartPoint], over: &[ChartPoint]) -> Vec<ChartPoint> {
+    let ratio = |point: &ChartPoint| {
+        let other = over.iter().find(|other| other.x == point.x)?;
+        Some(ChartPoint { y: point.y / other.y, ..point.clone() })
+    };
+    line.iter().filter_map(ratio).collect()
+}
+
+/// Names the latency drawn: the first part of a lookup that returns several.
+fn latency_name(scope: &TableScope<'_>) -> String {
+    match &scope.spec.latency[..] {
+        [first, _, ..] => format!("latency of {}, ms", first.name),
+        _ => "latency, ms".to_owned(),
+    }
+}

@@ -1,0 +1,155 @@
+//! The scene of a chart: what it shows, before SVG or Mermaid draws it.
+
+use super::rings::Ring;
+use crate::base::escape::clean;
+
+/// A chart: panels above each other with a common x axis.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ChartFigure {
+    /// The file name of the chart without its extension.
+    pub name: String,
+    /// The path of the file from which the chart is drawn.
+    pub path: String,
+    /// The title: the table and its place.
+    pub title: String,
+    /// The rows shown, the kinds of lines in words, and the columns that all series share.
+    pub subtitle: String,
+    /// The label of the x axis.
+    pub x: String,
+    /// The names of the series, by number. A series has one colour.
+    pub series: Vec<SeriesName>,
+    /// The rules whose findings name ringed points.
+    pub rings: Vec<Ring>,
+    /// The panels, the measured quantity first.
+    pub panels: Vec<Panel>,
+}
+
+/// The name of a series.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SeriesName {
+    /// The columns in which the series differs from the others of the chart, shortened.
+    pub label: String,
+    /// All columns that are constant along the series.
+    pub whole: String,
+}
+
+impl<T: Into<String>> From<T> for SeriesName {
+    fn from(name: T) -> Self {
+        let label = name.into();
+        Self { whole: label.clone(), label }
+    }
+}
+
+/// A panel of lines over a logarithmic x axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Panel {
+    /// The label of the y axis, with the unit.
+    pub y: String,
+    /// The kind of the y axis.
+    pub scale: Scale,
+    /// A value marked by a horizontal line: the limit of the machine, or 1 for ratios.
+    pub mark: Option<f64>,
+    /// The lines, grouped by series.
+    pub lines: Vec<ChartLine>,
+}
+
+impl Panel {
+    /// Creates a panel without lines, with a logarithmic axis.
+    pub fn named(y: &str) -> Self {
+        Self { y: y.to_owned(), scale: Scale::Log, mark: None, lines: Vec::new() }
+    }
+
+    /// Adds a line, unless it has no points.
+    pub fn add(&mut self, series: usize, kind: LineKind, points: Vec<ChartPoint>) {
+        if !points.is_empty() {
+            self.lines.push(ChartLine { series, kind, points });
+        }
+    }
+
+    /// Returns the line of a kind and series.
+    pub fn line(&self, series: usize, kind: LineKind) -> Option<&ChartLine> {
+        self.lines.iter().find(|line| line.series == series && line.kind == kind)
+    }
+}
+
+/// The kind of a y axis.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Scale {
+    /// Logarithmic.
+    Log,
+    /// Linear from zero.
+    Linear,
+    /// Ratios after over before, with the factor by which honest reruns differ. Linear from zero unless a ratio is
+    /// large; the range of reruns is shaded.
+    Change(f64),
+}
+
+/// A line: points of one series.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChartLine {
+    /// The number of the series.
+    pub series: usize,
+    /// The kind of the points.
+    pub kind: LineKind,
+    /// The points by x, unless the kind has no order.
+    pub points: Vec<ChartPoint>,
+}
+
+/// The kind of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineKind {
+    /// Rows of the table that are served.
+    Head,
+    /// Rows of the table that were served before the change.
+    Base,
+    /// Rows of a peer.
+    Peer,
+    /// Rows that the loader does not serve because it serves another row of their key, in no order.
+    Copies,
+    /// The speed-of-light bound.
+    Bound,
+    /// What perfect scaling would give from the first point on.
+    Ideal,
+    /// Single points, in no order.
+    Points,
+}
+
+impl LineKind {
+    /// Returns true if the line is a limit instead of something measured.
+    pub(super) fn is_limit(self) -> bool {
+        matches!(self, Self::Bound | Self::Ideal)
+    }
+}
+
+/// A point of a line; its coordinates are above zero where the axis is logarithmic.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChartPoint {
+    /// The position on the x axis.
+    pub x: f64,
+    /// The value on the y axis.
+    pub y: f64,
+    /// The row number of a ringed point; `None` for other points.
+    pub row: Option<usize>,
+    /// The rings around the point, as indices of the figure's rings.
+    pub rings: Vec<usize>,
+}
+
+impl ChartPoint {
+    /// Creates a point without a ring.
+    pub fn plain(x: f64, y: f64) -> Self {
+        Self { x, y, row: None, rings: Vec::new() }
+    }
+}
+
+impl ChartFigure {
+    /// Returns a copy with escaped texts, which may contain names from tables.
+    pub(super) fn escaped(&self) -> Self {
+        let mut figure = self.clone();
+        let own = [&mut figure.title, &mut figure.subtitle, &mut figure.x].into_iter();
+        let rings = figure.rings.iter_mut().map(|ring| &mut ring.name);
+        let series = figure.series.iter_mut().flat_map(|name| [&mut name.label, &mut name.whole]);
+        let panels = figure.panels.iter_mut().map(|panel| &mut panel.y);
+        own.chain(rings).chain(series).chain(panels).for_each(|text| *text = clean(text));
+        figure
+    }
+}
