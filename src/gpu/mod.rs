@@ -15,3 +15,4 @@ pub mod recipe;
 pub mod record;
 pub mod rerun;
 pub mod sample;
+pub mod work;

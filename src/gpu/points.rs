@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use crate::base::expr::{Expr, ExprError, Scope, Vals};
 use crate::database::catalog::TableFile;
 use crate::database::table::{Column, Keys, Table, TableScope};
-use crate::gpu::device::{Point, Work};
+use crate::gpu::device::Point;
 use crate::gpu::recipe::{Recipe, Recipes};
 use crate::gpu::sample::Stratum;
+use crate::gpu::work::Work;
 use crate::specs::measured_unit;
 
 /// The rows that the loader serves and a filter selects, each with its recipe.

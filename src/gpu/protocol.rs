@@ -15,7 +15,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::device::{About, Answer, Work};
+use super::device::{About, Answer};
+use super::work::Work;
 
 /// The first request, which asks for the device.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::base::error::Result;
 use crate::base::expr::Expr;
+use crate::gpu::work::{Dtype, Fill, GpuOperation, Inputs};
 use crate::specs::Library;
 
 /// The content of `rules/recipes.yaml`.
@@ -107,106 +107,11 @@ pub struct Recipe {
     pub source: String,
 }
 
-/// An operation that a device can measure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(rename = "Operation")]
-pub enum GpuOperation {
-    /// Matrix product `y[m,n] = x[m,k] W[n,k]ᵀ`.
-    Gemm,
-    /// Batched matrix product with strides, one product per head.
-    Bmm,
-    /// Sum over all GPUs; each GPU gets the whole sum.
-    AllReduce,
-    /// Concatenation of all GPUs' parts; each GPU gets all of it.
-    AllGather,
-    /// Sum over all GPUs; each GPU gets one part of the sum.
-    ReduceScatter,
-    /// Exchange of parts: each GPU sends one part to each other GPU.
-    Alltoall,
-}
-
-impl GpuOperation {
-    /// Returns true if the operation runs between GPUs.
-    pub fn is_collective(self) -> bool {
-        !matches!(self, Self::Gemm | Self::Bmm)
-    }
-}
-
-/// Element types that can be measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Dtype {
-    /// bfloat16.
-    Bfloat16,
-    /// float8 e4m3; the output is bfloat16.
-    Fp8,
-    /// float16.
-    Half,
-    /// Integers of one byte.
-    Int8,
-}
-
-impl Dtype {
-    /// Bytes per element.
-    pub fn bytes(self) -> u64 {
-        match self {
-            Self::Bfloat16 | Self::Half => 2,
-            Self::Fp8 | Self::Int8 => 1,
-        }
-    }
-}
-
-/// Sharing of inputs between the calls of a timed unit.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Inputs {
-    /// One input for all calls of a unit.
-    #[default]
-    Shared,
-    /// One input and one output per call.
-    Own,
-}
-
-/// Contents of a tensor, which influence power and therefore time.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Fill {
-    /// Zeros; uninitialised memory gives the same times.
-    #[default]
-    Zeros,
-    /// The same value everywhere.
-    Constant,
-    /// Values of the standard normal distribution.
-    Normal,
-}
-
 impl Recipe {
-    /// Names of the sizes that the operation needs.
-    fn needed(&self) -> &'static [&'static str] {
-        match self.operation {
-            GpuOperation::Gemm => &["m", "n", "k"],
-            GpuOperation::Bmm => &[
-                "batch",
-                "m",
-                "n",
-                "k",
-                "weight_transposed",
-                "weight_row",
-                "weight_batch",
-                "out_row",
-                "out_batch",
-            ],
-            GpuOperation::AllReduce
-            | GpuOperation::AllGather
-            | GpuOperation::ReduceScatter
-            | GpuOperation::Alltoall => &["count", "gpus"],
-        }
-    }
-
     fn fault(&self) -> Option<String> {
         let name = format!("the recipe of {} for {}", self.table, self.backend);
-        let needed = self.needed();
+        let kernel = self.operation.kernel();
+        let needed = kernel.sizes();
         if let Some(size) = needed.iter().find(|s| !self.sizes.contains_key(**s)) {
             return Some(format!("{name} has no size `{size}`, which its operation needs"));
         }
@@ -216,8 +121,7 @@ impl Recipe {
         if self.proxy_rows.is_some() && self.proxy.is_none() {
             return Some(format!("{name} has proxy_rows but no `proxy` that gives the reason"));
         }
-        let products = [Dtype::Bfloat16, Dtype::Fp8].contains(&self.dtype);
-        (products == self.operation.is_collective())
+        (!kernel.dtypes().contains(&self.dtype))
             .then(|| format!("{name} has a dtype that its operation does not support"))
     }
 }

@@ -8,7 +8,8 @@ use crate::common::{Tree, run};
 use perfdb_gate::base::reason::Reason;
 use perfdb_gate::database::catalog::Format;
 use perfdb_gate::database::table::{Column, Table, encode};
-use perfdb_gate::gpu::device::{About, Answer, Device, MeasureError, Point, Work};
+use perfdb_gate::gpu::device::{About, Answer, Device, MeasureError, Point};
+use perfdb_gate::gpu::work::Work;
 use perfdb_gate::jobs::measure::{self, Collected, MeasureOptions, PlannedPoints};
 use perfdb_gate::specs::Specs;
 

@@ -45,9 +45,6 @@ pub enum CudaError {
         bus: String,
         source: NvmlError,
     },
-    /// No library used here computes batched products in fp8.
-    #[error("the built-in kernels do not include batched products in fp8")]
-    BatchedFp8,
     /// No memory was allocated for the operands.
     #[error("the operands do not fit in GPU memory")]
     NoPlace,

@@ -13,9 +13,10 @@ use cudarc::nccl::result as nccl;
 use cudarc::nccl::sys;
 
 use super::error::{CudaError, CudaResult};
+use super::kernels::{Collective, Message};
 use super::tensor::{Memory, Tensor};
-use crate::gpu::device::{Answer, SAMPLES, Work};
-use crate::gpu::recipe::{Dtype, Fill, GpuOperation};
+use crate::gpu::device::{Answer, SAMPLES};
+use crate::gpu::work::{Dtype, Fill, Work};
 
 /// The first GPUs of this host, joined by NCCL.
 pub struct Fabric {
@@ -27,6 +28,15 @@ pub struct Fabric {
 struct Rank {
     stream: Arc<CudaStream>,
     comm: Comm,
+}
+
+/// A collective operation with the addresses of one rank's buffers.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    collective: &'a dyn Collective,
+    work: &'a Work,
+    from: u64,
+    to: u64,
 }
 
 /// NCCL's communicator of one GPU.
@@ -77,7 +87,7 @@ impl Fabric {
 
     /// Takes the samples of a collective operation; `count` is the number of elements of the whole
     /// message.
-    pub fn measure(&self, work: &Work) -> CudaResult<Answer> {
+    pub fn measure(&self, collective: &dyn Collective, work: &Work) -> CudaResult<Answer> {
         let memories: Vec<Memory> = self.ranks.iter().map(|r| Memory::new(&r.stream)).collect();
         let mut buffers = Vec::new();
         for (rank, memory) in self.ranks.iter().zip(&memories) {
@@ -91,7 +101,10 @@ impl Fabric {
                 .ranks
                 .iter()
                 .zip(buffers)
-                .map(|(rank, buffers)| scope.spawn(move || self.run(rank, work, buffers, together)))
+                .map(|(rank, (from, to))| {
+                    let run = Run { collective, work, from, to };
+                    scope.spawn(move || self.run(rank, run, together))
+                })
                 .collect();
             started
                 .into_iter()
@@ -105,16 +118,11 @@ impl Fabric {
 
     /// Runs one rank's part of a measurement. The rank reaches every barrier even after an error, so
     /// that no rank waits forever.
-    fn run(
-        &self,
-        rank: &Rank,
-        work: &Work,
-        buffers: (u64, u64),
-        together: &Barrier,
-    ) -> CudaResult<Vec<f64>> {
+    fn run(&self, rank: &Rank, run: Run<'_>, together: &Barrier) -> CudaResult<Vec<f64>> {
+        let work = run.work;
         let times = |count: u32| -> CudaResult<()> {
             rank.stream.context().bind_to_thread()?;
-            (0..count).try_for_each(|_| self.enqueue(rank, work, buffers))?;
+            (0..count).try_for_each(|_| self.enqueue(rank, run))?;
             self.finish(rank)
         };
         let mut samples = Vec::new();
@@ -161,43 +169,25 @@ impl Fabric {
         }
     }
 
-    fn enqueue(&self, rank: &Rank, work: &Work, (from, to): (u64, u64)) -> CudaResult<()> {
+    fn enqueue(&self, rank: &Rank, run: Run<'_>) -> CudaResult<()> {
         let gpus = self.ranks.len();
-        let (count, bytes) = (work.size("count") as usize, work.dtype.bytes() as usize);
-        // As in nccl-tests, parts start at multiples of 16 bytes.
-        let part = (count / gpus) & (16 / bytes).wrapping_neg();
-        let dtype = match work.dtype {
-            Dtype::Int8 => sys::ncclDataType_t::ncclInt8,
-            Dtype::Bfloat16 | Dtype::Fp8 | Dtype::Half => sys::ncclDataType_t::ncclFloat16,
+        let (count, bytes) = (run.work.size("count") as usize, run.work.dtype.bytes() as usize);
+        let message = Message {
+            send: run.from as *const c_void,
+            receive: run.to as *mut c_void,
+            count,
+            part: (count / gpus) & (16 / bytes).wrapping_neg(),
+            bytes,
+            gpus: gpus as c_int,
+            dtype: match run.work.dtype {
+                Dtype::Int8 => sys::ncclDataType_t::ncclInt8,
+                Dtype::Bfloat16 | Dtype::Fp8 | Dtype::Half => sys::ncclDataType_t::ncclFloat16,
+            },
+            comm: rank.comm.0,
+            stream: rank.stream.cu_stream().cast(),
         };
-        let (send, receive) = (from as *const c_void, to as *mut c_void);
-        let (comm, stream) = (rank.comm.0, rank.stream.cu_stream().cast());
-        let sum = sys::ncclRedOp_t::ncclSum;
         // SAFETY: both buffers have `count` elements, and `gpus` parts fit in them.
-        unsafe {
-            match work.operation {
-                GpuOperation::AllReduce => {
-                    nccl::all_reduce(send, receive, count, dtype, sum, comm, stream)
-                }
-                GpuOperation::AllGather => {
-                    nccl::all_gather(send, receive, part, dtype, comm, stream)
-                }
-                GpuOperation::ReduceScatter => {
-                    nccl::reduce_scatter(send, receive, part, dtype, sum, comm, stream)
-                }
-                GpuOperation::Alltoall | GpuOperation::Gemm | GpuOperation::Bmm => {
-                    nccl::group_start()?;
-                    for peer in 0..gpus {
-                        let at = peer * part * bytes;
-                        nccl::send(send.add(at), part, dtype, peer as c_int, comm, stream)?;
-                        nccl::recv(receive.add(at), part, dtype, peer as c_int, comm, stream)?;
-                    }
-                    nccl::group_end()
-                }
-            }
-        }
-        .map(drop)
-        .map_err(CudaError::from)
+        unsafe { run.collective.enqueue(&message) }.map_err(CudaError::from)
     }
 }
 

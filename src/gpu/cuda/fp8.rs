@@ -8,8 +8,8 @@ use cudarc::cublaslt::{result, sys};
 use cudarc::driver::CudaStream;
 
 use super::error::CudaResult;
-use super::tensor::{Memory, Tensor};
-use crate::gpu::device::Work;
+use super::tensor::{Memory, Operands, Tensor};
+use crate::gpu::work::Work;
 
 /// The handle of cuBLASLt.
 pub struct Lt(sys::cublasLtHandle_t);
@@ -75,11 +75,11 @@ impl Lt {
         Ok(ScaledProduct { descriptor, layouts, chosen, scale })
     }
 
-    /// Enqueues the product of `(weight, input, output)`, given by their addresses.
+    /// Enqueues the product.
     pub fn run(
         &self,
         plan: &ScaledProduct<'_>,
-        (weight, input, output): (u64, u64, u64),
+        at: Operands,
         workspace: u64,
         stream: &Arc<CudaStream>,
     ) -> CudaResult<()> {
@@ -93,13 +93,13 @@ impl Lt {
                 plan.descriptor,
                 (&raw const one).cast(),
                 (&raw const zero).cast(),
-                weight as *const c_void,
+                at.weight as *const c_void,
                 a,
-                input as *const c_void,
+                at.input as *const c_void,
                 b,
-                output as *const c_void,
+                at.output as *const c_void,
                 d,
-                output as *mut c_void,
+                at.output as *mut c_void,
                 d,
                 &raw const plan.chosen.algo,
                 workspace as *mut c_void,

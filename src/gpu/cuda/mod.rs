@@ -1,11 +1,13 @@
 //! The GPU of this machine, through CUDA's driver and cuBLAS. Both are loaded at run time, so that the
 //! same binary starts on machines without them.
 
+mod blas;
 mod error;
 mod fabric;
 mod fp8;
-mod kernel;
+pub mod kernels;
 mod nvml;
+mod product;
 mod tensor;
 mod timing;
 
@@ -16,14 +18,15 @@ use std::sync::Arc;
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result};
 
-use super::device::{About, Answer, CardState, Device, MeasureError, Point, SAMPLES, Work};
+use super::device::{About, Answer, CardState, Device, MeasureError, Point, SAMPLES};
+use super::work::{Dtype, Fill, Work};
 use crate::base::error::{Error, Result};
 use crate::base::panics::quiet_panics;
 use crate::base::reason::Reason;
-use crate::gpu::recipe::{Dtype, Fill};
+use blas::Blas;
 use error::CudaError;
 use fabric::Fabric;
-use kernel::Blas;
+use kernels::Kernel;
 use nvml::CardMeter;
 use tensor::{Memory, Tensor};
 
@@ -146,19 +149,23 @@ impl Cuda {
     }
 
     fn measure_work(&mut self, work: &Work, power: bool) -> Result<Answer, CudaError> {
-        if !work.operation.is_collective() {
-            let fit = (PLACES / work.bytes().max(1)).min(SAMPLES.into());
-            // With two places, the first would get most of the samples.
-            let count = if fit < 3 { 1 } else { fit };
-            let places: Vec<Memory> = (0..count).map(|_| Memory::new(&self.stream)).collect();
-            let (stream, meter) = (&self.stream, self.meter.as_ref());
-            return timing::measure(stream, &places, &self.blas, work, meter, power);
+        match work.operation.kernel() {
+            Kernel::Product(product) => {
+                let fit = (PLACES / work.bytes().max(1)).min(SAMPLES.into());
+                // With two places, the first would get most of the samples.
+                let count = if fit < 3 { 1 } else { fit };
+                let places: Vec<Memory> = (0..count).map(|_| Memory::new(&self.stream)).collect();
+                let (stream, meter) = (&self.stream, self.meter.as_ref());
+                timing::measure(stream, &places, &self.blas, (product, work), meter, power)
+            }
+            Kernel::Collective(collective) => {
+                let gpus = work.size("gpus") as usize;
+                if self.fabrics.get(&gpus).is_none_or(|f| !f.is_whole()) {
+                    self.fabrics.insert(gpus, Fabric::open(gpus)?);
+                }
+                self.fabrics[&gpus].measure(collective, work)
+            }
         }
-        let gpus = work.size("gpus") as usize;
-        if self.fabrics.get(&gpus).is_none_or(|f| !f.is_whole()) {
-            self.fabrics.insert(gpus, Fabric::open(gpus)?);
-        }
-        self.fabrics[&gpus].measure(work)
     }
 }
 
@@ -168,7 +175,10 @@ impl Device for Cuda {
     }
 
     fn takes(&self, work: Option<&Work>) -> bool {
-        work.is_some_and(|w| !w.operation.is_collective() || w.size("gpus") <= self.gpus as u64)
+        work.is_some_and(|work| match work.operation.kernel() {
+            Kernel::Product(_) => true,
+            Kernel::Collective(_) => work.size("gpus") <= self.gpus as u64,
+        })
     }
 
     fn measure(&mut self, point: &Point) -> Result<Answer, MeasureError> {

@@ -9,7 +9,7 @@ use half::bf16;
 
 use super::error::CudaResult;
 use crate::base::random::Random;
-use crate::gpu::recipe::{Dtype, Fill};
+use crate::gpu::work::{Dtype, Fill};
 
 /// Number of drawn elements; longer tensors repeat them. The number is prime, so that rows whose length
 /// is a power of two differ.
@@ -43,6 +43,11 @@ impl Memory {
         Self { stream: stream.clone(), blocks: RefCell::default() }
     }
 
+    /// The stream on which the memory is used.
+    pub fn stream(&self) -> &Arc<CudaStream> {
+        &self.stream
+    }
+
     /// Allocates bytes with undefined content and returns their address.
     fn take(&self, bytes: usize) -> CudaResult<u64> {
         self.stream.context().bind_to_thread()?;
@@ -73,6 +78,14 @@ impl Drop for Memory {
             let _ = unsafe { result::free_sync(block.address) };
         }
     }
+}
+
+/// Addresses of a call's operands on the device.
+#[derive(Clone, Copy)]
+pub struct Operands {
+    pub weight: u64,
+    pub input: u64,
+    pub output: u64,
 }
 
 /// A tensor in device memory.

@@ -7,11 +7,14 @@ use std::time::{Duration, Instant};
 use cudarc::driver::CudaStream;
 use cudarc::driver::sys::CUevent_flags;
 
+use super::blas::Blas;
 use super::error::{CudaError, CudaResult};
-use super::kernel::{Blas, Kernel};
+use super::kernels::Product;
 use super::nvml::{CardMeter, QUIET_MS};
+use super::product::PreparedProduct;
 use super::tensor::Memory;
-use crate::gpu::device::{Answer, SAMPLES, Work};
+use crate::gpu::device::{Answer, SAMPLES};
+use crate::gpu::work::Work;
 
 /// Longest timed part of a sample in ms. A unit that takes longer is run less often; its mean is precise
 /// because the unit is long.
@@ -35,18 +38,18 @@ pub fn measure<'a>(
     stream: &'a Arc<CudaStream>,
     places: &'a [Memory],
     blas: &'a Blas,
-    work: &'a Work,
+    (product, work): (&dyn Product, &'a Work),
     meter: Option<&CardMeter>,
     power: bool,
 ) -> CudaResult<Answer> {
-    let place = |at: &'a Memory| Kernel::new(stream, at, blas, work);
+    let place = |at: &'a Memory| PreparedProduct::new(stream, at, blas, product, work);
     let mut places = places.iter();
     let first = places.next().ok_or(CudaError::NoPlace)?;
     let mut kernels = vec![place(first)?];
     let event = || stream.context().new_event(Some(CUevent_flags::CU_EVENT_DEFAULT));
     let (start, end) = (event()?, event()?);
     // Mean time of a unit over some runs, in ms.
-    let timed = |kernel: &Kernel<'_>, runs: u32| -> CudaResult<f64> {
+    let timed = |kernel: &PreparedProduct<'_>, runs: u32| -> CudaResult<f64> {
         start.record(stream)?;
         for _ in 0..runs {
             kernel.run()?;

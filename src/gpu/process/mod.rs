@@ -20,8 +20,9 @@ use serde::Serialize;
 
 pub use self::error::ProcessError;
 use self::running::Running;
-use super::device::{About, Answer, Device, MeasureError, Point, SAMPLES, Work};
+use super::device::{About, Answer, Device, MeasureError, Point, SAMPLES};
 use super::protocol::{Hello, PointRequest, Reply, is_answer};
+use super::work::Work;
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
 use crate::base::reason::Reason;

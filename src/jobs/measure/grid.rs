@@ -13,12 +13,13 @@ use crate::base::random::Random;
 use crate::base::reason::Reason;
 use crate::database::catalog::{Format, Place, TableFile};
 use crate::database::table::{Column, Table, TableScope};
-use crate::gpu::device::{Device, Point, Work};
+use crate::gpu::device::{Device, Point};
 use crate::gpu::plan::{EvenDraw, GridCell, Plan};
 use crate::gpu::points::MeasurablePoints;
 use crate::gpu::recipe::Recipes;
 use crate::gpu::record::Key;
 use crate::gpu::rerun::{RerunList, RerunOperation};
+use crate::gpu::work::Work;
 use crate::jobs::rows::{entry, known_spec};
 use crate::specs::{Library, Specs, TableSpec};
 

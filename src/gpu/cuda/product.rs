@@ -1,0 +1,98 @@
+//! A product with its operands on the device, launched through its kernel or from a captured graph.
+
+use std::sync::Arc;
+
+use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
+use cudarc::driver::{CudaGraph, CudaStream};
+
+use super::blas::Blas;
+use super::error::{CudaError, CudaResult};
+use super::kernels::{Launch, Product};
+use super::tensor::{Memory, Operands, Tensor};
+use crate::gpu::work::{Dtype, Fill, Work};
+
+/// A product with its operands on the device.
+pub struct PreparedProduct<'a> {
+    stream: &'a Arc<CudaStream>,
+    work: &'a Work,
+    weights: Vec<Tensor<'a>>,
+    inputs: Vec<Tensor<'a>>,
+    outputs: Vec<Tensor<'a>>,
+    call: Launch<'a>,
+    /// One unit, captured; `None` if the work asks for plain launches.
+    graph: Option<CudaGraph>,
+}
+
+impl<'a> PreparedProduct<'a> {
+    /// Allocates and fills the operands, runs one unit, and captures a graph if the work asks for it.
+    pub fn new(
+        stream: &'a Arc<CudaStream>,
+        memory: &'a Memory,
+        blas: &'a Blas,
+        product: &dyn Product,
+        work: &'a Work,
+    ) -> CudaResult<Self> {
+        let tensors = |count: u64, elements: u64, dtype, fill| -> CudaResult<Vec<Tensor<'a>>> {
+            (0..count).map(|_| Tensor::new(memory, elements, dtype, fill)).collect()
+        };
+        let held = work.inputs_held();
+        let call = product.launch(blas, memory, work)?;
+        let mut prepared = Self {
+            weights: tensors(work.copies, work.weight(), work.dtype, work.weight_fill)?,
+            inputs: tensors(held, work.input(), work.dtype, work.input_fill)?,
+            outputs: tensors(held, product.output(work), Dtype::Bfloat16, Fill::Zeros)?,
+            stream,
+            work,
+            call,
+            graph: None,
+        };
+        // Loads and plans the kernel, so that neither is timed or captured.
+        prepared.launch()?;
+        stream.synchronize()?;
+        if !prepared.computed()? {
+            return Err(CudaError::Zeros);
+        }
+        if work.cuda_graph {
+            prepared.graph = Some(prepared.capture()?);
+        }
+        Ok(prepared)
+    }
+
+    fn capture(&self) -> CudaResult<CudaGraph> {
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        self.stream.begin_capture(mode)?;
+        let launched = self.launch();
+        // Capture must end even after a failed launch, or the stream stays unusable.
+        let graph = self.stream.end_capture(CUgraphInstantiate_flags(0));
+        launched?;
+        graph?.ok_or(CudaError::EmptyGraph)
+    }
+
+    /// Enqueues one timed unit, from the graph if there is one.
+    pub fn run(&self) -> CudaResult<()> {
+        match &self.graph {
+            Some(graph) => Ok(graph.launch()?),
+            None => self.launch(),
+        }
+    }
+
+    /// Enqueues the calls of one unit: one call per copy of the weights.
+    fn launch(&self) -> CudaResult<()> {
+        self.weights.iter().enumerate().try_for_each(|(index, weight)| {
+            (self.call)(Operands {
+                weight: weight.address(),
+                input: self.inputs[index % self.inputs.len()].address(),
+                output: self.outputs[index % self.outputs.len()].address(),
+            })
+        })
+    }
+
+    /// Returns true if the output contains a nonzero value, or zeros were expected.
+    fn computed(&self) -> CudaResult<bool> {
+        if self.work.weight_fill == Fill::Zeros || self.work.input_fill == Fill::Zeros {
+            return Ok(true);
+        }
+        let bytes = (2 * self.work.size("n")).min(4096) as usize;
+        Ok(self.outputs[0].head(bytes)?.iter().any(|b| *b != 0))
+    }
+}
