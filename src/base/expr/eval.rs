@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::node::{Compare, Function, Math, Node};
-use super::{NULL_CODE, Scope, Vals, Value};
+use super::{NULL_CODE, Scope, Vals, Value, text};
 
 impl Node {
     pub(super) fn eval<'a>(&'a self, scope: &'a dyn Scope) -> Result<Value<'a>, String> {
@@ -46,15 +46,7 @@ impl Node {
                     left.zip(&right, rows, |a, b| a | b)
                 })
             }
-            Self::Like(a, pattern) => match a.eval(scope)? {
-                Value::Text(codes, dict) => {
-                    let hits: Vec<bool> = dict.iter().map(|t| like(t, pattern)).collect();
-                    Value::Bool(codes.map(|c| c != NULL_CODE && hits[c as usize]))
-                }
-                // A column that the table lacks matches nothing.
-                Value::Number(Vals::One(n)) if n.is_nan() => Value::Bool(Vals::One(false)),
-                _ => return Err("LIKE needs a text column".into()),
-            },
+            Self::Like(a, pattern) => Value::Bool(text::like(a.eval(scope)?, pattern)?),
             Self::IsNull(a) => Value::Bool(match a.eval(scope)? {
                 Value::Number(n) => n.map(f64::is_nan),
                 Value::Text(codes, _) => codes.map(|c| c == NULL_CODE),
@@ -62,18 +54,11 @@ impl Node {
             }),
             Self::Case(arms, otherwise) => case(arms, otherwise, scope)?,
             Self::Call(function, args) => call(*function, args, scope)?,
-            Self::Lookup(function, a) => Value::Number(match a.eval(scope)? {
-                Value::Text(codes, dict) => {
-                    let known: Vec<f64> = dict
-                        .iter()
-                        .map(|t| scope.lookup(function, t).unwrap_or(f64::NAN))
-                        .collect();
-                    codes.map(|c| known.get(c as usize).copied().unwrap_or(f64::NAN))
-                }
-                // A column that the table lacks.
-                Value::Number(Vals::One(n)) if n.is_nan() => Vals::One(f64::NAN),
-                _ => return Err("a lookup needs a text column".into()),
-            }),
+            Self::Cast(a) => Value::Number(text::number(a.eval(scope)?)),
+            Self::Part(a, first, count) => text::part(a.eval(scope)?, *first, *count)?,
+            Self::Lookup(function, a) => {
+                Value::Number(text::lookup(a.eval(scope)?, |t| scope.lookup(function, t))?)
+            }
         })
     }
 
@@ -99,7 +84,7 @@ impl Node {
     fn is_number(&self) -> bool {
         match self {
             Self::Number(_) | Self::Null | Self::Field(_) | Self::Lookup(..) => true,
-            Self::Neg(_) | Self::Math(..) => true,
+            Self::Neg(_) | Self::Math(..) | Self::Cast(_) => true,
             Self::Call(function, _) => !matches!(function, Function::Coalesce),
             Self::Case(arms, otherwise) => {
                 arms.iter().map(|(_, then)| then).chain([&**otherwise]).all(Self::is_number)
@@ -295,46 +280,4 @@ fn first_text(values: &[Value<'_>], rows: usize) -> Result<Value<'static>, Strin
         let mut codes = (0..values.len()).map(|part| texts.code(part, row));
         codes.find(|code| *code != NULL_CODE).unwrap_or(NULL_CODE)
     }))
-}
-
-/// Matches SQL's LIKE: `%` matches any run of characters. `_` is literal, since names are full of it.
-fn like(text: &str, pattern: &str) -> bool {
-    let mut parts = pattern.split('%');
-    let first = parts.next().unwrap_or("");
-    let Some(mut rest) = text.strip_prefix(first) else {
-        return false;
-    };
-    let mut tail: Option<&str> = None;
-    for part in parts {
-        if let Some(middle) = tail.replace(part) {
-            match rest.find(middle) {
-                Some(at) => rest = &rest[at + middle.len()..],
-                None => return false,
-            }
-        }
-    }
-    match tail {
-        None => rest.is_empty(),
-        Some(end) => rest.ends_with(end),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::like;
-
-    #[test]
-    fn like_matches_as_sql_does() {
-        for (text, pattern, want) in [
-            ("abc", "abc", true),
-            ("abc", "a%", true),
-            ("abc", "%c", true),
-            ("abc", "%b%", true),
-            ("abc", "a%c%d", false),
-            ("aXbXc", "a%b%c", true),
-            ("ab", "ab%b", false),
-        ] {
-            assert_eq!(like(text, pattern), want, "{text} LIKE {pattern}");
-        }
-    }
 }

@@ -14,7 +14,7 @@
 //!
 //! The syntax is parsed by `sqlparser`. Supported are arithmetic, comparison, `AND`, `OR`, `NOT`, `IN`,
 //! `BETWEEN`, `LIKE`, `IS NULL`, `CASE`, the functions `abs`, `ceil`, `coalesce`, `floor`, `greatest`,
-//! `least`, `log2`, `power`, `sqrt`, and the lookups `bytes`, `flops`, `pinned`. Anything else is refused
+//! `least`, `log2`, `power`, `sqrt`, `CAST(… AS REAL)`, `substr(text, first)`, and the lookups `bytes`, `flops`, `pinned`. Anything else is refused
 //! when the spec is read, not when a table is judged.
 //!
 //! In LIKE, `_` is literal, since names are full of it. A null number is NaN, and a null text is absent. A
@@ -24,6 +24,7 @@ mod eval;
 mod node;
 mod parse;
 mod scope;
+mod text;
 mod value;
 mod yaml;
 
@@ -284,8 +285,26 @@ mod tests {
     }
 
     #[test]
+    fn a_part_of_a_text_is_a_text_and_can_be_a_number() {
+        assert_eq!(mask("substr(kernel, 1) = kernel"), [true, true, false]);
+        assert_eq!(mask("substr(kernel, 5) = 'eager'"), [true, false, false]);
+        assert_eq!(mask("substr(absent, 3) IS NULL"), [true; 3]);
+        assert_eq!(numbers("CAST(substr(kernel, 3, 1) AS REAL)")[0], 3.0);
+        assert_eq!(numbers("CAST(m AS REAL)")[..2], [1.0, 2.0]);
+        assert!(numbers("CAST(kernel AS REAL)")[1].is_nan());
+    }
+
+    #[test]
     fn what_is_not_understood_is_refused_with_the_text() {
-        for text in ["SELECT 1", "m +", "sum(m)", "m = 'a' || 'b'", "m AND )"] {
+        for text in [
+            "SELECT 1",
+            "m +",
+            "sum(m)",
+            "CAST(m AS TEXT)",
+            "substr(kernel, m)",
+            "m = 'a' || 'b'",
+            "m AND )",
+        ] {
             let error = text.parse::<Expr>().unwrap_err().to_string();
             assert!(error.contains(text), "{error}");
         }

@@ -17,12 +17,19 @@ pub(super) enum Node {
     Not(Box<Node>),
     Math(Math, Box<Node>, Box<Node>),
     Compare(Compare, Box<Node>, Box<Node>),
-    Logic { and: bool, sides: Box<(Node, Node)> },
+    Logic {
+        and: bool,
+        sides: Box<(Node, Node)>,
+    },
     Like(Box<Node>, String),
     IsNull(Box<Node>),
     Case(Vec<(Node, Node)>, Box<Node>),
     Call(Function, Vec<Node>),
     Lookup(Lookup, Box<Node>),
+    /// A text or number as a number.
+    Cast(Box<Node>),
+    /// The part of a text after a number of characters, with a maximal number of characters.
+    Part(Box<Node>, usize, usize),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -86,6 +93,8 @@ impl Node {
             | Self::Not(a)
             | Self::Like(a, _)
             | Self::IsNull(a)
+            | Self::Cast(a)
+            | Self::Part(a, ..)
             | Self::Lookup(_, a) => vec![a],
             Self::Math(_, a, b) | Self::Compare(_, a, b) => vec![a, b],
             Self::Logic { sides, .. } => vec![&sides.0, &sides.1],

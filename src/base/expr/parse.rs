@@ -80,8 +80,20 @@ fn lower(e: &ast::Expr, left: &Cell<usize>) -> Result<Node, String> {
         E::Floor { expr, .. } => Node::Call(Function::Floor, vec![lower(expr, left)?]),
         E::Ceil { expr, .. } => Node::Call(Function::Ceil, vec![lower(expr, left)?]),
         E::Function(call) => lower_call(call, left)?,
+        E::Cast { expr, data_type: ast::DataType::Real, .. } => Node::Cast(boxed(expr)?),
+        E::Substring { expr, substring_from: Some(from), substring_for, .. } => {
+            let first = whole(from)?.checked_sub(1).ok_or("the first character has number 1")?;
+            let count = substring_for.as_deref().map_or(Ok(usize::MAX), whole)?;
+            Node::Part(boxed(expr)?, first, count)
+        }
         other => return Err(format!("unsupported expression `{other}`")),
     })
+}
+
+/// Reads a literal whole number.
+fn whole(e: &ast::Expr) -> Result<usize, String> {
+    let number = e.to_string().parse();
+    number.map_err(|_| format!("substr needs a whole number, not `{e}`"))
 }
 
 fn binary(op: &ast::BinaryOperator, l: Box<Node>, r: Box<Node>) -> Result<Node, String> {
