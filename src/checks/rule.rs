@@ -144,8 +144,17 @@ impl Rules {
         "charts",
     ];
     /// Files in `rules/` that are not rules.
-    const OTHERS: [&str; 8] =
-        ["collectors", "dtypes", "facts", "faults", "limits", "loader", "noise", "recipes"];
+    const OTHERS: [&str; 9] = [
+        "collectors",
+        "dtypes",
+        "facts",
+        "faults",
+        "limits",
+        "loader",
+        "noise",
+        "recipes",
+        "runners",
+    ];
 
     /// Reads the rules among the files; one of the same id is replaced. The examples of embedded rules,
     /// half of their text, are left out: a run has no use for them.

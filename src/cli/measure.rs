@@ -1,14 +1,14 @@
 //! The commands `perfdb-gate remeasure` and `perfdb-gate measure`, with the device that both use.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use perfdb_gate::base::error::Result;
+use perfdb_gate::base::error::{Error, Result};
 use perfdb_gate::base::exit::Exit;
 use perfdb_gate::gpu::cuda::Cuda;
 use perfdb_gate::gpu::device::Device;
-use perfdb_gate::gpu::process::{PYTORCH, Process};
+use perfdb_gate::gpu::process::{COLLECTORS, PYTORCH, Process};
 use perfdb_gate::jobs::{measure, remeasure};
 use perfdb_gate::report::{self, ReportView, chart};
 use perfdb_gate::specs::Specs;
@@ -53,7 +53,15 @@ pub struct Remeasure {
     /// Save the measurements as a table, DIR/TABLE.parquet, with a log and a sidecar.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub record: Option<PathBuf>,
-    /// Print an example runner for `--device process` that measures GEMM with PyTorch, and exit.
+    /// Tables that are not judged, 20 points each, by which the card's own speed is estimated; 0
+    /// judges as if the card had none.
+    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "How to measure")]
+    pub controls: usize,
+    /// Estimate the card's own speed only by tables that did not change since this commit.
+    #[arg(long, value_name = "REF", help_heading = "How to measure")]
+    pub base_ref: Option<String>,
+    /// Print a runner, and exit: an example that measures GEMM with PyTorch, or with `--runner
+    /// collectors` the one that calls collectors.
     #[arg(long, help_heading = "How to measure")]
     pub print_runner: bool,
     /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
@@ -96,10 +104,16 @@ fn minutes(text: &str) -> Result<f64, String> {
 #[derive(Debug, Args)]
 pub struct DeviceArgs {
     /// What measures: this machine's GPU through CUDA, or a command.
-    #[arg(long, value_enum, default_value_t = DeviceName::Cuda, help_heading = "How to measure")]
+    #[arg(long, value_enum, default_value_t = DeviceName::Cuda, conflicts_with = "runner", help_heading = "How to measure")]
     pub device: DeviceName,
+    /// What measures instead: the collectors of the database, called by a runner in Python.
+    #[arg(long, value_enum, help_heading = "How to measure")]
+    pub runner: Option<RunnerName>,
+    /// Clone of the repository with the folder `collector`, for `--runner collectors`.
+    #[arg(long, value_name = "DIR", requires = "runner", help_heading = "How to measure")]
+    pub collectors: Option<PathBuf>,
     /// The command for `--device process`: it reads one point per line as JSON and answers each
-    /// with one line.
+    /// with one line. With `--runner collectors` it replaces python3 with the built-in runner.
     #[arg(
         long,
         value_name = "CMD",
@@ -114,6 +128,13 @@ pub struct DeviceArgs {
     pub point_timeout: u64,
 }
 
+/// The runners that are built in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RunnerName {
+    /// Calls the functions of the database's collectors, by rules/runners.yaml.
+    Collectors,
+}
+
 /// The kinds of device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DeviceName {
@@ -124,13 +145,29 @@ pub enum DeviceName {
 }
 
 impl DeviceArgs {
+    /// The folder of the collectors, if these measure.
+    fn collectors(&self) -> Result<Option<&Path>> {
+        match (self.runner, self.collectors.as_deref()) {
+            (None, _) => Ok(None),
+            (Some(RunnerName::Collectors), Some(folder)) => Ok(Some(folder)),
+            (Some(RunnerName::Collectors), None) => Err(Error::new(
+                "--runner collectors needs --collectors DIR",
+                "a clone of the repository that measured the database",
+            )),
+        }
+    }
+
     fn open(&self, terminal: TerminalArgs) -> Result<Box<dyn Device>> {
+        let patience = Duration::from_secs(self.point_timeout);
+        let tell = if terminal.quiet { |_: &str| {} } else { tell };
+        if let Some(folder) = self.collectors()? {
+            let command = self.command.as_deref();
+            return Ok(Box::new(Process::collectors(folder, command, patience, tell)?));
+        }
         Ok(match self.device {
             DeviceName::Cuda => Box::new(Cuda::open()?),
             DeviceName::Process => {
                 let command = self.command.as_deref().unwrap_or_default();
-                let patience = Duration::from_secs(self.point_timeout);
-                let tell = if terminal.quiet { |_: &str| {} } else { tell };
                 Box::new(Process::start(command, patience, tell)?)
             }
         })
@@ -153,6 +190,9 @@ impl From<&Remeasure> for remeasure::RemeasureOptions {
             sample: args.sample as usize,
             seed: args.seed,
             rules: args.rules_dir.clone(),
+            controls: args.controls,
+            base: args.base_ref.clone(),
+            collectors: args.device.runner.and(args.device.collectors.clone()),
             power: args.power,
             record: args.record.clone(),
         }
@@ -162,7 +202,11 @@ impl From<&Remeasure> for remeasure::RemeasureOptions {
 impl Remeasure {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         if self.print_runner {
-            write_text(self.output.output.as_deref(), PYTORCH.to_owned())?;
+            let source = match self.device.runner {
+                Some(RunnerName::Collectors) => COLLECTORS,
+                None => PYTORCH,
+            };
+            write_text(self.output.output.as_deref(), source.to_owned())?;
             return Ok(Exit::Clean);
         }
         outputs::check(self.output.files(), &self.output_dir)?;
@@ -191,6 +235,7 @@ impl From<&Measure> for measure::MeasureOptions {
         Self {
             plan: args.plan.clone(),
             folder: args.output_dir.clone(),
+            collectors: args.device.runner.is_some(),
             until: args.minutes.map(|minutes| Duration::from_secs(60).mul_f64(minutes)),
         }
     }

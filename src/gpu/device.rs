@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::base::error::Error;
 use crate::base::reason::Reason;
+use crate::gpu::calls::Call;
 use crate::gpu::work::Work;
 
 /// A row of a table as a point to measure.
@@ -36,6 +37,16 @@ pub struct Point {
     /// The measurement to run, by the row's recipe. `None` if no recipe matches; then only a command can
     /// measure the point.
     pub work: Option<Work>,
+    /// The call that measures the row, by the table's runner; `None` without collectors.
+    pub call: Option<Call>,
+}
+
+impl Point {
+    /// The dtypes of the row: the texts of its columns that end in `_dtype`.
+    pub fn dtypes(&self) -> impl Iterator<Item = String> {
+        let dtypes = self.key.iter().filter(|(name, _)| name.ends_with("_dtype"));
+        dtypes.filter_map(|(_, value)| value.as_str().map(str::to_owned))
+    }
 }
 
 #[cfg(test)]
@@ -52,6 +63,7 @@ impl Point {
             recorded_w: None,
             power: false,
             work: None,
+            call: None,
         }
     }
 }
@@ -61,6 +73,9 @@ impl Point {
 pub struct Answer {
     /// Samples in ms; each is the mean time of a call.
     pub samples_ms: Vec<f64>,
+    /// The measured kernel, as the tables' column `kernel_source` has it; `None` if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_source: Option<String>,
     /// Mean power in W over one second; `None` if it was not requested.
     #[serde(default)]
     pub power_w: Option<f64>,
@@ -90,6 +105,9 @@ pub struct About {
     /// Software versions by name: driver, CUDA, cuBLAS, …
     #[serde(default)]
     pub versions: BTreeMap<String, String>,
+    /// Time in µs that the host needs for an empty launch; `None` if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch_us: Option<f64>,
     /// Settings of the card by name: persistence mode, power limit, applied clocks.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
@@ -100,6 +118,14 @@ pub struct About {
     /// the card is idle.
     #[serde(default)]
     pub busy: Option<String>,
+}
+
+impl About {
+    /// Name and version of a backend's software, however the device spells its name.
+    pub fn version_of(&self, backend: &str) -> Option<(&str, &str)> {
+        let mut versions = self.versions.iter().map(|(n, v)| (n.as_str(), v.as_str()));
+        versions.find(|(name, _)| name.eq_ignore_ascii_case(backend))
+    }
 }
 
 /// Clocks, power and temperature of the card at one moment.

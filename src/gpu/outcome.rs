@@ -5,8 +5,9 @@ use serde_json::Value;
 use crate::database::catalog::TableFile;
 use crate::findings::{EXAMPLES, Example, Finding, Severity};
 use crate::gpu::device::{About, CardState};
+use crate::gpu::draw::DrawCounts;
 use crate::gpu::judge::power::Power;
-use crate::gpu::judge::{Measured, Outcome, Standing, Verdict};
+use crate::gpu::judge::{Measured, Offset, Outcome, Verdict};
 use crate::gpu::recipe::Margins;
 
 /// The measurements of all tables of a run.
@@ -18,8 +19,8 @@ pub struct Remeasured {
     pub states: Vec<(&'static str, CardState)>,
     /// One sample per table.
     pub samples: Vec<Sample>,
-    /// Paths of the selected tables without a point to measure: no recipe describes how their rows were
-    /// measured, the device cannot measure them, or no row is selected.
+    /// Paths of the selected tables without a point to measure: no recipe or runner describes how their
+    /// rows were measured, the device cannot measure them, or no row is selected.
     pub unmeasured: Vec<String>,
     /// Remarks on the run, one sentence each.
     pub notes: Vec<String>,
@@ -40,26 +41,21 @@ pub struct Sample {
     /// Name and version of the device's software, such as `cuBLAS 13.0.2`, if the table's version
     /// differs.
     pub measured_with: Option<String>,
-    /// Seed of the random draw.
-    pub seed: u64,
-    /// Number of rows that the sample was drawn from.
-    pub rows: usize,
-    /// Number of the table's rows that no recipe describes.
-    pub without_recipe: usize,
-    /// Number of rows left out because the device cannot measure them as they were recorded.
-    pub proxies: usize,
-    /// Number of strata that the sample was drawn from.
-    pub strata: usize,
-    /// Number of drawn points that do not fit in memory and were replaced.
-    pub replaced: usize,
+    /// The figures of the draw.
+    pub draw: DrawCounts,
     /// The smallest bias that the sample detects, and its false-alarm rate.
     pub power: Power,
     /// Limits that the sample is judged by.
     pub margins: Margins,
+    /// The card's offset, by tables that are not judged; `None` if there are too few.
+    pub offset: Option<Offset>,
     /// The points in the order of measurement.
     pub points: Vec<Measured>,
     /// The verdict on the table.
     pub verdict: Verdict,
+    /// What the table's sidecar says about its collector, compared with the collectors that measured;
+    /// `None` if no collector measured or the table does not fail.
+    pub origin: Option<String>,
 }
 
 impl Sample {
@@ -71,19 +67,16 @@ impl Sample {
             Outcome::Inconclusive => Severity::Warning,
             Outcome::Fail => Severity::Error,
         };
-        let message =
-            format!("{}: {}", self.verdict.outcome.name(), self.verdict.reasons.join("; "));
+        let reasons = self.verdict.reasons.iter().chain(&self.origin);
+        let reasons: Vec<&str> = reasons.map(String::as_str).collect();
+        let message = format!("{}: {}", self.verdict.outcome.name(), reasons.join("; "));
         let mut finding =
             Finding::on_table("remeasure", severity, &self.file, message).rows(self.verdict.judged);
         let off = |m: &&Measured| m.ratio().map_or(0.0, |r| r.ln().abs());
-        let mut far: Vec<&Measured> = self
-            .points
-            .iter()
-            .filter(|m| matches!(m.standing(), Standing::Within | Standing::Beyond))
-            .collect();
+        let mut far: Vec<&Measured> = self.points.iter().filter(|m| m.is_judged()).collect();
         far.sort_by(|a, b| off(b).total_cmp(&off(a)));
         finding.examples = far.into_iter().take(EXAMPLES).map(example).collect();
-        finding.evidence.insert("seed".into(), self.seed.into());
+        finding.evidence.insert("seed".into(), self.draw.seed.into());
         Some(finding)
     }
 }

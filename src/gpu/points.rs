@@ -2,14 +2,79 @@
 
 use std::collections::HashSet;
 
+use crate::base::error::{Error, Result};
 use crate::base::expr::{Expr, ExprError, Scope, Vals};
-use crate::database::catalog::TableFile;
+use crate::database::catalog::{Place, TableFile};
 use crate::database::table::{Column, Keys, Table, TableScope};
-use crate::gpu::device::Point;
+use crate::gpu::calls::{Call, Calls};
+use crate::gpu::device::{About, Device, Point};
 use crate::gpu::recipe::{Recipe, Recipes};
+use crate::gpu::runners::Runners;
 use crate::gpu::sample::Stratum;
 use crate::gpu::work::Work;
-use crate::specs::measured_unit;
+use crate::specs::{Library, measured_unit};
+
+/// The ways to measure rows.
+#[derive(Debug, Clone)]
+pub struct Methods {
+    /// Recipes for the built-in kernels, and the limits of a verdict.
+    pub recipes: Recipes,
+    /// Functions of the collectors, if these measure.
+    pub runners: Option<Runners>,
+}
+
+impl Methods {
+    /// Reads the recipes, and the runners if the collectors measure.
+    ///
+    /// # Errors
+    ///
+    /// When a file is malformed.
+    pub fn read(library: &Library, collectors: bool) -> Result<Self> {
+        let runners = collectors.then(|| Runners::read(library)).transpose()?;
+        Ok(Self { recipes: Recipes::read(library)?, runners })
+    }
+
+    /// Returns the tables that can be measured with the installed framework; all without collectors.
+    ///
+    /// # Errors
+    ///
+    /// When no framework of the tables is installed, or one with another version than the tables' or than
+    /// the collectors need.
+    pub fn of_framework<'t>(
+        &self,
+        files: Vec<&'t TableFile>,
+        about: &About,
+    ) -> Result<Vec<&'t TableFile>> {
+        let Some(runners) = &self.runners else { return Ok(files) };
+        let hint = "run in an environment, such as the framework's image, that has this version";
+        let (mut kept, mut wrong) = (Vec::new(), None);
+        for file in files {
+            let Place { backend, version, .. } = &file.place;
+            let Some((_, installed)) = about.version_of(backend) else {
+                wrong.get_or_insert(format!("{backend} is not installed where the runner runs"));
+                continue;
+            };
+            let needed = runners.requirement(&file.table, backend);
+            if installed.split('+').next() != version.split('+').next() {
+                wrong.get_or_insert(format!(
+                    "{backend} {installed} is installed, but {} is of {version}",
+                    file.entry.path
+                ));
+            } else if let Some(needed) = needed.filter(|needed| !needed.is_met(installed)) {
+                wrong.get_or_insert(format!(
+                    "the collector of {} needs {needed}, but {backend} {installed} is installed",
+                    file.table
+                ));
+            } else {
+                kept.push(file);
+            }
+        }
+        match wrong {
+            Some(why) if kept.is_empty() => Err(Error::new(why, hint)),
+            _ => Ok(kept),
+        }
+    }
+}
 
 /// The rows that the loader serves and a filter selects, each with its recipe.
 pub struct MeasurablePoints<'a> {
@@ -20,6 +85,8 @@ pub struct MeasurablePoints<'a> {
     recipes: Vec<Cooked<'a>>,
     /// Index into `recipes` for every row of the table; `None` if no recipe matches.
     recipe: Vec<Option<usize>>,
+    /// The calls of the collectors, if these measure.
+    calls: Option<Calls<'a>>,
 }
 
 /// A recipe with its formulas evaluated for every row.
@@ -38,7 +105,7 @@ impl<'a> MeasurablePoints<'a> {
         file: &'a TableFile,
         scope: &'a TableScope<'a>,
         filter: Option<&'a Expr>,
-        recipes: &'a Recipes,
+        methods: &'a Methods,
     ) -> Result<Self, ExprError> {
         let spec = scope.spec;
         let keys = Keys::new(&spec.key, scope)?;
@@ -65,7 +132,7 @@ impl<'a> MeasurablePoints<'a> {
                 kept.push(row);
             }
         }
-        Self::cook(file, scope, latency, kept, recipes)
+        Self::cook(file, scope, latency, kept, methods)
     }
 
     /// Evaluates a filter and recipes over the rows of a grid that is not measured yet.
@@ -73,12 +140,12 @@ impl<'a> MeasurablePoints<'a> {
         file: &'a TableFile,
         scope: &'a TableScope<'a>,
         filter: Option<&'a Expr>,
-        recipes: &'a Recipes,
+        methods: &'a Methods,
     ) -> Result<Self, ExprError> {
         let mask = filter.map(|e| e.mask(scope)).transpose()?;
         let kept = |row: &usize| mask.as_ref().is_none_or(|m| m.get(*row));
         let kept = (0..scope.rows()).filter(kept).collect();
-        Self::cook(file, scope, Vals::One(f64::NAN), kept, recipes)
+        Self::cook(file, scope, Vals::One(f64::NAN), kept, methods)
     }
 
     fn cook(
@@ -86,12 +153,12 @@ impl<'a> MeasurablePoints<'a> {
         scope: &'a TableScope<'a>,
         latency: Vals<'a, f64>,
         kept: Vec<usize>,
-        recipes: &'a Recipes,
+        methods: &'a Methods,
     ) -> Result<Self, ExprError> {
         let table = scope.table;
         let mut cooked = Vec::new();
         let mut recipe = vec![None; scope.rows()];
-        for own in &recipes.recipes {
+        for own in &methods.recipes.recipes {
             if own.table != file.table || own.backend != file.place.backend {
                 continue;
             }
@@ -108,7 +175,9 @@ impl<'a> MeasurablePoints<'a> {
                 proxies: own.proxy_rows.as_ref().map(|e| e.mask(scope)).transpose()?,
             });
         }
-        Ok(Self { path: &file.entry.path, table, latency, kept, recipes: cooked, recipe })
+        let runners = methods.runners.as_ref();
+        let calls = runners.map(|r| Calls::new(r, file, scope)).transpose()?;
+        Ok(Self { path: &file.entry.path, table, latency, kept, recipes: cooked, recipe, calls })
     }
 
     /// Row numbers of the points.
@@ -149,6 +218,31 @@ impl<'a> MeasurablePoints<'a> {
         })
     }
 
+    /// The call that measures a row; `None` if no runner matches.
+    pub fn call(&self, row: usize) -> Option<Call> {
+        self.calls.as_ref()?.get(row)
+    }
+
+    /// Returns true if a device can measure a row.
+    pub fn is_measurable(&self, row: usize, device: &dyn Device) -> bool {
+        match &self.calls {
+            Some(calls) => calls.get(row).is_some(),
+            None => device.takes(self.work(row).as_ref()),
+        }
+    }
+
+    /// Returns true if a row's operands fit in the memory of a device, as far as both are known.
+    pub fn fits(&self, row: usize, device: &dyn Device) -> bool {
+        let needed = self.work(row).map_or(0, |w| w.bytes());
+        device.about().memory_bytes.is_none_or(|memory| needed <= memory)
+    }
+
+    /// The dtypes of a row: the texts of its columns that end in `_dtype`.
+    pub fn dtypes(&self, row: usize) -> impl Iterator<Item = &str> {
+        let dtypes = self.table.columns().filter(|(name, _)| name.ends_with("_dtype"));
+        dtypes.filter_map(move |(_, column)| column.text(row))
+    }
+
     /// The slice of a row: its text values except framework, version and device, joined by spaces.
     pub fn slice(&self, row: usize) -> String {
         let is_part =
@@ -175,7 +269,8 @@ impl<'a> MeasurablePoints<'a> {
             recorded_ms: self.latency(row),
             recorded_w: watts,
             power: false,
-            work: self.work(row),
+            work: self.work(row).filter(|_| self.calls.is_none()),
+            call: self.call(row),
         }
     }
 }

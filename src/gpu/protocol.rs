@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::calls::Call;
 use super::device::{About, Answer};
 use super::work::Work;
 
@@ -46,6 +47,9 @@ pub struct PointRequest<'a> {
     /// The measurement to run, by the table's recipe; null if the table has none, so that the key
     /// decides.
     pub work: Option<&'a Work>,
+    /// The call of a collector's function that measures the row; only with `--runner collectors`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<&'a Call>,
 }
 
 /// A runner's line about a point. It has one of the fields `samples_ms`, `error` and `alive`.

@@ -27,6 +27,11 @@ pub struct Margins {
     /// Median log ratio, in either direction, that 95 % of honest collections do not exceed. Control
     /// points that move by more have drifted.
     pub bias: f64,
+    /// Offset of a card, as a log ratio in either direction, that 95 % of cards do not exceed. It is a part
+    /// of `bias`, which control tables separate.
+    pub card: f64,
+    /// Offset of a card, as a share, above which it is not asked.
+    pub card_most: f64,
     /// Probability of a sample's median among honest collections, below which the table fails.
     pub level: f64,
     /// Differences of single points on another card with another library.
@@ -146,10 +151,19 @@ impl Recipes {
     /// The first error in the content that its YAML form does not rule out; `None` if there is none.
     pub fn fault(&self) -> Option<String> {
         let j = &self.judge;
-        let shares = [j.bias, j.level, j.excludes, j.confidence, j.tail_share, j.tail_level];
+        let shares = [
+            j.bias,
+            j.card,
+            j.card_most,
+            j.level,
+            j.excludes,
+            j.confidence,
+            j.tail_share,
+            j.tail_level,
+        ];
         if !shares.iter().all(|share| *share > 0.0 && *share < 1.0) {
             return Some(
-                "judge: bias, level, excludes, confidence, tail_share and tail_level must be between 0 and 1"
+                "judge: bias, card, card_most, level, excludes, confidence, tail_share and tail_level must be between 0 and 1"
                     .into(),
             );
         }
@@ -169,6 +183,8 @@ mod tests {
 
     const RECIPES: &str = "judge:
   bias: 0.02
+  card: 0.01
+  card_most: 0.03
   level: 0.03
   excludes: 0.05
   confidence: 0.9

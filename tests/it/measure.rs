@@ -76,7 +76,12 @@ fn measure_planned(
     mock: &mut Mock,
 ) -> Result<Collected, perfdb_gate::base::error::Error> {
     let specs = Specs::embedded().unwrap();
-    let options = MeasureOptions { plan: plan.into(), folder: folder.to_owned(), until: None };
+    let options = MeasureOptions {
+        plan: plan.into(),
+        folder: folder.to_owned(),
+        until: None,
+        collectors: false,
+    };
     let points = PlannedPoints::find(&specs.library, plan)?;
     let mut tables = measure::run(&specs, &points, &options, mock, &())?;
     assert_eq!(tables.len(), 1);
@@ -183,6 +188,7 @@ fn a_run_that_has_no_time_begins_no_point() {
         plan: "mla_bmm".into(),
         folder: tree.path().to_owned(),
         until: Some(Duration::ZERO),
+        collectors: false,
     };
     let mut mock = Mock::new(usize::MAX);
     // No clock is so coarse that nothing passes before the first point.

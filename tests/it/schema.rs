@@ -176,7 +176,7 @@ fn the_lines_of_the_runner_protocol_s_page_fit_and_others_do_not() {
             seen += 1;
         }
     }
-    assert_eq!(seen, 6);
+    assert_eq!(seen, 7);
     for wrong in [json!({"id": 0}), json!({"id": 0, "samples_ms": "fast"}), json!([1])] {
         assert!(!json_schema::faults(&schema, &wrong).is_empty(), "{wrong}");
     }

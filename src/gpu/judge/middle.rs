@@ -5,10 +5,12 @@ use crate::gpu::recipe::Margins;
 
 /// The median of a sample, and the limits that follow from its error and from the differences between
 /// collections.
-pub(crate) struct Middle {
+#[derive(Debug, Clone, Copy)]
+pub struct Middle {
     /// The median log ratio.
     pub bias: f64,
-    error: f64,
+    /// Standard deviation of the median.
+    pub error: f64,
     /// Log ratio, in either direction, that the medians of most honest samples of the same width do not
     /// exceed.
     pub allowed: f64,
@@ -18,14 +20,15 @@ pub(crate) struct Middle {
 
 impl Middle {
     /// Computes the median and its limits from the points' log ratios. A few points agree by chance, so
-    /// their middle half counts as at least `least` wide. Without points the bias is NaN.
-    pub fn of(logs: &[f64], least: f64, limits: &Margins) -> Self {
+    /// their middle half counts as at least `least` wide. `among` is the standard deviation of the
+    /// differences between honest collections. Without points the bias is NaN.
+    pub fn of(logs: &[f64], least: f64, among: f64, limits: &Margins) -> Self {
         let bias = median(logs);
         let error = match logs.len() {
             0 => 0.0,
             count => median_error(middle_half(logs).max(least), count),
         };
-        let spread = collections(limits).hypot(error);
+        let spread = among.hypot(error);
         Self {
             bias,
             error,
@@ -42,6 +45,6 @@ impl Middle {
 }
 
 /// Standard deviation of the differences between honest collections, which are nearly normal.
-pub(super) fn collections(limits: &Margins) -> f64 {
+pub(crate) fn collections(limits: &Margins) -> f64 {
     limits.bias / normal_within(0.95)
 }

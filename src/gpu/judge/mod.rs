@@ -6,110 +6,24 @@
 //! that the table is off by more than a little. A machine that was busy, throttled or drifting makes the
 //! verdict inconclusive, because the table is not to blame.
 
+mod measured;
 mod middle;
+mod offset;
 pub mod power;
+mod slices;
 mod words;
 
-pub(crate) use middle::Middle;
+pub(crate) use measured::extremes;
+pub use measured::{Measured, Standing};
+pub use middle::Middle;
+pub(crate) use middle::collections;
+pub use offset::Offset;
+pub use slices::SliceVerdict;
 pub use words::{against_recorded, longer, percent, size};
 
-use crate::base::reason::Reason;
-use crate::base::stats::{Interval, at_least, median, median_interval};
-use crate::gpu::device::{Answer, Point};
+use crate::base::stats::{Interval, at_least, median};
 use crate::gpu::recipe::Margins;
 use crate::specs::NoiseBand;
-
-/// A point with its measurement.
-#[derive(Debug, Clone)]
-pub struct Measured {
-    /// The requested point.
-    pub point: Point,
-    /// The device's answer, or the reason why there is none.
-    pub answer: Result<Answer, Reason>,
-    /// Noise band: how far honest reruns of such a point differ.
-    pub band: Option<NoiseBand>,
-}
-
-/// The comparison of one point's measured and recorded times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// The ratio is within the band of honest reruns.
-    Within,
-    /// The ratio is beyond the 99th percentile of the band.
-    Beyond,
-    /// Measured with something else than was recorded, such as another kernel: shown, not judged.
-    Proxy,
-    /// The point was not measured.
-    Missing,
-}
-
-impl Standing {
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Within => "within",
-            Self::Beyond => "beyond",
-            Self::Proxy => "proxy",
-            Self::Missing => "missing",
-        }
-    }
-}
-
-impl Measured {
-    /// The median of the samples in ms; `None` if the point was not measured.
-    pub fn measured_ms(&self) -> Option<f64> {
-        self.answer.as_ref().ok().map(|a| median(&a.samples_ms))
-    }
-
-    /// Ratio of measured to recorded time.
-    pub fn ratio(&self) -> Option<f64> {
-        self.measured_ms().map(|ms| ms / self.point.recorded_ms)
-    }
-
-    /// Confidence interval of the ratio from the point's own samples; with too few samples, the ratios
-    /// of the fastest and the slowest.
-    pub fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
-        let samples = &self.answer.as_ref().ok()?.samples_ms;
-        let (low, high) = match median_interval(samples, confidence) {
-            Some(interval) => (interval.low, interval.high),
-            None => extremes(samples),
-        };
-        Some((low / self.point.recorded_ms, high / self.point.recorded_ms))
-    }
-
-    /// The reason why the point is a proxy; `None` if it is not.
-    pub fn proxy(&self) -> Option<&str> {
-        self.answer.as_ref().ok()?.proxy.as_deref()
-    }
-
-    /// Compares the measured time with the recorded one.
-    pub fn standing(&self) -> Standing {
-        match (self.ratio(), self.proxy(), &self.band) {
-            (None, ..) => Standing::Missing,
-            (_, Some(_), _) => Standing::Proxy,
-            (Some(ratio), _, Some(band)) if ratio.ln().abs() > band.p99.ln() => Standing::Beyond,
-            _ => Standing::Within,
-        }
-    }
-
-    /// Returns true if the measured time is within 2 % of the recorded one, as the collection guide
-    /// requires.
-    pub fn within_2_percent(&self) -> Option<bool> {
-        self.ratio().map(|r| (r - 1.0).abs() <= 0.02)
-    }
-
-    /// Returns true if the point's own samples differ by more than 95 % of reruns do.
-    fn restless(&self) -> bool {
-        let samples = self.answer.as_ref().map(|a| extremes(&a.samples_ms));
-        matches!((samples, &self.band), (Ok((low, high)), Some(band)) if high / low > band.p95)
-    }
-}
-
-/// The smallest and the largest value.
-pub(crate) fn extremes(values: &[f64]) -> (f64, f64) {
-    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-    (low, values.iter().copied().fold(f64::NEG_INFINITY, f64::max))
-}
 
 /// The outcome of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -155,46 +69,59 @@ pub struct Verdict {
     pub beyond: usize,
     /// Probability of at least that many points beyond the band.
     pub tail: f64,
-    /// Number of points within 2 % of the recorded time.
-    pub within_2_percent: usize,
-    /// Share of honest reruns that are within 2 %, by the same bands.
-    pub honest_within: f64,
+    /// Points within 2 % of the recorded time.
+    pub near: Near,
     /// Median log ratio of the control points to their first pass, for each later pass.
     pub drift: Vec<f64>,
+    /// The slices with enough points.
+    pub slices: Vec<SliceVerdict>,
 }
 
-/// Judges a sample. `controls` contains the times in ms of each control point, one per pass; `trouble`
-/// contains the device's warnings about itself.
+/// Points within 2 % of the recorded time.
+#[derive(Debug, Clone, Copy)]
+pub struct Near {
+    /// Number of such points.
+    pub points: usize,
+    /// Share of honest reruns that are within 2 %, by the same bands.
+    pub honest: f64,
+}
+
+/// Judges a sample relative to the card's offset. `controls` contains the times in ms of each control
+/// point, one per pass; `trouble` contains the device's warnings about itself.
 pub fn judge(
-    points: &[Measured],
+    points: &mut [Measured],
     controls: &[Vec<f64>],
     trouble: &[String],
+    offset: Option<&Offset>,
     limits: &Margins,
 ) -> Verdict {
-    let judged: Vec<&Measured> = points
-        .iter()
-        .filter(|p| matches!(p.standing(), Standing::Within | Standing::Beyond))
-        .collect();
-    let logs: Vec<f64> = judged.iter().filter_map(|p| p.ratio()).map(f64::ln).collect();
+    points.iter_mut().for_each(|p| p.card = offset.map_or(0.0, |o| o.log));
+    let among = Offset::collections(offset, limits);
+    let middle = Measured::middle(points, among, limits);
+    let judged: Vec<&Measured> = points.iter().filter(|p| p.is_judged()).collect();
     let beyond = judged.iter().filter(|p| p.standing() == Standing::Beyond).count();
     let bands: Vec<&NoiseBand> = judged.iter().filter_map(|p| p.band.as_ref()).collect();
-    let middle = Middle::of(&logs, power::middle_half(&bands, limits), limits);
     let within_2: Vec<f64> = bands.iter().map(|b| power::within(b, 0.02)).collect();
     let mut verdict = Verdict {
         outcome: Outcome::Pass,
         reasons: Vec::new(),
         judged: judged.len(),
         bias: middle.bias,
-        interval: (!logs.is_empty()).then(|| middle.interval(limits.confidence)),
+        interval: (!judged.is_empty()).then(|| middle.interval(limits.confidence)),
         allowed: middle.allowed,
         excluded: middle.excluded,
         beyond,
         tail: at_least(beyond, judged.len(), limits.tail_share),
-        within_2_percent: judged.iter().filter(|p| p.within_2_percent() == Some(true)).count(),
-        honest_within: mean(&within_2),
+        near: Near {
+            points: judged.iter().filter(|p| p.within_2_percent() == Some(true)).count(),
+            honest: mean(&within_2),
+        },
         drift: drift(controls),
+        slices: slices::slices(&judged, among, limits),
     };
-    verdict.conclude(&judged, trouble, limits);
+    let trouble: Vec<String> =
+        trouble.iter().cloned().chain(offset.and_then(|o| o.trouble(limits))).collect();
+    verdict.conclude(&judged, &trouble, limits);
     verdict
 }
 
@@ -269,6 +196,7 @@ impl Verdict {
                 limits.tail_share * 100.0
             ));
         }
+        reasons.extend(slices::wrong(&self.slices));
         reasons
     }
 
@@ -283,6 +211,21 @@ impl Verdict {
             against_recorded(self.bias),
             size(self.excluded)
         ))
+    }
+}
+
+impl Verdict {
+    /// The verdict on the table, as a sentence after the table's name; `reasons` are the verdict's own,
+    /// escaped.
+    pub fn sentence(&self, reasons: &str) -> String {
+        match (self.outcome, self.interval) {
+            (Outcome::Pass, Some(interval)) => format!(
+                "the table is at most {} off ({:.0} % confidence).",
+                size(self.excluded),
+                interval.confidence * 100.0
+            ),
+            _ => format!("{reasons}."),
+        }
     }
 }
 

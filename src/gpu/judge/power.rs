@@ -3,7 +3,7 @@
 //!
 //! Both are counted over simulated samples, which are judged like measured ones.
 
-use super::middle::{Middle, collections};
+use super::middle::Middle;
 use crate::base::random::Random;
 use crate::base::stats::at_least;
 use crate::gpu::recipe::{Margins, RatioPercentiles};
@@ -56,8 +56,9 @@ fn widened(band: &NoiseBand, by: &RatioPercentiles) -> NoiseBand {
     NoiseBand { p50, p95, p99, ..band.clone() }
 }
 
-/// The power of a sample, given the noise band of each point.
-pub fn power(bands: &[&NoiseBand], limits: &Margins) -> Power {
+/// The power of a sample, given the noise band of each point and the standard deviation of the
+/// differences between honest collections.
+pub fn power(bands: &[&NoiseBand], among: f64, limits: &Margins) -> Power {
     let count = bands.len();
     if count < limits.least_points {
         return Power { detects: None, false_alarm: 0.0 };
@@ -68,14 +69,13 @@ pub fn power(bands: &[&NoiseBand], limits: &Margins) -> Power {
     let most = (0..count).find(many).unwrap_or(count);
     // The seed is fixed: the power of a sample must not be random.
     let mut random = Random::new(0);
-    let among = collections(limits);
     let draws = (DRAWN / count).clamp(100, DRAWS);
     let mut blamed = 0;
     let mut needed = Vec::new();
     for _ in 0..draws {
         let own = among * f64::from(random.normal());
         let logs: Vec<f64> = wide.iter().map(|b| own + drawn(b, &mut random)).collect();
-        let middle = Middle::of(&logs, half, limits);
+        let middle = Middle::of(&logs, half, among, limits);
         let beyond = logs.iter().zip(bands).filter(|(x, b)| x.abs() > b.p99.ln()).count();
         blamed += usize::from(middle.bias.abs() > middle.allowed || beyond > most);
         // A bias of this size on every point makes the sample fail.
@@ -110,6 +110,7 @@ pub fn middle_half(bands: &[&NoiseBand], limits: &Margins) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::middle::collections;
     use super::*;
 
     fn band() -> NoiseBand {
@@ -119,6 +120,8 @@ mod tests {
     fn limits() -> Margins {
         Margins {
             bias: 0.02,
+            card: 0.015,
+            card_most: 0.03,
             level: 0.03,
             elsewhere: RatioPercentiles::default(),
             excludes: 0.05,
@@ -160,8 +163,8 @@ mod tests {
                 point.band = Some(band.clone());
                 point
             };
-            let points: Vec<_> = (0..count).map(point).collect();
-            crate::gpu::judge::judge(&points, &[], &[], &limits).outcome
+            let mut points: Vec<_> = (0..count).map(point).collect();
+            crate::gpu::judge::judge(&mut points, &[], &[], None, &limits).outcome
                 == crate::gpu::judge::Outcome::Fail
         });
         fails.count() as f64 / 1000.0
@@ -170,7 +173,7 @@ mod tests {
     #[test]
     fn power_is_how_often_the_verdict_finds_and_blames() {
         for count in [10, 40] {
-            let power = power(&vec![&band(); count], &limits());
+            let power = power(&vec![&band(); count], collections(&limits()), &limits());
             let found = failed(count, power.detects.unwrap());
             assert!((0.87..0.93).contains(&found), "{count}: {found}");
             let blamed = failed(count, 0.0);
@@ -181,7 +184,7 @@ mod tests {
     #[test]
     fn more_points_find_a_smaller_bias() {
         let band = band();
-        let of = |n: usize| power(&vec![&band; n], &limits());
+        let of = |n: usize| power(&vec![&band; n], collections(&limits()), &limits());
         let (few, many) = (of(10), of(100));
         assert!(few.detects.unwrap() > many.detects.unwrap(), "{few:?} {many:?}");
         assert!(many.detects.unwrap() > 0.02 && many.detects.unwrap() < 0.05, "{many:?}");

@@ -1,8 +1,12 @@
 use super::*;
+use crate::base::reason::Reason;
+use crate::gpu::device::{Answer, Point};
 
 fn limits() -> Margins {
     Margins {
         bias: 0.021,
+        card: 0.017,
+        card_most: 0.03,
         level: 0.03,
         elsewhere: crate::gpu::recipe::RatioPercentiles::default(),
         excludes: 0.05,
@@ -27,6 +31,8 @@ pub(super) fn measured(ratio: f64) -> Measured {
             p95: 1.06,
             p99: 1.13,
         }),
+        host_ms: 0.0,
+        card: 0.0,
     }
 }
 
@@ -37,7 +43,7 @@ fn sample(count: usize, level: f64) -> Vec<Measured> {
 }
 
 fn verdict(points: &[Measured]) -> Verdict {
-    judge(points, &[], &[], &limits())
+    judge(&mut points.to_vec(), &[], &[], None, &limits())
 }
 
 #[test]
@@ -71,11 +77,12 @@ fn a_few_points_far_off_are_chance_and_many_are_not() {
 
 #[test]
 fn a_troubled_machine_does_not_blame_the_table() {
-    let wrong = sample(20, 1.3);
-    let drifted = judge(&wrong, &[vec![1.0, 1.0, 1.2], vec![2.0, 2.0, 2.4]], &[], &limits());
+    let mut wrong = sample(20, 1.3);
+    let drifted =
+        judge(&mut wrong, &[vec![1.0, 1.0, 1.2], vec![2.0, 2.0, 2.4]], &[], None, &limits());
     assert_eq!(drifted.outcome, Outcome::Inconclusive);
     assert!(drifted.reasons[0].contains("drifted by +20.0 %"), "{:?}", drifted.reasons);
-    let busy = judge(&wrong, &[], &["another process is on the card".into()], &limits());
+    let busy = judge(&mut wrong, &[], &["another process is on the card".into()], None, &limits());
     assert_eq!(busy.outcome, Outcome::Inconclusive);
     let mut restless = sample(20, 1.0);
     for point in &mut restless[..15] {
@@ -114,9 +121,9 @@ fn a_small_or_wide_sample_says_so() {
 #[test]
 fn nothing_measured_never_passes() {
     let limits = Margins { least_points: 0, ..limits() };
-    let none = judge(&[], &[], &[], &limits);
+    let none = judge(&mut [], &[], &[], None, &limits);
     assert_eq!((none.outcome, none.interval), (Outcome::Inconclusive, None));
-    assert!(none.allowed.is_finite() && none.honest_within.is_sign_positive(), "{none:?}");
+    assert!(none.allowed.is_finite() && none.near.honest.is_sign_positive(), "{none:?}");
 }
 
 #[test]
@@ -127,7 +134,7 @@ fn a_few_points_that_agree_are_no_surer_than_reruns() {
     assert!(interval.high - interval.low > 0.005, "{interval:?}");
     let mut limits = limits();
     limits.elsewhere = crate::gpu::recipe::RatioPercentiles { p50: 1.024, p95: 1.128, p99: 1.187 };
-    let elsewhere = judge(&vec![measured(1.024); 6], &[], &[], &limits);
+    let elsewhere = judge(&mut vec![measured(1.024); 6], &[], &[], None, &limits);
     // By hand: the error is 0.926 · 2 · ln 1.024 / √6; with 0.0107 for collections it is 0.0209; 2.1701
     // times that.
     assert!((elsewhere.allowed - 0.0454).abs() < 2e-4, "{}", elsewhere.allowed);
@@ -141,4 +148,70 @@ fn what_a_point_says() {
     assert_eq!(point.within_2_percent(), Some(false));
     let (low, high) = point.interval(0.95).unwrap();
     assert!(low < 1.2 && high > 1.2, "{low} {high}");
+}
+
+/// Control tables with these medians, of 40 points each.
+fn controls(medians: &[f64]) -> Option<Offset> {
+    let middle = |m: &f64| Measured::middle(&sample(40, *m), collections(&limits()), &limits());
+    let middles: Vec<Middle> = medians.iter().map(middle).collect();
+    Offset::of(&middles.iter().collect::<Vec<_>>(), &limits())
+}
+
+#[test]
+fn a_fast_card_does_not_hide_a_lie_and_wrong_control_tables_do_not_matter() {
+    let card = 0.982;
+    let offset = controls(&[0.985, 0.979, 0.981, 0.76, 0.75, 0.8]).unwrap();
+    assert!((offset.seen - 0.981f64.ln()).abs() < 1e-6, "{offset:?}");
+    assert!(offset.log < -0.01 && offset.log > offset.seen, "{offset:?}");
+    let judged = |level: f64, offset: Option<&Offset>| {
+        judge(&mut sample(20, level), &[], &[], offset, &limits())
+    };
+    // A table whose times are 3.5 % too short passes on a card that is 1.8 % fast, until the card's own
+    // speed is known.
+    let lie = card / 0.965;
+    assert_ne!(judged(lie, None).outcome, Outcome::Fail);
+    assert_eq!(judged(lie, Some(&offset)).outcome, Outcome::Fail);
+    assert_eq!(judged(card, Some(&offset)).outcome, Outcome::Pass);
+    assert!(judged(card, Some(&offset)).allowed < judged(card, None).allowed);
+}
+
+#[test]
+fn few_control_tables_say_nothing_and_a_strange_card_is_not_asked() {
+    assert_eq!(controls(&[0.98]), None);
+    assert_eq!(controls(&[0.98, 0.8]), None);
+    assert_eq!(controls(&[0.98, 0.99]).unwrap().tables, 2);
+    let offset = controls(&[0.95, 0.96, 0.95]).unwrap();
+    let verdict = judge(&mut sample(20, 0.9), &[], &[], Some(&offset), &limits());
+    assert_eq!(verdict.outcome, Outcome::Inconclusive);
+    assert!(
+        verdict.reasons[0].contains("3 other tables are 5.3 % shorter"),
+        "{:?}",
+        verdict.reasons
+    );
+}
+
+#[test]
+fn a_slice_that_differs_is_named() {
+    let mut points = sample(40, 1.0);
+    points[..10].iter_mut().for_each(|p| {
+        *p = measured(0.76);
+        p.point.slice = "fp8".into();
+    });
+    let verdict = verdict(&points);
+    assert_eq!(verdict.outcome, Outcome::Fail);
+    let why = verdict.reasons.last().unwrap();
+    assert!(why.starts_with("1 of 2 slices differ, fp8 most: 31.6 % shorter"), "{why}");
+    assert!(verdict.slices.iter().any(|s| s.slice.is_empty() && !s.differs));
+}
+
+#[test]
+fn points_bound_by_the_host_are_not_judged() {
+    let mut points = sample(20, 1.0);
+    points[..12].iter_mut().for_each(|p| {
+        *p = measured(5.0);
+        p.host_ms = 1.1;
+    });
+    assert_eq!(points[0].standing(), Standing::HostBound);
+    let verdict = verdict(&points);
+    assert_eq!((verdict.outcome, verdict.judged), (Outcome::Pass, 8));
 }

@@ -1,22 +1,6 @@
-//! Verdicts in words.
+//! Log ratios in words.
 
-use super::{Outcome, Verdict};
 use crate::base::words::Figure;
-
-impl Verdict {
-    /// The verdict on the table, as a sentence after the table's name; `reasons` are the verdict's own,
-    /// escaped.
-    pub fn sentence(&self, reasons: &str) -> String {
-        match (self.outcome, self.interval) {
-            (Outcome::Pass, Some(interval)) => format!(
-                "the table is at most {} off ({:.0} % confidence).",
-                size(self.excluded),
-                interval.confidence * 100.0
-            ),
-            _ => format!("{reasons}."),
-        }
-    }
-}
 
 /// A log ratio of measured over recorded times in words: `0.4 % longer`.
 pub fn longer(log: f64) -> String {

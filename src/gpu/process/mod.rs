@@ -12,11 +12,14 @@ mod running;
 #[cfg(unix)]
 mod tests;
 
+use std::ffi::OsString;
 use std::io::Write;
+use std::path::Path;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use serde_json::Value;
 
 pub use self::error::ProcessError;
 use self::running::Running;
@@ -30,6 +33,15 @@ use crate::base::words::plural;
 
 /// Source of a runner for GEMM with PyTorch: an example, and a reference to check other runners against.
 pub const PYTORCH: &str = include_str!("../pytorch.py");
+
+/// Source of the runner that measures rows with the collectors of a database.
+pub const COLLECTORS: &str = include_str!("../collectors.py");
+
+/// The command that starts [`COLLECTORS`], given by its environment.
+const PYTHON: &str = "exec python3 -c \"$PERFDB_GATE_RUNNER\" \"$PERFDB_GATE_COLLECTORS\"";
+
+/// Number of samples requested of a collector, each of which is the mean of several runs.
+const CALLS: u32 = 3;
 
 /// Longest time that a command may take to describe its device; loading a framework takes minutes.
 const STARTING: Duration = Duration::from_secs(600);
@@ -45,6 +57,8 @@ const HINT: &str = "docs/runner-protocol.md describes what a runner reads and wr
 /// A runner, which is started again if it ends.
 pub struct Process {
     command: String,
+    /// Environment variables of the command.
+    env: Vec<(&'static str, OsString)>,
     running: Option<Running>,
     about: About,
     next: u64,
@@ -68,8 +82,42 @@ impl Process {
     ///
     /// When the command does not start, or does not describe its device.
     pub fn start(command: &str, patience: Duration, tell: fn(&str)) -> Result<Self> {
+        Self::with_env(command, Vec::new(), patience, tell)
+    }
+
+    /// Starts the runner of the collectors in a folder, or a command instead.
+    ///
+    /// # Errors
+    ///
+    /// When the folder has no collectors, or the runner does not describe its device.
+    pub fn collectors(
+        folder: &Path,
+        command: Option<&str>,
+        patience: Duration,
+        tell: fn(&str),
+    ) -> Result<Self> {
+        if !folder.join("collector").is_dir() {
+            return Err(Error::new(
+                format!("{} does not contain the folder collector", folder.display()),
+                "--collectors takes a clone of the repository that measured the database",
+            ));
+        }
+        let env = vec![
+            ("PERFDB_GATE_RUNNER", COLLECTORS.into()),
+            ("PERFDB_GATE_COLLECTORS", folder.as_os_str().to_owned()),
+        ];
+        Self::with_env(command.unwrap_or(PYTHON), env, patience, tell)
+    }
+
+    fn with_env(
+        command: &str,
+        env: Vec<(&'static str, OsString)>,
+        patience: Duration,
+        tell: fn(&str),
+    ) -> Result<Self> {
         let mut process = Self {
             command: command.to_owned(),
+            env,
             running: None,
             about: About::default(),
             next: 0,
@@ -88,7 +136,7 @@ impl Process {
         let command = self.command.clone();
         let failed =
             |why: ProcessError| Error::new(format!("`{command}` {why}"), HINT).because(why);
-        self.running = Some(Running::start(&command).map_err(failed)?);
+        self.running = Some(Running::start(&command, &self.env).map_err(failed)?);
         let line = self.ask(&Hello::NOW, "device", patience, "starting").map_err(failed)?;
         serde_json::from_str(&line).map_err(|e| failed(ProcessError::About(e)))
     }
@@ -180,9 +228,10 @@ impl Process {
             id,
             table: name.split('.').next().unwrap_or(name),
             key: point.key.iter().cloned().collect(),
-            samples: SAMPLES,
+            samples: if point.call.is_some() { CALLS } else { SAMPLES },
             power: point.power,
             work: point.work.as_ref(),
+            call: point.call.as_ref(),
         };
         let about = format!("row {} of {}", point.row, clean(request.table));
         let mut line = self.ask(&request, "id", self.patience, &about)?;
@@ -200,7 +249,7 @@ impl Process {
                     if samples.is_empty() || !samples.iter().all(is_time) {
                         return Err(ProcessError::Times);
                     }
-                    return Ok(Ok(reply.answer));
+                    return Ok(Ok(own_kernel(reply.answer, point)));
                 }
             }
         }
@@ -217,6 +266,17 @@ impl Process {
         }
         Ok(format!("the command {why}").into())
     }
+}
+
+/// Makes an answer a proxy if another kernel ran than the point's row names.
+fn own_kernel(mut answer: Answer, point: &Point) -> Answer {
+    let recorded = point.key.iter().find(|(name, _)| name == "kernel_source");
+    if let (Some(ran), Some((_, Value::String(recorded)))) = (&answer.kernel_source, recorded)
+        && ran != recorded
+    {
+        answer.proxy.get_or_insert(format!("ran {ran} instead of {recorded}"));
+    }
+    answer
 }
 
 impl Device for Process {

@@ -1,5 +1,6 @@
 //! A running command: its pipes, and its end.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -24,8 +25,9 @@ pub(super) struct Running {
 
 impl Running {
     /// Starts a command through the shell.
-    pub fn start(command: &str) -> Result<Self, ProcessError> {
+    pub fn start(command: &str, env: &[(&str, OsString)]) -> Result<Self, ProcessError> {
         let mut shell = Command::new("sh");
+        shell.envs(env.iter().map(|(name, value)| (name, value)));
         shell.args(["-c", command]).stdin(Stdio::piped()).stdout(Stdio::piped());
         #[cfg(unix)]
         {

@@ -50,6 +50,17 @@ pub struct LogPoint {
     pub(super) session: usize,
 }
 
+impl LogPoint {
+    /// The value of a column. The kernel is the one that ran, if the device states it.
+    pub(super) fn cell(&self, name: &str) -> Value {
+        let ran = self.answer.as_ref().and_then(|a| a.kernel_source.clone());
+        match ran.filter(|_| name == "kernel_source") {
+            Some(kernel) => kernel.into(),
+            None => self.key.get(name).cloned().unwrap_or(Value::Null),
+        }
+    }
+}
+
 /// A table written from a log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {

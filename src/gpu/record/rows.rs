@@ -39,9 +39,8 @@ pub fn columns(
     });
     let mut columns: Vec<(String, Column)> = Vec::new();
     for name in names {
-        let cells: Vec<&Value> =
-            points.iter().map(|p| p.key.get(name).unwrap_or(&Value::Null)).collect();
-        columns.push((name.to_owned(), column(name, &cells)?));
+        let cells: Vec<Value> = points.iter().map(|p| p.cell(name)).collect();
+        columns.push((name.to_owned(), column(name, &cells.iter().collect::<Vec<_>>())?));
     }
     let answers: Vec<&Answer> = points.iter().filter_map(|p| p.answer.as_ref()).collect();
     let latencies = answers.iter().map(|a| Some(median(&a.samples_ms)));

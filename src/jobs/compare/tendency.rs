@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::base::stats::at_least;
-use crate::gpu::judge::{Middle, power};
+use crate::gpu::judge::{Middle, collections, power};
 use crate::gpu::recipe::Margins;
 use crate::specs::NoiseBand;
 
@@ -77,7 +77,8 @@ impl RatioSummary {
     pub fn of(all: &[Deviation<'_>], limits: &Margins) -> Self {
         let logs: Vec<f64> = all.iter().map(|d| d.log).collect();
         let bands: Vec<&NoiseBand> = all.iter().filter_map(|d| d.band).collect();
-        let middle = Middle::of(&logs, power::middle_half(&bands, limits), limits);
+        let middle =
+            Middle::of(&logs, power::middle_half(&bands, limits), collections(limits), limits);
         let beyond = all.iter().filter(|d| d.is_beyond()).count();
         let interval = middle.interval(limits.confidence);
         let some = !logs.is_empty();

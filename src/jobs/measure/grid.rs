@@ -15,11 +15,9 @@ use crate::database::catalog::{Format, Place, TableFile};
 use crate::database::table::{Column, Table, TableScope};
 use crate::gpu::device::{Device, Point};
 use crate::gpu::plan::{EvenDraw, GridCell, Plan};
-use crate::gpu::points::MeasurablePoints;
-use crate::gpu::recipe::Recipes;
+use crate::gpu::points::{MeasurablePoints, Methods};
 use crate::gpu::record::Key;
 use crate::gpu::rerun::{RerunList, RerunOperation};
-use crate::gpu::work::Work;
 use crate::jobs::rows::{entry, known_spec};
 use crate::specs::{Library, Specs, TableSpec};
 
@@ -171,23 +169,18 @@ impl<'a> Grid<'a> {
     }
 
     /// Returns the points that the device can measure.
-    pub fn points(&self, specs: &Specs, device: &dyn Device) -> Result<Works> {
+    pub fn points(&self, specs: &Specs, methods: &Methods, device: &dyn Device) -> Result<Works> {
         let place = &self.file.place;
         let bad = |e: ExprError| {
             Error::caused("the plan", "the formula is in rules/plans/ or rules/recipes.yaml", e)
         };
         let system = specs.systems.get(&place.system);
         let scope = TableScope::new(&self.table, &self.spec, place, system, &specs.lookups);
-        let recipes = Recipes::read(&specs.library)?;
+        methods.of_framework(vec![&self.file], device.about())?;
         let points =
-            MeasurablePoints::to_measure(&self.file, &scope, self.filter, &recipes).map_err(bad)?;
+            MeasurablePoints::to_measure(&self.file, &scope, self.filter, methods).map_err(bad)?;
         let rows = self.drawn(points.rows());
-        let memory = device.about().memory_bytes;
-        let fits = |row: &usize| {
-            let work = points.work(*row);
-            let room = |w: &Work| memory.is_none_or(|m| w.bytes() <= m);
-            device.takes(work.as_ref()) && work.as_ref().is_none_or(room)
-        };
+        let fits = |row: &usize| points.is_measurable(*row, device) && points.fits(*row, device);
         let (kept, unfit): (Vec<usize>, Vec<usize>) = rows.iter().copied().partition(fits);
         let cells = |row: &usize| self.table.columns().map(|(_, c)| c.json(*row)).collect();
         let planned: Vec<Vec<Value>> = rows.iter().map(cells).collect();

@@ -13,6 +13,7 @@ use crate::base::interrupt::{self, Finishing};
 use crate::base::progress::Progress;
 use crate::base::words::{Figure, count};
 use crate::gpu::device::{Device, MeasureError, Point};
+use crate::gpu::points::Methods;
 use crate::gpu::record::{Key, Log, Origin, Written};
 use crate::specs::Specs;
 
@@ -28,6 +29,8 @@ pub struct MeasureOptions {
     pub folder: PathBuf,
     /// The time after which no further point is started; `None` for no limit.
     pub until: Option<Duration>,
+    /// True if the collectors measure.
+    pub collectors: bool,
 }
 
 /// The result of measuring one table.
@@ -110,6 +113,7 @@ pub fn run(
             list.operations.iter().map(grid).collect::<Result<_>>()?
         }
     };
+    let methods = Methods::read(&specs.library, options.collectors)?;
     let mut collected = Vec::new();
     for grid in &grids {
         // Without time left, the remaining tables wait for the next run.
@@ -117,7 +121,7 @@ pub fn run(
         if over && !collected.is_empty() {
             break;
         }
-        collected.push(measure(grid, specs, options, start, device, progress)?);
+        collected.push(measure(grid, (specs, &methods), options, start, device, progress)?);
     }
     Ok(collected)
 }
@@ -129,13 +133,13 @@ fn is_over(options: &MeasureOptions, start: Instant) -> bool {
 
 fn measure(
     grid: &Grid<'_>,
-    specs: &Specs,
+    (specs, methods): (&Specs, &Methods),
     options: &MeasureOptions,
     start: Instant,
     device: &mut dyn Device,
     progress: &dyn Progress,
 ) -> Result<Collected> {
-    let works = grid.points(specs, device)?;
+    let works = grid.points(specs, methods, device)?;
     let table = options.folder.join(&grid.file.entry.path);
     let mut log = Log::open(&table, device.about())?;
     let keyed = |point: Point| (point.key.iter().cloned().collect::<Key>(), point);

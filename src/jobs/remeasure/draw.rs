@@ -1,20 +1,26 @@
-//! The options of `remeasure`, and the draw of the rows to measure again.
+//! The options of `remeasure`, the selection of its tables, and the draw of their rows.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::str::FromStr;
+
+use pep440_rs::Version;
 
 use crate::base::error::{Error, Result, unknown};
 use crate::base::expr::{Expr, ExprError};
 use crate::database::catalog::TableFile;
 use crate::database::selection::Selection;
+use crate::database::sidecar::Meta;
 use crate::database::table::{Keys, TableScope};
-use crate::gpu::device::{About, Device, Point};
-use crate::gpu::points::MeasurablePoints;
-use crate::gpu::recipe::Recipes;
+use crate::gpu::device::{About, Device};
+use crate::gpu::draw::{DrawRules, Drawn, draw};
+use crate::gpu::origin::origin;
+use crate::gpu::outcome::Sample;
+use crate::gpu::points::{MeasurablePoints, Methods};
 use crate::gpu::rerun::RerunList;
-use crate::gpu::sample;
 use crate::jobs::rows::read_table;
 use crate::jobs::site::Site;
-use crate::specs::NoiseBand;
 
 /// The options of `remeasure`.
 #[derive(Debug, Default, Clone)]
@@ -33,6 +39,12 @@ pub struct RemeasureOptions {
     pub sample: usize,
     /// Seed of the random draw.
     pub seed: u64,
+    /// Number of other tables that reveal the card's own speed.
+    pub controls: usize,
+    /// A commit; tables that changed since it are not used as control tables.
+    pub base: Option<String>,
+    /// The folder of the collectors, if these measure.
+    pub collectors: Option<PathBuf>,
     /// A folder whose files are added to the built-in rules or replace them.
     pub rules: Option<PathBuf>,
     /// True to measure power at rows that have a power.
@@ -44,21 +56,10 @@ pub struct RemeasureOptions {
 /// A run of `remeasure`: the opened database and the options.
 pub(super) struct Remeasurement<'a> {
     pub site: &'a Site,
-    pub recipes: Recipes,
+    pub methods: Methods,
     pub options: &'a RemeasureOptions,
     /// A list of points to measure; `None` draws a sample.
     pub list: Option<RerunList>,
-}
-
-/// Points drawn from a table, not yet measured.
-pub(super) struct Drawn<'a> {
-    pub file: &'a TableFile,
-    pub rows: usize,
-    pub without_recipe: usize,
-    pub proxies: usize,
-    pub strata: usize,
-    pub replaced: usize,
-    pub points: Vec<(Point, Option<NoiseBand>)>,
 }
 
 impl<'a> Remeasurement<'a> {
@@ -75,16 +76,50 @@ impl<'a> Remeasurement<'a> {
             }
         }
         let named = files.first().map(|file| file.place.system.clone());
-        let (catalog, specs) = (&self.site.catalog, self.site.specs());
-        let system = |t: &&TableFile| catalog.system(&t.place.system, specs);
-        files.retain(|t| system(t).is_some_and(|s| s.is_device(&about.name)));
+        files.retain(|t| self.is_here(t, about));
         match (files.first(), named) {
             (None, Some(system)) => Err(Error::new(
                 format!("the device is {}, but the tables are of {system}", about.name),
                 "measure on a machine of that system; its YAML lists its devices",
             )),
-            _ => Ok(files),
+            _ => self.methods.of_framework(files, about),
         }
+    }
+
+    /// Returns true if the device is one of a table's system.
+    fn is_here(&self, file: &TableFile, about: &About) -> bool {
+        let system = self.site.catalog.system(&file.place.system, self.site.specs());
+        system.is_some_and(|s| s.is_device(&about.name))
+    }
+
+    /// Returns tables that are not judged, by which the card's own speed is estimated: of the same
+    /// system, first those with a name of `judged`, the newest of each backend.
+    pub(super) fn controls(
+        &self,
+        judged: &[&'a TableFile],
+        about: &About,
+    ) -> Result<Vec<&'a TableFile>> {
+        let source = self.site.source.as_ref();
+        let changed = self.options.base.as_ref().map(|base| source.changed_since(base));
+        let changed: BTreeSet<String> = changed.transpose()?.into_iter().flatten().collect();
+        let taken = |t: &TableFile| {
+            judged.iter().any(|j| (&j.table, &j.place.backend) == (&t.table, &t.place.backend))
+        };
+        let other = |t: &&TableFile| {
+            judged.iter().any(|j| j.place.system == t.place.system)
+                && self.is_here(t, about)
+                && !taken(t)
+                && !changed.contains(&t.entry.path)
+        };
+        let mut files: Vec<&TableFile> = self.site.catalog.tables.iter().filter(other).collect();
+        let named = |t: &TableFile| judged.iter().any(|j| j.table == t.table);
+        files.sort_by_cached_key(|t| {
+            let newest = Version::from_str(&t.place.version).ok();
+            (!named(t), &t.table, &t.place.backend, Reverse(newest))
+        });
+        let mut files = self.methods.of_framework(files, about).unwrap_or_default();
+        files.dedup_by_key(|t| (&t.table, &t.place.backend));
+        Ok(files)
     }
 
     pub(super) fn filter(&self) -> Result<Option<Expr>> {
@@ -99,10 +134,11 @@ impl<'a> Remeasurement<'a> {
     /// Draws points of a table; `None` if the device can measure none of its rows.
     pub(super) fn draw(
         &self,
-        file: &'a TableFile,
+        file: &TableFile,
         filter: Option<&Expr>,
+        rules: DrawRules<'_>,
         device: &dyn Device,
-    ) -> Result<Option<Drawn<'a>>> {
+    ) -> Result<Option<Drawn>> {
         let (path, specs) = (&file.entry.path, self.site.specs());
         let table = read_table(self.site.source.as_ref(), file, specs)?;
         let spec = file.spec(specs, Some(&table));
@@ -116,48 +152,28 @@ impl<'a> Remeasurement<'a> {
         }
         let bad =
             |e: ExprError| Error::caused(path.as_str(), "the formula is in rules/ or --where", e);
-        let points = MeasurablePoints::of(file, &scope, filter, &self.recipes).map_err(bad)?;
-        let takes = |row: &usize| device.takes(points.work(*row).as_ref());
-        let mut asked = points.rows();
-        let operation = self.list.as_ref().and_then(|l| l.of(&file.place, &file.table));
-        if let Some(operation) = operation {
+        let points = MeasurablePoints::of(file, &scope, filter, &self.methods).map_err(bad)?;
+        let (mut rows, mut rules) = (points.rows(), rules);
+        let list = self.list.as_ref().filter(|_| rules.dtypes.is_none());
+        if let Some(operation) = list.and_then(|l| l.of(&file.place, &file.table)) {
             let listed = operation.keys(&spec, specs).map_err(bad)?;
             let keys = Keys::new(&spec.key, &scope).map_err(bad)?;
-            asked.retain(|row| listed.contains(&keys.hashes()[*row]));
+            rows.retain(|row| listed.contains(&keys.hashes()[*row]));
+            // All points of a list are measured.
+            rules.count = rows.len();
         }
-        let (rows, left): (Vec<usize>, Vec<usize>) = asked.into_iter().partition(|row| takes(row));
-        if rows.is_empty() {
-            return Ok(None);
-        }
-        // A proxy measurement does not judge the table; proxies are drawn only if there is nothing
-        // else.
-        let stands_in = |row: &usize| points.work(*row).is_some_and(|w| device.stands_in(&w));
-        let (others, judged): (Vec<usize>, Vec<usize>) = rows.into_iter().partition(stands_in);
-        let (rows, proxies) = if judged.is_empty() { (others, 0) } else { (judged, others.len()) };
-        let strata =
-            sample::strata(rows.iter().map(|r| (*r, points.slice(*r), points.latency(*r))));
-        let memory = device.about().memory_bytes;
-        let fits = |row: usize| {
-            let needed = points.work(row).map_or(0, |w| w.bytes());
-            memory.is_none_or(|memory| needed <= memory)
-        };
-        // All points of a list are measured.
-        let count = if operation.is_some() { rows.len() } else { self.options.sample };
-        let draw = sample::draw(&strata, count, self.options.seed, fits);
-        let point = |(stratum, row): &(usize, usize)| {
-            let mut point = points.point(*row, &strata[*stratum]);
-            point.power = self.options.power && point.recorded_w.is_some();
-            let band = specs.noise.at(&file.table, &file.place.backend, point.recorded_ms).cloned();
-            (point, band)
-        };
-        Ok(Some(Drawn {
-            file,
-            rows: rows.len(),
-            without_recipe: left.len(),
-            proxies,
-            strata: strata.len(),
-            replaced: draw.replaced,
-            points: draw.points.iter().map(point).collect(),
-        }))
+        Ok(draw(file, &points, rows, rules, (device, &specs.noise)))
+    }
+
+    /// Returns what the sidecar of a failed table says about its collector; `None` without collectors.
+    pub(super) fn origin(&self, sample: &Sample) -> Option<String> {
+        let folder = self.options.collectors.as_deref()?;
+        let module = sample.points.iter().find_map(|p| p.point.call.as_ref())?.module.clone();
+        let (dir, _) = sample.file.entry.path.rsplit_once('/')?;
+        let meta = self.site.catalog.dirs.get(dir).and_then(|dir| dir.meta.as_ref());
+        let text = meta.and_then(|entry| self.site.source.text(entry).ok());
+        let meta = text.and_then(|text| Meta::parse(&text).ok());
+        let table = meta.as_ref().and_then(|meta| meta.tables.get(&sample.file.table));
+        Some(origin(table.and_then(|t| t.collector_ref()), folder, &module))
     }
 }

@@ -3,35 +3,32 @@
 mod chart;
 mod draw;
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 pub use self::chart::figures;
 pub use self::draw::RemeasureOptions;
-use self::draw::{Drawn, Remeasurement};
+use self::draw::Remeasurement;
 use crate::base::error::{Error, Result};
-use crate::base::interrupt::{self, Finishing};
+use crate::base::interrupt::Finishing;
 use crate::base::progress::Progress;
-use crate::base::reason::Reason;
-use crate::base::stats;
 use crate::base::words::plural;
 use crate::database::catalog::TableFile;
 use crate::findings::Sink;
-use crate::gpu::device::{About, Answer, Device, MeasureError, Point};
-use crate::gpu::judge::power::power;
-use crate::gpu::judge::{Measured, judge};
+use crate::gpu::device::{About, Device};
+use crate::gpu::draw::{DrawRules, Drawn};
+use crate::gpu::judge::{Middle, Offset, Outcome};
+use crate::gpu::measuring::Taken;
 use crate::gpu::outcome::{Remeasured, Sample};
-use crate::gpu::recipe::Recipes;
+use crate::gpu::points::Methods;
 use crate::gpu::record::{Log, Origin};
 use crate::gpu::rerun::RerunList;
 use crate::jobs::rows::known_spec;
 use crate::jobs::site::Site;
 use crate::report::Report;
-use crate::specs::NoiseBand;
 
-/// The number of control points, measured before, between and after the others. Some kernels run at
-/// one of two speeds, depending on where their operands are in memory; the median of five controls
-/// is robust against this.
-const CONTROLS: usize = 5;
+/// Number of points of a control table.
+const CONTROL_POINTS: usize = 20;
 
 /// Measures a sample of points again.
 ///
@@ -49,40 +46,27 @@ pub fn run(
     let site = Site::open(&options.root, reference, rules, &options.selection)?;
     let job = Remeasurement {
         site: &site,
-        recipes: Recipes::read(&site.specs().library)?,
+        methods: Methods::read(&site.specs().library, options.collectors.is_some())?,
         options,
         list: options.points.as_deref().map(RerunList::read).transpose()?,
     };
     let files = job.tables(device.about())?;
-    let filter = job.filter()?;
-
-    let (mut drawn, mut unmeasured) = (Vec::new(), Vec::new());
-    for file in &files {
-        match job.draw(file, filter.as_ref(), device)? {
-            Some(points) => drawn.push(points),
-            None => unmeasured.push(file.entry.path.clone()),
-        }
-    }
-    if drawn.is_empty() {
-        return Err(Error::new(
-            format!("the selection contains no measurable row of {}", plural(files.len(), "table")),
-            "--where selects rows; rules/recipes.yaml lists what --device cuda can measure",
-        ));
-    }
+    let (drawn, unmeasured) = job.drawn(&files, device)?;
+    let controls = job.drawn_controls(&drawn, &files, device)?;
     let _finishing = Finishing::on_request();
-    let total = drawn.iter().map(|d| d.points.len()).sum();
+    let total = drawn.iter().chain(&controls).map(|d| d.points.len()).sum();
     let mut states = Vec::new();
     states.extend(device.state().map(|s| ("before", s)));
-    let mut samples = Vec::new();
-    let mut done = 0;
     let mut log = job.log(&drawn, device.about())?;
-    for drawn in drawn {
+    let (judged, mut taken, mut done) = (drawn.len(), Vec::new(), 0);
+    for drawn in drawn.into_iter().chain(controls) {
         let step = |more: usize| progress.step(done + more, total);
-        let sample = job.measure(drawn, device, &mut log, &step)?;
-        done += sample.points.len();
-        samples.push(sample);
+        let table = Taken::take(drawn, device, log.as_mut().filter(|_| taken.is_empty()), &step)?;
+        done += table.points.len();
+        taken.push(table);
     }
     states.extend(device.state().map(|s| ("after", s)));
+    let samples = job.judged(taken, judged, device.about());
     if let (Some(log), Some(sample)) = (&log, samples.first()) {
         job.finish(log, sample)?;
     }
@@ -110,8 +94,92 @@ pub fn run(
 }
 
 impl Remeasurement<'_> {
+    /// Draws points of the selected tables. Also returns the paths of tables without a point.
+    fn drawn(
+        &self,
+        files: &[&TableFile],
+        device: &dyn Device,
+    ) -> Result<(Vec<Drawn>, Vec<String>)> {
+        let filter = self.filter()?;
+        let options = self.options;
+        let rules = DrawRules {
+            count: options.sample,
+            seed: options.seed,
+            power: options.power,
+            dtypes: None,
+        };
+        let (mut drawn, mut unmeasured) = (Vec::new(), Vec::new());
+        for file in files {
+            match self.draw(file, filter.as_ref(), rules, device)? {
+                Some(points) => drawn.push(points),
+                None => unmeasured.push(file.entry.path.clone()),
+            }
+        }
+        if drawn.is_empty() {
+            let hint = match &self.options.collectors {
+                None => {
+                    "--where selects rows; rules/recipes.yaml lists what --device cuda can measure"
+                }
+                Some(_) => {
+                    "--where selects rows; rules/runners.yaml lists what the collectors can measure"
+                }
+            };
+            let tables = plural(files.len(), "table");
+            let message = format!("the selection contains no measurable row of {tables}");
+            return Err(Error::new(message, hint));
+        }
+        Ok((drawn, unmeasured))
+    }
+
+    /// Draws points of tables that are not judged, unless enough tables are.
+    fn drawn_controls(
+        &self,
+        drawn: &[Drawn],
+        files: &[&TableFile],
+        device: &dyn Device,
+    ) -> Result<Vec<Drawn>> {
+        let missing = (self.options.controls + 1).saturating_sub(drawn.len());
+        if self.options.controls == 0 || missing == 0 {
+            return Ok(Vec::new());
+        }
+        let points = drawn.iter().flat_map(|d| &d.points);
+        let dtypes: BTreeSet<String> = points.flat_map(|(p, _)| p.dtypes()).collect();
+        let rules = DrawRules {
+            count: CONTROL_POINTS,
+            seed: self.options.seed,
+            power: false,
+            dtypes: Some(&dtypes),
+        };
+        let mut controls = Vec::new();
+        for file in self.controls(files, device.about())? {
+            if controls.len() == missing {
+                break;
+            }
+            // A control table that cannot be read is another run's finding.
+            let points = self.draw(file, None, rules, device).ok().flatten();
+            controls.extend(points.filter(|d| d.is_judged(device)));
+        }
+        Ok(controls)
+    }
+
+    /// Judges the first tables, each relative to the card's offset by all others.
+    fn judged(&self, taken: Vec<Taken>, judged: usize, about: &About) -> Vec<Sample> {
+        let limits = &self.methods.recipes.judge;
+        let middles: Vec<Option<Middle>> = taken.iter().map(|t| t.as_control(limits)).collect();
+        let sample = |(index, table): (usize, Taken)| {
+            let others = middles.iter().enumerate().filter(|(other, _)| *other != index);
+            let others: Vec<&Middle> = others.filter_map(|(_, middle)| middle.as_ref()).collect();
+            let offset = Offset::of(&others, limits).filter(|_| self.options.controls > 0);
+            let mut sample = table.judged(about, offset, limits);
+            let fails = sample.verdict.outcome == Outcome::Fail;
+            sample.origin = fails.then(|| self.origin(&sample)).flatten();
+            sample
+        };
+        taken.into_iter().take(judged).enumerate().map(sample).collect()
+    }
+
     /// Opens the log of `--record` before anything is measured.
-    fn log(&self, drawn: &[Drawn<'_>], about: &About) -> Result<Option<Log>> {
+    fn log(&self, drawn: &[Drawn], about: &About) -> Result<Option<Log>> {
         let Some(path) = &self.options.record else { return Ok(None) };
         let [drawn] = drawn else {
             return Err(Error::new(
@@ -147,7 +215,7 @@ impl Remeasurement<'_> {
             plan: &format!(
                 "points of {} measured again by perfdb-gate, last with seed {}: {}",
                 file.entry.path,
-                sample.seed,
+                sample.draw.seed,
                 sample.verdict.outcome.name()
             ),
             cases: None,
@@ -155,124 +223,4 @@ impl Remeasurement<'_> {
         };
         log.finish(spec, &origin).map(drop)
     }
-
-    fn measure(
-        &self,
-        drawn: Drawn<'_>,
-        device: &mut dyn Device,
-        log: &mut Option<Log>,
-        progress: &dyn Fn(usize),
-    ) -> Result<Sample> {
-        let limits = &self.recipes.judge;
-        // A proxy is not judged, so that it does not add to the statistical power of the sample.
-        let proxy = |p: &Point| p.work.as_ref().is_some_and(|w| device.stands_in(w));
-        let judged = drawn.points.iter().filter(|(point, _)| !proxy(point));
-        let bands: Vec<&NoiseBand> = judged.filter_map(|(_, b)| b.as_ref()).collect();
-        let power = power(&bands, limits);
-        let controls = controls(&drawn.points);
-        let mut passes: Vec<Vec<f64>> = vec![Vec::new(); controls.len()];
-        let middle = drawn.points.len() / 2;
-        let mut points = Vec::new();
-        // An idle card runs at other clocks: one uncounted pass over the controls wakes it.
-        for point in controls.iter().take_while(|_| !interrupt::is_requested()) {
-            let _ = MeasureError::of_point(device.measure(point))?;
-        }
-        pass(device, &controls, &mut passes)?;
-        let asked = drawn.points.len();
-        for (index, (point, band)) in drawn.points.into_iter().enumerate() {
-            if interrupt::is_requested() {
-                break;
-            }
-            if index == middle && index > 0 {
-                pass(device, &controls, &mut passes)?;
-            }
-            let answer = MeasureError::of_point(device.measure(&point))?;
-            // The time of a proxy is not the time of the kernel that the row names.
-            if let Some(log) = log.as_mut().filter(|_| proxied(&answer).is_none()) {
-                log.add(point.key.iter().cloned().collect(), &answer)?;
-            }
-            points.push(Measured { point, answer, band });
-            progress(points.len());
-        }
-        pass(device, &controls, &mut passes)?;
-        // A control that failed in one of the passes says nothing about drift.
-        let most = passes.iter().map(Vec::len).max().unwrap_or(0);
-        passes.retain(|times| times.len() == most && most > 1);
-        let mut trouble = trouble(device.about(), &points);
-        if points.len() < asked {
-            trouble.push(format!("the run was stopped after {} of {asked} points", points.len()));
-        }
-        Ok(Sample {
-            file: drawn.file.clone(),
-            measured_with: another_version(device.about(), drawn.file),
-            seed: self.options.seed,
-            rows: drawn.rows,
-            without_recipe: drawn.without_recipe,
-            proxies: drawn.proxies,
-            strata: drawn.strata,
-            replaced: drawn.replaced,
-            power,
-            margins: limits.clone(),
-            verdict: judge(&points, &passes, &trouble, limits),
-            points,
-        })
-    }
-}
-
-/// Chooses the control points, spread over the sample's latencies. The longest are left out, since
-/// controls are measured three times. The card rests before each, so that earlier load does not
-/// matter.
-fn controls(points: &[(Point, Option<NoiseBand>)]) -> Vec<Point> {
-    let mut by_latency: Vec<&Point> = points.iter().map(|(p, _)| p).collect();
-    by_latency.sort_by(|a, b| a.recorded_ms.total_cmp(&b.recorded_ms));
-    let count = CONTROLS.min(by_latency.len());
-    let mut controls: Vec<Point> =
-        (1..=count).map(|i| by_latency[i * by_latency.len() / (count + 2)].clone()).collect();
-    controls.iter_mut().filter_map(|c| c.work.as_mut()).for_each(|w| w.rested = true);
-    controls
-}
-
-fn proxied(answer: &Result<Answer, Reason>) -> Option<&str> {
-    answer.as_ref().ok()?.proxy.as_deref()
-}
-
-/// Returns the device's version of the backend if it differs from the table's. A table's directory
-/// names its backend, and devices use the same names for libraries and frameworks.
-fn another_version(about: &About, file: &TableFile) -> Option<String> {
-    let place = &file.place;
-    let (name, version) =
-        about.versions.iter().find(|(name, _)| name.eq_ignore_ascii_case(&place.backend))?;
-    // PyTorch appends its build to the version after a plus sign; the directory name has no build.
-    let release = |version: &str| version.split('+').next().map(str::to_owned);
-    (release(version) != release(&place.version)).then(|| format!("{name} {version}"))
-}
-
-/// Returns reasons against the measurements: other processes on the GPU, or throttling.
-fn trouble(about: &About, points: &[Measured]) -> Vec<String> {
-    let mut reasons: Vec<String> = about.busy.iter().cloned().collect();
-    // These cards always run large products at their power cap; heat and power braking are
-    // exceptional.
-    let slowed = |why: &&String| why.as_str() != "SW_POWER_CAP";
-    let throttled: Vec<&Measured> = points
-        .iter()
-        .filter(|p| p.answer.as_ref().is_ok_and(|a| a.throttled.iter().any(|w| slowed(&w))))
-        .collect();
-    if let Some(first) = throttled.first() {
-        let why = first.answer.as_ref().map(|a| a.throttled.join(", ")).unwrap_or_default();
-        reasons.push(format!("the GPU was throttled in {} points: {why}", throttled.len()));
-    }
-    reasons
-}
-
-/// Measures the controls once more and adds the median of each control to its times.
-fn pass(device: &mut dyn Device, controls: &[Point], times: &mut [Vec<f64>]) -> Result<()> {
-    for (point, times) in controls.iter().zip(times) {
-        if interrupt::is_requested() {
-            break;
-        }
-        if let Ok(answer) = MeasureError::of_point(device.measure(point))? {
-            times.push(stats::median(&answer.samples_ms));
-        }
-    }
-    Ok(())
 }

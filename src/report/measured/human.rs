@@ -7,7 +7,9 @@ use crate::base::escape::clean;
 use crate::base::reason::Reason;
 use crate::base::words::{Figure, count, plural};
 use crate::gpu::device::CardState;
-use crate::gpu::judge::{Measured, Standing, against_recorded, longer, percent, size};
+use crate::gpu::judge::{
+    Measured, Offset, SliceVerdict, Standing, against_recorded, longer, percent, size,
+};
 use crate::gpu::outcome::{Remeasured, Sample};
 use crate::report::style::{self, BOLD, DIM, styled};
 use crate::report::view::finding::pairs;
@@ -62,7 +64,8 @@ fn card_state(state: &CardState) -> String {
 
 fn write_sample(out: &mut String, sample: &Sample) {
     let outcome = sample.verdict.outcome;
-    let reasons = clean(&sample.verdict.reasons.join("; "));
+    let reasons = sample.verdict.reasons.iter().chain(&sample.origin);
+    let reasons = clean(&reasons.map(String::as_str).collect::<Vec<_>>().join("; "));
     let _ = writeln!(out, "\n{}", styled(BOLD, clean(&sample.file.entry.path)));
     let _ = writeln!(
         out,
@@ -102,10 +105,13 @@ fn sentences(sample: &Sample) -> Vec<String> {
         ));
         said.push(format!(
             "{} of {points} are within 2 % of the record; in undisturbed reruns {:.0} % are.",
-            verdict.within_2_percent,
-            verdict.honest_within * 100.0
+            verdict.near.points,
+            verdict.near.honest * 100.0
         ));
     }
+    said.extend(sample.offset.as_ref().map(card));
+    said.extend(verdict.slices.iter().filter(|s| s.differs).map(slice));
+    said.extend(host_bound(sample));
     said.push(compared(sample));
     said.push(match sample.power.detects {
         Some(detects) => format!(
@@ -123,27 +129,65 @@ fn sentences(sample: &Sample) -> Vec<String> {
     said
 }
 
+/// Words the card's own speed, by other tables.
+fn card(offset: &Offset) -> String {
+    format!(
+        "In {} other tables this card's times are {} in the median; the table is judged relative to a card that is {}.",
+        offset.tables,
+        against_recorded(offset.seen),
+        longer(offset.log)
+            .replace("longer", "slower")
+            .replace("shorter", "faster")
+            .replace("as long", "as fast"),
+    )
+}
+
+/// Words a slice that differs.
+fn slice(slice: &SliceVerdict) -> String {
+    format!(
+        "{}: {} in the median of {} ({:.0} % confidence: {} to {}).",
+        clean(&slice.slice),
+        against_recorded(slice.bias),
+        plural(slice.points, "point"),
+        slice.interval.confidence * 100.0,
+        longer(slice.interval.low),
+        longer(slice.interval.high)
+    )
+}
+
+/// Words the points that are bound by the host; `None` if there are none.
+fn host_bound(sample: &Sample) -> Option<String> {
+    let bound = sample.points.iter().filter(|p| p.is_host_bound()).count();
+    (bound > 0).then(|| {
+        format!(
+            "Bound by the host: {}, shown and not judged. The table contains the time of launches there, not of kernels.",
+            plural(bound, "point")
+        )
+    })
+}
+
 /// Words the number of points compared and the rows from which they were drawn.
 fn compared(sample: &Sample) -> String {
     let mut said = format!(
         "Compared: {} of {}, drawn with seed {} from {}",
         count(sample.points.len()),
-        plural(sample.rows, "row"),
-        sample.seed,
-        plural(sample.strata, "stratum").replace("stratums", "strata"),
+        plural(sample.draw.rows, "row"),
+        sample.draw.seed,
+        plural(sample.draw.strata, "stratum").replace("stratums", "strata"),
     );
     if let Some(with) = &sample.measured_with {
         let (with, recorded) = (clean(with), clean(&sample.file.place.version));
         said += &format!("; measured with {with}, recorded with {recorded}");
     }
-    if sample.replaced > 0 {
-        said += &format!("; {} were replaced, because they do not fit in memory", sample.replaced);
+    if sample.draw.replaced > 0 {
+        said +=
+            &format!("; {} were replaced, because they do not fit in memory", sample.draw.replaced);
     }
-    if sample.without_recipe > 0 {
-        said += &format!("; {} without a recipe", plural(sample.without_recipe, "row"));
+    if sample.draw.without_recipe > 0 {
+        said += &format!("; {} without a recipe", plural(sample.draw.without_recipe, "row"));
     }
-    if sample.proxies > 0 {
-        let proxies = plural(sample.proxies, "row");
+    if sample.draw.proxies > 0 {
+        let proxies = plural(sample.draw.proxies, "row");
         said +=
             &format!("; {proxies} left out, because this device cannot measure them as recorded");
     }
@@ -200,6 +244,7 @@ fn key(measured: &Measured) -> String {
 fn remarks(measured: &Measured) -> String {
     let standing = match (measured.standing(), measured.proxy()) {
         (Standing::Beyond, _) => "  outside rerun noise".to_owned(),
+        (Standing::HostBound, _) => "  bound by the host".to_owned(),
         (_, Some(why)) => format!("  proxy: {why}"),
         _ => String::new(),
     };

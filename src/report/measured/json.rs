@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::gpu::device::CardState;
-use crate::gpu::judge::Measured;
+use crate::gpu::judge::{Measured, SliceVerdict};
 use crate::gpu::outcome::{Remeasured, Sample};
 
 /// The measurement of one point.
@@ -32,6 +32,8 @@ pub(in crate::report) struct JsonMeasurement<'a> {
     clocks_mhz: Option<f64>,
     throttled: &'a [String],
     note: Option<String>,
+    /// The kernel that ran, if the runner states it.
+    kernel_source: Option<&'a str>,
 }
 
 /// The draw and the verdicts of a remeasurement.
@@ -78,6 +80,38 @@ struct JsonSample<'a> {
     within_2_percent: usize,
     honest_within_2_percent: f64,
     drift: Vec<f64>,
+    /// Number of points whose time the host's launches decide.
+    host_bound: usize,
+    /// The card's own speed; null if too few other tables were measured.
+    card: Option<JsonCard>,
+    /// The slices with enough points.
+    slices: Vec<JsonSlice<'a>>,
+    /// What the sidecar of a failed table says about its collector.
+    origin: Option<&'a str>,
+}
+
+/// The own speed of the card.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Card")]
+struct JsonCard {
+    /// Median over the control tables: 0.02 if measured times are 2 % longer than recorded.
+    seen: f64,
+    /// The offset that the table is judged relative to.
+    offset: f64,
+    /// Number of control tables.
+    tables: usize,
+}
+
+/// The measurements of a slice.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "MeasuredSlice")]
+struct JsonSlice<'a> {
+    slice: &'a str,
+    points: usize,
+    bias: f64,
+    interval: [f64; 2],
+    /// True if the slice differs by more than undisturbed collections do.
+    differs: bool,
 }
 
 /// Converts a log ratio into a relative difference: 0.02 for 2 % more.
@@ -120,6 +154,7 @@ fn measurement(measured: &Measured, confidence: f64) -> JsonMeasurement<'_> {
         clocks_mhz: answer.and_then(|a| a.clocks_mhz),
         throttled: answer.map_or(&[], |a| &a.throttled),
         note,
+        kernel_source: answer.and_then(|a| a.kernel_source.as_deref()),
     }
 }
 
@@ -142,13 +177,13 @@ fn sample(sample: &Sample) -> JsonSample<'_> {
         verdict: verdict.outcome.name(),
         reasons: &verdict.reasons,
         measured_with: sample.measured_with.as_deref(),
-        seed: sample.seed,
-        rows: sample.rows,
-        without_recipe: sample.without_recipe,
-        proxies: sample.proxies,
-        strata: sample.strata,
+        seed: sample.draw.seed,
+        rows: sample.draw.rows,
+        without_recipe: sample.draw.without_recipe,
+        proxies: sample.draw.proxies,
+        strata: sample.draw.strata,
         points: sample.points.len(),
-        replaced: sample.replaced,
+        replaced: sample.draw.replaced,
         judged: verdict.judged,
         detects: sample.power.detects.map(share),
         false_alarm: sample.power.false_alarm,
@@ -160,8 +195,26 @@ fn sample(sample: &Sample) -> JsonSample<'_> {
         excluded: verdict.excluded.is_finite().then(|| share(verdict.excluded)),
         beyond: verdict.beyond,
         tail: verdict.tail,
-        within_2_percent: verdict.within_2_percent,
-        honest_within_2_percent: verdict.honest_within,
+        within_2_percent: verdict.near.points,
+        honest_within_2_percent: verdict.near.honest,
         drift: verdict.drift.iter().copied().map(share).collect(),
+        host_bound: sample.points.iter().filter(|p| p.is_host_bound()).count(),
+        card: sample.offset.map(|o| JsonCard {
+            seen: share(o.seen),
+            offset: share(o.log),
+            tables: o.tables,
+        }),
+        slices: verdict.slices.iter().map(slice).collect(),
+        origin: sample.origin.as_deref(),
+    }
+}
+
+fn slice(slice: &SliceVerdict) -> JsonSlice<'_> {
+    JsonSlice {
+        slice: &slice.slice,
+        points: slice.points,
+        bias: share(slice.bias),
+        interval: [share(slice.interval.low), share(slice.interval.high)],
+        differs: slice.differs,
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn headline(remeasured: &Remeasured) -> String {
 fn verdict(sample: &Sample) -> String {
     let v = &sample.verdict;
     let bias = if v.bias.is_finite() { percent(v.bias) } else { "nothing compared".into() };
-    let left = match sample.proxies {
+    let left = match sample.draw.proxies {
         0 => String::new(),
         rows => format!("; {} rows left out", count(rows)),
     };

@@ -1,0 +1,176 @@
+//! Calls: runners evaluated for the rows of a table.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+
+use crate::base::expr::{Expr, ExprError, NULL_CODE, Scope, Vals, Value};
+use crate::database::catalog::TableFile;
+use crate::gpu::runners::{Argument, Form, Runner, Runners};
+
+/// A call of a collector's function, which measures a row.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Call {
+    /// Python module.
+    pub module: String,
+    /// Function of the module.
+    pub function: String,
+    /// Positional arguments. `{"type": T}` is an attribute of the module, and `{"case": N}` is element N
+    /// of the case whose other arguments are these.
+    pub args: Vec<Json>,
+    /// The module's function that lists the collector's cases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cases: Option<String>,
+    /// Elements of a case, by index, by which one of several cases is chosen.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub prefer: BTreeMap<usize, Json>,
+    /// Environment variables of the call.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Name of the file that the function writes.
+    pub file: String,
+    /// Values that the rows of one call share; absent if a call measures one row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Number of empty launches that take as long as the host needs for the call; `None` if a CUDA graph
+    /// is timed.
+    #[serde(skip)]
+    pub launches: Option<u32>,
+}
+
+/// The runners of a table, evaluated for every row.
+pub struct Calls<'a> {
+    table: &'a str,
+    runners: Vec<Cooked<'a>>,
+}
+
+/// A runner with its formulas evaluated.
+struct Cooked<'a> {
+    runner: &'a Runner,
+    rows: Option<Vals<'a, bool>>,
+    args: Vec<CookedArgument<'a>>,
+    env: Vec<(&'a str, Value<'a>)>,
+    group: Vec<Value<'a>>,
+    eager: Option<(Vals<'a, bool>, u32)>,
+}
+
+enum CookedArgument<'a> {
+    Value(Value<'a>),
+    List(Value<'a>),
+    Real(Value<'a>),
+    Type(Value<'a>),
+    Case(usize, Option<Value<'a>>),
+}
+
+impl<'a> Calls<'a> {
+    /// Evaluates the runners of a table.
+    pub fn new(
+        runners: &'a Runners,
+        file: &'a TableFile,
+        scope: &'a dyn Scope,
+    ) -> Result<Self, ExprError> {
+        let runners = runners.of(&file.table, &file.place.backend);
+        let runners = runners.into_iter().map(|runner| Cooked::new(runner, scope));
+        Ok(Self { table: &file.table, runners: runners.collect::<Result<_, ExprError>>()? })
+    }
+
+    /// The call that measures a row; `None` if no runner matches.
+    pub fn get(&self, row: usize) -> Option<Call> {
+        let fits = |c: &&Cooked<'_>| c.rows.as_ref().is_none_or(|rows| rows.get(row));
+        Some(self.runners.iter().find(fits)?.call(self.table, row))
+    }
+}
+
+impl<'a> Cooked<'a> {
+    fn new(runner: &'a Runner, scope: &'a dyn Scope) -> Result<Self, ExprError> {
+        let value = |e: &'a Expr| e.eval(scope);
+        let arg = |arg: &'a Argument| {
+            Ok(match arg {
+                Argument::Value(e) => CookedArgument::Value(value(e)?),
+                Argument::Form(Form::List { list }) => CookedArgument::List(value(list)?),
+                Argument::Form(Form::Real { real }) => CookedArgument::Real(value(real)?),
+                Argument::Form(Form::Type { name }) => CookedArgument::Type(value(name)?),
+                Argument::Form(Form::Case { case, like }) => {
+                    CookedArgument::Case(*case, like.as_ref().map(value).transpose()?)
+                }
+            })
+        };
+        let column =
+            |name: &'a String| scope.column(name).unwrap_or(Value::Number(Vals::One(f64::NAN)));
+        let env = |(name, e): (&'a String, &'a Expr)| Ok((name.as_str(), value(e)?));
+        let eager = runner.eager.as_ref();
+        Ok(Self {
+            runner,
+            rows: runner.rows.as_ref().map(|e| e.mask(scope)).transpose()?,
+            args: runner.args.iter().map(arg).collect::<Result<_, ExprError>>()?,
+            env: runner.env.iter().map(env).collect::<Result<_, ExprError>>()?,
+            group: runner.group.iter().map(column).collect(),
+            eager: eager.map(|e| Ok((e.rows.mask(scope)?, e.launches))).transpose()?,
+        })
+    }
+
+    fn call(&self, table: &str, row: usize) -> Call {
+        let runner = self.runner;
+        let (module, function) = runner.run.split_once(':').unwrap_or((&runner.run, ""));
+        let like = |arg: &CookedArgument<'_>| match arg {
+            CookedArgument::Case(element, Some(value)) => Some((*element, json(value, row))),
+            CookedArgument::Case(_, None)
+            | CookedArgument::Value(_)
+            | CookedArgument::List(_)
+            | CookedArgument::Real(_)
+            | CookedArgument::Type(_) => None,
+        };
+        let shown = |value: &Value<'_>| match json(value, row) {
+            Json::String(text) => text,
+            other => other.to_string(),
+        };
+        let group: Vec<String> = self.group.iter().map(shown).collect();
+        let eager = self.eager.as_ref().filter(|(rows, _)| rows.get(row));
+        Call {
+            module: module.to_owned(),
+            function: function.to_owned(),
+            args: self.args.iter().map(|arg| arg.json(row)).collect(),
+            cases: runner.cases.clone(),
+            prefer: self.args.iter().filter_map(like).collect(),
+            env: self.env.iter().map(|(name, v)| ((*name).to_owned(), shown(v))).collect(),
+            file: runner.file.clone().unwrap_or_else(|| format!("{table}.txt")),
+            group: (!group.is_empty()).then(|| group.join(" ")),
+            launches: eager.map(|(_, launches)| *launches),
+        }
+    }
+}
+
+impl CookedArgument<'_> {
+    fn json(&self, row: usize) -> Json {
+        match self {
+            Self::Value(value) => json(value, row),
+            Self::List(value) => match json(value, row) {
+                Json::Null => Json::Null,
+                value => json!([value]),
+            },
+            Self::Real(value) => match json(value, row).as_f64() {
+                Some(number) => number.into(),
+                None => Json::Null,
+            },
+            Self::Type(value) => json!({"type": json(value, row)}),
+            Self::Case(at, _) => json!({"case": at}),
+        }
+    }
+}
+
+/// The value of a row as JSON. Whole numbers are without a decimal point.
+fn json(value: &Value<'_>, row: usize) -> Json {
+    match value {
+        Value::Number(values) => match values.get(row) {
+            number if number.fract() == 0.0 && number.abs() < 9e15 => (number as i64).into(),
+            number => number.into(),
+        },
+        Value::Bool(values) => values.get(row).into(),
+        Value::Text(codes, texts) => match codes.get(row) {
+            NULL_CODE => Json::Null,
+            code => texts[code as usize].as_ref().into(),
+        },
+    }
+}

@@ -1,0 +1,134 @@
+//! Measured points, and how each compares with its record.
+
+use super::{middle::Middle, power};
+use crate::base::reason::Reason;
+use crate::base::stats::{median, median_interval};
+use crate::gpu::device::{Answer, Point};
+use crate::gpu::recipe::Margins;
+use crate::specs::NoiseBand;
+
+/// A point with its measurement.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// The requested point.
+    pub point: Point,
+    /// The device's answer, or the reason why there is none.
+    pub answer: Result<Answer, Reason>,
+    /// Noise band: how far honest reruns of such a point differ.
+    pub band: Option<NoiseBand>,
+    /// Time in ms below which the host's launches decide the time; 0 if they never do.
+    pub host_ms: f64,
+    /// Log ratio of this card's times to those of other cards; 0 if it is unknown.
+    pub card: f64,
+}
+
+/// The comparison of one point's measured and recorded times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// The ratio is within the band of honest reruns.
+    Within,
+    /// The ratio is beyond the 99th percentile of the band.
+    Beyond,
+    /// Measured with something else than was recorded, such as another kernel: shown, not judged.
+    Proxy,
+    /// The launches of the host, not the kernel, decide the time: shown, not judged.
+    HostBound,
+    /// The point was not measured.
+    Missing,
+}
+
+impl Standing {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Within => "within",
+            Self::Beyond => "beyond",
+            Self::Proxy => "proxy",
+            Self::HostBound => "host-bound",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+impl Measured {
+    /// The median of the samples in ms; `None` if the point was not measured.
+    pub fn measured_ms(&self) -> Option<f64> {
+        self.answer.as_ref().ok().map(|a| median(&a.samples_ms))
+    }
+
+    /// Ratio of measured to recorded time.
+    pub fn ratio(&self) -> Option<f64> {
+        self.measured_ms().map(|ms| ms / self.point.recorded_ms)
+    }
+
+    /// Log ratio of measured to recorded time, relative to the card.
+    pub fn log(&self) -> Option<f64> {
+        self.ratio().map(|ratio| ratio.ln() - self.card)
+    }
+
+    /// Confidence interval of the ratio from the point's own samples; with too few samples, the ratios
+    /// of the fastest and the slowest.
+    pub fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
+        let samples = &self.answer.as_ref().ok()?.samples_ms;
+        let (low, high) = match median_interval(samples, confidence) {
+            Some(interval) => (interval.low, interval.high),
+            None => extremes(samples),
+        };
+        Some((low / self.point.recorded_ms, high / self.point.recorded_ms))
+    }
+
+    /// The reason why the point is a proxy; `None` if it is not.
+    pub fn proxy(&self) -> Option<&str> {
+        self.answer.as_ref().ok()?.proxy.as_deref()
+    }
+
+    /// Compares the measured time with the recorded one.
+    pub fn standing(&self) -> Standing {
+        match (self.log(), self.proxy(), &self.band) {
+            (None, ..) => Standing::Missing,
+            (_, Some(_), _) => Standing::Proxy,
+            _ if self.point.recorded_ms < self.host_ms => Standing::HostBound,
+            (Some(log), _, Some(band)) if log.abs() > band.p99.ln() => Standing::Beyond,
+            _ => Standing::Within,
+        }
+    }
+
+    /// Returns true if the host's launches, not the kernel, decide the time.
+    pub fn is_host_bound(&self) -> bool {
+        self.standing() == Standing::HostBound
+    }
+
+    /// Returns true if the point is judged.
+    pub fn is_judged(&self) -> bool {
+        match self.standing() {
+            Standing::Within | Standing::Beyond => true,
+            Standing::Proxy | Standing::HostBound | Standing::Missing => false,
+        }
+    }
+
+    /// The median of judged points, with its error.
+    pub(crate) fn middle(points: &[Self], among: f64, limits: &Margins) -> Middle {
+        let judged: Vec<&Self> = points.iter().filter(|p| p.is_judged()).collect();
+        let logs: Vec<f64> = judged.iter().filter_map(|p| p.log()).collect();
+        let bands: Vec<&NoiseBand> = judged.iter().filter_map(|p| p.band.as_ref()).collect();
+        Middle::of(&logs, power::middle_half(&bands, limits), among, limits)
+    }
+
+    /// Returns true if the measured time is within 2 % of the recorded one, as the collection guide
+    /// requires.
+    pub fn within_2_percent(&self) -> Option<bool> {
+        self.ratio().map(|r| (r - 1.0).abs() <= 0.02)
+    }
+
+    /// Returns true if the point's own samples differ by more than 95 % of reruns do.
+    pub(super) fn restless(&self) -> bool {
+        let samples = self.answer.as_ref().map(|a| extremes(&a.samples_ms));
+        matches!((samples, &self.band), (Ok((low, high)), Some(band)) if high / low > band.p95)
+    }
+}
+
+/// The smallest and the largest value.
+pub(crate) fn extremes(values: &[f64]) -> (f64, f64) {
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    (low, values.iter().copied().fold(f64::NEG_INFINITY, f64::max))
+}

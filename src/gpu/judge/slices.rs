@@ -1,0 +1,71 @@
+//! Verdicts on the slices of a sample.
+
+use std::collections::BTreeMap;
+
+use super::measured::Measured;
+use super::middle::Middle;
+use super::power;
+use super::words::{against_recorded, percent};
+use crate::base::stats::Interval;
+use crate::gpu::recipe::Margins;
+use crate::specs::NoiseBand;
+
+/// The measurements of one slice.
+#[derive(Debug, Clone)]
+pub struct SliceVerdict {
+    /// The slice's text values, joined by spaces.
+    pub slice: String,
+    /// Number of points judged.
+    pub points: usize,
+    /// Median log ratio of measured to recorded time, relative to the card.
+    pub bias: f64,
+    /// Confidence interval of the median log ratio.
+    pub interval: Interval,
+    /// True if the slice differs by more than undisturbed collections do, and by more than a sample must
+    /// rule out.
+    pub differs: bool,
+}
+
+/// Compares the slices with enough points, if the sample has several slices. The probability of a false alarm is shared by all slices.
+pub(super) fn slices(judged: &[&Measured], among: f64, limits: &Margins) -> Vec<SliceVerdict> {
+    let mut slices: BTreeMap<&str, Vec<&Measured>> = BTreeMap::new();
+    for point in judged {
+        slices.entry(&point.point.slice).or_default().push(point);
+    }
+    if slices.len() < 2 {
+        return Vec::new();
+    }
+    let count = slices.len() as f64;
+    slices.retain(|_, points| points.len() >= limits.least_points);
+    let own = Margins { level: limits.level / count, ..limits.clone() };
+    let verdict = |(slice, points): (&str, Vec<&Measured>)| {
+        let logs: Vec<f64> = points.iter().filter_map(|p| p.log()).collect();
+        let bands: Vec<&NoiseBand> = points.iter().filter_map(|p| p.band.as_ref()).collect();
+        let middle = Middle::of(&logs, power::middle_half(&bands, limits), among, &own);
+        let far = middle.bias.abs() > middle.allowed.max(limits.excludes.ln_1p());
+        SliceVerdict {
+            slice: slice.to_owned(),
+            points: logs.len(),
+            bias: middle.bias,
+            interval: middle.interval(limits.confidence),
+            differs: far,
+        }
+    };
+    slices.into_iter().map(verdict).collect()
+}
+
+/// The reason why a table with these slices is wrong; `None` if no slice differs.
+pub(super) fn wrong(slices: &[SliceVerdict]) -> Option<String> {
+    let differing: Vec<&SliceVerdict> = slices.iter().filter(|s| s.differs).collect();
+    let (first, more) = differing.split_first()?;
+    let worst = more.iter().fold(*first, |a, b| if b.bias.abs() > a.bias.abs() { b } else { a });
+    Some(format!(
+        "{} of {} slices differ, {} most: {} ({} to {})",
+        differing.len(),
+        slices.len(),
+        worst.slice,
+        against_recorded(worst.bias),
+        percent(worst.interval.low),
+        percent(worst.interval.high),
+    ))
+}

@@ -1,0 +1,289 @@
+//! Runners: which function of a database's collectors measures a row (`rules/runners.yaml`).
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use pep440_rs::{Version, VersionSpecifiers};
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+
+use crate::base::error::Result;
+use crate::base::expr::Expr;
+use crate::specs::Library;
+
+/// The content of `rules/runners.yaml`: the runners of each backend.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(transparent)]
+pub struct Runners(BTreeMap<String, BackendRunners>);
+
+/// The runners of one backend.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BackendRunners {
+    /// The framework's version that the collectors are written for.
+    requires: Requirement,
+    /// The runners in order; the first that matches a row is used.
+    pub calls: Vec<Runner>,
+    /// Tables that cannot be called, with the reason.
+    #[serde(default)]
+    pub without: BTreeMap<String, String>,
+}
+
+/// A function of a collector, with its arguments as formulas over a row's columns.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Runner {
+    /// File stems of the tables.
+    pub tables: Vec<String>,
+    /// Filter of the rows that the runner measures; `None` means all rows.
+    #[serde(default)]
+    pub rows: Option<Expr>,
+    /// The framework's version; `None` means that of the backend.
+    #[serde(default)]
+    requires: Option<Requirement>,
+    /// Python module and function, joined by a colon.
+    pub run: String,
+    /// Positional arguments.
+    pub args: Vec<Argument>,
+    /// The module's function that lists the collector's cases.
+    #[serde(default)]
+    pub cases: Option<String>,
+    /// Environment variables, set before the call.
+    #[serde(default)]
+    pub env: BTreeMap<String, Expr>,
+    /// Name of the file that the function writes; `None` means the table's name.
+    #[serde(default)]
+    pub file: Option<String>,
+    /// Columns in which the rows of one call agree; empty if a call measures one row.
+    #[serde(default)]
+    pub group: Vec<String>,
+    /// Rows that are timed without a CUDA graph.
+    #[serde(default)]
+    pub eager: Option<Eager>,
+}
+
+/// Rows whose times include the host's launches.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Eager {
+    /// Filter of the rows.
+    pub rows: Expr,
+    /// Number of empty launches that take as long as the host needs for one call.
+    pub launches: u32,
+}
+
+/// A positional argument of a function.
+#[derive(Debug, Clone)]
+pub enum Argument {
+    /// The value of a formula: a number, a text, a boolean or nothing.
+    Value(Expr),
+    /// A value of another form.
+    Form(Form),
+}
+
+/// The form of an argument that is not a plain value.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+pub enum Form {
+    /// A list of the one value.
+    List {
+        /// The value.
+        list: Expr,
+    },
+    /// A number with a decimal point.
+    Real {
+        /// The value.
+        real: Expr,
+    },
+    /// An attribute of the module.
+    Type {
+        /// The attribute's name.
+        #[serde(rename = "type")]
+        name: Expr,
+    },
+    /// An element of the collector's case whose other arguments are the call's.
+    Case {
+        /// Index of the element.
+        case: usize,
+        /// Value of the element by which one of several cases is chosen.
+        #[serde(default)]
+        like: Option<Expr>,
+    },
+}
+
+impl<'de> Deserialize<'de> for Argument {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ArgumentVisitor;
+        impl<'de> serde::de::Visitor<'de> for ArgumentVisitor {
+            type Value = Argument;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a formula, or one of {list: F}, {real: F}, {type: F}, {case: N}")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Argument, E> {
+                text.parse().map(Argument::Value).map_err(E::custom)
+            }
+            fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<Argument, E> {
+                self.visit_str(&value.to_string())
+            }
+            fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Argument, E> {
+                self.visit_str(&value.to_string())
+            }
+            fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Argument, E> {
+                self.visit_str(&value.to_string())
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Argument, A::Error> {
+                Form::deserialize(MapAccessDeserializer::new(map)).map(Argument::Form)
+            }
+        }
+        deserializer.deserialize_any(ArgumentVisitor)
+    }
+}
+
+impl Runners {
+    /// Reads the runners; a later file replaces an earlier one.
+    ///
+    /// # Errors
+    ///
+    /// When a file is malformed; the error names file and line.
+    pub fn read(library: &Library) -> Result<Self> {
+        let mut runners = Self::default();
+        for file in library.file("rules/runners.yaml") {
+            runners = file.parse()?;
+            if let Some(why) = runners.fault() {
+                return Err(file.malformed(&why));
+            }
+        }
+        Ok(runners)
+    }
+
+    /// The first error in the content that its YAML form does not rule out; `None` if there is none.
+    fn fault(&self) -> Option<String> {
+        let runners = self.0.values().flat_map(|b| &b.calls);
+        runners.into_iter().find_map(|runner| {
+            let asks = |arg: &Argument| matches!(arg, Argument::Form(Form::Case { .. }));
+            if runner.tables.is_empty() {
+                Some(format!("{} has no tables", runner.run))
+            } else if !runner.run.contains(':') {
+                Some(format!("{}: `run` is a module and a function, joined by `:`", runner.run))
+            } else if runner.args.iter().any(asks) != runner.cases.is_some() {
+                Some(format!("{}: `cases` and {{case: N}} need each other", runner.run))
+            } else {
+                None
+            }
+        })
+    }
+
+    /// Names of the backends that have runners.
+    pub fn backends(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// The runners of a table and backend.
+    pub fn of(&self, table: &str, backend: &str) -> Vec<&Runner> {
+        let runners = self.0.get(backend).into_iter().flat_map(|b| &b.calls);
+        runners.filter(|runner| runner.tables.iter().any(|name| name == table)).collect()
+    }
+
+    /// The reason why a table of a backend has no runner, if one is stated.
+    pub fn without(&self, table: &str, backend: &str) -> Option<&str> {
+        self.0.get(backend)?.without.get(table).map(String::as_str)
+    }
+
+    /// The framework's version that a table of a backend needs; `None` if it has no runner.
+    pub fn requirement(&self, table: &str, backend: &str) -> Option<&Requirement> {
+        let own = self.of(table, backend).first()?.requires.as_ref();
+        own.or(self.0.get(backend).map(|b| &b.requires))
+    }
+}
+
+/// A version that a framework must have, such as `vllm==0.24.0` or `trtllm>=1.3.0rc20`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Requirement {
+    text: String,
+    versions: VersionSpecifiers,
+}
+
+impl TryFrom<String> for Requirement {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let bad = || format!("`{text}` is not NAME==VERSION or NAME>=VERSION");
+        let at = text.find(['=', '>']).ok_or_else(bad)?;
+        let versions = VersionSpecifiers::from_str(&text[at..]).map_err(|_| bad())?;
+        Ok(Self { versions, text })
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Requirement {
+    /// Returns true if a version meets the requirement; its build, after a plus sign, does not count.
+    pub fn is_met(&self, version: &str) -> bool {
+        Version::from_str(version).is_ok_and(|version| self.versions.contains(&version))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_runners_can_be_read() {
+        let runners = Runners::read(&Library::embedded()).unwrap();
+        let tables = |b: &BackendRunners| {
+            b.calls
+                .iter()
+                .flat_map(|r| r.tables.clone())
+                .collect::<std::collections::BTreeSet<_>>()
+                .len()
+        };
+        let counts: Vec<usize> = runners.0.values().map(tables).collect();
+        assert_eq!(counts, [29, 23, 23]);
+        assert_eq!(
+            runners.requirement("kda_perf", "sglang").unwrap().to_string(),
+            "sglang==0.5.16"
+        );
+        assert!(runners.without("custom_allreduce_perf", "vllm").unwrap().contains("each GPU"));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_its_line() {
+        let read = |entry: &str| -> Result<Runners, String> {
+            let text = format!(
+                "vllm:\n  requires: vllm==0.24.0\n  calls:\n  - tables: [t]\n    {entry}\n"
+            );
+            let runners: Runners = crate::base::yaml::parse(&text).map_err(|e| e.to_string())?;
+            runners.fault().map_or(Ok(runners), Err)
+        };
+        assert!(read("run: m:f\n    args: [a, 1, true, {list: b}, {real: c}]").is_ok());
+        for (entry, why) in [
+            ("run: m.f\n    args: []", "a module and a function"),
+            ("run: m:f\n    args: [{case: 3}]", "need each other"),
+            ("run: m:f\n    args: [a +]", "line 6"),
+            ("run: m:f\n    args: [{lst: a}]", "line 6"),
+            ("run: m:f\n    requires: vllm 0.24.0\n    args: []", "line 6"),
+            ("run: m:f\n    arguments: []", "line 6"),
+        ] {
+            let error = read(entry).unwrap_err();
+            assert!(error.contains(why), "{entry}: {error}");
+        }
+    }
+
+    #[test]
+    fn versions_are_compared_as_python_compares_them() {
+        let met = |need: &str, version: &str| {
+            Requirement::try_from(need.to_owned()).unwrap().is_met(version)
+        };
+        assert!(met("vllm==0.24.0", "0.24.0") && met("vllm==0.24.0", "0.24.0+cu130"));
+        assert!(!met("vllm==0.24.0", "0.24.1") && !met("vllm==0.24.0", "0.9.0"));
+        assert!(met("trtllm>=1.3.0rc20", "1.3.0rc23") && met("trtllm>=1.3.0rc20", "1.3.0"));
+        assert!(!met("trtllm>=1.3.0rc20", "1.3.0rc9") && !met("a>=0.5.16", "0.5.14"));
+        assert!(met("vllm==0.1.dev19262", "0.1.dev19262"));
+    }
+}

@@ -1,0 +1,284 @@
+//! Points that collectors measure: a folder with collectors of our own, on a GPU that does not exist.
+
+use std::path::PathBuf;
+
+use perfdb_gate::database::catalog::Format;
+use perfdb_gate::database::table::Table;
+use serde_json::Value;
+
+use crate::common::{Run, Tree, run};
+
+/// PyTorch, as far as the runner uses it.
+const TORCH: &str = "
+float32 = 'float32'
+bfloat16 = 'bfloat16'
+set_default_dtype = set_default_device = lambda value: None
+class version:
+    cuda = '13.0'
+class Tensor:
+    def zero_(self): pass
+zeros = lambda *args, **named: Tensor()
+class cuda:
+    get_device_name = staticmethod(lambda index: 'NVIDIA H200')
+    synchronize = empty_cache = staticmethod(lambda: None)
+";
+
+/// What the collectors share: they log their arguments and write rows.
+const HELPER: &str = "
+import os
+HERE = os.path.dirname(os.path.abspath(__file__))
+def log(*args):
+    with open(os.path.join(HERE, 'calls'), 'a') as calls:
+        print(*map(repr, args), file=calls)
+def write(path, **row):
+    new = not os.path.exists(path)
+    with open(path, 'a') as rows:
+        if new:
+            print('framework,version,device', *row, sep=',', file=rows)
+        print('VLLM,0.24.0,NVIDIA H200', *row.values(), sep=',', file=rows)
+";
+
+/// Attention: a row of `isl` / 10 ms, and every way to go wrong for some lengths.
+const ATTENTION: &str = "
+import os, sys, time
+from collector.helper import log, write
+os.system('echo a program prints')
+def run_attention_torch(batch, isl, heads, kv_heads, head_dim, fp8, context, window, *, perf_filename, device):
+    log(batch, isl, heads, kv_heads, head_dim, fp8, context, window, os.path.basename(perf_filename), device)
+    print('a collector prints')
+    row = dict(op_name='context_attention', kernel_source='fa3', batch_size=batch, isl=isl, num_heads=heads,
+               num_key_value_heads=kv_heads, head_dim=head_dim, beam_width=1, attn_dtype='bfloat16',
+               kv_cache_dtype='fp8' if fp8 else 'bfloat16', step=0, window_size=window, latency=isl / 10)
+    if isl == 101:
+        os._exit(7)
+    if isl == 102:
+        time.sleep(60)
+    if isl == 103:
+        raise RuntimeError('CUDA error: an illegal memory access')
+    if isl == 104:
+        row['kernel_source'] = 'triton'
+    if isl == 105:
+        sys.exit('not this one')
+    if isl == 106:
+        row['isl'] = 7
+    write(perf_filename, **row)
+    if isl == 107:
+        with open(perf_filename, 'a') as torn:
+            torn.write('VLLM,0.24')
+";
+
+const MOE: &str = "
+from collector.helper import log, write
+def get_moe_test_cases():
+    case = lambda tokens, model: ['bfloat16', tokens, 64, 32, 2, 8, 1, 1, model, 'power_law', 1.2]
+    return [case([1, 2], 'small'), case([4, 8], 'large')]
+def run_moe_torch(*args, perf_filename, device):
+    log(*args)
+    write(perf_filename, op_name='moe', kernel_source='triton', moe_dtype=args[0], num_tokens=args[1][0],
+          hidden_size=64, inter_size=32, topk=2, num_experts=8, moe_tp_size=1, moe_ep_size=1,
+          distribution='power_law_1.2', latency=args[1][0] / 10)
+";
+
+const ATTENTION_HEAD: &str = "framework,version,device,op_name,kernel_source,batch_size,isl,num_heads,num_key_value_heads,head_dim,beam_width,attn_dtype,kv_cache_dtype,step,window_size,latency\n";
+
+/// A tree with a table of attention for these lengths, and the folder of the collectors.
+fn tree(lengths: &[u32]) -> (Tree, PathBuf) {
+    let tree = Tree::new();
+    let row = |isl: &u32| {
+        format!(
+            "VLLM,0.24.0,NVIDIA H200,context_attention,fa3,2,{isl},8,4,64,1,bfloat16,bfloat16,0,0,{}\n",
+            f64::from(*isl) / 10.0
+        )
+    };
+    let rows: String = lengths.iter().map(row).collect();
+    let table = "systems/data/h200_sxm/vllm/0.24.0/context_attention_perf.txt";
+    tree.file(table, ATTENTION_HEAD.to_owned() + &rows);
+    let folder = tree.file("collectors/torch.py", TORCH);
+    for (path, text) in [
+        ("collector/helper.py", HELPER),
+        ("collector/vllm/collect_attn.py", ATTENTION),
+        ("collector/vllm/collect_moe.py", MOE),
+        ("vllm-0.24.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: vllm\nVersion: 0.24.0\n"),
+    ] {
+        tree.file(&format!("collectors/{path}"), text);
+    }
+    let folder = folder.parent().unwrap().to_owned();
+    (tree, folder)
+}
+
+fn remeasure((tree, folder): &(Tree, PathBuf), more: &[&str]) -> Run {
+    let (root, folder) = (tree.path().display().to_string(), folder.display().to_string());
+    let mut args = vec!["remeasure", "--root", &root, "--runner", "collectors"];
+    args.extend(["--collectors", &folder, "--format", "json", "--controls", "0"]);
+    args.extend(more);
+    run(&args)
+}
+
+/// The measurements by the row's length.
+fn point(document: &Value, isl: u64) -> &Value {
+    let points = document["measurements"].as_array().unwrap();
+    points.iter().find(|p| p["key"]["isl"] == isl).unwrap()
+}
+
+fn calls((_, folder): &(Tree, PathBuf)) -> Vec<String> {
+    let calls = std::fs::read_to_string(folder.join("collector/calls")).unwrap();
+    calls.lines().map(str::to_owned).collect()
+}
+
+#[test]
+#[cfg(unix)]
+fn a_collector_is_called_with_the_rows_arguments() {
+    let tree = tree(&[1, 2, 4, 8, 16, 32, 64]);
+    let run = remeasure(&tree, &[]);
+    let document = run.json();
+    assert_eq!(run.code(), 0, "{} {}", run.err(), document["remeasure"]["tables"]);
+    assert_eq!(document["remeasure"]["versions"]["vllm"], "0.24.0");
+    let first = point(&document, 4);
+    assert_eq!((&first["ratio"], &first["kernel_source"]), (&1.0.into(), &"fa3".into()));
+    assert_eq!(first["samples_ms"].as_array().unwrap().len(), 3);
+    let call = "2 4 8 4 64 False True 0 'context_attention_perf.txt' 'cuda:0'";
+    assert!(calls(&tree).iter().any(|c| c == call), "{:?}", calls(&tree));
+    assert!(run.err().contains("a collector prints"), "{}", run.err());
+}
+
+#[test]
+#[cfg(unix)]
+fn what_no_column_has_is_looked_up_in_the_collectors_cases() {
+    let tree = tree(&[1]);
+    let head = "framework,version,device,op_name,kernel_source,moe_dtype,num_tokens,hidden_size,inter_size,topk,num_experts,moe_tp_size,moe_ep_size,distribution,latency\n";
+    let row = |n: u32| {
+        let ms = f64::from(n) / 10.0;
+        format!(
+            "VLLM,0.24.0,NVIDIA H200,moe,triton,bfloat16,{n},64,32,2,8,1,1,power_law_1.2,{ms}\n"
+        )
+    };
+    let rows: String = [2, 8, 5].map(row).concat();
+    tree.0.file("systems/data/h200_sxm/vllm/0.24.0/moe_perf.txt", head.to_owned() + &rows);
+    let document = remeasure(&tree, &["--table", "moe"]).json();
+    let calls = calls(&tree);
+    for (tokens, model) in [(2, "small"), (8, "large")] {
+        let call = format!("'bfloat16' [{tokens}] 64 32 2 8 1 1 '{model}' 'power_law' 1.2");
+        assert!(calls.contains(&call), "{call}: {calls:?}");
+    }
+    let points = document["measurements"].as_array().unwrap();
+    let none = points.iter().find(|p| p["key"]["num_tokens"] == 5).unwrap();
+    assert_eq!(none["note"], "LookupError: no case of get_moe_test_cases has these arguments");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_collector_that_goes_wrong_loses_its_point_and_no_other() {
+    let tree = tree(&[1, 2, 4, 8, 16, 32, 101, 102, 103, 104, 105, 106, 107]);
+    let run = remeasure(&tree, &["--point-timeout", "3"]);
+    let document = run.json();
+    assert_eq!(run.code(), 0, "{} {}", run.err(), document["remeasure"]["tables"]);
+    let note = |isl| point(&document, isl)["note"].as_str().unwrap().to_owned();
+    insta::assert_snapshot!([101, 102, 103, 105, 106].map(note).join("\n"));
+    let other = point(&document, 104);
+    assert_eq!((&other["verdict"], &other["kernel_source"]), (&"proxy".into(), &"triton".into()));
+    assert_eq!(other["proxy"], "ran triton instead of fa3");
+    // A torn row beside the whole one does not matter.
+    assert_eq!(point(&document, 107)["ratio"], 1.0);
+    assert_eq!(document["remeasure"]["tables"][0]["judged"], 7);
+    let notes = document["remeasure"]["notes"].to_string();
+    assert!(notes.contains("started again"), "{notes}");
+}
+
+#[test]
+#[cfg(unix)]
+fn one_call_answers_the_rows_of_a_group() {
+    let tree = tree(&[1, 2, 4, 8, 16, 32, 64]);
+    let runners = "vllm:
+  requires: vllm==0.24.0
+  calls:
+  - tables: [context_attention_perf]
+    run: collector.vllm.group:run
+    args: [batch_size]
+    group: [batch_size]
+";
+    let folder = tree.0.file("rules/runners.yaml", runners);
+    let rules = folder.parent().unwrap().display().to_string();
+    let group = "
+import os
+from collector.helper import log
+from collector.vllm.collect_attn import run_attention_torch
+def run(batch, *, perf_filename, device):
+    for isl in (1, 2, 4, 8, 16, 32, 64):
+        run_attention_torch(batch, isl, 8, 4, 64, False, True, 0, perf_filename=perf_filename, device=device)
+";
+    tree.0.file("collectors/collector/vllm/group.py", group);
+    let document = remeasure(&tree, &["--rules", &rules]).json();
+    let table = &document["remeasure"]["tables"][0];
+    assert_eq!((&table["judged"], &table["verdict"]), (&7.into(), &"PASS".into()), "{table}");
+    assert_eq!(calls(&tree).len(), 7, "one call");
+}
+
+#[test]
+#[cfg(unix)]
+fn rows_below_the_hosts_launches_are_not_judged() {
+    let tree = tree(&[1, 2, 4, 8, 16, 32, 64]);
+    // Any time is below that of as many launches.
+    let runners = "vllm:
+  requires: vllm==0.24.0
+  calls:
+  - tables: [context_attention_perf]
+    run: collector.vllm.collect_attn:run_attention_torch
+    args: [batch_size, isl, num_heads, num_key_value_heads, head_dim, false, true, window_size]
+    eager: {rows: isl <= 4, launches: 4000000000}
+";
+    let rules = tree.0.file("rules/runners.yaml", runners);
+    let rules = rules.parent().unwrap().display().to_string();
+    let document = remeasure(&tree, &["--rules", &rules]).json();
+    let table = &document["remeasure"]["tables"][0];
+    assert_eq!((&table["host_bound"], &table["judged"]), (&3.into(), &4.into()), "{table}");
+    assert_eq!(point(&document, 4)["verdict"], "host-bound");
+}
+
+#[test]
+#[cfg(unix)]
+fn another_version_or_folder_is_an_error_with_a_hint() {
+    let other = tree(&[1]);
+    std::fs::remove_dir_all(other.1.join("vllm-0.24.0.dist-info")).unwrap();
+    let absent = remeasure(&other, &[]);
+    let meta = "Metadata-Version: 2.1\nName: vllm\nVersion: 0.19.0\n";
+    other.0.file("collectors/vllm-0.19.0.dist-info/METADATA", meta);
+    let older = remeasure(&other, &[]);
+    let folder = (tree(&[1]).0, other.0.path().join("systems"));
+    let nothing = remeasure(&folder, &[]);
+    assert_eq!([&absent, &older, &nothing].map(Run::code), [2, 2, 2]);
+    let said = |run: &Run| {
+        let lines: Vec<String> = run.err().lines().map(str::to_owned).collect();
+        crate::common::snapshot::redact(&lines.join("\n"))
+    };
+    insta::assert_snapshot!([&absent, &older, &nothing].map(said).join("\n"));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_rerun_list_becomes_a_table_with_the_kernels_that_ran() {
+    let tree = tree(&[1]);
+    let point = |isl: u32| {
+        format!(
+            "  - key: {{framework: VLLM, op_name: context_attention, kernel_source: fa3, batch_size: 2, isl: {isl}, num_heads: 8, num_key_value_heads: 4, head_dim: 64, beam_width: 1, attn_dtype: bfloat16, kv_cache_dtype: bfloat16, step: 0, window_size: 0}}\n    reason: synthetic\n"
+        )
+    };
+    let list = format!(
+        "schema: perfdb-gate/rerun/v1\nabout: synthetic\noperations:\n- system: h200_sxm\n  family: attention\n  backend: vllm\n  version: 0.24.0\n  table: context_attention_perf\n  points:\n{}",
+        [4, 104, 105].map(point).concat()
+    );
+    let list = tree.0.file("rerun.yaml", list).display().to_string();
+    let (folder, out) = (tree.1.display().to_string(), tree.0.path().join("out"));
+    let mut args = vec!["measure", "--plan", &list, "--runner", "collectors"];
+    let out_name = out.display().to_string();
+    args.extend(["--collectors", &folder, "--output-dir", &out_name]);
+    let measured = run(&args);
+    assert_eq!(measured.code(), 3, "{}{}", measured.out(), measured.err());
+    assert!(measured.out().contains("2 of 3 planned points"), "{}", measured.out());
+    let dir = out.join("h200_sxm/attention/vllm/0.24.0");
+    let bytes = std::fs::read(dir.join("context_attention_perf.parquet")).unwrap();
+    let table = Table::decode(&bytes, Format::Parquet, &|_| false).unwrap();
+    let kernels = |row| table.column("kernel_source").unwrap().text(row).unwrap().to_owned();
+    assert_eq!([kernels(0), kernels(1)], ["fa3", "triton"]);
+    assert!(dir.join("collection_meta.yaml").exists());
+    assert!(dir.join("context_attention_perf.samples.jsonl").exists());
+}
