@@ -71,25 +71,7 @@ pub(super) fn finding(
     let mut message = said.join("; ");
     let info = rule.severity.at_most(Severity::Info);
     let mut severity = if standing == alone { rule.severity } else { info };
-    match standing {
-        PointStanding::Unsupported => {
-            message += if worst.by == (StandsOutBy::Neighbours { inner: false }) {
-                "; they are at the end of every axis and no other table has them, so a cache or an idle expert may explain them"
-            } else {
-                "; other tables of this system agree with these points, so the neighbours are slow"
-            };
-        }
-        PointStanding::Recurring => {
-            message += "; other tables show the same, so the kernel itself has this step";
-        }
-        PointStanding::Alone if recurs > 0 => {
-            message += &format!(
-                "; {} more also occur in other tables, so the kernel itself has that step",
-                count(recurs)
-            );
-        }
-        PointStanding::Alone => {}
-    }
+    message += &why(standing, worst, recurs);
     // Few points that other tables barely confirm are not worth a warning.
     let is_minor = |limits: CurveLimits| {
         let is_near =
@@ -115,6 +97,21 @@ pub(super) fn finding(
         .slices(slices);
     finding.evidence.reference = order.iter().find_map(|o| o.reference.clone());
     Some(finding)
+}
+
+/// Returns the end of the message: what other tables say of the points.
+fn why(standing: PointStanding, worst: &OutlyingPoint, recurring: usize) -> String {
+    let is_end = worst.by == (StandsOutBy::Neighbours { inner: false });
+    match standing {
+        PointStanding::Unsupported if is_end => "; they are at the end of every axis and no other table has them, so a cache or an idle expert may explain them".to_owned(),
+        PointStanding::Unsupported => "; other tables of this system agree with these points, so the neighbours are slow".to_owned(),
+        PointStanding::Recurring => "; other tables show the same, so the kernel itself has this step".to_owned(),
+        PointStanding::Alone if recurring > 0 => format!(
+            "; {} more also occur in other tables, so the kernel itself has that step",
+            count(recurring)
+        ),
+        PointStanding::Alone => String::new(),
+    }
 }
 
 /// Counts points by the axis that shows them.
