@@ -3,14 +3,13 @@
 use plotters::prelude::*;
 
 use super::canvas::{Area, FINE, Failed, NAMES, WIDTH, broken, colour, darker, font, pixel};
-use super::rings::Ring;
-use super::scene::{ChartFigure, ChartPoint};
+use super::scene::{ChartFigure, ChartPoint, Ring};
 use crate::base::words::plural;
 use crate::findings::Severity;
 
 /// The most characters per line of a name.
 const CHARS: usize = 34;
-/// The most lines of a name: six names of so many fill the first panel.
+/// The most lines of a name: with six names of four lines, the first panel is full.
 const LINES: usize = 4;
 /// The height of a line of a name in pixels.
 const APART: u32 = 14;

@@ -7,7 +7,7 @@ use super::scene::{ChartFigure, ChartLine, LineKind, Panel, Scale};
 use super::{short, three_digits};
 
 /// The fewest points of a line.
-const FEWEST: usize = 2;
+const FEWEST: usize = 3;
 /// The most points along the axis; with more, the labels would overlap.
 const POINTS: usize = 16;
 
@@ -84,7 +84,6 @@ fn subject(figure: &ChartFigure) -> Option<(&Panel, &ChartLine, bool)> {
     let mut all: Vec<(usize, &Panel, &ChartLine)> = Vec::new();
     for (number, panel) in figure.panels.iter().enumerate() {
         let heads = panel.lines.iter().filter(|line| line.kind == LineKind::Head);
-        let heads = heads.filter(|line| line.points.len() >= FEWEST);
         all.extend(heads.map(|line| (number, panel, line)));
     }
     let moved = all.iter().filter_map(|drawn| Some((change(drawn.1, drawn.2)?, drawn)));
@@ -99,8 +98,12 @@ fn subject(figure: &ChartFigure) -> Option<(&Panel, &ChartLine, bool)> {
     Some((panel, line, false))
 }
 
-/// Returns the largest absolute log ratio of a line to before; `None` if the panel does not show a change of it.
+/// Returns the largest absolute log ratio of a line to before; `None` if the panel does not show a change of it or too
+/// few points.
 fn change(panel: &Panel, line: &ChartLine) -> Option<f64> {
+    if line.points.len() < FEWEST {
+        return None;
+    }
     let far = |ratio: f64| ratio.ln().abs();
     let largest = |all: &mut dyn Iterator<Item = f64>| all.map(far).fold(0.0, f64::max);
     if matches!(panel.scale, Scale::Change(_)) {
@@ -205,12 +208,12 @@ mod tests {
 
     #[test]
     fn an_overlay_of_power_is_drawn_with_its_limit() {
-        let watts: &[f64] = &[300.0, 500.0];
+        let watts: &[f64] = &[300.0, 400.0, 500.0];
         let mut power = panel("power, W", Scale::Linear, &[(LineKind::Head, watts)]);
         power.mark = Some(700.0);
         let sketch = mermaid(&figure(vec![power])).expect("a sketch");
         assert!(
-            sketch.text.ends_with("    line [300, 500]\n    line [700, 700]\n"),
+            sketch.text.ends_with("    line [300, 400, 500]\n    line [700, 700, 700]\n"),
             "{}",
             sketch.text
         );

@@ -4,24 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::peer::farthest;
-use super::scene::{LineKind, Panel};
-use crate::findings::{Finding, Severity};
+use super::scene::{LineKind, Panel, Ring};
+use crate::findings::Finding;
 
 /// The most rows per finding that a chart makes room for.
 const LED: usize = 16;
 /// The most rings of a rule in a chart; more would hide the lines.
 const RINGED: usize = 10;
-
-/// A rule whose findings name points of a chart.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ring {
-    /// The rule's id.
-    pub name: String,
-    /// The worst severity of the rule's findings.
-    pub severity: Severity,
-    /// The number of rows that the findings name, drawn or not.
-    pub rows: usize,
-}
 
 /// A slice of a table, as the texts of its key by name.
 pub(super) type SliceTexts = BTreeMap<String, String>;
@@ -133,7 +122,7 @@ impl Rings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::{Example, SliceEvidence};
+    use crate::findings::{Example, Severity, SliceEvidence};
 
     fn finding(rule: &str, severity: Severity, rows: &[usize]) -> Finding {
         Finding::on_path(rule, severity, "t", "m").naming(rows.iter().copied())

@@ -1,7 +1,7 @@
 //! The scene of a chart: what it shows, before SVG or Mermaid draws it.
 
-use super::rings::Ring;
 use crate::base::escape::clean;
+use crate::findings::Severity;
 
 /// A chart: panels above each other with a common x axis.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -38,6 +38,17 @@ impl<T: Into<String>> From<T> for SeriesName {
         let label = name.into();
         Self { whole: label.clone(), label }
     }
+}
+
+/// A rule whose findings name points of a chart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ring {
+    /// The rule's id.
+    pub name: String,
+    /// The worst severity of the rule's findings.
+    pub severity: Severity,
+    /// The number of rows that the findings name, drawn or not.
+    pub rows: usize,
 }
 
 /// A panel of lines over a logarithmic x axis.

@@ -265,8 +265,7 @@ fn draw_point<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::rings::Ring;
-    use super::super::scene::SeriesName;
+    use super::super::scene::{Ring, SeriesName};
     use super::*;
     use crate::findings::Severity;
 

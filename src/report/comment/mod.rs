@@ -18,7 +18,7 @@ const TEMPLATE: &str = include_str!("../../../charts/comment.md.j2");
 const READ: usize = 8_000;
 
 /// The largest length of any comment, in bytes. GitHub accepts 65,536.
-const LONGEST: usize = 20_000;
+const LONGEST: usize = 16_000;
 
 /// The number of charts drawn in the comment itself: the table that changed most.
 pub const SKETCHES: usize = 1;
@@ -111,8 +111,9 @@ mod tests {
     use super::*;
     use crate::database::catalog::{Place, Role};
     use crate::database::diff::{Diff, FileDiff, RowDiff, Status, TableDiff};
-    use crate::findings::{Example, Finding, Novelty, Severity, Sink};
-    use crate::report::Report;
+    use crate::findings::{Example, Finding, ModelReach, Novelty, Severity, Sink};
+    use crate::report::predictions::PredictedMove;
+    use crate::report::{Predictions, Report};
 
     fn rendered(report: &Report, extras: Extras<'_>) -> Result<String> {
         render(&ReportView::new(report, report.outcome(Some(Severity::Error))), extras)
@@ -214,6 +215,56 @@ mod tests {
         assert!(text.contains("more in the JSON report"), "{text}");
         assert!(text.contains("Existing findings: 2 (2 a-rule)"), "{text}");
         assert!(text.contains("--only a-rule"), "{text}");
+    }
+
+    #[test]
+    fn a_shorter_comment_keeps_every_section_and_whole_words() {
+        let found = |i: usize, severity| {
+            let path = format!("systems/data/x/gemm/vllm/{i}/gemm_perf.parquet");
+            let message = "measured ".repeat(80);
+            let mut finding = finding(&path, message.trim_end(), true);
+            finding.evidence.models = Some(ModelReach {
+                reads: Some(true),
+                moves_ms: 1.0,
+                moves: Some("row 1 moves it".into()),
+                loses: 0,
+            });
+            Finding { severity, ..finding }
+        };
+        let all =
+            (0..40).map(|i| found(i, if i % 2 == 0 { Severity::Error } else { Severity::Warning }));
+        let mut report = report(diff(40, "gemm"), all.collect());
+        let step = |i: usize| PredictedMove {
+            step: format!("step {i}"),
+            subject: format!("model {i}"),
+            point: "decode 1 × 1024".into(),
+            before_ms: 1.0,
+            after_ms: 2.0,
+            change: "+100.0 %".into(),
+            because: None,
+            cause: None,
+        };
+        let movers = (0..9).map(step).collect();
+        report.predictions = Some(Predictions {
+            versions: 1,
+            values: 9,
+            moved: 9,
+            movers,
+            ..Predictions::default()
+        });
+        let view = ReportView::new(&report, report.outcome(Some(Severity::Error)));
+        for size in SIZES {
+            let sections = Sections::new(&view, Extras::default(), size);
+            let text = fill("comment.md.j2", TEMPLATE, &sections).unwrap();
+            for heading in ["### Errors", "### What changed", "### Warnings", "### Predictions"] {
+                assert!(text.contains(heading), "{heading} is missing:\n{text}");
+            }
+            assert!(text.contains("20 new errors, 20 new warnings"), "{text}");
+            assert!(text.contains("9 of 9 predicted step times move"), "{text}");
+            assert!(text.contains("measured …; row 1 moves it"), "{text}");
+            let mut cut = text.split('…').map(str::trim_end);
+            assert!(cut.all(|start| !start.ends_with("measure")), "{text}");
+        }
     }
 
     /// The comment's second line, which states whether the pull request is blocked.
