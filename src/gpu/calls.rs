@@ -122,9 +122,9 @@ impl<'a> Cooked<'a> {
             | CookedArgument::Real(_)
             | CookedArgument::Type(_) => None,
         };
-        let shown = |value: &Value<'_>| match json(value, row) {
-            Json::String(text) => text,
-            other => other.to_string(),
+        let shown = |value: &Value<'_>| {
+            let value = json(value, row);
+            value.as_str().map_or_else(|| value.to_string(), str::to_owned)
         };
         let group: Vec<String> = self.group.iter().map(shown).collect();
         let eager = self.eager.as_ref().filter(|(rows, _)| rows.get(row));
@@ -146,10 +146,10 @@ impl CookedArgument<'_> {
     fn json(&self, row: usize) -> Json {
         match self {
             Self::Value(value) => json(value, row),
-            Self::List(value) => match json(value, row) {
-                Json::Null => Json::Null,
-                value => json!([value]),
-            },
+            Self::List(value) => {
+                let value = json(value, row);
+                if value.is_null() { value } else { json!([value]) }
+            }
             Self::Real(value) => match json(value, row).as_f64() {
                 Some(number) => number.into(),
                 None => Json::Null,
