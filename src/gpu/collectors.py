@@ -143,7 +143,10 @@ def launch_us(torch):
 
 
 def about():
-    import torch
+    try:
+        import torch
+    except ImportError as e:
+        sys.exit(f"{e}: start the runner where the framework runs, for example in its official image (docs/remeasure.md)")
 
     versions = {}
     for name, package in PACKAGES.items():
