@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use hashbrown::HashMap;
+
 use super::sketch::{Sketched, Sketches, Slice};
 use crate::database::catalog::{Place, TableFile};
 use crate::database::state::State;
@@ -23,8 +25,13 @@ impl Kinship {
     /// Returns the relation between two places; `None` if they are the same version of a backend on a system, which may
     /// have two layouts.
     pub fn of(a: &Place, b: &Place) -> Option<Self> {
-        match (a.system == b.system, a.backend == b.backend) {
-            (true, true) => (a.version != b.version).then_some(Self::Version),
+        Self::sharing([a.system == b.system, a.backend == b.backend, a.version == b.version])
+    }
+
+    /// Returns the relation between two places that share the system, the backend or the version.
+    fn sharing([system, backend, version]: [bool; 3]) -> Option<Self> {
+        match (system, backend) {
+            (true, true) => (!version).then_some(Self::Version),
             (false, true) => Some(Self::System),
             (true, false) => Some(Self::Backend),
             (false, false) => Some(Self::Name),
@@ -39,8 +46,12 @@ pub struct Peers<'a> {
     pub files: &'a [&'a TableFile],
     /// The readable tables in the catalog's order.
     pub tables: Vec<Sketched<'a>>,
+    /// The system, backend and version of each readable table, as numbers.
+    places: Vec<[usize; 3]>,
+    /// The numbers of systems, backends and versions, which are faster to compare than texts.
+    numbers: HashMap<&'a str, usize>,
     /// The generations of the tables' systems.
-    generations: BTreeMap<&'a str, &'a str>,
+    generations: HashMap<&'a str, &'a str>,
     /// The readable tables by backend.
     pub by_backend: BTreeMap<&'a str, Vec<Sketched<'a>>>,
     /// The tables with each slice, by their index in `tables`, and the slice's index in the table's sketch.
@@ -52,7 +63,7 @@ impl<'a> Peers<'a> {
     pub fn new(state: State<'a>, sketches: &'a Sketches, files: &'a [&'a TableFile]) -> Self {
         let sketched =
             files.iter().filter_map(|file| Some((*file, sketches.get(&file.entry.path)?)));
-        let mut peers = Self { files, tables: sketched.collect(), ..Self::default() };
+        let mut peers = Self { files, ..Self::of(sketched.collect()) };
         for (number, one @ (file, sketch)) in peers.tables.iter().enumerate() {
             peers.by_backend.entry(&file.place.backend).or_default().push(*one);
             let system = file.place.system.as_str();
@@ -65,6 +76,19 @@ impl<'a> Peers<'a> {
         peers
     }
 
+    /// Creates the peers of some readable tables, without what needs a state.
+    fn of(tables: Vec<Sketched<'a>>) -> Self {
+        let mut numbers = HashMap::new();
+        let mut place = |(file, _): &Sketched<'a>| {
+            parts(&file.place).map(|part| {
+                let next = numbers.len();
+                *numbers.entry(part).or_insert(next)
+            })
+        };
+        let places = tables.iter().map(&mut place).collect();
+        Self { tables, places, numbers, ..Self::default() }
+    }
+
     /// Returns the generation of a system with readable tables.
     pub fn generation(&self, system: &str) -> Option<&'a str> {
         self.generations.get(system).copied()
@@ -75,11 +99,17 @@ impl<'a> Peers<'a> {
         a == b || self.generation(a).is_some_and(|own| self.generation(b) == Some(own))
     }
 
+    /// Iterates over the kinship of each readable table with a table; `None` for the same place.
+    pub fn kinships(&self, file: &TableFile) -> impl Iterator<Item = Option<Kinship>> {
+        let own = parts(&file.place).map(|part| self.numbers.get(part).copied());
+        let places = self.places.iter();
+        places.map(move |other| Kinship::sharing([0, 1, 2].map(|n| own[n] == Some(other[n]))))
+    }
+
     /// Iterates over the tables of other places than a table's.
     pub fn elsewhere(&self, file: &TableFile) -> impl Iterator<Item = (Kinship, Sketched<'a>)> {
-        let own = file.place.clone();
-        let tables = self.tables.iter();
-        tables.filter_map(move |one| Some((Kinship::of(&own, &one.0.place)?, *one)))
+        let tables = self.tables.iter().zip(self.kinships(file));
+        tables.filter_map(|(one, kinship)| Some((kinship?, *one)))
     }
 
     /// Returns the tables of a kinship with a table, those whose number of keys is nearest to the table's first.
@@ -94,6 +124,11 @@ impl<'a> Peers<'a> {
     pub fn with_slice(&self, slice: &Slice) -> impl Iterator<Item = (usize, usize)> {
         self.by_slice.get(slice).into_iter().flatten().copied()
     }
+}
+
+/// The texts that make a place.
+fn parts(place: &Place) -> [&str; 3] {
+    [&place.system, &place.backend, &place.version]
 }
 
 /// Iterates over the pairs of some tables.
@@ -127,8 +162,7 @@ mod tests {
         let files: Vec<TableFile> = (0..60).map(|i| table(i % 4, i / 4 % 3, i / 12)).collect();
         let sketch = |i: usize| Sketch { keys: 7 * i % 11, ..Sketch::default() };
         let sketches: Vec<Sketch> = (0..60).map(sketch).collect();
-        let tables = files.iter().zip(&sketches).collect();
-        let peers = Peers { tables, ..Peers::default() };
+        let peers = Peers::of(files.iter().zip(&sketches).collect());
         for (file, own) in files.iter().zip(&sketches) {
             let mut seen = 0;
             for kinship in [Kinship::Version, Kinship::System, Kinship::Backend, Kinship::Name] {

@@ -53,14 +53,16 @@ impl StubSize {
     ) -> Option<Finding> {
         let own = at.sketches.get(&file.entry.path).filter(|sketch| sketch.keys > 0)?;
         let table = (file, own);
-        let is_elsewhere = |other: &TableFile| Kinship::of(&other.place, &file.place).is_some();
+        let kinships: Vec<Option<Kinship>> = at.peers.kinships(file).collect();
+        let is_elsewhere = |other: usize| kinships[other].is_some();
         let is_of_backend =
-            |other: &TableFile| other.place.backend == file.place.backend && is_elsewhere(other);
-        let is_near = |other: &TableFile| {
-            is_of_backend(other) && at.peers.are_near(&other.place.system, &file.place.system)
+            |other: usize| matches!(kinships[other], Some(Kinship::Version | Kinship::System));
+        let is_near = |other: usize| {
+            let place = &at.peers.tables[other].0.place;
+            is_of_backend(other) && at.peers.are_near(&file.place.system, &place.system)
         };
-        let of_backend = at.sketched().filter(|(other, _)| is_of_backend(other)).count();
-        let is_other: &dyn Fn(&TableFile) -> bool =
+        let of_backend = (0..kinships.len()).filter(|other| is_of_backend(*other)).count();
+        let is_other: &dyn Fn(usize) -> bool =
             if of_backend >= self.tables { &is_of_backend } else { &is_elsewhere };
         let mut stubs = self.stubs(at, table, &is_near);
         if stubs.is_empty() && !self.is_small_plan(at, &is_near, is_other) {
@@ -105,14 +107,15 @@ impl StubSize {
     fn is_small_plan(
         &self,
         at: &CrossContext<'_>,
-        is_near: &dyn Fn(&TableFile) -> bool,
-        is_other: &dyn Fn(&TableFile) -> bool,
+        is_near: &dyn Fn(usize) -> bool,
+        is_other: &dyn Fn(usize) -> bool,
     ) -> bool {
-        let others = at.sketched().filter(|(other, _)| is_other(other));
+        let tables = || at.peers.tables.iter().map(|(_, sketch)| sketch).enumerate();
+        let others = tables().filter(|(other, _)| is_other(*other));
         let mut keys: Vec<f64> = others.map(|(_, sketch)| sketch.keys as f64).collect();
         let median = upper_median(&mut keys);
         let is_small = |sketch: &Sketch| (sketch.keys as f64) < self.median * median;
-        at.sketched().any(|(other, sketch)| is_small(sketch) && is_near(other))
+        tables().any(|(other, sketch)| is_small(sketch) && is_near(other))
     }
 
     /// Returns the table if it is a stub beside others, else its slices that are. Additions are left out.
@@ -120,17 +123,17 @@ impl StubSize {
         &self,
         at: &CrossContext<'_>,
         table: Sketched<'t>,
-        is_other: &dyn Fn(&TableFile) -> bool,
+        is_other: &dyn Fn(usize) -> bool,
     ) -> Vec<Stub<'t>> {
-        let others = at.sketched().filter(|(other, _)| is_other(other));
-        let sizes = others.map(|(_, sketch)| sketch.keys).collect();
+        let tables = &at.peers.tables;
+        let others = (0..tables.len()).filter(|other| is_other(*other));
+        let sizes = others.map(|other| tables[other].1.keys).collect();
         if let Some(stub) = self.stub(None, table.1.keys, sizes) {
             return if self.adds(at, table, None) { Vec::new() } else { vec![stub] };
         }
         let own = table.1.slices.iter().zip(0..table.1.counts.len());
         let stub = |(slice, index): (&'t Slice, usize)| {
-            let tables = &at.peers.tables;
-            let others = at.peers.with_slice(slice).filter(|(other, _)| is_other(tables[*other].0));
+            let others = at.peers.with_slice(slice).filter(|(other, _)| is_other(*other));
             let sizes = others.map(|(other, index)| tables[other].1.slice_keys(index)).collect();
             let stub = self.stub(Some(slice), table.1.slice_keys(index), sizes)?;
             (!self.adds(at, table, Some(index))).then_some(stub)
