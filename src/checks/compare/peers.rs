@@ -101,9 +101,11 @@ impl<'a> Peers<'a> {
 
     /// Iterates over the kinship of each readable table with a table; `None` for the same place.
     pub fn kinships(&self, file: &TableFile) -> impl Iterator<Item = Option<Kinship>> {
-        let own = parts(&file.place).map(|part| self.numbers.get(part).copied());
+        // A name that no readable table has gets a number of its own.
+        let number = |part| self.numbers.get(part).copied().unwrap_or(usize::MAX);
+        let [system, backend, version] = parts(&file.place).map(number);
         let places = self.places.iter();
-        places.map(move |other| Kinship::sharing([0, 1, 2].map(|n| own[n] == Some(other[n]))))
+        places.map(move |[s, b, v]| Kinship::sharing([*s == system, *b == backend, *v == version]))
     }
 
     /// Iterates over the tables of other places than a table's.
