@@ -118,7 +118,8 @@ impl<'a> Peers<'a> {
     pub fn nearest(&self, kinship: Kinship, (file, own): Sketched<'_>) -> Vec<Sketched<'a>> {
         let of_kinship = self.elsewhere(file).filter(|(other, _)| *other == kinship);
         let mut found: Vec<Sketched<'a>> = of_kinship.map(|(_, one)| one).collect();
-        found.sort_by_key(|(other, sketch)| (sketch.keys.abs_diff(own.keys), &other.entry.path));
+        // The sort is stable: those as near stay in the catalog's order, which is that of their paths.
+        found.sort_by_key(|(_, sketch)| sketch.keys.abs_diff(own.keys));
         found
     }
 
@@ -161,7 +162,8 @@ mod tests {
 
     #[test]
     fn those_of_a_kinship_come_nearest_in_size_first() {
-        let files: Vec<TableFile> = (0..60).map(|i| table(i % 4, i / 4 % 3, i / 12)).collect();
+        let mut files: Vec<TableFile> = (0..60).map(|i| table(i % 4, i / 4 % 3, i / 12)).collect();
+        files.sort_by(|a, b| a.entry.path.cmp(&b.entry.path));
         let sketch = |i: usize| Sketch { keys: 7 * i % 11, ..Sketch::default() };
         let sketches: Vec<Sketch> = (0..60).map(sketch).collect();
         let peers = Peers::of(files.iter().zip(&sketches).collect());
