@@ -64,9 +64,9 @@ pub enum Check {
     /// Slices in another unit than their siblings.
     UnitShift(unit_shift::UnitFactors),
     /// Points slower than both neighbours along every axis.
-    Spike(#[schemars(with = "outliers::OutlierLimits")] outliers::Outliers<true>),
+    Spike(#[schemars(with = "outliers::OutlierLimits")] outliers::Spikes),
     /// Points faster than both neighbours along every axis.
-    Drop(#[schemars(with = "outliers::OutlierLimits")] outliers::Outliers<false>),
+    Drop(#[schemars(with = "outliers::OutlierLimits")] outliers::Drops),
     /// Slices that are noisier than elsewhere.
     NoisySlice(noisy::NoiseLimits),
     /// Rows that no machine measured.

@@ -9,17 +9,18 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::base::expr::ExprError;
 use crate::base::words::{Figure, plural, plural_verb};
 use crate::checks::compare::curves::{
     CurveScores, Roughness, SpikedPoints, TableScores, comparable,
 };
-use crate::checks::compare::sketch::{Sketched, Slice, slice_id, slice_name};
+use crate::checks::compare::sketch::{Sketched, Slice, slice_id, slice_words};
 use crate::checks::context::CrossContext;
-use crate::checks::inputs::{CheckInputs, CurveTerms, Input};
-use crate::checks::judge::{Found, Judge, Judged};
+use crate::checks::inputs::{CheckInputs, CurveTerms};
+use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
-use crate::findings::{Finding, Reads, SliceEvidence, wholes};
+use crate::findings::{Finding, Hits, Reads, SliceEvidence, wholes};
 use crate::specs::TableSpec;
 
 /// When a slice is noisy.
@@ -45,20 +46,20 @@ pub struct NoiseLimits {
     references: usize,
 }
 
-/// A noisy slice with the signs of its noise.
+/// What makes a slice noisy.
 struct NoisySlice<'a> {
     slice: &'a Slice,
     /// Points that are disturbed, of how many.
     spiked: Option<SpikedPoints>,
-    /// The slice's roughness, if it is too rough.
+    /// How rough it is.
     roughness: Option<RoughSlice>,
 }
 
-/// The roughness of a slice.
+/// How rough a slice is, and beside what.
 #[derive(Clone, Copy)]
 struct RoughSlice {
     median: f64,
-    /// True if the slice is rough beside the state before a pull request, not beside other tables.
+    /// Beside what it was before a pull request, not beside other tables.
     since_base: bool,
 }
 
@@ -69,11 +70,15 @@ impl Judge for NoiseLimits {
 
     fn needs(&self) -> CheckInputs {
         let curves = Some(CurveTerms { bends: self.disturbed, floor_ms: self.floor_ms });
-        CheckInputs::of(&[Input::Peers]).with(None, curves)
+        CheckInputs { compares: true, curves, ..CheckInputs::default() }
     }
 
     /// One finding for each table with noisy slices.
-    fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
+    fn cross<'v>(
+        &'v self,
+        rule: RuleHead<'v>,
+        at: &'v CrossContext<'v>,
+    ) -> Result<Hits<'v>, ExprError> {
         let all = at.curve_scores();
         let mut found = Found::new();
         for file in at.judged_tables() {
@@ -107,22 +112,19 @@ impl NoiseLimits {
             own.scored >= self.scored && own.spiked >= self.points && own.share() >= self.share
         };
         // Nearly every slice ends here, without a look at other places.
-        let stands_out = |bend: usize| scores.bends[bend].is(factor, groups);
-        if !is_much(&scores.spiked(slice, floor_ms, stands_out)) {
+        if !is_much(&scores.spiked(slice, factor, groups, floor_ms)) {
             return None;
         }
-        let alone = scores.spiked(slice, floor_ms, |bend| {
-            stands_out(bend) && !all.recurs(at.peers, file, scores, bend, factor)
-        });
+        let alone = scores.spiked_alone(all, at.kin, file, slice, (factor, groups), floor_ms);
         let is_smooth =
             |beside: SpikedPoints| beside.scored >= self.scored && beside.share() < self.share;
-        let mut others = comparable(at.peers, (file, sketch));
+        let mut others = comparable(at.kin, (file, sketch));
         let is_noisy = is_much(&alone)
             && !others.any(|o| is_smooth(scores.spiked_beside(o, slice, factor, floor_ms)));
         is_noisy.then_some(alone)
     }
 
-    /// Returns the roughness of a slice that is too rough.
+    /// How rough a slice is, where that is too much.
     fn rough(&self, scores: &TableScores, slice: u32) -> Option<RoughSlice> {
         let of_slice = |r: &&Roughness| r.slice == slice && r.median >= self.roughness;
         let beside = scores.roughness.iter().find(of_slice);
@@ -144,7 +146,8 @@ fn finding(
     let worst = noisy
         .iter()
         .max_by(|a, b| rough(a).total_cmp(&rough(b)).then(spiked(a).total_cmp(&spiked(b))))?;
-    let name = slice_name(worst.slice);
+    let name =
+        if worst.slice.is_empty() { "the table".to_owned() } else { slice_words(worst.slice) };
     let mut said = Vec::new();
     if let Some(roughness) = worst.roughness {
         let percent = Figure(roughness.median.exp_m1() * 100.0);

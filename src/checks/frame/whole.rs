@@ -9,14 +9,13 @@ use rayon::prelude::*;
 use tracing::debug;
 
 use super::judging::Judging;
-use super::name::KeptNames;
+use super::name::{KeptNames, SeenTables};
 use crate::base::error::Result;
-use crate::checks::compare::peers::Peers;
+use crate::checks::compare::kin::Kin;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::context::{
     DirContext, FactsContext, History, Item, SystemContext, WholeContext,
 };
-use crate::checks::inputs::Input;
 use crate::checks::rule::Rule;
 use crate::database::catalog::{TableFile, VersionDir};
 use crate::database::source::Entry;
@@ -63,9 +62,11 @@ impl<'a> Judging<'a> {
             slices: kept.slices.clone(),
             names: self.names.clone(),
         };
-        let peers = Peers::new(state, &sketches, &tables);
+        let kin = Kin::of(sketches.of_tables(&tables));
+        let of =
+            SeenTables { tables: &tables, sketches: &sketches, kin: &kin, judged: &kept.compared };
         let at = WholeContext {
-            tables: self.context(number, history, (&peers, &sketches), &kept.compared),
+            tables: self.context(number, history, of),
             peers: &kept.peers,
             models: self.terms.models,
         };
@@ -100,7 +101,7 @@ impl<'a> Judging<'a> {
             {
                 continue;
             }
-            if self.needs.has(Input::VersionDirs) {
+            if self.needs.version_dirs {
                 files += dir.meta.iter().chain(&dir.reuse).chain(&dir.markers).count() as u64;
             }
             let context = DirContext {
@@ -157,7 +158,7 @@ impl<'a> Judging<'a> {
             if !judged.selected.system(&file.name) || !judged.selected.changed(&file.yaml) {
                 continue;
             }
-            files += u64::from(self.needs.has(Input::Systems));
+            files += u64::from(self.needs.systems);
             let specs = judged.state.specs;
             let context = SystemContext { file, by_data_dir: &by_data_dir, specs };
             let mut found = self.item(&Item::System(context));
@@ -173,7 +174,7 @@ impl<'a> Judging<'a> {
 
     /// Judges the files that state facts, of a change those that it touches; counts them.
     fn stated_facts(&self, number: usize, findings: &mut Vec<Finding>) -> u64 {
-        if !self.needs.has(Input::Facts) {
+        if !self.needs.facts {
             return 0;
         }
         let judged = &self.states[number];

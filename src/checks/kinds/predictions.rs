@@ -1,9 +1,9 @@
-//! The effect of a pull request on predicted step times. The job that predicts them judges it.
+//! What a pull request does to predicted step times; the job that predicts them judges it.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::checks::inputs::{CheckInputs, Input};
+use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::Judge;
 
 /// Answers of a current version that become errors.
@@ -18,9 +18,9 @@ pub struct MovedPredictions {
     pub unexplained: f64,
 }
 
-/// Returns the inputs of both checks.
+/// What both need.
 fn inputs() -> CheckInputs {
-    CheckInputs::of(&[Input::Changes, Input::Predictions])
+    CheckInputs { changes: true, predictions: true, ..CheckInputs::default() }
 }
 
 impl Judge for LostPredictions {

@@ -1,4 +1,4 @@
-//! The parts of a table's curves that are kept for comparisons with other tables.
+//! What is kept of a table to hold its curves against those of other tables.
 
 use serde_json::Value as Json;
 
@@ -14,7 +14,7 @@ const STRETCHES: usize = 512;
 /// Stretches of a table among which they are chosen, about.
 const CHOSEN_AMONG: usize = 16_384;
 
-/// The factor by which a kept series may be shorter than the timer needs, because a fast series should take longer.
+/// How many times shorter than the timer needs a series may be that is kept: a fast one should take longer.
 const SHORTER: f64 = 3.0;
 
 /// A key and the table's latency there; of a neighbour that is not there, 0 ms.
@@ -26,38 +26,38 @@ pub struct KeyPoint {
     pub latency: f32,
 }
 
-/// The neighbours of a point along an axis: two points before it and two after, in the order of the sweep.
+/// What lies around a point along an axis: two points before it and two after, each in the order of the sweep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AxisPoints {
     /// The points.
     pub points: [KeyPoint; 4],
-    /// The sizes of the points, with the size of the point itself in the middle.
+    /// Their sizes, with that of the point itself in the middle.
     pub sizes: Sizes,
 }
 
 /// A point that its own curve bends at, by its key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BendPoint {
-    /// The point's row.
+    /// Its row.
     pub row: u32,
-    /// The index of the slice in the sketch's slices.
+    /// Its slice, an index into the sketch's slices.
     pub slice: u32,
-    /// The point's key and latency.
+    /// Its key and latency.
     pub point: KeyPoint,
     /// Logarithm of its latency over the line between its neighbours.
     pub log_ratio: f32,
-    /// The start of the point's neighbours in [`TableCurve::neighbours`].
+    /// Where its neighbours begin in [`TableCurve::neighbours`].
     first: u32,
-    /// The number of axes on which the point has two neighbours.
+    /// On how many axes it has two.
     axes: u8,
-    /// These axes, a bit each.
+    /// Those axes, a bit each.
     pub axis_bits: u8,
 }
 
 /// A series along the first axis of the sweep: all else is fixed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShapePoints {
-    /// The index of the slice in the sketch's slices.
+    /// Its slice, an index into the sketch's slices.
     pub slice: u32,
     /// The row of the middle one of its points.
     pub row: u32,
@@ -75,9 +75,9 @@ impl ShapePoints {
 /// Five points of a series one after the other, none of them shorter than the timer needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stretch {
-    /// The index of the slice in the sketch's slices.
+    /// Its slice, an index into the sketch's slices.
     pub slice: u32,
-    /// The points in their order.
+    /// Its points.
     pub points: [KeyPoint; 5],
 }
 
@@ -87,11 +87,11 @@ pub struct TableCurve {
     /// Factor over (or under) the line between its neighbours from which on a point is kept, and from which
     /// on a rule asks what other tables say of it.
     pub least_bend: f64,
-    /// The bends by the hash of their keys.
+    /// By the hash of their keys.
     pub bends: Vec<BendPoint>,
-    /// The neighbours of the bends, axis by axis.
+    /// What lies around the bends, axis by axis.
     neighbours: Vec<AxisPoints>,
-    /// The series that take about as long as the timer needs.
+    /// Its series that take about as long as the timer needs.
     pub shapes: Vec<ShapePoints>,
     /// Points with two neighbours that take as long as the timer needs, by slice.
     slow: Vec<u32>,
@@ -120,7 +120,7 @@ impl CurveRows<'_> {
         KeyPoint { hash: self.keys.hashes()[row as usize], latency }
     }
 
-    /// Returns the neighbours of a point along an axis.
+    /// What lies around a point along an axis.
     pub fn around(&self, axis: &AxisNeighbours) -> AxisPoints {
         AxisPoints { points: axis.rows.map(|row| self.point(row)), sizes: axis.sizes }
     }
@@ -185,7 +185,7 @@ impl TableCurve {
                 own.shapes.push(ShapePoints { slice, row: middle(shape), points });
             }
         }
-        stretches.sort_unstable_by_key(|(slice, hash, first)| (*slice, *hash, scan.inner[*first]));
+        stretches.sort_unstable();
         let of_slices = stretches.chunk_by(|(a, ..), (b, ..)| a == b);
         let kept = of_slices.flat_map(|of_slice| of_slice.iter().take(STRETCHES));
         let stretch = |(slice, _, first): &(u32, u64, usize)| Stretch {
@@ -203,7 +203,7 @@ impl TableCurve {
         self.slow.get(slice as usize).copied().unwrap_or(0)
     }
 
-    /// Returns the neighbours of a bend, an entry for each axis.
+    /// What lies around a bend, an entry for each axis.
     pub fn neighbours(&self, bend: &BendPoint) -> &[AxisPoints] {
         let first = bend.first as usize;
         &self.neighbours[first..first + bend.axes as usize]

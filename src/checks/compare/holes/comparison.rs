@@ -64,7 +64,7 @@ impl<'a> Comparison<'a> {
             return None;
         }
         let served: Vec<&TableFile> = at.shelf.served(spec, current).files().collect();
-        let own = at.sketches.of(served.iter().copied());
+        let own = sketches(at, &served);
         if !has_points(&own) {
             return None;
         }
@@ -72,14 +72,13 @@ impl<'a> Comparison<'a> {
         let is_distant = nearness == Nearness::SameVersion;
         let mut references = Vec::new();
         for (system, _, edition) in near {
-            let sketches = at.sketches.of(at.shelf.served(spec, edition).fresh());
-            let version = edition.version;
+            let files: Vec<&TableFile> = at.shelf.served(spec, edition).fresh().collect();
+            let (version, sketches) = (edition.version, sketches(at, &files));
             references.push(Reference { system: Some(system), version, sketches });
         }
         if spec.filling != Filling::Always {
             for edition in at.shelf.other_versions(editions, current.version) {
-                let sketches = at.sketches.of(edition.files.iter().copied());
-                let version = edition.version;
+                let (version, sketches) = (edition.version, sketches(at, &edition.files));
                 references.push(Reference { system: None, version, sketches });
             }
         }
@@ -158,6 +157,11 @@ impl ReferenceKey<'_> {
         let having = self.had_by.iter().filter(|i| references[**i].system.is_some()).count();
         having < self.had_by.len() || (systems > 1 && having == systems)
     }
+}
+
+/// The sketches of files that can be read.
+fn sketches<'a>(at: &'a CrossContext<'a>, files: &[&TableFile]) -> Vec<&'a Sketch> {
+    files.iter().filter_map(|f| at.sketches.get(&f.entry.path)).collect()
 }
 
 fn has_points(sketches: &[&Sketch]) -> bool {

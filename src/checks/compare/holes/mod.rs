@@ -44,11 +44,11 @@ use self::grid::Search;
 use self::hole::Hole;
 use crate::base::expr::ExprError;
 use crate::checks::context::CrossContext;
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Judge, Judged};
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::Judge;
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
-use crate::findings::{EXAMPLES, Explained, Finding, Severity, wholes};
+use crate::findings::{EXAMPLES, Explained, Finding, Hits, Severity, wholes};
 
 /// The minimal size of a hole.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -71,11 +71,15 @@ pub struct HoleSize {
 
 impl Judge for HoleSize {
     fn needs(&self) -> CheckInputs {
-        CheckInputs::of(&[Input::Peers, Input::Keys])
+        CheckInputs { compares: true, keys: true, ..CheckInputs::default() }
     }
 
     /// Makes one finding for each table that lacks keys of its references, and one for each wrong axis.
-    fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
+    fn cross<'v>(
+        &'v self,
+        rule: RuleHead<'v>,
+        at: &'v CrossContext<'v>,
+    ) -> Result<Hits<'v>, ExprError> {
         let judged: Vec<&TableFile> = at.judged_tables().collect();
         let holes: Result<Vec<Option<Finding>>, ExprError> =
             judged.par_iter().map(|file| self.missing_keys(rule, at, file)).collect();

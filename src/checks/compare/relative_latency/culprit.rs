@@ -9,41 +9,23 @@ use std::collections::BTreeMap;
 use super::kept::Residual;
 use super::peers::{NEARBY, OTHER_KERNELS};
 
-/// The verdict on a slice that deviates from its references.
+/// What is to be said of a slice that stands apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum CulpritVerdict {
     /// The slice is slow, and nothing speaks for it.
     Culprit,
     /// Another backend is at its level: the references split.
     Split,
-    /// The slice is nearer to the other backends than its own kin are, so the kin are to blame.
+    /// It is nearer to the other backends than its own kin are: these are to blame.
     Victim,
-    /// The slice is the fastest: the others may all be slow.
+    /// It is the fastest: the others may all be slow.
     Fastest,
     /// Other systems, and its own versions, show the same difference to the other backends.
     Backend,
-    /// The slice's own kin that differ name another kernel.
+    /// Its own kin that differ name another kernel.
     Kernel,
-    /// The differences to siblings are a little off those on other systems.
+    /// Its differences to its siblings are a little off those on other systems.
     Slight,
-}
-
-impl CulpritVerdict {
-    /// Returns the end of the finding's message.
-    pub(super) fn why(self) -> &'static str {
-        match self {
-            Self::Culprit | Self::Slight => "",
-            Self::Split => "; the references disagree, so it is not clear which table is wrong",
-            Self::Victim => {
-                "; it is closer to the other backends than these references are, so they are probably wrong"
-            }
-            Self::Fastest => "; the fastest backend is probably not the wrong one",
-            Self::Backend => {
-                "; its versions and other systems show the same difference, so it is probably the backend's"
-            }
-            Self::Kernel => "; kernel_source shows that the framework chose another kernel",
-        }
-    }
 }
 
 /// The references of a slice that it stands apart from, and the others.
@@ -53,11 +35,11 @@ pub(super) struct References<'a> {
     pub all: &'a BTreeMap<String, f64>,
     /// Names of those that it stands apart from, of all on one side.
     pub far: Vec<&'a str>,
-    /// The residual to the differences on other systems of any generation.
+    /// How far it is from the differences to its siblings on other systems, of whatever generation.
     pub residual: Option<Residual>,
     /// Ratio within which a reference agrees.
     pub agrees: f64,
-    /// The number of independent references that a judgement takes.
+    /// How many independent references a judgement takes.
     pub least: usize,
 }
 
@@ -104,7 +86,7 @@ impl References<'_> {
         (recurs || is_level(NEARBY) == Some(true)) && is_level(self.backend) != Some(false)
     }
 
-    /// Returns true if the slice is nearer to the other backends than all kin that it stands apart from.
+    /// Whether the slice is nearer to the other backends than all kin that it stands apart from.
     fn is_victim(&self, others: &[f64]) -> bool {
         if others.is_empty() {
             return false;

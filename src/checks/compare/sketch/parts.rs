@@ -1,4 +1,4 @@
-//! Facts about the points of a sketch beside their latencies: sizes, kernels, slices.
+//! What a sketch says of its points beside their latencies: sizes, kernels, slices.
 
 use std::collections::{BTreeMap, BTreeSet};
 

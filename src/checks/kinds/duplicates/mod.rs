@@ -2,6 +2,7 @@
 
 mod cause;
 mod key_copies;
+mod rivals;
 mod whole_rows;
 
 use schemars::JsonSchema;
@@ -10,11 +11,13 @@ use serde_json::Value;
 
 use self::cause::RepeatCause;
 use self::key_copies::{KeyCopies, LOOKED_AT};
+pub(crate) use self::rivals::CopySpread;
+use self::rivals::range;
 use self::whole_rows::whole_rows;
 use crate::base::expr::{ExprError, Vals};
 use crate::base::words::{Figure, count, plural, plural_verb};
 use crate::checks::context::RowContext;
-use crate::checks::judge::{Judge, Judged};
+use crate::checks::judge::Judge;
 use crate::database::served::rows::{KeyRows, copies};
 use crate::database::table::{Keys, number_json};
 use crate::findings::{EXAMPLES, Example, Finding, Hit, Hits, Reads, Severity};
@@ -48,7 +51,7 @@ impl Judge for Conflict {
     }
 
     /// Rows whose key an earlier row has.
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
         let spec = rows.at.spec;
         let scope = rows.scope;
         if spec.inferred {
@@ -100,7 +103,7 @@ impl Conflict {
         KeyCopies { rows: copies, spread: ratio, conflict, beyond_noise, by_design }
     }
 
-    /// Returns the severity of copies. Copies that meet by design are bad only if many of them contradict each other.
+    /// How bad copies are: those that meet by design only where many of them contradict each other.
     fn severity(&self, rows: &RowContext<'_>, groups: &[KeyCopies]) -> Severity {
         let spec = rows.at.spec;
         let warning = rows.rule.severity.at_most(Severity::Warning);
@@ -189,7 +192,7 @@ impl Conflict {
     }
 }
 
-/// Returns true if rows differ from each other, each from each, in the columns whose sweeps meet by design.
+/// Whether rows differ from each other, each from each, in the columns whose sweeps meet by design.
 fn coexist(rows: &RowContext<'_>, copies: &[usize]) -> bool {
     let columns = || rows.at.spec.coexist.iter().filter_map(|c| rows.table.column(c));
     let differ = |a: usize, b: usize| columns().any(|c| !c.equal(a, b));
@@ -285,37 +288,4 @@ mod tests {
             );
         }
     }
-}
-
-/// The differences between copies of a row.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct CopySpread {
-    /// Slowest over fastest copy, of the latency that differs most.
-    pub ratio: f64,
-    /// True if that is more than `tail` allows at the slowest copy's latency.
-    pub beyond_noise: bool,
-}
-
-impl CopySpread {
-    /// Compares some rows by their latencies in ms. A time of zero or less beside another time is beyond all noise and has
-    /// no ratio.
-    pub fn of(rows: &[usize], latencies: &[&Vals<'_, f64>], tail: impl Fn(f64) -> f64) -> Self {
-        let mut spread = Self { ratio: 1.0, beyond_noise: false };
-        for values in latencies {
-            let (least, most) = range(rows, values);
-            if least > 0.0 && most.is_finite() {
-                spread.ratio = spread.ratio.max(most / least);
-                spread.beyond_noise |= most / least > tail(most);
-            } else {
-                spread.beyond_noise |= least < most;
-            }
-        }
-        spread
-    }
-}
-
-/// The fastest and the slowest of some rows; what is not a number is passed over.
-pub(super) fn range(rows: &[usize], values: &Vals<'_, f64>) -> (f64, f64) {
-    let times = || rows.iter().map(|row| values.get(*row));
-    (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max))
 }

@@ -1,30 +1,28 @@
-//! The origin that rows state: device, framework, version.
+//! What rows say of where they were measured: device, framework, version.
 
+mod device;
+mod framework;
 mod version;
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-
-use crate::base::expr::NULL_CODE;
-use crate::base::words::{names, plural_verb};
-use crate::checks::context::RowContext;
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Judge, Judged};
-use crate::database::table::Column;
-use crate::findings::{EXAMPLES, Hit, Hits, Reads, Severity};
-use crate::specs::TableSpec;
-
+pub use self::device::DeviceNames;
+pub use self::framework::FrameworkNames;
 pub use self::version::VersionNames;
 pub(super) use self::version::same_version;
+use crate::base::expr::NULL_CODE;
+use crate::base::words::names;
+use crate::checks::context::RowContext;
+use crate::checks::inputs::CheckInputs;
+use crate::database::table::Column;
+use crate::findings::{EXAMPLES, Hit, Severity};
 
 /// Names that a finding's evidence counts the rows of; a damaged column may hold another in each row.
 const MOST_NAMES: usize = 1000;
 
-/// Returns the inputs of the checks on origins.
+/// What the checks here look at.
 fn origin() -> CheckInputs {
-    CheckInputs::of(&[Input::Origin])
+    CheckInputs { origin: true, ..CheckInputs::default() }
 }
 
 /// Rows by the name that a text column gives them, null ones apart.
@@ -88,7 +86,7 @@ impl<'a> Named<'a> {
         })
     }
 
-    /// Counts some rows by name.
+    /// How many of some rows have each name.
     fn rows_by_name(&self, rows: &[usize]) -> BTreeMap<&'a str, usize> {
         // Names are few and rows many, so codes are counted.
         let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
@@ -100,65 +98,5 @@ impl<'a> Named<'a> {
 
     fn name(&self, code: u32) -> &'a str {
         if code == NULL_CODE { "(null)" } else { self.names[code as usize].0 }
-    }
-}
-
-/// Rows name a GPU that is not the system's.
-pub struct DeviceNames;
-
-impl Judge for DeviceNames {
-    fn reads(&self, _: &TableSpec) -> Reads {
-        Reads::columns(["device"]).and_devices()
-    }
-
-    fn needs(&self) -> CheckInputs {
-        origin()
-    }
-
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        let devices = rows.devices().filter(|(_, devices)| !devices.is_empty());
-        let (Some((system, devices)), Some(named)) = (devices, Named::of(rows, "device")) else {
-            return Ok(Hits::new());
-        };
-        let wanted = devices.join(" or ");
-        let is_own = system.device_matcher();
-        let say = move |names: &str, n| {
-            let rows = plural_verb(n, "row", ["was", "were"]);
-            format!("{rows} measured on {names}, but the system has {wanted}")
-        };
-        let hit = named.hit(rows, "device", rows.rule.severity, |name| !is_own(name), say);
-        Ok(hit.into_iter().collect())
-    }
-}
-
-/// Names that rows of a backend's directory may carry, whatever their case; a backend that is not
-/// listed is known by its own name.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct FrameworkNames {
-    backends: BTreeMap<String, Vec<String>>,
-}
-
-impl Judge for FrameworkNames {
-    fn reads(&self, _: &TableSpec) -> Reads {
-        Reads::columns(["framework"])
-    }
-
-    fn needs(&self) -> CheckInputs {
-        origin()
-    }
-
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        let Some(named) = Named::of(rows, "framework") else { return Ok(Hits::new()) };
-        let backend = &rows.at.file.place.backend;
-        let own = [backend.clone()];
-        let known = self.backends.get(backend).map_or(&own[..], Vec::as_slice);
-        let is_other = |name: &str| !known.iter().any(|k| k.eq_ignore_ascii_case(name));
-        let say = move |names: &str, n| {
-            let rows = plural_verb(n, "row", ["names", "name"]);
-            format!("{rows} {names} as framework, but the directory is of {backend}")
-        };
-        let hit = named.hit(rows, "framework", rows.rule.severity, is_other, say);
-        Ok(hit.into_iter().collect())
     }
 }

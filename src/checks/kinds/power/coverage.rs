@@ -3,10 +3,11 @@
 use std::cmp::Reverse;
 
 use super::Readings;
+use crate::base::expr::ExprError;
 use crate::base::words::{count, plural};
 use crate::checks::compare::sketch::{Slice, slice_id, slice_words};
 use crate::checks::context::RowContext;
-use crate::checks::judge::{Judge, Judged};
+use crate::checks::judge::Judge;
 use crate::database::table::NumberedRows;
 use crate::findings::{Hits, SliceEvidence, wholes};
 
@@ -24,7 +25,7 @@ struct SliceRows {
 
 impl Judge for PartialPower {
     /// One finding for a table with power columns of which some rows have no reading.
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
         let (Some(readings), Some(keys)) = (Readings::of(rows.table), rows.at.keys) else {
             return Ok(Hits::new());
         };
@@ -63,7 +64,7 @@ impl Judge for PartialPower {
     }
 }
 
-/// Says how many rows have power, and which slices lack most of it.
+/// How many rows have power, and the slices that lack most of it.
 fn said(short: &[(Slice, &SliceRows)], slices: usize, measured: usize, rows: usize) -> String {
     const SHOWN: usize = 3;
     if measured == 0 {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::base::expr::{Expr, Lookup, Scope, Value};
 use crate::checks::context::{Item, SystemContext};
-use crate::checks::inputs::{CheckInputs, Input};
+use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 use crate::specs::system::System;
@@ -53,7 +53,7 @@ impl Scope for Figures<'_> {
 
 impl Judge for Plausible {
     fn needs(&self) -> CheckInputs {
-        CheckInputs::of(&[Input::Systems])
+        CheckInputs { systems: true, ..CheckInputs::default() }
     }
 
     /// Figures that contradict each other, or that no system of the generation comes near.

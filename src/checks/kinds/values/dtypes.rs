@@ -41,7 +41,7 @@ impl UnknownDtypes {
         (!found.is_empty()).then(|| Self { says: says + ")", rows: found })
     }
 
-    /// Returns true if these are most rows of a table.
+    /// Whether they are most rows of a table.
     pub fn are_most(&self, rows: usize) -> bool {
         2 * self.rows.len() > rows
     }

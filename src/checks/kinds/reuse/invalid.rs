@@ -1,49 +1,17 @@
-//! `reuse.yaml`: donors without the table, and reuse where none is allowed.
+//! Declared reuse that nothing can be taken from.
 
 use crate::base::words::{names, plural_verb};
 use crate::checks::context::{DirContext, Item};
-use crate::checks::inputs::{CheckInputs, Input};
+use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
-use crate::specs::Filling;
-
-/// Declared reuse of tables that the loader takes from their own version alone.
-pub struct ReuseForbidden;
-
-impl Judge for ReuseForbidden {
-    fn needs(&self) -> CheckInputs {
-        CheckInputs::of(&[Input::VersionDirs])
-    }
-
-    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
-        let Item::Dir(at) = item else { return Found::new() };
-        let (Some(entry), Some(Ok(reuse))) = (&at.dir.reuse, at.reuse) else { return Vec::new() };
-        // If no known table of a family is shared, unknown tables of the family are not shared, either.
-        let family = at.dir.place.family.as_deref().unwrap_or_default();
-        let mut of_family = at.specs.tables.values().filter(|t| t.family == family).peekable();
-        let closed = of_family.peek().is_some() && of_family.all(|t| t.filling != Filling::Always);
-        let alone = |table: &str| {
-            at.specs.tables.get(table).map_or(closed, |t| t.filling != Filling::Always)
-        };
-        let mut wrong: Vec<&str> =
-            reuse.reuse.iter().map(|d| d.table.as_str()).filter(|t| closed || alone(t)).collect();
-        wrong.dedup();
-        if wrong.is_empty() {
-            return Vec::new();
-        }
-        let message =
-            format!("{} cannot be reused; the loader ignores these declarations", wrong.join(", "));
-        let finding = rule.on_path(&entry.path, message);
-        vec![finding.at(&at.dir.place).parts(wrong)]
-    }
-}
 
 /// A `reuse.yaml` that cannot be read, or that names donors without the table.
 pub struct ReuseInvalid;
 
 impl Judge for ReuseInvalid {
     fn needs(&self) -> CheckInputs {
-        CheckInputs::of(&[Input::VersionDirs])
+        CheckInputs { version_dirs: true, ..CheckInputs::default() }
     }
 
     fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
@@ -75,7 +43,7 @@ impl Judge for ReuseInvalid {
     }
 }
 
-/// Returns true if another version of the directory's backend has a table of its own.
+/// Whether another version of the directory's backend has a table of its own.
 fn has_table(at: &DirContext<'_>, version: &str, table: &str) -> bool {
     let parent = at.dir.path.rsplit_once('/').map_or("", |(parent, _)| parent);
     let dir = at.catalog.dirs.get(&format!("{parent}/{version}"));

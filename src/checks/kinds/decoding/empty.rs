@@ -1,0 +1,38 @@
+//! Tables without rows, and tables of which the loader reads none.
+
+use crate::base::expr::ExprError;
+use crate::checks::context::{RowContext, TableContext};
+use crate::checks::judge::Judge;
+use crate::checks::rule_head::RuleHead;
+use crate::database::table::TableFault;
+use crate::findings::{Finding, Hits, wholes};
+
+/// The table has no rows, or none that the loader reads.
+pub struct Empty;
+
+impl Judge for Empty {
+    fn judges_unknown_tables(&self) -> bool {
+        true
+    }
+
+    fn unreadable(
+        &self,
+        rule: RuleHead<'_>,
+        at: &TableContext<'_>,
+        fault: &TableFault,
+    ) -> Option<Finding> {
+        let TableFault::Empty = fault else { return None };
+        Some(rule.on_table(at.file, fault.to_string()))
+    }
+
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        let Some(filter) = &rows.at.spec.filter else { return Ok(Hits::new()) };
+        let loaded = filter.mask(rows.scope)?;
+        if (0..rows.table.rows).any(|row| loaded.get(row)) {
+            return Ok(Hits::new());
+        }
+        let message =
+            format!("the loader reads no row of this table: it reads only rows with {filter}");
+        Ok(wholes([rows.finding(message).rows(rows.table.rows)]))
+    }
+}

@@ -1,0 +1,56 @@
+//! Tables whose bytes cannot be decoded, or are not those that were digested.
+
+use crate::base::expr::ExprError;
+use crate::checks::context::{Item, RowContext, TableContext};
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
+use crate::database::table::TableFault;
+use crate::findings::{Finding, Hits, wholes};
+
+/// Bytes that cannot be decoded, or that their sidecar's digest contradicts; links.
+pub struct Unreadable;
+
+impl Judge for Unreadable {
+    fn judges_unknown_tables(&self) -> bool {
+        true
+    }
+
+    fn unreadable(
+        &self,
+        rule: RuleHead<'_>,
+        at: &TableContext<'_>,
+        fault: &TableFault,
+    ) -> Option<Finding> {
+        let TableFault::Unreadable(_) = fault else { return None };
+        Some(rule.on_table(at.file, fault.to_string()))
+    }
+
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        Ok(wholes(digest(rows)))
+    }
+
+    /// A link or submodule that is no other way to a database which is judged.
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::Stray(entry) = item else { return Found::new() };
+        // git keeps the reference alone, so the files behind it are not in the database.
+        let Some(what) = entry.kind.leads_away() else { return Found::new() };
+        let message =
+            format!("this is {what}; what it leads to was not checked as a part of this database");
+        vec![rule.on_path(&entry.path, message)]
+    }
+}
+
+/// A table whose bytes are not those that its sidecar digested: a flipped bit decodes to another
+/// value without an error.
+fn digest(rows: &RowContext<'_>) -> Option<Finding> {
+    let stated = rows.at.meta?.tables.get(&rows.at.file.table)?.sha256.as_deref()?;
+    let stated = stated.trim_start_matches("sha256:");
+    let found = rows.at.digest?;
+    if stated.eq_ignore_ascii_case(found) {
+        return None;
+    }
+    let said = "the file does not match the sha256 in its sidecar: it was rewritten without its sidecar, or it is \
+                damaged";
+    let finding = rows.finding(said);
+    Some(finding.parts([found]).evidence("stated", stated).evidence("found", found))
+}

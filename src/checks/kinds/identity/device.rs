@@ -1,0 +1,38 @@
+//! Rows of another GPU than the system's.
+
+use super::{Named, origin};
+use crate::base::expr::ExprError;
+use crate::base::words::plural_verb;
+use crate::checks::context::RowContext;
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::Judge;
+use crate::findings::{Hits, Reads};
+use crate::specs::TableSpec;
+
+/// Rows name a GPU that is not the system's.
+pub struct DeviceNames;
+
+impl Judge for DeviceNames {
+    fn reads(&self, _: &TableSpec) -> Reads {
+        Reads::columns(["device"]).and_devices()
+    }
+
+    fn needs(&self) -> CheckInputs {
+        origin()
+    }
+
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        let devices = rows.devices().filter(|(_, devices)| !devices.is_empty());
+        let (Some((system, devices)), Some(named)) = (devices, Named::of(rows, "device")) else {
+            return Ok(Hits::new());
+        };
+        let wanted = devices.join(" or ");
+        let is_own = system.device_matcher();
+        let say = move |names: &str, n| {
+            let rows = plural_verb(n, "row", ["was", "were"]);
+            format!("{rows} measured on {names}, but the system has {wanted}")
+        };
+        let hit = named.hit(rows, "device", rows.rule.severity, |name| !is_own(name), say);
+        Ok(hit.into_iter().collect())
+    }
+}

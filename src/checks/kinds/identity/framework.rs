@@ -1,0 +1,47 @@
+//! Rows of another framework than the directory's.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Named, origin};
+use crate::base::expr::ExprError;
+use crate::base::words::plural_verb;
+use crate::checks::context::RowContext;
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::Judge;
+use crate::findings::{Hits, Reads};
+use crate::specs::TableSpec;
+
+/// Names that rows of a backend's directory may carry, whatever their case; a backend that is not
+/// listed is known by its own name.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FrameworkNames {
+    backends: BTreeMap<String, Vec<String>>,
+}
+
+impl Judge for FrameworkNames {
+    fn reads(&self, _: &TableSpec) -> Reads {
+        Reads::columns(["framework"])
+    }
+
+    fn needs(&self) -> CheckInputs {
+        origin()
+    }
+
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        let Some(named) = Named::of(rows, "framework") else { return Ok(Hits::new()) };
+        let backend = &rows.at.file.place.backend;
+        let own = [backend.clone()];
+        let known = self.backends.get(backend).map_or(&own[..], Vec::as_slice);
+        let is_other = |name: &str| !known.iter().any(|k| k.eq_ignore_ascii_case(name));
+        let say = move |names: &str, n| {
+            let rows = plural_verb(n, "row", ["names", "name"]);
+            format!("{rows} {names} as framework, but the directory is of {backend}")
+        };
+        let hit = named.hit(rows, "framework", rows.rule.severity, is_other, say);
+        Ok(hit.into_iter().collect())
+    }
+}

@@ -1,0 +1,54 @@
+//! Power limits that are not the system's.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Readings, hit};
+use crate::base::expr::ExprError;
+use crate::base::words::{Figure, plural_verb};
+use crate::checks::context::RowContext;
+use crate::checks::judge::Judge;
+use crate::findings::{Hits, Reads};
+use crate::specs::TableSpec;
+use crate::specs::system::POWER;
+
+/// How far a row's limit may differ from the machine's rating.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LimitTolerance {
+    /// As a share of the rating.
+    tolerance: f64,
+}
+
+impl Judge for LimitTolerance {
+    fn reads(&self, _: &TableSpec) -> Reads {
+        Reads::columns(["power", "power_limit"]).and_figures([POWER])
+    }
+
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        let rating = rows.figure(POWER);
+        let (Some(limit), Some(rating)) = (rows.table.column("power_limit"), rating) else {
+            return Ok(Hits::new());
+        };
+        let readings = Readings::of(rows.table);
+        let limits = limit.numbers(rows.table.rows);
+        let wrong = |i: usize| {
+            let away = (limits[i] / rating - 1.0).abs();
+            (away > self.tolerance || away.is_nan())
+                && !limit.is_null(i)
+                && (limits[i] != 0.0 || readings.as_ref().is_none_or(|r| r.measured(i)))
+        };
+        let bad: Vec<usize> = (0..rows.table.rows).filter(|&i| wrong(i)).collect();
+        let message = move |bad: &[usize]| message(bad.len(), limits[bad[0]], rating);
+        Ok(hit(rows, rows.rule.severity, bad, &["power_limit"], message).into_iter().collect())
+    }
+}
+
+fn message(rows: usize, limit: f64, rating: f64) -> String {
+    format!(
+        "{} measured under a power limit of {} W, but the limit of the system is {} W",
+        plural_verb(rows, "row", ["was", "were"]),
+        Figure(limit),
+        Figure(rating)
+    )
+}

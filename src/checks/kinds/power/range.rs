@@ -1,0 +1,86 @@
+//! Power that the limit forbids.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Readings, hit};
+use crate::base::expr::ExprError;
+use crate::base::words::plural_verb;
+use crate::checks::context::RowContext;
+use crate::checks::judge::Judge;
+use crate::findings::{Hits, Reads, Severity};
+use crate::specs::TableSpec;
+use crate::specs::system::POWER;
+
+/// The columns that show what is wrong.
+const COLUMNS: &[&str] = &["power", "power_limit"];
+
+/// How far a reading may stand above its limit.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Meter")]
+pub struct PowerMeter {
+    /// The meter's error as a share of the reading; NVML's documentation says 5 %.
+    error: f64,
+}
+
+impl Judge for PowerMeter {
+    fn reads(&self, spec: &TableSpec) -> Reads {
+        let power = ["power", "power_limit"];
+        Reads::columns(spec.loaded_columns().into_iter().chain(power)).and_figures([POWER])
+    }
+
+    /// Readings that cannot be a power, or exceed the limit; an info where they are zero because the time is.
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        let Some(readings) = Readings::of(rows.table) else {
+            return Ok(Hits::new());
+        };
+        let rating = rows.figure(POWER);
+        // A row without a reading is fine; NaN and infinity are none.
+        let wrong = |i: usize| {
+            let (read, limit) = (readings.power[i], readings.limit(i, rating));
+            readings.measured(i)
+                && (!read.is_finite()
+                    || read <= 0.0
+                    || limit.is_some_and(|l| read > l * (1.0 + self.error)))
+        };
+        let bad: Vec<usize> = (0..rows.table.rows).filter(|&i| wrong(i)).collect();
+        if bad.is_empty() {
+            return Ok(Hits::new());
+        }
+        let (clamped, bad) = self.clamped(rows, &readings, bad)?;
+        if bad.is_empty() {
+            let message = |rows: &[usize]| {
+                format!(
+                    "{} a power of zero and a time of zero: a difference of two times was clamped",
+                    plural_verb(rows.len(), "row", ["has", "have"])
+                )
+            };
+            let info = rows.rule.severity.at_most(Severity::Info);
+            return Ok(hit(rows, info, clamped, COLUMNS, message).into_iter().collect());
+        }
+        let percent = self.error * 100.0;
+        let message = move |bad: &[usize]| {
+            format!(
+                "{} a power of zero or less, or more than {percent} % (the error of the meter) above the limit",
+                plural_verb(bad.len(), "row", ["has", "have"])
+            )
+        };
+        Ok(hit(rows, rows.rule.severity, bad, COLUMNS, message).into_iter().collect())
+    }
+}
+
+impl PowerMeter {
+    /// Splits off rows whose power is zero where their time is.
+    fn clamped(
+        &self,
+        rows: &RowContext<'_>,
+        readings: &Readings<'_>,
+        bad: Vec<usize>,
+    ) -> Result<(Vec<usize>, Vec<usize>), ExprError> {
+        let Some(latency) = rows.at.spec.latency.first() else { return Ok((Vec::new(), bad)) };
+        let times = latency.value.numbers(rows.scope)?;
+        let is_clamped = |i: &usize| readings.power[*i] == 0.0 && times.get(*i) == 0.0;
+        Ok(bad.into_iter().partition(is_clamped))
+    }
+}

@@ -1,0 +1,30 @@
+//! Sidecars that cannot be read.
+
+use super::seal;
+use crate::base::expr::ExprError;
+use crate::checks::context::{Item, RowContext};
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
+use crate::findings::{Hits, wholes};
+
+/// A `collection_meta.yaml` that cannot be read as one.
+pub struct SidecarInvalid;
+
+impl Judge for SidecarInvalid {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { version_dirs: true, ..CheckInputs::default() }
+    }
+
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        Ok(wholes(seal::invalid(rows)))
+    }
+
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::Dir(at) = item else { return Found::new() };
+        let (Some(Err(why)), Some(entry)) = (at.meta, &at.dir.meta) else {
+            return Vec::new();
+        };
+        vec![rule.on_path(&entry.path, why.to_string()).at(&at.dir.place)]
+    }
+}

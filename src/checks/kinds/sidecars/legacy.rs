@@ -1,0 +1,25 @@
+//! Marker files that sidecars replaced.
+
+use crate::checks::context::Item;
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
+
+/// Markers of the scheme before sidecars, in the layout that has sidecars.
+pub struct LegacyMarker;
+
+impl Judge for LegacyMarker {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { version_dirs: true, ..CheckInputs::default() }
+    }
+
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::Dir(at) = item else { return Found::new() };
+        if at.dir.place.family.is_none() {
+            return Vec::new();
+        }
+        let message = "this marker file belongs to a scheme that collection_meta.yaml replaced";
+        let finding = |path: &str| rule.on_path(path, message).at(&at.dir.place);
+        at.dir.markers.iter().map(|m| finding(&m.path)).collect()
+    }
+}

@@ -1,0 +1,56 @@
+//! Tables of which no sidecar says where they come from.
+
+use super::seal;
+use crate::base::expr::ExprError;
+use crate::base::words::plural_verb;
+use crate::checks::context::{Item, RowContext};
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
+use crate::findings::{Hits, wholes};
+
+/// Tables of the family layout without a word on where they come from.
+pub struct SidecarMissing;
+
+impl Judge for SidecarMissing {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { version_dirs: true, ..CheckInputs::default() }
+    }
+
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        Ok(wholes(seal::missing(rows)))
+    }
+
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::Dir(at) = item else { return Found::new() };
+        let dir = at.dir;
+        // The flat layout had no sidecars.
+        if dir.place.family.is_none() || dir.tables.is_empty() {
+            return Vec::new();
+        }
+        let is_sealed =
+            |table: &String| at.specs.tables.get(table).is_some_and(|s| s.seal.is_some());
+        let files = dir.tables.iter().map(|i| &at.catalog.tables[*i]);
+        let files: Vec<_> = files.filter(|file| !is_sealed(&file.table)).collect();
+        let Some(meta) = at.meta else {
+            if files.is_empty() {
+                return Vec::new();
+            }
+            let message = format!(
+                "{} no collection_meta.yaml",
+                plural_verb(files.len(), "table", ["has", "have"])
+            );
+            let finding = rule.on_path(&dir.path, message);
+            return vec![finding.at(&dir.place).parts(files.iter().map(|file| &file.table))];
+        };
+        let Ok(meta) = meta else { return Vec::new() };
+        files
+            .into_iter()
+            .filter(|file| !meta.tables.contains_key(&file.table))
+            .map(|file| {
+                let message = "the collection_meta.yaml of the directory does not list this table";
+                rule.on_table(file, message)
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,18 @@
+//! Waivers themselves: those past their date, those that match nothing.
+
+mod expired;
+mod unused;
+
+pub use self::expired::WaiverExpired;
+pub use self::unused::WaiverUnused;
+use crate::checks::context::WaiverContext;
+use crate::checks::judge::Found;
+use crate::checks::rule_head::RuleHead;
+
+/// One finding on the file of waivers with all that is wrong with them, where anything is.
+fn finding(rule: RuleHead<'_>, at: &WaiverContext<'_>, wrong: &[String]) -> Found {
+    if wrong.is_empty() {
+        return Found::new();
+    }
+    vec![rule.on_path(at.path, wrong.join("; "))]
+}

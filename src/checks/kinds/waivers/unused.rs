@@ -1,0 +1,21 @@
+//! Waivers that match nothing.
+
+use super::finding;
+use crate::checks::context::Item;
+use crate::checks::inputs::CheckInputs;
+use crate::checks::judge::{Found, Judge};
+use crate::checks::rule_head::RuleHead;
+
+/// Waivers that match nothing.
+pub struct WaiverUnused;
+
+impl Judge for WaiverUnused {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs { waivers: true, ..CheckInputs::default() }
+    }
+
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::Waivers(at) = item else { return Found::new() };
+        finding(rule, at, at.unused)
+    }
+}
