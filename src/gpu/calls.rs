@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 
 use crate::base::expr::{Expr, ExprError, NULL_CODE, Scope, Vals, Value};
 use crate::database::catalog::TableFile;
+use crate::database::table::number_json;
 use crate::gpu::runners::{Argument, Form, Runner, Runners};
 
 /// A call of a collector's function, which measures a row.
@@ -78,8 +79,22 @@ impl<'a> Calls<'a> {
 
     /// The call that measures a row; `None` if no runner matches.
     pub fn get(&self, row: usize) -> Option<Call> {
-        let fits = |c: &&Cooked<'_>| c.rows.as_ref().is_none_or(|rows| rows.get(row));
-        Some(self.runners.iter().find(fits)?.call(self.table, row))
+        Some(self.runner(row)?.call(self.table, row))
+    }
+
+    /// Returns true if a runner matches a row.
+    pub fn has(&self, row: usize) -> bool {
+        self.runner(row).is_some()
+    }
+
+    /// The values that a row shares with the other rows of its call; `None` if a call measures one row.
+    pub fn group(&self, row: usize) -> Option<String> {
+        self.runner(row)?.group(row)
+    }
+
+    /// The first runner that matches a row.
+    fn runner(&self, row: usize) -> Option<&Cooked<'a>> {
+        self.runners.iter().find(|c| c.rows.as_ref().is_none_or(|rows| rows.get(row)))
     }
 }
 
@@ -111,6 +126,11 @@ impl<'a> Cooked<'a> {
         })
     }
 
+    fn group(&self, row: usize) -> Option<String> {
+        let values: Vec<String> = self.group.iter().map(|value| text(value, row)).collect();
+        (!values.is_empty()).then(|| values.join(" "))
+    }
+
     fn call(&self, table: &str, row: usize) -> Call {
         let runner = self.runner;
         let (module, function) = runner.run.split_once(':').unwrap_or((&runner.run, ""));
@@ -122,11 +142,6 @@ impl<'a> Cooked<'a> {
             | CookedArgument::Real(_)
             | CookedArgument::Type(_) => None,
         };
-        let shown = |value: &Value<'_>| {
-            let value = json(value, row);
-            value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-        };
-        let group: Vec<String> = self.group.iter().map(shown).collect();
         let eager = self.eager.as_ref().filter(|(rows, _)| rows.get(row));
         Call {
             module: module.to_owned(),
@@ -134,12 +149,18 @@ impl<'a> Cooked<'a> {
             args: self.args.iter().map(|arg| arg.json(row)).collect(),
             cases: runner.cases.clone(),
             prefer: self.args.iter().filter_map(like).collect(),
-            env: self.env.iter().map(|(name, v)| ((*name).to_owned(), shown(v))).collect(),
+            env: self.env.iter().map(|(name, v)| ((*name).to_owned(), text(v, row))).collect(),
             file: runner.file.clone().unwrap_or_else(|| format!("{table}.txt")),
-            group: (!group.is_empty()).then(|| group.join(" ")),
+            group: self.group(row),
             launches: eager.map(|(_, launches)| *launches),
         }
     }
+}
+
+/// The value of a row as text.
+fn text(value: &Value<'_>, row: usize) -> String {
+    let value = json(value, row);
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 impl CookedArgument<'_> {
@@ -160,12 +181,12 @@ impl CookedArgument<'_> {
     }
 }
 
-/// The value of a row as JSON. Whole numbers are without a decimal point.
+/// The value of a row as JSON. Whole numbers are without a decimal point; what is no number is null.
 fn json(value: &Value<'_>, row: usize) -> Json {
     match value {
         Value::Number(values) => match values.get(row) {
-            number if number.fract() == 0.0 && number.abs() < 9e15 => (number as i64).into(),
-            number => number.into(),
+            number if number.is_finite() => number_json(number),
+            _ => Json::Null,
         },
         Value::Bool(values) => values.get(row).into(),
         Value::Text(codes, texts) => match codes.get(row) {

@@ -128,6 +128,11 @@ impl About {
     }
 }
 
+/// Returns a version without its build: PyTorch and others append it after a plus sign.
+pub fn release(version: &str) -> &str {
+    version.split_once('+').map_or(version, |(release, _)| release)
+}
+
 /// Clocks, power and temperature of the card at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "State")]

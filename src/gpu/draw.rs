@@ -104,12 +104,11 @@ pub fn draw(
 
 /// The rows of a few groups, if one call measures a group; otherwise all rows.
 fn grouped(points: &MeasurablePoints<'_>, rows: &[usize], rules: DrawRules<'_>) -> Vec<usize> {
-    let group = |row: usize| points.call(row).and_then(|call| call.group);
-    if rows.first().is_none_or(|row| group(*row).is_none()) {
+    if rows.first().is_none_or(|row| points.group(*row).is_none()) {
         return rows.to_vec();
     }
     let mut groups: BTreeMap<Option<String>, Vec<usize>> = BTreeMap::new();
-    rows.iter().for_each(|row| groups.entry(group(*row)).or_default().push(*row));
+    rows.iter().for_each(|row| groups.entry(points.group(*row)).or_default().push(*row));
     let mut groups: Vec<Vec<usize>> = groups.into_values().collect();
     Random::new(rules.seed).shuffle(&mut groups);
     let mut left = Vec::new();

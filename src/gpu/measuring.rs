@@ -4,7 +4,7 @@ use crate::base::error::Result;
 use crate::base::interrupt;
 use crate::base::stats;
 use crate::database::catalog::TableFile;
-use crate::gpu::device::{About, Device, MeasureError, Point};
+use crate::gpu::device::{About, Device, MeasureError, Point, release};
 use crate::gpu::draw::{DrawCounts, Drawn};
 use crate::gpu::judge::power::power;
 use crate::gpu::judge::{Measured, Middle, Offset, collections, judge};
@@ -136,8 +136,6 @@ fn controls(points: &[(Point, Option<NoiseBand>)]) -> Vec<Point> {
 fn another_version(about: &About, file: &TableFile) -> Option<String> {
     let place = &file.place;
     let (name, version) = about.version_of(&place.backend)?;
-    // PyTorch appends its build to the version after a plus sign; the directory name has no build.
-    let release = |version: &str| version.split('+').next().map(str::to_owned);
     (release(version) != release(&place.version)).then(|| format!("{name} {version}"))
 }
 

@@ -7,7 +7,7 @@ use crate::base::expr::{Expr, ExprError, Scope, Vals};
 use crate::database::catalog::{Place, TableFile};
 use crate::database::table::{Column, Keys, Table, TableScope};
 use crate::gpu::calls::{Call, Calls};
-use crate::gpu::device::{About, Device, Point};
+use crate::gpu::device::{About, Device, Point, release};
 use crate::gpu::recipe::{Recipe, Recipes};
 use crate::gpu::runners::Runners;
 use crate::gpu::sample::Stratum;
@@ -55,7 +55,7 @@ impl Methods {
                 continue;
             };
             let needed = runners.requirement(&file.table, backend);
-            if installed.split('+').next() != version.split('+').next() {
+            if release(installed) != release(version) {
                 wrong.get_or_insert(format!(
                     "{backend} {installed} is installed, but {} is of {version}",
                     file.entry.path
@@ -223,10 +223,15 @@ impl<'a> MeasurablePoints<'a> {
         self.calls.as_ref()?.get(row)
     }
 
+    /// The values that a row shares with the other rows of its call; `None` if a call measures one row.
+    pub fn group(&self, row: usize) -> Option<String> {
+        self.calls.as_ref()?.group(row)
+    }
+
     /// Returns true if a device can measure a row.
     pub fn is_measurable(&self, row: usize, device: &dyn Device) -> bool {
         match &self.calls {
-            Some(calls) => calls.get(row).is_some(),
+            Some(calls) => calls.has(row),
             None => device.takes(self.work(row).as_ref()),
         }
     }

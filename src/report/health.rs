@@ -153,8 +153,7 @@ impl HealthRow {
 
     /// The sort key of rows: most errors first, then most warnings, then by name.
     fn urgency(&self) -> (Reverse<usize>, Reverse<usize>, String) {
-        let sum = |of: fn(&HealthCell) -> usize| self.cells.iter().flatten().map(of).sum();
-        (Reverse(sum(|c| c.errors)), Reverse(sum(|c| c.warnings)), self.table.clone())
+        (Reverse(self.total.errors), Reverse(self.total.warnings), self.table.clone())
     }
 }
 

@@ -26,7 +26,8 @@ pub struct SliceVerdict {
     pub differs: bool,
 }
 
-/// Compares the slices with enough points, if the sample has several slices. The probability of a false alarm is shared by all slices.
+/// Compares the slices with enough points, if the sample has several slices. All slices share the probability of a
+/// false alarm.
 pub(super) fn slices(judged: &[&Measured], among: f64, limits: &Margins) -> Vec<SliceVerdict> {
     let mut slices: BTreeMap<&str, Vec<&Measured>> = BTreeMap::new();
     for point in judged {
@@ -42,13 +43,12 @@ pub(super) fn slices(judged: &[&Measured], among: f64, limits: &Margins) -> Vec<
         let logs: Vec<f64> = points.iter().filter_map(|p| p.log()).collect();
         let bands: Vec<&NoiseBand> = points.iter().filter_map(|p| p.band.as_ref()).collect();
         let middle = Middle::of(&logs, power::middle_half(&bands, limits), among, &own);
-        let far = middle.bias.abs() > middle.allowed.max(limits.excludes.ln_1p());
         SliceVerdict {
             slice: slice.to_owned(),
             points: logs.len(),
             bias: middle.bias,
             interval: middle.interval(limits.confidence),
-            differs: far,
+            differs: middle.bias.abs() > middle.allowed.max(limits.excludes.ln_1p()),
         }
     };
     slices.into_iter().map(verdict).collect()
