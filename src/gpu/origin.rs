@@ -1,4 +1,4 @@
-//! What a failed table's sidecar says about its collector, compared with the collectors that measured.
+//! Tells whether the collector of a failed table changed since the table was measured.
 
 use std::path::Path;
 

@@ -53,7 +53,7 @@ pub struct Sample {
     pub points: Vec<Measured>,
     /// The verdict on the table.
     pub verdict: Verdict,
-    /// What the table's sidecar says about its collector, compared with the collectors that measured;
+    /// A sentence on whether the table's collector changed since the table was measured;
     /// `None` if no collector measured or the table does not fail.
     pub origin: Option<String>,
 }

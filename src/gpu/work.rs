@@ -1,4 +1,4 @@
-//! What a device runs for a point: an operation with its sizes, element type, contents and timing.
+//! The work of a device at a point: an operation with its sizes, element type, contents and timing.
 
 use std::collections::BTreeMap;
 

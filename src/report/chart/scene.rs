@@ -119,7 +119,7 @@ pub enum LineKind {
     Copies,
     /// The speed-of-light bound.
     Bound,
-    /// What perfect scaling would give from the first point on.
+    /// The values of perfect scaling from the first point on.
     Ideal,
     /// Single points, in no order.
     Points,

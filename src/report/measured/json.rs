@@ -86,7 +86,7 @@ struct JsonSample<'a> {
     card: Option<JsonCard>,
     /// The slices with enough points.
     slices: Vec<JsonSlice<'a>>,
-    /// What the sidecar of a failed table says about its collector.
+    /// A sentence on the collector of a failed table: whether it changed since the table was measured.
     origin: Option<&'a str>,
 }
 

@@ -38,7 +38,7 @@ pub struct FindingView<'a> {
     pub rows: String,
     /// The finding's sentence.
     pub message: String,
-    /// What the finding means for predictions, if it moves any.
+    /// The predicted step that the finding moves most, in words; `None` if it moves none.
     pub moves: Option<String>,
     /// The waiver that applies.
     pub waived_by: Option<String>,

@@ -83,7 +83,7 @@ pub(in crate::traces) struct TracePanel {
     pub y: String,
     /// The columns shown, by line name. Each is one line per series.
     pub lines: BTreeMap<String, String>,
-    /// How the values change if they scale perfectly along the axis; `None` if they are not expected to.
+    /// The direction in which values go that scale perfectly along the axis; `None` draws no ideal line.
     #[serde(default)]
     pub ideal: Option<Ideal>,
 }

@@ -23,7 +23,7 @@ class cuda:
     synchronize = empty_cache = staticmethod(lambda: None)
 ";
 
-/// What the collectors share: they log their arguments and write rows.
+/// The common part of the fake collectors: they log their arguments and write rows.
 const HELPER: &str = "
 import os
 HERE = os.path.dirname(os.path.abspath(__file__))

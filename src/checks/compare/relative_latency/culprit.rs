@@ -35,7 +35,7 @@ pub(super) struct References<'a> {
     pub all: &'a BTreeMap<String, f64>,
     /// Names of those that it stands apart from, of all on one side.
     pub far: Vec<&'a str>,
-    /// How far it is from the differences to its siblings on other systems, of whatever generation.
+    /// The ratio that is left of its difference beside the same difference on systems of any generation.
     pub residual: Option<Residual>,
     /// Ratio within which a reference agrees.
     pub agrees: f64,
