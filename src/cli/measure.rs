@@ -106,7 +106,7 @@ pub struct DeviceArgs {
     /// What measures: this machine's GPU through CUDA, or a command.
     #[arg(long, value_enum, default_value_t = DeviceName::Cuda, conflicts_with = "runner", help_heading = "How to measure")]
     pub device: DeviceName,
-    /// Measure with the collectors of the database, called by a runner in Python, instead of a device.
+    /// Measure with the collectors of the database, called by a runner in Python.
     #[arg(long, value_enum, help_heading = "How to measure")]
     pub runner: Option<RunnerName>,
     /// Clone of the repository with the folder `collector`, for `--runner collectors`.

@@ -181,7 +181,7 @@ impl CookedArgument<'_> {
     }
 }
 
-/// The value of a row as JSON. Whole numbers are without a decimal point; what is no number is null.
+/// The value of a row as JSON. Whole numbers are without a decimal point; NaN and infinities are null.
 fn json(value: &Value<'_>, row: usize) -> Json {
     match value {
         Value::Number(values) => match values.get(row) {

@@ -1,4 +1,4 @@
-//! Tells whether the collector of a failed table changed since the table was measured.
+//! States whether the collector of a failed table changed since the table was measured.
 
 use std::path::Path;
 
