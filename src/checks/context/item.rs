@@ -53,6 +53,10 @@ pub struct SystemContext<'a> {
     pub file: &'a SystemFile,
     /// The names of the root's systems by data directory.
     pub by_data_dir: &'a BTreeMap<&'a str, Vec<&'a str>>,
+    /// The catalog that contains the system.
+    pub catalog: &'a Catalog,
+    /// The GPUs that rows of the system name; read only of a system that is not known by its name.
+    pub devices: Vec<String>,
     /// The specs of tables and systems.
     pub specs: &'a Specs,
 }

@@ -17,7 +17,7 @@ use crate::database::served::Shelf;
 use crate::database::source::Entry;
 use crate::database::state::State;
 use crate::database::support::{self, Matrices};
-use crate::database::table::Wanted;
+use crate::database::table::{Column, Wanted};
 use crate::findings::{Finding, Hit, RowStates, Severity};
 
 /// A state under judgement.
@@ -64,6 +64,27 @@ impl<'a> JudgedState<'a> {
             }
             Ok(ways)
         })
+    }
+
+    /// Returns the GPUs that the rows of a system's smallest readable table name.
+    pub fn devices_of(&self, system: &str) -> Vec<String> {
+        const MOST_TABLES: usize = 3;
+        let tables = self.state.catalog.tables.iter();
+        let mut tables: Vec<&TableFile> =
+            tables.filter(|file| file.place.system == system).collect();
+        tables.sort_by_key(|file| (file.entry.size, &file.entry.path));
+        let wanted = BTreeSet::from(["device"]);
+        let devices = |file: &&TableFile| {
+            let side = Side::read(self.state, file, false, Wanted::Named(&wanted));
+            match side.table().ok()?.column("device")? {
+                Column::Text { dict, .. } => Some(dict.iter().map(|d| d.to_string()).collect()),
+                Column::Int { .. }
+                | Column::Float { .. }
+                | Column::Bool { .. }
+                | Column::Other(_) => None,
+            }
+        };
+        tables.iter().take(MOST_TABLES).find_map(devices).unwrap_or_default()
     }
 
     /// Adds the id of a file that cannot be read to the findings on it: one that is unreadable in another way than

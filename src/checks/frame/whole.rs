@@ -155,12 +155,17 @@ impl<'a> Judging<'a> {
         }
         let mut files = 0;
         for file in catalog.systems.values() {
-            if !judged.selected.system(&file.name) || !judged.selected.changed(&file.yaml) {
+            let selected = judged.selected;
+            let is_changed = selected.changed(&file.yaml) || selected.touched(&file.data_dir);
+            if !self.needs.systems || !selected.system(&file.name) || !is_changed {
                 continue;
             }
-            files += u64::from(self.needs.systems);
+            files += 1;
             let specs = judged.state.specs;
-            let context = SystemContext { file, by_data_dir: &by_data_dir, specs };
+            let is_known = specs.systems.get(&file.name).is_some();
+            let devices = if is_known { Vec::new() } else { judged.devices_of(&file.name) };
+            let context =
+                SystemContext { file, by_data_dir: &by_data_dir, catalog, devices, specs };
             let mut found = self.item(&Item::System(context));
             let yaml = catalog.beside.iter().map(|(entry, _)| entry);
             if let Some(yaml) = yaml.filter(|_| file.system.is_err()).find(|e| e.path == file.yaml)
