@@ -155,7 +155,12 @@ fn mismatches(rows: &RowContext<'_>, spec: &TableSpec) -> (Vec<String>, Vec<Stri
     }
     for (name, _) in rows.table.columns() {
         let is_known = spec.column(name).is_some() || IDENTITY.contains(&name);
-        if !is_known && !is_nested(rows, name) {
+        if is_known || is_nested(rows, name) {
+            continue;
+        }
+        if spec.exact {
+            errors.push(format!("the loader refuses a table with the column {name}"));
+        } else {
             warnings.push(format!("{name} is not a known column"));
         }
     }
