@@ -18,6 +18,7 @@ use crate::checks::context::{
 };
 use crate::checks::rule::Rule;
 use crate::database::catalog::{TableFile, VersionDir};
+use crate::database::collection_report::CollectionReport;
 use crate::database::source::Entry;
 use crate::findings::Finding;
 
@@ -40,6 +41,7 @@ impl<'a> Judging<'a> {
         let mut findings = self.database(number, kept, history)?;
         let files = self.dirs(number, &mut findings)
             + self.systems(number, &mut findings)
+            + self.reports(number, &mut findings)
             + self.stated_facts(number, &mut findings);
         findings.extend(self.strays(number));
         if !in_lfs.is_empty() {
@@ -172,6 +174,28 @@ impl<'a> Judging<'a> {
             {
                 judged.name_bytes(yaml, &mut found);
             }
+            findings.append(&mut found);
+        }
+        files
+    }
+
+    /// Judges collection reports that changed, or whose system has changed tables; counts them.
+    fn reports(&self, number: usize, findings: &mut Vec<Finding>) -> u64 {
+        let judged = &self.states[number];
+        let selected = judged.selected;
+        if !self.needs.version_dirs {
+            return 0;
+        }
+        let mut files = 0;
+        for entry in CollectionReport::files(judged.state.catalog) {
+            let folder = entry.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let system = folder.rsplit('/').next().unwrap_or(folder);
+            if !selected.system(system) || !selected.touched(folder) {
+                continue;
+            }
+            files += 1;
+            let mut found = self.item(&Item::Report(judged.report(entry)));
+            judged.name_bytes(entry, &mut found);
             findings.append(&mut found);
         }
         files
