@@ -11,8 +11,8 @@ use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::Judge;
 use crate::checks::kinds::traces::TraceCheck;
 use crate::checks::kinds::{
-    bounds, decoding, deleted, duplicates, excused, facts, header, identity, placement, power,
-    predictions, reuse, sidecars, synthetic, systems, values, waivers,
+    bounds, decoding, deleted, duplicates, excused, facts, header, identity, moved, placement,
+    power, predictions, reuse, sidecars, slices, synthetic, systems, values, waivers,
 };
 use crate::findings::Reads;
 use crate::specs::TableSpec;
@@ -57,6 +57,10 @@ pub enum Check {
     DuplicateKey(duplicates::Conflict),
     /// Measurements shorter than physics allows.
     SpeedOfLight(bounds::BoundMargins),
+    /// Measurements longer than any machine of the system needs.
+    FarAboveBound(bounds::FarAbove),
+    /// Slices that were not measured as the rest of their table.
+    SliceImplausible(slices::SliceSigns),
     /// The same measurements in two places.
     Copied(copies::Copies),
     /// Slices that stand apart from their siblings.
@@ -105,6 +109,8 @@ pub enum Check {
     Deleted,
     /// Keys and measurements that a pull request takes away.
     NoLongerServed,
+    /// Slices whose latencies a pull request moves without a new measurement.
+    LatencyMoved(moved::MoveLimits),
     /// Errors that a pull request excuses by changing what the database states.
     Excused(excused::Excuses),
     /// Predicted step times that become errors.
@@ -137,6 +143,8 @@ impl Check {
             Self::PowerCoverage => &power::PartialPower,
             Self::DuplicateKey(conflict) => conflict,
             Self::SpeedOfLight(margins) => margins,
+            Self::FarAboveBound(limits) => limits,
+            Self::SliceImplausible(signs) => signs,
             Self::Copied(copies) => copies,
             Self::Siblings(band) => band,
             Self::UnitShift(factors) => factors,
@@ -161,6 +169,7 @@ impl Check {
             Self::SystemSuspicious(plausible) => plausible,
             Self::Deleted => &deleted::Deleted,
             Self::NoLongerServed => &no_longer_served::NoLongerServed,
+            Self::LatencyMoved(limits) => limits,
             Self::Excused(excuses) => excuses,
             Self::PredictionLost => &predictions::LostPredictions,
             Self::PredictionMoved(moved) => moved,

@@ -10,15 +10,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::expr::ExprError;
+use crate::base::stats::upper_median;
 use crate::base::words::{Figure, plural, plural_verb};
 use crate::checks::compare::curves::{
     CurveScores, Roughness, SpikedPoints, TableScores, comparable,
 };
 use crate::checks::compare::sketch::{Sketched, Slice, slice_id, slice_words};
-use crate::checks::context::CrossContext;
+use crate::checks::context::{CrossContext, RowContext};
 use crate::checks::inputs::{CheckInputs, CurveTerms};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
+use crate::checks::sweeps::AxisSeries;
 use crate::database::catalog::TableFile;
 use crate::findings::{Finding, Hits, Reads, SliceEvidence, wholes};
 use crate::specs::TableSpec;
@@ -44,6 +46,20 @@ pub struct NoiseLimits {
     roughness: f64,
     /// Other tables that must show it.
     references: usize,
+    /// When the series of a table zigzag by themselves.
+    zigzag: ZigzagLimits,
+}
+
+/// When the series of a table zigzag: points lie on alternate sides of the line between their neighbours.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ZigzagLimits {
+    /// The least number of points with two neighbours.
+    points: usize,
+    /// How far points are from the line between their neighbours, in the median, as a logarithm.
+    distance: f64,
+    /// The share of the points that lie on the other side than the point before.
+    flips: f64,
 }
 
 /// What makes a slice noisy.
@@ -73,6 +89,15 @@ impl Judge for NoiseLimits {
         CheckInputs { compares: true, curves, ..CheckInputs::default() }
     }
 
+    /// One finding for each axis along which a table zigzags by itself.
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        let Some((_, latency)) = rows.measured() else { return Ok(Hits::new()) };
+        let zigzags =
+            rows.series().iter().filter_map(|axis| self.zigzag.finding(rows, axis, latency));
+        // The axes of one table show the same disturbance, so that one of them is enough.
+        Ok(wholes(zigzags.take(1)))
+    }
+
     /// One finding for each table with noisy slices.
     fn cross<'v>(
         &'v self,
@@ -94,6 +119,47 @@ impl Judge for NoiseLimits {
             found.extend(finding(rule, at, file, &noisy.collect::<Vec<_>>()));
         }
         Ok(wholes(found))
+    }
+}
+
+impl ZigzagLimits {
+    fn finding(self, rows: &RowContext<'_>, axis: &AxisSeries, latency: &[f64]) -> Option<Finding> {
+        let (mut distances, mut flips, mut pairs) = (Vec::new(), 0, 0);
+        for (series, sizes) in axis.iter() {
+            let mut before: Option<f64> = None;
+            for at in 1..series.len() - 1 {
+                let y = [at - 1, at, at + 1].map(|at| latency[series[at] as usize].ln());
+                let x = [at - 1, at, at + 1].map(|at| sizes[at].max(0.5).ln());
+                let share = (x[1] - x[0]) / (x[2] - x[0]);
+                let off = y[1] - (y[0] + (y[2] - y[0]) * share);
+                distances.push(off.abs());
+                if let Some(before) = before {
+                    pairs += 1;
+                    flips += usize::from((off > 0.0) != (before > 0.0));
+                }
+                before = Some(off);
+            }
+        }
+        let points = distances.len();
+        let distance = upper_median(&mut distances);
+        let flips = flips as f64 / pairs as f64;
+        tracing::debug!(
+            points,
+            distance,
+            flips,
+            axis = axis.axis,
+            path = rows.at.file.entry.path,
+            "zigzag"
+        );
+        // A comparison with NaN, where no point has a neighbour, is false.
+        let is_zigzag = points >= self.points && distance >= self.distance && flips >= self.flips;
+        let message = format!(
+            "along {}, half of {} are {:.0} % or more away from the line between their neighbours, on alternate sides: the kernel or its clock changes from point to point",
+            axis.axis,
+            plural(points, "point"),
+            Figure(100.0 * (distance.exp() - 1.0))
+        );
+        is_zigzag.then(|| rows.finding(message).rows(points))
     }
 }
 

@@ -81,6 +81,11 @@ impl KeyCount {
 }
 
 impl KeyGrid {
+    /// Counts the keys that are missing and that nothing explains.
+    pub fn missing(&self) -> usize {
+        self.states.iter().filter(|state| **state == KeyState::Missing).count()
+    }
+
     /// The indices of the keys in a state.
     pub fn in_state(&self, state: KeyState) -> impl Iterator<Item = usize> {
         (0..self.states.len()).filter(move |key| self.states[*key] == state)

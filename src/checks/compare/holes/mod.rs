@@ -32,6 +32,7 @@ mod comparison;
 mod explain;
 mod grid;
 mod hole;
+mod ladders;
 
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -40,10 +41,11 @@ use serde_json::json;
 
 use self::axes::{AxisExchange, AxisShift};
 use self::comparison::{Comparison, Reference};
-use self::grid::Search;
+use self::grid::{KeyGrid, Search};
 use self::hole::Hole;
+use self::ladders::ShortLadders;
 use crate::base::expr::ExprError;
-use crate::checks::context::CrossContext;
+use crate::checks::context::{CrossContext, RowContext};
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::Judge;
 use crate::checks::rule_head::RuleHead;
@@ -67,11 +69,20 @@ pub struct HoleSize {
     axes: AxisShift,
     /// When two axes are exchanged.
     exchanged: AxisExchange,
+    /// When a group of keys has fewer sizes than the others of its table.
+    ladders: ShortLadders,
+    /// The share of the references' keys from which on keys that are missing at scattered places are reported.
+    scattered: f64,
 }
 
 impl Judge for HoleSize {
     fn needs(&self) -> CheckInputs {
         CheckInputs { compares: true, keys: true, ..CheckInputs::default() }
+    }
+
+    /// Makes one hit for each axis along which some keys of a table have fewer sizes than its others.
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        Ok(self.ladders.hits(rows))
     }
 
     /// Makes one finding for each table that lacks keys of its references, and one for each wrong axis.
@@ -109,8 +120,45 @@ impl HoleSize {
         let blocks = blocks.iter().filter(|block| !block.conditions.is_empty());
         let hole = |block| Hole::new(&comparison, &grid, block, &self.workload);
         let holes: Vec<Hole> = blocks.filter_map(hole).collect();
-        let is_hole = !holes.is_empty() || !explained.is_empty();
-        Ok(is_hole.then(|| self.finding(rule, &comparison, &holes, &explained)))
+        if !holes.is_empty() || !explained.is_empty() {
+            return Ok(Some(self.finding(rule, &comparison, &holes, &explained)));
+        }
+        Ok(self.scattered_loss(rule, &comparison, &grid))
+    }
+
+    /// Reports keys that are missing one by one: no block of them is missing as a whole.
+    fn scattered_loss(
+        &self,
+        rule: RuleHead<'_>,
+        comparison: &Comparison<'_>,
+        grid: &KeyGrid,
+    ) -> Option<Finding> {
+        let (missing, all) = (grid.missing(), comparison.keys.len());
+        tracing::debug!(
+            missing,
+            all,
+            distant = comparison.is_distant,
+            path = comparison.file.entry.path,
+            "scattered"
+        );
+        if comparison.is_distant
+            || comparison.caveat.is_some()
+            || (missing as f64) < self.scattered * all as f64
+            || missing == all
+        {
+            return None;
+        }
+        let (missing, all) = (comparison.estimate(missing), comparison.estimate(all));
+        let message = format!(
+            "{} of {} keys of {} are missing at scattered places, which looks like failures during the collection",
+            comparison.about(missing),
+            comparison.about(all),
+            comparison.references.iter().map(Reference::name).collect::<Vec<_>>().join(", "),
+        );
+        let finding = Finding::on_table(rule.id, rule.severity, comparison.file, message);
+        Some(
+            finding.rows(missing).evidence("reference_keys", all).evidence("missing_keys", missing),
+        )
     }
 
     fn finding(

@@ -1,11 +1,13 @@
 //! Measurements shorter than physics allows: the arithmetic at the machine's peak, the bytes at its
 //! bandwidth.
 
+mod above;
 mod missing;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub use self::above::FarAbove;
 use crate::base::expr::{Expr, ExprError, Scope, Vals};
 use crate::base::words::{Figure, count, plural};
 use crate::checks::context::RowContext;

@@ -1,0 +1,88 @@
+//! Ladders of one table: groups of rows with a single size along an axis along which the other groups have several.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::base::stats::upper_median;
+use crate::checks::context::RowContext;
+use crate::database::table::{Keys, number_bits};
+use crate::findings::{EXAMPLES, Hit};
+
+/// When a single size is too short a ladder.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShortLadders {
+    /// The axes that are a workload's sizes. Along others, such as heads, models have what they have.
+    axes: Vec<String>,
+    /// The least number of sizes that the other groups have, in the median.
+    sizes: f64,
+    /// The largest share of a table's groups that may have a single size; more are a design.
+    share: f64,
+}
+
+/// A group of rows with a single size.
+struct ShortGroup {
+    /// The first row of the group.
+    row: usize,
+    /// All rows of the group.
+    rows: Vec<usize>,
+}
+
+impl ShortLadders {
+    /// Returns one hit per axis along which some groups have a single size.
+    pub fn hits<'v>(&self, rows: &'v RowContext<'v>) -> Vec<Hit<'v>> {
+        let Some(keys) = rows.at.keys else { return Vec::new() };
+        let spec = rows.at.spec;
+        let place = |axis: &String| spec.key.iter().position(|part| part.name == *axis);
+        let is_work = |axis: &&String| self.axes.contains(axis);
+        let axes: Vec<usize> = spec.axes.iter().filter(is_work).filter_map(place).collect();
+        axes.iter().filter_map(|axis| self.hit(rows, keys, &axes, *axis)).collect()
+    }
+
+    fn hit<'v>(
+        &self,
+        rows: &'v RowContext<'v>,
+        keys: &Keys<'_>,
+        axes: &[usize],
+        axis: usize,
+    ) -> Option<Hit<'v>> {
+        let sizes = keys.numbers(axis)?;
+        let mut groups: BTreeMap<u64, (Vec<usize>, BTreeSet<u64>)> = BTreeMap::new();
+        for row in 0..rows.table.rows {
+            let (members, ladder) = groups.entry(keys.without(axes, row)).or_default();
+            members.push(row);
+            ladder.insert(number_bits(sizes.get(row)));
+        }
+        let mut counts: Vec<f64> = groups.values().map(|(_, ladder)| ladder.len() as f64).collect();
+        let usual = upper_median(&mut counts);
+        let total = groups.len();
+        if total < 3 || usual < self.sizes {
+            return None;
+        }
+        let mut short: Vec<ShortGroup> = groups
+            .into_values()
+            .filter(|(_, ladder)| ladder.len() == 1)
+            .map(|(rows, _)| ShortGroup { row: rows[0], rows })
+            .collect();
+        if short.is_empty() || short.len() as f64 > self.share * total as f64 {
+            return None;
+        }
+        short.sort_by_key(|group| group.row);
+        let name = rows.at.spec.key[axis].name.clone();
+        let all: Vec<usize> = short.iter().flat_map(|group| group.rows.iter().copied()).collect();
+        Hit::rows(rows.at.file, all, rows.rule.severity, move |part| {
+            let own: Vec<&ShortGroup> =
+                short.iter().filter(|g| g.rows.iter().any(|row| part.has(*row))).collect();
+            let message = format!(
+                "{} of {total} groups of keys {} one size along {name}, where the median group has {usual:.0}: the planner cannot interpolate there",
+                own.len(),
+                if own.len() == 1 { "has" } else { "have" },
+            );
+            let shown: Vec<usize> = own.iter().map(|group| group.row).take(EXAMPLES).collect();
+            let finding = rows.finding(message).rows(part.rows.len());
+            Some(finding.examples(rows.examples(&shown, &["latency"])))
+        })
+    }
+}

@@ -1,0 +1,70 @@
+//! Measurements that no machine of the system can need: a counter that wrapped, a hang, another unit.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::base::expr::{Expr, ExprError, Scope};
+use crate::base::words::{Figure, plural_verb};
+use crate::checks::context::RowContext;
+use crate::checks::judge::Judge;
+use crate::findings::{EXAMPLES, Hit, Hits, Reads};
+use crate::specs::TableSpec;
+
+/// How far above every bound a measurement must be.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FarAbove {
+    /// The factor over the longest bound.
+    times: f64,
+    /// The time in ms that replaces shorter bounds, since a launch takes some time whatever the work.
+    floor_ms: f64,
+}
+
+impl Judge for FarAbove {
+    fn reads(&self, spec: &TableSpec) -> Reads {
+        let bounds = || spec.bounds.iter().map(|bound| &bound.seconds);
+        let columns = spec.loaded_columns().into_iter().chain(bounds().flat_map(Expr::columns));
+        Reads::columns(columns).and_formulas(bounds())
+    }
+
+    /// Rows that take many times as long as the longest of their bounds.
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        let spec = rows.at.spec;
+        let Some(latency) = spec.latency.first().filter(|_| !spec.bounds.is_empty()) else {
+            return Ok(Hits::new());
+        };
+        let mut far: Vec<(usize, f64)> = Vec::new();
+        for (start, part) in rows.scope.parts() {
+            let measured = latency.value.numbers(&part)?;
+            let least = self.times * self.floor_ms;
+            if (0..part.rows()).all(|i| measured.get(i) < least || measured.get(i).is_nan()) {
+                continue;
+            }
+            let bounds = spec.bounds.iter().map(|bound| bound.seconds.numbers(&part));
+            let bounds = bounds.collect::<Result<Vec<_>, _>>()?;
+            for i in 0..part.rows() {
+                // The maximum of a number and NaN is the number.
+                let bound = bounds.iter().map(|b| b.get(i) * 1e3).fold(f64::NAN, f64::max);
+                let times = measured.get(i) / bound.max(self.floor_ms);
+                if bound > 0.0 && times >= self.times && times.is_finite() {
+                    far.push((start + i, times));
+                }
+            }
+        }
+        let all: Vec<usize> = far.iter().map(|(row, _)| *row).collect();
+        let hit = Hit::rows(rows.at.file, all, rows.rule.severity, move |part| {
+            let own = far.iter().filter(|(row, _)| part.has(*row));
+            let most = own.map(|(_, times)| *times).fold(0.0, f64::max);
+            let shown = &part.rows[..part.rows.len().min(EXAMPLES)];
+            let examples = rows.examples(shown, &["latency", "kernel_source"]);
+            let n = part.rows.len();
+            let message = format!(
+                "{} up to {:.0} times as long as the machine needs at least",
+                plural_verb(n, "row", ["takes", "take"]),
+                Figure(most)
+            );
+            Some(rows.finding(message).rows(n).examples(examples))
+        });
+        Ok(hit.into_iter().collect())
+    }
+}

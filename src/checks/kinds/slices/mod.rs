@@ -1,0 +1,100 @@
+//! Slices of a table (rows with the same texts in the key) against the table's other slices and the machine.
+
+mod pairs;
+mod work;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use self::pairs::{DtypePair, FloorLimits, SlicesOfDtypes};
+use self::work::{SliceWork, WorkLimits};
+use crate::base::expr::{Expr, ExprError};
+use crate::base::words::{Figure, count};
+use crate::checks::context::RowContext;
+use crate::checks::judge::Judge;
+use crate::findings::{EXAMPLES, Hit, Hits, Reads};
+use crate::specs::TableSpec;
+
+/// The signs that a slice was not measured as the rest of its table.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SliceSigns {
+    /// Endings of the names of key parts that hold dtypes.
+    dtypes: Vec<String>,
+    floor: FloorLimits,
+    /// The share of the common keys at which two dtypes have equal latencies from which on one is a copy.
+    equal: f64,
+    /// The least number of common keys of two slices that are compared.
+    keys: usize,
+    work: WorkLimits,
+}
+
+/// A slice with a sign.
+struct OddSlice {
+    /// The words of the sign.
+    says: String,
+    /// The rows of the slice.
+    rows: Vec<usize>,
+}
+
+impl Judge for SliceSigns {
+    fn reads(&self, spec: &TableSpec) -> Reads {
+        let bounds = || spec.bounds.iter().map(|bound| &bound.seconds);
+        let columns = spec.loaded_columns().into_iter().chain(bounds().flat_map(Expr::columns));
+        Reads::columns(columns).and_formulas(bounds())
+    }
+
+    /// One hit per slice with a sign.
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        let (Some(keys), Some(latency)) = (rows.at.keys, rows.at.spec.latency.first()) else {
+            return Ok(Hits::new());
+        };
+        let latency = latency.value.numbers(rows.scope)?;
+        let latency: Vec<f64> = (0..rows.table.rows).map(|row| latency.get(row)).collect();
+        let slices = keys.slice_numbers().of_rows;
+        let by_dtype = SlicesOfDtypes::new(&self.dtypes, rows, keys, &slices);
+        let pairs = by_dtype.pairs(&latency);
+        let mut odd = self.equal_pairs(&by_dtype, &pairs);
+        odd.extend(self.floor.odd(&by_dtype, &pairs, self.keys));
+        let work = SliceWork::all(rows, &slices, &latency)?;
+        odd.extend(work.iter().filter_map(|work| self.work.odd(keys, work)));
+        let hit = |odd: OddSlice| {
+            Hit::rows(rows.at.file, odd.rows, rows.rule.severity, move |part| {
+                let shown = &part.rows[..part.rows.len().min(EXAMPLES)];
+                let examples = rows.examples(shown, &["latency", "kernel_source"]);
+                let finding = rows.finding(odd.says.clone()).rows(part.rows.len());
+                Some(finding.examples(examples).parts([odd.says.as_str()]))
+            })
+        };
+        Ok(odd.into_iter().filter_map(hit).collect())
+    }
+}
+
+impl SliceSigns {
+    /// Slices whose latencies are those of another dtype, bit for bit.
+    fn equal_pairs(&self, slices: &SlicesOfDtypes<'_>, pairs: &[DtypePair]) -> Vec<OddSlice> {
+        let mut odd: Vec<OddSlice> = Vec::new();
+        let mut told = Vec::new();
+        for pair in pairs {
+            let share = pair.equal.len() as f64 / pair.common as f64;
+            if pair.common < self.keys || share < self.equal || told.contains(&pair.second) {
+                continue;
+            }
+            told.push(pair.second);
+            let says = format!(
+                "{} has the latency of {} at {} of {} common keys, bit for bit",
+                slices.words(pair.second),
+                slices.words(pair.first),
+                count(pair.equal.len()),
+                count(pair.common)
+            );
+            odd.push(OddSlice { says, rows: pair.equal.clone() });
+        }
+        odd
+    }
+}
+
+/// A ratio for people: two digits.
+fn times(ratio: f64) -> String {
+    format!("{:.1} times", Figure(ratio))
+}
