@@ -33,7 +33,7 @@ pub(super) fn past_line_end(text: &[u8], mut at: usize) -> usize {
 }
 
 /// The line of each row, stored as the first row of each run of rows on successive lines.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct RowLines(Vec<(usize, u32)>);
 
 impl RowLines {
@@ -46,6 +46,11 @@ impl RowLines {
             }
         }
         Self(runs)
+    }
+
+    /// Returns the place of a row for people: `line 4` of a text table, else `row 2`.
+    pub(crate) fn place(&self, row: usize) -> String {
+        self.line(row).map_or_else(|| format!("row {row}"), |line| format!("line {line}"))
     }
 
     /// Returns the line of a row, from 1; `None` for a table without lines.

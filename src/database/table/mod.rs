@@ -38,6 +38,7 @@ pub use ints::IntValues;
 pub use json::{number_json, text_json};
 pub use key::Keys;
 pub(crate) use lanes::lane_ranks;
+pub(crate) use lines::RowLines;
 pub(crate) use numbering::Numbering;
 pub use part::{PartNumbers, PartValues};
 pub use scope::TableScope;

@@ -15,7 +15,8 @@ pub(super) fn file(place: &NewPlace, options: &NewOptions) -> Result<NewFile> {
     if let Some(yaml) = &place.yaml {
         return existing(&place.top.join(&yaml.yaml), &yaml.yaml);
     }
-    let (text, says) = described(&place.specs, &options.system)?;
+    let gpu = || Cuda::open().ok().map(|gpu| gpu.about().name.clone());
+    let (text, says) = described(&place.specs, &options.system, gpu)?;
     let data = format!("data_dir: data/{}", options.system);
     let text: String = text
         .lines()
@@ -35,8 +36,12 @@ pub(super) fn existing(path: &Path, shown: &str) -> Result<NewFile> {
     Ok(NewFile { path, bytes, text: None, says, exists: true })
 }
 
-/// Returns the YAML of a known system, and where it comes from.
-fn described<'s>(specs: &'s Specs, name: &str) -> Result<(&'s str, String)> {
+/// Returns the YAML of a known system, and where it comes from. `gpu` looks for the GPU at hand.
+fn described<'s>(
+    specs: &'s Specs,
+    name: &str,
+    gpu: impl FnOnce() -> Option<String>,
+) -> Result<(&'s str, String)> {
     let yaml = |known: &str| {
         let files = specs.library.folder("systems").filter(|file| file.stem() == known);
         files.last().map(|file| &*file.text)
@@ -44,7 +49,7 @@ fn described<'s>(specs: &'s Specs, name: &str) -> Result<(&'s str, String)> {
     if let Some(text) = yaml(name) {
         return Ok((text, "the known system's figures".to_owned()));
     }
-    let gpu = Cuda::open().ok().map(|gpu| gpu.about().name.clone());
+    let gpu = gpu();
     let known = gpu.as_ref().and_then(|gpu| {
         specs.systems.iter().find(|(_, system)| system.is_device(gpu)).map(|(known, _)| known)
     });
@@ -68,4 +73,30 @@ fn described<'s>(specs: &'s Specs, name: &str) -> Result<(&'s str, String)> {
             names.join(", ")
         ),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::specs::Library;
+
+    #[test]
+    fn the_gpu_at_hand_stands_in_for_a_name_that_is_not_known() {
+        let specs = Specs::read(Library::embedded()).unwrap();
+        let of = |name: &str, gpu: Option<&str>| {
+            described(&specs, name, || gpu.map(str::to_owned))
+                .map(|(text, says)| (text.contains("NVIDIA H200"), says))
+        };
+        let named = of("h200_sxm", Some("NVIDIA L4")).unwrap();
+        assert_eq!(named, (true, "the known system's figures".to_owned()));
+        let (is_h200, says) = of("ours", Some("NVIDIA H200")).unwrap();
+        assert!(is_h200, "{says}");
+        assert_eq!(says, "the figures of h200_sxm, since the GPU at hand is NVIDIA H200");
+        let other = of("ours", Some("NVIDIA X1")).unwrap_err();
+        assert_eq!(
+            other.message,
+            "ours is not a known system, and the GPU at hand, NVIDIA X1, is not that of a known system"
+        );
+        assert!(of("h200_sx", None).unwrap_err().hint.starts_with("did you mean h200_sxm?"));
+    }
 }
