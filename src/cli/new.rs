@@ -35,7 +35,7 @@ pub struct NewArgs {
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
     /// Write the files if none of them has an error; existing files are kept.
-    #[arg(long)]
+    #[arg(long, requires = "from")]
     pub write: bool,
 }
 

@@ -27,8 +27,7 @@ pub struct NewTable {
     pub report: Option<Report>,
     /// True if the files were written.
     written: bool,
-    system: String,
-    table: String,
+    options: NewOptions,
 }
 
 /// Prepares the files, validates them, and writes them if the options say so and no finding is an error.
@@ -40,27 +39,35 @@ pub struct NewTable {
 pub fn run(options: &NewOptions) -> Result<NewTable> {
     let place = NewPlace::of(options)?;
     let mut files = vec![system::file(&place, options)?];
-    let mut header = None;
-    match &options.from {
-        Some(from) => {
-            files.push(table::file(&place, options, from)?);
-            files.push(table::sidecar(&place, options)?);
-        }
-        None => header = Some(table::header(&place.spec)),
+    let Some(from) = &options.from else {
+        let header = Some(table::header(&place.spec));
+        return Ok(NewTable {
+            files,
+            header,
+            report: None,
+            written: false,
+            options: options.clone(),
+        });
+    };
+    let (table, lines) = table::file(&place, options, from)?;
+    files.push(table);
+    files.push(table::sidecar(&place, options)?);
+    let mut report = validated_copy(&place, &files)?;
+    // The rows are those of the CSV, in its order.
+    let findings = report.findings.iter_mut().filter(|finding| finding.path == files[1].path);
+    for example in findings.flat_map(|finding| &mut finding.examples) {
+        example.line = lines.line(example.row as usize);
     }
-    let mut report = options.from.as_ref().map(|_| validated_copy(&place, &files)).transpose()?;
-    let has_errors = report.as_ref().is_some_and(|report| report.counts.errors > 0);
-    let written = options.write && !has_errors;
+    let written = options.write && report.counts.errors == 0;
     if written {
         let new = files.iter().filter(|file| !file.exists);
         let outputs: Vec<(PathBuf, Vec<u8>)> =
             new.map(|file| (place.top.join(&file.path), file.bytes.clone())).collect();
         let folders = outputs.iter().filter_map(|(path, _)| path.parent().map(Path::to_owned));
         write_all(&folders.collect::<Vec<_>>(), &outputs)?;
-        report = report.map(|_| validated(&options.root, &place, None)).transpose()?;
+        report = validated(&options.root, &place, None)?;
     }
-    let (system, table) = (options.system.clone(), options.table.clone());
-    Ok(NewTable { files, header, report, written, system, table })
+    Ok(NewTable { files, header: None, report: Some(report), written, options: options.clone() })
 }
 
 /// Validates the files by themselves, in a folder of their own.
@@ -99,7 +106,7 @@ impl NewTable {
                 (false, false) => "new",
             };
             out += &format!("{state:8} {}: {}\n", clean(&file.path), clean(&file.says));
-            if let (Some(text), false, false) = (&file.text, file.exists, self.written) {
+            if let (Some(text), false) = (&file.text, file.exists || self.options.write) {
                 out += &textwrap::indent(&clean_lines(text), "    ");
             }
         }
@@ -109,7 +116,8 @@ impl NewTable {
     /// Renders the next steps, after the findings.
     pub fn next_text(&self) -> String {
         let failed = self.report.as_ref().is_some_and(|report| report.counts.errors > 0);
-        let (system, table) = (&self.system, &self.table);
+        let NewOptions { system, table, from, .. } = &self.options;
+        let from = from.as_ref().map(|from| clean(&from.display().to_string())).unwrap_or_default();
         if let Some(header) = &self.header {
             return format!(
                 "\nNext: measure rows with these columns, then name their file with --from. \
@@ -119,7 +127,10 @@ impl NewTable {
         }
         match (failed, self.written) {
             (true, false) => {
-                "\nNothing was written. Next: correct the errors above and run this again.\n".into()
+                format!(
+                    "\nNothing was written. Next: correct the errors above, whose lines are those of {from}, and run \
+                     this again.\n"
+                )
             }
             (false, false) => "\nNothing was written. Next: --write writes these files.\n".into(),
             (_, true) => format!(

@@ -9,13 +9,17 @@ use crate::base::error::{Error, Result};
 use crate::base::words::plural;
 use crate::database::catalog::{self, Format, TableFile};
 use crate::database::sidecar::{Meta, by_hand};
-use crate::database::table::{Column, encode};
+use crate::database::table::{Column, RowLines, encode};
 use crate::jobs::repair::convert::collected;
 use crate::jobs::rows;
 use crate::specs::{IDENTITY, TableSpec};
 
-/// Returns the table with the rows of a CSV file.
-pub(super) fn file(place: &NewPlace, options: &NewOptions, from: &Path) -> Result<NewFile> {
+/// Returns the table with the rows of a CSV file, and the lines of these rows.
+pub(super) fn file(
+    place: &NewPlace,
+    options: &NewOptions,
+    from: &Path,
+) -> Result<(NewFile, RowLines)> {
     let path = format!("{}/{}.parquet", place.folder, place.spec.name);
     if place.top.join(&path).exists() {
         let hint = "`perfdb-gate merge` adds rows to a table; remove the file to start again";
@@ -47,13 +51,13 @@ pub(super) fn file(place: &NewPlace, options: &NewOptions, from: &Path) -> Resul
     if table.torn.rows > 0 {
         return Err(bad(table.torn.to_string()));
     }
-    let count = table.rows;
+    let (count, lines) = (table.rows, table.lines.clone());
     let mut columns = collected(table, Some(&place.spec));
     let added = identify(&mut columns, place, count);
     let added =
         if added.is_empty() { String::new() } else { format!(", with {}", added.join(", ")) };
     let says = format!("{} of {shown}{added}", plural(count, "row"));
-    Ok(NewFile { path, bytes: encode(&columns)?, text: None, says, exists: false })
+    Ok((NewFile { path, bytes: encode(&columns)?, text: None, says, exists: false }, lines))
 }
 
 /// Adds the columns that the command line answers, if the rows lack them; returns what was added.
