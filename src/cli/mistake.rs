@@ -3,6 +3,7 @@
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use perfdb_gate::base::error::Error;
+use perfdb_gate::specs::{Library, Specs};
 
 /// Returns the error to report; prints the help or version and ends the process if these were asked for.
 pub fn of(error: clap::Error, cli: &Command) -> Error {
@@ -55,6 +56,9 @@ fn positional(error: &clap::Error, command: &Command) -> Option<String> {
     let value = error.get(ContextKind::InvalidArg).map(listed).filter(|v| !v.starts_with('-'))?;
     let takes = |long: &str| command.get_arguments().any(|arg| arg.get_long() == Some(long));
     let is_path = value.contains(['/', '.']) || std::path::Path::new(&value).exists();
+    if takes("table") && is_table(&value) {
+        return Some(format!("did you mean `--table {value}`?"));
+    }
     match (is_path, takes("root"), takes("system")) {
         (false, _, true) => Some(format!("did you mean `--system {value}`?")),
         (true, true, true) => Some(
@@ -64,6 +68,14 @@ fn positional(error: &clap::Error, command: &Command) -> Option<String> {
         (_, true, _) => Some("--root names the folder that contains systems/".to_owned()),
         (_, false, _) => None,
     }
+}
+
+/// Returns true for the name of a table that has a spec.
+fn is_table(name: &str) -> bool {
+    let specs = Specs::read(Library::embedded());
+    specs.is_ok_and(|specs| {
+        specs.tables.contains_key(name) || specs.tables.contains_key(&format!("{name}_perf"))
+    })
 }
 
 fn listed(value: &ContextValue) -> String {

@@ -9,6 +9,7 @@ const MISTAKES: &[&[&str]] = &[
     &["validate", "--sytem", "h200_sxm"],
     &["validate", "h200_sxm"],
     &["validate", "systems/data"],
+    &["explore", "gemm"],
     &["validate", "--system", "H200_SXM"],
     &["validate", "--system", "h20_sxm"],
     &["validate", "--backend", "vlm"],
