@@ -2,6 +2,7 @@
 //! and the differences between two states.
 
 pub mod catalog;
+pub mod collection_report;
 pub mod coverage;
 pub mod diff;
 pub mod facts;

@@ -202,7 +202,12 @@ impl Meta {
         for (table, entry) in &meta.tables {
             check_status(&format!("tables.{table}"), &entry.status)?;
             for (i, event) in entry.collections.iter().enumerate() {
-                check_status(&format!("tables.{table}.collections[{i}]"), &event.status)?;
+                let place = format!("tables.{table}.collections[{i}]");
+                check_status(&place, &event.status)?;
+                let is_attested = event.case_plan_hash.as_ref().is_some_and(|h| !h.is_empty());
+                if meta.schema_version == 2 && !is_attested {
+                    return Err(format!("{place}.case_plan_hash is missing").into());
+                }
             }
             let plans = entry.collections.iter().map(|event| &event.case_plan_hash);
             let mut plans = plans.chain([&entry.case_plan_hash]).flatten();

@@ -89,6 +89,11 @@ impl Lookups {
         }
     }
 
+    /// Returns the system's figure with the FLOP/s of a dtype; `None` for a dtype that is only moved, or an unknown one.
+    pub fn rate(&self, dtype: &str) -> Option<&str> {
+        self.flops.get(dtype).map(String::as_str)
+    }
+
     /// Returns the names of all dtypes.
     pub fn dtypes(&self) -> impl Iterator<Item = &str> {
         self.bytes.keys().map(String::as_str)

@@ -22,6 +22,8 @@ pub struct System {
     pub texts: BTreeMap<String, String>,
     /// Glob patterns that match the device names in rows measured on the system.
     pub devices: Vec<String>,
+    /// Further right values of figures, by path: those of a newer machine of the same name.
+    pub also: BTreeMap<String, Vec<f64>>,
 }
 
 /// The path of the last-level cache's size in bytes.
@@ -32,6 +34,9 @@ pub const MEMORY_BANDWIDTH: &str = "gpu.mem_bw";
 
 /// The path of the GPU's power limit in W.
 pub const POWER: &str = "gpu.power";
+
+/// The start of the paths of further right values.
+const ALSO: &str = "also.";
 
 impl System {
     /// Parses a system's YAML. The error is one line that names the place.
@@ -109,6 +114,10 @@ impl System {
             Value::Array(items) if path == "devices" => {
                 self.devices = items.iter().filter_map(|i| i.as_str().map(str::to_owned)).collect();
             }
+            Value::Array(items) if path.starts_with(ALSO) => {
+                let values = items.iter().filter_map(Value::as_f64).collect();
+                self.also.insert(path[ALSO.len()..].to_owned(), values);
+            }
             // Lists and flags elsewhere are kept by name, so that a misspelt field is reported.
             other => {
                 self.texts.insert(path.to_owned(), other.to_string());
@@ -127,6 +136,12 @@ impl System {
     /// Returns a figure by its dotted path, such as `gpu.mem_bw`.
     pub fn figure(&self, path: &str) -> Option<f64> {
         self.figures.get(path).copied()
+    }
+
+    /// Returns the values of a figure that are right for a machine of this name, the usual one first.
+    pub fn right_values(&self, path: &str) -> Vec<f64> {
+        let further = self.also.get(path).into_iter().flatten().copied();
+        self.figure(path).into_iter().chain(further).collect()
     }
 
     /// Returns the GPU generation. Systems of one generation are references for each other.

@@ -156,6 +156,12 @@ pub struct TableSpec {
     pub require: Option<Expr>,
     /// The columns that must vary together for the loader to accept the table.
     pub guard: Option<Guard>,
+    /// The columns that must hold one value in the whole table for the loader to accept it.
+    pub uniform: Vec<String>,
+    /// True if the loader refuses a table with any further column.
+    pub exact: bool,
+    /// True if the loader refuses a table with a null in any cell.
+    pub no_nulls: bool,
     /// The row that the loader serves if several rows have one key.
     pub serves: Serves,
     /// Columns that distinguish intended copies of a key, such as copies from different sweeps.

@@ -54,6 +54,15 @@ struct TableEntry {
     /// Columns that must vary together for the loader to accept the table.
     #[serde(default)]
     guard: Option<Guard>,
+    /// Columns that must hold one value in the whole table for the loader to accept it.
+    #[serde(default)]
+    uniform: Vec<String>,
+    /// True if the loader refuses a table with any further column.
+    #[serde(default)]
+    exact: bool,
+    /// True if the loader refuses a table with a null in any cell.
+    #[serde(default)]
+    no_nulls: bool,
     /// The row that the loader serves if several rows have one key.
     serves: Serves,
     /// Columns that distinguish intended copies of a key.
@@ -199,6 +208,9 @@ impl TableEntry {
             buckets: self.buckets,
             require: self.require,
             guard: self.guard,
+            uniform: self.uniform,
+            exact: self.exact,
+            no_nulls: self.no_nulls,
             serves: self.serves,
             coexist: self.coexist,
             latency,
@@ -241,6 +253,7 @@ fn try_formulas(spec: &TableSpec) -> Result<(), Reason> {
         .sweep
         .iter()
         .chain(&spec.coexist)
+        .chain(&spec.uniform)
         .chain(spec.zero.keys())
         .chain(spec.dtypes.keys())
         .map(String::as_str);

@@ -31,7 +31,7 @@ fn a_catalog_that_specs_match_is_clean() {
     assert_eq!(run.code(), 0, "{}{}", run.out(), run.err());
     insta::assert_snapshot!(run.shown(), @"
     $ perfdb-gate rules --check-root [tmp]
-    collector/op_backend_catalog.yaml: 46 tables; the database has data of 1; 47 specs
+    collector/op_backend_catalog.yaml: 46 tables; the database has data of 1; 55 specs
     operation-catalog: collector/op_backend_catalog.yaml
     (exit 0)
     ");
@@ -58,7 +58,7 @@ fn both_directions_are_told() {
       warp_perf
     with a spec but not in the catalog:
       gemm_perf (gemm): it has data
-    collector/op_backend_catalog.yaml: 46 tables; the database has data of 2; 47 specs
+    collector/op_backend_catalog.yaml: 46 tables; the database has data of 2; 55 specs
     operation-catalog: collector/op_backend_catalog.yaml
     (exit 1)
     ");
@@ -94,7 +94,7 @@ fn without_a_catalog_nothing_is_green() {
     assert_eq!(broken.code(), 2);
     insta::assert_snapshot!(shown([&none, &broken]), @"
     $ perfdb-gate rules --check-root [tmp]
-    the root contains no op_backend_catalog.yaml, so the expected tables are not known; the database has data of 1 table; 47 specs
+    the root contains no op_backend_catalog.yaml, so the expected tables are not known; the database has data of 1 table; 55 specs
     (exit 3)
 
     $ perfdb-gate rules --check-root [tmp]

@@ -142,6 +142,15 @@ impl Expr {
         found
     }
 
+    /// Returns the conditions that the formula joins by AND; the formula itself if it joins none.
+    pub fn conditions(&self) -> Vec<Self> {
+        let mut conditions = Vec::new();
+        self.node.conditions(&mut |node| {
+            conditions.push(Self { text: self.text.clone(), node: node.clone() });
+        });
+        conditions
+    }
+
     /// Returns the column's name if the formula is a bare column.
     pub fn as_column(&self) -> Option<&str> {
         match &self.node {

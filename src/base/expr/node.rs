@@ -86,6 +86,17 @@ impl Node {
         self.parts().into_iter().for_each(|part| part.visit(f));
     }
 
+    /// Calls `f` on the parts that AND joins, or on this node if it is not such a condition.
+    pub fn conditions<'a>(&'a self, f: &mut dyn FnMut(&'a Node)) {
+        match self {
+            Self::Logic { and: true, sides } => {
+                sides.0.conditions(f);
+                sides.1.conditions(f);
+            }
+            node => f(node),
+        }
+    }
+
     /// Returns the direct children of this node.
     pub fn parts(&self) -> Vec<&Node> {
         match self {

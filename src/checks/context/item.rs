@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::base::reason::Reason;
 use crate::database::catalog::{Catalog, SystemFile, TableFile, VersionDir};
+use crate::database::collection_report::CollectionReport;
 use crate::database::sidecar::{Meta, Reuse};
 use crate::database::source::Entry;
 use crate::specs::Specs;
@@ -16,6 +17,8 @@ pub enum Item<'a> {
     Dir(DirContext<'a>),
     /// A system's YAML.
     System(SystemContext<'a>),
+    /// A collection report beside the folders of a system.
+    Report(ReportContext<'a>),
     /// A file below a system's data that is not a table in its place.
     Stray(&'a Entry),
     /// A file that states facts and cannot be read.
@@ -53,8 +56,30 @@ pub struct SystemContext<'a> {
     pub file: &'a SystemFile,
     /// The names of the root's systems by data directory.
     pub by_data_dir: &'a BTreeMap<&'a str, Vec<&'a str>>,
+    /// The catalog that contains the system.
+    pub catalog: &'a Catalog,
+    /// The GPUs that rows of the system name; read only of a system that is not known by its name.
+    pub devices: Vec<String>,
     /// The specs of tables and systems.
     pub specs: &'a Specs,
+}
+
+/// A collection report under judgement.
+pub struct ReportContext<'a> {
+    /// The report's file.
+    pub entry: &'a Entry,
+    /// The parsed report, or the reason why it cannot be read.
+    pub report: Result<CollectionReport, Reason>,
+    /// The tables that the report names and that have a file, by name.
+    pub tables: BTreeMap<String, FoundTable>,
+}
+
+/// A table as its file is.
+pub struct FoundTable {
+    /// The number of rows; `None` if the table cannot be read.
+    pub rows: Option<u64>,
+    /// The SHA-256 of the table's bytes, in hex; `None` if the bytes cannot be had.
+    pub sha256: Option<String>,
 }
 
 /// A file under judgement that states facts and cannot be read.

@@ -7,5 +7,7 @@ mod table;
 
 pub use self::change::ChangeContext;
 pub use self::cross::{CrossContext, History, Reread, WholeContext};
-pub use self::item::{DirContext, FactsContext, Item, SystemContext, WaiverContext};
+pub use self::item::{
+    DirContext, FactsContext, FoundTable, Item, ReportContext, SystemContext, WaiverContext,
+};
 pub use self::table::{RowContext, TableContext};

@@ -8,16 +8,17 @@ use super::table::{Side, in_context};
 use crate::base::expr::ExprError;
 use crate::checks::compare::sketch::Slice;
 use crate::checks::compare::unit_shift::least_over_bound;
-use crate::checks::context::Reread;
+use crate::checks::context::{FoundTable, ReportContext, Reread};
 use crate::checks::inputs::CheckInputs;
 use crate::checks::rule::Rules;
 use crate::database::catalog::TableFile;
+use crate::database::collection_report::CollectionReport;
 use crate::database::selection::Selected;
 use crate::database::served::Shelf;
 use crate::database::source::Entry;
 use crate::database::state::State;
 use crate::database::support::{self, Matrices};
-use crate::database::table::Wanted;
+use crate::database::table::{Column, Wanted};
 use crate::findings::{Finding, Hit, RowStates, Severity};
 
 /// A state under judgement.
@@ -64,6 +65,42 @@ impl<'a> JudgedState<'a> {
             }
             Ok(ways)
         })
+    }
+
+    /// Returns the GPUs that the rows of a system's smallest readable table name.
+    pub fn devices_of(&self, system: &str) -> Vec<String> {
+        const MOST_TABLES: usize = 3;
+        let tables = self.state.catalog.tables.iter();
+        let mut tables: Vec<&TableFile> =
+            tables.filter(|file| file.place.system == system).collect();
+        tables.sort_by_key(|file| (file.entry.size, &file.entry.path));
+        let wanted = BTreeSet::from(["device"]);
+        let devices = |file: &&TableFile| {
+            let side = Side::read(self.state, file, false, Wanted::Named(&wanted));
+            match side.table().ok()?.column("device")? {
+                Column::Text { dict, .. } => Some(dict.iter().map(|d| d.to_string()).collect()),
+                Column::Int { .. }
+                | Column::Float { .. }
+                | Column::Bool { .. }
+                | Column::Other(_) => None,
+            }
+        };
+        tables.iter().take(MOST_TABLES).find_map(devices).unwrap_or_default()
+    }
+
+    /// Reads a collection report, and the tables that it names.
+    pub fn report(&self, entry: &'a Entry) -> ReportContext<'a> {
+        let report = CollectionReport::read(self.state.source, entry);
+        let mut tables = BTreeMap::new();
+        for name in report.iter().flat_map(|report| report.tables.keys()) {
+            let file = report.as_ref().ok().and_then(|r| r.table(name, self.state.catalog));
+            let Some(file) = file else { continue };
+            let nothing = BTreeSet::new();
+            let side = Side::read(self.state, file, true, Wanted::Named(&nothing));
+            let rows = side.table().ok().map(|table| table.rows as u64);
+            tables.insert(name.clone(), FoundTable { rows, sha256: side.digest });
+        }
+        ReportContext { entry, report, tables }
     }
 
     /// Adds the id of a file that cannot be read to the findings on it: one that is unreadable in another way than

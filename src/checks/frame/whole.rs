@@ -18,6 +18,7 @@ use crate::checks::context::{
 };
 use crate::checks::rule::Rule;
 use crate::database::catalog::{TableFile, VersionDir};
+use crate::database::collection_report::CollectionReport;
 use crate::database::source::Entry;
 use crate::findings::Finding;
 
@@ -40,6 +41,7 @@ impl<'a> Judging<'a> {
         let mut findings = self.database(number, kept, history)?;
         let files = self.dirs(number, &mut findings)
             + self.systems(number, &mut findings)
+            + self.reports(number, &mut findings)
             + self.stated_facts(number, &mut findings);
         findings.extend(self.strays(number));
         if !in_lfs.is_empty() {
@@ -155,18 +157,45 @@ impl<'a> Judging<'a> {
         }
         let mut files = 0;
         for file in catalog.systems.values() {
-            if !judged.selected.system(&file.name) || !judged.selected.changed(&file.yaml) {
+            let selected = judged.selected;
+            let is_changed = selected.changed(&file.yaml) || selected.touched(&file.data_dir);
+            if !self.needs.systems || !selected.system(&file.name) || !is_changed {
                 continue;
             }
-            files += u64::from(self.needs.systems);
+            files += 1;
             let specs = judged.state.specs;
-            let context = SystemContext { file, by_data_dir: &by_data_dir, specs };
+            let is_known = specs.systems.get(&file.name).is_some();
+            let devices = if is_known { Vec::new() } else { judged.devices_of(&file.name) };
+            let context =
+                SystemContext { file, by_data_dir: &by_data_dir, catalog, devices, specs };
             let mut found = self.item(&Item::System(context));
             let yaml = catalog.beside.iter().map(|(entry, _)| entry);
             if let Some(yaml) = yaml.filter(|_| file.system.is_err()).find(|e| e.path == file.yaml)
             {
                 judged.name_bytes(yaml, &mut found);
             }
+            findings.append(&mut found);
+        }
+        files
+    }
+
+    /// Judges collection reports that changed, or whose system has changed tables; counts them.
+    fn reports(&self, number: usize, findings: &mut Vec<Finding>) -> u64 {
+        let judged = &self.states[number];
+        let selected = judged.selected;
+        if !self.needs.version_dirs {
+            return 0;
+        }
+        let mut files = 0;
+        for entry in CollectionReport::files(judged.state.catalog) {
+            let folder = entry.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let system = folder.rsplit('/').next().unwrap_or(folder);
+            if !selected.system(system) || !selected.touched(folder) {
+                continue;
+            }
+            files += 1;
+            let mut found = self.item(&Item::Report(judged.report(entry)));
+            judged.name_bytes(entry, &mut found);
             findings.append(&mut found);
         }
         files

@@ -23,6 +23,7 @@ impl Judge for Placement {
             Item::Stray(entry) => stray(rule, entry),
             Item::Dir(_)
             | Item::System(_)
+            | Item::Report(_)
             | Item::Facts(_)
             | Item::InLfs(_)
             | Item::Waivers(_)

@@ -120,13 +120,14 @@ pub type KeyRows = SmallVec<[usize; 2]>;
 
 /// Returns the groups of rows that compete for one key of the loader, sorted by row. Only rows that the
 /// loader reads count, and rows compete only within one of its maps. Empty if the table lacks columns of the
-/// key.
+/// key, unless the loader refuses repeated keys.
 ///
 /// # Errors
 ///
 /// If a formula of the spec does not fit the table's columns.
 pub fn copies(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<KeyRows>, ExprError> {
-    if !has_key(scope) {
+    // A loader that refuses repeated keys refuses them whatever else the table lacks.
+    if !has_key(scope) && scope.spec.serves != Serves::Error {
         return Ok(Vec::new());
     }
     let admission = Admission::new(scope)?;

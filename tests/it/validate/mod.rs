@@ -5,6 +5,7 @@ mod judged;
 mod rules;
 mod sources;
 mod stored;
+mod tables;
 
 use crate::common::snapshot::{redact, shown};
 use crate::common::{self, SHIPPED, Tree, gemm, run};

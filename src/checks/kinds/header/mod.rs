@@ -158,9 +158,14 @@ fn mismatches(rows: &RowContext<'_>, spec: &TableSpec) -> (Vec<String>, Vec<Stri
     let missing: Vec<&str> = all.filter(|name| rows.table.column(name).is_none()).collect();
     for (name, _) in rows.table.columns() {
         let is_known = spec.column(name).is_some() || IDENTITY.contains(&name);
-        if !is_known && !is_nested(rows, name) {
-            let meant = nearest(name, missing.iter().copied());
-            let meant = meant.map(|meant| format!(" (did you mean {meant}?)")).unwrap_or_default();
+        if is_known || is_nested(rows, name) {
+            continue;
+        }
+        let meant = nearest(name, missing.iter().copied());
+        let meant = meant.map(|meant| format!(" (did you mean {meant}?)")).unwrap_or_default();
+        if spec.exact {
+            errors.push(format!("the loader refuses a table with the column {name}{meant}"));
+        } else {
             warnings.push(format!("{name} is not a known column{meant}"));
         }
     }

@@ -4,6 +4,7 @@ mod contradiction;
 mod invalid;
 mod legacy;
 mod missing;
+mod report;
 mod seal;
 
 pub use self::contradiction::Frameworks;

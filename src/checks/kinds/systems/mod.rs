@@ -1,6 +1,7 @@
 //! System YAML: what its loader requires, and figures that cannot be or do not fit.
 
 mod invalid;
+mod known;
 mod suspicious;
 
 pub use self::invalid::SystemFields;

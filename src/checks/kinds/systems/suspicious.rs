@@ -1,8 +1,12 @@
 //! System YAML whose figures do not fit.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::known::{KnownFigures, plain};
+use crate::base::error::nearest;
 use crate::base::expr::{Expr, Lookup, Scope, Value};
 use crate::checks::context::{Item, SystemContext};
 use crate::checks::inputs::CheckInputs;
@@ -10,27 +14,36 @@ use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 use crate::specs::system::System;
 
-/// Figures of one system against each other and the nearest systems.
+/// Figures of one system against each other, known systems and the system's own tables.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plausible {
     relations: Vec<FigureRelation>,
-    /// Figures that systems of one generation share within `factor`.
-    alike: Vec<String>,
-    /// How far a figure may stand from every system of its generation.
-    factor: f64,
-    /// How far a known system's figure may stand from what is known of it.
-    own_factor: f64,
+    /// Figures that grow from system to system.
+    rising: Vec<Rising>,
+    /// Fields that name a version of a backend, with the backend.
+    versions: BTreeMap<String, String>,
+    /// Names of figures that no known system has.
+    further_figures: Vec<String>,
+    known: KnownFigures,
 }
 
-/// What holds between figures of one machine.
+/// A relation between figures of one machine.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Relation")]
 struct FigureRelation {
     holds: Expr,
-    /// What it means when it does not.
+    /// The meaning of a figure that breaks the relation.
     says: String,
+}
+
+/// Systems in the order of a figure that does not shrink from one to the next.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Rising {
+    figure: String,
+    systems: Vec<String>,
 }
 
 /// A system's figures as formulas see them.
@@ -56,13 +69,13 @@ impl Judge for Plausible {
         CheckInputs { systems: true, ..CheckInputs::default() }
     }
 
-    /// Figures that contradict each other, or that no system of the generation comes near.
+    /// Figures that contradict each other, a known system or the system's own tables.
     fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
         let Item::System(at) = item else { return Found::new() };
         let Ok(system) = &at.file.system else {
             return Vec::new();
         };
-        let mut odd = Vec::new();
+        let mut odd = self.misnamed(system, at);
         for relation in &self.relations {
             // A relation between figures that are not all given says nothing.
             let given = relation.holds.fields().iter().all(|f| system.figure(f).is_some());
@@ -71,9 +84,11 @@ impl Judge for Plausible {
                 odd.push(format!("{} (expected {})", relation.says, relation.holds));
             }
         }
-        for path in &self.alike {
-            odd.extend(self.outlier(path, system, at));
-        }
+        odd.extend(self.known.outliers(system, at));
+        odd.extend(self.rising.iter().flat_map(|rising| rising.broken(system, at)));
+        odd.extend(
+            self.versions.iter().filter_map(|(field, b)| without_data(field, b, system, at)),
+        );
         if odd.is_empty() {
             return Vec::new();
         }
@@ -82,38 +97,70 @@ impl Judge for Plausible {
 }
 
 impl Plausible {
-    fn outlier(&self, path: &str, system: &System, at: &SystemContext<'_>) -> Option<String> {
-        let value = system.figure(path).filter(|v| *v > 0.0)?;
-        let figure = |peer: &System| peer.figure(path).filter(|v| *v > 0.0);
-        let away = |figure: f64| (value / figure).max(figure / value);
-        if let Some(known) = at.specs.systems.get(&system.name).and_then(figure) {
-            let says = format!(
-                "{path} is {}, but {} is known to have {}",
-                plain(value),
-                system.name,
-                plain(known)
-            );
-            return (away(known) > self.own_factor).then_some(says);
-        }
-        let near = |peer: &&System| peer.generation() == system.generation();
-        let peers = at.specs.systems.values().filter(near);
-        let figures: Vec<(&str, f64)> =
-            peers.filter_map(|p| Some((p.name.as_str(), figure(p)?))).collect();
-        let is_far = |(_, figure): &(&str, f64)| away(*figure) > self.factor;
-        if figures.is_empty() || system.generation().is_none() || !figures.iter().all(is_far) {
-            return None;
-        }
-        let others: Vec<String> =
-            figures.iter().map(|(name, figure)| format!("{name} {}", plain(*figure))).collect();
-        Some(format!(
-            "{path} is {}, but the nearest known systems have {}",
-            plain(value),
-            others.join(", ")
-        ))
+    /// Words the figures of the GPU and the node whose names no known system has.
+    fn misnamed(&self, system: &System, at: &SystemContext<'_>) -> Vec<String> {
+        let own = |name: &&String| name.starts_with("gpu.") || name.starts_with("node.");
+        let known: BTreeSet<&str> = at
+            .specs
+            .systems
+            .values()
+            .flat_map(|system| system.figures.keys())
+            .filter(own)
+            .chain(&self.further_figures)
+            .map(String::as_str)
+            .collect();
+        let names = system.figures.keys().filter(own);
+        let unknown = names.filter(|name| !known.contains(name.as_str()));
+        let say = |name: &String| {
+            let unused = known.iter().copied().filter(|known| system.figure(known).is_none());
+            let near = nearest(name, unused).map(|near| format!("; did you mean {near}?"));
+            format!("{name} is not the name of a figure{}", near.unwrap_or_default())
+        };
+        unknown.map(say).collect()
     }
 }
 
-/// A figure for people: counts as they are, rates by their power of ten.
-fn plain(figure: f64) -> String {
-    if figure < 1e5 { figure.to_string() } else { format!("{figure:e}") }
+impl Rising {
+    /// Words the systems of the root that have less than this system although they come after it, or more although they
+    /// come before.
+    fn broken(&self, system: &System, at: &SystemContext<'_>) -> Vec<String> {
+        let Some(own) = self.systems.iter().position(|name| *name == system.name) else {
+            return Vec::new();
+        };
+        let Some(value) = system.figure(&self.figure) else { return Vec::new() };
+        let mut broken = Vec::new();
+        for (place, name) in self.systems.iter().enumerate().filter(|(place, _)| *place != own) {
+            let other = at.catalog.systems.get(name).and_then(|file| file.system.as_ref().ok());
+            let Some(other) = other.and_then(|other| other.figure(&self.figure)) else { continue };
+            let (side, is_broken) =
+                if place > own { ("above", value > other) } else { ("below", value < other) };
+            if is_broken {
+                let (figure, value, other) = (&self.figure, plain(value), plain(other));
+                broken.push(format!("{figure} is {value}, {side} the {other} of {name}"));
+            }
+        }
+        broken
+    }
+}
+
+/// Words a field that names a version of a backend without data, if the system has data of other versions.
+fn without_data(
+    field: &str,
+    backend: &str,
+    system: &System,
+    at: &SystemContext<'_>,
+) -> Option<String> {
+    let text = system.texts.get(field).cloned();
+    let version = text.or_else(|| system.figure(field).map(|figure| figure.to_string()))?;
+    let dirs = at.catalog.dirs.values().filter(|dir| !dir.tables.is_empty());
+    let own = dirs.filter(|dir| dir.place.system == system.name && dir.place.backend == backend);
+    let versions: BTreeSet<&str> = own.map(|dir| dir.place.version.as_str()).collect();
+    if versions.is_empty() || versions.contains(version.as_str()) {
+        return None;
+    }
+    let versions: Vec<&str> = versions.into_iter().collect();
+    let found = versions.join(", ");
+    Some(format!(
+        "{field} is {version}, but the {backend} tables are of {found}, so the planner finds none of them"
+    ))
 }

@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::Wrong;
 use super::dtypes::UnknownDtypes;
+use super::whole_table::refused_rows;
 use crate::base::expr::{Expr, ExprError, Scope};
 use crate::checks::context::RowContext;
 use crate::checks::judge::Judge;
@@ -26,8 +27,12 @@ pub struct KeyRange {
 
 impl Judge for KeyRange {
     fn reads(&self, spec: &TableSpec) -> Reads {
+        if spec.no_nulls {
+            return Reads::all();
+        }
         let is_key = |c: &&ColumnSpec| !matches!(c.kind, ColumnKind::Measure(_));
-        Reads::columns(spec.columns.iter().filter(is_key).map(|c| c.name.as_str()))
+        let keys = spec.columns.iter().filter(is_key).map(|c| c.name.as_str());
+        Reads::columns(keys.chain(spec.uniform.iter().map(String::as_str)))
             .and_formulas(&spec.require)
     }
 
@@ -61,14 +66,18 @@ impl Judge for KeyRange {
                 }
             }
         }
-        if let Some(require) = &spec.require
-            && require.columns().iter().all(|c| PLACE.contains(c) || rows.table.column(c).is_some())
-        {
+        if let Some(require) = &spec.require {
             let scope = rows.scope;
-            let accepted = require.mask(scope)?;
+            // The header reports missing columns; the conditions on the other columns hold all the same.
+            let is_there = |c: &&str| PLACE.contains(c) || rows.table.column(c).is_some();
+            let mut conditions = require.conditions();
+            conditions.retain(|condition| condition.columns().iter().all(is_there));
+            let masks = conditions.iter().map(|condition| condition.mask(scope));
+            let masks = masks.collect::<Result<Vec<_>, _>>()?;
+            let is_refused = |row: &usize| masks.iter().any(|mask| !mask.get(*row));
             // What the loader's code knows of a text may come with this very change.
             let unknown = unknown_texts(rows, require);
-            for row in (0..scope.rows()).filter(|row| !accepted.get(*row)) {
+            for row in (0..scope.rows()).filter(is_refused) {
                 if unknown.has(row) {
                     unsettled.add_kind(
                         "values that rules/facts.yaml does not know",
@@ -87,6 +96,7 @@ impl Judge for KeyRange {
             }
             wrong.columns.extend(require.columns().iter().map(|c| (*c).to_owned()));
         }
+        refused_rows(&mut wrong, rows);
         if let Some(guard) = &spec.guard {
             refused_groups(&mut wrong, rows, guard);
         }

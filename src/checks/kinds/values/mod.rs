@@ -4,6 +4,7 @@ mod dtypes;
 mod key_range;
 mod not_finite;
 mod not_positive;
+mod whole_table;
 
 use std::collections::BTreeMap;
 

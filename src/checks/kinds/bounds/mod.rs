@@ -1,6 +1,8 @@
 //! Measurements shorter than physics allows: the arithmetic at the machine's peak, the bytes at its
 //! bandwidth.
 
+mod missing;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -66,7 +68,7 @@ impl Judge for BoundMargins {
             below.sort_by_key(|b| !b.certain());
             finding(rows, &below)
         });
-        Ok(hit.into_iter().collect())
+        Ok(hit.into_iter().chain(missing::hits(rows)?).collect())
     }
 }
 
@@ -142,6 +144,19 @@ fn grade(rows: &RowContext<'_>, certain: bool) -> Severity {
     if certain { rows.rule.severity } else { rows.rule.severity.at_most(Severity::Warning) }
 }
 
+/// Words the time that a bound states.
+fn resource(bound: &Bound) -> &str {
+    match bound.name.as_str() {
+        "math" => "the arithmetic takes at the peak rate",
+        "math-in-attn-dtype" => {
+            "the arithmetic takes at the peak rate of attn_dtype (a kernel that computes in the cache's fp8 may be faster)"
+        }
+        "memory" => "reading its data takes at the memory bandwidth",
+        "link" => "moving its data takes at the link's bandwidth",
+        other => other,
+    }
+}
+
 /// One finding with the rows below each bound, the first of which decides.
 fn finding(rows: &RowContext<'_>, below: &[Below<'_>]) -> Option<Finding> {
     let certain = below.first()?.certain();
@@ -208,15 +223,7 @@ impl<'a> Below<'a> {
             all if all == self.rows.len() => "; no cache explains this".to_owned(),
             some => format!("; no cache explains {} of them", count(some)),
         };
-        let what = match self.bound.name.as_str() {
-            "math" => "the arithmetic takes at the peak rate",
-            "math-in-attn-dtype" => {
-                "the arithmetic takes at the peak rate of attn_dtype (a kernel that computes in the cache's fp8 may be faster)"
-            }
-            "memory" => "reading its data takes at the memory bandwidth",
-            "link" => "moving its data takes at the link's bandwidth",
-            other => other,
-        };
+        let what = resource(self.bound);
         let (n, lowest) = (plural(self.rows.len(), "row"), self.lowest());
         let takes = if self.rows.len() == 1 { "takes" } else { "take" };
         let mut said = format!(

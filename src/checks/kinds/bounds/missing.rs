@@ -1,0 +1,155 @@
+//! Rows that a bound cannot judge, since the system does not state a figure that the bound's formula reads.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::resource;
+use crate::base::expr::{ExprError, Lookup, Scope, Value};
+use crate::base::words::{names, plural};
+use crate::checks::context::RowContext;
+use crate::database::table::Column;
+use crate::findings::{EXAMPLES, Finding, Hit, HitPart, Hits, Severity};
+use crate::specs::Bound;
+use crate::specs::system::{L2_CACHE, System};
+
+/// A part of a table on a system in which every unknown figure is 1. A formula that has no value here either does not
+/// apply to the row.
+struct Filled<'a>(&'a dyn Scope);
+
+impl Scope for Filled<'_> {
+    fn rows(&self) -> usize {
+        self.0.rows()
+    }
+    fn column(&self, name: &str) -> Option<Value<'_>> {
+        self.0.column(name)
+    }
+    fn field(&self, path: &str) -> Option<f64> {
+        Some(self.0.field(path).unwrap_or(1.0))
+    }
+    fn lookup(&self, function: &Lookup, text: &str) -> Option<f64> {
+        Some(self.0.lookup(function, text).unwrap_or(1.0))
+    }
+}
+
+/// The rows that a bound cannot judge for one reason.
+#[derive(Default)]
+struct UnjudgedRows {
+    rows: Vec<usize>,
+    /// The dtypes of the rows, where their rate is missing.
+    dtypes: BTreeSet<String>,
+}
+
+/// Rows by the figure that is missing.
+type ByFigure = BTreeMap<String, UnjudgedRows>;
+
+/// Returns a hit for each bound that cannot judge some rows: a warning where the system lacks a rate or another figure
+/// of the formula, an info where only the size of its cache is not known.
+pub(super) fn hits<'v>(rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    // The formulas of the bounds, which the rule declares, read no other figures.
+    let Some(system) = rows.at.system else { return Ok(Hits::new()) };
+    let mut hits = Hits::new();
+    for bound in &rows.at.spec.bounds {
+        let mut missing = without_figure(rows, bound, system)?;
+        let mut severity = rows.rule.severity.at_most(Severity::Warning);
+        if missing.is_empty() && bound.working_set.is_some() && system.figure(L2_CACHE).is_none() {
+            let all = UnjudgedRows { rows: (0..rows.table.rows).collect(), ..Default::default() };
+            missing.insert(L2_CACHE.to_owned(), all);
+            severity = Severity::Info;
+        }
+        let all: Vec<usize> = missing.values().flat_map(|m| &m.rows).copied().collect();
+        let finding = move |part: &HitPart<'_>| finding(rows, bound, &missing, severity, part);
+        hits.extend(Hit::rows(rows.at.file, all, severity, finding));
+    }
+    Ok(hits)
+}
+
+/// Finds the rows for which a bound's formula has no value since the system does not state a figure.
+fn without_figure(
+    rows: &RowContext<'_>,
+    bound: &Bound,
+    system: &System,
+) -> Result<ByFigure, ExprError> {
+    let mut missing = ByFigure::new();
+    let lookups = bound.seconds.lookups();
+    let rates = lookups.into_iter().filter(|(lookup, _)| **lookup == Lookup::Flops);
+    let rates: Vec<(&[u32], Vec<Option<(&str, &str)>>)> = rates
+        .filter_map(|(_, column)| match rows.table.column(column)? {
+            Column::Text { codes, dict, .. } => {
+                let missing = |dtype: &'_ std::sync::Arc<str>| missing_rate(rows, system, dtype);
+                let unstated: Vec<Option<&str>> = dict.iter().map(missing).collect();
+                let named = dict.iter().zip(unstated);
+                let named = named.map(|(dtype, figure)| Some((figure?, &**dtype)));
+                Some((&codes[..], named.collect()))
+            }
+            Column::Int { .. } | Column::Float { .. } | Column::Bool { .. } | Column::Other(_) => {
+                None
+            }
+        })
+        .collect();
+    let fields: Vec<&str> =
+        bound.seconds.fields().into_iter().filter(|f| system.figure(f).is_none()).collect();
+    if fields.is_empty() && rates.iter().all(|(_, dict)| dict.iter().all(Option::is_none)) {
+        return Ok(missing);
+    }
+    for (start, part) in rows.scope.parts() {
+        let seconds = bound.seconds.numbers(&part)?;
+        if (0..part.rows()).all(|i| !seconds.get(i).is_nan()) {
+            continue;
+        }
+        let filled = Filled(&part);
+        let filled = bound.seconds.numbers(&filled)?;
+        let is_unjudged = |i: &usize| seconds.get(*i).is_nan() && !filled.get(*i).is_nan();
+        for row in (0..part.rows()).filter(is_unjudged).map(|i| start + i) {
+            let rate = |(codes, dict): &(&[u32], Vec<Option<(&'_ str, &'_ str)>>)| {
+                dict.get(codes[row] as usize)
+                    .copied()
+                    .flatten()
+                    .map(|(f, d)| (f.to_owned(), d.to_owned()))
+            };
+            let rate = rates.iter().find_map(rate);
+            let Some(figure) = rate.as_ref().map(|(f, _)| f.as_str()).or(fields.first().copied())
+            else {
+                continue;
+            };
+            let unjudged = missing.entry(figure.to_owned()).or_default();
+            unjudged.rows.push(row);
+            unjudged.dtypes.extend(rate.map(|(_, dtype)| dtype));
+        }
+    }
+    Ok(missing)
+}
+
+/// Returns the figure with the rate of a dtype if the system does not state it.
+fn missing_rate<'a>(rows: &RowContext<'a>, system: &System, dtype: &str) -> Option<&'a str> {
+    let figure = rows.at.specs.lookups.rate(dtype)?;
+    system.figure(figure).is_none_or(|rate| rate <= 0.0).then_some(figure)
+}
+
+/// Words the rows of a part that a bound cannot judge.
+fn finding(
+    rows: &RowContext<'_>,
+    bound: &Bound,
+    missing: &ByFigure,
+    severity: Severity,
+    part: &HitPart<'_>,
+) -> Option<Finding> {
+    let system = &rows.at.file.place.system;
+    let mut says = Vec::new();
+    for (figure, unjudged) in missing {
+        let n = unjudged.rows.iter().filter(|row| part.has(**row)).count();
+        if n == 0 {
+            continue;
+        }
+        let dtypes = names(unjudged.dtypes.iter().map(String::as_str));
+        let of = if unjudged.dtypes.is_empty() { String::new() } else { format!(" of {dtypes}") };
+        let (count, verb) = (plural(n, "row"), if n == 1 { "is" } else { "are" });
+        let time = resource(bound);
+        says.push(format!(
+            "{count}{of} {verb} not compared with the time that {time}: {system} states no {figure}"
+        ));
+    }
+    let shown = &part.rows[..part.rows.len().min(EXAMPLES)];
+    let examples = rows.examples(shown, &["latency"]);
+    (!says.is_empty()).then(|| {
+        rows.finding_as(severity, says.join("; ")).rows(part.rows.len()).examples(examples)
+    })
+}

@@ -1,0 +1,86 @@
+//! Collection reports against their tables and their own sums.
+
+use crate::base::words::count;
+use crate::checks::context::ReportContext;
+use crate::checks::judge::Found;
+use crate::checks::rule_head::RuleHead;
+use crate::database::collection_report::{CollectionReport, ReportedTable};
+
+/// Returns a finding with all that a report contradicts.
+pub(super) fn contradiction(rule: RuleHead<'_>, at: &ReportContext<'_>) -> Found {
+    let Ok(report) = &at.report else { return Found::new() };
+    let mut wrong: Vec<String> = place(&at.entry.path, report).into_iter().collect();
+    for (name, table) in &report.tables {
+        wrong.extend(sums(name, table));
+        wrong.extend(found(name, table, at));
+    }
+    let rows: Option<u64> = report.tables.values().map(|table| table.rows).sum();
+    if let (Some(total), Some(rows)) = (report.total_rows, rows)
+        && total != rows
+    {
+        wrong.push(format!("it states {total} rows in total, but its tables have {rows}"));
+    }
+    if wrong.is_empty() {
+        return Found::new();
+    }
+    vec![rule.on_path(&at.entry.path, wrong.join("; ")).parts(wrong)]
+}
+
+/// Returns a finding on a report that cannot be read.
+pub(super) fn unreadable(rule: RuleHead<'_>, at: &ReportContext<'_>) -> Found {
+    let why = at.report.as_ref().err();
+    why.map(|why| rule.on_path(&at.entry.path, why.to_string())).into_iter().collect()
+}
+
+/// Words a system, backend or version that is not that of the file's place.
+fn place(path: &str, report: &CollectionReport) -> Option<String> {
+    let named = CollectionReport::named(path);
+    let own = format!("{}-{}", report.backend, report.version);
+    let folder = path.rsplit('/').nth(1).unwrap_or_default();
+    let is_own = named == own && folder == report.system;
+    (!is_own).then(|| {
+        format!(
+            "it is of {own} on {}, but its name is {named} and its folder {folder}",
+            report.system
+        )
+    })
+}
+
+/// Words what a report says of a table that its own numbers contradict.
+fn sums(name: &str, table: &ReportedTable) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let measured = table.shards.iter().map(|shard| shard.source_rows).sum::<Option<u64>>();
+    if let (Some(rows), Some(measured)) = (table.rows, measured)
+        && !table.shards.is_empty()
+        && rows != measured
+    {
+        wrong.push(format!("it states {rows} rows of {name}, but its runs measured {measured}"));
+    }
+    let runs = table.shards.len() as u64;
+    if let Some(expected) = table.expected_shards.filter(|expected| *expected != runs)
+        && table.status.as_deref() == Some("complete")
+    {
+        wrong.push(format!("{name} is called complete with {runs} of {expected} runs"));
+    }
+    wrong
+}
+
+/// Words how a table differs from what a report says of it.
+fn found(name: &str, table: &ReportedTable, at: &ReportContext<'_>) -> Vec<String> {
+    let Some(found) = at.tables.get(name) else {
+        return vec![format!("it describes {name}, which has no file")];
+    };
+    let mut wrong = Vec::new();
+    if let (Some(stated), Some(rows)) = (table.rows, found.rows)
+        && stated != rows
+    {
+        let (stated, rows) = (count(stated as usize), count(rows as usize));
+        wrong.push(format!("it states {stated} rows of {name}, but the table has {rows}"));
+    }
+    if let Some(stated) = &table.sha256
+        && found.sha256.as_ref().is_some_and(|own| !stated.eq_ignore_ascii_case(own))
+    {
+        wrong.push(format!("the SHA-256 of {name} is not the stated one"));
+    }
+    wrong
+}

@@ -1,0 +1,164 @@
+//! Figures of a system against what is known of it, of the GPU in its rows, or of its generation.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::checks::context::SystemContext;
+use crate::specs::system::System;
+
+/// Figures that are compared with known systems.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KnownFigures {
+    /// The figures that are compared.
+    figures: Vec<String>,
+    /// The factor by which a figure may differ from every known system of its generation.
+    factor: f64,
+    /// The factor by which a known system's figure may differ from the known value.
+    own_factor: f64,
+    /// Other factors than `own_factor`, by figure; 1 for an exact figure.
+    own_factors: BTreeMap<String, f64>,
+    /// Figures that are the rate of a GPU's network card, and the cards by rate.
+    nics: Nics,
+}
+
+/// Figures that are the rate of a network card.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Nics {
+    figures: Vec<String>,
+    cards: Vec<NetworkCard>,
+}
+
+/// A network card.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NetworkCard {
+    /// The card's rate in B/s.
+    rate: f64,
+    name: String,
+}
+
+/// A known system that a system's figures are compared with.
+struct Reference<'a> {
+    known: &'a System,
+    /// The clause that introduces the known value.
+    says: String,
+}
+
+impl KnownFigures {
+    /// Words the figures that differ from what is known of the system. A system that is not known by its name is compared
+    /// with the systems that have the GPU of its rows and, without such rows, with all of its generation.
+    pub fn outliers(&self, system: &System, at: &SystemContext<'_>) -> Vec<String> {
+        if let Some(known) = at.specs.systems.get(&system.name) {
+            let says = format!("but {} is known to have", system.name);
+            let reference = Reference { known, says };
+            let figures = self.figures.iter();
+            return figures.filter_map(|path| self.differs(path, system, &[&reference])).collect();
+        }
+        let references: Vec<Reference<'_>> = at
+            .devices
+            .iter()
+            .flat_map(|device| {
+                let alike = at.specs.systems.values().filter(|known| known.is_device(device));
+                alike.map(move |known| {
+                    let says = format!("but its rows are of {device}, known to have");
+                    Reference { known, says }
+                })
+            })
+            .collect();
+        let mut odd: Vec<String> = self.copied(system, at).into_iter().collect();
+        for path in &self.figures {
+            // Machines with the same GPU may differ in everything else.
+            let is_of_gpu = path.starts_with("gpu.") && !references.is_empty();
+            let near: Vec<&Reference<'_>> = references.iter().filter(|_| is_of_gpu).collect();
+            odd.extend(match near.is_empty() {
+                false => self.differs(path, system, &near),
+                true => self.far(path, system, at),
+            });
+        }
+        odd
+    }
+
+    /// Words a figure that differs from the known values of every reference.
+    fn differs(
+        &self,
+        path: &str,
+        system: &System,
+        references: &[&Reference<'_>],
+    ) -> Option<String> {
+        let value = system.figure(path).filter(|value| *value > 0.0)?;
+        let factor = self.own_factors.get(path).copied().unwrap_or(self.own_factor);
+        let mut first = None;
+        for reference in references {
+            let values = reference.known.right_values(path);
+            let Some(known) = values.first().copied().filter(|known| *known > 0.0) else {
+                continue;
+            };
+            if values.iter().any(|known| away(value, *known) <= factor) {
+                return None;
+            }
+            first = first.or(Some((known, &reference.says)));
+        }
+        let (known, says) = first?;
+        let figures = (self.with_card(path, value), self.with_card(path, known));
+        Some(format!("{path} is {}, {says} {}", figures.0, figures.1))
+    }
+
+    /// A figure for people, with the network card of that rate.
+    fn with_card(&self, path: &str, value: f64) -> String {
+        let cards = self.nics.cards.iter().filter(|_| self.nics.figures.iter().any(|f| f == path));
+        let card = cards.min_by(|a, b| away(value, a.rate).total_cmp(&away(value, b.rate)));
+        let card = card.filter(|card| away(value, card.rate) <= self.own_factor);
+        let name = card.map(|card| format!(" ({})", card.name)).unwrap_or_default();
+        plain(value) + &name
+    }
+
+    /// Words a figure that is far from those of every known system of the generation.
+    fn far(&self, path: &str, system: &System, at: &SystemContext<'_>) -> Option<String> {
+        let value = system.figure(path).filter(|value| *value > 0.0)?;
+        let generation = system.generation()?;
+        let near = at.specs.systems.values().filter(|p| p.generation() == Some(generation));
+        let figure = |peer: &System| peer.figure(path).filter(|value| *value > 0.0);
+        let figures: Vec<(&str, f64)> =
+            near.filter_map(|peer| Some((peer.name.as_str(), figure(peer)?))).collect();
+        if figures.is_empty() || figures.iter().any(|(_, f)| away(value, *f) <= self.factor) {
+            return None;
+        }
+        let others: Vec<String> =
+            figures.iter().map(|(name, figure)| format!("{name} {}", plain(*figure))).collect();
+        Some(format!(
+            "{path} is {}, but the nearest known systems have {}",
+            plain(value),
+            others.join(", ")
+        ))
+    }
+
+    /// Words that the GPU's figures are all those of a known system, although the rows name another GPU.
+    fn copied(&self, system: &System, at: &SystemContext<'_>) -> Option<String> {
+        const FEWEST: usize = 5;
+        let figures = self.figures.iter().filter(|path| path.starts_with("gpu."));
+        let figures: Vec<&str> = figures.map(String::as_str).collect();
+        let is_copy = |known: &&System| {
+            let same = |path: &&&str| system.figure(path) == known.figure(path);
+            let given = figures.iter().filter(|path| system.figure(path).is_some()).count();
+            given >= FEWEST && figures.iter().filter(same).count() == figures.len()
+        };
+        let known = at.specs.systems.values().find(is_copy)?;
+        let other = at.devices.iter().find(|device| !known.is_device(device))?;
+        let (name, device) = (&known.name, other);
+        Some(format!("every figure of the GPU is that of {name}, but its rows are of {device}"))
+    }
+}
+
+/// How many times larger the larger of two positive figures is.
+fn away(value: f64, known: f64) -> f64 {
+    (value / known).max(known / value)
+}
+
+/// A figure for people: counts as they are, rates by their power of ten.
+pub(super) fn plain(figure: f64) -> String {
+    if figure < 1e5 { figure.to_string() } else { format!("{figure:e}") }
+}
