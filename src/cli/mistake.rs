@@ -53,7 +53,13 @@ fn hint(error: &clap::Error, cli: &Command) -> String {
 
 /// Returns the option that a value without one may belong to.
 fn positional(error: &clap::Error, command: &Command) -> Option<String> {
-    let value = error.get(ContextKind::InvalidArg).map(listed).filter(|v| !v.starts_with('-'))?;
+    let value = error.get(ContextKind::InvalidArg).map(listed)?;
+    if value.parse::<f64>().is_ok_and(|number| number < 0.0) {
+        return Some("no option takes a number below zero".to_owned());
+    }
+    if value.starts_with('-') {
+        return None;
+    }
     let takes = |long: &str| command.get_arguments().any(|arg| arg.get_long() == Some(long));
     let is_path = value.contains(['/', '.']) || std::path::Path::new(&value).exists();
     if takes("table") && is_table(&value) {

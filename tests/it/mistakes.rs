@@ -22,6 +22,7 @@ const MISTAKES: &[&[&str]] = &[
     &["validate", "--threads", "-1"],
     &["validate", "--fail-on", "errors"],
     &["validate", "--draw", "0"],
+    &["remeasure", "--sample", "-1"],
     &["validate", "--root", "nowhere"],
     &["validate", "--output", "no/such/report.json"],
     &["validate", "--ref", "refs/pull/12/head"],
