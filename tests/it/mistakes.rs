@@ -55,7 +55,21 @@ fn repository() -> Tree {
 }
 
 fn run(tree: &Tree, args: &[&str]) -> Run {
-    Run::of(command().args(args).current_dir(tree.path())).unwrap()
+    // A GPU of this machine would answer what `new` asks.
+    let mut command = command();
+    Run::of(command.args(args).current_dir(tree.path()).env("CUDA_VISIBLE_DEVICES", "")).unwrap()
+}
+
+/// Leaves out long lists of known names, which grow with the rules, tables and systems.
+fn without_lists(text: &str) -> String {
+    let shortened = |line: &str| {
+        let Some((before, list)) = line.split_once("known: ") else { return line.to_owned() };
+        let (names, after) = list.split_once("; ").unwrap_or((list, ""));
+        let after = if after.is_empty() { String::new() } else { format!("; {after}") };
+        let names = if names.matches(", ").count() > 8 { "[names]" } else { names };
+        format!("{before}known: {names}{after}")
+    };
+    text.lines().map(|line| shortened(line) + "\n").collect()
 }
 
 #[test]
@@ -74,7 +88,7 @@ fn every_mistake_is_one_line_and_a_hint() {
         all += &format!("$ perfdb-gate {}\n{said}\n", args.join(" "));
     }
     assert!(MISTAKES.len() >= 30);
-    insta::assert_snapshot!(redact(&all));
+    insta::assert_snapshot!(without_lists(&redact(&all)));
 }
 
 #[test]
@@ -115,13 +129,13 @@ fn a_mistake_in_the_settings_is_one_line_too() {
         assert_eq!((run.code(), run.err().lines().count()), (2, 2), "{}", run.err());
         all += &run.err();
     }
-    insta::assert_snapshot!(redact(&all), @r#"
+    insta::assert_snapshot!(without_lists(&redact(&all)), @r#"
     perfdb-gate: .perfdb-gate/waivers.yml: files of settings are only read if their name ends in .yaml
     hint: `git mv .perfdb-gate/waivers.yml .perfdb-gate/waivers.yaml` renames it
     perfdb-gate: .perfdb-gate/waivers.yaml: waivers[0]: '31.12.2027' is not a date: write YYYY-MM-DD, such as 2027-12-31
     hint: docs/validate.md explains how a waiver is written, in "The repository's own settings"; `perfdb-gate schema waivers` prints its fields for an editor
     perfdb-gate: .perfdb-gate/waivers.yaml: no rule matches 'duplicate-keys'
-    hint: did you mean duplicate-key? known: below-speed-of-light, copied-table, coverage-hole, data-deleted, device-mismatch, duplicate-key, excused-by-change, facts-invalid, framework-mismatch, header-mismatch, key-out-of-range, latency-drop, latency-not-finite, latency-not-positive, latency-spike, legacy-marker, lfs-pointer, no-longer-served, noisy-slice, power-coverage, … (55 in total)
+    hint: did you mean duplicate-key? known: [names]
     "#);
 }
 
