@@ -14,7 +14,7 @@ use perfdb_gate::base::interrupt;
 use perfdb_gate::base::panics::install_panic_hook;
 use perfdb_gate::base::threads;
 
-use cli::{Cli, Command, TerminalArgs};
+use cli::{Cli, Command, TerminalArgs, mistake};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -22,21 +22,21 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     install_panic_hook();
     interrupt::watch();
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return failed(&mistake::of(error, &Cli::command())).into(),
+    };
     if cli.terminal.verbose {
         log();
     }
-    threads::start(cli.threads);
-    let exit = run(cli.command, cli.terminal).unwrap_or_else(|error| {
-        report(&error);
-        Exit::Failed
-    });
-    exit.into()
+    threads::start(cli.threads.into());
+    run(cli.command, cli.terminal).unwrap_or_else(|error| failed(&error)).into()
 }
 
 fn run(command: Command, terminal: TerminalArgs) -> Result<Exit> {
     match command {
         Command::Validate(args) => args.run(terminal),
+        Command::New(args) => args.run(terminal),
         Command::Sanity(args) => args.run(terminal),
         Command::Impact(args) => args.run(terminal),
         Command::Reach(args) => args.run(terminal),
@@ -46,15 +46,16 @@ fn run(command: Command, terminal: TerminalArgs) -> Result<Exit> {
         Command::Status(args) => args.run(terminal),
         Command::Explore(args) => args.run(terminal),
         Command::Plan(args) => args.run(terminal),
-        Command::Merge(args) => args.run(),
-        Command::Dedupe(args) => args.run(),
-        Command::Convert(args) => args.run(),
+        Command::Merge(args) => args.run(terminal),
+        Command::Dedupe(args) => args.run(terminal),
+        Command::Convert(args) => args.run(terminal),
         Command::Init(args) => args.run(terminal),
+        Command::Waive(args) => args.run(terminal),
         Command::Rules(args) => args.run(),
         Command::Explain(args) => args.run(),
-        Command::Suggest(args) => args.run(),
+        Command::Suggest(args) => args.run(terminal),
         Command::Selftest(args) => args.run(terminal),
-        Command::Noise(args) => args.run(),
+        Command::Noise(args) => args.run(terminal),
         Command::Completions(args) => args.run(Cli::command()),
         Command::Schema(args) => args.run(),
     }
@@ -72,9 +73,10 @@ fn log() {
 }
 
 /// Prints an error and its hint to standard error.
-fn report(error: &Error) {
+fn failed(error: &Error) -> Exit {
     eprintln!("perfdb-gate: {}", clean(&error.message));
     if !error.hint.is_empty() {
         eprintln!("hint: {}", clean(&error.hint));
     }
+    Exit::Failed
 }

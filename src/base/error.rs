@@ -40,9 +40,11 @@ impl Error {
     }
 }
 
-/// Returns the known name that is spelled most like `name`, or `None` if no known name is similar.
+/// Returns the known name that is spelled most like `name`, in upper or lower case, or `None` if no known name
+/// is similar.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = known.into_iter().map(|k| (strsim::jaro_winkler(name, k), k));
+    let name = name.to_lowercase();
+    let scored = known.into_iter().map(|k| (strsim::jaro_winkler(&name, &k.to_lowercase()), k));
     let near = scored.filter(|(score, _)| *score > 0.75);
     near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, near)| near)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -196,8 +196,17 @@ impl<'a> Staged<'a> {
 }
 
 pub(crate) fn unwritten(path: &Path, error: &std::io::Error) -> Error {
-    Error::new(
-        format!("cannot write {}: {}", path.display(), error.kind()),
-        "check that the folder exists and that its disk has free space",
-    )
+    let folder = folder_of(path);
+    let (why, hint) = match error.kind() {
+        ErrorKind::NotFound if !folder.exists() => (
+            format!("the folder {} does not exist", folder.display()),
+            format!("`mkdir -p {}` creates it", folder.display()),
+        ),
+        ErrorKind::PermissionDenied => (
+            "permission denied".to_owned(),
+            format!("the user that runs perfdb-gate may not write to {}", folder.display()),
+        ),
+        kind => (kind.to_string(), "check that its disk has free space".to_owned()),
+    };
+    Error::new(format!("cannot write {}: {why}", path.display()), hint)
 }

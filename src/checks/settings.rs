@@ -87,6 +87,13 @@ impl Settings {
                 "baseline.json" => {
                     settings.baseline = Some(Baseline::parse(&text()?).map_err(bad)?);
                 }
+                path if path.ends_with(".yml") => {
+                    let why = "files of settings are only read if their name ends in .yaml";
+                    return Err(Error::new(
+                        format!("{shown}: {why}"),
+                        format!("`git mv {shown} {}yaml` renames it", &shown[..shown.len() - 3]),
+                    ));
+                }
                 path => {
                     if let Some(inside) =
                         path.strip_prefix("rules/").filter(|p| p.ends_with(".yaml"))

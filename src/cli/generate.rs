@@ -47,6 +47,8 @@ pub enum SchemaName {
     Tables,
     /// `.perfdb-gate/waivers.yaml`.
     Waivers,
+    /// A sidecar, `collection_meta.yaml`.
+    Sidecar,
     /// A rerun list: `plan --output FILE`.
     Rerun,
     /// A line between `remeasure --device process` and its command.
@@ -85,6 +87,7 @@ impl SchemaArgs {
             SchemaName::Rule => schema::rule(),
             SchemaName::Tables => schema::tables(),
             SchemaName::Waivers => schema::waivers(),
+            SchemaName::Sidecar => schema::sidecar(),
             SchemaName::Rerun => schema::rerun(),
             SchemaName::Runner => schema::runner(),
             SchemaName::Compare => schema::compare(),

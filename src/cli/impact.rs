@@ -7,6 +7,7 @@ use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
 use perfdb_gate::jobs::impact;
 
+use super::bar::Bar;
 use super::output::DocumentFormatName;
 use super::outputs::{self, write_text};
 use super::terminal::TerminalArgs;
@@ -66,7 +67,7 @@ impl From<&ImpactArgs> for impact::ImpactOptions {
 impl ImpactArgs {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         outputs::check(&self.output, [])?;
-        let impact = impact::run(&self.into())?;
+        let impact = Bar::during("predicting", terminal, || impact::run(&self.into()))?;
         write_text(self.output.as_deref(), impact::render(&impact, self.format.of(terminal)))?;
         Ok(impact.exit())
     }

@@ -9,7 +9,9 @@ use perfdb_gate::base::exit::Exit;
 use perfdb_gate::jobs::repair::merge::{self, MergeOptions, MergePolicy};
 use perfdb_gate::report;
 
+use super::bar::Bar;
 use super::repair::file_name;
+use super::terminal::TerminalArgs;
 
 /// The arguments of `perfdb-gate merge`.
 #[derive(Debug, Args)]
@@ -94,8 +96,8 @@ impl From<&MergeArgs> for MergeOptions {
 }
 
 impl MergeArgs {
-    pub fn run(&self) -> Result<Exit> {
-        let merge = merge::run(&self.into())?;
+    pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
+        let merge = Bar::during("merging", terminal, || merge::run(&self.into()))?;
         let (text, exit) = (merge.text(self.write), merge.exit());
         if self.write {
             merge.write()?;

@@ -9,6 +9,8 @@ pub mod impact;
 pub mod init;
 pub mod measure;
 pub mod merge;
+pub mod mistake;
+pub mod new;
 pub mod output;
 pub mod outputs;
 pub mod plan;
@@ -21,6 +23,7 @@ pub mod selftest;
 pub mod status;
 pub mod terminal;
 pub mod validate;
+pub mod waive;
 pub mod watch;
 
 use clap::{Parser, Subcommand};
@@ -32,6 +35,7 @@ use self::impact::ImpactArgs;
 use self::init::InitArgs;
 use self::measure::{Measure, Remeasure};
 use self::merge::MergeArgs;
+use self::new::NewArgs;
 use self::plan::PlanArgs;
 use self::reach::ReachArgs;
 use self::repair::{ConvertArgs, DedupeArgs};
@@ -42,6 +46,7 @@ use self::status::StatusArgs;
 use self::terminal::MOST_COLUMNS;
 pub use self::terminal::TerminalArgs;
 use self::validate::Validate;
+use self::waive::WaiveArgs;
 
 /// The exit codes of every command, with an example of each.
 const EXIT_CODES: &str = "\
@@ -67,7 +72,8 @@ pub struct Cli {
     pub terminal: TerminalArgs,
     /// Number of threads; 0 means one per core.
     #[arg(long, global = true, value_name = "N", default_value_t = 0, help_heading = "Terminal")]
-    pub threads: usize,
+    #[arg(allow_negative_numbers = true)]
+    pub threads: u16,
 }
 
 /// The commands.
@@ -75,6 +81,9 @@ pub struct Cli {
 pub enum Command {
     /// Check a perf database: is this data right?
     Validate(Box<Validate>),
+    /// Start a table of your own: the system's YAML, rows from a CSV, a sidecar; a dry run without
+    /// --write.
+    New(NewArgs),
     /// Compare a pull request with its base: what does it change, and is that right?
     Sanity(Box<Sanity>),
     /// Predict step times of default models before and after a change, with the rows behind each move.
@@ -101,6 +110,8 @@ pub enum Command {
     Convert(Box<ConvertArgs>),
     /// Set up a repository: workflows, a hook and a baseline; existing files are kept.
     Init(InitArgs),
+    /// Accept a finding until a date: write its waiver. Without a fingerprint, list the findings.
+    Waive(WaiveArgs),
     /// List the rules.
     Rules(RulesArgs),
     /// Explain a rule: what it reports, why, what to do, with examples.

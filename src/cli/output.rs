@@ -42,13 +42,18 @@ impl OutputArgs {
 
 /// Parses `FORMAT=FILE`.
 fn report_of(text: &str) -> Result<(FormatName, PathBuf), String> {
-    let (format, file) =
+    let (name, file) =
         text.split_once('=').ok_or("write FORMAT=FILE, for example sarif=perfdb.sarif")?;
     if file.is_empty() || file == "-" {
         return Err("the name of the file is missing; --format sets the format of standard output"
             .to_owned());
     }
-    Ok((FormatName::from_str(format, false)?, PathBuf::from(file)))
+    let format = FormatName::from_str(name, false).map_err(|_| {
+        let known = FormatName::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let known: Vec<String> = known.map(|value| value.get_name().to_owned()).collect();
+        format!("'{name}' is not a format: the formats are {}", known.join(", "))
+    })?;
+    Ok((format, PathBuf::from(file)))
 }
 
 /// The formats of a report.

@@ -115,6 +115,11 @@ struct ReportExtent {
     full: bool,
 }
 
+/// Returns the format for people on standard output, with every finding.
+pub fn human(terminal: TerminalArgs) -> ReportFormat {
+    format_of(FormatName::Human, ReportExtent { to_file: false, full: true }, terminal)
+}
+
 /// Returns the library's format for a file or for standard output.
 fn format_of(name: FormatName, extent: ReportExtent, terminal: TerminalArgs) -> ReportFormat {
     match name {

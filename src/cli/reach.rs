@@ -7,6 +7,7 @@ use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
 use perfdb_gate::jobs::{impact, reach};
 
+use super::bar::Bar;
 use super::output::DocumentFormatName;
 use super::outputs::{self, write_text};
 use super::terminal::TerminalArgs;
@@ -71,7 +72,7 @@ impl From<&ReachArgs> for reach::ReachOptions {
 impl ReachArgs {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         outputs::check(&self.output, [])?;
-        let reach = reach::run(&self.into())?;
+        let reach = Bar::during("looking rows up", terminal, || reach::run(&self.into()))?;
         write_text(self.output.as_deref(), reach::render(&reach, self.format.of(terminal)))?;
         Ok(reach.exit())
     }

@@ -11,7 +11,9 @@ use perfdb_gate::jobs::repair::convert;
 use perfdb_gate::jobs::repair::dedupe::{self, Keep, Policy};
 use perfdb_gate::report;
 
+use super::bar::Bar;
 use super::selection::SelectionArgs;
+use super::terminal::TerminalArgs;
 
 /// Arguments that select the tables on disk to change.
 #[derive(Debug, Args)]
@@ -103,8 +105,9 @@ impl From<&DedupeArgs> for Policy {
 }
 
 impl DedupeArgs {
-    pub fn run(&self) -> Result<Exit> {
-        let done = dedupe::run(&(&self.repair).into(), self.into())?;
+    pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
+        let work = || dedupe::run(&(&self.repair).into(), self.into());
+        let done = Bar::during("reading tables", terminal, work)?;
         let write = self.repair.write;
         let (text, exit) = (done.text(write.then_some(&self.dropped)), done.exit());
         if write {
@@ -116,8 +119,9 @@ impl DedupeArgs {
 }
 
 impl ConvertArgs {
-    pub fn run(&self) -> Result<Exit> {
-        let done = convert::run(&(&self.repair).into())?;
+    pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
+        let work = || convert::run(&(&self.repair).into());
+        let done = Bar::during("reading tables", terminal, work)?;
         let write = self.repair.write;
         let (text, exit) = (done.text(write), done.exit());
         if write {

@@ -12,8 +12,9 @@ use perfdb_gate::jobs::{explain, noise, operations, suggest};
 use perfdb_gate::report;
 use perfdb_gate::specs::Library;
 
+use super::bar::Bar;
 use super::outputs::write_text;
-use super::terminal::MOST_COLUMNS;
+use super::terminal::{MOST_COLUMNS, TerminalArgs};
 
 /// The arguments of `perfdb-gate rules`.
 #[derive(Debug, Args)]
@@ -94,21 +95,23 @@ impl Explain {
 }
 
 impl SuggestArgs {
-    pub fn run(self) -> Result<Exit> {
-        let text = suggest::run(&suggest::SuggestOptions {
+    pub fn run(self, terminal: TerminalArgs) -> Result<Exit> {
+        let options = suggest::SuggestOptions {
             root: self.root,
             reference: self.reference,
             rules: self.rules_dir,
             table: self.table,
-        })?;
+        };
+        let text = Bar::during("reading tables", terminal, || suggest::run(&options))?;
         write_text(self.output.as_deref(), text)?;
         Ok(Exit::Clean)
     }
 }
 
 impl NoiseArgs {
-    pub fn run(&self) -> Result<Exit> {
-        let noise = noise::run(&self.root, self.reference.as_deref())?;
+    pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
+        let work = || noise::run(&self.root, self.reference.as_deref());
+        let noise = Bar::during("reading tables", terminal, work)?;
         write_text(self.output.as_deref(), noise.yaml())?;
         Ok(Exit::Clean)
     }

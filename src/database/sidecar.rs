@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::reason::Reason;
@@ -39,9 +40,10 @@ impl Sidecars {
 }
 
 /// The contents of a version directory's `collection_meta.yaml`; unknown fields are ignored.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 pub struct Meta {
     /// The schema version: 1, or 2 if tables list their collection events.
+    #[schemars(extend("enum" = [1, 2]))]
     pub schema_version: i64,
     /// The kind of origin: legacy, collected or local.
     #[serde(default)]
@@ -56,7 +58,7 @@ pub struct Meta {
 }
 
 /// The framework of a collection run.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct Runtime {
     /// The framework's name; wide expert parallelism has separate names.
     pub framework: String,
@@ -65,9 +67,10 @@ pub struct Runtime {
 }
 
 /// The entry of a table in `collection_meta.yaml`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 pub struct TableMeta {
     /// The status of the table's collection: `complete` or `partial`.
+    #[schemars(extend("enum" = ["complete", "partial"]))]
     pub status: String,
     /// The number of rows when the entry was written.
     #[serde(default)]
@@ -96,9 +99,10 @@ pub struct TableMeta {
 }
 
 /// A collection run that measured rows of a table. Its other fields describe its runtime and are ignored.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 pub struct CollectionEvent {
     /// The status of the collection run: `complete` or `partial`.
+    #[schemars(extend("enum" = ["complete", "partial"]))]
     pub status: String,
     /// The number of measured rows; a later event may have replaced some.
     #[serde(default)]
@@ -161,6 +165,15 @@ impl TableMeta {
         let rows = self.collections.iter().map(|event| event.rows);
         rows.sum::<Option<u64>>().filter(|_| !self.collections.is_empty())
     }
+}
+
+/// The sidecar of a table without a collector, with placeholders.
+const BY_HAND: &str = include_str!("sidecar.yaml");
+
+/// Returns the shortest valid sidecar, for a table whose collector does not write one.
+pub fn by_hand(backend: &str, version: &str, table: &str) -> String {
+    let lines = BY_HAND.replace("{backend}", backend).replace("{version}", version);
+    lines.replace("{table}", table)
 }
 
 /// The SHA-256 of an empty input, which is the digest of a plan without cases.

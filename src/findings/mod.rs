@@ -4,11 +4,13 @@ pub mod baseline;
 mod evidence;
 mod hit;
 mod known;
+mod lines;
 mod reads;
 mod settle;
 mod sink;
 mod states;
 pub mod waiver;
+pub(crate) mod waiver_entry;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,6 +23,7 @@ pub use self::evidence::{Evidence, Explained, Explanation, ModelReach, SliceEvid
 pub use self::hit::{Hit, HitPart, Hits, RowHit, wholes};
 pub use self::known::Repaired;
 pub(crate) use self::known::{BaseFindings, Successor};
+pub(crate) use self::lines::number_lines;
 pub use self::reads::Reads;
 pub use self::sink::{Counts, Sink};
 pub use self::states::Novelty;
@@ -238,9 +241,9 @@ impl Finding {
         self
     }
 
-    /// Line in a text file, from 1; `None` for a table.
+    /// Line in a text file, from 1; `None` for a Parquet table.
     pub fn line(&self) -> Option<u64> {
-        self.evidence.line
+        self.evidence.line.or_else(|| self.examples.first()?.line)
     }
 
     /// Sets the example rows.

@@ -79,9 +79,15 @@ impl Waiver {
             return Err(format!("{name} is empty").into());
         }
         let glob = matcher(&self.path, Of::Paths)?;
-        let until = self.until.parse().map_err(|_| format!("'{}' is not a date", self.until))?;
+        let until = parse_date(&self.until)?;
         Ok((glob, until))
     }
+}
+
+/// Parses a date; the error says how dates are written.
+pub(crate) fn parse_date(text: &str) -> Result<Date, Reason> {
+    text.parse()
+        .map_err(|_| format!("'{text}' is not a date: write YYYY-MM-DD, such as 2027-12-31").into())
 }
 
 /// Hint that names the documentation of waivers.

@@ -86,6 +86,7 @@ fn example(measured: &Measured) -> Example {
     let value = |name: &str, v: Option<f64>| (name.to_owned(), v.map_or(Value::Null, Value::from));
     Example {
         row: point.row,
+        line: None,
         key: point.key.clone(),
         values: vec![
             value("recorded_ms", Some(point.recorded_ms)),

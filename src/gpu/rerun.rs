@@ -58,8 +58,22 @@ pub struct RerunOperation {
     /// Commands for the collector, one per line; empty if the table has no collector of its own.
     #[serde(default)]
     pub collect: Vec<String>,
+    /// What the commands measure, if they cannot select the points; absent if they can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<RerunSweep>,
     /// The points to measure again.
     pub points: Vec<RerunPoint>,
+}
+
+/// The whole sweep of a table, which a collector measures that cannot select points.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RerunSweep {
+    /// Number of points.
+    pub points: usize,
+    /// Expected duration in seconds; absent if a point's duration is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
 }
 
 /// A point to measure again.

@@ -6,6 +6,7 @@ pub mod explore;
 pub mod impact;
 pub mod init;
 pub mod measure;
+pub mod new;
 pub mod noise;
 pub mod operations;
 pub mod plan;
@@ -21,6 +22,7 @@ pub mod smoke;
 pub mod status;
 pub mod suggest;
 pub mod validate;
+pub mod waive;
 pub mod watch;
 
 use crate::base::escape::{clean, inert_json};

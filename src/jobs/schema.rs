@@ -3,8 +3,11 @@
 
 use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
+use serde_json::Value;
 
+use crate::base::yaml;
 use crate::checks::rule::Rule;
+use crate::database::sidecar::{Meta, by_hand};
 use crate::findings::waiver;
 use crate::gpu::protocol::RunnerLine;
 use crate::gpu::rerun::RerunList;
@@ -40,6 +43,14 @@ pub fn tables() -> String {
 /// Returns the schema of waivers, `.perfdb-gate/waivers.yaml`.
 pub fn waivers() -> String {
     text("waivers of perfdb-gate", waiver::schema(read()))
+}
+
+/// Returns the schema of a sidecar, `collection_meta.yaml`, with the shortest valid one as its example.
+pub fn sidecar() -> String {
+    let mut schema = read().into_root_schema_for::<Meta>();
+    let shortest = yaml::parse(&by_hand("vllm", "0.24.0", "gemm_perf")).unwrap_or(Value::Null);
+    schema.insert("examples".to_owned(), vec![shortest].into());
+    text("a sidecar of perfdb-gate", schema)
 }
 
 /// Returns the schema of a rerun list, `plan --output`.

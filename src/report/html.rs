@@ -193,6 +193,7 @@ mod tests {
             Finding::on_path(hostile, Severity::Error, hostile, hostile).evidence(hostile, hostile);
         finding.examples = vec![Example {
             row: 3,
+            line: None,
             key: vec![(hostile.into(), hostile.into())],
             values: Vec::new(),
         }];

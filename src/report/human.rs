@@ -300,7 +300,9 @@ fn write_advice(out: &mut String, view: &ReportView<'_>) {
         let _ = writeln!(out, "{} {}", styled(BOLD, format!("{}:", rule.id)), rule.instead);
     }
     if !found.is_empty() {
-        let _ = writeln!(out, "{}\n", styled(DIM, "`perfdb-gate explain RULE` explains a rule"));
+        let more =
+            "`perfdb-gate explain RULE` explains a rule, `perfdb-gate waive` accepts a finding";
+        let _ = writeln!(out, "{}\n", styled(DIM, more));
     }
 }
 

@@ -80,8 +80,12 @@ impl Metrics<'_, '_> {
     pub fn add(&self, findings: &mut Findings<'_>, finding: RowFinding<'_>) {
         let RowFinding { check, severity, of, message, rows, values, grounds } = finding;
         let Some(finding) = findings.finding(check, severity, self.path, message) else { return };
-        let example =
-            |row: &usize| Example { row: *row as u64, key: self.key(*row), values: values(*row) };
+        let example = |row: &usize| Example {
+            row: *row as u64,
+            line: None,
+            key: self.key(*row),
+            values: values(*row),
+        };
         let examples = rows.iter().take(EXAMPLES).map(example).collect();
         let part = |row: &usize| {
             let key = self.spec.key.iter().map(|k| self.frame.cell(k, *row).to_string());

@@ -62,9 +62,8 @@ fn what_cannot_be_meant_is_refused() {
     (exit 2)
 
     $ perfdb-gate dedupe --root [tmp] --write --dropped -
-    2> error: invalid value '-' for '--dropped <FILE>': name a file in which the removed rows are kept
-    2>
-    2> For more information, try '--help'.
+    2> perfdb-gate: invalid value '-' for '--dropped <FILE>': name a file in which the removed rows are kept
+    2> hint: `perfdb-gate dedupe --help` lists what it takes
     (exit 2)
     ");
 }
@@ -201,7 +200,7 @@ fn a_table_that_cannot_be_read_whole_is_left_alone() {
     assert_eq!(run.code(), 1);
     insta::assert_snapshot!(run.shown(), @"
     $ perfdb-gate dedupe --root [tmp] --dropped [tmp]/dropped.jsonl --write
-    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt: not changed: 1 torn row, the first in line 4: 2 fields instead of 10
+    systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt: not changed: 1 damaged row, line 4: 2 fields instead of 10
     systems/data/h200_sxm/vllm/0.24.0/moe_perf.parquet: not changed: the file is a git-LFS pointer to 9 bytes: `git lfs pull` fetches the table
 
     0 repeated measurements in 0 of 2 tables (--keep last)

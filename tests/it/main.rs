@@ -33,6 +33,8 @@ mod many;
 mod measure;
 mod merge;
 mod metamorphic;
+mod mistakes;
+mod new;
 mod operations;
 mod outputs;
 mod people;

@@ -117,22 +117,22 @@ fn a_full_disk_is_one_line() {
     insta::assert_snapshot!(shown(&runs), @"
     $ perfdb-gate validate --root [tmp] --output /dev/full
     2> perfdb-gate: cannot write /dev/full: no storage space
-    2> hint: check that the folder exists and that its disk has free space
+    2> hint: check that its disk has free space
     (exit 2)
 
     $ perfdb-gate validate --root [tmp] --html /dev/full
     2> perfdb-gate: cannot write /dev/full: no storage space
-    2> hint: check that the folder exists and that its disk has free space
+    2> hint: check that its disk has free space
     (exit 2)
 
     $ perfdb-gate validate --root [tmp] --write-baseline /dev/full
     2> perfdb-gate: cannot write /dev/full: no storage space
-    2> hint: check that the folder exists and that its disk has free space
+    2> hint: check that its disk has free space
     (exit 2)
 
     $ perfdb-gate selftest --root [tmp] --samples 1 --output /dev/full
     2> perfdb-gate: cannot write /dev/full: no storage space
-    2> hint: check that the folder exists and that its disk has free space
+    2> hint: check that its disk has free space
     (exit 2)
 
     $ perfdb-gate validate --root [tmp]

@@ -59,7 +59,7 @@ fn concise_is_a_line_a_finding_and_the_summary_last() {
     assert_eq!(lines.len(), 9, "{out}");
     assert_eq!(
         lines[0],
-        "systems/data/h200_sxm/vllm/0.0.0/gemm_perf.txt: error key-out-of-range: m is zero in 1 row"
+        "systems/data/h200_sxm/vllm/0.0.0/gemm_perf.txt:3: error key-out-of-range: m is zero in 1 row"
     );
     assert!(lines[8].starts_with("8 errors, 0 warnings"), "{out}");
 }

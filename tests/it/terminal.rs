@@ -91,21 +91,18 @@ fn one_run_writes_several_formats() {
     assert!(wrong.iter().all(|run| run.code() == 2));
     insta::assert_snapshot!(shown(&wrong), @"
     $ perfdb-gate validate --root [tmp] --report pdf=x
-    2> error: invalid value 'pdf=x' for '--report <FORMAT=FILE>': invalid variant: pdf
-    2>
-    2> For more information, try '--help'.
+    2> perfdb-gate: invalid value 'pdf=x' for '--report <FORMAT=FILE>': 'pdf' is not a format: the formats are human, concise, json, sarif, github, junit, markdown
+    2> hint: `perfdb-gate validate --help` lists what it takes
     (exit 2)
 
     $ perfdb-gate validate --root [tmp] --report json
-    2> error: invalid value 'json' for '--report <FORMAT=FILE>': write FORMAT=FILE, for example sarif=perfdb.sarif
-    2>
-    2> For more information, try '--help'.
+    2> perfdb-gate: invalid value 'json' for '--report <FORMAT=FILE>': write FORMAT=FILE, for example sarif=perfdb.sarif
+    2> hint: `perfdb-gate validate --help` lists what it takes
     (exit 2)
 
     $ perfdb-gate validate --root [tmp] --report json=-
-    2> error: invalid value 'json=-' for '--report <FORMAT=FILE>': the name of the file is missing; --format sets the format of standard output
-    2>
-    2> For more information, try '--help'.
+    2> perfdb-gate: invalid value 'json=-' for '--report <FORMAT=FILE>': the name of the file is missing; --format sets the format of standard output
+    2> hint: `perfdb-gate validate --help` lists what it takes
     (exit 2)
     ");
     // All of them or none.

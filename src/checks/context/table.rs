@@ -115,6 +115,7 @@ impl<'a> RowContext<'a> {
         let value = |c: &&str| Some(((*c).to_owned(), self.table.column(c)?.json(row)));
         Example {
             row: row as u64,
+            line: self.table.lines.line(row),
             key: self.at.keys.map(|k| k.show(row)).unwrap_or_default(),
             values: columns.iter().filter_map(value).collect(),
         }

@@ -10,7 +10,9 @@ use crate::base::error::Result;
 use crate::checks::context::History;
 use crate::database::catalog::TableFile;
 use crate::database::diff::{Class, DiffSide, TableDiff};
-use crate::findings::{BaseFindings, Finding, Novelty, RowChange, Severity, Successor};
+use crate::findings::{
+    BaseFindings, Finding, Novelty, RowChange, Severity, Successor, number_lines,
+};
 
 /// What is collected name by name, for rules on whole states and for the end of the run.
 #[derive(Default)]
@@ -112,6 +114,7 @@ impl<'a> Judging<'a> {
         if let Some(base) = findings.pop() {
             settle(&mut judgement, base, &left.changes, &left.successors);
         }
+        number_lines(&mut judgement.findings, self.states[self.head].state);
         Ok(judgement)
     }
 }

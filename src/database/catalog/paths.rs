@@ -45,6 +45,17 @@ pub(super) fn join(folder: &str, relative: &str) -> String {
     parts.join("/")
 }
 
+/// Returns the relative path that leads from `folder` to `to`, the inverse of [`join`].
+pub(super) fn relative(folder: &str, to: &str) -> String {
+    let parts = |path: &'_ str| -> Vec<String> {
+        path.split('/').filter(|p| !p.is_empty()).map(str::to_owned).collect()
+    };
+    let (from, to) = (parts(folder), parts(to));
+    let shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+    let up = from[shared..].iter().map(|_| "..");
+    up.chain(to[shared..].iter().map(String::as_str)).collect::<Vec<_>>().join("/")
+}
+
 /// Returns true if a relative path from a folder leads out of the source.
 pub(super) fn leaves(folder: &str, relative: &str) -> bool {
     let mut depth = folder.split('/').filter(|p| !p.is_empty()).count();
@@ -62,6 +73,16 @@ pub(super) fn leaves(folder: &str, relative: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_relative_path_leads_back() {
+        for (folder, to) in
+            [("systems", "systems/data/x"), ("a/systems", "a/data/x"), ("", "data/x")]
+        {
+            assert_eq!(join(folder, &relative(folder, to)), to);
+        }
+        assert_eq!(relative("a/systems", "a/data/x"), "../data/x");
+    }
 
     #[test]
     fn data_dirs_are_relative_to_their_yaml() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::format::{format_of, is_misspelt};
-use super::paths::{is_hidden, is_passed_over, join, leaves, usual_places};
+use super::paths::{is_hidden, is_passed_over, join, leaves, relative, usual_places};
 use super::places::holds_files;
 use super::{Catalog, Place, Role, SystemFile, TableFile, VersionDir};
 use crate::base::reason::Reason;
@@ -78,8 +78,10 @@ impl Catalog {
                 Some(other) => (
                     dir,
                     format!(
-                        "the data_dir of {} is {}, so the loader cannot find this data",
-                        other.path, other.data_dir
+                        "{} says {}, so the loader cannot find this data; `data_dir: {}` names it",
+                        other.path,
+                        declared(other),
+                        relative(other.folder(), dir)
                     ),
                 ),
             };
@@ -208,7 +210,7 @@ pub(super) fn read_system(
 /// Returns the reason why the data directory declared by a system's YAML is not read. Returns `None` if it is
 /// a conventional directory or one of the `full` folders, which contain files.
 fn why_unread(system: &SystemFile, full: &BTreeSet<&str>) -> Option<String> {
-    let declared = system.system.as_ref().ok()?.texts.get("data_dir")?;
+    let declared = data_dir_of(system)?;
     let dir = &system.data_dir;
     if declared.starts_with('/') || leaves(system.folder(), declared) {
         return Some(format!("its data_dir {declared} is outside the database"));
@@ -222,8 +224,30 @@ fn why_unread(system: &SystemFile, full: &BTreeSet<&str>) -> Option<String> {
         return Some(format!("its data_dir {dir} is in {table}, which has the name of a table"));
     }
     let usual = usual_places(system.folder(), &system.name);
-    (!usual.contains(dir) && !full.contains(dir.as_str()))
-        .then(|| format!("its data_dir {dir} is empty or does not exist"))
+    if usual.contains(dir) || full.contains(dir.as_str()) {
+        return None;
+    }
+    let meant = usual
+        .iter()
+        .find(|place| full.contains(place.as_str()))
+        .map(|place| format!("; `data_dir: {}` names its data", relative(system.folder(), place)));
+    Some(format!(
+        "its data_dir {declared} is {dir}, which is empty or does not exist{}",
+        meant.unwrap_or_default()
+    ))
+}
+
+/// Returns the data directory as a system's YAML states it.
+fn data_dir_of(system: &SystemFile) -> Option<&str> {
+    Some(system.system.as_ref().ok()?.texts.get("data_dir")?)
+}
+
+/// Says which data directory a system's YAML states, and what it means.
+fn declared(system: &SystemFile) -> String {
+    match data_dir_of(system) {
+        Some(declared) => format!("data_dir: {declared}, which is {}", system.data_dir),
+        None => format!("no data_dir, which means {}", system.data_dir),
+    }
 }
 
 /// Returns the path where the YAML is expected for a system with data in `folder`, which is `systems/data/`

@@ -118,6 +118,7 @@ impl<'a> PairedTables<'a> {
             let values = [("base_ms", change.before), ("head_ms", change.after), ("ratio", ratio)];
             Example {
                 row: u64::from(row),
+                line: None,
                 key: keys.show(row as usize),
                 values: values.map(|(name, v)| (name.to_owned(), number_json(v))).into(),
             }

@@ -24,6 +24,7 @@ pub use entry::{Dated, DatedBy, Entry, EntryKind};
 pub(crate) use lfs::NOT_FETCHED;
 pub use lfs::{Pointer, pointer};
 pub use loose::LooseFiles;
+pub(crate) use names::SETTINGS;
 pub use names::named_like_a_table;
 pub use read::ReadError;
 pub use tree::Source;

@@ -130,8 +130,15 @@ pub(super) fn resolve<'r>(repo: &'r Repository, reference: &str) -> Result<git2:
 /// Creates the error for a name that is not a branch, tag or commit.
 fn unnamed(repo: &Repository, reference: &str) -> Error {
     let unborn = repo.head().is_err_and(|e| e.code() == git2::ErrorCode::UnbornBranch);
+    let pull = reference.split_once("pull/").and_then(|(_, rest)| rest.split('/').next());
+    let pull = pull.filter(|number| number.parse::<u32>().is_ok());
     let hint = if unborn {
         "the repository does not have a commit yet".to_owned()
+    } else if let Some(number) = pull {
+        format!(
+            "a clone has no pull requests: `git fetch origin pull/{number}/head:pr{number}` fetches \
+             this one as pr{number}"
+        )
     } else if repo.is_shallow() {
         "this clone is shallow: fetch the whole history (fetch-depth: 0)".to_owned()
     } else {

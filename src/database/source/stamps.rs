@@ -3,7 +3,7 @@
 //! A run reads some tables twice and compares tables with each other. If a table is written in the meantime,
 //! the judged files never existed together.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +14,11 @@ use crate::base::error::{Error, Result};
 /// The stamps of files by path, taken before each file was first read; `None` if the file's metadata was
 /// unavailable.
 #[derive(Default)]
-pub(super) struct Stamps(Mutex<BTreeMap<PathBuf, Option<Stamp>>>);
+pub(super) struct Stamps {
+    stamps: Mutex<BTreeMap<PathBuf, Option<Stamp>>>,
+    /// The files that the user may not read.
+    denied: Mutex<BTreeSet<PathBuf>>,
+}
 
 /// The file properties that change whenever a file is written or replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,19 +71,32 @@ impl<T: Clone> Stamped<T> {
 impl Stamps {
     /// Records a file's stamp unless it is already recorded. Call this before reading the file.
     pub(super) fn note(&self, path: &Path) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.contains_key(path) {
             known.insert(path.to_owned(), Stamp::of(path));
         }
     }
 
-    /// Checks that no recorded file has changed.
+    /// Records that the user may not read a file.
+    pub(super) fn deny(&self, path: &Path) {
+        self.denied.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned());
+    }
+
+    /// Checks that no recorded file has changed, and that the user may read all of them: a missing
+    /// permission is not a fault of the data.
     ///
     /// # Errors
     ///
-    /// At the first changed file, by path.
+    /// At the first such file, by path.
     pub(super) fn check(&self) -> Result<()> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let denied = self.denied.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(path) = denied.first() {
+            return Err(Error::new(
+                format!("cannot read {}: permission denied", path.display()),
+                "the user that runs perfdb-gate may not read the file: `chmod` changes that",
+            ));
+        }
+        let known = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
         match known.iter().find(|(path, stamp)| Stamp::of(path) != **stamp) {
             None => Ok(()),
             Some((path, _)) => Err(Error::new(

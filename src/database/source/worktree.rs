@@ -1,6 +1,7 @@
 //! A source of files on disk, tracked or not.
 
 use std::cmp::Ordering;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -68,6 +69,13 @@ impl WorkTree {
     /// If the repository cannot be opened.
     pub fn top(&self) -> Result<Option<PathBuf>> {
         Ok(repository(&self.root)?.and_then(|(repo, _)| repo.workdir().map(Path::to_owned)))
+    }
+
+    /// Returns the name of the user that git knows; `None` outside of a repository or without a name.
+    pub(crate) fn user(&self) -> Option<String> {
+        let (repo, _) = repository(&self.root).ok()??;
+        let name = repo.config().ok()?.get_string("user.name").ok()?;
+        Some(name).filter(|name| !name.trim().is_empty())
     }
 
     fn index(&self) -> &Index {
@@ -169,7 +177,11 @@ impl Source for WorkTree {
         match &entry.kind {
             EntryKind::Path(path) => {
                 self.stamps.note(path);
-                Ok(std::fs::read(path)?)
+                let read = std::fs::read(path);
+                if read.as_ref().is_err_and(|e| e.kind() == ErrorKind::PermissionDenied) {
+                    self.stamps.deny(path);
+                }
+                Ok(read?)
             }
             EntryKind::Broken(why) => Err(ReadError::NotAFile(why.clone())),
             EntryKind::Link(to) => Err(ReadError::Link(to.clone())),

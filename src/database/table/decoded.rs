@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::lines::RowLines;
 use super::{Column, StoredAs, Torn};
 
 /// A decoded table.
@@ -13,6 +14,8 @@ pub struct Table {
     pub torn: Torn,
     /// The storage format of the file; `None` for text and for tables that are not from a file.
     pub stored: Option<StoredAs>,
+    /// The lines of the rows in a text file; without entries for other tables.
+    pub(crate) lines: RowLines,
     pub(super) columns: Vec<(String, Column)>,
 }
 
@@ -38,7 +41,7 @@ impl Wanted<'_> {
 impl Table {
     /// Creates a table from columns that are all `rows` long.
     pub fn of(rows: usize, columns: Vec<(String, Column)>) -> Self {
-        Self { rows, torn: Torn::default(), stored: None, columns }
+        Self { rows, torn: Torn::default(), stored: None, lines: RowLines::default(), columns }
     }
 
     /// Returns the columns in file order.

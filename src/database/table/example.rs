@@ -7,11 +7,19 @@ use serde_json::Value;
 pub struct Example {
     /// The row number in the table, from 0.
     pub row: u64,
+    /// The line of the row in a text table, from 1; `None` for other tables.
+    pub line: Option<u64>,
     /// The loader's key of the row, in the loader's order.
     pub key: Vec<(String, Value)>,
     /// The faulty or measured values of the row.
     pub values: Vec<(String, Value)>,
 }
+
+/// The value that names the other rows with the example's key.
+pub const OTHER_ROWS: &str = "dropped_rows";
+
+/// The value that names the reference table whose row an example is.
+pub const REFERENCE: &str = "row of";
 
 /// The maximal number of examples of a finding.
 pub const EXAMPLES: usize = 5;

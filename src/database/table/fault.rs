@@ -49,6 +49,7 @@ pub struct Torn {
 impl fmt::Display for Torn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (line, why) = self.first.first().map_or((0, ""), |(line, why)| (*line, why));
-        write!(f, "{}, the first in line {line}: {why}", plural(self.rows, "torn row"))
+        let first = if self.rows == 1 { "line" } else { "the first in line" };
+        write!(f, "{}, {first} {line}: {why}", plural(self.rows, "damaged row"))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Column, Table, TableFault, Wanted};
 use crate::database::catalog::TableFile;
-use crate::specs::{ColumnKind, Specs, TableSpec};
+use crate::specs::{ColumnKind, IDENTITY, Specs, TableSpec, measured_unit};
 
 impl TableFile {
     /// Returns the spec of the table. Without a written spec, it is inferred from the columns of `table`.
@@ -20,7 +20,7 @@ impl TableFile {
     }
 
     /// Decodes the table's `bytes`. In a text table, the spec determines which columns are texts even if
-    /// every cell looks like a number.
+    /// every cell looks like a number, and which rows are damaged because a cell is not a number.
     ///
     /// # Errors
     ///
@@ -42,11 +42,12 @@ impl TableFile {
         wanted: Wanted<'_>,
     ) -> Result<Table, TableFault> {
         let known = specs.tables.get(&self.table);
-        let is_text = |name: &str| {
-            crate::specs::IDENTITY.contains(&name)
-                || known.and_then(|s| s.kind(name)) == Some(ColumnKind::Text)
+        let kind = |name: &str| match known {
+            _ if IDENTITY.contains(&name) => Some(ColumnKind::Text),
+            Some(spec) => spec.kind(name),
+            None => measured_unit(name).map(ColumnKind::Measure),
         };
-        Table::decode_of(bytes, self.format, &is_text, wanted)
+        Table::decode_of(bytes, self.format, &kind, wanted)
     }
 }
 

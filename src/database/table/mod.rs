@@ -15,6 +15,7 @@ mod key;
 mod known;
 mod lanes;
 mod limits;
+mod lines;
 mod numbering;
 mod parquet;
 mod part;
@@ -30,13 +31,14 @@ pub(crate) use column::own_names;
 pub(crate) use combinations::{Combinations, NumberedRows};
 pub use csv::each_row;
 pub use decoded::{Table, Wanted};
-pub use example::{EXAMPLES, Example};
+pub use example::{EXAMPLES, Example, OTHER_ROWS, REFERENCE};
 pub use fault::{TableFault, Torn};
 pub(crate) use hash::{mix, number_bits, part_hash, run_seed, run_text_hash, text_hash};
 pub use ints::IntValues;
 pub use json::{number_json, text_json};
 pub use key::Keys;
 pub(crate) use lanes::lane_ranks;
+pub(crate) use lines::RowLines;
 pub(crate) use numbering::Numbering;
 pub use part::{PartNumbers, PartValues};
 pub use scope::TableScope;
@@ -46,6 +48,7 @@ pub use write::{encode, write};
 
 use crate::database::catalog::Format;
 use crate::database::source::pointer;
+use crate::specs::ColumnKind;
 
 impl Table {
     /// Decodes a table.
@@ -61,14 +64,16 @@ impl Table {
         format: Format,
         is_text: &dyn Fn(&str) -> bool,
     ) -> Result<Self, TableFault> {
-        Self::decode_of(bytes, format, is_text, Wanted::All)
+        let kind = |name: &str| is_text(name).then_some(ColumnKind::Text);
+        Self::decode_of(bytes, format, &kind, Wanted::All)
     }
 
-    /// Decodes a table. Of a Parquet file, only the `wanted` columns are decoded.
+    /// Decodes a table. Of a Parquet file, only the `wanted` columns are decoded. In a text table, `kind`
+    /// returns the type that a column should have, if it is known.
     fn decode_of(
         bytes: &[u8],
         format: Format,
-        is_text: &dyn Fn(&str) -> bool,
+        kind: &dyn Fn(&str) -> Option<ColumnKind>,
         wanted: Wanted<'_>,
     ) -> Result<Self, TableFault> {
         if let Some(pointer) = pointer(bytes) {
@@ -79,7 +84,7 @@ impl Table {
         }
         let table = match format {
             Format::Parquet => parquet::decode(bytes, wanted)?,
-            Format::Csv => csv::decode(bytes, is_text)?,
+            Format::Csv => csv::decode(bytes, kind)?,
         };
         match table {
             Self { rows: 0, torn, .. } if torn.rows > 0 => Err(TableFault::Torn(torn)),

@@ -2,13 +2,18 @@
 
 use crate::base::words::Figure;
 
-/// A log ratio of measured over recorded times in words: `0.4 % longer`.
+/// The log ratio above which a difference is given as a factor: the factor 2.
+const FACTORS: f64 = std::f64::consts::LN_2;
+
+/// A log ratio of measured over recorded times in words: `0.4 % longer`, `5.1 times shorter`.
 pub fn longer(log: f64) -> String {
-    let size = size(log);
-    match size.as_str() {
-        "0.0 %" => "as long".to_owned(),
-        _ if log > 0.0 => format!("{size} longer"),
-        _ => format!("{size} shorter"),
+    let word = if log > 0.0 { "longer" } else { "shorter" };
+    if log.abs() > FACTORS {
+        return format!("{:.1} times {word}", Figure(log.abs().exp()));
+    }
+    match format!("{:.1}", Figure((log.exp() - 1.0).abs() * 100.0)).as_str() {
+        "0.0" => "as long".to_owned(),
+        percent => format!("{percent} % {word}"),
     }
 }
 
@@ -27,7 +32,25 @@ pub fn percent(log: f64) -> String {
     format!("{:+.1} %", Figure((log.exp() - 1.0) * 100.0))
 }
 
-/// The size of a log ratio as a percentage.
+/// The size of a log ratio in either direction: `5.0 %`, `a factor of 5.1`.
 pub fn size(log: f64) -> String {
-    format!("{:.1} %", Figure((log.abs().exp() - 1.0) * 100.0))
+    let factor = log.abs().exp();
+    if log.abs() > FACTORS {
+        return format!("a factor of {:.1}", Figure(factor));
+    }
+    format!("{:.1} %", Figure((factor - 1.0) * 100.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_differences_are_factors() {
+        let words = |ratio: f64| longer(ratio.ln());
+        assert_eq!([1.0, 1.004, 0.96].map(words), ["as long", "0.4 % longer", "4.0 % shorter"]);
+        assert_eq!([5.539, 0.1975].map(words), ["5.5 times longer", "5.1 times shorter"]);
+        assert_eq!(against_recorded(30_f64.ln()), "30.0 times longer than recorded");
+        assert_eq!([1.05_f64, 5.0].map(|r| size(r.ln())), ["5.0 %", "a factor of 5.0"]);
+    }
 }

@@ -3,7 +3,7 @@
 use super::SliceSummary;
 use super::report::CompareReport;
 use super::table::{FarKey, TableComparison};
-use super::tendency::Tendency;
+use super::tendency::{Tendency, share_few};
 use crate::base::words::{Figure, count, plural};
 use crate::jobs::rows::key_text;
 use crate::report::document::{Document, DocumentTable, ListItem};
@@ -73,7 +73,9 @@ fn cells(table: &TableComparison) -> Vec<String> {
 fn word(verdict: Tendency) -> &'static str {
     match verdict {
         Tendency::Same => "the same",
-        Tendency::Unclear => "not comparable: too few common keys",
+        Tendency::Unclear => {
+            "unclear: too few keys in common, or the interval of the median crosses the margin"
+        }
         Tendency::Faster | Tendency::Slower | Tendency::Mixed => verdict.name(),
     }
 }
@@ -90,7 +92,19 @@ fn percent(ratio: f64) -> String {
 
 /// Lists the details of a table: its keys, slices, latencies and row order.
 fn details(table: &TableComparison) -> Vec<ListItem> {
-    let mut items: Vec<ListItem> = vec![
+    let share = share_few(table.common, table.only_a, table.only_b);
+    let mut items: Vec<ListItem> = Vec::new();
+    if table.verdict == Tendency::Unclear {
+        let why = if share {
+            "unclear, because fewer than a tenth of the smaller table's keys are in both"
+        } else if table.whole.verdict == Tendency::Unclear && table.whole.interval.is_some() {
+            "unclear, because the median may be beyond the margin: compare more keys"
+        } else {
+            "unclear, because no key has a latency in both"
+        };
+        items.push(why.to_owned().into());
+    }
+    items.push(
         format!(
             "{} in both, {} only in A, {} only in B; {:.1} % are outside rerun noise (1 % is usual), {} are \
              more than 2× slower, {} more than 2× faster",
@@ -102,7 +116,7 @@ fn details(table: &TableComparison) -> Vec<ListItem> {
             count(table.faster_2x),
         )
         .into(),
-    ];
+    );
     if table.slices.len() > 1 {
         let text = format!("by slice ({}):", count(table.slices.len()));
         items.push(ListItem { text, below: slices(&table.slices) });

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::tendency::{Deviation, RatioSummary, Tendency, of_table};
+use super::tendency::{Deviation, RatioSummary, Tendency, of_table, share_few};
 use crate::base::expr::ExprError;
 use crate::base::stats::median;
 use crate::database::catalog::TableFile;
@@ -160,7 +160,11 @@ impl TwoTables<'_> {
             common: pairs.common.len(),
             only_a: pairs.lost.len(),
             only_b: pairs.gained.len(),
-            verdict: of_table(&whole, &verdicts),
+            verdict: if share_few(pairs.common.len(), pairs.lost.len(), pairs.gained.len()) {
+                Tendency::Unclear
+            } else {
+                of_table(&whole, &verdicts)
+            },
             whole,
             slices,
             deciles: self.deciles(&timed),

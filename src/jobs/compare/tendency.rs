@@ -20,7 +20,7 @@ pub enum Tendency {
     Slower,
     /// Some parts are faster and others slower, or single keys differ by more than rerun noise.
     Mixed,
-    /// There are too few keys for a verdict.
+    /// There are too few keys for a verdict, or the confidence interval crosses the margin.
     Unclear,
 }
 
@@ -90,6 +90,8 @@ impl RatioSummary {
             Tendency::Faster
         } else if at_least(beyond, all.len(), limits.tail_share) < limits.tail_level {
             Tendency::Mixed
+        } else if interval.low < -middle.allowed || interval.high > middle.allowed {
+            Tendency::Unclear
         } else {
             Tendency::Same
         };
@@ -104,17 +106,21 @@ impl RatioSummary {
     }
 }
 
+/// The share of the smaller table's keys that must be in both tables for a verdict on the tables.
+const LEAST_SHARE: f64 = 0.1;
+
+/// Returns true if so few keys are in both tables that they do not represent the tables.
+pub fn share_few(common: usize, only_a: usize, only_b: usize) -> bool {
+    (common as f64) < LEAST_SHARE * (common + only_a.min(only_b)) as f64
+}
+
 /// Returns the verdict on a table from the summary of all its keys and the verdicts of its slices.
 pub fn of_table(whole: &RatioSummary, slices: &[Tendency]) -> Tendency {
     let any = |tendency: Tendency| slices.contains(&tendency);
+    let differs = any(Tendency::Faster) || any(Tendency::Slower) || any(Tendency::Mixed);
     match whole.verdict {
-        Tendency::Unclear => Tendency::Unclear,
         _ if any(Tendency::Faster) && any(Tendency::Slower) => Tendency::Mixed,
-        Tendency::Same
-            if any(Tendency::Faster) || any(Tendency::Slower) || any(Tendency::Mixed) =>
-        {
-            Tendency::Mixed
-        }
+        Tendency::Same | Tendency::Unclear if differs => Tendency::Mixed,
         own => own,
     }
 }
@@ -157,6 +163,10 @@ mod tests {
         });
         assert_eq!(summary(tails).verdict, Tendency::Mixed);
         assert_eq!(summary([0.0; 5]).verdict, Tendency::Unclear);
+        // The median of a few scattered keys may be beyond the margin.
+        let scattered = [-0.15, -0.1, -0.06, -0.04, -0.03, 0.0, 0.02, 0.04];
+        assert_eq!(summary(scattered).verdict, Tendency::Unclear);
+        assert!(share_few(8, 288, 900) && !share_few(8, 288, 0) && !share_few(60, 240, 900));
         let none = summary([]);
         assert_eq!((none.ratio, none.interval, none.beyond), (None, None, 0.0));
     }
@@ -166,6 +176,8 @@ mod tests {
         let same = summary([0.0; 9]);
         assert_eq!(of_table(&same, &[Tendency::Same, Tendency::Unclear]), Tendency::Same);
         assert_eq!(of_table(&same, &[Tendency::Same, Tendency::Slower]), Tendency::Mixed);
+        let unclear = summary([0.0; 5]);
+        assert_eq!(of_table(&unclear, &[Tendency::Same, Tendency::Unclear]), Tendency::Unclear);
         let slower = summary([0.2; 9]);
         assert_eq!(of_table(&slower, &[Tendency::Slower, Tendency::Same]), Tendency::Slower);
         assert_eq!(of_table(&slower, &[Tendency::Slower, Tendency::Faster]), Tendency::Mixed);

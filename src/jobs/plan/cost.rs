@@ -91,6 +91,11 @@ impl Collectors {
         Some((seconds * 1000.0).round() / 1000.0)
     }
 
+    /// Returns true if the commands of a table select its points by their cases.
+    pub fn selects_points(&self, table: &str) -> bool {
+        self.tables.get(table).is_some_and(|own| own.collector.is_none() && own.case.is_some())
+    }
+
     /// Returns the commands that measure an operation's points with the public collectors.
     pub fn commands(&self, operation: &RerunOperation) -> Vec<String> {
         let own = self.tables.get(&operation.table);
@@ -167,6 +172,7 @@ mod tests {
             path: None,
             seconds: None,
             collect: Vec::new(),
+            sweep: None,
             points: ms.iter().map(point).collect(),
         }
     }

@@ -78,6 +78,14 @@ impl RerunPlan {
             if operation.collect.len() > 3 {
                 out += &format!("  and {} more\n", plural(operation.collect.len() - 3, "command"));
             }
+            if let Some(sweep) = &operation.sweep {
+                let points = plural(sweep.points, "point");
+                let time = time(sweep.seconds);
+                out += &format!(
+                    "  the collector cannot select points: it measures its whole sweep, like the {points} of \
+                     this table, {time}\n"
+                );
+            }
         }
         for note in &self.notes {
             out += &format!("{note}\n");

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::base::error::{Error, Result};
 use crate::base::reason::Reason;
 use crate::base::words::Figure;
+use crate::database::table::REFERENCE;
 
 /// A row that a report names.
 #[derive(Debug, Clone, PartialEq)]
@@ -130,7 +131,7 @@ fn of_finding(finding: &ReportFinding) -> Vec<ReportedRow> {
         reason,
         place: None,
     };
-    let own = finding.examples.iter().filter(|e| !e.values.contains_key("row of"));
+    let own = finding.examples.iter().filter(|e| !e.values.contains_key(REFERENCE));
     let mut rows: Vec<ReportedRow> =
         own.map(|e| reported(e.row, e.key.clone(), reason(&finding.rule, &e.values))).collect();
     let listed = finding.evidence.get("point_rows").and_then(Value::as_array);

@@ -9,7 +9,7 @@ use crate::base::error::{Error, Result};
 use crate::database::catalog::{Place, TableFile};
 use crate::database::source::Source;
 use crate::database::table::{Table, TableScope};
-use crate::gpu::rerun::{RerunOperation, RerunPoint, is_listed};
+use crate::gpu::rerun::{RerunOperation, RerunPoint, RerunSweep, is_listed};
 use crate::jobs::rows::{LoadedRows, misfit, read_table};
 use crate::specs::Specs;
 
@@ -66,6 +66,7 @@ pub fn gather(
     let mut gathered = GatheredPoints::default();
     let mut points: BTreeMap<(Place, String), Vec<RerunPoint>> = BTreeMap::new();
     let mut own: BTreeMap<(Place, String), String> = BTreeMap::new();
+    let mut sweeps: BTreeMap<(Place, String), RerunSweep> = BTreeMap::new();
     for (path, wishes) in by_file {
         let file = wishes[0].file.clone();
         let table = read_table(source, &file, specs)?;
@@ -75,6 +76,7 @@ pub fn gather(
         let loaded = LoadedRows::new(&scope).map_err(|e| misfit(&file, e))?;
         let served = loaded.all_served().into_iter().collect();
         let read = WishedTable { table: &table, loaded, served };
+        let sweep = read.sweep(collectors, &file.table);
         for wish in wishes {
             read.check(&wish)?;
             if !read.served.contains(&wish.row) {
@@ -84,6 +86,11 @@ pub fn gather(
             let target = (wish.place.clone(), file.table.clone());
             if wish.place == file.place {
                 own.insert(target.clone(), path.clone());
+            }
+            // Missing rows come from several tables; the largest is most like a whole sweep.
+            let known = sweeps.entry(target.clone()).or_insert(sweep);
+            if sweep.points > known.points {
+                *known = sweep;
             }
             let all = points.entry(target).or_default();
             let point = read.point(&wish, collectors, &file.table);
@@ -101,7 +108,9 @@ pub fn gather(
         gathered.unlike += before - points.len();
         let spec = specs.tables.get(&table);
         let family = place.family.clone().or_else(|| spec.map(|s| s.family.clone()));
-        let path = own.get(&(place.clone(), table.clone())).cloned();
+        let target = (place.clone(), table.clone());
+        let path = own.get(&target).cloned();
+        let sweep = sweeps.get(&target).copied();
         let seconds = points.iter().map(|p| p.seconds).sum::<Option<f64>>();
         let seconds = seconds.map(|s| (s * 1000.0).round() / 1000.0);
         let mut operation = RerunOperation {
@@ -113,9 +122,13 @@ pub fn gather(
             path,
             seconds,
             collect: Vec::new(),
+            sweep: None,
             points,
         };
         operation.collect = collectors.commands(&operation);
+        let is_whole =
+            !operation.collect.is_empty() && !collectors.selects_points(&operation.table);
+        operation.sweep = sweep.filter(|_| is_whole);
         gathered.operations.push(operation);
     }
     Ok(gathered)
@@ -141,10 +154,26 @@ impl WishedTable<'_> {
         ))
     }
 
+    /// Returns the cost of measuring all rows of the table.
+    fn sweep(&self, collectors: &Collectors, table: &str) -> RerunSweep {
+        let power = self.table.column("power");
+        let seconds = |row: &usize| {
+            let latency = self.latency(*row);
+            collectors.seconds(table, latency, power.is_some_and(|c| c.number(*row) > 0.0))
+        };
+        let seconds = self.served.iter().map(seconds).sum::<Option<f64>>();
+        RerunSweep { points: self.served.len(), seconds: seconds.map(f64::round) }
+    }
+
+    /// Returns the latency of a row in ms, if it has one.
+    fn latency(&self, row: usize) -> Option<f64> {
+        Some(self.loaded.latency[row]).filter(|ms| *ms > 0.0 && ms.is_finite())
+    }
+
     fn point(&self, wish: &Wish, collectors: &Collectors, table: &str) -> RerunPoint {
         let row = wish.row;
         let listed = self.table.columns().filter(|(name, _)| is_listed(name));
-        let latency_ms = Some(self.loaded.latency[row]).filter(|ms| *ms > 0.0 && ms.is_finite());
+        let latency_ms = self.latency(row);
         // The power column of another table does not show whether this table has power.
         let is_own = wish.place == wish.file.place;
         let power = is_own && self.table.column("power").is_some_and(|c| c.number(row) > 0.0);

@@ -114,7 +114,7 @@ fn convert(site: &Site, file: &TableFile) -> Result<ConvertedFiles, RepairError>
 
 /// Returns the columns with the types that collectors write: measured columns are floating-point
 /// even if all cells are whole numbers.
-fn collected(table: Table, spec: Option<&TableSpec>) -> Vec<(String, Column)> {
+pub(crate) fn collected(table: Table, spec: Option<&TableSpec>) -> Vec<(String, Column)> {
     let mut columns = table.into_columns();
     for (name, column) in &mut columns {
         let kind = spec.and_then(|s| s.column(name)).map(|c| c.kind);

@@ -116,6 +116,9 @@ struct JsonRepaired<'a> {
 #[derive(Serialize, JsonSchema)]
 struct JsonExample<'a> {
     row: u64,
+    /// The line in a text table, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
     #[serde(serialize_with = "as_map")]
     #[schemars(with = "BTreeMap<String, Value>")]
     key: &'a [(String, Value)],
@@ -187,7 +190,7 @@ fn finding(finding: &Finding) -> JsonFinding<'_> {
         examples: finding
             .examples
             .iter()
-            .map(|e| JsonExample { row: e.row, key: &e.key, values: &e.values })
+            .map(|e| JsonExample { row: e.row, line: e.line, key: &e.key, values: &e.values })
             .collect(),
         waived_by: finding.waived_by.as_deref(),
         new: finding.novelty.as_new(),

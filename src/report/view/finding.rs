@@ -63,11 +63,11 @@ pub struct FindingView<'a> {
 pub struct ExamplesView {
     /// The number of examples.
     pub count: usize,
-    /// One line per example: row number, key and values.
+    /// One line per example: its row or line, key and values.
     pub lines: Vec<String>,
     /// The names of the columns: keys first, then values, in order of appearance.
     pub columns: Vec<String>,
-    /// The table's cells per example; the row number comes first.
+    /// The table's cells per example; the number of the row or line comes first.
     pub rows: Vec<Vec<String>>,
 }
 
@@ -161,7 +161,10 @@ fn columns(examples: &[Example]) -> Vec<ExampleColumn<'_>> {
 
 /// Returns an example as a row of a table; missing values are empty.
 fn cells(example: &Example, columns: &[ExampleColumn<'_>]) -> Vec<String> {
-    let mut cells = vec![example.row.to_string()];
+    let mut cells = vec![match example.line {
+        Some(_) => place(example),
+        None => example.row.to_string(),
+    }];
     for column in columns {
         let pairs = if column.of_key { &example.key } else { &example.values };
         let value = pairs.iter().find(|(name, _)| name == column.name);
@@ -170,11 +173,21 @@ fn cells(example: &Example, columns: &[ExampleColumn<'_>]) -> Vec<String> {
     cells
 }
 
-/// Formats an example on one line: row number, key, values.
+/// Formats an example on one line: its row or line, key, values.
 fn line(example: &Example) -> String {
-    let (key, values) = (pairs(&example.key), pairs(&example.values));
+    // The line is the place already.
+    let values = example.values.iter().filter(|(name, _)| example.line.is_none() || name != "line");
+    let (key, values) = (pairs(&example.key), pairs(values));
     let arrow = if key.is_empty() || values.is_empty() { "" } else { " → " };
-    format!("row {}: {key}{arrow}{values}", example.row)
+    format!("{}: {key}{arrow}{values}", place(example))
+}
+
+/// Returns the place of an example for people: its line in a text table, else its row.
+fn place(example: &Example) -> String {
+    match example.line {
+        Some(line) => format!("line {line}"),
+        None => format!("row {}", example.row),
+    }
 }
 
 /// Returns the part of a path after `systems/data/`.
@@ -213,6 +226,7 @@ mod tests {
     fn examples_with_other_columns_share_a_table() {
         let example = |row, key: &str| Example {
             row,
+            line: None,
             key: vec![(key.into(), 1.into())],
             values: vec![("latency".into(), 0.5.into())],
         };

@@ -142,15 +142,15 @@ fn a_bad_table_does_not_pass() {
 
     systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
       error   key-out-of-range: m is zero in 1 row
-          row 2: gemm_dtype=bfloat16 m=0 n=128 k=128 → m=0
+          line 4: gemm_dtype=bfloat16 m=0 n=128 k=128 → m=0
       warning duplicate-key: 1 row repeats the key of an earlier row; the loader uses the first and drops the others; 1 key has copies that differ by more than 10 % (up to 1.17×)
-          row 1: gemm_dtype=bfloat16 m=0 n=128 k=128 → served_ms=0.6 dropped_ms=[0.7] dropped_rows=[2]
+          line 3: gemm_dtype=bfloat16 m=0 n=128 k=128 → served_ms=0.6 dropped_ms=[0.7] dropped_lines=[4]
 
     existing findings: 1 (1 key-out-of-range); --format json lists them
 
     duplicate-key: Keep one measurement per key: the last run, or the kernel that the framework would choose. Store rows of the other kernel under a key of their own.
     key-out-of-range: Remove the rows and fix the sweep that produced them.
-    `perfdb-gate explain RULE` explains a rule
+    `perfdb-gate explain RULE` explains a rule, `perfdb-gate waive` accepts a finding
 
     1 new error, 1 new warning, 0 new infos in 1 file; tables: 1 modified; rows: 1 added, 0 removed, 0 changed; compared in [seconds] s
     (exit 1)

@@ -163,7 +163,13 @@ fn files_and_folders_that_may_not_be_read() {
         }
     };
     let run = validate("json");
-    insta::assert_snapshot!(message(&run.finding("table-unreadable")), @"cannot be read: Permission denied (os error 13): the user that runs perfdb-gate may not read the file");
+    assert_eq!(run.code(), 2);
+    insta::assert_snapshot!(run.shown(), @"
+    $ perfdb-gate validate --format json --root [tmp]
+    2> perfdb-gate: cannot read [tmp]/systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt: permission denied
+    2> hint: the user that runs perfdb-gate may not read the file: `chmod` changes that
+    (exit 2)
+    ");
     let folder = table.parent().unwrap();
     allow(folder, 0o000);
     let run = validate("human");
@@ -215,14 +221,26 @@ fn whole_rows_beside_torn_ones_are_judged() {
 }
 
 #[test]
-fn a_cell_that_spoils_a_column_is_shown() {
+fn a_cell_that_is_not_a_number_hides_no_other_cell() {
     let tree = Tree::new();
-    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6), (4, 0.7)]).replace(",0.6\n", ",OOM\n"));
-    let finding = tree.validate(&["--format", "json"]).finding("header-mismatch");
+    let rows = gemm(&[(1, 0.5), (2, 0.6), (4, -0.7)]).replace(",0.6\n", ",OOM\n");
+    tree.gemm("gemm_perf.txt", &rows);
+    let run = tree.validate(&["--format", "json"]);
+    let torn = run.finding("torn-row");
+    assert_eq!((&torn["rows"], &torn["examples"][0]["line"]), (&1.into(), &3.into()));
     assert_eq!(
-        (&finding["examples"][0]["row"], &finding["examples"][0]["values"]["latency"]),
-        (&1.into(), &"OOM".into())
+        message(&torn),
+        "1 damaged row, line 3: latency is 'OOM', not a number; the other rows were checked"
     );
+    let negative = run.finding("latency-not-positive");
+    assert_eq!(
+        (&negative["examples"][0]["row"], &negative["examples"][0]["line"]),
+        (&1.into(), &4.into())
+    );
+    // Where most cells are no numbers, the column is wrong, and its rows are shown.
+    tree.gemm("gemm_perf.txt", rows.replace("-0.7", "OOM"));
+    let finding = tree.validate(&["--format", "json"]).finding("header-mismatch");
+    assert_eq!(finding["examples"][0]["values"]["latency"], "OOM");
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub fn finding_of_example(example: &ExampleTree, finding: &Finding) -> ExampleFi
         named => named.iter().map(|row| *row as usize).collect(),
     };
     let lines = match finding.line() {
-        Some(line) if text.is_some() => vec![line as usize],
+        Some(line) if text.is_some() && !is_table => vec![line as usize],
         _ if is_table => rows.into_iter().map(|row| row + 2).collect(),
         _ => Vec::new(),
     };

@@ -182,11 +182,8 @@ fn what_belongs_to_a_database_is_not_mixed_in() {
     assert!([&system, &other, &alone].iter().all(|run| run.code() == 2));
     insta::assert_snapshot!(shown([&system, &other, &alone]), @"
     $ perfdb-gate validate --traces [tmp] --system h200_sxm
-    2> error: the argument '--traces <DIR>' cannot be used with '--system <NAME>'
-    2>
-    2> Usage: perfdb-gate validate --traces <DIR>
-    2>
-    2> For more information, try '--help'.
+    2> perfdb-gate: the argument '--traces <DIR>' cannot be used with '--system <NAME>'
+    2> hint: leave one of them out
     (exit 2)
 
     $ perfdb-gate validate --traces [tmp] --only duplicate-key

@@ -170,8 +170,8 @@ fn output_goes_to_a_file_as_a_whole_or_not_at_all() {
     assert_eq!(run.code(), 2);
     insta::assert_snapshot!(run.shown(), @"
     $ perfdb-gate validate --root [tmp] --output [tmp]/no/such/report.json
-    2> perfdb-gate: cannot write [tmp]/no/such/report.json: entity not found
-    2> hint: check that the folder exists and that its disk has free space
+    2> perfdb-gate: cannot write [tmp]/no/such/report.json: the folder [tmp]/no/such does not exist
+    2> hint: `mkdir -p [tmp]/no/such` creates it
     (exit 2)
     ");
     // A run that fails leaves no report behind.
@@ -203,14 +203,14 @@ fn the_human_report_reads_as_shown() {
     $ perfdb-gate validate --root [tmp]
     systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
       error   latency-not-positive: latency is zero in 1 row
-          row 1: gemm_dtype=bfloat16 m=2 n=128 k=128 → latency=0
+          line 3: gemm_dtype=bfloat16 m=2 n=128 k=128 → latency=0
 
     systems/data/h200_sxm/vllm/0.24.0/moe_perf.parquet
       error   table-unreadable: cannot be read: the file is empty, 0 bytes
 
     latency-not-positive: Remove the rows and collect their points again.
     table-unreadable: Damaged table: fetch or collect it again; if it came through git, compare its object with the one that was pushed. No permission: make the file readable. Stale sha256: update it once you know that the table is right.
-    `perfdb-gate explain RULE` explains a rule
+    `perfdb-gate explain RULE` explains a rule, `perfdb-gate waive` accepts a finding
 
     2 errors, 0 warnings, 0 infos in 2 files; checked 2 tables, 2 rows in [seconds] s
     (exit 1)

@@ -87,7 +87,7 @@ fn what_changes_the_rules_is_said_and_a_rule_made_an_info_fails_nothing() {
     $ perfdb-gate validate --root [tmp] --fail-on warning
     systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
       info    duplicate-key: 1 row repeats the key of an earlier row; the loader uses the first and drops the others
-          row 0: gemm_dtype=bfloat16 m=1 n=128 k=128 → served_ms=0.5 dropped_ms=[0.5] dropped_rows=[1]
+          line 2: gemm_dtype=bfloat16 m=1 n=128 k=128 → served_ms=0.5 dropped_ms=[0.5] dropped_lines=[3]
 
     rules changed by .perfdb-gate/rules/duplicate-key.yaml
     0 errors, 0 warnings, 1 info in 1 file; checked 1 table, 2 rows in [seconds] s

@@ -223,8 +223,8 @@ fn every_data_directory_is_judged_or_told() {
     let invalid = json["findings"].as_array().unwrap().iter();
     let invalid = invalid.filter(|f| f["rule"] == "system-invalid").map(message);
     insta::assert_snapshot!(invalid.collect::<Vec<_>>().join("\n"), @"
-    the data_dir of systems/h200_sxm.yaml is systems/data/h200, so the loader cannot find this data
-    its data_dir systems/data/h200 is empty or does not exist
+    systems/h200_sxm.yaml says data_dir: data/h200, which is systems/data/h200, so the loader cannot find this data; `data_dir: data/h200_sxm` names it
+    its data_dir data/h200 is systems/data/h200, which is empty or does not exist; `data_dir: data/h200_sxm` names its data
     ");
 
     let shared = clean();

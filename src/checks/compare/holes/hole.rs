@@ -10,6 +10,7 @@ use super::comparison::{Comparison, Reference};
 use super::grid::{KeyGrid, KeyState, MissingBlock};
 use crate::base::words::names;
 use crate::database::coverage::{CoveredPart, Kind};
+use crate::database::table::REFERENCE;
 use crate::findings::{EXAMPLES, Example};
 
 /// Keys that references have and the judged table would not serve.
@@ -132,9 +133,10 @@ fn examples(comparison: &Comparison<'_>, grid: &KeyGrid, missing: &[usize]) -> V
     let example = |index: usize| {
         let key = &comparison.keys[index];
         let first = key.had_by.first().map(|reference| &comparison.references[*reference]);
-        let from = first.map(|reference| ("row of".to_owned(), reference.name().into()));
+        let from = first.map(|reference| (REFERENCE.to_owned(), reference.name().into()));
         Example {
             row: u64::from(key.row()),
+            line: None,
             key: grid.points.key(index),
             values: from.into_iter().collect(),
         }

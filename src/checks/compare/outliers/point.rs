@@ -111,6 +111,7 @@ impl OutlyingPoint {
         };
         Example {
             row: u64::from(self.row),
+            line: None,
             key: self.key.clone(),
             values: vec![
                 ("latency_ms".into(), number_json(self.latency)),

@@ -45,6 +45,7 @@ fn example(line: u64, why: &str) -> Example {
     Example {
         // Line 2 is row 0 of an undamaged table.
         row: line.saturating_sub(2),
+        line: Some(line),
         values: vec![("line".into(), line.into()), ("why".into(), why.into())],
         ..Example::default()
     }

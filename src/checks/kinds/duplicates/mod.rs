@@ -19,7 +19,7 @@ use crate::base::words::{Figure, count, plural, plural_verb};
 use crate::checks::context::RowContext;
 use crate::checks::judge::Judge;
 use crate::database::served::rows::{KeyRows, copies};
-use crate::database::table::{Keys, number_json};
+use crate::database::table::{Keys, OTHER_ROWS, number_json};
 use crate::findings::{EXAMPLES, Example, Finding, Hit, Hits, Reads, Severity};
 use crate::specs::{ColumnKind, ColumnSpec, NoiseBands, Serves, TableSpec};
 
@@ -253,8 +253,8 @@ fn example(
         values.push((format!("{suffix}dropped_ms"), dropped.into()));
     }
     let rows: Vec<usize> = dropped.iter().take(8).copied().collect();
-    values.push(("dropped_rows".into(), rows.into()));
-    Example { row: served as u64, key: keys.show(served), values }
+    values.push((OTHER_ROWS.into(), rows.into()));
+    Example { row: served as u64, line: None, key: keys.show(served), values }
 }
 
 #[cfg(test)]

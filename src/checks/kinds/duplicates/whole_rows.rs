@@ -29,6 +29,7 @@ pub(super) fn whole_rows<'v>(rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprE
         let shown = &own[..own.len().min(EXAMPLES)];
         let examples = shown.iter().map(|row| Example {
             row: *row as u64,
+            line: rows.table.lines.line(*row),
             key: keys.show(*row),
             values: Vec::new(),
         });

@@ -8,6 +8,7 @@ mod stored;
 
 use self::column::{holds, is_read};
 use self::stored::unopened;
+use crate::base::error::nearest;
 use crate::base::expr::ExprError;
 use crate::base::words::{names, plural_verb};
 use crate::checks::context::{CrossContext, RowContext};
@@ -153,15 +154,19 @@ fn mismatches(rows: &RowContext<'_>, spec: &TableSpec) -> (Vec<String>, Vec<Stri
             Some(found) => errors.push(format!("{name} is {}, not text", found.kind_name())),
         }
     }
+    let all = spec.columns.iter().map(|column| column.name.as_str()).chain(IDENTITY);
+    let missing: Vec<&str> = all.filter(|name| rows.table.column(name).is_none()).collect();
     for (name, _) in rows.table.columns() {
         let is_known = spec.column(name).is_some() || IDENTITY.contains(&name);
         if is_known || is_nested(rows, name) {
             continue;
         }
+        let meant = nearest(name, missing.iter().copied());
+        let meant = meant.map(|meant| format!(" (did you mean {meant}?)")).unwrap_or_default();
         if spec.exact {
-            errors.push(format!("the loader refuses a table with the column {name}"));
+            errors.push(format!("the loader refuses a table with the column {name}{meant}"));
         } else {
-            warnings.push(format!("{name} is not a known column"));
+            warnings.push(format!("{name} is not a known column{meant}"));
         }
     }
     (errors, warnings)

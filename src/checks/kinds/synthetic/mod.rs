@@ -23,7 +23,7 @@ use crate::base::expr::ExprError;
 use crate::base::words::plural;
 use crate::checks::context::RowContext;
 use crate::checks::judge::Judge;
-use crate::database::table::Keys;
+use crate::database::table::{Keys, RowLines};
 use crate::findings::{EXAMPLES, Hit, Hits, Reads};
 use crate::specs::{Doubt, TableSpec};
 
@@ -85,8 +85,9 @@ impl Signs {
         let ((name, values), keys) = rows.measured().zip(rows.at.keys)?;
         let digits = usual_digits(values);
         let mut signs: Vec<Sign> = Vec::new();
-        signs.extend(self.repeated(values, keys));
-        signs.extend(self.rounded(values, digits));
+        let lines = &rows.table.lines;
+        signs.extend(self.repeated(values, keys, lines));
+        signs.extend(self.rounded(values, digits, lines));
         signs.extend(self.between_neighbours(rows, keys, values, digits));
         let all: Vec<usize> = signs.iter().flat_map(|s| s.rows.iter().copied()).collect();
         Hit::rows(rows.at.file, all, rows.rule.severity, move |part| {
@@ -119,7 +120,7 @@ impl Signs {
     }
 
     /// Runs of one value at different keys.
-    fn repeated(&self, values: &[f64], keys: &Keys<'_>) -> Option<Sign> {
+    fn repeated(&self, values: &[f64], keys: &Keys<'_>, lines: &RowLines) -> Option<Sign> {
         let same = |a: usize, b: usize| values[a] == values[b] && values[a] > 0.0;
         let mut found = runs(values.len(), self.repeated, same);
         // A row that is there again is duplicate-key's to tell.
@@ -132,12 +133,13 @@ impl Signs {
         let value: BTreeMap<usize, f64> =
             found.iter().flat_map(|run| run.clone().map(|row| (row, values[row]))).collect();
         let rows: Vec<usize> = found.into_iter().flatten().collect();
-        let say = move |rows: &[usize]| repeated_words(rows, &value);
+        let lines = lines.clone();
+        let say = move |rows: &[usize]| repeated_words(rows, &value, &lines);
         (!rows.is_empty()).then(|| Sign { say: Box::new(say), rows })
     }
 
     /// Runs of values with fewer digits than the table's others.
-    fn rounded(&self, values: &[f64], digits: Digits) -> Option<Sign> {
+    fn rounded(&self, values: &[f64], digits: Digits, lines: &RowLines) -> Option<Sign> {
         let least = match digits {
             Digits::Decimals(decimals) => decimals - self.decimals,
             Digits::All => NANOSECONDS,
@@ -156,30 +158,31 @@ impl Signs {
             Digits::Decimals(d) => d.to_string(),
             Digits::All => "all".to_owned(),
         };
-        let say = move |rows: &[usize]| rounded_words(rows, least, &others);
+        let lines = lines.clone();
+        let say = move |rows: &[usize]| rounded_words(rows, least, &others, &lines);
         (!rows.is_empty()).then(|| Sign { say: Box::new(say), rows })
     }
 }
 
-fn repeated_words(rows: &[usize], value: &BTreeMap<usize, f64>) -> String {
+fn repeated_words(rows: &[usize], value: &BTreeMap<usize, f64>, lines: &RowLines) -> String {
     let runs = rows.chunk_by(|a, b| b - a == 1 && value[a] == value[b]);
     let longest = runs.max_by_key(|r| (r.len(), Reverse(r[0]))).unwrap_or(&[0]);
     format!(
-        "{} at different keys repeat one value, up to {} rows in succession ({} from row {})",
+        "{} at different keys repeat one value, up to {} rows in succession ({} from {})",
         plural(rows.len(), "row"),
         longest.len(),
         value.get(&longest[0]).copied().unwrap_or(f64::NAN),
-        longest[0]
+        lines.place(longest[0])
     )
 }
 
-fn rounded_words(rows: &[usize], least: i32, others: &str) -> String {
+fn rounded_words(rows: &[usize], least: i32, others: &str, lines: &RowLines) -> String {
     let longest = longest(rows);
     format!(
-        "{} have at most {least} decimals where the others have {others}, up to {} rows in succession (from row {})",
+        "{} have at most {least} decimals where the others have {others}, up to {} rows in succession (from {})",
         plural(rows.len(), "row"),
         longest.len(),
-        longest.start
+        lines.place(longest.start)
     )
 }
 

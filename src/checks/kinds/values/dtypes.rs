@@ -29,10 +29,7 @@ impl UnknownDtypes {
         let unknown = |row: &usize| is_unknown[codes[*row] as usize] && !column.is_null(*row);
         let found: Vec<usize> = (0..rows.table.rows).filter(unknown).collect();
         let values: BTreeSet<&str> = found.iter().map(|row| &*dict[codes[*row] as usize]).collect();
-        let meant = values.iter().filter_map(|text| {
-            let lower = text.to_lowercase();
-            nearest(&lower, known.iter().copied())
-        });
+        let meant = values.iter().filter_map(|text| nearest(text, known.iter().copied()));
         let meant: BTreeSet<&str> = meant.collect();
         let mut says = format!("{name} is not a known dtype ({}", names(values.into_iter()));
         if !meant.is_empty() {

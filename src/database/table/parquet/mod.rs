@@ -26,7 +26,7 @@ use polars_parquet::read::schema::parquet_to_arrow_schema;
 use self::errors::FileError;
 pub(super) use self::errors::one_line;
 use self::footer::Footer;
-use super::{Column, Table, TableFault, Torn, Wanted};
+use super::{Column, Table, TableFault, Wanted};
 
 pub(super) fn decode(bytes: &[u8], wanted: Wanted<'_>) -> Result<Table, TableFault> {
     // The decoder panics on some damaged files instead of returning an error.
@@ -66,7 +66,7 @@ fn read(bytes: &[u8], wanted: Wanted<'_>) -> Result<Table, FileError> {
     }
     known.append(&mut others);
     let stored = Some(stored::stored_as(&footer));
-    Ok(Table { rows: footer.rows, columns: known, torn: Torn::default(), stored })
+    Ok(Table { stored, ..Table::of(footer.rows, known) })
 }
 
 /// Returns the range of Parquet leaves of each Arrow field.

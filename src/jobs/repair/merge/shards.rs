@@ -62,8 +62,14 @@ pub(super) fn files(named: &[PathBuf], table: &str) -> Result<Vec<RunFile>> {
             found.extend(RunFile::at(path.clone(), parent).filter(|f| f.path.exists()));
         }
         if found.len() == before {
+            let shown = path.display();
+            let why = if path.exists() {
+                format!("{shown} has no rows of {table}")
+            } else {
+                format!("{shown} does not exist")
+            };
             return Err(Error::new(
-                format!("{} has no rows of {table}", path.display()),
+                why,
                 format!("--with takes {table}.parquet, {table}.txt, or a folder that contains it"),
             ));
         }

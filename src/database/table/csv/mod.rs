@@ -3,11 +3,16 @@
 //! A collector that dies, or two that write at once, tear rows. The reader reports torn rows and does not
 //! fill them with nulls.
 
-use std::sync::Arc;
+mod cells;
 
+use std::collections::BTreeMap;
+
+use self::cells::Cells;
 use super::limits::{MOST_CELLS, MOST_COLUMNS};
+use super::lines::{LineCounter, RowLines, past_line_end};
 use super::{Column, Table, TableFault, Torn};
 use crate::base::reason::Reason;
+use crate::specs::ColumnKind;
 
 /// The maximal length of a line in bytes; a file with a longer line is not a text table.
 const LONGEST_LINE: usize = 1 << 20;
@@ -18,7 +23,11 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// The maximal number of torn rows that are shown.
 const SHOWN: usize = 5;
 
-pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Table, TableFault> {
+/// Decodes a text table. `wanted` returns the type that a column should have, if it is known.
+pub(super) fn decode(
+    bytes: &[u8],
+    wanted: &dyn Fn(&str) -> Option<ColumnKind>,
+) -> Result<Table, TableFault> {
     let bytes = bytes.strip_prefix(BOM).unwrap_or(bytes);
     if let Some(at) = long_line(bytes) {
         let why =
@@ -47,11 +56,13 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
         return Err(TableFault::Unreadable(format!("the header names {} twice", twice.1)));
     }
 
-    let mut columns: Vec<ColumnBuilder> =
-        names.iter().map(|n| ColumnBuilder::new(is_text(n))).collect();
-    let mut torn = Tears { bytes, found: Torn::default() };
-    let mut rows = 0;
-    let mut whole = false;
+    let mut rows = Rows {
+        columns: names.iter().map(|name| Cells::new(wanted(name))).collect(),
+        lines: Vec::new(),
+        torn: Torn::default(),
+    };
+    let mut counter = LineCounter::new(bytes);
+    let mut is_whole = false;
     let mut record = csv::ByteRecord::new();
     loop {
         let start = reader.position().byte();
@@ -59,40 +70,96 @@ pub(super) fn decode(bytes: &[u8], is_text: &dyn Fn(&str) -> bool) -> Result<Tab
             Ok(false) => break,
             Ok(true) => {}
             Err(e) => {
-                torn.push(start, e.to_string());
+                rows.tear(counter.line(start), e.to_string());
                 break;
             }
         }
-        whole = false;
-        let start = record.position().map_or(start, csv::Position::byte);
-        if record == header {
-            torn.push(start, "the header again".into());
-        } else if record.len() != names.len() {
-            torn.push(start, width(record.len(), names.len()));
-        } else if let Some(why) = record.iter().find_map(not_text) {
-            torn.push(start, why.into());
-        } else {
-            rows += 1;
-            whole = true;
-            if rows * names.len() > MOST_CELLS {
-                let most = MOST_CELLS / 1_000_000;
-                return Err(TableFault::Unreadable(format!(
-                    "the file has more than {most} M cells, which no table has"
-                )));
-            }
-            columns.iter_mut().zip(record.iter()).for_each(|(c, cell)| c.push(cell));
+        let line = counter.line(record.position().map_or(start, csv::Position::byte));
+        let damage = damage(&record, &header);
+        is_whole = damage.is_none();
+        if let Some(why) = damage {
+            rows.tear(line, why);
+            continue;
+        }
+        rows.lines.push(line);
+        if rows.lines.len() * names.len() > MOST_CELLS {
+            let most = MOST_CELLS / 1_000_000;
+            return Err(TableFault::Unreadable(format!(
+                "the file has more than {most} M cells, which no table has"
+            )));
+        }
+        rows.columns.iter_mut().zip(record.iter()).for_each(|(c, cell)| c.push(cell));
+    }
+    if !bytes.ends_with(b"\n")
+        && is_whole
+        && let Some(line) = rows.lines.pop()
+    {
+        rows.columns.iter_mut().for_each(Cells::pop);
+        rows.tear(line, "the last line has no line end, so its last cell may be cut".into());
+    }
+    Ok(rows.table(names))
+}
+
+/// Returns why a record is not a row of the table.
+fn damage(record: &csv::ByteRecord, header: &csv::ByteRecord) -> Option<String> {
+    if record == header {
+        Some("the header again".into())
+    } else if record.len() != header.len() {
+        Some(width(record.len(), header.len()))
+    } else {
+        record.iter().find_map(not_text).map(str::to_owned)
+    }
+}
+
+/// The rows of a file while it is read.
+struct Rows {
+    columns: Vec<Cells>,
+    /// The line of each row.
+    lines: Vec<u32>,
+    torn: Torn,
+}
+
+impl Rows {
+    /// Counts a damaged row.
+    fn tear(&mut self, line: u32, why: String) {
+        self.torn.rows += 1;
+        if self.torn.first.len() < SHOWN {
+            self.torn.first.push((u64::from(line), why));
         }
     }
-    if !bytes.ends_with(b"\n") && whole {
-        rows -= 1;
-        columns.iter_mut().for_each(|c| drop(c.texts.pop()));
-        torn.push(
-            bytes.len() as u64 - 1,
-            "the last line has no line end, so its last cell may be cut".into(),
-        );
+
+    /// Converts the rows to a table. A row with a cell of another type than the rest of its column
+    /// counts as damaged, so that the other cells of the column are judged.
+    fn table(mut self, names: Vec<String>) -> Table {
+        let mut columns: Vec<Column> = self.columns.iter().map(Cells::column).collect();
+        let mut strays: BTreeMap<usize, String> = BTreeMap::new();
+        for ((cells, column), name) in self.columns.iter().zip(&columns).zip(&names) {
+            for row in cells.strays(column) {
+                strays.entry(row).or_insert_with(|| cells.says(name, row));
+            }
+        }
+        if !strays.is_empty() {
+            let keep: Vec<bool> =
+                (0..self.lines.len()).map(|row| !strays.contains_key(&row)).collect();
+            self.torn.rows += strays.len();
+            let lines = &self.lines;
+            let first = strays.into_iter().take(SHOWN);
+            self.torn.first.extend(first.map(|(row, why)| (u64::from(lines[row]), why)));
+            self.torn.first.sort_unstable();
+            self.torn.first.truncate(SHOWN);
+            let mut row = 0..;
+            self.lines.retain(|_| row.next().is_some_and(|row: usize| keep[row]));
+            self.columns.iter_mut().for_each(|cells| cells.retain(&keep));
+            columns = self.columns.iter().map(Cells::column).collect();
+        }
+        Table {
+            rows: self.lines.len(),
+            lines: RowLines::of(&self.lines),
+            columns: names.into_iter().zip(columns).collect(),
+            torn: self.torn,
+            stored: None,
+        }
     }
-    let columns = names.into_iter().zip(columns.into_iter().map(ColumnBuilder::finish)).collect();
-    Ok(Table { rows, columns, torn: torn.found, stored: None })
 }
 
 /// Returns the byte position of each row.
@@ -134,14 +201,6 @@ pub fn each_row(
     Ok(rows)
 }
 
-/// Moves a record's position past the line break before it.
-fn past_line_end(text: &[u8], mut at: usize) -> usize {
-    while at + 1 < text.len() && matches!(text[at], b'\r' | b'\n') {
-        at += 1;
-    }
-    at
-}
-
 fn long_line(bytes: &[u8]) -> Option<usize> {
     bytes.split(|b| *b == b'\n').position(|line| line.len() > LONGEST_LINE).map(|i| i + 1)
 }
@@ -165,84 +224,17 @@ fn not_text(cell: &[u8]) -> Option<&'static str> {
     }
 }
 
-struct Tears<'a> {
-    bytes: &'a [u8],
-    found: Torn,
-}
-
-impl Tears<'_> {
-    fn push(&mut self, byte: u64, why: String) {
-        self.found.rows += 1;
-        if self.found.first.len() < SHOWN {
-            // The csv crate counts records and not lines, so blank lines and CRLF would shift its line
-            // numbers.
-            let at = past_line_end(self.bytes, (byte as usize).min(self.bytes.len()));
-            let line = self.bytes[..at].iter().filter(|b| **b == b'\n').count() + 1;
-            self.found.first.push((line as u64, why));
-        }
-    }
-}
-
-/// The cells of a column. Its type is the first that fits all cells: integer, number, flag, text.
-struct ColumnBuilder {
-    texts: Vec<Option<Arc<str>>>,
-    text: bool,
-}
-
-impl ColumnBuilder {
-    fn new(text: bool) -> Self {
-        Self { texts: Vec::new(), text }
-    }
-
-    fn push(&mut self, cell: &[u8]) {
-        let cell = String::from_utf8_lossy(cell);
-        let cell = cell.trim();
-        self.texts.push(match self.texts.last() {
-            _ if cell.is_empty() => None,
-            Some(Some(last)) if last.as_ref() == cell => Some(last.clone()),
-            _ => Some(cell.into()),
-        });
-    }
-
-    fn finish(self) -> Column {
-        let cells = &self.texts;
-        let nulls =
-            cells.iter().any(Option::is_none).then(|| cells.iter().map(Option::is_none).collect());
-        if !self.text {
-            if let Some(values) = parsed(cells, 0, |t| t.parse::<i64>().ok()) {
-                return Column::Int { values: values.into(), nulls };
-            }
-            if let Some(values) = parsed(cells, f64::NAN, |t| t.parse::<f64>().ok()) {
-                return Column::Float { values, nulls };
-            }
-            let flag = |t: &str| match t {
-                "True" | "true" => Some(true),
-                "False" | "false" => Some(false),
-                _ => None,
-            };
-            if let Some(values) = parsed(cells, false, flag) {
-                return Column::Bool { values, nulls };
-            }
-        }
-        Column::texts(cells.iter().map(Option::as_deref))
-    }
-}
-
-/// Parses all cells as `T`, with `null` for empty cells; `None` if a cell cannot be parsed.
-fn parsed<T: Copy>(
-    cells: &[Option<Arc<str>>],
-    null: T,
-    parse: impl Fn(&str) -> Option<T>,
-) -> Option<Vec<T>> {
-    cells.iter().map(|c| c.as_deref().map_or(Some(null), &parse)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn table(text: &str) -> Result<Table, TableFault> {
-        decode(text.as_bytes(), &|name| name == "version")
+        decode(text.as_bytes(), &|name| match name {
+            "version" => Some(ColumnKind::Text),
+            "latency" => Some(ColumnKind::Number),
+            "graph" => Some(ColumnKind::Bool),
+            _ => None,
+        })
     }
 
     fn torn(text: &str) -> Vec<(u64, String)> {
@@ -272,16 +264,34 @@ mod tests {
     }
 
     #[test]
+    fn a_cell_of_another_type_costs_its_row_and_not_its_column() {
+        let t = table(
+            "m,latency,graph\n1,0.5,True\n\n2,abc,True\n3,0.7,maybe\n4,0.8,False\n5,1,True\n",
+        );
+        let t = t.unwrap();
+        let first = [
+            (4, "latency is 'abc', not a number".to_owned()),
+            (5, "graph is 'maybe', not True or False".to_owned()),
+        ];
+        assert_eq!((t.rows, t.torn.rows, &t.torn.first[..]), (3, 2, &first[..]));
+        assert_eq!(t.column("latency").unwrap().numbers(3)[..], [0.5, 0.8, 1.0]);
+        assert_eq!([0, 1, 2, 3].map(|row| t.lines.line(row)), [Some(2), Some(6), Some(7), Some(8)]);
+        // If most cells are of another type, it is the column that is wrong.
+        let t = table("m,latency\n1,a\n2,b\n3,0.7\n").unwrap();
+        assert_eq!((t.rows, t.column("latency").unwrap().kind_name()), (3, "text"));
+    }
+
+    #[test]
     fn cells_that_are_not_text_are_torn_rows() {
         let filler = "a,0.5\n".repeat(1000);
         let torn = |cell: &[u8]| {
             let row = [b"\n".as_slice(), cell, b",0.5\n"].concat();
             let text = [b"op,latency\n", filler.trim_end().as_bytes(), &row].concat();
-            decode(&text, &|_| false).unwrap().torn
+            decode(&text, &|_| None).unwrap().torn
         };
         assert_eq!(torn(b"a").rows, 0);
         assert!(torn(b"a\xffb").first[0].1.contains("not UTF-8"));
-        let header = decode(b"o\xff,latency\na,0.5\n", &|_| false).unwrap_err();
+        let header = decode(b"o\xff,latency\na,0.5\n", &|_| None).unwrap_err();
         assert_eq!(header.to_string(), "cannot be read: in its header, a cell is not UTF-8 text");
         assert_eq!(torn(b"a\0b").first, [(1002, "a cell contains a NUL byte".to_owned())]);
     }
@@ -289,7 +299,7 @@ mod tests {
     #[test]
     fn what_is_no_text_table_is_unreadable() {
         assert!(matches!(table("m,m\n1,2\n"), Err(TableFault::Unreadable(_))));
-        assert!(matches!(decode(b"\0\0\0", &|_| false), Err(TableFault::Unreadable(_))));
+        assert!(matches!(decode(b"\0\0\0", &|_| None), Err(TableFault::Unreadable(_))));
         let long = format!("m\n{}\n", "1".repeat(LONGEST_LINE + 1));
         assert!(matches!(table(&long), Err(TableFault::Unreadable(_))));
     }

@@ -1,0 +1,93 @@
+//! Mistakes on the command line as this program's errors: one line that says what is wrong, and a hint.
+
+use clap::Command;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use perfdb_gate::base::error::Error;
+use perfdb_gate::specs::{Library, Specs};
+
+/// Returns the error to report; prints the help or version and ends the process if these were asked for.
+pub fn of(error: clap::Error, cli: &Command) -> Error {
+    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        error.exit();
+    }
+    let text = error.to_string();
+    let hint = hint(&error, cli);
+    Error::new(message(&text), hint).because(error)
+}
+
+/// Returns the first paragraph of clap's text on one line, without the values that it lists.
+fn message(text: &str) -> String {
+    let lines = text.trim_start_matches("error: ").lines().take_while(|line| !line.is_empty());
+    let said = lines.map(str::trim).filter(|line| !line.starts_with('['));
+    said.collect::<Vec<_>>().join(" ")
+}
+
+fn hint(error: &clap::Error, cli: &Command) -> String {
+    let command = std::env::args().skip(1).find_map(|arg| cli.find_subcommand(arg));
+    let mut said = Vec::new();
+    for (kind, what) in [
+        (ContextKind::SuggestedArg, ""),
+        (ContextKind::SuggestedSubcommand, ""),
+        (ContextKind::SuggestedValue, ""),
+        (ContextKind::ValidValue, "values: "),
+        (ContextKind::ValidSubcommand, "commands: "),
+    ] {
+        let named = error.get(kind).map(listed).filter(|names| !names.is_empty());
+        said.extend(named.map(|names| match what {
+            "" => format!("did you mean {names}?"),
+            what => format!("{what}{names}"),
+        }));
+    }
+    if let (ErrorKind::UnknownArgument, Some(command)) = (error.kind(), command) {
+        said.extend(positional(error, command));
+    }
+    if error.kind() == ErrorKind::ArgumentConflict {
+        said.push("leave one of them out".to_owned());
+    }
+    let shown = command.map_or(String::new(), |command| format!(" {}", command.get_name()));
+    if said.is_empty() {
+        said.push(format!("`perfdb-gate{shown} --help` lists what it takes"));
+    }
+    said.join(" ")
+}
+
+/// Returns the option that a value without one may belong to.
+fn positional(error: &clap::Error, command: &Command) -> Option<String> {
+    let value = error.get(ContextKind::InvalidArg).map(listed)?;
+    if value.parse::<f64>().is_ok_and(|number| number < 0.0) {
+        return Some("no option takes a number below zero".to_owned());
+    }
+    if value.starts_with('-') {
+        return None;
+    }
+    let takes = |long: &str| command.get_arguments().any(|arg| arg.get_long() == Some(long));
+    let is_path = value.contains(['/', '.']) || std::path::Path::new(&value).exists();
+    if takes("table") && is_table(&value) {
+        return Some(format!("did you mean `--table {value}`?"));
+    }
+    match (is_path, takes("root"), takes("system")) {
+        (false, _, true) => Some(format!("did you mean `--system {value}`?")),
+        (true, true, true) => Some(
+            "--root names the folder that contains systems/, --system and --table select in it"
+                .to_owned(),
+        ),
+        (_, true, _) => Some("--root names the folder that contains systems/".to_owned()),
+        (_, false, _) => None,
+    }
+}
+
+/// Returns true for the name of a table that has a spec.
+fn is_table(name: &str) -> bool {
+    let specs = Specs::read(Library::embedded());
+    specs.is_ok_and(|specs| {
+        specs.tables.contains_key(name) || specs.tables.contains_key(&format!("{name}_perf"))
+    })
+}
+
+fn listed(value: &ContextValue) -> String {
+    match value {
+        ContextValue::String(text) => text.clone(),
+        ContextValue::Strings(texts) => texts.join(", "),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,142 @@
+//! Starts a table of a database: the system's YAML, the rows of a CSV, and a sidecar.
+
+mod files;
+mod options;
+mod system;
+mod table;
+
+use std::path::{Path, PathBuf};
+
+pub use self::files::NewFile;
+use self::files::NewPlace;
+pub use self::options::NewOptions;
+use crate::base::error::{Error, Result};
+use crate::base::escape::{clean, clean_lines};
+use crate::base::files::write_all;
+use crate::database::selection::Selection;
+use crate::jobs::validate::{self, ValidateOptions};
+use crate::report::Report;
+
+/// The result of `new`.
+pub struct NewTable {
+    /// The files, in the order of the report.
+    files: Vec<NewFile>,
+    /// The header of a CSV with the rows, if no rows were given.
+    header: Option<String>,
+    /// The findings on the files; `None` without rows.
+    pub report: Option<Report>,
+    /// True if the files were written.
+    written: bool,
+    options: NewOptions,
+}
+
+/// Prepares the files, validates them, and writes them if the options say so and no finding is an error.
+///
+/// # Errors
+///
+/// Returns an error if the table or system is not known, if the rows cannot be read, if a file with
+/// other contents exists, or if a file cannot be written.
+pub fn run(options: &NewOptions) -> Result<NewTable> {
+    let place = NewPlace::of(options)?;
+    let mut files = vec![system::file(&place, options)?];
+    let Some(from) = &options.from else {
+        let header = Some(table::header(&place.spec));
+        return Ok(NewTable {
+            files,
+            header,
+            report: None,
+            written: false,
+            options: options.clone(),
+        });
+    };
+    let (table, lines) = table::file(&place, options, from)?;
+    files.push(table);
+    files.push(table::sidecar(&place, options)?);
+    let mut report = validated_copy(&place, &files)?;
+    // The rows are those of the CSV, in its order.
+    let findings = report.findings.iter_mut().filter(|finding| finding.path == files[1].path);
+    for example in findings.flat_map(|finding| &mut finding.examples) {
+        example.line = lines.line(example.row as usize);
+    }
+    let written = options.write && report.counts.errors == 0;
+    if written {
+        let new = files.iter().filter(|file| !file.exists);
+        let outputs: Vec<(PathBuf, Vec<u8>)> =
+            new.map(|file| (place.top.join(&file.path), file.bytes.clone())).collect();
+        let folders = outputs.iter().filter_map(|(path, _)| path.parent().map(Path::to_owned));
+        write_all(&folders.collect::<Vec<_>>(), &outputs)?;
+        report = validated(&options.root, &place, None)?;
+    }
+    Ok(NewTable { files, header: None, report: Some(report), written, options: options.clone() })
+}
+
+/// Validates the files by themselves, in a folder of their own.
+fn validated_copy(place: &NewPlace, files: &[NewFile]) -> Result<Report> {
+    let failed = |e: std::io::Error| Error::caused("cannot create a temporary folder", "", e);
+    let folder = tempfile::tempdir().map_err(failed)?;
+    for file in files {
+        let path = folder.path().join(&file.path);
+        std::fs::create_dir_all(path.parent().unwrap_or(folder.path())).map_err(failed)?;
+        std::fs::write(&path, &file.bytes).map_err(failed)?;
+    }
+    let rules = place.top.join(".perfdb-gate/rules");
+    validated(folder.path(), place, rules.is_dir().then_some(rules))
+}
+
+/// Validates the new table's version of a database, and its system if that is new.
+fn validated(root: &Path, place: &NewPlace, rules: Option<PathBuf>) -> Result<Report> {
+    let mut selection = Selection { systems: vec![place.system.clone()], ..Selection::default() };
+    if place.yaml.is_some() {
+        selection.backends.push(place.backend.clone());
+        selection.versions.push(place.version.clone());
+    }
+    let options =
+        ValidateOptions { root: root.to_owned(), selection, rules, ..ValidateOptions::default() };
+    validate::run(&options, &())
+}
+
+impl NewTable {
+    /// Renders the files, before the findings.
+    pub fn files_text(&self) -> String {
+        let mut out = String::new();
+        for file in &self.files {
+            let state = match (file.exists, self.written) {
+                (true, _) => "exists",
+                (false, true) => "written",
+                (false, false) => "new",
+            };
+            out += &format!("{state:8} {}: {}\n", clean(&file.path), clean(&file.says));
+            if let (Some(text), false) = (&file.text, file.exists || self.options.write) {
+                out += &textwrap::indent(&clean_lines(text), "    ");
+            }
+        }
+        out
+    }
+
+    /// Renders the next steps, after the findings.
+    pub fn next_text(&self) -> String {
+        let failed = self.report.as_ref().is_some_and(|report| report.counts.errors > 0);
+        let NewOptions { system, table, from, .. } = &self.options;
+        let from = from.as_ref().map(|from| clean(&from.display().to_string())).unwrap_or_default();
+        if let Some(header) = &self.header {
+            return format!(
+                "\nNext: measure rows with these columns, then name their file with --from. \
+                 A `?` marks a column that a table may lack; the first three are added if they are missing.\n\n    \
+                 {header}\n"
+            );
+        }
+        match (failed, self.written) {
+            (true, false) => {
+                format!(
+                    "\nNothing was written. Next: correct the errors above, whose lines are those of {from}, and run \
+                     this again.\n"
+                )
+            }
+            (false, false) => "\nNothing was written. Next: --write writes these files.\n".into(),
+            (_, true) => format!(
+                "\nNext: commit the files.\n  perfdb-gate explore --system {system} --table {table}    draws the \
+                 curves\n  perfdb-gate init --repository OWNER/perfdb-gate    sets up the checks of pull requests\n"
+            ),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Accepts a finding until a date: writes its waiver to the repository's own settings.
+
+use std::path::PathBuf;
+
+use jiff::ToSpan;
+use jiff::civil::Date;
+
+use crate::base::dates::today;
+use crate::base::error::{Error, Result, nearest};
+use crate::base::files::write_all;
+use crate::base::progress::Progress;
+use crate::base::reason::Reason;
+use crate::database::source::{SETTINGS, WorkTree};
+use crate::findings::waiver::{WAIVER_HINT, parse_date};
+use crate::findings::waiver_entry::WaiverEntry;
+use crate::findings::{Finding, Severity};
+use crate::jobs::validate::{self, ValidateOptions};
+
+/// The number of days that a waiver applies if no date is given.
+const DAYS: i64 = 90;
+
+/// The options of `waive`.
+#[derive(Debug, Clone)]
+pub struct WaiveOptions {
+    /// The repository or folder that contains the database.
+    pub root: PathBuf,
+    /// The fingerprint of the finding.
+    pub fingerprint: String,
+    /// The reason why the finding is acceptable.
+    pub reason: String,
+    /// Reference to the evidence; `None` names the finding.
+    pub evidence: Option<String>,
+    /// Name of the person who approves; `None` takes the name that git knows.
+    pub approved_by: Option<String>,
+    /// Last day on which the waiver applies.
+    pub until: Option<String>,
+}
+
+/// Lists the findings that can be waived, one per line with its fingerprint.
+///
+/// # Errors
+///
+/// Those of [`validate::run`].
+pub fn list(root: PathBuf, progress: &dyn Progress) -> Result<String> {
+    let all = found(root, progress)?;
+    let mut out = String::new();
+    for finding in &all {
+        let (severity, print) = (finding.severity.name(), finding.fingerprint());
+        out += &format!(
+            "{print}  {severity:7} {} {}: {}\n",
+            finding.rule, finding.path, finding.message
+        );
+    }
+    Ok(if out.is_empty() { "no errors or warnings\n".into() } else { out })
+}
+
+/// Returns the errors and warnings that are not waived.
+fn found(root: PathBuf, progress: &dyn Progress) -> Result<Vec<Finding>> {
+    let options = ValidateOptions { root, ..ValidateOptions::default() };
+    let mut findings = validate::run(&options, progress)?.findings;
+    findings.retain(|f| f.waived_by.is_none() && f.severity != Severity::Info);
+    Ok(findings)
+}
+
+/// Writes the waiver of a finding and returns what was written.
+///
+/// # Errors
+///
+/// Returns an error if no finding has the fingerprint, if the date has passed, or if the file of
+/// waivers cannot be written.
+pub fn run(options: &WaiveOptions, progress: &dyn Progress) -> Result<String> {
+    let until = until(options.until.as_deref())?;
+    if options.reason.trim().is_empty() {
+        return Err(Error::new("--reason is empty", "say why the finding is acceptable"));
+    }
+    let tree = WorkTree::open(&options.root)?;
+    let approved_by = match &options.approved_by {
+        Some(name) => name.clone(),
+        None => tree.user().ok_or_else(|| {
+            let hint = "--approved-by NAME names the person, or `git config user.name NAME`";
+            Error::new("git does not know the name of the person who approves", hint)
+        })?,
+    };
+    let all = found(options.root.clone(), progress)?;
+    let finding = all
+        .iter()
+        .filter(|finding| finding.fingerprint() == options.fingerprint)
+        .min_by_key(|finding| finding.severity)
+        .ok_or_else(|| unknown(&all, &options.fingerprint))?;
+    let evidence = options.evidence.clone();
+    let evidence =
+        evidence.unwrap_or_else(|| format!("finding {}: {}", options.fingerprint, finding.message));
+    let entry = WaiverEntry {
+        finding,
+        reason: &options.reason,
+        evidence: &evidence,
+        approved_by: &approved_by,
+        until,
+    };
+    let shown = format!("{SETTINGS}/waivers.yaml");
+    let top = tree.top()?.unwrap_or_else(|| options.root.clone());
+    let path = top.join(&shown);
+    let bad = |why: Reason| Error::new(format!("{shown}: {why}"), WAIVER_HINT);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(e) => return Err(bad(e.to_string().into())),
+    };
+    let after = entry.added_to(&shown, &text).map_err(bad)?;
+    write_all(&[top.join(SETTINGS)], &[(path, after.into_bytes())])?;
+    Ok(format!(
+        "added to {shown}:\n\n{}\nNext: commit the file. In a pull request a waiver counts once it is on the \
+         base branch.\n",
+        entry.text()
+    ))
+}
+
+/// Returns the last day of a waiver.
+fn until(text: Option<&str>) -> Result<Date> {
+    let today = today();
+    let hint = "--until takes the last day on which the waiver applies";
+    let Some(text) = text else {
+        return today.checked_add(DAYS.days()).map_err(|e| Error::caused("no date", hint, e));
+    };
+    let date = parse_date(text).map_err(|why| Error::new(format!("--until: {why}"), hint))?;
+    if date < today {
+        return Err(Error::new(format!("--until: {date} has passed; today is {today}"), hint));
+    }
+    Ok(date)
+}
+
+fn unknown(all: &[Finding], fingerprint: &str) -> Error {
+    let prints: Vec<String> = all.iter().map(Finding::fingerprint).collect();
+    let meant = nearest(fingerprint, prints.iter().map(String::as_str));
+    let meant = meant.map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
+    Error::new(
+        format!("no error or warning has the fingerprint '{fingerprint}'"),
+        format!(
+            "{meant}`perfdb-gate waive` lists all that `validate` reports; a finding on a change itself is waived \
+             by hand ({WAIVER_HINT})"
+        ),
+    )
+}
