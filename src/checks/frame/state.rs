@@ -78,7 +78,7 @@ impl<'a> JudgedState<'a> {
         let devices = |file: &&TableFile| {
             let side = Side::read(self.state, file, false, Wanted::Named(&wanted));
             match side.table().ok()?.column("device")? {
-                Column::Text { dict, .. } => Some(dict.iter().map(|d| d.to_string()).collect()),
+                Column::Text { dict, .. } => Some(dict.iter().map(ToString::to_string).collect()),
                 Column::Int { .. }
                 | Column::Float { .. }
                 | Column::Bool { .. }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::resource;
+use super::resource::resource;
 use crate::base::expr::{ExprError, Lookup, Scope, Value};
 use crate::base::words::{names, plural};
 use crate::checks::context::RowContext;
@@ -71,23 +71,11 @@ fn without_figure(
     let mut missing = ByFigure::new();
     let lookups = bound.seconds.lookups();
     let rates = lookups.into_iter().filter(|(lookup, _)| **lookup == Lookup::Flops);
-    let rates: Vec<(&[u32], Vec<Option<(&str, &str)>>)> = rates
-        .filter_map(|(_, column)| match rows.table.column(column)? {
-            Column::Text { codes, dict, .. } => {
-                let missing = |dtype: &'_ std::sync::Arc<str>| missing_rate(rows, system, dtype);
-                let unstated: Vec<Option<&str>> = dict.iter().map(missing).collect();
-                let named = dict.iter().zip(unstated);
-                let named = named.map(|(dtype, figure)| Some((figure?, &**dtype)));
-                Some((&codes[..], named.collect()))
-            }
-            Column::Int { .. } | Column::Float { .. } | Column::Bool { .. } | Column::Other(_) => {
-                None
-            }
-        })
-        .collect();
+    let rates: Vec<UnstatedRates<'_>> =
+        rates.filter_map(|(_, column)| UnstatedRates::of(rows, system, column)).collect();
     let fields: Vec<&str> =
         bound.seconds.fields().into_iter().filter(|f| system.figure(f).is_none()).collect();
-    if fields.is_empty() && rates.iter().all(|(_, dict)| dict.iter().all(Option::is_none)) {
+    if fields.is_empty() && rates.is_empty() {
         return Ok(missing);
     }
     for (start, part) in rows.scope.parts() {
@@ -99,23 +87,39 @@ fn without_figure(
         let filled = bound.seconds.numbers(&filled)?;
         let is_unjudged = |i: &usize| seconds.get(*i).is_nan() && !filled.get(*i).is_nan();
         for row in (0..part.rows()).filter(is_unjudged).map(|i| start + i) {
-            let rate = |(codes, dict): &(&[u32], Vec<Option<(&'_ str, &'_ str)>>)| {
-                dict.get(codes[row] as usize)
-                    .copied()
-                    .flatten()
-                    .map(|(f, d)| (f.to_owned(), d.to_owned()))
-            };
-            let rate = rates.iter().find_map(rate);
-            let Some(figure) = rate.as_ref().map(|(f, _)| f.as_str()).or(fields.first().copied())
-            else {
+            let rate = rates.iter().find_map(|rates| rates.of_row(row));
+            let Some(figure) = rate.map(|(figure, _)| figure).or(fields.first().copied()) else {
                 continue;
             };
             let unjudged = missing.entry(figure.to_owned()).or_default();
             unjudged.rows.push(row);
-            unjudged.dtypes.extend(rate.map(|(_, dtype)| dtype));
+            unjudged.dtypes.extend(rate.map(|(_, dtype)| dtype.to_owned()));
         }
     }
     Ok(missing)
+}
+
+/// The dtypes of a column whose rate the system does not state.
+struct UnstatedRates<'a> {
+    codes: &'a [u32],
+    /// The figure with the rate and the dtype, by the dtype's code.
+    by_code: Vec<Option<(&'a str, &'a str)>>,
+}
+
+impl<'a> UnstatedRates<'a> {
+    /// Returns the dtypes of a text column; `None` if the system states all rates.
+    fn of(rows: &RowContext<'a>, system: &System, column: &str) -> Option<Self> {
+        let Some(Column::Text { codes, dict, .. }) = rows.table.column(column) else {
+            return None;
+        };
+        let unstated = |dtype: &'a str| Some((missing_rate(rows, system, dtype)?, dtype));
+        let by_code: Vec<_> = dict.iter().map(|dtype| unstated(dtype)).collect();
+        by_code.iter().any(Option::is_some).then_some(Self { codes, by_code })
+    }
+
+    fn of_row(&self, row: usize) -> Option<(&'a str, &'a str)> {
+        self.by_code.get(self.codes[row] as usize).copied().flatten()
+    }
 }
 
 /// Returns the figure with the rate of a dtype if the system does not state it.

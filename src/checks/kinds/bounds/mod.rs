@@ -3,11 +3,13 @@
 
 mod above;
 mod missing;
+mod resource;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use self::above::FarAbove;
+use self::resource::resource;
 use crate::base::expr::{Expr, ExprError, Scope, Vals};
 use crate::base::words::{Figure, count, plural};
 use crate::checks::context::RowContext;
@@ -144,19 +146,6 @@ impl BoundMargins {
 /// How bad rows below a bound are, of which some are certain or none.
 fn grade(rows: &RowContext<'_>, certain: bool) -> Severity {
     if certain { rows.rule.severity } else { rows.rule.severity.at_most(Severity::Warning) }
-}
-
-/// Words the time that a bound states.
-fn resource(bound: &Bound) -> &str {
-    match bound.name.as_str() {
-        "math" => "the arithmetic takes at the peak rate",
-        "math-in-attn-dtype" => {
-            "the arithmetic takes at the peak rate of attn_dtype (a kernel that computes in the cache's fp8 may be faster)"
-        }
-        "memory" => "reading its data takes at the memory bandwidth",
-        "link" => "moving its data takes at the link's bandwidth",
-        other => other,
-    }
 }
 
 /// One finding with the rows below each bound, the first of which decides.

@@ -74,9 +74,10 @@ impl KnownFigures {
             // Machines with the same GPU may differ in everything else.
             let is_of_gpu = path.starts_with("gpu.") && !references.is_empty();
             let near: Vec<&Reference<'_>> = references.iter().filter(|_| is_of_gpu).collect();
-            odd.extend(match near.is_empty() {
-                false => self.differs(path, system, &near),
-                true => self.far(path, system, at),
+            odd.extend(if near.is_empty() {
+                self.far(path, system, at)
+            } else {
+                self.differs(path, system, &near)
             });
         }
         odd

@@ -1,0 +1,16 @@
+//! The words for what limits a bound.
+
+use crate::specs::Bound;
+
+/// Words the time that a bound states.
+pub(super) fn resource(bound: &Bound) -> &str {
+    match bound.name.as_str() {
+        "math" => "the arithmetic takes at the peak rate",
+        "math-in-attn-dtype" => {
+            "the arithmetic takes at the peak rate of attn_dtype (a kernel that computes in the cache's fp8 may be faster)"
+        }
+        "memory" => "reading its data takes at the memory bandwidth",
+        "link" => "moving its data takes at the link's bandwidth",
+        other => other,
+    }
+}
