@@ -142,6 +142,8 @@ fn format_of(name: FormatName, extent: ReportExtent, terminal: TerminalArgs) -> 
         FormatName::Github => ReportFormat::Github,
         FormatName::Junit => ReportFormat::Junit,
         FormatName::Markdown => ReportFormat::Markdown,
+        FormatName::Stages => ReportFormat::Stages,
+        FormatName::StagesMarkdown => ReportFormat::StagesMarkdown,
     }
 }
 

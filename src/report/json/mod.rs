@@ -52,10 +52,18 @@ struct JsonReport<'a> {
     remeasure: Option<JsonRemeasure<'a>>,
 }
 
+/// The name and version of the program that wrote a report.
 #[derive(Serialize, JsonSchema)]
-struct Tool {
+pub(super) struct Tool {
     name: &'static str,
     version: &'static str,
+}
+
+impl Tool {
+    /// Returns the name and version of this program.
+    pub(super) fn own() -> Self {
+        Self { name: "perfdb-gate", version: env!("CARGO_PKG_VERSION") }
+    }
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -137,7 +145,7 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
     let report = view.raw;
     let document = JsonReport {
         schema: "perfdb-gate/v1",
-        tool: Tool { name: "perfdb-gate", version: env!("CARGO_PKG_VERSION") },
+        tool: Tool::own(),
         command: report.command,
         summary: JsonSummary {
             tables: report.tables,
