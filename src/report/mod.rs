@@ -4,6 +4,7 @@ mod absent;
 pub mod chart;
 pub mod comment;
 pub(crate) mod document;
+pub(crate) mod evidence;
 pub(crate) mod explore;
 mod facts;
 mod github;

@@ -26,7 +26,7 @@ use crate::database::state::{ReadState, State};
 use crate::findings::{ComparedStates, Repaired, Sink};
 use crate::jobs::impact::ImpactOptions;
 use crate::jobs::impact::predictions::{PredictedChange, predict_change};
-use crate::jobs::impact;
+use crate::jobs::{evidence, impact};
 use crate::planner::SharedModels;
 use crate::report::chart::{ChartFigure, Gallery};
 use crate::report::health::JudgedPlaces;
@@ -284,6 +284,7 @@ fn compare(
     figures.extend(traces.figures);
     figures.truncate(options.charts);
     let unanswered = predicted.iter().flatten().map(PredictedChange::unanswered).sum();
+    let evidence = evidence::due(before, after);
     let staged =
         options.stages.then(|| stages::input(options.states(), settings, (&roots, &diffs)));
     let staged = staged.transpose()?.map(|input| StageInput { unanswered, ..input });
@@ -318,6 +319,7 @@ fn compare(
             None => None,
         },
         undrawn,
+        evidence,
         stages: staged,
         elapsed: start.elapsed(),
         ..Report::default()
