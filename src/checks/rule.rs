@@ -143,7 +143,7 @@ impl Rules {
         "charts",
     ];
     /// Files in `rules/` that are not rules.
-    const OTHERS: [&str; 9] = [
+    const OTHERS: [&str; 10] = [
         "collectors",
         "dtypes",
         "facts",
@@ -153,6 +153,7 @@ impl Rules {
         "noise",
         "recipes",
         "runners",
+        "stages",
     ];
 
     /// Reads the rules among the files; one of the same id is replaced. The examples of embedded rules,

@@ -41,6 +41,8 @@ pub enum SchemaName {
     Impact,
     /// Rows and lookups: `reach --format json`.
     Reach,
+    /// Stages of a change: `sanity --format stages`.
+    Stages,
     /// `rules/<rule>.yaml`.
     Rule,
     /// `rules/tables/<family>.yaml`.
@@ -84,6 +86,7 @@ impl SchemaArgs {
             SchemaName::Report => schema::report(),
             SchemaName::Impact => schema::impact(),
             SchemaName::Reach => schema::reach(),
+            SchemaName::Stages => schema::stages(),
             SchemaName::Rule => schema::rule(),
             SchemaName::Tables => schema::tables(),
             SchemaName::Waivers => schema::waivers(),

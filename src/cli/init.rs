@@ -25,6 +25,9 @@ pub struct InitArgs {
     /// this version's tag.
     #[arg(long, value_name = "COMMIT")]
     pub action: Option<String>,
+    /// Also write a workflow that comments on pull requests; it needs the right to write comments.
+    #[arg(long)]
+    pub comment: bool,
 }
 
 impl From<&InitArgs> for init::InitOptions {
@@ -33,6 +36,7 @@ impl From<&InitArgs> for init::InitOptions {
             root: args.root.clone(),
             repository: args.repository.clone(),
             action: args.action.clone(),
+            comment: args.comment,
         }
     }
 }

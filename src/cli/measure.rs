@@ -209,6 +209,7 @@ impl Remeasure {
             write_text(self.output.output.as_deref(), source.to_owned())?;
             return Ok(Exit::Clean);
         }
+        self.output.check_one_state()?;
         outputs::check(self.output.files(), &self.output_dir)?;
         let mut device = self.device.open(terminal)?;
         let bar = Bar::of("points", terminal);
@@ -226,7 +227,7 @@ impl Remeasure {
         }
         outputs.report(&ReportView::new(&report, outcome), &drawings, &self.output, terminal)?;
         outputs.write()?;
-        Ok(self.output.inconclusive.exit(outcome.verdict))
+        Ok(self.output.inconclusive.exit(outcome.verdict, &report))
     }
 }
 

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use perfdb_gate::base::error::Error;
 use perfdb_gate::base::exit::Exit;
 use perfdb_gate::findings::Severity;
 use perfdb_gate::jobs::DocumentFormat;
-use perfdb_gate::report::RunVerdict;
+use perfdb_gate::report::{Report, RunVerdict};
 
 use super::terminal::TerminalArgs;
 
@@ -37,6 +38,21 @@ impl OutputArgs {
     /// Iterates over the files to write.
     pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
         self.output.iter().chain(self.report.iter().map(|(_, file)| file)).chain(&self.html)
+    }
+
+    /// Returns true if a format shows the stages of a change.
+    pub fn shows_stages(&self) -> bool {
+        let is_stages = |format| matches!(format, FormatName::Stages | FormatName::StagesMarkdown);
+        is_stages(self.format) || self.report.iter().any(|(format, _)| is_stages(*format))
+    }
+
+    /// Returns an error if a format needs a change, for commands that judge one state.
+    pub fn check_one_state(&self) -> Result<(), Error> {
+        if !self.shows_stages() {
+            return Ok(());
+        }
+        let hint = "`perfdb-gate sanity --base-ref REF` compares a change with its base";
+        Err(Error::new("stages are those of a change, and this command judges one state", hint))
     }
 }
 
@@ -73,6 +89,10 @@ pub enum FormatName {
     Junit,
     /// For a workflow step's summary.
     Markdown,
+    /// Only `sanity`: a status per stage, for programs (schema perfdb-gate/stages/v1).
+    Stages,
+    /// Only `sanity`: a status per stage, for a workflow step's summary.
+    StagesMarkdown,
 }
 
 /// The formats of documents other than reports, such as an impact or a status.
@@ -104,14 +124,25 @@ pub enum Inconclusive {
     Fail,
     /// Exit with code 0; the report still says that the run is inconclusive.
     Pass,
+    /// Exit with code 0 if a pull request changes no file of the database, otherwise with code 3.
+    Unrelated,
 }
 
 impl Inconclusive {
+    /// Returns true if an inconclusive run ends with exit code 0.
+    pub fn passes(self, report: &Report) -> bool {
+        match self {
+            Self::Fail => false,
+            Self::Pass => true,
+            Self::Unrelated => !report.touches_database(),
+        }
+    }
+
     /// Returns the exit code of a run.
-    pub fn exit(self, verdict: RunVerdict) -> Exit {
-        match (self, verdict) {
-            (Self::Pass, RunVerdict::Inconclusive) => Exit::Clean,
-            _ => verdict.exit(),
+    pub fn exit(self, verdict: RunVerdict, report: &Report) -> Exit {
+        match verdict {
+            RunVerdict::Inconclusive if self.passes(report) => Exit::Clean,
+            RunVerdict::Clean | RunVerdict::Failed | RunVerdict::Inconclusive => verdict.exit(),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use perfdb_gate::base::error::{Error, Result};
 use perfdb_gate::base::files::{check_targets, write_all};
 use perfdb_gate::database::source::named_like_a_table;
+use perfdb_gate::gpu::rerun::RerunList;
 use perfdb_gate::report::chart::Drawing;
 use perfdb_gate::report::{self, ReportFormat, ReportView};
 
@@ -22,8 +23,8 @@ pub fn check<'a>(
     for file in &files {
         let target = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
         let name = target.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        let is_yaml = name.ends_with(".yaml") && target.exists();
-        if named_like_a_table(&name) || is_yaml {
+        let is_foreign = name.ends_with(".yaml") && target.exists() && !is_rerun_list(&target);
+        if named_like_a_table(&name) || is_foreign {
             return Err(Error::new(
                 format!("{} is a file of a database or has the name of one", file.display()),
                 "an output overwrites a file of the same name: choose another name",
@@ -31,6 +32,11 @@ pub fn check<'a>(
         }
     }
     check_targets(&files, &folders)
+}
+
+/// Returns true if a file is a rerun list, which `plan --output` writes.
+fn is_rerun_list(path: &Path) -> bool {
+    std::fs::read_to_string(path).is_ok_and(|text| RerunList::is_one(&text))
 }
 
 /// Returns true if a path is a file, not standard output.
@@ -141,6 +147,8 @@ fn format_of(name: FormatName, extent: ReportExtent, terminal: TerminalArgs) -> 
         FormatName::Github => ReportFormat::Github,
         FormatName::Junit => ReportFormat::Junit,
         FormatName::Markdown => ReportFormat::Markdown,
+        FormatName::Stages => ReportFormat::Stages,
+        FormatName::StagesMarkdown => ReportFormat::StagesMarkdown,
     }
 }
 

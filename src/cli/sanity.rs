@@ -12,7 +12,7 @@ use perfdb_gate::jobs::smoke;
 use perfdb_gate::report::{self, ReportView, RunVerdict, chart, comment};
 
 use super::bar::Bar;
-use super::output::{FailOn, Inconclusive, OutputArgs};
+use super::output::{FailOn, OutputArgs};
 use super::outputs::{self, Outputs};
 use super::selection::RuleArgs;
 use super::terminal::TerminalArgs;
@@ -93,6 +93,7 @@ impl Sanity {
             rules: self.rules.rules_dir.clone(),
             detail_dir: self.detail_dir.clone(),
             charts: self.figures(),
+            stages: self.output.shows_stages(),
         }
     }
 
@@ -130,7 +131,7 @@ impl Sanity {
                 figures: &figures,
                 folder,
                 smoke: smoke.as_ref(),
-                inconclusive_passes: self.output.inconclusive == Inconclusive::Pass,
+                inconclusive_passes: self.output.inconclusive.passes(&report),
             };
             outputs.add(path, comment::render(&view, extras)?);
         }
@@ -139,7 +140,7 @@ impl Sanity {
         }
         outputs.report(&view, &drawings, &self.output, terminal)?;
         outputs.write()?;
-        Ok(self.output.inconclusive.exit(outcome.verdict))
+        Ok(self.output.inconclusive.exit(outcome.verdict, &report))
     }
 
     /// Draws charts of existing tables, without a base.

@@ -105,6 +105,7 @@ impl From<&Validate> for validate::ValidateOptions {
 impl Validate {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         let gate = &self.gate;
+        self.output.check_one_state()?;
         outputs::check(self.output.files().chain(&gate.write_baseline), &gate.rows_dir)?;
         gate.write_baseline.as_deref().map_or(Ok(()), Baseline::check_target)?;
         let report = match (&self.traces, &self.watch.watch) {
@@ -139,6 +140,6 @@ impl Validate {
         }
         outputs.report(&ReportView::new(&report, outcome), &[], &self.output, terminal)?;
         outputs.write()?;
-        Ok(self.output.inconclusive.exit(outcome.verdict))
+        Ok(self.output.inconclusive.exit(outcome.verdict, &report))
     }
 }

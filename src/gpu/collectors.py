@@ -14,6 +14,7 @@ import importlib.metadata
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -115,8 +116,8 @@ def own(rows, request):
 
 
 def measure(request):
-    call, start, rows = request["call"], time.monotonic(), []
-    while len(rows) < request["samples"] and (not rows or time.monotonic() - start < ENOUGH_S):
+    call, start, rows = request["call"], None, []
+    while len(rows) < request["samples"] and (start is None or time.monotonic() - start < ENOUGH_S):
         if call.get("group"):
             name = json.dumps([call["module"], call["function"], call["file"], call["group"]])
             if name not in groups:
@@ -124,6 +125,8 @@ def measure(request):
             rows.append(own(groups[name], request))
             break
         rows.append(own(written(call), request))
+        if start is None:
+            start = time.monotonic()  # the first sample also imports and compiles
     sources = sorted({row.get("kernel_source", "") for row in rows})
     return {"samples_ms": [float(row["latency"]) for row in rows], "kernel_source": "/".join(sources)}
 
@@ -142,6 +145,21 @@ def launch_us(torch):
     return sorted(times)[2]
 
 
+def driver():
+    """The version of the GPU's driver; None if it is not known."""
+    try:
+        with open("/sys/module/nvidia/version") as text:
+            return text.read().strip() or None
+    except OSError:
+        pass
+    try:
+        command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+        lines = subprocess.run(command, capture_output=True, text=True, timeout=30).stdout.split()
+        return lines[0] if lines and lines[0][0].isdigit() else None
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
 def about():
     try:
         import torch
@@ -155,6 +173,8 @@ def about():
         except importlib.metadata.PackageNotFoundError:
             pass
     versions["CUDA"] = str(torch.version.cuda)
+    if driver():
+        versions["driver"] = driver()
     return {"device": torch.cuda.get_device_name(0), "versions": versions, "launch_us": launch_us(torch)}
 
 

@@ -26,6 +26,8 @@ pub struct Taken {
     pub counts: DrawCounts,
     /// The points in the order of measurement.
     pub points: Vec<Measured>,
+    /// The number of points to measure.
+    pub asked: usize,
     /// Times in ms of each control point, one per pass.
     controls: Vec<Vec<f64>>,
     trouble: Vec<String>,
@@ -79,7 +81,18 @@ impl Taken {
         if points.len() < asked {
             trouble.push(format!("the run was stopped after {} of {asked} points", points.len()));
         }
-        Ok(Self { file: drawn.file, counts: drawn.counts, points, controls: passes, trouble })
+        let (file, counts) = (drawn.file, drawn.counts);
+        Ok(Self { file, counts, points, asked, controls: passes, trouble })
+    }
+
+    /// Keeps for a whole table that the run was stopped in another one, such as a control table: the card's
+    /// offset is then unknown.
+    pub fn run_was_stopped(&mut self, measured: usize, asked: usize) {
+        if self.points.len() == self.asked {
+            self.trouble.push(format!(
+                "the run was stopped after {measured} of {asked} points, those of other tables included"
+            ));
+        }
     }
 
     /// The table as a control table for others; `None` if too few of its points are judged.

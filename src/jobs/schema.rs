@@ -30,6 +30,11 @@ pub fn reach() -> String {
     text("a reach of perfdb-gate", reach::schema(written()))
 }
 
+/// Returns the schema of the stages of a change, `sanity --format stages`.
+pub fn stages() -> String {
+    text("stages of perfdb-gate", report::stages::schema(written()))
+}
+
 /// Returns the schema of a rule, `rules/<rule>.yaml`.
 pub fn rule() -> String {
     text("a rule of perfdb-gate", read().into_root_schema_for::<Rule>())

@@ -4,6 +4,7 @@ mod absent;
 pub mod chart;
 pub mod comment;
 pub(crate) mod document;
+pub(crate) mod evidence;
 pub(crate) mod explore;
 mod facts;
 mod github;
@@ -18,6 +19,7 @@ mod measured;
 pub(crate) mod predictions;
 mod run;
 mod sarif;
+pub(crate) mod stages;
 mod style;
 pub(crate) mod template;
 mod triage;
@@ -56,13 +58,18 @@ pub enum ReportFormat {
     Junit,
     /// A job summary; for a comparison, the comment on the pull request.
     Markdown,
+    /// The stages of a change, as JSON.
+    Stages,
+    /// The stages of a change, as Markdown.
+    StagesMarkdown,
 }
 
 /// Renders a report.
 ///
 /// # Errors
 ///
-/// If a template fails, which is a bug of this program.
+/// If a template fails, which is a bug of this program, or if stages are asked of a run that compared
+/// nothing.
 pub fn render(view: &ReportView<'_>, format: ReportFormat) -> Result<String> {
     Ok(match format {
         ReportFormat::Human { brief: true, .. } => format!("{}\n", view.head.headline),
@@ -74,6 +81,8 @@ pub fn render(view: &ReportView<'_>, format: ReportFormat) -> Result<String> {
         ReportFormat::Github => github::render(view),
         ReportFormat::Junit => junit::render(view),
         ReportFormat::Markdown => markdown::render(view)?,
+        ReportFormat::Stages => stages::json(view)?,
+        ReportFormat::StagesMarkdown => stages::markdown(view)?,
     })
 }
 

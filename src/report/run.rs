@@ -9,10 +9,13 @@ use sha2::{Digest, Sha256};
 
 use super::absent::AbsentFiles;
 use super::chart::Undrawn;
+use super::evidence::Evidence;
 use super::health::JudgedPlaces;
 use super::predictions::Predictions;
+use super::stages::StageInput;
 use crate::base::exit::Exit;
 use crate::checks::rule::Rule;
+use crate::database::catalog::Role;
 use crate::database::diff::Diff;
 use crate::database::facts::Fact;
 use crate::findings::{ComparedStates, Counts, Finding, Repaired, Severity};
@@ -62,6 +65,10 @@ pub struct Report {
     pub remeasured: Option<Remeasured>,
     /// The wall-clock time of the run.
     pub elapsed: Duration,
+    /// The evidence that the change owes; `None` if its base has no policy of evidence.
+    pub(crate) evidence: Option<Evidence>,
+    /// What the stages of a change need in addition; `None` if they were not requested.
+    pub(crate) stages: Option<StageInput>,
     /// A sentence about the draw if the findings are a drawn sample.
     pub drawn: Option<String>,
 }
@@ -138,6 +145,16 @@ impl Report {
             RunVerdict::Clean
         };
         RunOutcome { verdict, ..outcome }
+    }
+
+    /// Returns false if the compared change touches no file of a database, and none that may be one.
+    pub fn touches_database(&self) -> bool {
+        let is_changed = |diff: &Diff| {
+            !diff.tables.is_empty() || diff.files.iter().any(|file| file.role != Role::Other)
+        };
+        self.diff.as_ref().is_none_or(is_changed)
+            || !self.outside.is_empty()
+            || !self.absent.is_empty()
     }
 
     /// Keeps a random sample of `n` findings per rule and severity, chosen by `seed`, to be judged

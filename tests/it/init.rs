@@ -31,7 +31,6 @@ fn from_nothing_to_a_gate_that_blocks() {
     assert_eq!(first.code(), 0, "{}", first.shown());
     insta::assert_snapshot!(redact(&first.out()), @"
     written  .github/workflows/perfdb.yml
-    written  .github/workflows/perfdb-comment.yml
     written  .github/workflows/perfdb-nightly.yml
     written  .pre-commit-config.yaml
     written  .perfdb-gate/baseline.json
@@ -49,7 +48,6 @@ fn from_nothing_to_a_gate_that_blocks() {
     let second = init(&tree, &[]);
     insta::assert_snapshot!(redact(&second.out()), @"
     there    .github/workflows/perfdb.yml
-    there    .github/workflows/perfdb-comment.yml
     there    .github/workflows/perfdb-nightly.yml
     there    .pre-commit-config.yaml
     kept     .perfdb-gate/baseline.json
@@ -67,10 +65,15 @@ fn from_nothing_to_a_gate_that_blocks() {
 fn workflows_are_for_the_repository_at_hand() {
     let tree = indebted();
     let commit = "1111111111111111111111111111111111111111";
-    assert_eq!(init(&tree, &["--action", commit]).code(), 0);
+    assert_eq!(init(&tree, &["--action", commit, "--comment"]).code(), 0);
     let of = |path: &str| -> Value { serde_yaml::from_str(&text(&tree, path)).unwrap() };
     let sanity = of(".github/workflows/perfdb.yml");
-    assert_eq!(sanity["on"]["pull_request"]["paths"], serde_json::json!(["systems/**"]));
+    // A filter, or a condition of the job, would skip a required check and block the pull request.
+    assert_eq!(sanity["on"]["pull_request"], serde_json::json!({}));
+    assert!(sanity["jobs"]["sanity"]["if"].is_null());
+    assert_eq!(sanity["permissions"], serde_json::json!({"contents": "read"}));
+    let inputs = sanity["on"]["workflow_call"]["inputs"].as_object().unwrap();
+    assert!(inputs.contains_key("base_sha") && inputs.contains_key("expected_sha"));
     let steps = sanity["jobs"]["sanity"]["steps"].as_array().unwrap();
     assert_eq!(steps[1]["uses"], format!("{PLACE}@{commit}"));
     assert_eq!(steps.len(), 2, "without git-LFS nothing is fetched of it");

@@ -19,6 +19,7 @@ mod convert;
 mod coverage;
 mod dedupe;
 mod docs;
+mod evidence;
 mod explore;
 mod facts;
 mod fail_closed;

@@ -47,6 +47,11 @@ fn a_report_s_rows_are_listed_where_the_loader_serves_them() {
     let (yaml, text) = list(&tree);
     assert_eq!(yaml["operations"][0]["points"].as_array().unwrap().len(), 1);
     assert_eq!(yaml["operations"][0]["points"][0]["key"]["m"], 1024);
+    let again = plan(&tree, &["--from", &report, "--output", &output]);
+    assert_eq!(again.code(), 0, "a list of its own is replaced: {}", again.err());
+    let system = tree.path().join("systems/h200_sxm.yaml").display().to_string();
+    let refused = plan(&tree, &["--from", &report, "--output", &system]);
+    assert_eq!(refused.code(), 2, "a file of the database is not: {}", refused.err());
     insta::assert_snapshot!(format!("{}\n{text}", run.shown()));
     // A report of a table that has changed since names other rows.
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));

@@ -142,10 +142,15 @@ impl PredictedChange {
         self.impact.cases.append(&mut cases);
     }
 
+    /// Returns the number of steps that have no time before or after the change.
+    pub fn unanswered(&self) -> usize {
+        self.impact.count(Fate::Missing)
+    }
+
     /// Sums up the predicted steps, if one of them has an answer.
     fn sum_up(&mut self) {
         let impact = &self.impact;
-        let unanswered = impact.count(Fate::Missing);
+        let unanswered = self.unanswered();
         let values = impact.points().count();
         if values > 0 && values == unanswered {
             return;

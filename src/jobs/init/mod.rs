@@ -13,16 +13,18 @@ use crate::base::progress::Progress;
 use crate::base::words::plural;
 use crate::database::source::WorkTree;
 use crate::findings::baseline::Baseline;
-use crate::jobs::validate::{self, JudgedData, ValidateOptions};
+use crate::jobs::validate::{self, ValidateOptions};
 
 /// Templates of the files to write; `fitted` replaces their placeholders.
 const TEMPLATES: [(&str, &str); 4] = [
     (".github/workflows/perfdb.yml", include_str!("perfdb.yml")),
-    (".github/workflows/perfdb-comment.yml", include_str!("perfdb-comment.yml")),
+    (COMMENT, include_str!("perfdb-comment.yml")),
     (".github/workflows/perfdb-nightly.yml", include_str!("perfdb-nightly.yml")),
     (HOOKS, include_str!("pre-commit-config.yaml")),
 ];
 
+/// The workflow that comments on pull requests, which needs the right to write.
+const COMMENT: &str = ".github/workflows/perfdb-comment.yml";
 /// The configuration of pre-commit's hooks.
 const HOOKS: &str = ".pre-commit-config.yaml";
 /// The baseline, which lists existing findings.
@@ -31,9 +33,6 @@ const BASELINE: &str = ".perfdb-gate/baseline.json";
 /// The placeholder in the templates for the repository of perfdb-gate.
 const ACTION: &str = "OWNER/perfdb-gate";
 const COMMIT: &str = "0000000000000000000000000000000000000000";
-/// The placeholder in the templates for the paths that trigger a workflow.
-const PATHS: &str =
-    r#"["**/systems/**", "systems/**", "**/trace_collection/**", "trace_collection/**"]"#;
 /// Parts of the templates that only repositories with git-LFS keep.
 const LFS: [&str; 2] = ["      - run: git lfs fetch --all\n", ", lfs: true"];
 
@@ -48,6 +47,8 @@ pub struct InitOptions {
     /// The commit or version of perfdb-gate that workflows use; `None` names the tag of this
     /// build's version.
     pub action: Option<String>,
+    /// True if a workflow comments on pull requests.
+    pub comment: bool,
 }
 
 /// The outcome for one file.
@@ -145,14 +146,6 @@ fn revision(text: &str) -> Option<(String, bool)> {
     (is_core && is_before).then(|| (format!("v{version}"), true))
 }
 
-/// The systems and findings of the repository to set up.
-struct FoundTree {
-    /// Folders that contain files of systems.
-    folders: BTreeSet<String>,
-    baseline: String,
-    known: usize,
-}
-
 /// Sets up a repository.
 ///
 /// # Errors
@@ -165,22 +158,22 @@ pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<Setup> {
         Error::new(message, "workflows and hooks need a git repository: `git init` creates one")
     })?;
     let action = PublishedAction::of(options)?;
-    let found = look(options, progress)?;
+    let judged = ValidateOptions { root: options.root.clone(), ..ValidateOptions::default() };
+    let report = validate::run(&judged, progress)?;
     let mut outputs = Vec::new();
     let mut files = Vec::new();
     let uses_lfs = std::fs::read_to_string(top.join(".gitattributes"))
         .is_ok_and(|text| text.contains("filter=lfs"));
-    let texts = TEMPLATES.map(|(path, text)| (path, fitted(text, &action, &found, uses_lfs)));
-    let hook = &texts[3].1;
     let mut missing_hook = None;
-    for (path, text) in &texts {
-        let outcome = outcome(&top.join(path), text);
+    for (path, text) in TEMPLATES.iter().filter(|(path, _)| options.comment || *path != COMMENT) {
+        let text = fitted(text, &action, uses_lfs);
+        let outcome = outcome(&top.join(path), &text);
         if *path == HOOKS && outcome == InitOutcome::Kept && !has_hook(&top.join(path)) {
-            missing_hook = Some(hook.clone());
+            missing_hook = Some(text.clone());
         }
         files.push(((*path).to_owned(), outcome));
         if outcome == InitOutcome::Written {
-            outputs.push((top.join(path), text.clone().into_bytes()));
+            outputs.push((top.join(path), text.into_bytes()));
         }
     }
     // An existing baseline was agreed on: later findings are not added to it.
@@ -188,49 +181,22 @@ pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<Setup> {
     files
         .push((BASELINE.to_owned(), if is_new { InitOutcome::Written } else { InitOutcome::Kept }));
     if is_new {
-        outputs.push((top.join(BASELINE), found.baseline.into_bytes()));
+        outputs.push((top.join(BASELINE), Baseline::of(&report.findings).text().into_bytes()));
     }
     let folders: BTreeSet<PathBuf> =
         outputs.iter().filter_map(|(path, _)| path.parent().map(Path::to_owned)).collect();
     write_all(&folders.into_iter().collect::<Vec<_>>(), &outputs)?;
-    let known = is_new.then_some(found.known);
+    let known = report.findings.iter().filter(|f| f.waived_by.is_none()).count();
+    let known = is_new.then_some(known);
     Ok(Setup { files, known, hook: missing_hook, tagged: action.is_tag })
 }
 
-/// Judges the database and returns its folders and findings.
-fn look(options: &InitOptions, progress: &dyn Progress) -> Result<FoundTree> {
-    let judged = ValidateOptions { root: options.root.clone(), ..ValidateOptions::default() };
-    let look = |data: &JudgedData<'_>| {
-        let systems = data.state.catalog.systems.values();
-        let places = systems.flat_map(|system| [system.yaml.as_str(), system.data_dir.as_str()]);
-        Ok(places.map(folder).collect::<BTreeSet<String>>())
-    };
-    let (report, all) = validate::judged(&judged, progress, look)?;
-    // A folder inside another one is covered by the outer one.
-    let is_within = |f: &String| all.iter().any(|o| o != f && f.starts_with(&format!("{o}/")));
-    let folders = all.iter().filter(|f| !is_within(f)).cloned().collect();
-    let baseline = Baseline::of(&report.findings);
-    let known = report.findings.iter().filter(|f| f.waived_by.is_none()).count();
-    Ok(FoundTree { folders, baseline: baseline.text(), known })
-}
-
-/// Returns the folder part of a path.
-fn folder(path: &str) -> String {
-    path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned())
-}
-
 /// Fills in a template for the repository.
-fn fitted(text: &str, action: &PublishedAction, found: &FoundTree, uses_lfs: bool) -> String {
+fn fitted(text: &str, action: &PublishedAction, uses_lfs: bool) -> String {
     let PublishedAction { repository, revision, .. } = action;
     let tag = format!("v{}", env!("CARGO_PKG_VERSION"));
-    let paths: Vec<String> = found
-        .folders
-        .iter()
-        .map(|folder| if folder.is_empty() { "\"**\"".into() } else { format!("\"{folder}/**\"") })
-        .collect();
     let mut text = text.replace(COMMIT, revision).replace(ACTION, repository);
     text = text.replace(&format!("rev: {tag}"), &format!("rev: \"{revision}\""));
-    text = text.replace(PATHS, &format!("[{}]", paths.join(", ")));
     if !uses_lfs {
         for line in LFS {
             text = text.replace(line, "");

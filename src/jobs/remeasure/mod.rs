@@ -163,8 +163,13 @@ impl Remeasurement<'_> {
     }
 
     /// Judges the first tables, each relative to the card's offset by all others.
-    fn judged(&self, taken: Vec<Taken>, judged: usize, about: &About) -> Vec<Sample> {
+    fn judged(&self, mut taken: Vec<Taken>, judged: usize, about: &About) -> Vec<Sample> {
         let limits = &self.methods.recipes.judge;
+        let measured: usize = taken.iter().map(|table| table.points.len()).sum();
+        let asked: usize = taken.iter().map(|table| table.asked).sum();
+        if measured < asked {
+            taken.iter_mut().for_each(|table| table.run_was_stopped(measured, asked));
+        }
         let middles: Vec<Option<Middle>> = taken.iter().map(|t| t.as_control(limits)).collect();
         let sample = |(index, table): (usize, Taken)| {
             let others = middles.iter().enumerate().filter(|(other, _)| *other != index);

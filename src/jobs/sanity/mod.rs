@@ -2,6 +2,7 @@
 
 pub mod overview;
 pub(crate) mod roots;
+mod stages;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -23,11 +24,13 @@ use crate::database::selection::Selection;
 use crate::database::source::{self, Commit, Entry, Source};
 use crate::database::state::{ReadState, State};
 use crate::findings::{ComparedStates, Repaired, Sink};
-use crate::jobs::impact;
-use crate::jobs::impact::predictions::predict_change;
+use crate::jobs::impact::ImpactOptions;
+use crate::jobs::impact::predictions::{PredictedChange, predict_change};
+use crate::jobs::{evidence, impact};
 use crate::planner::SharedModels;
 use crate::report::chart::{ChartFigure, Gallery};
 use crate::report::health::JudgedPlaces;
+use crate::report::stages::StageInput;
 use crate::report::{AbsentFiles, Report};
 use crate::traces::{self, TraceSpecs};
 use roots::Root;
@@ -52,6 +55,21 @@ pub struct SanityOptions {
     pub detail_dir: Option<PathBuf>,
     /// The maximum number of charts.
     pub charts: usize,
+    /// True if the report has stages, for which the reach of the changed rows is determined.
+    pub stages: bool,
+}
+
+impl SanityOptions {
+    /// Returns the options that name the same states for other jobs.
+    fn states(&self) -> ImpactOptions {
+        ImpactOptions {
+            root: self.root.clone(),
+            base: Some(self.base.clone()),
+            head: self.head.clone(),
+            rules: self.rules.clone(),
+            ..ImpactOptions::default()
+        }
+    }
 }
 
 /// The hint for a rule whose formula fails.
@@ -265,6 +283,11 @@ fn compare(
     debug!(charts = figures.len(), took = ?start.elapsed(), "chose charts");
     figures.extend(traces.figures);
     figures.truncate(options.charts);
+    let unanswered = predicted.iter().flatten().map(PredictedChange::unanswered).sum();
+    let evidence = evidence::due(before, after);
+    let staged =
+        options.stages.then(|| stages::input(options.states(), settings, (&roots, &diffs)));
+    let staged = staged.transpose()?.map(|input| StageInput { unanswered, ..input });
     let mut diff = Diff::of_roots(diffs);
     diff.files.extend(traces.files);
     diff.files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -296,6 +319,8 @@ fn compare(
             None => None,
         },
         undrawn,
+        evidence,
+        stages: staged,
         elapsed: start.elapsed(),
         ..Report::default()
     };

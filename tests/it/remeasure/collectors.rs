@@ -6,7 +6,7 @@ use perfdb_gate::database::catalog::Format;
 use perfdb_gate::database::table::Table;
 use serde_json::Value;
 
-use crate::common::{Run, Tree, run};
+use crate::common::{self, Run, Tree, run};
 
 /// PyTorch, as far as the runner uses it.
 const TORCH: &str = "
@@ -43,6 +43,7 @@ const ATTENTION: &str = "
 import os, sys, time
 from collector.helper import log, write
 os.system('echo a program prints')
+compiled = set()
 def run_attention_torch(batch, isl, heads, kv_heads, head_dim, fp8, context, window, *, perf_filename, device):
     log(batch, isl, heads, kv_heads, head_dim, fp8, context, window, os.path.basename(perf_filename), device)
     print('a collector prints')
@@ -61,6 +62,9 @@ def run_attention_torch(batch, isl, heads, kv_heads, head_dim, fp8, context, win
         sys.exit('not this one')
     if isl == 106:
         row['isl'] = 7
+    if isl == 108 and isl not in compiled:
+        compiled.add(isl)
+        time.sleep(2.2)
     write(perf_filename, **row)
     if isl == 107:
         with open(perf_filename, 'a') as torn:
@@ -107,11 +111,14 @@ fn tree(lengths: &[u32]) -> (Tree, PathBuf) {
 }
 
 fn remeasure((tree, folder): &(Tree, PathBuf), more: &[&str]) -> Run {
-    let (root, folder) = (tree.path().display().to_string(), folder.display().to_string());
-    let mut args = vec!["remeasure", "--root", &root, "--runner", "collectors"];
-    args.extend(["--collectors", &folder, "--format", "json", "--controls", "0"]);
-    args.extend(more);
-    run(&args)
+    Run::of(command((tree, folder)).args(more)).unwrap()
+}
+
+fn command((tree, folder): (&Tree, &PathBuf)) -> std::process::Command {
+    let mut command = common::command();
+    command.args(["remeasure", "--runner", "collectors", "--root"]).arg(tree.path());
+    command.arg("--collectors").arg(folder).args(["--format", "json", "--controls", "0"]);
+    command
 }
 
 /// The measurements by the row's length.
@@ -139,6 +146,32 @@ fn a_collector_is_called_with_the_rows_arguments() {
     let call = "2 4 8 4 64 False True 0 'context_attention_perf.txt' 'cuda:0'";
     assert!(calls(&tree).iter().any(|c| c == call), "{:?}", calls(&tree));
     assert!(run.err().contains("a collector prints"), "{}", run.err());
+}
+
+/// The time that no further sample starts after begins with the first one, which may compile for longer.
+#[test]
+#[cfg(unix)]
+fn a_slow_first_call_does_not_cost_samples() {
+    let run = remeasure(&tree(&[108]), &[]);
+    let document = run.json();
+    let samples = point(&document, 108)["samples_ms"].as_array().unwrap().len();
+    assert_eq!(samples, 3, "{}", run.err());
+}
+
+/// A program stands in for `nvidia-smi`; a machine with a GPU names its own driver.
+#[test]
+#[cfg(unix)]
+fn the_runner_names_the_driver() {
+    use std::os::unix::fs::PermissionsExt;
+    let tree = tree(&[1, 2]);
+    let program = tree.0.file("bin/nvidia-smi", "#!/bin/sh\necho 580.82.07\n");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path =
+        format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let run = Run::of(command((&tree.0, &tree.1)).env("PATH", path)).unwrap();
+    let driver = run.json()["remeasure"]["versions"]["driver"].clone();
+    let is_version = |text: &str| text.split('.').all(|part| part.parse::<u32>().is_ok());
+    assert!(driver.as_str().is_some_and(is_version), "{driver}: {}", run.err());
 }
 
 #[test]
@@ -248,7 +281,7 @@ fn another_version_or_folder_is_an_error_with_a_hint() {
     assert_eq!([&absent, &older, &nothing].map(Run::code), [2, 2, 2]);
     let said = |run: &Run| {
         let lines: Vec<String> = run.err().lines().map(str::to_owned).collect();
-        crate::common::snapshot::redact(&lines.join("\n"))
+        common::snapshot::redact(&lines.join("\n"))
     };
     insta::assert_snapshot!([&absent, &older, &nothing].map(said).join("\n"));
 }

@@ -113,13 +113,13 @@ fn the_runner_is_part_of_the_binary() {
     assert!(run.out().contains("torch.nn.functional.linear"));
 }
 
-/// A runner that is slow at its third request, and leaves a file when it is asked for it.
+/// A runner that is slow at a request, and leaves a file when it is asked for it.
 #[cfg(unix)]
-fn slow(tree: &Tree, seconds: u32) -> String {
+fn slow(tree: &Tree, request: u32, seconds: u32) -> String {
     let asked = tree.path().join("asked");
     let script = format!(
         "#!/bin/sh\nread hello\necho '{{\"device\": \"NVIDIA H200\"}}'\nid=0\n\
-         while read -r line; do\n  if [ $id = 14 ]; then touch {}; sleep {seconds}; fi\n  \
+         while read -r line; do\n  if [ $id = {request} ]; then touch {}; sleep {seconds}; fi\n  \
          echo '{{\"id\": '$id', \"samples_ms\": [0.5]}}'\n  id=$((id + 1))\ndone\n",
         asked.display()
     );
@@ -138,12 +138,13 @@ fn wait_for(path: &std::path::Path) {
     panic!("{} does not come", path.display());
 }
 
-/// A run that is interrupted when its runner is at the fifteenth request, so many times.
+/// A run that is interrupted when its runner is at a request, so many times.
 #[cfg(unix)]
-fn interrupted(tree: &Tree, seconds: u32, times: usize) -> std::process::Output {
+fn interrupted(tree: &Tree, (request, seconds): (u32, u32), times: usize) -> std::process::Output {
     let mut command = common::command();
     command.args(["remeasure", "--sample", "20", "--device", "process", "--format", "json"]);
-    command.args(["--command", &slow(tree, seconds), "--root"]).arg(tree.path());
+    command.args(["--command", &slow(tree, request, seconds), "--root"]).arg(tree.path());
+    command.args(["--backend", "torch"]);
     command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let child = command.spawn().unwrap();
     wait_for(&tree.path().join("asked"));
@@ -159,7 +160,7 @@ fn interrupted(tree: &Tree, seconds: u32, times: usize) -> std::process::Output 
 #[cfg(unix)]
 fn ctrl_c_ends_a_run_with_a_report_on_the_points_so_far() {
     let tree = tree();
-    let out = interrupted(&tree, 1, 1);
+    let out = interrupted(&tree, (14, 1), 1);
     let said = String::from_utf8_lossy(&out.stderr);
     assert_eq!(out.status.code(), Some(3), "{said}");
     assert!(said.contains("Ctrl-C again"), "{said}");
@@ -174,13 +175,29 @@ fn ctrl_c_ends_a_run_with_a_report_on_the_points_so_far() {
     );
 }
 
+/// Five requests wake the card, fifteen are control points and twenty points; those of a control table follow.
+#[test]
+#[cfg(unix)]
+fn a_run_that_stops_among_the_control_tables_says_so() {
+    let tree = tree();
+    tree.file("systems/data/h200_sxm/gemm/vllm/0.24.0/gemm_perf.parquet", common::SHIPPED);
+    let out = interrupted(&tree, (52, 1), 1);
+    let said = String::from_utf8_lossy(&out.stderr);
+    let report: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let table = &report["remeasure"]["tables"][0];
+    assert_eq!(table["points"], 20, "the table itself was measured: {said}");
+    let reasons = table["reasons"].to_string();
+    assert!(reasons.contains("of 40 points, those of other tables included"), "{reasons}");
+    assert_eq!((out.status.code(), &report["verdict"]), (Some(3), &"INCONCLUSIVE".into()));
+}
+
 #[test]
 #[cfg(unix)]
 fn a_second_ctrl_c_ends_it_and_its_runner_at_once() {
     use std::os::unix::process::ExitStatusExt;
     let tree = tree();
     let start = std::time::Instant::now();
-    let out = interrupted(&tree, 60, 2);
+    let out = interrupted(&tree, (14, 60), 2);
     assert_eq!((out.status.signal(), out.stdout.len()), (Some(2), 0));
     assert!(start.elapsed().as_secs() < 40);
 }

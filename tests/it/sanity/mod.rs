@@ -6,6 +6,7 @@ mod lost;
 mod outputs;
 mod pictures;
 mod rows;
+mod stages;
 mod states;
 mod systems;
 mod text;

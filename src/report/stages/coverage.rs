@@ -1,0 +1,127 @@
+//! What a stage checked of a change, and what it could not check.
+
+use super::input::{Checked, StageId, StageInput, StageSpec};
+use crate::base::words::{count, plural, plural_verb};
+use crate::database::diff::Diff;
+use crate::report::Report;
+use crate::report::run::{RunOutcome, RunVerdict};
+
+/// The most tables that a reason names.
+const NAMED: usize = 3;
+
+/// What a stage checked, and why it did not check the rest.
+#[derive(Default)]
+pub(super) struct Coverage {
+    pub checked: Checked,
+    /// Why the change has nothing that the stage checks; `None` if it has something.
+    pub nothing: Option<&'static str>,
+    /// True if the stage fails without a finding.
+    pub failed: bool,
+    /// What was not checked.
+    pub gaps: Vec<String>,
+    /// What a reader must know although everything was checked.
+    pub notes: Vec<String>,
+}
+
+impl Coverage {
+    /// Returns the coverage of a stage.
+    pub fn of(spec: &StageSpec, report: &Report, input: &StageInput, outcome: RunOutcome) -> Self {
+        if !report.touches_database() {
+            let nothing = Some("no table, sidecar, system or file of facts changed");
+            return Self { nothing, ..Self::default() };
+        }
+        let mut coverage = match spec.id {
+            StageId::ArtifactIntegrity | StageId::NumericalSanity => values(report),
+            StageId::ProductionReachability => reachability(input),
+            StageId::BehaviourAndParity => behaviour(report, input, outcome),
+        };
+        coverage.gaps.extend(not_read(report));
+        coverage.gaps.extend(not_run(spec, report));
+        coverage
+    }
+}
+
+/// Counts the changed tables and files, whose contents the first two stages check.
+fn values(report: &Report) -> Coverage {
+    let checked = vec![("tables", report.tables), ("files", report.files), ("rows", report.rows)];
+    Coverage { checked, ..Coverage::default() }
+}
+
+/// Sums up whether queries reach the changed rows.
+fn reachability(input: &StageInput) -> Coverage {
+    let reach = &input.reach;
+    let mut coverage = Coverage {
+        checked: reach.checked.clone(),
+        nothing: reach.checked.is_empty().then_some("no file that a query reads changed"),
+        gaps: reach.gaps.clone(),
+        ..Coverage::default()
+    };
+    if !reach.unserved.is_empty() {
+        let first = reach.unserved.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
+        let more = reach.unserved.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!("; {} more", count(more)) } else { String::new() };
+        let tables = plural_verb(reach.unserved.len(), "changed table", ["has", "have"]);
+        let said = format!("{tables} no row that a query reaches: {first}{more}");
+        let is_any_served = reach.unserved.len() < reach.tables;
+        let list = if is_any_served { &mut coverage.notes } else { &mut coverage.gaps };
+        list.push(said);
+    }
+    coverage
+}
+
+/// Sums up the predicted step times of default models.
+fn behaviour(report: &Report, input: &StageInput, outcome: RunOutcome) -> Coverage {
+    let nothing = Some("no default model reads the changed files");
+    let mut coverage = match &report.predictions {
+        Some(predictions) if predictions.versions == 0 && predictions.failed.is_none() => {
+            Coverage { nothing, ..Coverage::default() }
+        }
+        Some(predictions) => {
+            let numbers = [
+                ("versions", predictions.versions),
+                ("steps", predictions.values),
+                ("moved", predictions.moved),
+                ("lost", predictions.lost),
+                ("gained", predictions.gained),
+                ("unanswered", predictions.unanswered),
+            ];
+            let failed = predictions.failed.iter();
+            Coverage {
+                checked: numbers.into_iter().map(|(name, n)| (name, n as u64)).collect(),
+                gaps: failed.map(|why| format!("predictions are not possible: {why}")).collect(),
+                ..Coverage::default()
+            }
+        }
+        None => {
+            let steps = plural_verb(input.unanswered, "predicted step", ["has", "have"]);
+            let unanswered = format!("{steps} no time before or after the change");
+            let gaps = (input.unanswered > 0).then_some(unanswered).into_iter().collect();
+            Coverage { nothing, gaps, ..Coverage::default() }
+        }
+    };
+    // Nothing but a smoke command fails a run without a finding.
+    let is_failed_by_finding = report.findings.iter().any(|finding| outcome.fails(finding));
+    if outcome.verdict == RunVerdict::Failed && !is_failed_by_finding {
+        coverage.failed = true;
+        coverage.notes.push("the smoke command failed".to_owned());
+    }
+    coverage
+}
+
+/// Lists the tables and files that could not be read or compared.
+fn not_read(report: &Report) -> Option<String> {
+    let absent = report.absent.said();
+    let tables = report.diff.as_ref().map_or(0, Diff::not_compared);
+    let verb = ["was not compared, because a side is", "were not compared, because a side is"];
+    let tables = (tables > 0 && absent.is_none())
+        .then(|| format!("{} not in this clone", plural_verb(tables, "table", verb)));
+    absent.or(tables)
+}
+
+/// Names the rules of a stage that did not run.
+fn not_run(spec: &StageSpec, report: &Report) -> Option<String> {
+    let ran = |id: &String| report.rules.iter().any(|rule| rule.id == *id);
+    let missing: Vec<&str> = spec.rules.iter().filter(|id| !ran(id)).map(String::as_str).collect();
+    let rules = plural(missing.len(), "rule");
+    (!missing.is_empty()).then(|| format!("{rules} did not run: {}", missing.join(", ")))
+}

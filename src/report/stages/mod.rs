@@ -1,0 +1,87 @@
+//! The stages of a change: each with a status, the numbers of what was checked, and the findings behind it.
+
+mod coverage;
+mod input;
+mod render;
+
+pub(crate) use input::{ChangedReach, StageInput, StageSpecs};
+pub(crate) use render::schema;
+pub(super) use render::{json, markdown};
+
+use self::coverage::Coverage;
+use self::input::{Checked, StageSpec};
+use super::Report;
+use super::run::RunOutcome;
+use crate::findings::Finding;
+
+/// The status of a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StageStatus {
+    /// Everything was checked, and no finding fails the run.
+    Pass,
+    /// A finding of the stage fails the run.
+    Fail,
+    /// No finding fails the run, but something was not checked.
+    Incomplete,
+    /// The change has nothing that the stage checks.
+    NotApplicable,
+}
+
+impl StageStatus {
+    /// Returns the status's name in reports.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "PASS",
+            Self::Fail => "FAIL",
+            Self::Incomplete => "INCOMPLETE",
+            Self::NotApplicable => "NOT APPLICABLE",
+        }
+    }
+}
+
+/// A judged stage.
+struct Stage<'a> {
+    spec: &'a StageSpec,
+    status: StageStatus,
+    checked: Checked,
+    /// The stage's findings that count, in the report's order.
+    findings: Vec<&'a Finding>,
+    /// The number of findings that the base has, too.
+    existing: usize,
+    /// The number of waived findings.
+    waived: usize,
+    /// What was not checked, and what else a reader must know.
+    reasons: Vec<String>,
+}
+
+/// Judges the stages of a change.
+fn stages<'a>(report: &'a Report, input: &'a StageInput, outcome: RunOutcome) -> Vec<Stage<'a>> {
+    let stage = |spec: &'a StageSpec| {
+        let is_of_stage = |f: &&Finding| input.specs.stage_of(&f.rule) == Some(spec.id);
+        let all: Vec<&Finding> = report.findings.iter().filter(is_of_stage).collect();
+        let findings: Vec<&Finding> = all.iter().copied().filter(|f| f.counts()).collect();
+        let coverage = Coverage::of(spec, report, input, outcome);
+        let status = if coverage.failed || findings.iter().any(|f| outcome.fails(f)) {
+            StageStatus::Fail
+        } else if !coverage.gaps.is_empty() {
+            StageStatus::Incomplete
+        } else if coverage.nothing.is_some() {
+            StageStatus::NotApplicable
+        } else {
+            StageStatus::Pass
+        };
+        let Coverage { checked, gaps, notes, nothing, .. } = coverage;
+        let is_empty = status == StageStatus::NotApplicable;
+        let nothing = nothing.filter(|_| is_empty).map(str::to_owned);
+        Stage {
+            spec,
+            status,
+            checked,
+            existing: all.iter().filter(|f| f.is_old()).count(),
+            waived: all.iter().filter(|f| f.waived_by.is_some()).count(),
+            findings,
+            reasons: nothing.into_iter().chain(gaps).chain(notes).collect(),
+        }
+    };
+    input.specs.all().iter().map(stage).collect()
+}

@@ -1,0 +1,203 @@
+//! Renders the stages of a change as JSON and as Markdown.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Serialize, Serializer};
+
+use super::input::{Checked, StageId};
+use super::{Stage, StageInput, StageStatus, stages};
+use crate::base::error::{Error, Result};
+use crate::base::escape::inert_json;
+use crate::base::words::{count, plural};
+use crate::findings::{Finding, Severity};
+use crate::report::document::{Document, DocumentTable};
+use crate::report::json::Tool;
+use crate::report::run::urgency;
+use crate::report::view::ReportView;
+
+/// The most findings of a stage that the Markdown lists.
+const LISTED: usize = 30;
+
+/// The document of `--report stages=FILE`.
+#[derive(Serialize, JsonSchema)]
+struct StagesDocument<'a> {
+    /// Always `perfdb-gate/stages/v1`.
+    #[schemars(extend("const" = "perfdb-gate/stages/v1"))]
+    schema: &'static str,
+    /// The program that wrote the document.
+    tool: Tool,
+    /// Always `sanity`.
+    command: &'a str,
+    /// The merge base with which the head was compared.
+    base: &'a str,
+    /// The commit that was judged; null for files on disk.
+    head: Option<&'a str>,
+    /// The verdict on the whole run, to which the exit code corresponds.
+    verdict: &'static str,
+    /// The stages, in order.
+    stages: Vec<StageView<'a>>,
+}
+
+/// A stage and its result.
+#[derive(Serialize, JsonSchema)]
+struct StageView<'a> {
+    id: StageId,
+    title: &'a str,
+    /// The question that the stage answers.
+    asks: &'a str,
+    #[schemars(extend("enum" = STATUSES))]
+    status: &'static str,
+    /// The numbers of what was checked, by name.
+    #[serde(serialize_with = "as_map")]
+    #[schemars(with = "std::collections::BTreeMap<String, u64>")]
+    checked: &'a Checked,
+    /// The new findings of the stage.
+    findings: Vec<StageFinding<'a>>,
+    /// The number of findings that the base has, too.
+    existing: usize,
+    /// The number of waived findings.
+    waived: usize,
+    /// What was not checked, or why the stage does not apply; null if there is nothing to say.
+    reason: Option<String>,
+}
+
+/// The names of the statuses.
+const STATUSES: [&str; 4] = [
+    StageStatus::Pass.name(),
+    StageStatus::Fail.name(),
+    StageStatus::Incomplete.name(),
+    StageStatus::NotApplicable.name(),
+];
+
+/// A finding of a stage.
+#[derive(Serialize, JsonSchema)]
+struct StageFinding<'a> {
+    rule: &'a str,
+    #[schemars(with = "Severity")]
+    severity: &'static str,
+    fingerprint: String,
+    path: &'a str,
+    rows: u64,
+    message: &'a str,
+}
+
+fn as_map<S: Serializer>(pairs: &Checked, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().copied())
+}
+
+/// Returns the JSON schema of the document.
+pub(crate) fn schema(generator: SchemaGenerator) -> Schema {
+    generator.into_root_schema_for::<StagesDocument<'_>>()
+}
+
+/// Returns the input of the stages.
+///
+/// # Errors
+///
+/// If nothing was compared, so that there are no stages.
+fn input<'a>(view: &ReportView<'a>) -> Result<&'a StageInput> {
+    view.raw.stages.as_ref().ok_or_else(|| {
+        let hint = "`perfdb-gate sanity --base-ref REF` compares a change with its base";
+        Error::new("stages are those of a change, and nothing was compared", hint)
+    })
+}
+
+/// Renders the stages as JSON, schema `perfdb-gate/stages/v1`.
+///
+/// # Errors
+///
+/// If nothing was compared.
+pub(in crate::report) fn json(view: &ReportView<'_>) -> Result<String> {
+    let report = view.raw;
+    let stages = stages(report, input(view)?, view.outcome);
+    let document = StagesDocument {
+        schema: "perfdb-gate/stages/v1",
+        tool: Tool::own(),
+        command: report.command,
+        base: &report.states.base,
+        head: report.states.head.as_deref(),
+        verdict: view.outcome.verdict.name(),
+        stages: stages.iter().map(stage_view).collect(),
+    };
+    // Maps with text keys and finite numbers always serialise.
+    Ok(inert_json(&serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n")
+}
+
+fn stage_view<'a>(stage: &'a Stage<'a>) -> StageView<'a> {
+    let finding = |f: &&'a Finding| StageFinding {
+        rule: &f.rule,
+        severity: f.severity.name(),
+        fingerprint: f.fingerprint(),
+        path: &f.path,
+        rows: f.rows,
+        message: &f.message,
+    };
+    StageView {
+        id: stage.spec.id,
+        title: &stage.spec.title,
+        asks: &stage.spec.asks,
+        status: stage.status.name(),
+        checked: &stage.checked,
+        findings: stage.findings.iter().map(finding).collect(),
+        existing: stage.existing,
+        waived: stage.waived,
+        reason: (!stage.reasons.is_empty()).then(|| stage.reasons.join("; ")),
+    }
+}
+
+/// Renders the stages as Markdown for a step's summary.
+///
+/// # Errors
+///
+/// If nothing was compared.
+pub(in crate::report) fn markdown(view: &ReportView<'_>) -> Result<String> {
+    let report = view.raw;
+    let stages = stages(report, input(view)?, view.outcome);
+    let mut document = Document::new("perfdb-gate: stages of the change");
+    let head = report.states.head.as_deref().unwrap_or("the files on disk");
+    let verdict = view.outcome.verdict.name();
+    document.paragraph(format!("Base {}, head {head}. Verdict: {verdict}.", report.states.base));
+    let heads = ["Stage", "Result", "New findings", "Checked", "Reason"];
+    document.table("", DocumentTable::new(&heads, [], stages.iter().map(row)));
+    for stage in stages.iter().filter(|stage| !stage.findings.is_empty()) {
+        let mut worst = stage.findings.clone();
+        worst.sort_by_key(|finding| urgency(finding));
+        let rows = worst.iter().take(LISTED).map(|f| {
+            let texts = [f.severity.name(), &f.rule, &f.path, &f.message];
+            texts.map(str::to_owned).to_vec()
+        });
+        let table = DocumentTable::new(&["Severity", "Rule", "Path", "Finding"], [], rows);
+        let more = worst.len().saturating_sub(LISTED);
+        let more =
+            if more > 0 { format!("; {} more in the JSON", count(more)) } else { String::new() };
+        document.folded(&format!("{}: {}{more}", stage.spec.title, new_findings(stage)), table);
+    }
+    Ok(document.markdown())
+}
+
+/// Returns the row of a stage in the table of stages.
+fn row(stage: &Stage<'_>) -> Vec<String> {
+    let checked = stage.checked.iter().filter(|(_, n)| *n > 0);
+    let checked =
+        checked.map(|(name, n)| format!("{}: {}", name.replace('_', " "), count(*n as usize)));
+    let mut found = new_findings(stage);
+    let others = [(stage.existing, "existing"), (stage.waived, "waived")];
+    for (n, word) in others.into_iter().filter(|(n, _)| *n > 0) {
+        found += &format!(", {} {word}", count(n));
+    }
+    vec![
+        stage.spec.title.clone(),
+        stage.status.name().to_owned(),
+        found,
+        checked.collect::<Vec<_>>().join(", "),
+        stage.reasons.join("; "),
+    ]
+}
+
+/// Counts the new findings of a stage by severity, in words.
+fn new_findings(stage: &Stage<'_>) -> String {
+    let number = |severity| stage.findings.iter().filter(|f| f.severity == severity).count();
+    let each = [Severity::Error, Severity::Warning, Severity::Info];
+    let each = each.into_iter().map(|severity| (number(severity), severity.name()));
+    let said: Vec<String> = each.filter(|(n, _)| *n > 0).map(|(n, name)| plural(n, name)).collect();
+    if said.is_empty() { "none".to_owned() } else { said.join(", ") }
+}
