@@ -25,6 +25,9 @@ pub struct InitArgs {
     /// this version's tag.
     #[arg(long, value_name = "COMMIT")]
     pub action: Option<String>,
+    /// Layout of the database, copied to `.perfdb-gate/rules/layouts/`, so that every run uses it.
+    #[arg(long, value_name = "NAME")]
+    pub layout: Option<String>,
 }
 
 impl From<&InitArgs> for init::InitOptions {
@@ -33,6 +36,7 @@ impl From<&InitArgs> for init::InitOptions {
             root: args.root.clone(),
             repository: args.repository.clone(),
             action: args.action.clone(),
+            layout: args.layout.clone(),
         }
     }
 }

@@ -4,6 +4,7 @@ pub mod baseline;
 mod evidence;
 mod hit;
 mod known;
+mod locate;
 mod reads;
 mod settle;
 mod sink;
@@ -21,6 +22,7 @@ pub use self::evidence::{Evidence, Explained, Explanation, ModelReach, SliceEvid
 pub use self::hit::{Hit, HitPart, Hits, RowHit, wholes};
 pub use self::known::Repaired;
 pub(crate) use self::known::{BaseFindings, Successor};
+pub(crate) use self::locate::locate;
 pub use self::reads::Reads;
 pub use self::sink::{Counts, Sink};
 pub use self::states::Novelty;

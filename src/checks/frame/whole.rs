@@ -94,6 +94,10 @@ impl<'a> Judging<'a> {
         let (state, selected) = (judged.state, judged.selected);
         let sidecars = &state.facts.sidecars;
         let mut files = 0;
+        // A declared layout has no version directories with sidecars.
+        if state.catalog.layout.is_some() {
+            return files;
+        }
         for dir in state.catalog.dirs.values() {
             if !selected.place(&dir.place)
                 || !self.touched(number, dir)
@@ -154,7 +158,9 @@ impl<'a> Judging<'a> {
             by_data_dir.entry(&system.data_dir).or_default().push(&system.name);
         }
         let mut files = 0;
-        for file in catalog.systems.values() {
+        // The loader's demands on a system's YAML are those of the public layout.
+        let public = catalog.systems.values().filter(|_| catalog.layout.is_none());
+        for file in public {
             if !judged.selected.system(&file.name) || !judged.selected.changed(&file.yaml) {
                 continue;
             }

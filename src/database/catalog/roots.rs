@@ -5,6 +5,7 @@
 //! (`systems/profiles/<name>/`), and experiments (`data/experimental/**/systems/`). Systems in different
 //! roots may have the same name; only tables of one root are compared.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,15 +27,20 @@ impl Catalog {
     ///
     /// # Errors
     ///
-    /// If the files cannot be listed or contain no perf database.
+    /// If the files cannot be listed, have several layouts, or contain no perf database.
     pub fn read(source: &dyn Source, specs: &Specs) -> Result<Self> {
-        let roots = Self::some_roots(source, source.files()?, specs)?;
+        let files = source.files()?;
+        let specs = settled(specs, &files)?;
+        let roots = Self::some_roots(source, files, &specs)?;
         Ok(roots.into_iter().next().unwrap_or_default())
     }
 
     /// Finds all roots among the `files` of a source, which may contain no database, for example in a commit
     /// before the first data. The root with most tables, which is the main one, comes first.
     pub fn roots(source: &dyn Source, files: Vec<Entry>, specs: &Specs) -> Vec<Self> {
+        if let Some(layout) = specs.layouts.declared() {
+            return vec![Self::declared(source, files, layout, specs)];
+        }
         let (hidden, files): (Vec<Entry>, Vec<Entry>) =
             files.into_iter().partition(|entry| in_hidden_folder(&entry.path));
         let links = Links::of(&files);
@@ -80,9 +86,11 @@ impl Catalog {
     ///
     /// # Errors
     ///
-    /// If the files cannot be listed.
+    /// If the files cannot be listed or have several layouts.
     pub fn walk(source: &dyn Source, specs: &Specs) -> Result<Self> {
-        let roots = Self::roots(source, source.files()?, specs);
+        let files = source.files()?;
+        let specs = settled(specs, &files)?;
+        let roots = Self::roots(source, files, &specs);
         Ok(roots.into_iter().next().unwrap_or_default())
     }
 
@@ -112,6 +120,15 @@ impl Catalog {
     pub fn outside(&self) -> impl Iterator<Item = &Entry> {
         self.others.iter().filter(|entry| format_of(&entry.path).is_some())
     }
+}
+
+/// Returns specs with the layout that the run uses, or else the one that the files show.
+fn settled<'s>(specs: &'s Specs, files: &[Entry]) -> Result<Cow<'s, Specs>> {
+    let mut specs = Cow::Borrowed(specs);
+    if !specs.layouts.are_settled() {
+        specs.to_mut().choose_layout(None, files.iter().map(|entry| entry.path.as_str()))?;
+    }
+    Ok(specs)
 }
 
 /// Returns the YAML files in folders that may be roots, each with its folder. These folders are named

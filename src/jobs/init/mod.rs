@@ -11,6 +11,7 @@ use crate::base::escape::clean;
 use crate::base::files::write_all;
 use crate::base::progress::Progress;
 use crate::base::words::plural;
+use crate::database::selection::Selection;
 use crate::database::source::WorkTree;
 use crate::findings::baseline::Baseline;
 use crate::jobs::validate::{self, JudgedData, ValidateOptions};
@@ -48,6 +49,8 @@ pub struct InitOptions {
     /// The commit or version of perfdb-gate that workflows use; `None` names the tag of this
     /// build's version.
     pub action: Option<String>,
+    /// A layout to copy to the repository's own rules, so that every run uses it.
+    pub layout: Option<String>,
 }
 
 /// The outcome for one file.
@@ -151,6 +154,8 @@ struct FoundTree {
     folders: BTreeSet<String>,
     baseline: String,
     known: usize,
+    /// The text of the layout to copy.
+    layout: Option<String>,
 }
 
 /// Sets up a repository.
@@ -183,6 +188,14 @@ pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<Setup> {
             outputs.push((top.join(path), text.clone().into_bytes()));
         }
     }
+    if let (Some(name), Some(text)) = (&options.layout, &found.layout) {
+        let path = format!(".perfdb-gate/rules/layouts/{name}.yaml");
+        let outcome = outcome(&top.join(&path), text);
+        if outcome == InitOutcome::Written {
+            outputs.push((top.join(&path), text.clone().into_bytes()));
+        }
+        files.push((path, outcome));
+    }
     // An existing baseline was agreed on: later findings are not added to it.
     let is_new = !top.join(BASELINE).exists();
     files
@@ -199,19 +212,30 @@ pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<Setup> {
 
 /// Judges the database and returns its folders and findings.
 fn look(options: &InitOptions, progress: &dyn Progress) -> Result<FoundTree> {
-    let judged = ValidateOptions { root: options.root.clone(), ..ValidateOptions::default() };
+    let layout = options.layout.clone();
+    let selection = Selection { layout, ..Selection::default() };
+    let judged =
+        ValidateOptions { root: options.root.clone(), selection, ..ValidateOptions::default() };
     let look = |data: &JudgedData<'_>| {
-        let systems = data.state.catalog.systems.values();
+        let catalog = data.state.catalog;
+        let systems = catalog.systems.values().filter(|_| catalog.layout.is_none());
         let places = systems.flat_map(|system| [system.yaml.as_str(), system.data_dir.as_str()]);
-        Ok(places.map(folder).collect::<BTreeSet<String>>())
+        // A declared layout has no folders of systems.
+        let tables = catalog.tables.iter().filter(|_| catalog.layout.is_some());
+        let places = places.chain(tables.map(|table| table.entry.path.as_str()));
+        let library = &data.state.specs.library;
+        let path = options.layout.as_ref().map(|name| format!("rules/layouts/{name}.yaml"));
+        let file = path.as_ref().and_then(|path| library.file(path).last());
+        let layout = file.map(|file| file.text.clone().into_owned());
+        Ok((places.map(folder).collect::<BTreeSet<String>>(), layout))
     };
-    let (report, all) = validate::judged(&judged, progress, look)?;
+    let (report, (all, layout)) = validate::judged(&judged, progress, look)?;
     // A folder inside another one is covered by the outer one.
     let is_within = |f: &String| all.iter().any(|o| o != f && f.starts_with(&format!("{o}/")));
     let folders = all.iter().filter(|f| !is_within(f)).cloned().collect();
     let baseline = Baseline::of(&report.findings);
     let known = report.findings.iter().filter(|f| f.waived_by.is_none()).count();
-    Ok(FoundTree { folders, baseline: baseline.text(), known })
+    Ok(FoundTree { folders, baseline: baseline.text(), known, layout })
 }
 
 /// Returns the folder part of a path.

@@ -1,0 +1,98 @@
+//! Names the real files of findings on tables that are assembled from several files.
+
+use std::collections::BTreeMap;
+
+use super::Finding;
+use crate::database::catalog::Catalog;
+use crate::database::source::{Assembly, EntryKind, Origin, Source};
+
+/// The rows of an assembled table by their files.
+struct Located<'a> {
+    assembly: &'a Assembly,
+    /// All rows, torn ones included, in the order of the assembled text.
+    all: Vec<Origin>,
+    /// The rows that are not torn, as findings number them.
+    rows: Vec<Origin>,
+}
+
+/// Replaces the paths, lines and rows of findings on assembled tables by those of the files.
+pub(crate) fn locate<'f>(
+    findings: impl Iterator<Item = &'f mut Finding>,
+    catalog: &Catalog,
+    source: &dyn Source,
+) {
+    if catalog.layout.is_none() {
+        return;
+    }
+    let mut known: BTreeMap<String, Option<Located<'_>>> = BTreeMap::new();
+    for finding in findings {
+        let located = || {
+            let EntryKind::Assembled(assembly) = &catalog.table(&finding.path)?.entry.kind else {
+                return None;
+            };
+            let all = assembly.origins(|entry| source.read_file(entry)).ok()?;
+            let rows = all.iter().copied().filter(|origin| !origin.is_torn).collect();
+            Some(Located { assembly, all, rows })
+        };
+        if let Some(located) = known.entry(finding.path.clone()).or_insert_with(located) {
+            located.name(finding);
+        }
+    }
+}
+
+impl Located<'_> {
+    fn path(&self, origin: Origin) -> &str {
+        &self.assembly.parts[origin.part].entry.path
+    }
+
+    /// Names the file of a finding; with several files, the one with most of its rows.
+    fn name(&self, finding: &mut Finding) {
+        if self.name_lines(finding) {
+            return;
+        }
+        let named = finding.named_rows.iter().filter_map(|row| self.rows.get(*row as usize));
+        let mut files: BTreeMap<usize, usize> = BTreeMap::new();
+        named.for_each(|origin| *files.entry(origin.part).or_default() += 1);
+        let most = files.iter().max_by_key(|(part, rows)| (**rows, usize::MAX - **part));
+        let most = most.map_or(0, |(part, _)| *part);
+        finding.path = self.assembly.parts[most].entry.path.clone();
+        if files.len() > 1 {
+            let paths = files.iter().map(|(part, rows)| {
+                (self.assembly.parts[*part].entry.path.clone(), serde_json::Value::from(*rows))
+            });
+            finding
+                .evidence
+                .insert("files".to_owned(), paths.collect::<serde_json::Map<_, _>>().into());
+            finding.message += &format!(", in {} files", files.len());
+        }
+        for example in &mut finding.examples {
+            let Some(origin) = self.rows.get(example.row as usize) else { continue };
+            example.row = origin.line.saturating_sub(2);
+            if files.len() > 1 {
+                example.values.push(("file".to_owned(), self.path(*origin).into()));
+            }
+        }
+    }
+
+    /// Names the lines of a finding on damaged rows; returns false for other findings.
+    fn name_lines(&self, finding: &mut Finding) -> bool {
+        let mut first = None;
+        for example in &mut finding.examples {
+            let Some((_, line)) = example.values.iter_mut().find(|(name, _)| name == "line") else {
+                continue;
+            };
+            // The first line of the assembled text is its header.
+            let assembled = line.as_u64().unwrap_or(0);
+            let Some(origin) = self.all.get(assembled.saturating_sub(2) as usize) else { continue };
+            *line = origin.line.into();
+            example.row = origin.line.saturating_sub(2);
+            example.values.push(("file".to_owned(), self.path(*origin).into()));
+            first = first.or(Some((assembled, *origin)));
+        }
+        let Some((assembled, origin)) = first else { return false };
+        let real = format!("line {} of {}:", origin.line, self.path(origin));
+        finding.message = finding.message.replacen(&format!("line {assembled}:"), &real, 1);
+        finding.path = self.path(origin).to_owned();
+        true
+    }
+}
