@@ -45,6 +45,8 @@ pub enum SchemaName {
     Rule,
     /// `rules/tables/<family>.yaml`.
     Tables,
+    /// A layout of a database, `rules/layouts/<name>.yaml`.
+    Layout,
     /// `.perfdb-gate/waivers.yaml`.
     Waivers,
     /// A rerun list: `plan --output FILE`.
@@ -84,6 +86,7 @@ impl SchemaArgs {
             SchemaName::Reach => schema::reach(),
             SchemaName::Rule => schema::rule(),
             SchemaName::Tables => schema::tables(),
+            SchemaName::Layout => schema::layout(),
             SchemaName::Waivers => schema::waivers(),
             SchemaName::Rerun => schema::rerun(),
             SchemaName::Runner => schema::runner(),

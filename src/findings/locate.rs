@@ -2,9 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::Finding;
-use crate::database::catalog::Catalog;
+use crate::database::catalog::{Catalog, TableFile};
 use crate::database::source::{Assembly, EntryKind, Origin, Source};
+
+/// The evidence that lists rows by their numbers.
+const LISTED: &str = "point_rows";
+
+/// The value of an example that names its file, if a finding has rows of several files.
+pub(crate) const SOURCE_FILE: &str = "source_file";
 
 /// The rows of an assembled table by their files.
 struct Located<'a> {
@@ -40,6 +48,23 @@ pub(crate) fn locate<'f>(
     }
 }
 
+/// Returns the assembled table that contains a row of a file, with the number of the row in the table; `None`
+/// if no assembled table has the row.
+pub(crate) fn assembled_row<'c>(
+    catalog: &'c Catalog,
+    source: &dyn Source,
+    (path, row): (&str, usize),
+) -> Option<(&'c TableFile, usize)> {
+    catalog.tables.iter().find_map(|file| {
+        let EntryKind::Assembled(assembly) = &file.entry.kind else { return None };
+        let part = assembly.parts.iter().position(|part| part.entry.path == path)?;
+        let origins = assembly.origins(|entry| source.read_file(entry)).ok()?;
+        let mut rows = origins.iter().filter(|origin| !origin.is_torn);
+        let at = rows.position(|origin| origin.part == part && origin.line == row as u64 + 2)?;
+        Some((file, at))
+    })
+}
+
 impl Located<'_> {
     fn path(&self, origin: Origin) -> &str {
         &self.assembly.parts[origin.part].entry.path
@@ -58,20 +83,30 @@ impl Located<'_> {
         finding.path = self.assembly.parts[most].entry.path.clone();
         if files.len() > 1 {
             let paths = files.iter().map(|(part, rows)| {
-                (self.assembly.parts[*part].entry.path.clone(), serde_json::Value::from(*rows))
+                (self.assembly.parts[*part].entry.path.clone(), Value::from(*rows))
             });
             finding
                 .evidence
                 .insert("files".to_owned(), paths.collect::<serde_json::Map<_, _>>().into());
             finding.message += &format!(", in {} files", files.len());
         }
+        self.name_listed(finding, most);
         for example in &mut finding.examples {
             let Some(origin) = self.rows.get(example.row as usize) else { continue };
             example.row = origin.line.saturating_sub(2);
             if files.len() > 1 {
-                example.values.push(("file".to_owned(), self.path(*origin).into()));
+                example.values.push((SOURCE_FILE.to_owned(), self.path(*origin).into()));
             }
         }
+    }
+
+    /// Replaces the rows that the evidence lists by those of one file; rows of other files are left out.
+    fn name_listed(&self, finding: &mut Finding, part: usize) {
+        let Some(Value::Array(listed)) = finding.evidence.get(LISTED) else { return };
+        let origins = listed.iter().filter_map(|row| self.rows.get(row.as_u64()? as usize));
+        let own = origins.filter(|origin| origin.part == part);
+        let rows: Vec<u64> = own.map(|origin| origin.line.saturating_sub(2)).collect();
+        finding.evidence.insert(LISTED.to_owned(), rows.into());
     }
 
     /// Names the lines of a finding on damaged rows; returns false for other findings.
@@ -86,7 +121,7 @@ impl Located<'_> {
             let Some(origin) = self.all.get(assembled.saturating_sub(2) as usize) else { continue };
             *line = origin.line.into();
             example.row = origin.line.saturating_sub(2);
-            example.values.push(("file".to_owned(), self.path(*origin).into()));
+            example.values.push((SOURCE_FILE.to_owned(), self.path(*origin).into()));
             first = first.or(Some((assembled, *origin)));
         }
         let Some((assembled, origin)) = first else { return false };

@@ -22,7 +22,7 @@ pub use self::evidence::{Evidence, Explained, Explanation, ModelReach, SliceEvid
 pub use self::hit::{Hit, HitPart, Hits, RowHit, wholes};
 pub use self::known::Repaired;
 pub(crate) use self::known::{BaseFindings, Successor};
-pub(crate) use self::locate::locate;
+pub(crate) use self::locate::{SOURCE_FILE, assembled_row, locate};
 pub use self::reads::Reads;
 pub use self::sink::{Counts, Sink};
 pub use self::states::Novelty;

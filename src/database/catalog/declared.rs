@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::format::Format;
+use super::paths::join;
 use super::{Catalog, Place, SystemFile, TableFile, VersionDir};
 use crate::database::source::{Assembly, Entry, EntryKind, Part, Source, distinct_cells};
 use crate::specs::Specs;
@@ -33,6 +34,11 @@ impl Catalog {
         let found: Vec<Vec<FileOfTable<'_>>> =
             files.par_iter().map(|entry| files_of_table(source, entry, layout)).collect();
         let mut catalog = Self { layout: Some(layout.clone()), ..Self::default() };
+        // A link or submodule in the place of a table is reported, since its rows are not judged.
+        let leading_away = files.iter().filter(|entry| entry.kind.leads_away().is_some());
+        for entry in leading_away.filter(|entry| layout.has_table(&entry.path)) {
+            catalog.add_stray(entry.clone(), "");
+        }
         let is_table: BTreeSet<&str> = files
             .iter()
             .zip(&found)
@@ -128,12 +134,27 @@ fn files_of_table<'l>(
             names.iter().map(|name| (*name).to_owned()).zip(cells).collect();
         let mut values = parts.clone();
         values.extend(rows.clone());
-        let added = table.columns.iter().map(|name| (name.clone(), parts[name].clone()));
+        let added =
+            table.columns.iter().filter_map(|name| Some((name.clone(), parts.get(name)?.clone())));
         let part = Part { entry: entry.clone(), rows, added: added.collect() };
         let identity = table.identity.each_ref().map(|text| filled(text, &values));
         FileOfTable { identity, table, part }
     };
     cells.into_iter().map(file).collect()
+}
+
+/// Returns the deepest folder that contains the files of all parts.
+fn common_folder(parts: &[Part]) -> String {
+    let folders = |part: &Part| -> Vec<String> {
+        let folder = part.entry.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        folder.split('/').map(str::to_owned).collect()
+    };
+    let mut common = parts.first().map(folders).unwrap_or_default();
+    for part in parts {
+        let same = common.iter().zip(folders(part)).take_while(|(a, b)| **a == *b).count();
+        common.truncate(same);
+    }
+    common.join("/")
 }
 
 /// Returns the entries of a table: the file itself if its bytes are the table, else one that is assembled.
@@ -153,7 +174,11 @@ fn entries(
         return parts.drain(..).map(|part| (part.entry, Format::Csv)).collect();
     }
     let mut path = parts[0].entry.path.clone();
-    if is_shared {
+    if parts.len() > 1 {
+        let [table, ..] = identity;
+        path = join(&common_folder(&parts), table);
+    }
+    if is_shared || parts.len() > 1 {
         path += &format!("#{}", identity[1..].join("/"));
     }
     let size = parts.iter().map(|part| part.entry.size).sum();

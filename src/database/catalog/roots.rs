@@ -21,6 +21,7 @@ use super::{Catalog, Role, no_database};
 use crate::base::error::Result;
 use crate::database::source::{Entry, Source};
 use crate::specs::Specs;
+use crate::specs::layout::Layout;
 
 impl Catalog {
     /// Reads the main root of a source that must contain a database.
@@ -66,7 +67,8 @@ impl Catalog {
             root.add_orphans(&files);
             root.add_claims(&files);
         }
-        place_files(&mut roots, files, hidden, &links);
+        let layout = specs.layouts.public().cloned().unwrap_or_default();
+        place_files(&mut roots, (files, hidden), &links, &layout);
         let others = std::mem::take(&mut roots[0].others);
         for root in &mut roots {
             root.add_unread();
@@ -163,7 +165,12 @@ fn usual_root(path: &str) -> Option<&str> {
 
 /// Assigns each file to the root whose data directory contains it. The remaining files go to `others` of the
 /// first root. Files in hidden folders are dropped unless they are tables.
-fn place_files(roots: &mut [Catalog], files: Vec<Entry>, hidden: Vec<Entry>, links: &Links) {
+fn place_files(
+    roots: &mut [Catalog],
+    (files, hidden): (Vec<Entry>, Vec<Entry>),
+    links: &Links,
+    layout: &Layout,
+) {
     let places: Vec<Places> = roots.iter().map(|root| Places::of(&root.systems)).collect();
     let mut others = Vec::new();
     let mut leading_away = Vec::new();
@@ -181,7 +188,7 @@ fn place_files(roots: &mut [Catalog], files: Vec<Entry>, hidden: Vec<Entry>, lin
             owners.max_by_key(|(inside, root, _)| (*inside, Reverse(*root)))
         {
             let (inside, system) = (path[inside..].to_owned(), system.to_owned());
-            roots[root].add_file(entry, &inside, &system);
+            roots[root].add_file(entry, &inside, &system, layout);
         } else if !places.iter().any(|p| p.yaml.contains(path)) {
             others.push(entry);
         }

@@ -191,6 +191,9 @@ fn text_rows(path: &str, mut reader: csv::Reader<&[u8]>) -> Result<FileRows, Rea
     let header = reader.headers().map_err(|why| unreadable(path, why))?;
     let header: Vec<String> =
         header.iter().map(|name| name.trim_start_matches('\u{feff}').trim().to_owned()).collect();
+    if let Some((_, twice)) = header.iter().enumerate().find(|(i, n)| header[..*i].contains(n)) {
+        return Err(unreadable(path, format!("the header names {twice} twice")));
+    }
     let mut rows = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|why| unreadable(path, why))?;

@@ -238,9 +238,9 @@ fn compare(
         }
         diffs.push(diff);
     }
-    // Default models are planned with the main root.
-    let predicted =
-        asks_for_predictions(rules).then(|| predict_change(before, after, &diffs[0], models));
+    // Default models are planned with the main root, whose tables are those of the planner.
+    let is_planned = asks_for_predictions(rules) && after.catalog.layout.is_none();
+    let predicted = is_planned.then(|| predict_change(before, after, &diffs[0], models));
     found.extend(traces.findings);
     // Files that the clone lacks are not a fault of the data.
     let missing = head.missing();
