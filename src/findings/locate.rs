@@ -11,6 +11,9 @@ use crate::database::source::{Assembly, EntryKind, Origin, Source};
 /// The evidence that lists rows by their numbers.
 const LISTED: &str = "point_rows";
 
+/// The value of an example that lists rows which repeat its key.
+const COPIES: &str = "dropped_rows";
+
 /// The value of an example that names its file, if a finding has rows of several files.
 pub(crate) const SOURCE_FILE: &str = "source_file";
 
@@ -60,7 +63,9 @@ pub(crate) fn assembled_row<'c>(
         let part = assembly.parts.iter().position(|part| part.entry.path == path)?;
         let origins = assembly.origins(|entry| source.read_file(entry)).ok()?;
         let mut rows = origins.iter().filter(|origin| !origin.is_torn);
-        let at = rows.position(|origin| origin.part == part && origin.line == row as u64 + 2)?;
+        let at = rows.position(|origin| {
+            origin.part == part && assembly.row_in_file(*origin) == row as u64
+        })?;
         Some((file, at))
     })
 }
@@ -93,9 +98,24 @@ impl Located<'_> {
         self.name_listed(finding, most);
         for example in &mut finding.examples {
             let Some(origin) = self.rows.get(example.row as usize) else { continue };
-            example.row = origin.line.saturating_sub(2);
-            if files.len() > 1 {
+            example.row = self.assembly.row_in_file(*origin);
+            for (_, value) in example.values.iter_mut().filter(|(name, _)| name == COPIES) {
+                self.name_copies(value);
+            }
+            if files.len() > 1 || origin.part != most {
                 example.values.push((SOURCE_FILE.to_owned(), self.path(*origin).into()));
+            }
+        }
+    }
+
+    /// Replaces the numbers of rows that repeat a key by their files and rows.
+    fn name_copies(&self, value: &mut Value) {
+        let Value::Array(copies) = value else { return };
+        for copy in copies {
+            let origin = copy.as_u64().and_then(|row| self.rows.get(row as usize));
+            if let Some(origin) = origin {
+                let row = self.assembly.row_in_file(*origin);
+                *copy = format!("row {row} of {}", self.path(*origin)).into();
             }
         }
     }
@@ -105,7 +125,7 @@ impl Located<'_> {
         let Some(Value::Array(listed)) = finding.evidence.get(LISTED) else { return };
         let origins = listed.iter().filter_map(|row| self.rows.get(row.as_u64()? as usize));
         let own = origins.filter(|origin| origin.part == part);
-        let rows: Vec<u64> = own.map(|origin| origin.line.saturating_sub(2)).collect();
+        let rows: Vec<u64> = own.map(|origin| self.assembly.row_in_file(*origin)).collect();
         finding.evidence.insert(LISTED.to_owned(), rows.into());
     }
 
@@ -113,6 +133,9 @@ impl Located<'_> {
     fn name_lines(&self, finding: &mut Finding) -> bool {
         let mut first = None;
         for example in &mut finding.examples {
+            if !example.values.iter().any(|(name, _)| name == "why") {
+                continue;
+            }
             let Some((_, line)) = example.values.iter_mut().find(|(name, _)| name == "line") else {
                 continue;
             };
@@ -120,7 +143,7 @@ impl Located<'_> {
             let assembled = line.as_u64().unwrap_or(0);
             let Some(origin) = self.all.get(assembled.saturating_sub(2) as usize) else { continue };
             *line = origin.line.into();
-            example.row = origin.line.saturating_sub(2);
+            example.row = self.assembly.row_in_file(*origin);
             example.values.push((SOURCE_FILE.to_owned(), self.path(*origin).into()));
             first = first.or(Some((assembled, *origin)));
         }

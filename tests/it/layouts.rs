@@ -227,7 +227,7 @@ fn a_first_layout_is_suggested() {
     tree.commit();
     let init = run(&["init", "--root", &root, "--repository", "a/b", "--layout", "suggested"]);
     assert!(
-        init.out().contains("there     .perfdb-gate/rules/layouts/suggested.yaml"),
+        init.out().contains("there    .perfdb-gate/rules/layouts/suggested.yaml"),
         "{}",
         init.out()
     );

@@ -84,8 +84,8 @@ fn contradictions(
     for (name, column) in &columns {
         let is_whole = rows.at.spec.kind(name) == Some(ColumnKind::Int);
         if let (Value::Number(numbers), false) = (column, is_whole) {
-            let halves = (0..scope.rows()).map(|row| half_unit(numbers.get(row)));
-            rounded.half_units.insert(*name, Cow::Owned(halves.collect()));
+            let values: Vec<f64> = (0..scope.rows()).map(|row| numbers.get(row)).collect();
+            rounded.half_units.insert(*name, Cow::Owned(written_halves(&values)));
         }
     }
     let mut relation = Relation {
@@ -123,6 +123,15 @@ fn contradictions(
     let mut found: Vec<_> = broken.into_iter().map(contradiction).filter(computed).collect();
     found.sort_by(|a, b| b.factor.total_cmp(&a.factor).then(a.row.cmp(&b.row)));
     Ok(found)
+}
+
+/// Returns half a unit of the last digit of each value. A zero has no digits, so it is as precise as the most precise
+/// value of its column.
+fn written_halves(values: &[f64]) -> Vec<f64> {
+    let nonzero = values.iter().filter(|value| **value != 0.0 && value.is_finite());
+    let least = nonzero.map(|value| half_unit(*value)).fold(f64::INFINITY, f64::min);
+    let of_zero = if least.is_finite() { least } else { half_unit(0.0) };
+    values.iter().map(|value| if *value == 0.0 { of_zero } else { half_unit(*value) }).collect()
 }
 
 /// Creates the hit on all rows that contradict one of the identities.

@@ -51,6 +51,11 @@ impl Assembly {
         writer.into_inner().map_err(|why| unreadable("the table", why))
     }
 
+    /// Returns true if all rows of each file belong to the table.
+    pub fn has_whole_files(&self) -> bool {
+        self.parts.iter().all(|part| part.rows.is_empty())
+    }
+
     /// Returns an id that is equal exactly if the files and the selected rows are; `None` if a file has no id.
     pub fn id(&self, id: impl Fn(&Entry) -> Option<git2::Oid>) -> Option<git2::Oid> {
         let mut text = format!("{:?}", self.dialect);
@@ -70,6 +75,15 @@ impl Assembly {
         read: impl Fn(&Entry) -> Result<Vec<u8>, ReadError>,
     ) -> Result<Vec<Origin>, ReadError> {
         Ok(self.rows(read)?.1.into_iter().map(|(origin, _)| origin).collect())
+    }
+
+    /// Returns the number of a row in its file, from 0. A text table has a header before its first row.
+    pub fn row_in_file(&self, origin: Origin) -> u64 {
+        let before = match self.dialect {
+            Dialect::Csv { .. } => 2,
+            Dialect::JsonLines { .. } | Dialect::Json { .. } => 1,
+        };
+        origin.line.saturating_sub(before)
     }
 
     /// Returns the columns of all parts, and the rows in the order of the parts.

@@ -204,7 +204,7 @@ impl Source for Commit {
 
     fn id(&self, entry: &Entry) -> Option<git2::Oid> {
         match &entry.kind {
-            EntryKind::Assembled(assembly) => assembly.id(|file| self.id(file)),
+            EntryKind::Assembled(assembly) => self.assembled_id(assembly),
             kind => kind.git_id(),
         }
     }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use super::entry::{Dated, Entry, EntryKind};
+use super::entry::{Assembly, Dated, Entry, EntryKind};
 use super::read::ReadError;
 use crate::base::error::Result;
 
@@ -30,6 +30,18 @@ pub trait Source: Sync {
             | EntryKind::Submodule(_)
             | EntryKind::Broken(_) => self.read_file(entry),
         }
+    }
+
+    /// Returns an id of an assembled table. Files with rows of several tables may differ in the rows of another
+    /// table, so such a table is read.
+    fn assembled_id(&self, assembly: &Assembly) -> Option<git2::Oid> {
+        let by_files = || assembly.id(|file| self.id(file));
+        if assembly.has_whole_files() {
+            return by_files();
+        }
+        let text = assembly.text(|file| self.read_file(file)).ok();
+        let hash = |text: Vec<u8>| git2::Oid::hash_object(git2::ObjectType::Blob, &text).ok();
+        text.and_then(hash).or_else(by_files)
     }
 
     /// Reads a file as text.

@@ -186,7 +186,7 @@ impl Source for WorkTree {
                 let find = || self.index().id(&entry.path, path, || self.read(entry).ok());
                 self.ids.of(path, find)
             }
-            EntryKind::Assembled(assembly) => assembly.id(|file| self.id(file)),
+            EntryKind::Assembled(assembly) => self.assembled_id(assembly),
             kind => kind.git_id(),
         }
     }

@@ -257,6 +257,12 @@ impl Layouts {
         self.chosen.as_ref().filter(|layout| layout.reader == LayoutReader::Declared)
     }
 
+    /// Returns true if a declared layout names the table.
+    pub fn declare(&self, table: &str) -> bool {
+        let layouts = self.known.values().filter(|l| l.reader == LayoutReader::Declared);
+        layouts.flat_map(|layout| &layout.tables).any(|known| known.identity[0] == table)
+    }
+
     /// Returns true if the layout of the run was chosen.
     pub fn are_settled(&self) -> bool {
         self.is_settled
