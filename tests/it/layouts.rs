@@ -151,7 +151,7 @@ fn a_change_of_two_rows_is_compared() {
         Some(1),
         "the other machine's rows are equal"
     );
-    assert_eq!(json["diff"][0]["system"], "zx1");
+    assert_eq!(json["diff"][0]["path"], "tuned/warp#zx1/spin/1.0");
     assert_eq!(judged.finding("latency-not-positive")["new"], true);
     assert_eq!(judged.finding("derived-contradiction")["path"], "tuned/all_warp.csv");
     let since = tree.validate(&["--since", "main", "--format", "json"]);
