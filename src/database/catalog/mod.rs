@@ -77,6 +77,13 @@ impl Catalog {
         self.tables.iter().find(|file| file.entry.path == path)
     }
 
+    /// Returns true if a table is assembled from the file at a path.
+    pub fn has_part(&self, path: &str) -> bool {
+        let mut tables = vec![path.to_owned()];
+        self.add_assembled(&mut tables);
+        tables.len() > 1
+    }
+
     /// Adds the paths of the tables that are assembled from a file with one of these paths.
     pub fn add_assembled(&self, paths: &mut Vec<String>) {
         let is_of = |table: &&TableFile| match &table.entry.kind {

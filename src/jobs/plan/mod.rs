@@ -146,13 +146,16 @@ fn of_report(
     let all_files = !reported.is_empty() && reported.iter().all(is_file);
     match options.open() {
         Ok(site) => {
-            // Findings on tables of several files name the files.
-            for row in &mut reported {
+            // Findings on tables of several files name the files. A torn row is in none of them.
+            reported.retain_mut(|row| {
                 let at = (row.path.as_str(), row.row);
-                if let Some((file, at)) = assembled_row(&site.catalog, site.source.as_ref(), at) {
-                    (row.path, row.row) = (file.entry.path.clone(), at);
-                }
-            }
+                let Some((file, at)) = assembled_row(&site.catalog, site.source.as_ref(), at)
+                else {
+                    return !site.catalog.has_part(&row.path);
+                };
+                (row.path, row.row) = (file.entry.path.clone(), at);
+                true
+            });
             // A path that is in the database is a table of the database, even if a file of this
             // name is in the current folder.
             let paths: BTreeSet<&str> =
