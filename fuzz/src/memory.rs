@@ -54,7 +54,7 @@ impl Source for Memory {
         Ok(Vec::new())
     }
 
-    fn read(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
+    fn read_file(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
         let missing = || ReadError::NotAFile("there is no such file".to_owned());
         self.0.get(&entry.path).cloned().ok_or_else(missing)
     }

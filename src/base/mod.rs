@@ -2,6 +2,7 @@
 
 pub(crate) mod dates;
 pub(crate) mod digest;
+pub(crate) mod digits;
 pub mod error;
 pub mod escape;
 pub mod exit;
@@ -13,6 +14,7 @@ pub mod panics;
 pub mod progress;
 pub mod random;
 pub mod reason;
+pub(crate) mod relation;
 pub(crate) mod sample;
 pub(crate) mod stats;
 pub mod threads;

@@ -11,8 +11,8 @@ use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::Judge;
 use crate::checks::kinds::traces::TraceCheck;
 use crate::checks::kinds::{
-    bounds, decoding, deleted, duplicates, excused, facts, header, identity, moved, placement,
-    power, predictions, reuse, sidecars, slices, synthetic, systems, values, waivers,
+    bounds, decoding, deleted, duplicates, excused, facts, header, identities, identity, moved,
+    placement, power, predictions, reuse, sidecars, slices, synthetic, systems, values, waivers,
 };
 use crate::findings::Reads;
 use crate::specs::TableSpec;
@@ -43,6 +43,8 @@ pub enum Check {
     NotFinite,
     /// Measurements of zero or less.
     NotPositive,
+    /// Values of a row that contradict each other.
+    Derived,
     /// Keys that no sweep has.
     KeyRange(values::KeyRange),
     /// Power that the limit forbids.
@@ -136,6 +138,7 @@ impl Check {
             Self::Version(names) => names,
             Self::NotFinite => &values::NotFinite,
             Self::NotPositive => &values::NotPositive,
+            Self::Derived => &identities::Derived,
             Self::KeyRange(range) => range,
             Self::PowerRange(meter) => meter,
             Self::PowerLimit(tolerance) => tolerance,

@@ -10,7 +10,7 @@ use crate::checks::context::{Item, WaiverContext};
 use crate::checks::rule::{Rule, Rules};
 use crate::database::catalog::Catalog;
 use crate::database::facts::TreeFacts;
-use crate::database::source::{Commit, Source};
+use crate::database::source::{Commit, Entry, Source};
 use crate::findings::Sink;
 use crate::findings::baseline::Baseline;
 use crate::findings::waiver::{Applied, WAIVER_HINT, Waivers};
@@ -123,6 +123,15 @@ impl Settings {
             settings.baseline = Some(Baseline::parse(&text).map_err(bad)?);
         }
         Ok(settings)
+    }
+
+    /// Chooses the layout of a database from its files, or by its name.
+    ///
+    /// # Errors
+    ///
+    /// If the name is unknown, or several layouts fit the files.
+    pub fn choose_layout(&mut self, name: Option<&str>, files: &[Entry]) -> Result<()> {
+        self.specs.choose_layout(name, files.iter().map(|entry| entry.path.as_str()))
     }
 
     /// Takes what a tree says of itself over what is known.

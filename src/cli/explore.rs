@@ -43,6 +43,9 @@ pub struct ExploreArgs {
     /// Other versions, backends and systems to draw beside it, at most.
     #[arg(long, value_name = "N", default_value_t = 6, help_heading = "What to show")]
     pub peers: usize,
+    /// The layout of the database, e.g. `public`, instead of the one that its files show.
+    #[arg(long, value_name = "NAME", help_heading = "What to show")]
+    pub layout: Option<String>,
     /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
     /// the same id.
     #[arg(long = "rules", value_name = "DIR", help_heading = "What to show")]
@@ -64,6 +67,7 @@ impl From<&ExploreArgs> for explore::ExploreOptions {
                 backends: args.backend.iter().cloned().collect(),
                 versions: args.version.iter().cloned().collect(),
                 tables: vec![args.table.clone()],
+                layout: args.layout.clone(),
             },
             filter: args.filter.clone(),
             peers: args.peers,

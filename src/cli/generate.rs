@@ -47,6 +47,8 @@ pub enum SchemaName {
     Rule,
     /// `rules/tables/<family>.yaml`.
     Tables,
+    /// A layout of a database, `rules/layouts/<name>.yaml`.
+    Layout,
     /// `.perfdb-gate/waivers.yaml`.
     Waivers,
     /// A sidecar, `collection_meta.yaml`.
@@ -89,6 +91,7 @@ impl SchemaArgs {
             SchemaName::Stages => schema::stages(),
             SchemaName::Rule => schema::rule(),
             SchemaName::Tables => schema::tables(),
+            SchemaName::Layout => schema::layout(),
             SchemaName::Waivers => schema::waivers(),
             SchemaName::Sidecar => schema::sidecar(),
             SchemaName::Rerun => schema::rerun(),

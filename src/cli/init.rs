@@ -28,6 +28,9 @@ pub struct InitArgs {
     /// Also write a workflow that comments on pull requests; it needs the right to write comments.
     #[arg(long)]
     pub comment: bool,
+    /// Layout of the database, copied to `.perfdb-gate/rules/layouts/`, so that every run uses it.
+    #[arg(long, value_name = "NAME")]
+    pub layout: Option<String>,
 }
 
 impl From<&InitArgs> for init::InitOptions {
@@ -37,6 +40,7 @@ impl From<&InitArgs> for init::InitOptions {
             repository: args.repository.clone(),
             action: args.action.clone(),
             comment: args.comment,
+            layout: args.layout.clone(),
         }
     }
 }

@@ -36,6 +36,9 @@ pub struct Sanity {
     #[arg(conflicts_with_all = ["base_ref", "output_md_file", "detail_dir", "smoke_command", "only", "skip"])]
     #[arg(conflicts_with_all = ["html", "output", "report", "format", "fail_on"])]
     pub system: Vec<String>,
+    /// The layout of the database, e.g. `public`, instead of the one that the base's files show.
+    #[arg(long, value_name = "NAME", help_heading = "What to compare")]
+    pub layout: Option<String>,
     /// Write a Markdown comment for the pull request, at most 65,536 characters long.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output_md_file: Option<PathBuf>,
@@ -66,7 +69,11 @@ impl From<&Sanity> for overview::OverviewOptions {
         Self {
             root: args.root.clone(),
             reference: args.head_ref.clone(),
-            selection: Selection { systems: args.system.clone(), ..Selection::default() },
+            selection: Selection {
+                systems: args.system.clone(),
+                layout: args.layout.clone(),
+                ..Selection::default()
+            },
             rules: args.rules.rules_dir.clone(),
             charts: args.charts,
         }
@@ -94,6 +101,7 @@ impl Sanity {
             detail_dir: self.detail_dir.clone(),
             charts: self.figures(),
             stages: self.output.shows_stages(),
+            layout: self.layout.clone(),
         }
     }
 

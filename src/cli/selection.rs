@@ -20,6 +20,9 @@ pub struct SelectionArgs {
     /// Only these tables, e.g. `gemm` or `gemm_perf`; may be repeated.
     #[arg(long, value_name = "NAME", help_heading = "Which tables")]
     pub table: Vec<String>,
+    /// The layout of the database, e.g. `public`, instead of the one that its files show.
+    #[arg(long, value_name = "NAME", help_heading = "Which tables")]
+    pub layout: Option<String>,
 }
 
 impl From<SelectionArgs> for Selection {
@@ -29,6 +32,7 @@ impl From<SelectionArgs> for Selection {
             backends: args.backend,
             versions: args.version,
             tables: args.table,
+            layout: args.layout,
         }
     }
 }

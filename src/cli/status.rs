@@ -46,6 +46,9 @@ pub struct StatusArgs {
     /// A collector's log directory: shows what it skipped and why.
     #[arg(long, value_name = "DIR", help_heading = "What to show")]
     pub ledger: Option<PathBuf>,
+    /// The layout of the database, e.g. `public`, instead of the one that its files show.
+    #[arg(long, value_name = "NAME", help_heading = "What to show")]
+    pub layout: Option<String>,
     /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
     /// the same id.
     #[arg(long = "rules", value_name = "DIR", help_heading = "What to show")]
@@ -68,6 +71,7 @@ impl From<&StatusArgs> for status::StatusOptions {
             versions: args.version.clone(),
             ledger: args.ledger.clone(),
             rules: args.rules_dir.clone(),
+            layout: args.layout.clone(),
         }
     }
 }

@@ -19,6 +19,8 @@ pub struct Selection {
     pub versions: Vec<String>,
     /// Patterns for table names, with or without `_perf`.
     pub tables: Vec<String>,
+    /// The layout of the database; `None` to find it out from the files.
+    pub layout: Option<String>,
 }
 
 /// A compiled selection. Each of its patterns matches something.

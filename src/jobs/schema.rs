@@ -13,6 +13,7 @@ use crate::gpu::protocol::RunnerLine;
 use crate::gpu::rerun::RerunList;
 use crate::jobs::compare::CompareReport;
 use crate::jobs::{impact, reach};
+use crate::specs::layout::LayoutFile;
 use crate::{report, specs};
 
 /// Returns the schema of a report, `--format json`. Later versions may add fields.
@@ -43,6 +44,11 @@ pub fn rule() -> String {
 /// Returns the schema of a family's tables, `rules/tables/<family>.yaml`.
 pub fn tables() -> String {
     text("tables of perfdb-gate", specs::tables_schema(read()))
+}
+
+/// Returns the schema of a layout, `rules/layouts/<name>.yaml`.
+pub fn layout() -> String {
+    text("a layout of perfdb-gate", read().into_root_schema_for::<LayoutFile>())
 }
 
 /// Returns the schema of waivers, `.perfdb-gate/waivers.yaml`.

@@ -36,7 +36,10 @@ impl Site {
     ) -> Result<Self> {
         let source = source::open(root, reference)?;
         let mut settings = Settings::read(source.as_ref(), rules, None)?;
-        let catalog = Catalog::read(source.as_ref(), &settings.specs)?;
+        let files = source.files()?;
+        settings.choose_layout(selection.layout.as_deref(), &files)?;
+        let catalog = Catalog::some_roots(source.as_ref(), files, &settings.specs)?;
+        let catalog = catalog.into_iter().next().unwrap_or_default();
         let facts = settings.take_facts(source.as_ref(), &catalog);
         let selected = selection.resolve(&catalog, None)?;
         Ok(Self { source, settings, catalog, facts, selected })

@@ -24,6 +24,8 @@ pub enum Unit {
     Us,
     /// 10⁹ bytes per second.
     GBs,
+    /// 10¹² floating-point operations per second.
+    Tflops,
     /// Watts.
     W,
 }
@@ -35,6 +37,7 @@ impl Unit {
             Self::Ms => "ms",
             Self::Us => "us",
             Self::GBs => "GB/s",
+            Self::Tflops => "TFLOP/s",
             Self::W => "W",
         }
     }
@@ -54,7 +57,10 @@ pub struct ColumnSpec {
 /// Returns the unit of a measured column, recognised by its name; `None` for other names.
 pub fn measured_unit(name: &str) -> Option<Unit> {
     match name {
-        "latency" | "avg_ms" => Some(Unit::Ms),
+        "latency" | "avg_ms" | "ms" => Some(Unit::Ms),
+        "us" => Some(Unit::Us),
+        "bw" => Some(Unit::GBs),
+        "tflops" => Some(Unit::Tflops),
         "power" | "power_limit" | "energy" => Some(Unit::W),
         _ if name.ends_with("_ms") => Some(Unit::Ms),
         _ if name.ends_with("_us") => Some(Unit::Us),

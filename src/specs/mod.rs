@@ -1,5 +1,5 @@
-//! Known facts about tables, systems and models as data: `rules/tables/*.yaml`, `systems/*.yaml` and the
-//! files beside them.
+//! Known facts about tables, systems, models and layouts as data: `rules/tables/*.yaml`, `systems/*.yaml` and
+//! the files beside them.
 //!
 //! The files are embedded in the binary. A folder of the same layout overlays them by id: tables and systems
 //! of the same name are replaced, new ones are added. Facts that only one room uses are parsed by this room
@@ -9,6 +9,7 @@
 mod column;
 pub mod facts;
 mod known;
+pub mod layout;
 mod library;
 mod limit;
 mod loader;
@@ -26,13 +27,14 @@ use std::sync::Arc;
 pub use column::{ColumnKind, ColumnSpec, Unit, measured_unit};
 pub use facts::{FactFiles, StatedFacts};
 pub use known::{KnownSystems, TableSpecs};
+pub use layout::Layouts;
 pub use library::{Library, SpecFile, read_all};
 pub use limit::{Limit, Limits, NEAREST};
 pub use loader::{Codec, LoaderFacts, StoredType};
 pub use noise::{Noise, NoiseBand, NoiseBands};
 pub use table::{
-    Bound, Bucket, Doubt, Filling, Guard, IDENTITY, KeyPart, PLACE, Seal, SealPlace, Serves,
-    TableSpec,
+    Bound, Bucket, Doubt, Filling, Guard, IDENTITY, Identity, KeyPart, PLACE, Seal, SealPlace,
+    Serves, TableSpec,
 };
 
 use crate::base::error::{Error, Result};
@@ -51,6 +53,8 @@ pub struct Specs {
     pub systems: KnownSystems,
     /// The numbers that formulas look up by a text.
     pub lookups: Lookups,
+    /// The known layouts of databases, and the one that a run uses.
+    pub layouts: Layouts,
     /// The usual differences between honest reruns.
     pub noise: Noise,
     /// The reasons why a system cannot run a case, by id.
@@ -151,6 +155,24 @@ impl Specs {
         Self::read(library)
     }
 
+    /// Chooses the layout of a database by its name, or else from the paths of its files. Loaders of other
+    /// layouts than the public one read text tables.
+    ///
+    /// # Errors
+    ///
+    /// If the name is unknown, or if several layouts fit the paths.
+    pub fn choose_layout<'p>(
+        &mut self,
+        name: Option<&str>,
+        paths: impl Iterator<Item = &'p str> + Clone,
+    ) -> Result<()> {
+        self.layouts.choose(name, paths)?;
+        if self.layouts.declared().is_some() {
+            Arc::make_mut(&mut self.loader).text_tables = true;
+        }
+        Ok(())
+    }
+
     /// Parses this room's files. With overlays, also checks all formulas against the types of the tables.
     ///
     /// # Errors
@@ -168,6 +190,7 @@ impl Specs {
             tables: TableSpecs::read(library.folder("rules/tables"), tried)?,
             ..Self::default()
         };
+        specs.layouts = Layouts::read(library.folder("rules/layouts"))?;
         for file in library.file("rules/dtypes.yaml") {
             for (name, dtype) in file.parse::<BTreeMap<String, DtypeFacts>>()? {
                 specs.lookups.bytes.insert(name.clone(), dtype.bytes);

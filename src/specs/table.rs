@@ -102,6 +102,42 @@ pub struct Doubt {
     pub says: String,
 }
 
+/// A relation between the values of each row: a rate and its time, a minimum and a median.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Identity {
+    /// The column that follows from the others; given with `is`.
+    #[serde(default)]
+    pub column: Option<Expr>,
+    /// The value of the column, from the other columns.
+    #[serde(default)]
+    pub is: Option<Expr>,
+    /// Other units in which the column may be given: factors by which its values may be multiplied.
+    #[serde(default)]
+    pub units: Vec<f64>,
+    /// The fraction by which the column may differ from its value, apart from rounding.
+    #[serde(default)]
+    pub within: f64,
+    /// A condition that is true in every row, if the identity is not the value of a column.
+    #[serde(default)]
+    pub holds: Option<Expr>,
+    /// The rows for which the identity is certain; by default all.
+    #[serde(default, rename = "where")]
+    pub filter: Option<Expr>,
+}
+
+impl Identity {
+    /// Returns the formulas of the identity, including the filter.
+    pub fn formulas(&self) -> impl Iterator<Item = &Expr> {
+        self.column.iter().chain(&self.is).chain(&self.holds).chain(&self.filter)
+    }
+
+    /// Returns the name of the column that follows from the others.
+    pub fn derived(&self) -> Option<&str> {
+        self.column.as_ref()?.as_column()
+    }
+}
+
 /// A seal: a file beside a table. The loader refuses the table without its seal, and the seal without its table.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -176,8 +212,12 @@ pub struct TableSpec {
     pub sweep: Vec<String>,
     /// Lower bounds of the measured time; empty if no sound bound is known.
     pub bounds: Vec<Bound>,
+    /// Relations between the values of each row.
+    pub identities: Vec<Identity>,
     /// The cases in which rows of reuse donors and earlier versions fill gaps in this table.
     pub filling: Filling,
+    /// True if tables contain any points and not a grid, so that none is missing.
+    pub is_sparse: bool,
     /// Rows that are not what they seem.
     pub doubts: Vec<Doubt>,
     /// The file beside the table that seals it.
@@ -245,7 +285,13 @@ impl TableSpec {
         let buckets = self.buckets.iter().map(|b| &b.rows);
         let doubts = self.doubts.iter().map(|d| &d.rows);
         let bounds = self.bounds.iter().flat_map(|b| b.working_set.iter().chain([&b.seconds]));
-        parts.chain(rest).chain(buckets).chain(bounds).chain(doubts)
+        let identities = self.identities.iter().flat_map(Identity::formulas);
+        parts.chain(rest).chain(buckets).chain(bounds).chain(doubts).chain(identities)
+    }
+
+    /// Returns true if an identity gives the value of the column.
+    pub fn is_derived(&self, column: &str) -> bool {
+        self.identities.iter().any(|identity| identity.derived() == Some(column))
     }
 
     /// Returns the measured columns except power, with their units.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::column::{ColumnKind, ColumnSpec, Unit};
 use super::table::{
-    Bound, Bucket, Doubt, Filling, Guard, IDENTITY, KeyPart, Seal, Serves, TableSpec,
+    Bound, Bucket, Doubt, Filling, Guard, IDENTITY, Identity, KeyPart, Seal, Serves, TableSpec,
 };
 use crate::base::expr::Expr;
 use crate::base::reason::Reason;
@@ -31,7 +31,7 @@ struct TableEntry {
     about: String,
     /// The kind of each column by name, in file order; `?` at the end if a table may lack the column.
     #[schemars(with = "BTreeMap<String, String>", extend("additionalProperties" = {
-        "type": "string", "pattern": r"^(text|int|bool|number|ms|us|GB/s|W)\??$"
+        "type": "string", "pattern": r"^(text|int|bool|number|ms|us|GB/s|TFLOP/s|W)\??$"
     }))]
     columns: OrderedMap<String>,
     /// The parts of the loader's key: columns, or names with formulas.
@@ -84,12 +84,18 @@ struct TableEntry {
     /// Lower bounds of the measured time.
     #[serde(default)]
     bounds: Vec<Bound>,
+    /// Relations between the values of each row.
+    #[serde(default)]
+    identities: Vec<Identity>,
     /// The identity columns that the table has; by default all.
     #[serde(default)]
     identity: Option<Vec<String>>,
     /// Rows that are not what they seem.
     #[serde(default)]
     doubts: Vec<Doubt>,
+    /// True if tables contain any points and not a grid, so that none is missing.
+    #[serde(default)]
+    sparse: bool,
     /// The file beside the table that seals it.
     #[serde(default)]
     seal: Option<Seal>,
@@ -218,8 +224,10 @@ impl TableEntry {
             zero: self.zero,
             sweep: self.sweep,
             bounds: self.bounds,
+            identities: self.identities,
             filling: self.shared.map_or(Filling::Always, SharedValue::filling),
             identity: self.identity.unwrap_or_else(|| IDENTITY.map(str::to_owned).to_vec()),
+            is_sparse: self.sparse,
             doubts: self.doubts,
             seal: self.seal,
             lanes: None,
@@ -247,6 +255,16 @@ impl TableEntry {
 fn try_formulas(spec: &TableSpec) -> Result<(), Reason> {
     for formula in spec.formulas() {
         formula.eval(&spec.types()).map_err(|e| e.to_string())?;
+    }
+    for identity in &spec.identities {
+        if identity.derived().is_some() != identity.is.is_some()
+            || identity.is.is_some() == identity.holds.is_some()
+        {
+            return Err("an identity has either `column` and `is`, or `holds`".into());
+        }
+        if identity.units.iter().chain([&identity.within]).any(|n| !n.is_finite() || *n < 0.0) {
+            return Err("`units` and `within` of an identity are numbers from 0".into());
+        }
     }
     let named = spec.formulas().flat_map(Expr::columns);
     let plain = spec
@@ -276,10 +294,11 @@ impl ColumnSpec {
             "ms" => ColumnKind::Measure(Unit::Ms),
             "us" => ColumnKind::Measure(Unit::Us),
             "GB/s" => ColumnKind::Measure(Unit::GBs),
+            "TFLOP/s" => ColumnKind::Measure(Unit::Tflops),
             "W" => ColumnKind::Measure(Unit::W),
             _ => {
                 return Err(format!(
-                    "column {name} is {kind}, but must be text, int, bool, number, ms, us, GB/s or W"
+                    "column {name} is {kind}, but must be text, int, bool, number, ms, us, GB/s, TFLOP/s or W"
                 )
                 .into());
             }

@@ -97,38 +97,10 @@ impl<'a> Frame<'a> {
         self.half_units.insert(name.to_owned(), half_units);
     }
 
-    /// Names of the columns whose values may be rounded.
-    pub fn rounded(&self) -> impl Iterator<Item = &str> {
-        self.half_units.keys().map(String::as_str)
-    }
-
-    /// Copies the columns of the selected rows.
-    pub fn take(&self, rows: &[usize]) -> Self {
-        let columns = self.columns.iter();
-        let columns =
-            columns.map(|(n, c)| (n.clone(), rows.iter().map(|r| c[*r].clone()).collect()));
-        let half = self.half_units.iter();
-        let half = half.map(|(n, h)| (n.clone(), rows.iter().map(|r| h[*r]).collect()));
-        Self {
-            columns: columns.collect(),
-            half_units: half.collect(),
-            texts: self.texts.clone(),
-            ..Self::new(rows.len())
-        }
-    }
-
-    /// Copies the frame with a column's numbers shifted by a multiple of their rounding.
-    pub fn off_by(&self, name: &str, half_units: f64) -> Self {
-        let mut frame = self.clone();
-        if let (Some(cells), Some(half)) = (frame.columns.get_mut(name), self.half_units.get(name))
-        {
-            for (cell, half) in cells.iter_mut().zip(half) {
-                if let TraceCell::Number(n) = cell {
-                    *n += half_units * half;
-                }
-            }
-        }
-        frame
+    /// The rounding of each value, by column.
+    pub fn half_units(&self) -> BTreeMap<&str, Cow<'_, [f64]>> {
+        let columns = self.half_units.iter();
+        columns.map(|(name, half)| (name.as_str(), Cow::Borrowed(&half[..]))).collect()
     }
 
     /// The value of a column in a row; null if there is no such column.

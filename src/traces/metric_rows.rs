@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::digits::half_units;
 use super::document::TraceDocument;
 use super::find::{TraceFile, split};
 use super::frame::{Frame, TraceCell};
 use super::ranks::run_of;
 use super::reader::MetricRows;
 use super::spec::{FieldType, MetricSpec, OF_LIST, Relation, TraceSpecs};
+use crate::base::digits::half_units;
 use crate::base::expr::ExprError;
 
 /// Builds the frame of a metric file, with the columns of each row's card and in the units of the

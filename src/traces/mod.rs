@@ -12,7 +12,6 @@
 mod cells;
 mod charts;
 mod config;
-mod digits;
 mod document;
 mod document_reader;
 mod field;

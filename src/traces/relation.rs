@@ -6,7 +6,8 @@ use serde_json::Value as Json;
 
 use super::frame::{Frame, FrameView, TraceCell};
 use super::spec::{Derived, Relation, Threshold};
-use crate::base::expr::{Expr, ExprError};
+use crate::base::expr::ExprError;
+use crate::base::relation::Rounded;
 use crate::specs::system::System;
 
 /// The rows that break a relation.
@@ -30,6 +31,11 @@ pub(super) fn broken<'s>(
     thresholds: &'s BTreeMap<String, Threshold>,
 ) -> Result<Vec<Broken<'s>>, ExprError> {
     let mut all = Vec::new();
+    let rounded = Rounded {
+        half_units: frame.half_units(),
+        derived: derive.iter().map(|derived| (derived.name.as_str(), &derived.is)).collect(),
+    };
+    let is_known = |name: &str, row: usize| *frame.cell(name, row) != TraceCell::Null;
     for relation in relations {
         let mut rows = Vec::new();
         let fields = relation.figures();
@@ -37,9 +43,8 @@ pub(super) fn broken<'s>(
             let view = FrameView { frame, system, thresholds };
             let known = |field: &&str| system.is_some_and(|s| s.figure(field).is_some());
             if fields.iter().all(known) {
-                rows.extend(
-                    wrong(relation, derive, &view)?.into_iter().filter(|row| among.contains(row)),
-                );
+                let wrong = relation.formulas_of().broken_rows(&view, &is_known, &rounded)?;
+                rows.extend(wrong.into_iter().filter(|row| among.contains(row)));
             }
         }
         rows.sort_unstable();
@@ -61,80 +66,6 @@ fn machines<'a>(frame: &Frame<'a>, apart: bool) -> Vec<(Option<&'a System>, BTre
         by_name.entry(name).or_insert_with(|| (*system, BTreeSet::new())).1.insert(row);
     }
     by_name.into_values().collect()
-}
-
-fn wrong(
-    relation: &Relation,
-    derive: &[Derived],
-    view: &FrameView<'_>,
-) -> Result<Vec<usize>, ExprError> {
-    let mut open: Vec<usize> = match &relation.filter {
-        None => (0..view.frame.rows).collect(),
-        Some(filter) => {
-            let mask = filter.mask(view)?;
-            (0..view.frame.rows).filter(|row| mask.get(*row)).collect()
-        }
-    };
-    let read: BTreeSet<&str> = relation.demands().flat_map(|e| e.columns()).collect();
-    open.retain(|row| read.iter().all(|name| *view.frame.cell(name, *row) != TraceCell::Null));
-    if open.is_empty() {
-        return Ok(open);
-    }
-    if let Some(holds) = &relation.holds {
-        let holds = holds.mask(view)?;
-        open.retain(|row| !holds.get(*row));
-    }
-    if let Some(equal) = &relation.equal {
-        let (left, right) = (equal.0.numbers(view)?, equal.1.numbers(view)?);
-        let within = |row: usize| relation.within * left.get(row).abs().max(right.get(row).abs());
-        // A value that cannot be computed (0 / 0) is not judged.
-        open.retain(|row| (left.get(*row) - right.get(*row)).abs() > within(*row));
-        let rounding = rounding(equal, derive, view, &open)?;
-        let beyond = |(row, rounding): &(usize, f64)| {
-            (left.get(*row) - right.get(*row)).abs() > within(*row) + rounding
-        };
-        open = open.into_iter().zip(rounding).filter(beyond).map(|(row, _)| row).collect();
-    }
-    Ok(open)
-}
-
-/// Returns by how much rounding of the values read may make two formulas differ, per row: the sum
-/// of the changes that half a unit of each column causes.
-fn rounding(
-    equal: &(Expr, Expr),
-    derive: &[Derived],
-    view: &FrameView<'_>,
-    rows: &[usize],
-) -> Result<Vec<f64>, ExprError> {
-    let mut sums = vec![0.0; rows.len()];
-    if rows.is_empty() {
-        return Ok(sums);
-    }
-    let mut read: BTreeSet<&str> = equal.0.columns().into_iter().chain(equal.1.columns()).collect();
-    for derived in derive.iter().rev() {
-        if read.contains(derived.name.as_str()) {
-            read.extend(derived.is.columns());
-        }
-    }
-    let frame = view.frame.take(rows);
-    let apart = |frame: &Frame<'_>| -> Result<Vec<f64>, ExprError> {
-        let view = FrameView { frame, system: view.system, thresholds: view.thresholds };
-        let (left, right) = (equal.0.numbers(&view)?, equal.1.numbers(&view)?);
-        Ok((0..rows.len()).map(|row| left.get(row) - right.get(row)).collect())
-    };
-    let as_written = apart(&frame)?;
-    for name in frame.rounded().filter(|name| read.contains(name)) {
-        let mut most = vec![0.0f64; rows.len()];
-        for half_units in [-1.0, 1.0] {
-            let mut off = frame.off_by(name, half_units);
-            off.derive(derive, view.thresholds)?;
-            for ((most, a), b) in most.iter_mut().zip(apart(&off)?).zip(&as_written) {
-                *most = most.max((a - b).abs());
-            }
-        }
-        sums.iter_mut().zip(most).for_each(|(sum, most)| *sum += most);
-    }
-    Ok(sums)
 }
 
 impl Broken<'_> {

@@ -30,6 +30,7 @@ mod html;
 mod impact;
 mod imports;
 mod init;
+mod layouts;
 mod many;
 mod measure;
 mod merge;

@@ -12,6 +12,10 @@ fn catalog() -> String {
     let specs = perfdb_gate::specs::Specs::embedded().expect("the shipped specs");
     let mut families: std::collections::BTreeMap<&str, Vec<&str>> = Default::default();
     for spec in specs.tables.values().filter(|spec| !spec.family.is_empty()) {
+        // Tables of other layouts are not of the public database.
+        if specs.layouts.declare(&spec.name) {
+            continue;
+        }
         families.entry(&spec.family).or_default().push(&spec.name);
     }
     let line = |(family, tables): (&str, Vec<&str>)| {

@@ -176,6 +176,7 @@ fn rule_ids_are_the_contract() {
     copied-table
     coverage-hole
     data-deleted
+    derived-contradiction
     device-mismatch
     duplicate-key
     excused-by-change

@@ -59,6 +59,9 @@ impl Judge for Shares {
 
     /// One finding for a table that lacks rows here and there, whatever others have.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+        if rows.at.spec.is_sparse {
+            return Ok(Hits::new());
+        }
         Ok(wholes(self.scattered.finding(rows)))
     }
 
@@ -73,7 +76,7 @@ impl Judge for Shares {
             let stub = || self.own.finding(rule, at, file, &namesakes);
             self.finding(rule, at, file).or_else(stub)
         };
-        Ok(wholes(at.judged_tables().filter_map(of_table)))
+        Ok(wholes(at.judged_grids().filter_map(of_table)))
     }
 }
 

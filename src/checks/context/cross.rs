@@ -90,6 +90,15 @@ impl<'a> CrossContext<'a> {
         self.tables.iter().copied().filter(|file| self.judged(file))
     }
 
+    /// Iterates over the tables under judgement in which points can be missing.
+    pub(crate) fn judged_grids(&self) -> impl Iterator<Item = &'a TableFile> {
+        let specs = self.state.specs;
+        let is_sparse = move |file: &&TableFile| {
+            specs.tables.get(&file.table).is_some_and(|spec| spec.is_sparse)
+        };
+        self.judged_tables().filter(move |file| !is_sparse(file))
+    }
+
     /// Returns true if a pull request adds or changes the table.
     pub fn later(&self, file: &TableFile) -> bool {
         self.history.is_some_and(|history| history.came.contains(&file.entry.path))

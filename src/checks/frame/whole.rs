@@ -96,6 +96,10 @@ impl<'a> Judging<'a> {
         let (state, selected) = (judged.state, judged.selected);
         let sidecars = &state.facts.sidecars;
         let mut files = 0;
+        // A declared layout has no version directories with sidecars.
+        if state.catalog.layout.is_some() {
+            return files;
+        }
         for dir in state.catalog.dirs.values() {
             if !selected.place(&dir.place)
                 || !self.touched(number, dir)
@@ -156,7 +160,9 @@ impl<'a> Judging<'a> {
             by_data_dir.entry(&system.data_dir).or_default().push(&system.name);
         }
         let mut files = 0;
-        for file in catalog.systems.values() {
+        // The loader's demands on a system's YAML are those of the public layout.
+        let public = catalog.systems.values().filter(|_| catalog.layout.is_none());
+        for file in public {
             let selected = judged.selected;
             let is_changed = selected.changed(&file.yaml) || selected.touched(&file.data_dir);
             if !self.needs.systems || !selected.system(&file.name) || !is_changed {

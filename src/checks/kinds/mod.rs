@@ -7,6 +7,7 @@ pub mod duplicates;
 pub mod excused;
 pub mod facts;
 pub mod header;
+pub mod identities;
 pub mod identity;
 pub mod moved;
 pub mod placement;

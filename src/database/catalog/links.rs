@@ -74,7 +74,10 @@ fn follow(files: &[Entry], link: &str) -> Option<String> {
                     ahead.extend(to.rsplit('/'));
                 }
                 EntryKind::Path(_) | EntryKind::Blob(_) => {}
-                EntryKind::Link(_) | EntryKind::Submodule(_) | EntryKind::Broken(_) => return None,
+                EntryKind::Link(_)
+                | EntryKind::Submodule(_)
+                | EntryKind::Assembled(_)
+                | EntryKind::Broken(_) => return None,
             },
         }
     }

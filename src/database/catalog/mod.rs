@@ -11,9 +11,11 @@
 //! systems/perf_data_reuse_manifest.yaml                              the rows that backends share
 //! ```
 //!
-//! A source may contain several such roots; [`roots`] finds them.
+//! A source may contain several such roots; [`roots`] finds them. Other databases are found by the patterns of
+//! a layout in `rules/layouts/` ([`declared`]).
 
 mod by_path;
+mod declared;
 mod files;
 mod format;
 mod links;
@@ -32,13 +34,16 @@ pub(crate) use format::is_misspelt;
 pub(crate) use paths::is_passed_over;
 
 use crate::base::error::Error;
-use crate::database::source::Entry;
+use crate::database::source::{Entry, EntryKind};
 use crate::specs::Specs;
+use crate::specs::layout::Layout;
 use crate::specs::system::System;
 
 /// The files of one root of a source.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
+    /// The declared layout whose patterns found the tables; `None` for the public layout.
+    pub layout: Option<Arc<Layout>>,
     /// The folder that contains the systems' YAML, without a trailing slash.
     pub folder: String,
     /// The systems by name.
@@ -70,6 +75,30 @@ impl Catalog {
     /// Returns the table at a path.
     pub fn table(&self, path: &str) -> Option<&TableFile> {
         self.tables.iter().find(|file| file.entry.path == path)
+    }
+
+    /// Returns true if a table is assembled from the file at a path.
+    pub fn has_part(&self, path: &str) -> bool {
+        let mut tables = vec![path.to_owned()];
+        self.add_assembled(&mut tables);
+        tables.len() > 1
+    }
+
+    /// Adds the paths of the tables that are assembled from a file with one of these paths.
+    pub fn add_assembled(&self, paths: &mut Vec<String>) {
+        let is_of = |table: &&TableFile| match &table.entry.kind {
+            EntryKind::Assembled(assembly) => {
+                assembly.parts.iter().any(|part| paths.contains(&part.entry.path))
+            }
+            EntryKind::Path(_)
+            | EntryKind::Blob(_)
+            | EntryKind::Link(_)
+            | EntryKind::Submodule(_)
+            | EntryKind::Broken(_) => false,
+        };
+        let tables = self.tables.iter().filter(is_of);
+        let assembled: Vec<String> = tables.map(|table| table.entry.path.clone()).collect();
+        paths.extend(assembled);
     }
 
     /// Returns the version directory of a table.

@@ -5,6 +5,7 @@
 //! (`systems/profiles/<name>/`), and experiments (`data/experimental/**/systems/`). Systems in different
 //! roots may have the same name; only tables of one root are compared.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,21 +21,27 @@ use super::{Catalog, Role, no_database};
 use crate::base::error::Result;
 use crate::database::source::{Entry, Source};
 use crate::specs::Specs;
+use crate::specs::layout::Layout;
 
 impl Catalog {
     /// Reads the main root of a source that must contain a database.
     ///
     /// # Errors
     ///
-    /// If the files cannot be listed or contain no perf database.
+    /// If the files cannot be listed, have several layouts, or contain no perf database.
     pub fn read(source: &dyn Source, specs: &Specs) -> Result<Self> {
-        let roots = Self::some_roots(source, source.files()?, specs)?;
+        let files = source.files()?;
+        let specs = settled(specs, &files)?;
+        let roots = Self::some_roots(source, files, &specs)?;
         Ok(roots.into_iter().next().unwrap_or_default())
     }
 
     /// Finds all roots among the `files` of a source, which may contain no database, for example in a commit
     /// before the first data. The root with most tables, which is the main one, comes first.
     pub fn roots(source: &dyn Source, files: Vec<Entry>, specs: &Specs) -> Vec<Self> {
+        if let Some(layout) = specs.layouts.declared() {
+            return vec![Self::declared(source, files, layout, specs)];
+        }
         let (hidden, files): (Vec<Entry>, Vec<Entry>) =
             files.into_iter().partition(|entry| in_hidden_folder(&entry.path));
         let links = Links::of(&files);
@@ -60,7 +67,8 @@ impl Catalog {
             root.add_orphans(&files);
             root.add_claims(&files);
         }
-        place_files(&mut roots, files, hidden, &links);
+        let layout = specs.layouts.public().cloned().unwrap_or_default();
+        place_files(&mut roots, (files, hidden), &links, &layout);
         let others = std::mem::take(&mut roots[0].others);
         for root in &mut roots {
             root.add_unread();
@@ -80,9 +88,11 @@ impl Catalog {
     ///
     /// # Errors
     ///
-    /// If the files cannot be listed.
+    /// If the files cannot be listed or have several layouts.
     pub fn walk(source: &dyn Source, specs: &Specs) -> Result<Self> {
-        let roots = Self::roots(source, source.files()?, specs);
+        let files = source.files()?;
+        let specs = settled(specs, &files)?;
+        let roots = Self::roots(source, files, &specs);
         Ok(roots.into_iter().next().unwrap_or_default())
     }
 
@@ -112,6 +122,15 @@ impl Catalog {
     pub fn outside(&self) -> impl Iterator<Item = &Entry> {
         self.others.iter().filter(|entry| format_of(&entry.path).is_some())
     }
+}
+
+/// Returns specs with the layout that the run uses, or else the one that the files show.
+fn settled<'s>(specs: &'s Specs, files: &[Entry]) -> Result<Cow<'s, Specs>> {
+    let mut specs = Cow::Borrowed(specs);
+    if !specs.layouts.are_settled() {
+        specs.to_mut().choose_layout(None, files.iter().map(|entry| entry.path.as_str()))?;
+    }
+    Ok(specs)
 }
 
 /// Returns the YAML files in folders that may be roots, each with its folder. These folders are named
@@ -146,7 +165,12 @@ fn usual_root(path: &str) -> Option<&str> {
 
 /// Assigns each file to the root whose data directory contains it. The remaining files go to `others` of the
 /// first root. Files in hidden folders are dropped unless they are tables.
-fn place_files(roots: &mut [Catalog], files: Vec<Entry>, hidden: Vec<Entry>, links: &Links) {
+fn place_files(
+    roots: &mut [Catalog],
+    (files, hidden): (Vec<Entry>, Vec<Entry>),
+    links: &Links,
+    layout: &Layout,
+) {
     let places: Vec<Places> = roots.iter().map(|root| Places::of(&root.systems)).collect();
     let mut others = Vec::new();
     let mut leading_away = Vec::new();
@@ -164,7 +188,7 @@ fn place_files(roots: &mut [Catalog], files: Vec<Entry>, hidden: Vec<Entry>, lin
             owners.max_by_key(|(inside, root, _)| (*inside, Reverse(*root)))
         {
             let (inside, system) = (path[inside..].to_owned(), system.to_owned());
-            roots[root].add_file(entry, &inside, &system);
+            roots[root].add_file(entry, &inside, &system, layout);
         } else if !places.iter().any(|p| p.yaml.contains(path)) {
             others.push(entry);
         }

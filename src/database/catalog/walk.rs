@@ -9,6 +9,7 @@ use super::{Catalog, Place, Role, SystemFile, TableFile, VersionDir};
 use crate::base::reason::Reason;
 use crate::database::source::{Entry, Source, named_like_a_table};
 use crate::specs::Specs;
+use crate::specs::layout::Layout;
 use crate::specs::system::System;
 
 /// The names of the files that describe a version directory.
@@ -97,16 +98,18 @@ impl Catalog {
         }
     }
 
-    pub(super) fn add_file(&mut self, entry: Entry, inside: &str, system: &str) {
+    /// Adds a file of a system's data by its path inside the folder of the data.
+    pub(super) fn add_file(&mut self, entry: Entry, inside: &str, system: &str, layout: &Layout) {
         if is_misspelt(inside) {
             return self.add_stray(entry, system);
         }
-        let parts: Vec<&str> = inside.split('/').collect();
-        let (family, backend, version, file) = match parts[..] {
-            [backend, version, file] => (None, backend, version, file),
-            [family, backend, version, file] => (Some(family), backend, version, file),
-            _ if format_of(inside).is_some() => return self.add_stray(entry, system),
-            _ => return self.beside.push((entry, Role::Other)),
+        let (folders, file) = inside.rsplit_once('/').unwrap_or(("", inside));
+        let folders: Vec<&str> = folders.split('/').collect();
+        let Some((family, backend, version)) = layout.place(&folders) else {
+            if format_of(inside).is_some() {
+                return self.add_stray(entry, system);
+            }
+            return self.beside.push((entry, Role::Other));
         };
         let (format, marker) = (format_of(file), MARKERS.contains(&file));
         let known = format.is_some() || marker || SIDECARS.contains(&file);

@@ -180,7 +180,7 @@ impl Source for Commit {
         Ok(entries)
     }
 
-    fn read(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
+    fn read_file(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
         guard_size(&entry.path, entry.size)?;
         let oid = match &entry.kind {
             EntryKind::Blob(oid) => *oid,
@@ -188,6 +188,9 @@ impl Source for Commit {
             EntryKind::Link(to) => return Err(ReadError::Link(to.clone())),
             EntryKind::Submodule(_) => return Err(ReadError::Submodule),
             EntryKind::Path(_) => return Err(ReadError::OtherSource("a file")),
+            EntryKind::Assembled(_) => {
+                return Err(ReadError::OtherSource("a table of several files"));
+            }
         };
         let blob = |repo: &Repository| Ok(repo.find_blob(oid)?.content().to_vec());
         let bytes = self.with_repository(blob).map_err(|why| self.unread(entry, why))?;
@@ -200,7 +203,10 @@ impl Source for Commit {
     }
 
     fn id(&self, entry: &Entry) -> Option<git2::Oid> {
-        entry.kind.git_id()
+        match &entry.kind {
+            EntryKind::Assembled(assembly) => self.assembled_id(assembly),
+            kind => kind.git_id(),
+        }
     }
 
     fn is_in_lfs(&self, path: &str) -> bool {

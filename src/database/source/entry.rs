@@ -1,5 +1,10 @@
 //! The files of a source.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::specs::layout::Dialect;
+
 /// A file of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
@@ -42,8 +47,30 @@ pub enum EntryKind {
     Link(String),
     /// A git submodule, by the commit that it names. Its files belong to another repository.
     Submodule(git2::Oid),
+    /// A table that is assembled from rows of files. No source lists such an entry; a layout declares it.
+    Assembled(Arc<Assembly>),
     /// An entry that cannot be read as a file, with the reason.
     Broken(String),
+}
+
+/// A table that is assembled from rows of files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assembly {
+    /// The format of the files.
+    pub dialect: Dialect,
+    /// The parts of the table, in order.
+    pub parts: Vec<Part>,
+}
+
+/// The rows of one file that belong to a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The file.
+    pub entry: Entry,
+    /// The cells that select the rows, by column; empty for all rows.
+    pub rows: BTreeMap<String, String>,
+    /// Columns that the file lacks, with the value of all rows.
+    pub added: BTreeMap<String, String>,
 }
 
 impl EntryKind {
@@ -53,7 +80,7 @@ impl EntryKind {
         match self {
             Self::Link(to) => Some(format!("a symbolic link to {to}")),
             Self::Submodule(_) => Some("a git submodule".to_owned()),
-            Self::Path(_) | Self::Blob(_) | Self::Broken(_) => None,
+            Self::Path(_) | Self::Blob(_) | Self::Assembled(_) | Self::Broken(_) => None,
         }
     }
 
@@ -63,7 +90,7 @@ impl EntryKind {
         match self {
             Self::Blob(id) | Self::Submodule(id) => Some(*id),
             Self::Link(to) => git2::Oid::hash_object(git2::ObjectType::Blob, to.as_bytes()).ok(),
-            Self::Path(_) | Self::Broken(_) => None,
+            Self::Path(_) | Self::Assembled(_) | Self::Broken(_) => None,
         }
     }
 }

@@ -54,7 +54,7 @@ impl Source for LooseFiles {
         Ok(Vec::new())
     }
 
-    fn read(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
+    fn read_file(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
         let EntryKind::Path(path) = &entry.kind else {
             return Err(ReadError::OtherSource("a file"));
         };

@@ -2,6 +2,7 @@
 //!
 //! All code above a [`Source`] is independent of the kind of source.
 
+mod assembly;
 mod attributes;
 mod commit;
 mod entry;
@@ -19,8 +20,10 @@ mod worktree;
 
 use std::path::Path;
 
+pub use assembly::Origin;
+pub(crate) use assembly::distinct_cells;
 pub use commit::Commit;
-pub use entry::{Dated, DatedBy, Entry, EntryKind};
+pub use entry::{Assembly, Dated, DatedBy, Entry, EntryKind, Part};
 pub(crate) use lfs::NOT_FETCHED;
 pub use lfs::{Pointer, pointer};
 pub use loose::LooseFiles;

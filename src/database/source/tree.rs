@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use super::entry::{Dated, Entry};
+use super::entry::{Assembly, Dated, Entry, EntryKind};
 use super::read::ReadError;
 use crate::base::error::Result;
 
@@ -16,8 +16,33 @@ pub trait Source: Sync {
     /// the repository's top (or at the root outside of a repository), by their path inside that folder.
     fn settings(&self) -> Result<Vec<Entry>>;
 
-    /// Reads the bytes of a file. An error becomes a finding; it does not end the run.
-    fn read(&self, entry: &Entry) -> Result<Vec<u8>, ReadError>;
+    /// Reads the bytes of a file that the source lists.
+    fn read_file(&self, entry: &Entry) -> Result<Vec<u8>, ReadError>;
+
+    /// Reads the bytes of a file, or of a table that is assembled from files. An error becomes a finding; it
+    /// does not end the run.
+    fn read(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
+        match &entry.kind {
+            EntryKind::Assembled(assembly) => assembly.text(|file| self.read_file(file)),
+            EntryKind::Path(_)
+            | EntryKind::Blob(_)
+            | EntryKind::Link(_)
+            | EntryKind::Submodule(_)
+            | EntryKind::Broken(_) => self.read_file(entry),
+        }
+    }
+
+    /// Returns an id of an assembled table. Files with rows of several tables may differ in the rows of another
+    /// table, so such a table is read.
+    fn assembled_id(&self, assembly: &Assembly) -> Option<git2::Oid> {
+        let by_files = || assembly.id(|file| self.id(file));
+        if assembly.has_whole_files() {
+            return by_files();
+        }
+        let text = assembly.text(|file| self.read_file(file)).ok();
+        let hash = |text: Vec<u8>| git2::Oid::hash_object(git2::ObjectType::Blob, &text).ok();
+        text.and_then(hash).or_else(by_files)
+    }
 
     /// Reads a file as text.
     fn text(&self, entry: &Entry) -> Result<String, ReadError> {

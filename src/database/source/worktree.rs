@@ -172,7 +172,7 @@ impl Source for WorkTree {
         Ok(files.map(entry).collect())
     }
 
-    fn read(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
+    fn read_file(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
         guard_size(&entry.path, entry.size)?;
         match &entry.kind {
             EntryKind::Path(path) => {
@@ -187,6 +187,7 @@ impl Source for WorkTree {
             EntryKind::Link(to) => Err(ReadError::Link(to.clone())),
             EntryKind::Submodule(_) => Err(ReadError::Submodule),
             EntryKind::Blob(_) => Err(ReadError::OtherSource("an object")),
+            EntryKind::Assembled(_) => Err(ReadError::OtherSource("a table of several files")),
         }
     }
 
@@ -197,6 +198,7 @@ impl Source for WorkTree {
                 let find = || self.index().id(&entry.path, path, || self.read(entry).ok());
                 self.ids.of(path, find)
             }
+            EntryKind::Assembled(assembly) => self.assembled_id(assembly),
             kind => kind.git_id(),
         }
     }

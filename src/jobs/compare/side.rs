@@ -1,5 +1,6 @@
 //! Opens the two sides of a comparison and pairs their tables.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +27,11 @@ impl ComparedSide {
     ///
     /// Returns an error if `name` is neither a file nor a folder nor a commit, or has no table.
     pub fn open(name: &str, options: &CompareOptions, specs: &Specs) -> Result<Self> {
+        let mut specs = Cow::Borrowed(specs);
+        if let Some(layout) = &options.selection.layout {
+            specs.to_mut().choose_layout(Some(layout), std::iter::empty())?;
+        }
+        let specs = &*specs;
         let path = PathBuf::from(name);
         let side = if path.is_dir() {
             match database(&path, specs) {

@@ -11,9 +11,10 @@ use crate::base::escape::clean;
 use crate::base::files::write_all;
 use crate::base::progress::Progress;
 use crate::base::words::plural;
+use crate::database::selection::Selection;
 use crate::database::source::WorkTree;
 use crate::findings::baseline::Baseline;
-use crate::jobs::validate::{self, ValidateOptions};
+use crate::jobs::validate::{self, JudgedData, ValidateOptions};
 
 /// Templates of the files to write; `fitted` replaces their placeholders.
 const TEMPLATES: [(&str, &str); 4] = [
@@ -49,6 +50,8 @@ pub struct InitOptions {
     pub action: Option<String>,
     /// True if a workflow comments on pull requests.
     pub comment: bool,
+    /// A layout to copy to the repository's own rules, so that every run uses it.
+    pub layout: Option<String>,
 }
 
 /// The outcome for one file.
@@ -158,8 +161,15 @@ pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<Setup> {
         Error::new(message, "workflows and hooks need a git repository: `git init` creates one")
     })?;
     let action = PublishedAction::of(options)?;
-    let judged = ValidateOptions { root: options.root.clone(), ..ValidateOptions::default() };
-    let report = validate::run(&judged, progress)?;
+    let selection = Selection { layout: options.layout.clone(), ..Selection::default() };
+    let judged =
+        ValidateOptions { root: options.root.clone(), selection, ..ValidateOptions::default() };
+    let text = |data: &JudgedData<'_>| {
+        let path = options.layout.as_ref().map(|name| format!("rules/layouts/{name}.yaml"));
+        let file = path.as_ref().and_then(|path| data.state.specs.library.file(path).last());
+        Ok(file.map(|file| file.text.clone().into_owned()))
+    };
+    let (report, layout) = validate::judged(&judged, progress, text)?;
     let mut outputs = Vec::new();
     let mut files = Vec::new();
     let uses_lfs = std::fs::read_to_string(top.join(".gitattributes"))
@@ -175,6 +185,14 @@ pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<Setup> {
         if outcome == InitOutcome::Written {
             outputs.push((top.join(path), text.into_bytes()));
         }
+    }
+    if let (Some(name), Some(text)) = (&options.layout, &layout) {
+        let path = format!(".perfdb-gate/rules/layouts/{name}.yaml");
+        let outcome = outcome(&top.join(&path), text);
+        if outcome == InitOutcome::Written {
+            outputs.push((top.join(&path), text.clone().into_bytes()));
+        }
+        files.push((path, outcome));
     }
     // An existing baseline was agreed on: later findings are not added to it.
     let is_new = !top.join(BASELINE).exists();

@@ -22,6 +22,7 @@ use crate::base::progress::Progress;
 use crate::base::words::{count, plural};
 use crate::database::catalog::{Place, TableFile};
 use crate::database::source::{LooseFiles, Source};
+use crate::findings::assembled_row;
 use crate::gpu::rerun::RerunList;
 use crate::jobs::rows::loose_table;
 use crate::specs::Specs;
@@ -146,13 +147,23 @@ fn file_name(path: &Path) -> String {
 /// of single files.
 fn of_report(
     options: &PlanOptions,
-    reported: Vec<ReportedRow>,
+    mut reported: Vec<ReportedRow>,
     about: String,
 ) -> Result<RerunPlan> {
     let is_file = |row: &ReportedRow| options.reference.is_none() && Path::new(&row.path).is_file();
     let all_files = !reported.is_empty() && reported.iter().all(is_file);
     match options.open() {
         Ok(site) => {
+            // Findings on tables of several files name the files. A torn row is in none of them.
+            reported.retain_mut(|row| {
+                let at = (row.path.as_str(), row.row);
+                let Some((file, at)) = assembled_row(&site.catalog, site.source.as_ref(), at)
+                else {
+                    return !site.catalog.has_part(&row.path);
+                };
+                (row.path, row.row) = (file.entry.path.clone(), at);
+                true
+            });
             // A path that is in the database is a table of the database, even if a file of this
             // name is in the current folder.
             let paths: BTreeSet<&str> =

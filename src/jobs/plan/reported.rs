@@ -11,6 +11,7 @@ use crate::base::error::{Error, Result};
 use crate::base::reason::Reason;
 use crate::base::words::Figure;
 use crate::database::table::REFERENCE;
+use crate::findings::SOURCE_FILE;
 
 /// A row that a report names.
 #[derive(Debug, Clone, PartialEq)]
@@ -132,8 +133,13 @@ fn of_finding(finding: &ReportFinding) -> Vec<ReportedRow> {
         place: None,
     };
     let own = finding.examples.iter().filter(|e| !e.values.contains_key(REFERENCE));
-    let mut rows: Vec<ReportedRow> =
-        own.map(|e| reported(e.row, e.key.clone(), reason(&finding.rule, &e.values))).collect();
+    let own = own.map(|e| {
+        let row = reported(e.row, e.key.clone(), reason(&finding.rule, &e.values));
+        // A finding on a table of several files names the file of each example.
+        let file = e.values.get(SOURCE_FILE).and_then(Value::as_str);
+        ReportedRow { path: file.map_or(row.path, str::to_owned), ..row }
+    });
+    let mut rows: Vec<ReportedRow> = own.collect();
     let listed = finding.evidence.get("point_rows").and_then(Value::as_array);
     for row in listed.into_iter().flatten().filter_map(Value::as_u64).map(|row| row as usize) {
         if !rows.iter().any(|known| known.row == row) {

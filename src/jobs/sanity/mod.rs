@@ -23,7 +23,7 @@ use crate::database::facts::origins;
 use crate::database::selection::Selection;
 use crate::database::source::{self, Commit, Entry, Source};
 use crate::database::state::{ReadState, State};
-use crate::findings::{ComparedStates, Repaired, Sink};
+use crate::findings::{ComparedStates, Repaired, Sink, locate};
 use crate::jobs::impact::ImpactOptions;
 use crate::jobs::impact::predictions::{PredictedChange, predict_change};
 use crate::jobs::{evidence, impact};
@@ -55,6 +55,8 @@ pub struct SanityOptions {
     pub detail_dir: Option<PathBuf>,
     /// The maximum number of charts.
     pub charts: usize,
+    /// The layout of the database; `None` to find it out from the files of the base.
+    pub layout: Option<String>,
     /// True if the report has stages, for which the reach of the changed rows is determined.
     pub stages: bool,
 }
@@ -144,13 +146,18 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
         || (base.files(), head.files()),
         || Settings::read(&tip, options.rules.as_deref(), None),
     );
-    let settings = settings?;
+    let mut settings = settings?;
+    let (base_files, head_files) = (files.0?, files.1?);
+    let layout = options.layout.as_deref();
+    settings
+        .choose_layout(layout, if base_files.is_empty() { &head_files } else { &base_files })?;
+    let settings = settings;
     let rules = settings.rules.choose(&options.only, &options.skip, &|_| true)?;
     let models = &SharedModels::new(&settings.specs.library);
     // Reading the models takes as long as a large part of the comparison, and only predictions need
     // them. Their errors are reported with the predictions.
     let read_models = || asks_for_predictions(&rules).then(|| models.get().map(drop));
-    let states = Listed { base, head, base_files: files.0?, head_files: files.1? };
+    let states = Listed { base, head, base_files, head_files };
     let by = By { settings: &settings, rules: &rules, models, start };
     rayon::join(read_models, || compare(options, states, by, progress)).1
 }
@@ -249,9 +256,9 @@ fn compare(
         }
         diffs.push(diff);
     }
-    // Default models are planned with the main root.
-    let predicted =
-        asks_for_predictions(rules).then(|| predict_change(before, after, &diffs[0], models));
+    // Default models are planned with the main root, whose tables are those of the planner.
+    let is_planned = asks_for_predictions(rules) && after.catalog.layout.is_none();
+    let predicted = is_planned.then(|| predict_change(before, after, &diffs[0], models));
     found.extend(traces.findings);
     // Files that the clone lacks are not a fault of the data.
     let missing = head.missing();
@@ -269,7 +276,7 @@ fn compare(
     if let Some(baseline) = &settings.baseline {
         sink.compare(baseline);
     }
-    let (findings, counts) = sink.finish();
+    let (mut findings, counts) = sink.finish();
     debug!(findings = findings.len(), took = ?start.elapsed(), "judged");
     let (mut figures, mut undrawn) = (Vec::new(), Vec::new());
     for (root, diff) in roots.iter().zip(&diffs) {
@@ -283,6 +290,11 @@ fn compare(
     debug!(charts = figures.len(), took = ?start.elapsed(), "chose charts");
     figures.extend(traces.figures);
     figures.truncate(options.charts);
+    for root in &roots {
+        let (of_base, of_head) = root.states(base, head);
+        locate(findings.iter_mut(), of_head.catalog, head);
+        locate(repaired.iter_mut().map(|repaired| &mut repaired.finding), of_base.catalog, base);
+    }
     let unanswered = predicted.iter().flatten().map(PredictedChange::unanswered).sum();
     let evidence = evidence::due(before, after);
     let staged =

@@ -53,7 +53,7 @@ impl Source for Overlay<'_> {
         self.below.settings()
     }
 
-    fn read(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
+    fn read_file(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
         match self.changes.get(&entry.path) {
             Some(FileChange::Bytes(bytes)) => Ok(bytes.clone()),
             Some(FileChange::Link(to)) => Err(ReadError::Link(to.clone())),

@@ -87,6 +87,7 @@ pub fn run(options: &StatusOptions, progress: &dyn Progress) -> Result<SystemSta
             backends: options.backends.clone(),
             versions: options.versions.clone(),
             tables: Vec::new(),
+            layout: options.layout.clone(),
         },
         rules: options.rules.clone(),
         ledger: options.ledger.clone(),

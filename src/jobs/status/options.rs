@@ -19,4 +19,6 @@ pub struct StatusOptions {
     pub ledger: Option<PathBuf>,
     /// A folder whose files are added to the built-in rules or replace them.
     pub rules: Option<PathBuf>,
+    /// The layout of the database; `None` to find it out from the files.
+    pub layout: Option<String>,
 }

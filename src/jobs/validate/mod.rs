@@ -23,7 +23,7 @@ use crate::database::ledger::Ledger;
 use crate::database::selection::{Selected, Selection};
 use crate::database::source::{self, Source};
 use crate::database::state::State;
-use crate::findings::{Finding, Sink};
+use crate::findings::{Finding, Sink, locate};
 use crate::jobs::sanity::roots::partners;
 use crate::planner::SharedModels;
 use crate::report::health::JudgedPlaces;
@@ -95,8 +95,9 @@ pub(crate) fn judged<R>(
         || source.files(),
         || Settings::of(source, judges, options.rules.as_deref(), options.baseline.as_deref()),
     );
-    let settings = settings?;
-    let roots = Catalog::some_roots(source, files?, &settings.specs)?;
+    let (files, mut settings) = (files?, settings?);
+    settings.choose_layout(options.selection.layout.as_deref(), &files)?;
+    let roots = Catalog::some_roots(source, files, &settings.specs)?;
     debug!(
         roots = roots.len(),
         systems = roots.iter().map(|root| root.systems.len()).sum::<usize>(),
@@ -105,7 +106,9 @@ pub(crate) fn judged<R>(
         root = ?options.root,
         "listed"
     );
-    let changed = options.since.as_deref().map(|since| source.changed_since(since)).transpose()?;
+    let since = options.since.as_deref();
+    let mut changed = since.map(|since| source.changed_since(since)).transpose()?;
+    roots.iter().for_each(|root| changed.iter_mut().for_each(|paths| root.add_assembled(paths)));
     let ledger = options.ledger.as_deref().map(Ledger::read).transpose()?;
     let outside = outside(&roots[0], options, changed.as_deref());
     let all_roots: Vec<&Catalog> = roots.iter().collect();
@@ -178,7 +181,7 @@ pub(crate) fn judged<R>(
     // A run on a part of the database or with some rules cannot decide that a waiver is unused.
     let whole = options.since.is_none() && options.only.is_empty() && options.skip.is_empty();
     settings.conclude(&mut sink, &rules, whole && options.selection.is_all())?;
-    let (findings, counts) = sink.finish();
+    let (mut findings, counts) = sink.finish();
     let seen = look(&JudgedData {
         state: State { source, catalog: roots[0], facts: &facts[0], specs: &specs[0] },
         selected: &selected[0],
@@ -187,6 +190,7 @@ pub(crate) fn judged<R>(
         table_rows: &table_rows[0],
         findings: &findings,
     })?;
+    roots.iter().for_each(|root| locate(findings.iter_mut(), root, source));
     // A run of all rules without any table has judged nothing, even if it read a system's YAML.
     let asked = options.since.is_none() && options.only.is_empty();
     let files = if tables == 0 && asked { 0 } else { files };

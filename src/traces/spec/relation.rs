@@ -7,6 +7,7 @@ use serde_yaml::Spanned;
 
 use crate::base::expr::Expr;
 use crate::base::reason::Reason;
+use crate::base::relation;
 use crate::findings::Severity;
 
 /// A column that is computed from others.
@@ -75,6 +76,17 @@ impl Relation {
     pub fn thresholds(&self) -> BTreeSet<&str> {
         let fields = self.formulas().flat_map(|e| e.fields());
         fields.filter_map(|f| f.strip_prefix("threshold.")).collect()
+    }
+
+    /// The relation without its message.
+    pub fn formulas_of(&self) -> relation::Relation<'_> {
+        relation::Relation {
+            filter: self.filter.as_ref(),
+            holds: self.holds.as_ref(),
+            equal: self.equal.as_ref().map(|(left, right)| (left, right)),
+            scale: 1.0,
+            within: self.within,
+        }
     }
 
     /// The formulas of `holds` and `equal`, without the filter.

@@ -43,7 +43,7 @@ fn visit(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<
             "const" => expect(value == says, format!("is not {says}")),
             "enum" => expect(list(says).contains(value), format!("is none of {says}")),
             "pattern" => {
-                let kinds = ["text", "int", "bool", "number", "ms", "us", "GB/s", "W"];
+                let kinds = ["text", "int", "bool", "number", "ms", "us", "GB/s", "TFLOP/s", "W"];
                 assert_eq!(*says, format!(r"^({})\??$", kinds.join("|")));
                 let kind = value.as_str().unwrap_or_default();
                 expect(kinds.contains(&kind.trim_end_matches('?')), format!("is not {says}"));

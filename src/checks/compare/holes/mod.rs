@@ -91,7 +91,7 @@ impl Judge for HoleSize {
         rule: RuleHead<'v>,
         at: &'v CrossContext<'v>,
     ) -> Result<Hits<'v>, ExprError> {
-        let judged: Vec<&TableFile> = at.judged_tables().collect();
+        let judged: Vec<&TableFile> = at.judged_grids().collect();
         let holes: Result<Vec<Option<Finding>>, ExprError> =
             judged.par_iter().map(|file| self.missing_keys(rule, at, file)).collect();
         let mut findings: Vec<Finding> = holes?.into_iter().flatten().collect();

@@ -16,7 +16,7 @@ pub(super) fn too_long<'v>(rows: &'v RowContext<'v>, hours: f64) -> Option<Hit<'
         let ms = match unit {
             Unit::Ms => 1.0,
             Unit::Us => 1e-3,
-            Unit::GBs | Unit::W => continue,
+            Unit::GBs | Unit::Tflops | Unit::W => continue,
         };
         let Some(column) = rows.table.column(name) else { continue };
         let is_long = |time: f64| time.is_finite() && time * ms > hours * HOUR_MS;

@@ -12,6 +12,10 @@ use crate::specs::{ColumnKind, StoredType};
 /// not know.
 pub(super) fn unopened(rows: &RowContext<'_>) -> Vec<String> {
     let Some(stored) = &rows.table.stored else { return Vec::new() };
+    // Tables of other layouts have other loaders.
+    if rows.at.specs.layouts.declared().is_some() {
+        return Vec::new();
+    }
     let loader = &rows.at.specs.loader;
     let mut faults = nested(stored);
     let unknown = stored.codecs.iter().filter(|codec| !loader.codecs.contains(codec));

@@ -7,13 +7,7 @@
 /// A column has one writer, which rounds to a fixed number of decimals or of significant digits.
 /// Files omit trailing zeros, so the most decimals and the most digits of any value are assumed for
 /// all. The coarser of the two counts.
-pub(super) fn half_units(values: &[Option<f64>]) -> Vec<f64> {
-    let written = |n: f64| {
-        let text = n.abs().to_string();
-        let decimals = text.split_once('.').map_or(0, |(_, after)| after.len());
-        let digits = text.trim_start_matches(['0', '.']).chars().filter(char::is_ascii_digit);
-        (decimals as i32, digits.count() as i32)
-    };
+pub(crate) fn half_units(values: &[Option<f64>]) -> Vec<f64> {
     let finite = || values.iter().flatten().copied().filter(|n| n.is_finite());
     let decimals = finite().map(|n| written(n).0).max().unwrap_or(0);
     let digits = finite().map(|n| written(n).1).max().unwrap_or(0);
@@ -25,9 +19,29 @@ pub(super) fn half_units(values: &[Option<f64>]) -> Vec<f64> {
     values.iter().map(|n| n.filter(|n| n.is_finite()).map_or(0.0, half)).collect()
 }
 
+/// Returns half a unit of the last digit of one value, for columns with several writers. A trailing
+/// zero that the file omits makes the result larger than the rounding was.
+pub(crate) fn half_unit(value: f64) -> f64 {
+    if value.is_finite() { 0.5 * 10f64.powi(-written(value).0) } else { 0.0 }
+}
+
+/// Counts the decimals and the significant digits of a number in its shortest form.
+fn written(n: f64) -> (i32, i32) {
+    let text = n.abs().to_string();
+    let decimals = text.split_once('.').map_or(0, |(_, after)| after.len());
+    let digits = text.trim_start_matches(['0', '.']).chars().filter(char::is_ascii_digit);
+    (decimals as i32, digits.count() as i32)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::half_units;
+    use super::{half_unit, half_units};
+
+    #[test]
+    fn a_value_is_rounded_to_its_last_digit() {
+        let halves = [half_unit(1.25), half_unit(20.0), half_unit(f64::NAN)];
+        assert!((halves[0] - 0.005).abs() < 1e-12 && halves[1..] == [0.5, 0.0], "{halves:?}");
+    }
 
     #[test]
     fn a_column_is_rounded_to_decimals_or_to_digits() {

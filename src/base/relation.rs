@@ -1,0 +1,157 @@
+//! Relations that the values of a row must satisfy, with allowance for the digits to which the values are written.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::expr::{Expr, ExprError, Lookup, Scope, Vals, Value, WholeNumbers};
+
+/// The formulas of a relation: one of `holds` and `equal` is given.
+#[derive(Clone, Copy)]
+pub(crate) struct Relation<'a> {
+    /// The rows that are judged; `None` for all rows.
+    pub filter: Option<&'a Expr>,
+    /// A condition that must be true.
+    pub holds: Option<&'a Expr>,
+    /// Two values that must be equal.
+    pub equal: Option<(&'a Expr, &'a Expr)>,
+    /// The factor that converts the first of the equal values into the unit of the second.
+    pub scale: f64,
+    /// The fraction of the larger value by which the equal values may differ.
+    pub within: f64,
+}
+
+/// The precision of a scope's columns.
+#[derive(Default)]
+pub(crate) struct Rounded<'a> {
+    /// Half a unit of the last digit of each value, by column. Other columns are exact.
+    pub half_units: BTreeMap<&'a str, Cow<'a, [f64]>>,
+    /// Columns of the scope that are computed from others, in order.
+    pub derived: Vec<(&'a str, &'a Expr)>,
+}
+
+impl<'a> Relation<'a> {
+    /// The names of the columns that the relation compares.
+    fn compared(&self) -> BTreeSet<&'a str> {
+        let equal = self.equal.into_iter().flat_map(|(left, right)| [left, right]);
+        self.holds.into_iter().chain(equal).flat_map(Expr::columns).collect()
+    }
+
+    /// Returns the rows that break the relation, ascending. A row is only judged if all values that the
+    /// relation compares are known.
+    ///
+    /// # Errors
+    ///
+    /// If a formula compares values of different types.
+    pub fn broken_rows(
+        &self,
+        scope: &dyn Scope,
+        is_known: &dyn Fn(&str, usize) -> bool,
+        rounded: &Rounded<'_>,
+    ) -> Result<Vec<usize>, ExprError> {
+        let filter = self.filter.map(|filter| filter.mask(scope)).transpose()?;
+        let compared = self.compared();
+        let mut open: Vec<usize> = (0..scope.rows())
+            .filter(|row| filter.as_ref().is_none_or(|mask| mask.get(*row)))
+            .filter(|row| compared.iter().all(|name| is_known(name, *row)))
+            .collect();
+        if open.is_empty() {
+            return Ok(open);
+        }
+        if let Some(holds) = self.holds {
+            let holds = holds.mask(scope)?;
+            open.retain(|row| !holds.get(*row));
+        }
+        if let Some((left, right)) = self.equal {
+            let (left, right) = (left.numbers(scope)?, right.numbers(scope)?);
+            let pair = |row: usize| (left.get(row) * self.scale, right.get(row));
+            let difference = |row: usize| (pair(row).0 - pair(row).1).abs();
+            let within = |row: usize| self.within * pair(row).0.abs().max(pair(row).1.abs());
+            // A value that cannot be computed (0 / 0) is not judged.
+            open.retain(|row| difference(*row) > within(*row));
+            let rounding = self.rounding(scope, rounded, &open)?;
+            let beyond =
+                |(row, rounding): &(usize, f64)| difference(*row) > within(*row) + rounding;
+            open = open.into_iter().zip(rounding).filter(beyond).map(|(row, _)| row).collect();
+        }
+        Ok(open)
+    }
+
+    /// Returns the difference of the equal values that rounding explains, per row: the sum of the changes that
+    /// half a unit of each column causes.
+    fn rounding(
+        &self,
+        scope: &dyn Scope,
+        rounded: &Rounded<'_>,
+        rows: &[usize],
+    ) -> Result<Vec<f64>, ExprError> {
+        let mut sums = vec![0.0; rows.len()];
+        let Some((left, right)) = self.equal.filter(|_| !rows.is_empty()) else { return Ok(sums) };
+        let differences = |scope: &dyn Scope| -> Result<Vec<f64>, ExprError> {
+            let (left, right) = (left.numbers(scope)?, right.numbers(scope)?);
+            Ok(rows.iter().map(|row| left.get(*row) * self.scale - right.get(*row)).collect())
+        };
+        let mut read = self.compared();
+        for (name, formula) in rounded.derived.iter().rev() {
+            if read.contains(name) {
+                read.extend(formula.columns());
+            }
+        }
+        let as_written = differences(scope)?;
+        for (name, halves) in rounded.half_units.iter().filter(|(name, _)| read.contains(*name)) {
+            let Some(Value::Number(values)) = scope.column(name) else { continue };
+            let mut most = vec![0.0f64; rows.len()];
+            for sign in [-1.0, 1.0] {
+                let shifted = |row: usize| values.get(row) + sign * halves[row];
+                let mut shifted =
+                    ShiftedScope::new(scope, name, (0..scope.rows()).map(shifted).collect());
+                for (name, formula) in &rounded.derived {
+                    let values = formula.numbers(&shifted)?;
+                    let values = (0..scope.rows()).map(|row| values.get(row)).collect();
+                    shifted.columns.insert(name, values);
+                }
+                for ((most, a), b) in most.iter_mut().zip(differences(&shifted)?).zip(&as_written) {
+                    *most = most.max((a - b).abs());
+                }
+            }
+            sums.iter_mut().zip(most).for_each(|(sum, most)| *sum += most);
+        }
+        Ok(sums)
+    }
+}
+
+/// A scope with other values in some columns of numbers.
+struct ShiftedScope<'a> {
+    scope: &'a dyn Scope,
+    columns: BTreeMap<&'a str, Vec<f64>>,
+}
+
+impl<'a> ShiftedScope<'a> {
+    fn new(scope: &'a dyn Scope, name: &'a str, values: Vec<f64>) -> Self {
+        Self { scope, columns: BTreeMap::from([(name, values)]) }
+    }
+}
+
+impl Scope for ShiftedScope<'_> {
+    fn rows(&self) -> usize {
+        self.scope.rows()
+    }
+
+    fn column(&self, name: &str) -> Option<Value<'_>> {
+        match self.columns.get(name) {
+            Some(values) => Some(Value::Number(Vals::Rows(Cow::Borrowed(values)))),
+            None => self.scope.column(name),
+        }
+    }
+
+    fn whole(&self, name: &str) -> Option<WholeNumbers<'_>> {
+        self.scope.whole(name).filter(|_| !self.columns.contains_key(name))
+    }
+
+    fn field(&self, path: &str) -> Option<f64> {
+        self.scope.field(path)
+    }
+
+    fn lookup(&self, function: &Lookup, text: &str) -> Option<f64> {
+        self.scope.lookup(function, text)
+    }
+}

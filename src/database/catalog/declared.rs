@@ -1,0 +1,187 @@
+//! The catalog of a database whose layout is declared in `rules/layouts/`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::format::Format;
+use super::paths::join;
+use super::{Catalog, Place, SystemFile, TableFile, VersionDir};
+use crate::database::source::{Assembly, Entry, EntryKind, Part, Source, distinct_cells};
+use crate::specs::Specs;
+use crate::specs::layout::{Layout, LayoutTable, filled};
+use crate::specs::system::System;
+
+/// The name, system, backend and version of a table.
+type Identity = [String; 4];
+
+/// A file of a table, with the rows that belong to it.
+struct FileOfTable<'l> {
+    identity: Identity,
+    table: &'l LayoutTable,
+    part: Part,
+}
+
+impl Catalog {
+    /// Finds the tables among the `files` of a source by the patterns of a layout.
+    pub(super) fn declared(
+        source: &dyn Source,
+        files: Vec<Entry>,
+        layout: &Arc<Layout>,
+        specs: &Specs,
+    ) -> Self {
+        let found: Vec<Vec<FileOfTable<'_>>> =
+            files.par_iter().map(|entry| files_of_table(source, entry, layout)).collect();
+        let mut catalog = Self { layout: Some(layout.clone()), ..Self::default() };
+        // A link or submodule in the place of a table is reported, since its rows are not judged.
+        let leading_away = files.iter().filter(|entry| entry.kind.leads_away().is_some());
+        for entry in leading_away.filter(|entry| layout.has_table(&entry.path)) {
+            catalog.add_stray(entry.clone(), "");
+        }
+        let is_table: BTreeSet<&str> = files
+            .iter()
+            .zip(&found)
+            .filter(|(_, found)| !found.is_empty())
+            .map(|(entry, _)| entry.path.as_str())
+            .collect();
+        let others = files.iter().filter(|entry| !is_table.contains(entry.path.as_str()));
+        catalog.others = Arc::new(others.cloned().collect());
+        let mut tables: BTreeMap<Identity, Vec<FileOfTable<'_>>> = BTreeMap::new();
+        for file in found.into_iter().flatten() {
+            tables.entry(file.identity.clone()).or_default().push(file);
+        }
+        // Tables with the same first file are told apart by their places.
+        let mut uses: BTreeMap<String, usize> = BTreeMap::new();
+        for files in tables.values() {
+            *uses.entry(files[0].part.entry.path.clone()).or_default() += 1;
+        }
+        for (identity, files) in tables {
+            let is_shared = uses[&files[0].part.entry.path] > 1;
+            for (entry, format) in entries(files, &identity, is_shared) {
+                catalog.add_declared(&identity, entry, format, specs);
+            }
+        }
+        catalog.tables.sort_by(|a, b| a.entry.path.cmp(&b.entry.path));
+        for (number, file) in catalog.tables.iter().enumerate() {
+            if let Some(dir) = catalog.dirs.get_mut(&folder_of(&file.place)) {
+                dir.tables.push(number);
+            }
+        }
+        catalog
+    }
+
+    /// Adds a table, and its system and version unless they are known.
+    fn add_declared(&mut self, identity: &Identity, entry: Entry, format: Format, specs: &Specs) {
+        let [table, system, backend, version] = identity.clone();
+        let place = Place { system, family: None, backend, version };
+        let path = folder_of(&place);
+        let dir = VersionDir {
+            place: place.clone(),
+            path: path.clone(),
+            meta: None,
+            reuse: None,
+            markers: Vec::new(),
+            tables: Vec::new(),
+        };
+        self.dirs.entry(path).or_insert(dir);
+        let name = &place.system;
+        let known = || specs.systems.get(name).cloned();
+        let system = || SystemFile {
+            name: name.clone(),
+            path: entry.path.clone(),
+            system: Ok(
+                known().unwrap_or_else(|| System { name: name.clone(), ..System::default() })
+            ),
+            yaml: format!("systems/{name}.yaml"),
+            data_dir: String::new(),
+            unread: None,
+        };
+        self.systems.entry(name.clone()).or_insert_with(system);
+        self.tables.push(TableFile { entry, place, table, format });
+    }
+}
+
+/// Returns a name for the tables of a place. A declared layout has no version directories.
+fn folder_of(place: &Place) -> String {
+    format!("{}/{}/{}", place.system, place.backend, place.version)
+}
+
+/// Returns the tables that have rows in a file.
+fn files_of_table<'l>(
+    source: &dyn Source,
+    entry: &Entry,
+    layout: &'l Layout,
+) -> Vec<FileOfTable<'l>> {
+    if entry.kind.leads_away().is_some() {
+        return Vec::new();
+    }
+    let found = layout.tables.iter().find_map(|table| Some((table, table.parts(&entry.path)?)));
+    let Some((table, parts)) = found else { return Vec::new() };
+    let names = table.identity_columns(&parts);
+    let cells = match &table.dialect {
+        Some(dialect) if !names.is_empty() => {
+            let cells = |bytes: Vec<u8>| distinct_cells(dialect, &entry.path, &bytes, &names);
+            source.read_file(entry).and_then(cells)
+        }
+        Some(_) | None => Ok(vec![Vec::new()]),
+    };
+    // A file that cannot be read, or has no rows, is one table of an unknown place; reading it is a finding.
+    let cells = cells.ok().filter(|cells: &Vec<Vec<String>>| !cells.is_empty());
+    let cells = cells.unwrap_or_else(|| vec![Vec::new()]);
+    let file = |cells: Vec<String>| {
+        let rows: BTreeMap<String, String> =
+            names.iter().map(|name| (*name).to_owned()).zip(cells).collect();
+        let mut values = parts.clone();
+        values.extend(rows.clone());
+        let added =
+            table.columns.iter().filter_map(|name| Some((name.clone(), parts.get(name)?.clone())));
+        let part = Part { entry: entry.clone(), rows, added: added.collect() };
+        let identity = table.identity.each_ref().map(|text| filled(text, &values));
+        FileOfTable { identity, table, part }
+    };
+    cells.into_iter().map(file).collect()
+}
+
+/// Returns the deepest folder that contains the files of all parts.
+fn common_folder(parts: &[Part]) -> String {
+    let folders = |part: &Part| -> Vec<String> {
+        let folder = part.entry.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        folder.split('/').map(str::to_owned).collect()
+    };
+    let mut common = parts.first().map(folders).unwrap_or_default();
+    for part in parts {
+        let same = common.iter().zip(folders(part)).take_while(|(a, b)| **a == *b).count();
+        common.truncate(same);
+    }
+    common.join("/")
+}
+
+/// Returns the entries of a table: the file itself if its bytes are the table, else one that is assembled.
+fn entries(
+    files: Vec<FileOfTable<'_>>,
+    identity: &Identity,
+    is_shared: bool,
+) -> Vec<(Entry, Format)> {
+    let is_whole = |part: &Part| part.rows.is_empty() && part.added.is_empty();
+    let Some(dialect) = files.first().and_then(|file| file.table.dialect.clone()) else {
+        return files.into_iter().map(|file| (file.part.entry, Format::Parquet)).collect();
+    };
+    let mut parts: Vec<Part> = files.into_iter().map(|file| file.part).collect();
+    if let ([part], true) = (&parts[..], dialect.is_plain())
+        && is_whole(part)
+    {
+        return parts.drain(..).map(|part| (part.entry, Format::Csv)).collect();
+    }
+    let mut path = parts[0].entry.path.clone();
+    if parts.len() > 1 {
+        let [table, ..] = identity;
+        path = join(&common_folder(&parts), table);
+    }
+    if is_shared || parts.len() > 1 {
+        path += &format!("#{}", identity[1..].join("/"));
+    }
+    let size = parts.iter().map(|part| part.entry.size).sum();
+    let kind = EntryKind::Assembled(Arc::new(Assembly { dialect, parts }));
+    vec![(Entry { path, kind, size }, Format::Csv)]
+}

@@ -1,0 +1,156 @@
+//! Names the real files of findings on tables that are assembled from several files.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::Finding;
+use crate::database::catalog::{Catalog, TableFile};
+use crate::database::source::{Assembly, EntryKind, Origin, Source};
+
+/// The evidence that lists rows by their numbers.
+const LISTED: &str = "point_rows";
+
+/// The value of an example that lists rows which repeat its key.
+const COPIES: &str = "dropped_rows";
+
+/// The value of an example that names its file, if a finding has rows of several files.
+pub(crate) const SOURCE_FILE: &str = "source_file";
+
+/// The rows of an assembled table by their files.
+struct Located<'a> {
+    assembly: &'a Assembly,
+    /// All rows, torn ones included, in the order of the assembled text.
+    all: Vec<Origin>,
+    /// The rows that are not torn, as findings number them.
+    rows: Vec<Origin>,
+}
+
+/// Replaces the paths, lines and rows of findings on assembled tables by those of the files.
+pub(crate) fn locate<'f>(
+    findings: impl Iterator<Item = &'f mut Finding>,
+    catalog: &Catalog,
+    source: &dyn Source,
+) {
+    if catalog.layout.is_none() {
+        return;
+    }
+    let mut known: BTreeMap<String, Option<Located<'_>>> = BTreeMap::new();
+    for finding in findings {
+        let located = || {
+            let EntryKind::Assembled(assembly) = &catalog.table(&finding.path)?.entry.kind else {
+                return None;
+            };
+            let all = assembly.origins(|entry| source.read_file(entry)).ok()?;
+            let rows = all.iter().copied().filter(|origin| !origin.is_torn).collect();
+            Some(Located { assembly, all, rows })
+        };
+        if let Some(located) = known.entry(finding.path.clone()).or_insert_with(located) {
+            located.name(finding);
+        }
+    }
+}
+
+/// Returns the assembled table that contains a row of a file, with the number of the row in the table; `None`
+/// if no assembled table has the row.
+pub(crate) fn assembled_row<'c>(
+    catalog: &'c Catalog,
+    source: &dyn Source,
+    (path, row): (&str, usize),
+) -> Option<(&'c TableFile, usize)> {
+    catalog.tables.iter().find_map(|file| {
+        let EntryKind::Assembled(assembly) = &file.entry.kind else { return None };
+        let part = assembly.parts.iter().position(|part| part.entry.path == path)?;
+        let origins = assembly.origins(|entry| source.read_file(entry)).ok()?;
+        let mut rows = origins.iter().filter(|origin| !origin.is_torn);
+        let at = rows.position(|origin| {
+            origin.part == part && assembly.row_in_file(*origin) == row as u64
+        })?;
+        Some((file, at))
+    })
+}
+
+impl Located<'_> {
+    fn path(&self, origin: Origin) -> &str {
+        &self.assembly.parts[origin.part].entry.path
+    }
+
+    /// Names the file of a finding; with several files, the one with most of its rows.
+    fn name(&self, finding: &mut Finding) {
+        if self.name_lines(finding) {
+            return;
+        }
+        let named = finding.named_rows.iter().filter_map(|row| self.rows.get(*row as usize));
+        let mut files: BTreeMap<usize, usize> = BTreeMap::new();
+        named.for_each(|origin| *files.entry(origin.part).or_default() += 1);
+        let most = files.iter().max_by_key(|(part, rows)| (**rows, usize::MAX - **part));
+        let most = most.map_or(0, |(part, _)| *part);
+        finding.path = self.assembly.parts[most].entry.path.clone();
+        if files.len() > 1 {
+            let paths = files.iter().map(|(part, rows)| {
+                (self.assembly.parts[*part].entry.path.clone(), Value::from(*rows))
+            });
+            finding
+                .evidence
+                .insert("files".to_owned(), paths.collect::<serde_json::Map<_, _>>().into());
+            finding.message += &format!(", in {} files", files.len());
+        }
+        self.name_listed(finding, most);
+        for example in &mut finding.examples {
+            let Some(origin) = self.rows.get(example.row as usize) else { continue };
+            example.row = self.assembly.row_in_file(*origin);
+            for (_, value) in example.values.iter_mut().filter(|(name, _)| name == COPIES) {
+                self.name_copies(value);
+            }
+            if files.len() > 1 || origin.part != most {
+                example.values.push((SOURCE_FILE.to_owned(), self.path(*origin).into()));
+            }
+        }
+    }
+
+    /// Replaces the numbers of rows that repeat a key by their files and rows.
+    fn name_copies(&self, value: &mut Value) {
+        let Value::Array(copies) = value else { return };
+        for copy in copies {
+            let origin = copy.as_u64().and_then(|row| self.rows.get(row as usize));
+            if let Some(origin) = origin {
+                let row = self.assembly.row_in_file(*origin);
+                *copy = format!("row {row} of {}", self.path(*origin)).into();
+            }
+        }
+    }
+
+    /// Replaces the rows that the evidence lists by those of one file; rows of other files are left out.
+    fn name_listed(&self, finding: &mut Finding, part: usize) {
+        let Some(Value::Array(listed)) = finding.evidence.get(LISTED) else { return };
+        let origins = listed.iter().filter_map(|row| self.rows.get(row.as_u64()? as usize));
+        let own = origins.filter(|origin| origin.part == part);
+        let rows: Vec<u64> = own.map(|origin| self.assembly.row_in_file(*origin)).collect();
+        finding.evidence.insert(LISTED.to_owned(), rows.into());
+    }
+
+    /// Names the lines of a finding on damaged rows; returns false for other findings.
+    fn name_lines(&self, finding: &mut Finding) -> bool {
+        let mut first = None;
+        for example in &mut finding.examples {
+            if !example.values.iter().any(|(name, _)| name == "why") {
+                continue;
+            }
+            let Some((_, line)) = example.values.iter_mut().find(|(name, _)| name == "line") else {
+                continue;
+            };
+            // The first line of the assembled text is its header.
+            let assembled = line.as_u64().unwrap_or(0);
+            let Some(origin) = self.all.get(assembled.saturating_sub(2) as usize) else { continue };
+            *line = origin.line.into();
+            example.row = self.assembly.row_in_file(*origin);
+            example.values.push((SOURCE_FILE.to_owned(), self.path(*origin).into()));
+            first = first.or(Some((assembled, *origin)));
+        }
+        let Some((assembled, origin)) = first else { return false };
+        let real = format!("line {} of {}:", origin.line, self.path(origin));
+        finding.message = finding.message.replacen(&format!("line {assembled}:"), &real, 1);
+        finding.path = self.path(origin).to_owned();
+        true
+    }
+}

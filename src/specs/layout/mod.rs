@@ -1,0 +1,308 @@
+//! Layouts of databases: which files are tables, and where a table's system, backend and version are stated
+//! (`rules/layouts/*.yaml`).
+
+mod file;
+mod pattern;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use regex::Regex;
+
+pub use self::file::{Fill, LayoutFile, LayoutReader, ReaderName, TableFiles};
+use self::pattern::pattern;
+pub use self::pattern::{braced, filled};
+use super::SpecFile;
+use crate::base::error::{Error, Result, unknown};
+use crate::base::reason::Reason;
+
+/// The name of the layout that the planner's loader reads.
+pub const PUBLIC: &str = "public";
+
+/// The format of files whose rows are assembled to tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Dialect {
+    /// Text with a header and one row per line.
+    Csv {
+        /// The delimiter of cells.
+        delimiter: u8,
+        /// The first character of lines that are skipped.
+        comment: Option<u8>,
+        /// Columns that some files lack.
+        fill: BTreeMap<String, Fill>,
+    },
+    /// One JSON object per line.
+    JsonLines {
+        /// Columns that some files lack.
+        fill: BTreeMap<String, Fill>,
+    },
+    /// A JSON document.
+    Json {
+        /// The path of the rows.
+        rows: JsonPath,
+        /// Columns that some files lack.
+        fill: BTreeMap<String, Fill>,
+    },
+}
+
+impl Dialect {
+    /// Returns the columns that some files lack.
+    pub fn fills(&self) -> &BTreeMap<String, Fill> {
+        match self {
+            Self::Csv { fill, .. } | Self::JsonLines { fill } | Self::Json { fill, .. } => fill,
+        }
+    }
+
+    /// Returns true for comma-separated text that needs no conversion.
+    pub fn is_plain(&self) -> bool {
+        *self == Self::Csv { delimiter: b',', comment: None, fill: BTreeMap::new() }
+    }
+}
+
+/// The path of the rows in a JSON document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JsonPath(Vec<String>);
+
+impl JsonPath {
+    /// Returns the steps from the top of the document.
+    pub fn steps(&self) -> &[String] {
+        &self.0
+    }
+}
+
+/// A parsed layout.
+#[derive(Debug, Default)]
+pub struct Layout {
+    /// The layout's name, which is the file stem.
+    pub name: String,
+    /// The part of the program that finds the tables.
+    pub reader: LayoutReader,
+    detect: Vec<Regex>,
+    /// The tables.
+    pub tables: Vec<LayoutTable>,
+    /// The names of the folders in each pattern of the public layout.
+    folders: Vec<Vec<String>>,
+}
+
+/// The files of a table in a parsed layout.
+#[derive(Debug)]
+pub struct LayoutTable {
+    /// The table's name, system, backend and version: texts with names in braces.
+    pub identity: [String; 4],
+    /// The format; `None` for Parquet.
+    pub dialect: Option<Dialect>,
+    /// Parts of the path that become columns.
+    pub columns: Vec<String>,
+    files: Vec<Regex>,
+}
+
+impl LayoutTable {
+    fn of(table: TableFiles, reader: LayoutReader) -> Result<Self, Reason> {
+        let files = patterns(&table.files)?;
+        if files.is_empty() {
+            return Err("it has no `files`".into());
+        }
+        let dialect = table.dialect()?;
+        let TableFiles { name, system, backend, version, columns, .. } = table;
+        let identity = [name, system, backend, version];
+        let in_paths = |name: &str| {
+            files.iter().all(|file| file.capture_names().flatten().any(|part| part == name))
+        };
+        if let Some(name) = columns.iter().find(|name| !in_paths(name)) {
+            return Err(format!("{name} is not a part of each of its paths").into());
+        }
+        if reader == LayoutReader::Declared {
+            if identity.iter().any(String::is_empty) {
+                return Err("`system`, `backend` and `version` must be given".into());
+            }
+            let mut names = identity.iter().flat_map(|text| braced(text));
+            if let (None, Some(name)) = (&dialect, names.find(|name| !in_paths(name))) {
+                return Err(format!(
+                    "{name} is not a part of each of its paths, and columns of Parquet files identify no table"
+                )
+                .into());
+            }
+        }
+        Ok(Self { identity, dialect, columns, files })
+    }
+
+    /// Returns the named parts of a path; `None` if no pattern matches the path.
+    pub fn parts(&self, path: &str) -> Option<BTreeMap<String, String>> {
+        self.files.iter().find_map(|pattern| {
+            let found = pattern.captures(path)?;
+            let named = pattern.capture_names().flatten();
+            let part = |name: &str| Some((name.to_owned(), found.name(name)?.as_str().to_owned()));
+            Some(named.filter_map(part).collect())
+        })
+    }
+
+    /// Returns the names in braces that are not parts of the path: columns.
+    pub fn identity_columns(&self, parts: &BTreeMap<String, String>) -> Vec<&str> {
+        let names = self.identity.iter().flat_map(|text| braced(text));
+        let columns: BTreeSet<&str> = names.filter(|name| !parts.contains_key(*name)).collect();
+        columns.into_iter().collect()
+    }
+}
+
+impl TableFiles {
+    /// Returns the format of the files; `None` for Parquet.
+    fn dialect(&self) -> Result<Option<Dialect>, Reason> {
+        let ascii = |c: char| {
+            u8::try_from(c)
+                .map_err(|_| Reason::from("`delimiter` and `comment` are ASCII characters"))
+        };
+        let fill = self.fill.clone();
+        Ok(match self.reader {
+            ReaderName::Csv => Some(Dialect::Csv {
+                delimiter: ascii(self.delimiter.unwrap_or(','))?,
+                comment: self.comment.map(ascii).transpose()?,
+                fill,
+            }),
+            ReaderName::JsonLines => Some(Dialect::JsonLines { fill }),
+            ReaderName::Json => {
+                let rows = self.rows.as_deref().ok_or("JSON needs `rows`")?;
+                let steps: Vec<String> = rows.split('.').map(str::to_owned).collect();
+                Some(Dialect::Json { rows: JsonPath(steps), fill })
+            }
+            ReaderName::Parquet => None,
+        })
+    }
+}
+
+fn patterns(texts: &[String]) -> Result<Vec<Regex>, Reason> {
+    texts.iter().map(|text| pattern(text)).collect()
+}
+
+impl Layout {
+    /// Parses a layout's file.
+    pub(super) fn read(file: &SpecFile) -> Result<Self> {
+        let layout: LayoutFile = file.parse()?;
+        Self::of(file.stem(), layout).map_err(|why| file.malformed(why))
+    }
+
+    fn of(name: &str, file: LayoutFile) -> Result<Self, Reason> {
+        let paths = file.tables.iter().flat_map(|table| &table.files);
+        let folders = paths.filter(|_| file.reader == LayoutReader::Public).map(|path| {
+            let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
+            folders.split('/').map(|name| name.trim_matches(['{', '}']).to_owned()).collect()
+        });
+        let folders: Vec<Vec<String>> = folders.collect();
+        let tables = file.tables.into_iter().map(|table| {
+            let name = table.name.clone();
+            LayoutTable::of(table, file.reader)
+                .map_err(|why| Reason::from(format!("table {name}: {why}")))
+        });
+        Ok(Self {
+            name: name.to_owned(),
+            reader: file.reader,
+            detect: patterns(&file.detect)?,
+            tables: tables.collect::<Result<_, Reason>>()?,
+            folders,
+        })
+    }
+
+    /// Returns the family, backend and version of a table's folders inside a folder of data; `None` if no
+    /// pattern has as many folders. The family is `None` in patterns without it.
+    pub fn place<'p>(&self, folders: &[&'p str]) -> Option<(Option<&'p str>, &'p str, &'p str)> {
+        let mut known = self.folders.iter().filter(|names| names.len() == folders.len());
+        let names = known.next()?;
+        let part =
+            |wanted: &str| names.iter().position(|name| name == wanted).map(|at| folders[at]);
+        Some((part("family"), part("backend")?, part("version")?))
+    }
+
+    /// Returns true if a path is in the place of a table.
+    pub fn has_table(&self, path: &str) -> bool {
+        self.tables.iter().any(|table| table.parts(path).is_some())
+    }
+
+    /// Returns true if each of the layout's marks is among the paths.
+    pub fn is_of<'p>(&self, paths: impl Iterator<Item = &'p str> + Clone) -> bool {
+        let is_there = |mark: &Regex| paths.clone().any(|path| mark.is_match(path));
+        !self.detect.is_empty() && self.detect.iter().all(is_there)
+    }
+}
+
+/// The known layouts, and the one that a run uses.
+#[derive(Debug, Default, Clone)]
+pub struct Layouts {
+    known: BTreeMap<String, Arc<Layout>>,
+    /// The layouts of overlays.
+    own: BTreeSet<String>,
+    chosen: Option<Arc<Layout>>,
+    /// True after the choice, which may be that no declared layout fits.
+    is_settled: bool,
+}
+
+impl Layouts {
+    /// Parses all layouts.
+    ///
+    /// # Errors
+    ///
+    /// At the first malformed file.
+    pub(super) fn read<'a>(files: impl Iterator<Item = &'a SpecFile>) -> Result<Self> {
+        let mut layouts = Self::default();
+        for file in files {
+            let layout = Layout::read(file)?;
+            if !file.shipped {
+                layouts.own.insert(layout.name.clone());
+            }
+            layouts.known.insert(layout.name.clone(), Arc::new(layout));
+        }
+        Ok(layouts)
+    }
+
+    /// Returns the layout that was chosen, if its patterns find the tables.
+    pub fn declared(&self) -> Option<&Arc<Layout>> {
+        self.chosen.as_ref().filter(|layout| layout.reader == LayoutReader::Declared)
+    }
+
+    /// Returns true if a declared layout names the table.
+    pub fn declare(&self, table: &str) -> bool {
+        let layouts = self.known.values().filter(|l| l.reader == LayoutReader::Declared);
+        layouts.flat_map(|layout| &layout.tables).any(|known| known.identity[0] == table)
+    }
+
+    /// Returns true if the layout of the run was chosen.
+    pub fn are_settled(&self) -> bool {
+        self.is_settled
+    }
+
+    /// Returns the public layout.
+    pub fn public(&self) -> Option<&Arc<Layout>> {
+        self.known.get(PUBLIC)
+    }
+
+    /// Chooses the layout: the named one, else the one of the overlay, else the one whose marks are among the
+    /// paths.
+    ///
+    /// # Errors
+    ///
+    /// If the name is unknown, or if several layouts fit.
+    pub(super) fn choose<'p>(
+        &mut self,
+        name: Option<&str>,
+        paths: impl Iterator<Item = &'p str> + Clone,
+    ) -> Result<()> {
+        let fitting: Vec<&str> = match name {
+            Some(name) if self.known.contains_key(name) => vec![name],
+            Some(name) => {
+                return Err(unknown("layout", name, self.known.keys().map(String::as_str)));
+            }
+            None if self.own.len() == 1 => self.own.iter().map(String::as_str).collect(),
+            None => {
+                let fits = self.known.values().filter(|layout| layout.is_of(paths.clone()));
+                fits.map(|layout| layout.name.as_str()).collect()
+            }
+        };
+        if fitting.len() > 1 {
+            return Err(Error::new(
+                format!("the files have several layouts: {}", fitting.join(", ")),
+                "name one with --layout",
+            ));
+        }
+        self.is_settled = true;
+        self.chosen = fitting.first().and_then(|name| self.known.get(*name)).cloned();
+        Ok(())
+    }
+}
