@@ -197,7 +197,7 @@ impl FloorLimits {
                 .collect();
             let others: Vec<String> = others.into_iter().collect();
             let says = format!(
-                "{} never takes less than {} ms, {} the least of {} at the same {} keys; large sizes do not show this, so it looks like a launch or a synchronisation, not a kernel",
+                "{} never takes less than {:.4} ms, {} the least of {} at the same {} keys; large sizes do not show this, so it looks like a launch or a synchronisation, not a kernel",
                 slices.words(slice),
                 Figure(pair.least[*side]),
                 times(ratio(&(*pair, *side))),

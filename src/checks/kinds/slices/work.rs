@@ -106,7 +106,7 @@ impl WorkLimits {
         } else if work.1 / work.0 >= self.work && time.1 / time.0 < self.growth {
             let ratio = Figure(work.1 / work.0);
             format!(
-                "{}: {ratio:.0} times the work takes {:.2} times as long, from {} to {} ms",
+                "{}: {ratio:.0} times the work takes {:.2} times as long, from {:.4} to {:.4} ms",
                 name(),
                 Figure(time.1 / time.0),
                 Figure(time.0),
