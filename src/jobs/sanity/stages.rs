@@ -30,7 +30,7 @@ pub(super) fn input(
             match reach::run(&asked) {
                 Ok(found) => reach = changed(&found, diff),
                 Err(why) => {
-                    reach.gaps.push(format!("the reach cannot be determined: {}", why.message))
+                    reach.gaps.push(format!("the reach cannot be determined: {}", why.message));
                 }
             }
         }

@@ -195,7 +195,8 @@ fn other_actions_are_named_by_their_commit() {
         let text = std::fs::read_to_string(&path).unwrap();
         let uses = text.lines().filter_map(|l| l.split_once("uses: "));
         let mut seen = 0;
-        for (_, name) in uses {
+        // A workflow of the same repository is of the same commit.
+        for (_, name) in uses.filter(|(_, name)| !name.starts_with("./")) {
             let commit = name.split_once('@').unwrap_or_else(|| panic!("{path}: {name}")).1;
             let commit = commit.split(' ').next().unwrap();
             let is_hex = commit.len() == 40 && commit.bytes().all(|b| b.is_ascii_hexdigit());

@@ -1,6 +1,6 @@
 //! The report of a change by stages.
 
-use crate::common::{Tree, gemm, gemm_parquet, json_schema, run};
+use crate::common::{Run, Tree, gemm, gemm_parquet, json_schema, run};
 use perfdb_gate::checks::rule::Rules;
 use perfdb_gate::specs::Library;
 use serde_json::Value;
@@ -19,8 +19,14 @@ fn tree() -> Tree {
     tree
 }
 
+/// A run of `sanity` on the files on disk, or on the head that the arguments name.
+fn compared(tree: &Tree, args: &[&str]) -> Run {
+    let root = tree.path().display().to_string();
+    run(&[&["sanity", "--root", &root, "--base-ref", "main"], args].concat())
+}
+
 fn stages(tree: &Tree, args: &[&str]) -> Value {
-    let run = tree.sanity(&[&["--base-ref", "main", "--format", "stages"], args].concat());
+    let run = compared(tree, &[&["--format", "stages"], args].concat());
     serde_json::from_str(&run.out()).unwrap_or_else(|e| panic!("{e}: {}", run.shown()))
 }
 
@@ -77,7 +83,7 @@ fn a_finding_fails_its_stage_alone() {
     let document = stages(&tree, &["--fail-on", "never"]);
     assert!(document["head"].is_null());
     assert_eq!(statuses(&document)[0], "artifact-integrity PASS");
-    let said = tree.sanity(&["--base-ref", "main", "--format", "stages-markdown"]).out();
+    let said = compared(&tree, &["--format", "stages-markdown"]).out();
     assert!(said.contains("| FAIL | 1 error"), "{said}");
 }
 
@@ -119,8 +125,7 @@ fn one_state_has_no_stages_and_a_damaged_list_is_an_error() {
     tree.file("rules/stages.yaml", "stages: []\n");
     tree.file(TABLE, gemm_parquet(&[(1, 0.5)]));
     let rules = tree.path().join("rules").display().to_string();
-    let format = ["--base-ref", "main", "--format", "stages", "--rules", &rules];
-    let damaged = tree.sanity(&format);
+    let damaged = compared(&tree, &["--format", "stages", "--rules", &rules]);
     assert_eq!(damaged.code(), 2, "{}", damaged.shown());
     assert!(damaged.err().contains("others: true"), "{}", damaged.err());
 }
