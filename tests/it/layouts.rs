@@ -20,7 +20,7 @@ tables:
   warp:
     about: Synthetic.
     identity: []
-    columns: {machine: text, software: text, release: text, size_m: int, size_n: int, us: us, tflops: TFLOP/s, note: text?}
+    columns: {machine: text, software: text, release: text, size_m: int, size_n: int, us: us, tflops: number, note: text?}
     key: [size_m, size_n]
     serves: first
     latency: {latency: us / 1000}
