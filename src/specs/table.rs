@@ -289,11 +289,6 @@ impl TableSpec {
         parts.chain(rest).chain(buckets).chain(bounds).chain(doubts).chain(identities)
     }
 
-    /// Returns true if an identity gives the value of the column.
-    pub fn is_derived(&self, column: &str) -> bool {
-        self.identities.iter().any(|identity| identity.derived() == Some(column))
-    }
-
     /// Returns the measured columns except power, with their units.
     pub fn measures(&self) -> impl Iterator<Item = (&str, Unit)> {
         self.columns.iter().filter_map(|c| match c.kind {

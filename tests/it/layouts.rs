@@ -20,7 +20,7 @@ tables:
   warp:
     about: Synthetic.
     identity: []
-    columns: {machine: text, software: text, release: text, size_m: int, size_n: int, us: us, tflops: TFLOP/s, note: text?}
+    columns: {machine: text, software: text, release: text, size_m: int, size_n: int, us: us, tflops: number, note: text?}
     key: [size_m, size_n]
     serves: first
     latency: {latency: us / 1000}
@@ -139,7 +139,7 @@ fn a_change_of_two_rows_is_compared() {
     tree.commit();
     tree.git(&["checkout", "-q", "-b", "pr"]);
     let changed =
-        merged(&rows).replace("10,0.002000", "11,0.002000").replace("20,0.002000", "0,0.002");
+        merged(&rows).replace("10,0.002000", "100,0.002000").replace("20,0.002000", "0,0.002");
     assert_ne!(changed, merged(&rows));
     tree.file("tuned/all_warp.csv", changed);
     tree.commit();
@@ -151,7 +151,7 @@ fn a_change_of_two_rows_is_compared() {
         Some(1),
         "the other machine's rows are equal"
     );
-    assert_eq!(json["diff"][0]["path"], "tuned/warp#zx1/spin/1.0");
+    assert_eq!(json["diff"][0]["path"], "tuned/all_warp.csv#zx1/spin/1.0");
     assert_eq!(judged.finding("latency-not-positive")["new"], true);
     assert_eq!(judged.finding("derived-contradiction")["path"], "tuned/all_warp.csv");
     let since = tree.validate(&["--since", "main", "--format", "json"]);

@@ -37,17 +37,12 @@ impl Judge for NotPositive {
             if clean {
                 continue;
             }
-            let is_derived = rows.at.spec.is_derived(name);
             let zero = rows.at.spec.zero.get(name).map(|z| z.mask(scope)).transpose()?;
             for row in 0..rows.table.rows {
                 let why = match column.number(row) {
                     v if v < 0.0 => Some("below zero"),
-                    // Without a spec nothing says that zero is wrong. The rule derived-contradiction reports
-                    // zero in a column that follows from others.
-                    0.0 if !is_unknown
-                        && !is_derived
-                        && !zero.as_ref().is_some_and(|z| z.get(row)) =>
-                    {
+                    // Without a spec nothing says that zero is wrong.
+                    0.0 if !is_unknown && !zero.as_ref().is_some_and(|z| z.get(row)) => {
                         Some("zero")
                     }
                     _ => None,
