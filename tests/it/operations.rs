@@ -35,7 +35,7 @@ fn a_catalog_that_specs_match_is_clean() {
     assert_eq!(run.code(), 0, "{}{}", run.out(), run.err());
     insta::assert_snapshot!(run.shown(), @"
     $ perfdb-gate rules --check-root [tmp]
-    collector/op_backend_catalog.yaml: 46 tables; the database has data of 1; 55 specs
+    collector/op_backend_catalog.yaml: 54 tables; the database has data of 1; 55 specs
     operation-catalog: collector/op_backend_catalog.yaml
     (exit 0)
     ");
@@ -62,7 +62,7 @@ fn both_directions_are_told() {
       warp_perf
     with a spec but not in the catalog:
       gemm_perf (gemm): it has data
-    collector/op_backend_catalog.yaml: 46 tables; the database has data of 2; 55 specs
+    collector/op_backend_catalog.yaml: 54 tables; the database has data of 2; 55 specs
     operation-catalog: collector/op_backend_catalog.yaml
     (exit 1)
     ");
@@ -81,7 +81,7 @@ fn both_directions_are_told() {
     with a spec but not in the catalog:
       gemm_perf (gemm): it has data
       warp_perf (warp): it has data
-    collector/op_backend_catalog.yaml: 46 tables; the database has data of 2; 48 specs
+    collector/op_backend_catalog.yaml: 54 tables; the database has data of 2; 48 specs
     operation-catalog: collector/op_backend_catalog.yaml
     (exit 1)
     ");

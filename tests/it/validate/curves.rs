@@ -1,5 +1,7 @@
 //! Curves against those of other tables: points, shapes, levels and noise, on synthetic GEMMs.
 
+use std::collections::BTreeSet;
+
 use std::fmt::Write;
 
 use perfdb_gate::base::random::Random;
@@ -146,7 +148,8 @@ fn a_smooth_table_is_not_blamed_for_noisy_relatives() {
         if is_noisy { 1.0 + 0.3 * drawn(place as u64, m, n) } else { 1.0 }
     };
     let noisy = found(&tree(8, relatives), "noisy-slice");
-    let paths: Vec<&str> = noisy.iter().map(|(_, path, _)| path.as_str()).collect();
+    // A table that zigzags by itself has a finding on that, too.
+    let paths: BTreeSet<&str> = noisy.iter().map(|(_, path, _)| path.as_str()).collect();
     assert_eq!(paths.len(), 5, "{paths:?}");
     assert!(!paths.iter().any(|path| path.contains("h200_sxm/vllm/0.24.0")), "{paths:?}");
 }

@@ -1,15 +1,17 @@
 //! Slices of a table (rows with the same texts in the key) against the table's other slices and the machine.
 
+mod odd;
 mod pairs;
 mod work;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use self::odd::OddSlice;
 use self::pairs::{DtypePair, FloorLimits, SlicesOfDtypes};
 use self::work::{SliceWork, WorkLimits};
 use crate::base::expr::{Expr, ExprError};
-use crate::base::words::{Figure, count};
+use crate::base::words::count;
 use crate::checks::context::RowContext;
 use crate::checks::judge::Judge;
 use crate::findings::{EXAMPLES, Hit, Hits, Reads};
@@ -27,14 +29,6 @@ pub struct SliceSigns {
     /// The least number of common keys of two slices that are compared.
     keys: usize,
     work: WorkLimits,
-}
-
-/// A slice with a sign.
-struct OddSlice {
-    /// The words of the sign.
-    says: String,
-    /// The rows of the slice.
-    rows: Vec<usize>,
 }
 
 impl Judge for SliceSigns {
@@ -76,8 +70,8 @@ impl SliceSigns {
         let mut odd: Vec<OddSlice> = Vec::new();
         let mut told = Vec::new();
         for pair in pairs {
-            let share = pair.equal.len() as f64 / pair.common as f64;
-            if pair.common < self.keys || share < self.equal || told.contains(&pair.second) {
+            let share = pair.equal.len() as f64 / pair.common() as f64;
+            if pair.common() < self.keys || share < self.equal || told.contains(&pair.second) {
                 continue;
             }
             told.push(pair.second);
@@ -86,15 +80,10 @@ impl SliceSigns {
                 slices.words(pair.second),
                 slices.words(pair.first),
                 count(pair.equal.len()),
-                count(pair.common)
+                count(pair.common())
             );
             odd.push(OddSlice { says, rows: pair.equal.clone() });
         }
         odd
     }
-}
-
-/// A ratio for people: two digits.
-fn times(ratio: f64) -> String {
-    format!("{:.1} times", Figure(ratio))
 }

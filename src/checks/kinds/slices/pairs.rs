@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{OddSlice, times};
+use super::odd::{OddSlice, first_rows};
+use crate::base::stats::upper_median;
 use crate::base::words::{Figure, count};
 use crate::checks::context::RowContext;
 use crate::database::table::{Keys, number_bits, part_hash};
@@ -14,9 +15,9 @@ use crate::database::table::{Keys, number_bits, part_hash};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FloorLimits {
-    /// The factor between the smallest latencies of a slice and of every other dtype.
+    /// The factor between the latencies of a slice and of every other dtype at small sizes.
     factor: f64,
-    /// The share of that factor that remains at the largest size.
+    /// The share of that factor that remains at large sizes.
     remains: f64,
 }
 
@@ -36,14 +37,10 @@ pub(super) struct DtypePair {
     pub first: usize,
     /// The number of the other slice.
     pub second: usize,
-    /// The number of keys that both have.
-    pub common: usize,
     /// The rows of the second slice whose latency is that of the first, bit for bit.
     pub equal: Vec<usize>,
-    /// The smallest latency of each.
-    least: [f64; 2],
-    /// The latencies of each where the other takes longest.
-    at_longest: [[f64; 2]; 2],
+    /// The latencies of both at each common key.
+    latencies: Vec<[f64; 2]>,
 }
 
 impl<'a> SlicesOfDtypes<'a> {
@@ -120,43 +117,52 @@ impl<'a> SlicesOfDtypes<'a> {
     }
 }
 
-/// The first row of each slice, by the slice's number.
-pub(super) fn first_rows(slices: &[u32]) -> Vec<usize> {
-    let mut first: Vec<usize> = Vec::new();
-    for (row, slice) in slices.iter().enumerate() {
-        // Slices are numbered in the order of their first rows.
-        if *slice as usize == first.len() {
-            first.push(row);
-        }
-    }
-    first
-}
-
 impl DtypePair {
     fn new(first: usize, second: usize) -> Self {
-        let (least, none) = ([f64::INFINITY; 2], [0.0; 2]);
-        Self { first, second, common: 0, equal: Vec::new(), least, at_longest: [none; 2] }
+        Self { first, second, equal: Vec::new(), latencies: Vec::new() }
     }
 
     fn add(&mut self, row: usize, latency: [f64; 2]) {
-        self.common += 1;
         if latency[0].to_bits() == latency[1].to_bits() {
             self.equal.push(row);
         }
-        for side in 0..2 {
-            self.least[side] = self.least[side].min(latency[side]);
-            let longest = &mut self.at_longest[side];
-            if latency[1 - side] > longest[1 - side] {
-                *longest = latency;
-            }
-        }
+        self.latencies.push(latency);
     }
 
-    /// The smallest latency of a side over that of the other, and the ratio where the other takes longest.
-    fn ratios(&self, side: usize) -> (f64, f64) {
-        let ratio = |latency: [f64; 2]| latency[side] / latency[1 - side];
-        (ratio(self.least), ratio(self.at_longest[side]))
+    /// The number of keys that both have.
+    pub fn common(&self) -> usize {
+        self.latencies.len()
     }
+
+    /// Compares a side with the other at the keys where the other is fastest, and where it is slowest.
+    fn floor(&self, side: usize) -> Floor {
+        let mut latencies = self.latencies.clone();
+        let [own, other] = [side, 1 - side];
+        latencies
+            .sort_unstable_by(|a, b| a[other].total_cmp(&b[other]).then(a[own].total_cmp(&b[own])));
+        let ratio = |at: &[[f64; 2]]| {
+            upper_median(
+                &mut at.iter().map(|latency| latency[own] / latency[other]).collect::<Vec<_>>(),
+            )
+        };
+        let (few, last) = (latencies.len().div_ceil(4), latencies.len().div_ceil(10));
+        let own_at_small = latencies[..few].iter().map(|latency| latency[own]);
+        Floor {
+            latency: upper_median(&mut own_at_small.collect::<Vec<_>>()),
+            ratio: ratio(&latencies[..few]),
+            remains: ratio(&latencies[latencies.len() - last..]),
+        }
+    }
+}
+
+/// How much longer a slice takes than another dtype.
+struct Floor {
+    /// The median latency of the slice where the other is fastest, in ms.
+    latency: f64,
+    /// The median ratio at the quarter of the keys where the other is fastest.
+    ratio: f64,
+    /// The median ratio at the tenth of the keys where the other is slowest.
+    remains: f64,
 }
 
 impl FloorLimits {
@@ -168,41 +174,34 @@ impl FloorLimits {
         keys: usize,
     ) -> Vec<OddSlice> {
         let mut peers: BTreeMap<usize, Vec<(&DtypePair, usize)>> = BTreeMap::new();
-        for pair in pairs.iter().filter(|pair| pair.common >= keys) {
+        for pair in pairs.iter().filter(|pair| pair.common() >= keys) {
             peers.entry(pair.first).or_default().push((pair, 0));
             peers.entry(pair.second).or_default().push((pair, 1));
         }
         let mut odd = Vec::new();
         for (slice, peers) in peers {
-            let is_slow = |(pair, side): &(&DtypePair, usize)| {
-                let (at_least, at_longest) = pair.ratios(*side);
-                tracing::debug!(
-                    at_least,
-                    at_longest,
-                    path = slices.rows.at.file.entry.path,
-                    "floor"
-                );
-                at_least >= self.factor && at_longest <= self.remains * at_least
+            let floors: Vec<Floor> = peers.iter().map(|(pair, side)| pair.floor(*side)).collect();
+            let is_slow = |floor: &Floor| {
+                floor.ratio >= self.factor && floor.remains <= self.remains * floor.ratio
             };
-            let slow: Vec<bool> = peers.iter().map(is_slow).collect();
-            if slow.contains(&false) {
+            if !floors.iter().all(is_slow) {
                 continue;
             }
-            let ratio = |(pair, side): &(&DtypePair, usize)| pair.ratios(*side).0;
-            let nearest = peers.iter().min_by(|a, b| ratio(a).total_cmp(&ratio(b)));
-            let Some((pair, side)) = nearest else { continue };
+            let nearest = floors.iter().min_by(|a, b| a.ratio.total_cmp(&b.ratio));
+            let Some(Floor { latency, ratio, .. }) = nearest else { continue };
             let others: BTreeSet<String> = peers
                 .iter()
                 .map(|(pair, side)| slices.words(if *side == 0 { pair.second } else { pair.first }))
                 .collect();
             let others: Vec<String> = others.into_iter().collect();
+            let keys = peers.iter().map(|(pair, _)| pair.common()).min().unwrap_or_default();
             let says = format!(
-                "{} never takes less than {:.4} ms, {} the least of {} at the same {} keys; large sizes do not show this, so it looks like a launch or a synchronisation, not a kernel",
+                "{} takes {:.4} ms and {:.1} times as long as {} at small sizes, but not at large ones ({} common keys), as if its launch or a synchronisation were timed",
                 slices.words(slice),
-                Figure(pair.least[*side]),
-                times(ratio(&(*pair, *side))),
+                Figure(*latency),
+                Figure(*ratio),
                 others.join(" and "),
-                count(pair.common),
+                count(keys),
             );
             odd.push(OddSlice { says, rows: slices.rows_of(slice) });
         }

@@ -3,8 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::OddSlice;
-use super::pairs::first_rows;
+use super::odd::{OddSlice, first_rows};
 use crate::base::expr::{ExprError, Scope};
 use crate::base::words::Figure;
 use crate::checks::context::RowContext;
