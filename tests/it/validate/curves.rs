@@ -1,7 +1,6 @@
 //! Curves against those of other tables: points, shapes, levels and noise, on synthetic GEMMs.
 
 use std::collections::BTreeSet;
-
 use std::fmt::Write;
 
 use perfdb_gate::base::random::Random;

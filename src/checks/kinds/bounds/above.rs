@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::expr::{Expr, ExprError, Scope};
-use crate::base::words::{Figure, plural_verb};
+use crate::base::words::{count, plural_verb};
 use crate::checks::context::RowContext;
 use crate::checks::judge::Judge;
 use crate::findings::{EXAMPLES, Hit, Hits, Reads};
@@ -59,9 +59,9 @@ impl Judge for FarAbove {
             let examples = rows.examples(shown, &["latency", "kernel_source"]);
             let n = part.rows.len();
             let message = format!(
-                "{} up to {:.0} times as long as the machine needs at least",
+                "{} up to {} times as long as the machine needs at least",
                 plural_verb(n, "row", ["takes", "take"]),
-                Figure(most)
+                count(most.round() as usize)
             );
             Some(rows.finding(message).rows(n).examples(examples))
         });
