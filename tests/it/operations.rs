@@ -81,7 +81,7 @@ fn both_directions_are_told() {
     with a spec but not in the catalog:
       gemm_perf (gemm): it has data
       warp_perf (warp): it has data
-    collector/op_backend_catalog.yaml: 54 tables; the database has data of 2; 48 specs
+    collector/op_backend_catalog.yaml: 54 tables; the database has data of 2; 56 specs
     operation-catalog: collector/op_backend_catalog.yaml
     (exit 1)
     ");

@@ -50,7 +50,7 @@ fn rules(place: &str, text: &str) -> BTreeSet<String> {
     let yaml = common::H200.replace("../data/h200_sxm", "data/vr_nvl72");
     let yaml = yaml.replace("NVIDIA H200\"", "NVIDIA Graphics Device\"");
     // Not a copy of the H200's figures.
-    let yaml = yaml.replace("power: 700", "power: 650");
+    let yaml = yaml.replace("power: 700", "power: 750");
     if place.contains("vr_nvl72") {
         tree.file("systems/vr_nvl72.yaml", yaml);
     }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::odd::{OddSlice, first_rows};
 use crate::base::expr::{ExprError, Scope};
-use crate::base::words::Figure;
+use crate::base::words::{Figure, count};
 use crate::checks::context::RowContext;
 use crate::database::table::Keys;
 
@@ -103,9 +103,9 @@ impl WorkLimits {
                 Figure(100.0 * best)
             )
         } else if work.1 / work.0 >= self.work && time.1 / time.0 < self.growth {
-            let ratio = Figure(work.1 / work.0);
+            let ratio = count((work.1 / work.0).round() as usize);
             format!(
-                "{}: {ratio:.0} times the work takes {:.2} times as long, from {:.4} to {:.4} ms",
+                "{}: {ratio} times the work takes {:.2} times as long, from {:.4} to {:.4} ms",
                 name(),
                 Figure(time.1 / time.0),
                 Figure(time.0),
