@@ -1,7 +1,5 @@
 //! Ladders of one table: groups of rows with a single size along an axis along which the other groups have several.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -49,24 +47,23 @@ impl ShortLadders {
         axis: usize,
     ) -> Option<Hit<'v>> {
         let sizes = keys.numbers(axis)?;
-        let mut groups: BTreeMap<u64, (Vec<usize>, BTreeSet<u64>)> = BTreeMap::new();
-        for row in 0..rows.table.rows {
-            let (members, ladder) = groups.entry(keys.without(axes, row)).or_default();
-            members.push(row);
-            ladder.insert(number_bits(sizes.get(row)));
+        let placed = |row: usize| (keys.without(axes, row), number_bits(sizes.get(row)), row);
+        let mut placed: Vec<(u64, u64, usize)> = (0..rows.table.rows).map(placed).collect();
+        placed.sort_unstable();
+        let mut counts = Vec::new();
+        let mut short: Vec<ShortGroup> = Vec::new();
+        for group in placed.chunk_by(|a, b| a.0 == b.0) {
+            let ladder = group.chunk_by(|a, b| a.1 == b.1).count();
+            counts.push(ladder as f64);
+            if ladder == 1 {
+                let rows: Vec<usize> = group.iter().map(|(_, _, row)| *row).collect();
+                short.push(ShortGroup { row: rows[0], rows });
+            }
         }
-        let mut counts: Vec<f64> = groups.values().map(|(_, ladder)| ladder.len() as f64).collect();
+        let total = counts.len();
         let usual = upper_median(&mut counts);
-        let total = groups.len();
-        if total < 3 || usual < self.sizes {
-            return None;
-        }
-        let mut short: Vec<ShortGroup> = groups
-            .into_values()
-            .filter(|(_, ladder)| ladder.len() == 1)
-            .map(|(rows, _)| ShortGroup { row: rows[0], rows })
-            .collect();
-        if short.is_empty() || short.len() as f64 > self.share * total as f64 {
+        let is_rare = short.len() as f64 <= self.share * total as f64;
+        if total < 3 || usual < self.sizes || short.is_empty() || !is_rare {
             return None;
         }
         short.sort_by_key(|group| group.row);

@@ -1,6 +1,6 @@
 //! Slices of one operation that differ in a dtype, at the keys that they have in common.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -68,35 +68,32 @@ impl<'a> SlicesOfDtypes<'a> {
         let numeric: Vec<usize> = (0..self.rows.at.spec.key.len())
             .filter(|part| self.keys.numbers(*part).is_some())
             .collect();
-        // The first row of each slice at each combination of numbers.
-        let mut by_numbers: HashMap<u64, Vec<(usize, usize)>> = HashMap::new();
-        for (row, slice) in self.numbers.iter().map(|slice| *slice as usize).enumerate() {
-            if !has_peers[slice] || latency[row] <= 0.0 || !latency[row].is_finite() {
-                continue;
-            }
-            let number = |part: &usize| Some(self.keys.numbers(*part)?.get(row));
-            let hash = numeric.iter().fold(0, |hash: u64, part| {
-                let bits = number(part).map_or(0, number_bits);
-                hash.wrapping_add(part_hash(*part, bits))
-            });
-            let at = by_numbers.entry(hash).or_default();
-            if at.iter().all(|(other, _)| *other != slice) {
-                at.push((slice, row));
-            }
-        }
+        let hash = |row: usize| {
+            numeric.iter().fold(0, |hash: u64, part| {
+                let number = self.keys.numbers(*part).map(|numbers| numbers.get(row));
+                hash.wrapping_add(part_hash(*part, number.map_or(0, number_bits)))
+            })
+        };
+        // The rows of slices with peers, by the numbers in their keys.
+        let mut placed: Vec<(u64, u32, usize)> = (0u32..)
+            .zip(self.numbers)
+            .filter(|(row, slice)| {
+                let latency = latency[*row as usize];
+                has_peers[**slice as usize] && latency > 0.0 && latency.is_finite()
+            })
+            .map(|(row, slice)| (hash(row as usize), *slice, row as usize))
+            .collect();
+        placed.sort_unstable();
+        // Of a repeated key the first row counts.
+        placed.dedup_by_key(|(hash, slice, _)| (*hash, *slice));
         let mut pairs: BTreeMap<(usize, usize), DtypePair> = BTreeMap::new();
-        for at in by_numbers.values() {
-            for (n, (a, row_a)) in at.iter().enumerate() {
-                for (b, row_b) in &at[n + 1..] {
-                    if self.texts[*a][1] == self.texts[*b][1] {
-                        let (x, y) = if a < b {
-                            ((*a, *row_a), (*b, *row_b))
-                        } else {
-                            ((*b, *row_b), (*a, *row_a))
-                        };
-                        let pair =
-                            pairs.entry((x.0, y.0)).or_insert_with(|| DtypePair::new(x.0, y.0));
-                        pair.add(y.1, [latency[x.1], latency[y.1]]);
+        for at in placed.chunk_by(|a, b| a.0 == b.0) {
+            for (n, (_, a, row_a)) in at.iter().enumerate() {
+                for (_, b, row_b) in &at[n + 1..] {
+                    let (a, b) = (*a as usize, *b as usize);
+                    if self.texts[a][1] == self.texts[b][1] {
+                        let pair = pairs.entry((a, b)).or_insert_with(|| DtypePair::new(a, b));
+                        pair.add(*row_b, [latency[*row_a], latency[*row_b]]);
                     }
                 }
             }
