@@ -153,6 +153,7 @@ pub fn report(data: &[u8]) {
     let mut finding = Finding::on_path(&name(), Severity::Error, &name(), name())
         .evidence(&name(), name())
         .examples(vec![Example {
+            line: None,
             row: 1,
             key: vec![(name(), name().into())],
             values: vec![(name(), name().into())],
