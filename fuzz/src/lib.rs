@@ -146,6 +146,7 @@ pub fn pointer(data: &[u8]) {
 }
 
 /// Names of a report, in every format.
+#[allow(clippy::field_reassign_with_default, reason = "some fields are not public")]
 pub fn report(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut names = text.split('\u{1}').map(str::to_owned).cycle();
@@ -163,16 +164,13 @@ pub fn report(data: &[u8]) {
     finding.table = Some(name());
     finding.slice.insert(name(), name().into());
     let waived = Finding { waived_by: Some(name()), ..finding.clone() };
-    let report = Report {
-        command: "validate",
-        overlays: vec![name()],
-        tables: 1,
-        rows: 1,
-        findings: vec![finding.clone(), waived, finding],
-        counts: Counts { errors: 2, waived: 1, ..Counts::default() },
-        outside: vec![name()],
-        ..Report::default()
-    };
+    let mut report = Report::default();
+    report.command = "validate";
+    report.overlays = vec![name()];
+    (report.tables, report.rows) = (1, 1);
+    report.findings = vec![finding.clone(), waived, finding];
+    report.counts = Counts { errors: 2, waived: 1, ..Counts::default() };
+    report.outside = vec![name()];
     let view = ReportView::new(&report, report.outcome(Some(Severity::Error)));
     for format in [
         ReportFormat::Human { colour: false, brief: false, full: true },
