@@ -76,7 +76,7 @@ impl SliceSigns {
             }
             told.push(pair.second);
             let says = format!(
-                "{} has the latency of {} at {} of {} common keys, bit for bit",
+                "{} has the latency of {} at {} of {} common keys examined, bit for bit",
                 slices.words(pair.second),
                 slices.words(pair.first),
                 count(pair.equal.len()),

@@ -11,6 +11,9 @@ use crate::base::words::{Figure, count};
 use crate::checks::context::RowContext;
 use crate::database::table::{Keys, number_bits, part_hash};
 
+/// The number of rows that are compared in a larger table.
+const ROWS: usize = 16_384;
+
 /// When a slice is much slower than the other dtypes at small sizes only.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -74,6 +77,8 @@ impl<'a> SlicesOfDtypes<'a> {
                 hash.wrapping_add(part_hash(*part, number.map_or(0, number_bits)))
             })
         };
+        // Of a larger table, the rows of a sample of keys, which is the same in all slices.
+        let most = u32::MAX / self.numbers.len().div_ceil(ROWS).max(1) as u32;
         // The rows of slices with peers, by the numbers in their keys.
         let mut placed: Vec<(u64, u32, usize)> = (0u32..)
             .zip(self.numbers)
@@ -82,6 +87,7 @@ impl<'a> SlicesOfDtypes<'a> {
                 has_peers[**slice as usize] && latency > 0.0 && latency.is_finite()
             })
             .map(|(row, slice)| (hash(row as usize), *slice, row as usize))
+            .filter(|(hash, _, _)| (*hash >> 32) as u32 <= most)
             .collect();
         placed.sort_unstable();
         // Of a repeated key the first row counts.
@@ -193,7 +199,7 @@ impl FloorLimits {
             let others: Vec<String> = others.into_iter().collect();
             let keys = peers.iter().map(|(pair, _)| pair.common()).min().unwrap_or_default();
             let says = format!(
-                "{} takes {:.4} ms and {:.1} times as long as {} at small sizes, but not at large ones ({} common keys), as if its launch or a synchronisation were timed",
+                "{} takes {:.4} ms and {:.1} times as long as {} at small sizes, but not at large ones ({} common keys examined), as if its launch or a synchronisation were timed",
                 slices.words(slice),
                 Figure(*latency),
                 Figure(*ratio),
