@@ -70,9 +70,9 @@ pub enum Check {
     /// Slices in another unit than their siblings.
     UnitShift(unit_shift::UnitFactors),
     /// Points slower than both neighbours along every axis.
-    Spike(#[schemars(with = "outliers::OutlierLimits")] outliers::Spikes),
+    Spike(#[schemars(with = "outliers::OutlierLimits")] outliers::Outliers<true>),
     /// Points faster than both neighbours along every axis.
-    Drop(#[schemars(with = "outliers::OutlierLimits")] outliers::Drops),
+    Drop(#[schemars(with = "outliers::OutlierLimits")] outliers::Outliers<false>),
     /// Slices that are noisier than elsewhere.
     NoisySlice(noisy::NoiseLimits),
     /// Rows that no machine measured.

@@ -70,8 +70,8 @@ impl CollectionReport {
     pub fn read(source: &dyn Source, entry: &Entry) -> Result<Self, Reason> {
         let mut report: Self = serde_json::from_str(&source.text(entry)?)
             .map_err(|why| Reason::from(why.to_string()))?;
-        let status = std::mem::take(&mut report.tables).into_iter();
-        report.tables = status.map(|(name, table)| (stem(&name).to_owned(), table)).collect();
+        let tables = std::mem::take(&mut report.tables).into_iter();
+        report.tables = tables.map(|(name, table)| (stem(&name).to_owned(), table)).collect();
         Ok(report)
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::facts::TreeFacts;
+use crate::database::sidecar::Meta;
 use crate::database::source::Source;
 use crate::database::table::{Table, TableFault, Wanted};
 use crate::specs::Specs;
@@ -21,7 +22,13 @@ pub struct State<'a> {
     pub specs: &'a Specs,
 }
 
-impl State<'_> {
+impl<'a> State<'a> {
+    /// Returns the sidecar of a table's directory; `None` if it is missing or cannot be read.
+    pub fn meta(&self, file: &TableFile) -> Option<&'a Meta> {
+        let dir = self.catalog.dir_of(file)?;
+        self.facts.sidecars.meta.get(&dir.path)?.as_ref().ok()
+    }
+
     /// Decodes a table.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Hits: the matches of a rule in one state of a database, before states are compared.
 
-use super::{Finding, Severity};
+use super::{EXAMPLES, Finding, Severity};
 use crate::database::catalog::TableFile;
 use crate::database::served::rows::KeyRows;
 
@@ -54,6 +54,11 @@ pub struct HitPart<'p> {
 }
 
 impl HitPart<'_> {
+    /// Returns the rows that a finding shows as examples: the first ones.
+    pub fn shown(&self) -> &[usize] {
+        &self.rows[..self.rows.len().min(EXAMPLES)]
+    }
+
     /// Returns true if the part contains the row.
     pub fn has(&self, row: usize) -> bool {
         self.rows.binary_search(&row).is_ok()

@@ -28,6 +28,13 @@ impl Reads {
         Self::columns(spec.loaded_columns()).and_formulas(spec.loaded())
     }
 
+    /// Inputs of a rule that compares the latency with the table's bounds.
+    pub fn bounded(spec: &TableSpec) -> Self {
+        let bounds = || spec.bounds.iter().map(|bound| &bound.seconds);
+        let columns = spec.loaded_columns().into_iter().chain(bounds().flat_map(Expr::columns));
+        Self::columns(columns).and_formulas(bounds())
+    }
+
     /// Inputs of a rule that reads the columns with these names.
     pub fn columns(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let columns = names.into_iter().map(Into::into).collect();

@@ -31,7 +31,7 @@ pub struct Copies {
     noise: NoisyCopies,
 }
 
-/// How far two tables are one.
+/// The points at which two tables have the same latencies, up to one factor.
 struct Likeness {
     common: usize,
     equal: usize,
@@ -39,7 +39,7 @@ struct Likeness {
     factor: f64,
 }
 
-/// What two tables that are alike have in common.
+/// The way in which two tables are copies of each other.
 enum Alike {
     /// The same figures, or the same times a factor.
     Equal(Likeness),
@@ -211,7 +211,7 @@ fn originality(at: &CrossContext<'_>, file: &TableFile) -> (usize, bool) {
     (at.reread.origin_mismatches(file), at.remade(file))
 }
 
-/// What a finding names a copy's origin by: it is the same in every layout.
+/// Names a copy's origin by system, backend and version, which are the same in every layout.
 fn place_of(file: &TableFile) -> String {
     let place = &file.place;
     [place.system.as_str(), &place.backend, &place.version].join("/")

@@ -142,9 +142,7 @@ impl<'a> CrossContext<'a> {
 
     /// Returns the entry of a table in its directory's sidecar.
     pub(crate) fn sidecar(&self, file: &TableFile) -> Option<&'a TableMeta> {
-        let dir = self.state.catalog.dir_of(file)?;
-        let meta = self.state.facts.sidecars.meta.get(&dir.path)?.as_ref().ok()?;
-        meta.tables.get(&file.table)
+        self.state.meta(file)?.tables.get(&file.table)
     }
 
     /// Returns the notes of a table's sidecar on an unusual way of measuring.

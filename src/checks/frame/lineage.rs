@@ -10,7 +10,7 @@ use tracing::debug;
 
 use super::judging::Judging;
 use super::scope::Lineage;
-use super::table::{Side, TableFacts, in_context, meta};
+use super::table::{Side, TableFacts, in_context};
 use crate::base::error::{Error, Result};
 use crate::base::expr::{ExprError, Scope};
 use crate::checks::compare::sketch::{Sketch, SketchTerms};
@@ -179,7 +179,7 @@ impl<'a> Judging<'a> {
                 side_of_state.push(Some(sides.len() - 1));
                 continue;
             }
-            let stated = meta(state, file).and_then(|meta| meta.tables.get(&file.table));
+            let stated = state.meta(file).and_then(|meta| meta.tables.get(&file.table));
             let spec = state.specs.tables.get(&file.table);
             let is_stated = stated.is_some_and(|table| table.sha256.is_some())
                 || spec.is_some_and(|spec| spec.seal.is_some());

@@ -75,16 +75,14 @@ impl<'a> JudgedState<'a> {
             tables.filter(|file| file.place.system == system).collect();
         tables.sort_by_key(|file| (file.entry.size, &file.entry.path));
         let wanted = BTreeSet::from(["device"]);
-        let devices = |file: &&TableFile| {
-            let side = Side::read(self.state, file, false, Wanted::Named(&wanted));
-            match side.table().ok()?.column("device")? {
+        let devices =
+            |file: &&TableFile| match self.state.columns(file, &wanted).ok()?.column("device")? {
                 Column::Text { dict, .. } => Some(dict.iter().map(ToString::to_string).collect()),
                 Column::Int { .. }
                 | Column::Float { .. }
                 | Column::Bool { .. }
                 | Column::Other(_) => None,
-            }
-        };
+            };
         tables.iter().take(MOST_TABLES).find_map(devices).unwrap_or_default()
     }
 

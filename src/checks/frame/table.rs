@@ -9,7 +9,6 @@ use crate::checks::compare::sketch::Sketch;
 use crate::checks::context::TableContext;
 use crate::database::catalog::TableFile;
 use crate::database::seal::SealFile;
-use crate::database::sidecar::Meta;
 use crate::database::state::State;
 use crate::database::table::{Keys, Table, TableFault, TableScope, Wanted};
 use crate::planner::FileKeys;
@@ -91,17 +90,6 @@ impl<'a> Side<'a> {
         let scope = scope.filter(|_| !self.spec.key.is_empty());
         scope.map(|scope| Keys::new(&self.spec.key, scope)).transpose()
     }
-
-    /// Its directory's sidecar, where it has one that can be read.
-    fn meta(&self) -> Option<&'a Meta> {
-        meta(self.state, self.file)
-    }
-}
-
-/// The sidecar of a table's directory, where it has one that can be read.
-pub(super) fn meta<'a>(state: State<'a>, file: &TableFile) -> Option<&'a Meta> {
-    let dir = state.catalog.dir_of(file)?;
-    state.facts.sidecars.meta.get(&dir.path)?.as_ref().ok()
 }
 
 /// Calls `work` on what rules see of a table in each of some states.
@@ -124,7 +112,7 @@ pub(super) fn in_context<R>(
             has_distinct_keys: OnceCell::new(),
             specs: side.state.specs,
             digest: side.digest.as_deref(),
-            meta: side.meta(),
+            meta: side.state.meta(side.file),
             seal: side.seal.as_ref(),
             series: OnceCell::new(),
         });

@@ -9,17 +9,18 @@ use crate::checks::context::ChangeContext;
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
-use crate::database::catalog::{Catalog, TableFile};
+use crate::database::catalog::TableFile;
 use crate::database::diff::{SliceDiff, TableDiff};
+use crate::database::state::State;
 use crate::findings::Finding;
 
 /// When a slice moved.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MoveLimits {
-    /// The factor between the latencies before and after, in the median of the keys that changed.
+    /// The factor between the latencies before and after, in the median of a slice's keys.
     factor: f64,
-    /// The least number of keys that changed.
+    /// The least number of keys that move by more than honest reruns do.
     keys: u64,
 }
 
@@ -32,8 +33,8 @@ impl Judge for MoveLimits {
     fn change(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
         let mut found = Found::new();
         for diff in &at.diff.tables {
-            let base = file(at.base.catalog, diff.old_path.as_ref().unwrap_or(&diff.path));
-            let head = file(at.head.catalog, &diff.path);
+            let base = at.base.catalog.table(diff.old_path.as_ref().unwrap_or(&diff.path));
+            let head = at.head.catalog.table(&diff.path);
             let (Some(base), Some(head)) = (base, head) else { continue };
             if base.place == head.place && !is_measured_again(at, base, head) {
                 found.extend(self.finding(rule, diff, head));
@@ -72,8 +73,7 @@ impl MoveLimits {
         (!moved.is_empty()).then_some(finding)
     }
 
-    /// Whether the keys of a slice that moved did so by the factor, in the median of all keys or at the end of the range in
-    /// which 90 % of them are.
+    /// Returns true if most keys of a slice moved beyond noise and the median ratio of all its keys reaches the factor.
     fn is_moved(&self, slice: &SliceDiff) -> bool {
         let Some(latency) = slice.latency else { return false };
         let is_most = 2 * latency.beyond_noise >= slice.common;
@@ -85,15 +85,8 @@ impl MoveLimits {
 
 /// Returns true if the sidecar's entry of a table changed, or if a sidecar came.
 fn is_measured_again(at: &ChangeContext<'_>, base: &TableFile, head: &TableFile) -> bool {
-    let entry = |state: &crate::database::state::State<'_>, file: &TableFile| {
-        let dir = state.catalog.dir_of(file)?;
-        let meta = state.facts.sidecars.meta.get(&dir.path)?.as_ref().ok()?;
-        meta.tables.get(&file.table).cloned()
+    let entry = |state: &State<'_>, file: &TableFile| {
+        state.meta(file).and_then(|meta| meta.tables.get(&file.table)).cloned()
     };
     entry(&at.base, base) != entry(&at.head, head)
-}
-
-/// Returns the table at a path.
-fn file<'a>(catalog: &'a Catalog, path: &str) -> Option<&'a TableFile> {
-    catalog.tables.iter().find(|file| file.entry.path == path)
 }

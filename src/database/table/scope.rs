@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::{Column, Table};
-use crate::base::expr::{Lookup, Scope, Vals, Value, WholeNumbers};
+use crate::base::expr::{ExprError, Lookup, Scope, Vals, Value, WholeNumbers};
 use crate::database::catalog::Place;
 use crate::specs::system::System;
 use crate::specs::{Lookups, TableSpec};
@@ -36,6 +36,23 @@ impl<'a> TableScope<'a> {
         lookups: &'a Lookups,
     ) -> Self {
         Self { table, spec, place, system, lookups, range: 0..table.rows }
+    }
+
+    /// Returns the longest of the table's bounds for each row, in ms; 0 where none has a value above that.
+    ///
+    /// # Errors
+    ///
+    /// If a formula of a bound does not fit the table's columns.
+    pub fn longest_bounds(&self) -> Result<Vec<f64>, ExprError> {
+        let mut longest = vec![0.0_f64; self.rows()];
+        for bound in &self.spec.bounds {
+            let seconds = bound.seconds.numbers(self)?;
+            for (row, longest) in longest.iter_mut().enumerate() {
+                // The maximum of a number and NaN, which stands for an unknown bound, is the number.
+                *longest = longest.max(seconds.get(row) * 1e3);
+            }
+        }
+        Ok(longest)
     }
 
     /// Returns views of consecutive parts of the rows, each with its first row. Columns of a part fit in the

@@ -1,4 +1,4 @@
-//! What is kept of a table to hold its curves against those of other tables.
+//! The points and series of a table that are kept to compare its curves with those of other tables.
 
 use serde_json::Value as Json;
 
@@ -14,7 +14,7 @@ const STRETCHES: usize = 512;
 /// Stretches of a table among which they are chosen, about.
 const CHOSEN_AMONG: usize = 16_384;
 
-/// How many times shorter than the timer needs a series may be that is kept: a fast one should take longer.
+/// Series are kept from this fraction of the timer's floor on, since a series that is too fast should take longer.
 const SHORTER: f64 = 3.0;
 
 /// A key and the table's latency there; of a neighbour that is not there, 0 ms.
@@ -26,7 +26,7 @@ pub struct KeyPoint {
     pub latency: f32,
 }
 
-/// What lies around a point along an axis: two points before it and two after, each in the order of the sweep.
+/// The neighbours of a point along an axis: two points before it and two after, in the order of the sweep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AxisPoints {
     /// The points.
@@ -35,29 +35,29 @@ pub struct AxisPoints {
     pub sizes: Sizes,
 }
 
-/// A point that its own curve bends at, by its key.
+/// A point at which a table's curve bends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BendPoint {
-    /// Its row.
+    /// The point's row.
     pub row: u32,
-    /// Its slice, an index into the sketch's slices.
+    /// The slice, as an index into the sketch's slices.
     pub slice: u32,
-    /// Its key and latency.
+    /// The point's key and latency.
     pub point: KeyPoint,
     /// Logarithm of its latency over the line between its neighbours.
     pub log_ratio: f32,
-    /// Where its neighbours begin in [`TableCurve::neighbours`].
+    /// The index of the point's first neighbours in [`TableCurve::neighbours`].
     first: u32,
-    /// On how many axes it has two.
+    /// The number of axes along which the point has two neighbours.
     axes: u8,
-    /// Those axes, a bit each.
+    /// The axes along which the point has two neighbours, one bit each.
     pub axis_bits: u8,
 }
 
 /// A series along the first axis of the sweep: all else is fixed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShapePoints {
-    /// Its slice, an index into the sketch's slices.
+    /// The slice, as an index into the sketch's slices.
     pub slice: u32,
     /// The row of the middle one of its points.
     pub row: u32,
@@ -75,7 +75,7 @@ impl ShapePoints {
 /// Five points of a series one after the other, none of them shorter than the timer needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stretch {
-    /// Its slice, an index into the sketch's slices.
+    /// The slice, as an index into the sketch's slices.
     pub slice: u32,
     /// Its points.
     pub points: [KeyPoint; 5],
@@ -89,7 +89,7 @@ pub struct TableCurve {
     pub least_bend: f64,
     /// By the hash of their keys.
     pub bends: Vec<BendPoint>,
-    /// What lies around the bends, axis by axis.
+    /// The neighbours of the bends, axis by axis.
     neighbours: Vec<AxisPoints>,
     /// Its series that take about as long as the timer needs.
     pub shapes: Vec<ShapePoints>,
@@ -120,7 +120,7 @@ impl CurveRows<'_> {
         KeyPoint { hash: self.keys.hashes()[row as usize], latency }
     }
 
-    /// What lies around a point along an axis.
+    /// Returns the neighbours of a point along an axis.
     pub fn around(&self, axis: &AxisNeighbours) -> AxisPoints {
         AxisPoints { points: axis.rows.map(|row| self.point(row)), sizes: axis.sizes }
     }

@@ -20,14 +20,6 @@ pub struct ShortLadders {
     share: f64,
 }
 
-/// A group of rows with a single size.
-struct ShortGroup {
-    /// The first row of the group.
-    row: usize,
-    /// All rows of the group.
-    rows: Vec<usize>,
-}
-
 impl ShortLadders {
     /// Returns one hit per axis along which some groups have a single size.
     pub fn hits<'v>(&self, rows: &'v RowContext<'v>) -> Vec<Hit<'v>> {
@@ -51,13 +43,13 @@ impl ShortLadders {
         let mut placed: Vec<(u64, u64, usize)> = (0..rows.table.rows).map(placed).collect();
         placed.sort_unstable();
         let mut counts = Vec::new();
-        let mut short: Vec<ShortGroup> = Vec::new();
+        // The rows of each group with a single size.
+        let mut short: Vec<Vec<usize>> = Vec::new();
         for group in placed.chunk_by(|a, b| a.0 == b.0) {
             let ladder = group.chunk_by(|a, b| a.1 == b.1).count();
             counts.push(ladder as f64);
             if ladder == 1 {
-                let rows: Vec<usize> = group.iter().map(|(_, _, row)| *row).collect();
-                short.push(ShortGroup { row: rows[0], rows });
+                short.push(group.iter().map(|(_, _, row)| *row).collect());
             }
         }
         let total = counts.len();
@@ -66,18 +58,18 @@ impl ShortLadders {
         if total < 3 || usual < self.sizes || short.is_empty() || !is_rare {
             return None;
         }
-        short.sort_by_key(|group| group.row);
+        short.sort_unstable();
         let name = rows.at.spec.key[axis].name.clone();
-        let all: Vec<usize> = short.iter().flat_map(|group| group.rows.iter().copied()).collect();
+        let all: Vec<usize> = short.iter().flatten().copied().collect();
         Hit::rows(rows.at.file, all, rows.rule.severity, move |part| {
-            let own: Vec<&ShortGroup> =
-                short.iter().filter(|g| g.rows.iter().any(|row| part.has(*row))).collect();
+            let own: Vec<&Vec<usize>> =
+                short.iter().filter(|rows| rows.iter().any(|row| part.has(*row))).collect();
             let message = format!(
                 "{} of {total} groups of keys {} one size along {name}, where the median group has {usual:.0}: the planner cannot interpolate there",
                 own.len(),
                 if own.len() == 1 { "has" } else { "have" },
             );
-            let shown: Vec<usize> = own.iter().map(|group| group.row).take(EXAMPLES).collect();
+            let shown: Vec<usize> = own.iter().map(|rows| rows[0]).take(EXAMPLES).collect();
             let finding = rows.finding(message).rows(part.rows.len());
             Some(finding.examples(rows.examples(&shown, &["latency"])))
         })

@@ -32,17 +32,12 @@ use crate::database::catalog::TableFile;
 use crate::findings::{Hit, Hits, Reads, RowHit, Severity};
 use crate::specs::TableSpec;
 
-/// Points slower than both neighbours along every axis.
+/// Points that are slower (`SPIKE`) or faster than both neighbours along every axis.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
-pub struct Spikes(OutlierLimits);
+pub struct Outliers<const SPIKE: bool>(OutlierLimits);
 
-/// Points faster than both neighbours along every axis.
-#[derive(Debug, Deserialize)]
-#[serde(transparent)]
-pub struct Drops(OutlierLimits);
-
-impl Judge for Spikes {
+impl<const SPIKE: bool> Judge for Outliers<SPIKE> {
     fn reads(&self, spec: &TableSpec) -> Reads {
         Reads::loaded(spec)
     }
@@ -56,25 +51,7 @@ impl Judge for Spikes {
         rule: RuleHead<'v>,
         at: &'v CrossContext<'v>,
     ) -> Result<Hits<'v>, ExprError> {
-        Ok(self.0.hits(rule, at, true))
-    }
-}
-
-impl Judge for Drops {
-    fn reads(&self, spec: &TableSpec) -> Reads {
-        Reads::loaded(spec)
-    }
-
-    fn needs(&self) -> CheckInputs {
-        self.0.needs()
-    }
-
-    fn cross<'v>(
-        &'v self,
-        rule: RuleHead<'v>,
-        at: &'v CrossContext<'v>,
-    ) -> Result<Hits<'v>, ExprError> {
-        Ok(self.0.hits(rule, at, false))
+        Ok(self.0.hits(rule, at, SPIKE))
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) enum StandsOutBy {
 #[derive(Debug, Clone)]
 pub(super) struct OutlyingPoint {
     pub row: u32,
-    /// Its slice, an index into the sketch's slices.
+    /// The point's slice, an index into the sketch's slices.
     pub slice: u32,
     /// In ms.
     pub latency: f64,

@@ -15,7 +15,7 @@ struct KeyRatio {
     ratio: f64,
     /// Logarithm of the product of both.
     size: f64,
-    /// Its slice, an index into the first sketch's slices.
+    /// The slice, an index into the first sketch's slices.
     slice: u16,
 }
 

@@ -9,7 +9,7 @@ use super::neighbours::AxisNeighbours;
 /// bends are right; which of them is a disturbed measurement shows against other tables.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bend {
-    /// Its row.
+    /// The point's row.
     pub row: u32,
     /// Logarithm of its latency over that of the line, of the axis that shows least. Above 0 for a slow
     /// point.

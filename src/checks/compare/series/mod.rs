@@ -29,7 +29,7 @@ use crate::specs::{TableSpec, measured_unit};
 /// A point that stands out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlier {
-    /// Its row.
+    /// The point's row.
     pub row: u32,
     /// Its latency in ms.
     pub latency: f64,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::expr::{ExprError, Scope};
+use crate::base::expr::ExprError;
 use crate::checks::compare::sketch::{Slice, SliceNumbers};
 use crate::database::table::{Keys, TableScope};
 
@@ -24,12 +24,8 @@ pub fn least_over_bound(
     let mut least: Vec<f64> = Vec::new();
     for (start, part) in scope.parts() {
         let measured = latency.value.numbers(&part)?;
-        let bounds = spec.bounds.iter().map(|bound| bound.seconds.numbers(&part));
-        let bounds = bounds.collect::<Result<Vec<_>, _>>()?;
         let loaded = spec.filter.as_ref().map(|filter| filter.mask(&part)).transpose()?;
-        for row in 0..part.rows() {
-            // A bound that is not known is NaN, which no maximum is.
-            let bound = bounds.iter().map(|bound| bound.get(row) * 1e3).fold(0.0, f64::max);
+        for (row, bound) in part.longest_bounds()?.into_iter().enumerate() {
             let is_loaded = loaded.as_ref().is_none_or(|loaded| loaded.get(row));
             let ratio = measured.get(row) / bound;
             if is_loaded && bound > 0.0 && ratio > 0.0 {

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::base::expr::{Expr, ExprError, Scope};
+use crate::base::expr::{ExprError, Scope};
 use crate::base::words::{count, plural_verb};
 use crate::checks::context::RowContext;
 use crate::checks::judge::Judge;
-use crate::findings::{EXAMPLES, Hit, Hits, Reads};
+use crate::findings::{Hit, Hits, Reads};
 use crate::specs::TableSpec;
 
 /// How far above every bound a measurement must be.
@@ -22,9 +22,7 @@ pub struct FarAbove {
 
 impl Judge for FarAbove {
     fn reads(&self, spec: &TableSpec) -> Reads {
-        let bounds = || spec.bounds.iter().map(|bound| &bound.seconds);
-        let columns = spec.loaded_columns().into_iter().chain(bounds().flat_map(Expr::columns));
-        Reads::columns(columns).and_formulas(bounds())
+        Reads::bounded(spec)
     }
 
     /// Rows that take many times as long as the longest of their bounds.
@@ -40,11 +38,7 @@ impl Judge for FarAbove {
             if (0..part.rows()).all(|i| measured.get(i) < least || measured.get(i).is_nan()) {
                 continue;
             }
-            let bounds = spec.bounds.iter().map(|bound| bound.seconds.numbers(&part));
-            let bounds = bounds.collect::<Result<Vec<_>, _>>()?;
-            for i in 0..part.rows() {
-                // The maximum of a number and NaN is the number.
-                let bound = bounds.iter().map(|b| b.get(i) * 1e3).fold(f64::NAN, f64::max);
+            for (i, bound) in part.longest_bounds()?.into_iter().enumerate() {
                 let times = measured.get(i) / bound.max(self.floor_ms);
                 if bound > 0.0 && times >= self.times && times.is_finite() {
                     far.push((start + i, times));
@@ -55,8 +49,7 @@ impl Judge for FarAbove {
         let hit = Hit::rows(rows.at.file, all, rows.rule.severity, move |part| {
             let own = far.iter().filter(|(row, _)| part.has(*row));
             let most = own.map(|(_, times)| *times).fold(0.0, f64::max);
-            let shown = &part.rows[..part.rows.len().min(EXAMPLES)];
-            let examples = rows.examples(shown, &["latency", "kernel_source"]);
+            let examples = rows.examples(part.shown(), &["latency", "kernel_source"]);
             let n = part.rows.len();
             let message = format!(
                 "{} up to {} times as long as the machine needs at least",

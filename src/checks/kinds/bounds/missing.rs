@@ -7,7 +7,7 @@ use crate::base::expr::{ExprError, Lookup, Scope, Value};
 use crate::base::words::{names, plural};
 use crate::checks::context::RowContext;
 use crate::database::table::Column;
-use crate::findings::{EXAMPLES, Finding, Hit, HitPart, Hits, Severity};
+use crate::findings::{Finding, Hit, HitPart, Hits, Severity};
 use crate::specs::Bound;
 use crate::specs::system::{L2_CACHE, System};
 
@@ -151,8 +151,7 @@ fn finding(
             "{count}{of} {verb} not compared with the time that {time}: {system} states no {figure}"
         ));
     }
-    let shown = &part.rows[..part.rows.len().min(EXAMPLES)];
-    let examples = rows.examples(shown, &["latency"]);
+    let examples = rows.examples(part.shown(), &["latency"]);
     (!says.is_empty()).then(|| {
         rows.finding_as(severity, says.join("; ")).rows(part.rows.len()).examples(examples)
     })

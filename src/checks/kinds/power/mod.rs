@@ -14,7 +14,7 @@ pub use self::limit::LimitTolerance;
 pub use self::range::PowerMeter;
 use crate::checks::context::RowContext;
 use crate::database::table::{Column, Table};
-use crate::findings::{EXAMPLES, Hit, Severity};
+use crate::findings::{Hit, Severity};
 
 /// The power columns of a table, in watts, one value a row.
 struct Readings<'a> {
@@ -58,7 +58,7 @@ fn hit<'v>(
     message: impl Fn(&[usize]) -> String + 'v,
 ) -> Option<Hit<'v>> {
     Hit::rows(rows.at.file, bad, severity, move |part| {
-        let examples = rows.examples(&part.rows[..part.rows.len().min(EXAMPLES)], columns);
+        let examples = rows.examples(part.shown(), columns);
         let finding = rows.finding_as(severity, message(part.rows)).rows(part.rows.len());
         Some(finding.examples(examples))
     })

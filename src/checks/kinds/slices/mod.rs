@@ -10,11 +10,11 @@ use serde::Deserialize;
 use self::odd::OddSlice;
 use self::pairs::{DtypePair, FloorLimits, SlicesOfDtypes};
 use self::work::{SliceWork, WorkLimits};
-use crate::base::expr::{Expr, ExprError};
+use crate::base::expr::ExprError;
 use crate::base::words::count;
 use crate::checks::context::RowContext;
 use crate::checks::judge::Judge;
-use crate::findings::{EXAMPLES, Hit, Hits, Reads};
+use crate::findings::{Hit, Hits, Reads};
 use crate::specs::TableSpec;
 
 /// The signs that a slice was not measured as the rest of its table.
@@ -33,9 +33,7 @@ pub struct SliceSigns {
 
 impl Judge for SliceSigns {
     fn reads(&self, spec: &TableSpec) -> Reads {
-        let bounds = || spec.bounds.iter().map(|bound| &bound.seconds);
-        let columns = spec.loaded_columns().into_iter().chain(bounds().flat_map(Expr::columns));
-        Reads::columns(columns).and_formulas(bounds())
+        Reads::bounded(spec)
     }
 
     /// One hit per slice with a sign.
@@ -54,8 +52,7 @@ impl Judge for SliceSigns {
         odd.extend(work.iter().filter_map(|work| self.work.odd(keys, work)));
         let hit = |odd: OddSlice| {
             Hit::rows(rows.at.file, odd.rows, rows.rule.severity, move |part| {
-                let shown = &part.rows[..part.rows.len().min(EXAMPLES)];
-                let examples = rows.examples(shown, &["latency", "kernel_source"]);
+                let examples = rows.examples(part.shown(), &["latency", "kernel_source"]);
                 let finding = rows.finding(odd.says.clone()).rows(part.rows.len());
                 Some(finding.examples(examples).parts([odd.says.as_str()]))
             })

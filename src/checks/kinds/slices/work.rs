@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::odd::{OddSlice, first_rows};
-use crate::base::expr::{ExprError, Scope};
+use crate::base::expr::ExprError;
 use crate::base::words::{Figure, count};
 use crate::checks::context::RowContext;
 use crate::database::table::Keys;
@@ -45,16 +45,9 @@ impl SliceWork {
         slices: &[u32],
         latency: &[f64],
     ) -> Result<Vec<Self>, ExprError> {
-        let spec = rows.at.spec;
-        let mut bounds = vec![0.0_f64; rows.table.rows];
-        for bound in &spec.bounds {
-            for (start, part) in rows.scope.parts() {
-                let seconds = bound.seconds.numbers(&part)?;
-                for i in 0..part.rows() {
-                    // The maximum of a number and NaN is the number.
-                    bounds[start + i] = bounds[start + i].max(seconds.get(i) * 1e3);
-                }
-            }
+        let mut bounds = Vec::with_capacity(rows.table.rows);
+        for (_, part) in rows.scope.parts() {
+            bounds.extend(part.longest_bounds()?);
         }
         let mut all: Vec<Self> =
             first_rows(slices).iter().map(|_| Self { points: Vec::new() }).collect();

@@ -73,7 +73,7 @@ fn doubted<'v>(rows: &'v RowContext<'v>, doubt: &'v Doubt) -> Result<Option<Hit<
     Ok(Hit::rows(rows.at.file, all, rows.rule.severity, move |part| {
         let own = part.rows;
         let columns = doubt.rows.columns();
-        let examples = rows.examples(&own[..own.len().min(EXAMPLES)], &columns);
+        let examples = rows.examples(part.shown(), &columns);
         let message = format!("{} {}", plural(own.len(), "row"), doubt.says);
         Some(rows.finding(message).rows(own.len()).examples(examples))
     }))

@@ -54,9 +54,9 @@ impl KnownFigures {
     pub fn outliers(&self, system: &System, at: &SystemContext<'_>) -> Vec<String> {
         if let Some(known) = at.specs.systems.get(&system.name) {
             let says = format!("but {} is known to have", system.name);
-            let reference = Reference { known, says };
+            let reference = [Reference { known, says }];
             let figures = self.figures.iter();
-            return figures.filter_map(|path| self.differs(path, system, &[&reference])).collect();
+            return figures.filter_map(|path| self.differs(path, system, &reference)).collect();
         }
         let references: Vec<Reference<'_>> = at
             .devices
@@ -72,24 +72,17 @@ impl KnownFigures {
         let mut odd: Vec<String> = self.copied(system, at).into_iter().collect();
         for path in &self.figures {
             // Machines with the same GPU may differ in everything else.
-            let is_of_gpu = path.starts_with("gpu.") && !references.is_empty();
-            let near: Vec<&Reference<'_>> = references.iter().filter(|_| is_of_gpu).collect();
-            odd.extend(if near.is_empty() {
-                self.far(path, system, at)
+            odd.extend(if path.starts_with("gpu.") && !references.is_empty() {
+                self.differs(path, system, &references)
             } else {
-                self.differs(path, system, &near)
+                self.far(path, system, at)
             });
         }
         odd
     }
 
     /// Words a figure that differs from the known values of every reference.
-    fn differs(
-        &self,
-        path: &str,
-        system: &System,
-        references: &[&Reference<'_>],
-    ) -> Option<String> {
+    fn differs(&self, path: &str, system: &System, references: &[Reference<'_>]) -> Option<String> {
         let value = system.figure(path).filter(|value| *value > 0.0)?;
         let factor = self.own_factors.get(path).copied().unwrap_or(self.own_factor);
         let mut first = None;

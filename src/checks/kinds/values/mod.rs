@@ -13,7 +13,7 @@ pub use self::not_finite::NotFinite;
 pub use self::not_positive::NotPositive;
 use crate::base::words::plural;
 use crate::checks::context::RowContext;
-use crate::findings::{EXAMPLES, Finding, Hit, HitPart, Severity};
+use crate::findings::{Finding, Hit, HitPart, Severity};
 
 /// Rows that are wrong, by what is wrong with them.
 #[derive(Default)]
@@ -69,7 +69,7 @@ impl Wrong {
         let finding = rows
             .finding_as(severity, message)
             .rows(part.rows.len())
-            .examples(rows.examples(&part.rows[..part.rows.len().min(EXAMPLES)], &columns));
+            .examples(rows.examples(part.shown(), &columns));
         finding.evidence("rows_by_kind", evidence)
     }
 }
