@@ -24,6 +24,8 @@ pub struct System {
     pub devices: Vec<String>,
     /// Further right values of figures, by path: those of a newer machine of the same name.
     pub also: BTreeMap<String, Vec<f64>>,
+    /// The paths of figures that other machines are not compared with, because they are estimates.
+    pub unconfirmed: BTreeSet<String>,
 }
 
 /// The path of the last-level cache's size in bytes.
@@ -114,6 +116,10 @@ impl System {
             Value::Array(items) if path == "devices" => {
                 self.devices = items.iter().filter_map(|i| i.as_str().map(str::to_owned)).collect();
             }
+            Value::Array(items) if path == "unconfirmed" => {
+                let paths = items.iter().filter_map(|path| path.as_str().map(str::to_owned));
+                self.unconfirmed = paths.collect();
+            }
             Value::Array(items) if path.starts_with(ALSO) => {
                 let values = items.iter().filter_map(Value::as_f64).collect();
                 self.also.insert(path[ALSO.len()..].to_owned(), values);
@@ -138,8 +144,12 @@ impl System {
         self.figures.get(path).copied()
     }
 
-    /// Returns the values of a figure that are right for a machine of this name, the usual one first.
+    /// Returns the values of a figure that are right for a machine of this name, the usual one first; none if the figure
+    /// is an estimate.
     pub fn right_values(&self, path: &str) -> Vec<f64> {
+        if self.unconfirmed.contains(path) {
+            return Vec::new();
+        }
         let further = self.also.get(path).into_iter().flatten().copied();
         self.figure(path).into_iter().chain(further).collect()
     }

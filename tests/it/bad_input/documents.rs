@@ -29,7 +29,7 @@ fn yaml_that_means_harm() {
     insta::assert_snapshot!(told.join("\n"), @r"
     an alias bomb: budget breached: Nodes { nodes: 250001 } at line 1, column 20 (defined at line 5, column 7) (used at line 6, column 16)
     deep nesting: recursion limit exceeded at line 1, column 256
-    a key twice: duplicate mapping key: gpu at line 36, column 1
+    a key twice: duplicate mapping key: gpu at line 38, column 1
     no map: it is not a map of fields
     no YAML: unclosed bracket '[' at line 1, column 6
     no text: unexpected character: `\u{0}' at line 1, column 1

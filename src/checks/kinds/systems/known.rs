@@ -115,7 +115,7 @@ impl KnownFigures {
         let value = system.figure(path).filter(|value| *value > 0.0)?;
         let generation = system.generation()?;
         let near = at.specs.systems.values().filter(|p| p.generation() == Some(generation));
-        let figure = |peer: &System| peer.figure(path).filter(|value| *value > 0.0);
+        let figure = |peer: &System| peer.right_values(path).first().copied().filter(|f| *f > 0.0);
         let figures: Vec<(&str, f64)> =
             near.filter_map(|peer| Some((peer.name.as_str(), figure(peer)?))).collect();
         if figures.is_empty() || figures.iter().any(|(_, f)| away(value, *f) <= self.factor) {

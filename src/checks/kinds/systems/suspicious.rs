@@ -23,8 +23,6 @@ pub struct Plausible {
     rising: Vec<Rising>,
     /// Fields that name a version of a backend, with the backend.
     versions: BTreeMap<String, String>,
-    /// Names of figures that no known system has.
-    further_figures: Vec<String>,
     known: KnownFigures,
 }
 
@@ -106,7 +104,6 @@ impl Plausible {
             .values()
             .flat_map(|system| system.figures.keys())
             .filter(own)
-            .chain(&self.further_figures)
             .map(String::as_str)
             .collect();
         let names = system.figures.keys().filter(own);
