@@ -1,4 +1,4 @@
-//! Ladders of one table: groups of rows with a single size along an axis along which the other groups have several.
+//! Ladders of one table: groups of rows with few sizes along an axis along which the other groups have many.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use crate::checks::context::RowContext;
 use crate::database::table::{Keys, number_bits};
 use crate::findings::{EXAMPLES, Hit};
 
-/// When a single size is too short a ladder.
+/// When a group of rows has too few sizes.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShortLadders {
@@ -16,12 +16,16 @@ pub struct ShortLadders {
     axes: Vec<String>,
     /// The least number of sizes that the other groups have, in the median.
     sizes: f64,
-    /// The largest share of a table's groups that may have a single size; more are a design.
+    /// The share of those sizes that is too short a ladder.
+    short: f64,
+    /// The axes whose ladders end where the memory does: there, only a single size is too short.
+    limited: Vec<String>,
+    /// The largest share of a table's groups that may have a short ladder; more are a design.
     share: f64,
 }
 
 impl ShortLadders {
-    /// Returns one hit per axis along which some groups have a single size.
+    /// Returns one hit per axis along which some groups have too few sizes.
     pub fn hits<'v>(&self, rows: &'v RowContext<'v>) -> Vec<Hit<'v>> {
         let Some(keys) = rows.at.keys else { return Vec::new() };
         let spec = rows.at.spec;
@@ -42,34 +46,39 @@ impl ShortLadders {
         let placed = |row: usize| (keys.without(axes, row), number_bits(sizes.get(row)), row);
         let mut placed: Vec<(u64, u64, usize)> = (0..rows.table.rows).map(placed).collect();
         placed.sort_unstable();
-        let mut counts = Vec::new();
-        // The rows of each group with a single size.
-        let mut short: Vec<Vec<usize>> = Vec::new();
-        for group in placed.chunk_by(|a, b| a.0 == b.0) {
-            let ladder = group.chunk_by(|a, b| a.1 == b.1).count();
-            counts.push(ladder as f64);
-            if ladder == 1 {
-                short.push(group.iter().map(|(_, _, row)| *row).collect());
-            }
-        }
+        let groups = placed.chunk_by(|a, b| a.0 == b.0);
+        let sizes_of = |group: &[(u64, u64, usize)]| group.chunk_by(|a, b| a.1 == b.1).count();
+        let mut counts: Vec<f64> = groups.clone().map(|group| sizes_of(group) as f64).collect();
         let total = counts.len();
         let usual = upper_median(&mut counts);
+        let name = rows.at.spec.key[axis].name.clone();
+        let longest =
+            if self.limited.contains(&name) { 1.0 } else { (self.short * usual).max(1.0) };
+        let is_short = |group: &&[(u64, u64, usize)]| sizes_of(group) as f64 <= longest;
+        // The rows of each group with a short ladder, and the number of its sizes.
+        let short = groups.filter(is_short);
+        let rows_of = |group: &[(u64, u64, usize)]| group.iter().map(|(_, _, row)| *row).collect();
+        let mut short: Vec<(Vec<usize>, usize)> =
+            short.map(|group| (rows_of(group), sizes_of(group))).collect();
         let is_rare = short.len() as f64 <= self.share * total as f64;
         if total < 3 || usual < self.sizes || short.is_empty() || !is_rare {
             return None;
         }
         short.sort_unstable();
-        let name = rows.at.spec.key[axis].name.clone();
-        let all: Vec<usize> = short.iter().flatten().copied().collect();
+        let all: Vec<usize> = short.iter().flat_map(|(rows, _)| rows).copied().collect();
         Hit::rows(rows.at.file, all, rows.rule.severity, move |part| {
-            let own: Vec<&Vec<usize>> =
-                short.iter().filter(|rows| rows.iter().any(|row| part.has(*row))).collect();
+            let is_own = |(rows, _): &&(Vec<usize>, usize)| rows.iter().any(|row| part.has(*row));
+            let own: Vec<&(Vec<usize>, usize)> = short.iter().filter(is_own).collect();
+            let sizes = match own.iter().map(|(_, sizes)| *sizes).max().unwrap_or(1) {
+                1 => "one size".to_owned(),
+                most => format!("at most {most} sizes"),
+            };
             let message = format!(
-                "{} of {total} groups of keys {} one size along {name}, where the median group has {usual:.0}: the planner cannot interpolate there",
+                "{} of {total} groups of keys {} {sizes} along {name}, where the median group has {usual:.0}: the planner cannot interpolate there",
                 own.len(),
                 if own.len() == 1 { "has" } else { "have" },
             );
-            let shown: Vec<usize> = own.iter().map(|rows| rows[0]).take(EXAMPLES).collect();
+            let shown: Vec<usize> = own.iter().map(|(rows, _)| rows[0]).take(EXAMPLES).collect();
             let finding = rows.finding(message).rows(part.rows.len());
             Some(finding.examples(rows.examples(&shown, &["latency"])))
         })

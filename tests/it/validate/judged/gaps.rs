@@ -56,6 +56,25 @@ fn a_ragged_slice_is_told_beside_full_ones() {
 }
 
 #[test]
+fn a_ladder_of_a_third_of_the_sizes_is_reported() {
+    let ladders = |of: [&[u64]; 4]| {
+        let row = |n: usize, m: u64| {
+            let latency = 0.05 + m as f64 / 1000.0;
+            format!("VLLM,0.24.0,NVIDIA H200,gemm,cutlass,bfloat16,{m},{},128,{latency}\n", n + 1)
+        };
+        let sizes = of.iter().enumerate();
+        let rows = sizes.flat_map(|(n, sizes)| sizes.iter().map(move |m| row(n, *m)));
+        let tree = Tree::new();
+        tree.gemm("gemm_perf.txt", crate::common::GEMM.to_owned() + &rows.collect::<String>());
+        told(&tree, "coverage-hole").map(|(_, message)| message)
+    };
+    let full: Vec<u64> = (0..16).map(|power| 1 << power).collect();
+    insta::assert_snapshot!(ladders([&full, &full, &full, &full[4..8]]).unwrap(), @"1 of 4 groups of keys has at most 4 sizes along m, where the median group has 16: the planner cannot interpolate there");
+    insta::assert_snapshot!(ladders([&full, &full, &full, &full[..1]]).unwrap(), @"1 of 4 groups of keys has one size along m, where the median group has 16: the planner cannot interpolate there");
+    assert_eq!(ladders([&full, &full, &full, &full[..8]]), None);
+}
+
+#[test]
 fn an_axis_one_beside_every_other_backend_s_is_told() {
     let header = "framework,version,device,op_name,kernel_source,batch_size,isl,num_heads,num_key_value_heads,head_dim,beam_width,attn_dtype,kv_cache_dtype,step,latency\n";
     let rows = |framework: &str, version: &str, steps: &[u64]| {
