@@ -5,11 +5,10 @@ mod judged_data;
 
 pub(crate) use self::judged_data::JudgedData;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
-
-use tracing::debug;
 
 use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
@@ -21,7 +20,7 @@ use crate::database::catalog::{Catalog, TableFile};
 use crate::database::facts::{TreeFacts, origins};
 use crate::database::ledger::Ledger;
 use crate::database::selection::{Selected, Selection};
-use crate::database::source::{self, Source};
+use crate::database::source::{self, Entry, Source};
 use crate::database::state::State;
 use crate::findings::{Finding, Sink, locate};
 use crate::jobs::sanity::roots::partners;
@@ -60,6 +59,37 @@ pub struct ValidateOptions {
     pub strict: bool,
 }
 
+impl ValidateOptions {
+    /// Lists the files of a source, and reads the settings to judge them by.
+    fn read(&self, source: &dyn Source) -> Result<(Vec<Entry>, Settings)> {
+        // Settings can come from another branch: a change cannot alter how it is judged, and a waiver
+        // that the branch withdrew meanwhile is void.
+        let judges = self.settings_ref.as_deref().or(self.since.as_deref());
+        let judges = (self.root.as_path(), judges);
+        let (files, settings) = rayon::join(
+            || source.files(),
+            || Settings::of(source, judges, self.rules.as_deref(), self.baseline.as_deref()),
+        );
+        Ok((files?, settings?))
+    }
+
+    /// Chooses the rules that these options ask for.
+    fn rules_of(&self, settings: &Settings) -> Result<Vec<Arc<Rule>>> {
+        let is_asked = |check: &Check| {
+            let needs = check.needs();
+            let is_of_change = matches!(check, Check::Deleted) && self.since.is_some();
+            !needs.traces && (!needs.changes || is_of_change)
+        };
+        settings.rules.choose(&self.only, &self.skip, &is_asked)
+    }
+
+    /// Returns true if all rules judge all of the database. Any other run cannot decide that a waiver is unused.
+    fn are_all(&self) -> bool {
+        let has_all_rules = self.only.is_empty() && self.skip.is_empty();
+        self.since.is_none() && has_all_rules && self.selection.is_all()
+    }
+}
+
 /// Judges a database.
 ///
 /// # Errors
@@ -87,25 +117,9 @@ pub(crate) fn judged<R>(
     let start = Instant::now();
     let source = source::open(&options.root, options.reference.as_deref())?;
     let source = source.as_ref();
-    // Settings can come from another branch: a change cannot alter how it is judged, and a waiver
-    // that the branch withdrew meanwhile is void.
-    let judges = options.settings_ref.as_deref().or(options.since.as_deref());
-    let judges = (options.root.as_path(), judges);
-    let (files, settings) = rayon::join(
-        || source.files(),
-        || Settings::of(source, judges, options.rules.as_deref(), options.baseline.as_deref()),
-    );
-    let (files, mut settings) = (files?, settings?);
+    let (files, mut settings) = options.read(source)?;
     settings.choose_layout(options.selection.layout.as_deref(), &files)?;
     let roots = Catalog::some_roots(source, files, &settings.specs)?;
-    debug!(
-        roots = roots.len(),
-        systems = roots.iter().map(|root| root.systems.len()).sum::<usize>(),
-        tables = roots.iter().map(|root| root.tables.len()).sum::<usize>(),
-        overlays = settings.overlays.len(),
-        root = ?options.root,
-        "listed"
-    );
     let since = options.since.as_deref();
     let mut changed = since.map(|since| source.changed_since(since)).transpose()?;
     roots.iter().for_each(|root| changed.iter_mut().for_each(|paths| root.add_assembled(paths)));
@@ -113,23 +127,10 @@ pub(crate) fn judged<R>(
     let outside = outside(&roots[0], options, changed.as_deref());
     let all_roots: Vec<&Catalog> = roots.iter().collect();
     let (roots, selected) = selected(&roots, options, changed)?;
-    // A ledger does not state the machine on which it was written.
-    let each = roots.iter().zip(&selected);
-    let machines: usize = each
-        .map(|(root, selected)| root.systems.keys().filter(|s| selected.system(s)).count())
-        .sum();
-    if ledger.is_some() && machines > 1 {
-        return Err(Error::new(
-            format!("--ledger applies to one system, but {machines} are checked"),
-            "select the system of the log with --system",
-        ));
+    if ledger.is_some() {
+        refuse_several_machines(&roots, &selected)?;
     }
-    let is_asked = |check: &Check| {
-        let needs = check.needs();
-        let is_of_change = matches!(check, Check::Deleted) && options.since.is_some();
-        !needs.traces && (!needs.changes || is_of_change)
-    };
-    let rules = settings.rules.choose(&options.only, &options.skip, &is_asked)?;
+    let rules = options.rules_of(&settings)?;
     // Each root is judged by its own facts and compared only with itself.
     let facts: Vec<TreeFacts> =
         roots.iter().map(|root| TreeFacts::read(source, root, &settings.specs)).collect();
@@ -141,32 +142,12 @@ pub(crate) fn judged<R>(
         models: &models,
         ledger: ledger.as_ref(),
     };
-    let (mut tables, mut rows, mut files) = (0, 0, 0);
-    let mut found = Vec::new();
-    let mut absent = AbsentFiles::default();
-    let mut table_rows = Vec::new();
-    let mut places = JudgedPlaces::default();
+    let mut all = JudgedRoots::default();
     for (((catalog, selected), facts), specs) in roots.iter().zip(&selected).zip(&facts).zip(&specs)
     {
-        let state = State { source, catalog, facts, specs };
-        // A system's YAML describes its rows, so that a change of it makes their tables part of the
-        // scope.
-        let has_other_system = |file: &TableFile| {
-            let system = catalog.systems.get(&file.place.system);
-            system.is_some_and(|system| selected.changed(&system.yaml))
-        };
-        let scope = StateScope::new(state, selected, has_other_system);
-        for file in catalog.tables.iter().filter(|t| scope.judges(t)) {
-            places.add(&file.place, &file.table);
-        }
-        tables += scope.subjects.len() as u64;
-        let judgement = judge(scope, None, terms, progress)?;
-        rows += judgement.rows;
-        files += judgement.files;
-        found.extend(judgement.findings);
-        absent.in_lfs.extend(judgement.in_lfs);
-        table_rows.push(judgement.table_rows);
+        all.judge(State { source, catalog, facts, specs }, selected, terms, progress)?;
     }
+    let JudgedRoots { tables, rows, mut files, mut found, mut absent, table_rows, places } = all;
     source.steady()?;
     if let Some(since) = options.since.as_deref().filter(|_| options.selection.is_all()) {
         let deleted = deletions(source, since, &all_roots, &rules, &settings.specs)?;
@@ -178,9 +159,7 @@ pub(crate) fn judged<R>(
     found.retain(|finding| !absent.missing.contains(&finding.path));
     let mut sink = Sink::default();
     sink.extend(found);
-    // A run on a part of the database or with some rules cannot decide that a waiver is unused.
-    let whole = options.since.is_none() && options.only.is_empty() && options.skip.is_empty();
-    settings.conclude(&mut sink, &rules, whole && options.selection.is_all())?;
+    settings.conclude(&mut sink, &rules, options.are_all())?;
     let (mut findings, counts) = sink.finish();
     let seen = look(&JudgedData {
         state: State { source, catalog: roots[0], facts: &facts[0], specs: &specs[0] },
@@ -212,6 +191,66 @@ pub(crate) fn judged<R>(
         ..Report::default()
     };
     Ok((report, seen))
+}
+
+/// The result of judging all roots.
+#[derive(Default)]
+struct JudgedRoots {
+    tables: u64,
+    rows: u64,
+    /// The number of judged files that are not tables.
+    files: u64,
+    found: Vec<Finding>,
+    absent: AbsentFiles,
+    /// The number of rows of each table, by root.
+    table_rows: Vec<BTreeMap<String, usize>>,
+    places: JudgedPlaces,
+}
+
+impl JudgedRoots {
+    /// Judges the selected part of a root, and adds the result.
+    fn judge(
+        &mut self,
+        state: State<'_>,
+        selected: &Selected,
+        terms: Terms<'_>,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        let catalog = state.catalog;
+        // A system's YAML describes its rows, so that a change of it makes their tables part of the
+        // scope.
+        let has_other_system = |file: &TableFile| {
+            let system = catalog.systems.get(&file.place.system);
+            system.is_some_and(|system| selected.changed(&system.yaml))
+        };
+        let scope = StateScope::new(state, selected, has_other_system);
+        for file in catalog.tables.iter().filter(|t| scope.judges(t)) {
+            self.places.add(&file.place, &file.table);
+        }
+        self.tables += scope.subjects.len() as u64;
+        let judgement = judge(scope, None, terms, progress)?;
+        self.rows += judgement.rows;
+        self.files += judgement.files;
+        self.found.extend(judgement.findings);
+        self.absent.in_lfs.extend(judgement.in_lfs);
+        self.table_rows.push(judgement.table_rows);
+        Ok(())
+    }
+}
+
+/// Refuses to apply a ledger to several systems, since a ledger does not state the machine on which it was written.
+fn refuse_several_machines(roots: &[&Catalog], selected: &[Selected]) -> Result<()> {
+    let each = roots.iter().zip(selected);
+    let machines: usize = each
+        .map(|(root, selected)| root.systems.keys().filter(|s| selected.system(s)).count())
+        .sum();
+    if machines > 1 {
+        return Err(Error::new(
+            format!("--ledger applies to one system, but {machines} are checked"),
+            "select the system of the log with --system",
+        ));
+    }
+    Ok(())
 }
 
 /// Returns the roots that contain selected tables, each with the selected part.

@@ -1,0 +1,160 @@
+//! Judges the roots of a pull request, one by one.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use tracing::debug;
+
+use super::roots::Root;
+use crate::base::error::{Error, Result};
+use crate::base::progress::Progress;
+use crate::checks::frame::{Before, Judgement, StateScope, Terms, judge};
+use crate::checks::rule::Rule;
+use crate::checks::settings::Settings;
+use crate::checks::{ChangeContext, Item};
+use crate::database::catalog::TableFile;
+use crate::database::diff::{ChangedFacts, Details, Diff, FileDiff, VersionChanges, files, pairs};
+use crate::database::selection::Selection;
+use crate::database::source::Source;
+use crate::database::state::{ReadState, State};
+use crate::findings::{Finding, Repaired};
+use crate::planner::SharedModels;
+use crate::report::AbsentFiles;
+
+/// The hint for a rule whose formula fails.
+const IN_TABLES: &str = "the formula is in rules/tables; `perfdb-gate rules` lists the rules";
+
+/// The settings, rules and models of a run.
+#[derive(Clone, Copy)]
+pub(super) struct By<'a> {
+    pub settings: &'a Settings,
+    pub rules: &'a [Arc<Rule>],
+    pub models: &'a SharedModels<'a>,
+    /// The start of the run.
+    pub start: Instant,
+}
+
+/// The result of judging all roots.
+#[derive(Default)]
+pub(super) struct JudgedRoots {
+    /// The findings on the head and on the change.
+    pub findings: Vec<Finding>,
+    /// The findings on the base that the head no longer has.
+    pub repaired: Vec<Repaired>,
+    /// The difference of each root's states.
+    pub diffs: Vec<Diff>,
+    /// The files that could not be read because they are elsewhere.
+    pub absent: AbsentFiles,
+}
+
+impl JudgedRoots {
+    /// Judges the head of each root against its base.
+    pub fn judge(
+        roots: &[Root],
+        (base, head): (&dyn Source, &dyn Source),
+        by: By<'_>,
+        details: Option<&Details>,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let mut all = Self::default();
+        for root in roots {
+            all.add(root, root.states(base, head), by, details, progress)?;
+        }
+        Ok(all)
+    }
+
+    fn add<'a>(
+        &mut self,
+        root: &'a Root,
+        (base, head): (State<'a>, State<'a>),
+        by: By<'a>,
+        details: Option<&'a Details>,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        let By { settings, rules, models, start } = by;
+        // Any rule can report an excused error, even if only `excused-by-change` was selected.
+        let judging = if rules.iter().any(|rule| rule.check.needs().excused) {
+            settings.rules.choose(&[], &[], &|_| true)?
+        } else {
+            rules.to_vec()
+        };
+        let terms = Terms { rules: &judging, all_rules: &settings.rules, models, ledger: None };
+        let files = files(base, head);
+        let mut judged = judge_change((base, head), &files, details, terms, progress)?;
+        debug!(tables = judged.diff.len(), files = files.len(), took = ?start.elapsed(), "judged");
+        let impossible = impossible_rows(&judging, &judged.repaired);
+        let mut diff = Diff {
+            tables: std::mem::take(&mut judged.diff),
+            files,
+            unserved: Vec::new(),
+            versions: VersionChanges::between(base.catalog, head.catalog),
+        };
+        let unserved = diff.find_unserved(base, head, &impossible);
+        let failed =
+            |why| Error::caused("cannot find the keys that are not served", IN_TABLES, why);
+        diff.unserved = unserved.map_err(failed)?;
+        judged.keep(rules);
+        self.findings.extend(judged.findings);
+        self.absent.in_lfs.extend(judged.in_lfs);
+        self.repaired.extend(judged.repaired);
+        let (excused, specs) = (&judged.excused[..], root.specs());
+        let change = ChangeContext { base, head, diff: &diff, excused, specs };
+        let catalogs = Item::Catalogs { before: base.catalog, after: head.catalog };
+        for rule in rules {
+            self.findings.extend(rule.item(&catalogs));
+            let of_change = rule.check.judge().change(rule.head(), &change);
+            let unjudged = |why| rule.head().unjudged(IN_TABLES, why);
+            self.findings.extend(of_change.map_err(unjudged)?);
+        }
+        self.diffs.push(diff);
+        Ok(())
+    }
+}
+
+/// Lists the rows of the base that the change removes and that nobody misses, because their key or latency is
+/// impossible, by path.
+fn impossible_rows<'f>(
+    rules: &[Arc<Rule>],
+    repaired: &'f [Repaired],
+) -> BTreeMap<&'f str, HashSet<u32>> {
+    let mut rows: BTreeMap<&str, HashSet<u32>> = BTreeMap::new();
+    for finding in repaired.iter().map(|repaired| &repaired.finding) {
+        let rule = rules.iter().find(|rule| rule.id == finding.rule);
+        if rule.is_some_and(|rule| rule.check.finds_impossible_rows()) && finding.is_error() {
+            rows.entry(&finding.path).or_default().extend(&finding.named_rows);
+        }
+    }
+    rows
+}
+
+/// Judges a head against its base: tables that changed, tables whose sidecar or system changed, and
+/// tables about which the two states declare different facts.
+pub(crate) fn judge_change<'a>(
+    (base, head): (State<'a>, State<'a>),
+    files: &[FileDiff],
+    details: Option<&'a Details>,
+    terms: Terms<'a>,
+    progress: &dyn Progress,
+) -> Result<Judgement> {
+    let facts = ChangedFacts::between(base, head, files);
+    let mut changed: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
+    let pairs = pairs(base, head);
+    for pair in &pairs {
+        let sides = pair.base.into_iter().chain(pair.head);
+        changed.extend(sides.map(|file| file.entry.path.clone()));
+    }
+    let selected =
+        |state: State<'_>| Selection::default().resolve(state.catalog, Some(changed.clone()));
+    let (of_base, of_head) = (selected(base)?, selected(head)?);
+    let asks = terms.rules.iter().any(|rule| rule.check.needs().excused);
+    let states_otherwise =
+        facts.are_any() || base.facts.sidecars.reuse != head.facts.sidecars.reuse;
+    let excused = (asks && states_otherwise).then(|| ReadState::excused(base, head));
+    let excused = excused.as_ref().map(|state| state.of(head.source));
+    let is_known_otherwise =
+        |file: &TableFile| facts.are_of_table(file) || facts.are_of_system(&file.place.system);
+    let base = StateScope::new(base, &of_base, is_known_otherwise);
+    let head = StateScope::new(head, &of_head, is_known_otherwise);
+    judge(head, Some(Before { base, pairs, facts, excused, details }), terms, progress)
+}
