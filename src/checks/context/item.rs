@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use crate::base::reason::Reason;
 use crate::database::catalog::{Catalog, SystemFile, TableFile, VersionDir};
 use crate::database::collection_report::CollectionReport;
+use crate::database::profile::Profile;
 use crate::database::sidecar::{Meta, Reuse};
 use crate::database::source::Entry;
+use crate::database::state::State;
 use crate::specs::Specs;
 
 /// Something in a database, other than rows of tables, that a check judges by itself.
@@ -19,6 +21,8 @@ pub enum Item<'a> {
     System(SystemContext<'a>),
     /// A collection report beside the folders of a system.
     Report(ReportContext<'a>),
+    /// A profile of measured operations, or the evidence of profiles.
+    Profile(ProfileContext<'a>),
     /// A file below a system's data that is not a table in its place.
     Stray(&'a Entry),
     /// A file that states facts and cannot be read.
@@ -72,6 +76,16 @@ pub struct ReportContext<'a> {
     pub report: Result<CollectionReport, Reason>,
     /// The tables that the report names and that have a file, by name.
     pub tables: BTreeMap<String, FoundTable>,
+}
+
+/// A profile under judgement, or the evidence of profiles.
+pub struct ProfileContext<'a> {
+    /// The document's file.
+    pub entry: &'a Entry,
+    /// The parsed document, or the reason why it cannot be read.
+    pub profile: Result<Profile, Reason>,
+    /// The state with the files that the document names.
+    pub state: State<'a>,
 }
 
 /// A table as its file is.

@@ -8,6 +8,7 @@ mod table;
 pub use self::change::ChangeContext;
 pub use self::cross::{CrossContext, History, Reread, WholeContext};
 pub use self::item::{
-    DirContext, FactsContext, FoundTable, Item, ReportContext, SystemContext, WaiverContext,
+    DirContext, FactsContext, FoundTable, Item, ProfileContext, ReportContext, SystemContext,
+    WaiverContext,
 };
 pub use self::table::{RowContext, TableContext};

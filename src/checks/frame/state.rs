@@ -96,7 +96,9 @@ impl<'a> JudgedState<'a> {
             let nothing = BTreeSet::new();
             let side = Side::read(self.state, file, true, Wanted::Named(&nothing));
             let rows = side.table().ok().map(|table| table.rows as u64);
-            tables.insert(name.clone(), FoundTable { rows, sha256: side.digest });
+            // The digest of a pointer to git-LFS says nothing.
+            let sha256 = side.digest.clone().filter(|_| rows.is_some());
+            tables.insert(name.clone(), FoundTable { rows, sha256 });
         }
         ReportContext { entry, report, tables }
     }

@@ -14,11 +14,12 @@ use crate::base::error::Result;
 use crate::checks::compare::kin::Kin;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::context::{
-    DirContext, FactsContext, History, Item, SystemContext, WholeContext,
+    DirContext, FactsContext, History, Item, ProfileContext, SystemContext, WholeContext,
 };
 use crate::checks::rule::Rule;
 use crate::database::catalog::{TableFile, VersionDir};
 use crate::database::collection_report::CollectionReport;
+use crate::database::profile::Profile;
 use crate::database::source::Entry;
 use crate::findings::Finding;
 
@@ -185,7 +186,7 @@ impl<'a> Judging<'a> {
         files
     }
 
-    /// Judges collection reports that changed, or whose system has changed tables; counts them.
+    /// Judges collection reports whose system changed, and profiles if anything changed; counts them.
     fn reports(&self, number: usize, findings: &mut Vec<Finding>) -> u64 {
         let judged = &self.states[number];
         let selected = judged.selected;
@@ -201,6 +202,14 @@ impl<'a> Judging<'a> {
             }
             files += 1;
             let mut found = self.item(&Item::Report(judged.report(entry)));
+            judged.name_bytes(entry, &mut found);
+            findings.append(&mut found);
+        }
+        let state = judged.state;
+        for entry in Profile::files(state.catalog) {
+            files += 1;
+            let profile = Profile::read(state.source, entry);
+            let mut found = self.item(&Item::Profile(ProfileContext { entry, profile, state }));
             judged.name_bytes(entry, &mut found);
             findings.append(&mut found);
         }

@@ -24,6 +24,7 @@ impl Judge for Placement {
             Item::Dir(_)
             | Item::System(_)
             | Item::Report(_)
+            | Item::Profile(_)
             | Item::Facts(_)
             | Item::InLfs(_)
             | Item::Waivers(_)

@@ -17,6 +17,18 @@ pub struct Entry {
     pub size: u64,
 }
 
+impl Entry {
+    /// Returns the path of the folder that contains the file; empty at the top.
+    pub fn folder(&self) -> &str {
+        self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
+    }
+
+    /// Returns the file's name.
+    pub fn name(&self) -> &str {
+        self.path.rsplit_once('/').map_or(&self.path, |(_, name)| name)
+    }
+}
+
 /// A file whose age is requested.
 #[derive(Debug, Clone, Copy)]
 pub struct Dated<'a> {

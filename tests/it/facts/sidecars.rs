@@ -9,8 +9,10 @@ const DIR: &str = "systems/data/h200_sxm/gemm/vllm/0.24.0";
 fn judged(schema: u32, entry: &str) -> Run {
     let tree = Tree::new();
     tree.file(&format!("{DIR}/gemm_perf.txt"), gemm(&[(1, 0.5), (2, 0.6), (3, 0.7)]));
+    // The loader of schema 1 ignores fields that it does not know.
+    let further = if schema == 1 { "  abi: {torch: 2.13.0}\n" } else { "" };
     let meta = format!(
-        "schema_version: {schema}\nruntime:\n  framework: vllm\n  version: 0.24.0\n  abi: &abi {{torch: 2.13.0}}\ntables:\n{entry}"
+        "schema_version: {schema}\nruntime:\n  framework: vllm\n  version: 0.24.0\n{further}tables:\n{entry}"
     );
     tree.file(&format!("{DIR}/collection_meta.yaml"), meta);
     tree.validate(&["--format", "json"])
@@ -19,7 +21,7 @@ fn judged(schema: u32, entry: &str) -> Run {
 /// An event of schema 2.
 fn event(rows: u32) -> String {
     format!(
-        "    - collector_ref: abc\n      collector_hash: sha256:1\n      case_plan_hash: sha256:2\n      collected_at: '2026-09-22'\n      rows: {rows}\n      status: partial\n      runtime: {{framework: vllm, abi: *abi}}\n"
+        "    - collector_ref: abc\n      collector_hash: sha256:1\n      case_plan_hash: sha256:2\n      collected_at: '2026-09-22'\n      rows: {rows}\n      status: partial\n      runtime: {{framework: vllm, version: 0.24.0}}\n"
     )
 }
 
@@ -37,6 +39,15 @@ fn events_of_schema_2_make_up_the_table() {
     insta::assert_snapshot!(message(&short.finding("sidecar-contradiction")), @"it states 3 rows of gemm_perf, but its collections add up to 2");
     let status = judged(2, &events(3, &[3]).replace("      status: partial", "      status: done"));
     insta::assert_snapshot!(message(&status.finding("sidecar-invalid")), @"tables.gemm_perf.collections[0].status is 'done', but must be complete or partial");
+    let unattested = judged(2, &events(3, &[3]).replace("case_plan_hash: sha256:2", "abi: torch"));
+    insta::assert_snapshot!(message(&unattested.finding("sidecar-invalid")), @"tables.gemm_perf.collections[0].case_plan_hash is missing");
+    let unknown = judged(
+        2,
+        &events(3, &[3]).replace("      status", "      classified_failures: 2\n      status"),
+    );
+    insta::assert_snapshot!(message(&unknown.finding("sidecar-invalid")), @"the loader of schema 2 refuses the field tables.gemm_perf.collections[0].classified_failures");
+    let early = judged(1, &events(3, &[3]));
+    insta::assert_snapshot!(message(&early.finding("sidecar-invalid")), @"tables.gemm_perf.collections needs schema_version 2");
     let other = judged(3, "  gemm_perf: {status: complete}\n");
     insta::assert_snapshot!(message(&other.finding("sidecar-invalid")), @"schema_version is 3, but must be 1 or 2");
 }

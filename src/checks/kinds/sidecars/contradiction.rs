@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{report, seal};
+use super::{profile, report, seal};
 use crate::base::expr::ExprError;
 use crate::checks::context::{DirContext, Item, RowContext};
 use crate::checks::inputs::CheckInputs;
@@ -31,6 +31,9 @@ impl Judge for Frameworks {
     fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
         if let Item::Report(at) = item {
             return report::contradiction(rule, at);
+        }
+        if let Item::Profile(at) = item {
+            return profile::contradiction(rule, at);
         }
         let Item::Dir(at) = item else { return Found::new() };
         let (Some(Ok(meta)), Some(entry)) = (at.meta, &at.dir.meta) else {

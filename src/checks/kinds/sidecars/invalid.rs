@@ -1,6 +1,6 @@
 //! Sidecars that cannot be read.
 
-use super::{report, seal};
+use super::{profile, report, seal};
 use crate::base::expr::ExprError;
 use crate::checks::context::{Item, RowContext};
 use crate::checks::inputs::CheckInputs;
@@ -23,6 +23,9 @@ impl Judge for SidecarInvalid {
     fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
         if let Item::Report(at) = item {
             return report::unreadable(rule, at);
+        }
+        if let Item::Profile(at) = item {
+            return profile::unreadable(rule, at);
         }
         let Item::Dir(at) = item else { return Found::new() };
         let (Some(Err(why)), Some(entry)) = (at.meta, &at.dir.meta) else {

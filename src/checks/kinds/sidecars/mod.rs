@@ -4,6 +4,7 @@ mod contradiction;
 mod invalid;
 mod legacy;
 mod missing;
+mod profile;
 mod report;
 mod seal;
 

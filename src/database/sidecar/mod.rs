@@ -1,11 +1,15 @@
 //! Sidecars: `collection_meta.yaml` (the origin of tables) and `reuse.yaml` (donors).
 
+mod reuse;
+mod strict;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub use self::reuse::{Donor, Reuse};
 use crate::base::reason::Reason;
 use crate::database::catalog::{Catalog, VersionDir};
 use crate::database::source::{Entry, Source};
@@ -168,7 +172,7 @@ impl TableMeta {
 }
 
 /// The sidecar of a table without a collector, with placeholders.
-const BY_HAND: &str = include_str!("sidecar.yaml");
+const BY_HAND: &str = include_str!("by_hand.yaml");
 
 /// Returns the shortest valid sidecar, for a table whose collector does not write one.
 pub fn by_hand(backend: &str, version: &str, table: &str) -> String {
@@ -199,15 +203,16 @@ impl Meta {
         if meta.runtime.framework.is_empty() || meta.runtime.version.is_empty() {
             return Err("runtime lacks a framework or a version".into());
         }
+        if meta.schema_version == 2 {
+            strict::check(&crate::base::yaml::parse(text)?)?;
+        }
         for (table, entry) in &meta.tables {
             check_status(&format!("tables.{table}"), &entry.status)?;
+            if meta.schema_version == 1 && !entry.collections.is_empty() {
+                return Err(format!("tables.{table}.collections needs schema_version 2").into());
+            }
             for (i, event) in entry.collections.iter().enumerate() {
-                let place = format!("tables.{table}.collections[{i}]");
-                check_status(&place, &event.status)?;
-                let is_attested = event.case_plan_hash.as_ref().is_some_and(|h| !h.is_empty());
-                if meta.schema_version == 2 && !is_attested {
-                    return Err(format!("{place}.case_plan_hash is missing").into());
-                }
+                check_status(&format!("tables.{table}.collections[{i}]"), &event.status)?;
             }
             let plans = entry.collections.iter().map(|event| &event.case_plan_hash);
             let mut plans = plans.chain([&entry.case_plan_hash]).flatten();
@@ -273,55 +278,6 @@ fn numbers(text: &str) -> BTreeSet<u64> {
     text.split(part).filter_map(digits).collect()
 }
 
-/// The contents of a version directory's `reuse.yaml`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Reuse {
-    /// The schema version, always 1.
-    pub schema_version: i64,
-    /// The donors in the order in which the loader reads them.
-    pub reuse: Vec<Donor>,
-}
-
-/// A donor: another version of a table that provides missing rows.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Donor {
-    /// The table's name.
-    pub table: String,
-    /// The donor version, of the same system, family and backend.
-    pub from_version: String,
-    /// The reason why the reuse is valid.
-    pub reason: String,
-    /// The person who approved the reuse.
-    pub approved_by: String,
-}
-
-impl Reuse {
-    /// Returns the donors as table and version, in file order.
-    pub fn donors(&self) -> Vec<(String, String)> {
-        self.reuse.iter().map(|d| (d.table.clone(), d.from_version.clone())).collect()
-    }
-
-    /// Parses `reuse.yaml` and checks that no field is empty.
-    pub fn parse(text: &str) -> Result<Self, Reason> {
-        let reuse: Self = crate::base::yaml::parse(text)?;
-        if reuse.schema_version != 1 {
-            return Err(format!("schema_version is {}, not 1", reuse.schema_version).into());
-        }
-        for (i, donor) in reuse.reuse.iter().enumerate() {
-            let fields = [
-                ("table", &donor.table),
-                ("from_version", &donor.from_version),
-                ("reason", &donor.reason),
-                ("approved_by", &donor.approved_by),
-            ];
-            if let Some((name, _)) = fields.iter().find(|(_, value)| value.trim().is_empty()) {
-                return Err(format!("reuse[{i}].{name} is empty").into());
-            }
-        }
-        Ok(reuse)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -333,11 +289,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_empty_is_named() {
+    fn a_missing_status_is_named() {
         let no_status =
             "schema_version: 1\nruntime: {framework: a, version: b}\ntables:\n  t: {}\n";
         assert!(Meta::parse(no_status).unwrap_err().to_string().contains("status"));
-        let empty = "schema_version: 1\nreuse:\n- {table: t, from_version: '1', reason: '', approved_by: me}\n";
-        assert_eq!(Reuse::parse(empty).unwrap_err().to_string(), "reuse[0].reason is empty");
     }
 }

@@ -1,0 +1,130 @@
+//! Profiles against the files that they pin, their copies and the rows that name them.
+
+use std::collections::BTreeSet;
+
+use crate::base::digest::sha256;
+use crate::checks::context::ProfileContext;
+use crate::checks::judge::Found;
+use crate::checks::rule_head::RuleHead;
+use crate::database::catalog::{Role, TableFile};
+use crate::database::profile::{Pinned, Profile};
+use crate::database::source::Entry;
+use crate::database::table::Column;
+
+/// The column in which rows name the profile that contains them.
+const COLUMN: &str = "profile_id";
+
+/// Returns a finding with all that contradicts a profile.
+pub(super) fn contradiction(rule: RuleHead<'_>, at: &ProfileContext<'_>) -> Found {
+    let Ok(profile) = &at.profile else { return Found::new() };
+    let mut wrong: Vec<String> =
+        profile.pins.iter().filter_map(|(pinned, digest)| at.unmet(pinned, digest)).collect();
+    wrong.extend(at.other_copy(profile));
+    wrong.extend(profile.tables.iter().filter_map(|table| at.missing_copy(table)));
+    wrong.extend(at.other_rows(profile));
+    if wrong.is_empty() {
+        return Found::new();
+    }
+    vec![rule.on_path(&at.entry.path, wrong.join("; ")).parts(wrong)]
+}
+
+/// Returns a finding on a profile that cannot be read.
+pub(super) fn unreadable(rule: RuleHead<'_>, at: &ProfileContext<'_>) -> Found {
+    let why = at.profile.as_ref().err();
+    why.map(|why| rule.on_path(&at.entry.path, why.to_string())).into_iter().collect()
+}
+
+impl ProfileContext<'_> {
+    /// Words a pinned file that is missing or has another digest.
+    fn unmet(&self, pinned: &Pinned, digest: &str) -> Option<String> {
+        let catalog = self.state.catalog;
+        let beside = catalog.beside.iter();
+        match pinned {
+            Pinned::SystemYaml => {
+                let mut yaml = beside.filter(|(_, role)| *role == Role::System);
+                let is_met = yaml.any(|(entry, _)| self.has(entry, digest));
+                (!is_met).then(|| {
+                    let digest = short(digest);
+                    format!("no system's YAML has the SHA-256 {digest} of its hardware_yaml_sha256")
+                })
+            }
+            Pinned::File(path) => {
+                let place = self.below_systems(path);
+                let tables = catalog.tables.iter().map(|table| &table.entry);
+                let mut files = beside.map(|(entry, _)| entry).chain(tables);
+                match files.find(|entry| entry.path == place) {
+                    None => Some(format!("it pins {path}, which has no file")),
+                    Some(entry) if self.has(entry, digest) => None,
+                    Some(_) => Some(format!("{path} has another SHA-256 than the pinned one")),
+                }
+            }
+        }
+    }
+
+    /// Returns the path of a file from its path relative to the folder of the systems.
+    fn below_systems(&self, path: &str) -> String {
+        let folder = &self.state.catalog.folder;
+        if folder.is_empty() { path.to_owned() } else { format!("{folder}/{path}") }
+    }
+
+    /// Returns true if a file has a digest, or if its bytes are elsewhere.
+    fn has(&self, entry: &Entry, digest: &str) -> bool {
+        let source = self.state.source;
+        let own = source.read(entry).ok().filter(|_| !source.is_in_lfs(&entry.path));
+        own.is_none_or(|bytes| sha256(&bytes).eq_ignore_ascii_case(digest))
+    }
+
+    /// Words that the profile differs from the first file of its name.
+    fn other_copy(&self, profile: &Profile) -> Option<String> {
+        let is_own = |copy: &&Entry| copy.name() == self.entry.name();
+        let copies = Profile::files(self.state.catalog).filter(is_own);
+        let first = copies.min_by(|a, b| a.path.cmp(&b.path))?;
+        (!self.has(first, &profile.sha256)).then(|| format!("its copy {} differs", first.path))
+    }
+
+    /// Words that no copy of the profile lies beside a table of it.
+    fn missing_copy(&self, table: &str) -> Option<String> {
+        let catalog = self.state.catalog;
+        let folder = table.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let place = self.below_systems(&format!("{folder}/{}", self.entry.name()));
+        let is_there = Profile::files(catalog).any(|copy| copy.path == place);
+        (!is_there).then(|| format!("it has no copy beside {table}"))
+    }
+
+    /// Words the tables beside the profile whose rows name another one.
+    fn other_rows(&self, profile: &Profile) -> Vec<String> {
+        let is_beside = |entry: &Entry| entry.folder() == self.entry.folder();
+        let tables = self.state.catalog.tables.iter().filter(|table| is_beside(&table.entry));
+        let profiles = Profile::files(self.state.catalog).filter(|entry| is_beside(entry));
+        let profiles: Vec<&Entry> = profiles.collect();
+        let is_other = |id: &&String| {
+            **id != profile.sha256 && !profiles.iter().any(|entry| self.has(entry, id))
+        };
+        let say = |table: &TableFile| {
+            let ids = self.profile_ids(table);
+            let other = ids.iter().find(is_other)?;
+            let (name, other, own) = (&table.table, short(other), short(&profile.sha256));
+            Some(format!("the rows of {name} name the profile {other}, but its SHA-256 is {own}"))
+        };
+        tables.filter_map(say).collect()
+    }
+
+    /// Returns the profiles that the rows of a table name.
+    fn profile_ids(&self, table: &TableFile) -> BTreeSet<String> {
+        let table = self.state.columns(table, &BTreeSet::from([COLUMN]));
+        match table.as_ref().ok().and_then(|table| table.column(COLUMN)) {
+            Some(Column::Text { dict, .. }) => dict.iter().map(ToString::to_string).collect(),
+            // A table that cannot be read, or has no such texts, is reported by other rules.
+            None
+            | Some(
+                Column::Int { .. } | Column::Float { .. } | Column::Bool { .. } | Column::Other(_),
+            ) => BTreeSet::new(),
+        }
+    }
+}
+
+/// The first digits of a digest, for people.
+fn short(digest: &str) -> &str {
+    const DIGITS: usize = 12;
+    digest.get(..DIGITS).unwrap_or(digest)
+}
