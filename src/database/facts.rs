@@ -7,7 +7,9 @@ use crate::database::catalog::Catalog;
 use crate::database::served::ReuseManifest;
 use crate::database::sidecar::Sidecars;
 use crate::database::source::{Entry, NOT_FETCHED, Source, pointer};
-use crate::specs::facts::{AttentionLanes, FactFile, Operations, Pins, QueryVersions, pins_of};
+use crate::specs::facts::{
+    AttentionLanes, FactFile, KernelSources, Operations, Pins, QueryVersions, pins_of,
+};
 use crate::specs::{Specs, StatedFacts};
 
 /// The name of the operation catalog in reports of facts.
@@ -103,6 +105,11 @@ impl TreeFacts {
             &reader,
             AttentionLanes::parse,
         );
+        // A tree without this file has no choices either, so that nothing takes its place.
+        if reader.find(&files.kernel_sources).is_some() {
+            facts.tree.kernel_sources =
+                facts.add("kernel-sources", &files.kernel_sources, &reader, KernelSources::parse);
+        }
         for (list, pin) in &files.pins {
             let pins = facts.add(list, &pin.place(), &reader, |text| {
                 pins_of(text, &pin.after)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::facts::{Lanes, Operations};
+use super::facts::{KernelChoices, Lanes, Operations};
 use super::{Specs, StatedFacts};
 
 impl Specs {
@@ -27,6 +27,15 @@ impl Specs {
                 }
             }
         }
+        if let (Some(operations), Some(sources)) = (&facts.operations, &facts.kernel_sources) {
+            for table in operations.tables().into_keys() {
+                let choices = operations.choices(table);
+                if let (false, Some(spec)) = (choices.is_empty(), specs.tables.get_mut(table)) {
+                    spec.kernels =
+                        Some(Arc::new(KernelChoices { choices, sources: sources.clone() }));
+                }
+            }
+        }
         specs.query_versions = facts.query_versions.clone();
         let pins = facts.pins.iter();
         specs.lookups.pins.extend(pins.map(|(list, pins)| (list.clone(), pins.clone())));
@@ -43,6 +52,7 @@ impl Specs {
                 let lookups = own.formulas().flat_map(|f| f.lookups());
                 own.family == others.family
                     && own.lanes == others.lanes
+                    && own.kernels == others.kernels
                     && lookups.into_iter().all(|(l, _)| self.lookups.alike(&other.lookups, l))
             }
             (own, others) => own.is_none() && others.is_none(),

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::column::{ColumnKind, ColumnSpec, Unit, measured_unit};
-use super::facts::Lanes;
+use super::facts::{KernelChoices, Lanes};
 use super::no_rows::{NO_FLAGS, NO_NUMBERS, NO_TEXTS, NoRows};
 use crate::base::expr::{Expr, Scope, Value};
 
@@ -225,6 +225,8 @@ pub struct TableSpec {
     /// The kernels whose rows the loader keeps apart; `None` unless the judged tree states the kernel that
     /// the loader tries first.
     pub lanes: Option<Arc<Lanes>>,
+    /// The backends that frameworks can choose; `None` if the judged tree does not list them.
+    pub kernels: Option<Arc<KernelChoices>>,
     /// True if the spec was inferred from a table's own columns.
     pub inferred: bool,
 }

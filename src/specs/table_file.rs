@@ -231,6 +231,7 @@ impl TableEntry {
             doubts: self.doubts,
             seal: self.seal,
             lanes: None,
+            kernels: None,
             inferred: false,
         };
         if spec.key.is_empty() || spec.latency.is_empty() {

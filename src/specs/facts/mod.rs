@@ -1,6 +1,7 @@
 //! Facts that a database states in documents beside its tables. `rules/facts.yaml` lists these documents and
 //! the values that apply without them.
 
+mod kernels;
 mod lanes;
 mod operations;
 mod pins;
@@ -10,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
+pub use self::kernels::{KERNEL_COLUMN, KernelChoices, KernelSources};
 pub use self::lanes::{AttentionLanes, Lanes};
 pub use self::operations::Operations;
 pub use self::pins::{Pins, pins_of};
@@ -29,6 +31,8 @@ pub struct FactFiles {
     pub query_versions: FactFile,
     /// The attention lanes: the kernels whose rows are served.
     pub attention_lanes: LanesFile,
+    /// The backend that runs for each name of a kernel.
+    pub kernel_sources: FactFile,
     /// The figures that exist only in the loader's code, by list name.
     pub pins: BTreeMap<String, PinFile>,
 }
@@ -101,6 +105,8 @@ pub struct StatedFacts {
     pub query_versions: Option<QueryVersions>,
     /// The attention lanes: the kernels whose rows are served.
     pub lanes: Option<AttentionLanes>,
+    /// The backend that runs for each name of a kernel.
+    pub kernel_sources: Option<KernelSources>,
     /// The figures in the loader's code, by list name.
     pub pins: BTreeMap<String, Pins>,
     /// The lists of figures whose source file a pull request changes. A text that such a list lacks may be

@@ -1,6 +1,6 @@
 //! The operation catalog: table families and the tables of each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
@@ -16,6 +16,20 @@ pub struct Operations {
 struct ListedFamily {
     family: String,
     op_files: Vec<String>,
+    /// What a user can choose, by framework.
+    #[serde(default)]
+    frameworks: BTreeMap<String, ListedChoices>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct ListedChoices {
+    #[serde(default)]
+    choices: Vec<ListedBackend>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct ListedBackend {
+    backend: String,
 }
 
 impl Operations {
@@ -39,5 +53,16 @@ impl Operations {
             }
         }
         tables
+    }
+
+    /// Returns the backends that frameworks can choose for a table, by framework; frameworks without a list are left out.
+    pub fn choices(&self, table: &str) -> BTreeMap<String, BTreeSet<String>> {
+        let lists = |family: &&ListedFamily| family.op_files.iter().any(|listed| listed == table);
+        let frameworks = self.families.iter().find(lists).into_iter().flat_map(|f| &f.frameworks);
+        let named = frameworks.map(|(framework, listed)| {
+            let backends = listed.choices.iter().map(|choice| choice.backend.clone());
+            (framework.clone(), backends.collect::<BTreeSet<String>>())
+        });
+        named.filter(|(_, backends)| !backends.is_empty()).collect()
     }
 }

@@ -8,18 +8,22 @@ const VERSIONS: &str = "systems/query_versions.yaml";
 const LANES: &str = "systems/attention_lane_defaults.yaml";
 const MATRIX: &str = "systems/support_matrix/h200_sxm.csv";
 
+const KERNELS: &str = "collector/kernel_source_backends.yaml";
+
 const GOOD_MANIFEST: &str = "groups:\n- {op_file: gemm_perf.parquet, kernel_source: k, tier: shared, systems: [h200_sxm], frameworks: [sglang, vllm]}\n";
 const GOOD_VERSIONS: &str =
     "schema_version: 1\ndefaults:\n  vllm: {current: 0.24.0, previous: null}\n";
 const GOOD_LANES: &str = "sglang:\n  '0.5.14': {90: fa3}\n";
+const GOOD_KERNELS: &str = "mappings:\n- {framework: vllm, kernel_source: k, backend: triton}\n";
 const GOOD_MATRIX: &str = "HuggingFaceID,Architecture,System,Backend,Version,Mode,Status,ErrMsg,Command,Source\nacme/A,A,h200_sxm,vllm,0.24.0,agg,FAIL,,plan,\n";
 
-fn good() -> [(&'static str, String); 5] {
+fn good() -> [(&'static str, String); 6] {
     [
         (CATALOG, catalog("gemm")),
         (MANIFEST, GOOD_MANIFEST.to_owned()),
         (VERSIONS, GOOD_VERSIONS.to_owned()),
         (LANES, GOOD_LANES.to_owned()),
+        (KERNELS, GOOD_KERNELS.to_owned()),
         (MATRIX, GOOD_MATRIX.to_owned()),
     ]
 }
@@ -56,6 +60,7 @@ fn faults(path: &str) -> Vec<Vec<u8>> {
             "schema_version: 1\ndefaults: {vllm: '0.24.0'}\n",
             "schema_version: 1\ndefault: {}\n",
         ],
+        KERNELS => &["mapping: []\n", "mappings:\n- {framework: vllm, backend: triton}\n"],
         LANES => {
             &["sglang: fa3\n", "sglang: {'1': {hopper: fa3}}\n", "sglang: {'1': {90: [fa3]}}\n"]
         }

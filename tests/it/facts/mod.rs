@@ -1,6 +1,7 @@
 //! What a tree says of itself beside its tables, on small trees of synthetic rows.
 
 mod invalid;
+mod profiles;
 mod roots;
 mod sidecars;
 mod suggest;
@@ -238,6 +239,41 @@ fn the_pinned_lane_is_served() {
     };
     assert_eq!(served(&[("triton", 0.5), ("fa3", 0.02)]), Some(1.0), "no query asks for triton");
     assert_eq!(served(&[("triton", 0.05), ("fa3", 0.04)]), Some(2.0));
+}
+
+#[test]
+fn a_kernel_of_a_backend_that_nobody_can_choose_is_a_warning() {
+    let tree = Tree::new();
+    let table = "systems/data/h200_sxm/sglang/0.5.14/generation_attention_perf.txt";
+    tree.file(table, attention(&[("triton", 0.05), ("flash_attention", 0.02), ("new", 0.03)]));
+    let mapping = |kernel: &str, backend: &str, dtype: &str| {
+        let condition =
+            format!("match: {{op_file: generation_attention_perf, attn_dtype: {dtype}}}");
+        format!(
+            "- {{framework: sglang, kernel_source: {kernel}, {condition}, backend: {backend}}}\n"
+        )
+    };
+    let choices = |backends: &str| {
+        let backends =
+            backends.split(' ').map(|backend| format!("      - {{backend: {backend}}}\n"));
+        let backends: String = backends.collect();
+        let catalog = format!(
+            "families:\n- family: attention\n  op_files: [generation_attention_perf]\n  frameworks:\n    sglang:\n      choices:\n{backends}"
+        );
+        tree.file(CATALOG, catalog);
+        tree.validate(&["--only", "key-out-of-range", "--format", "json"])
+    };
+    let mappings = [
+        mapping("flash_attention", "fa4", "fp8"),
+        mapping("flash_attention", "fa3", "bfloat16"),
+        mapping("triton", "triton", "bfloat16"),
+    ];
+    let kernels = format!("schema_version: 1\nmappings:\n{}", mappings.concat());
+    tree.file("collector/kernel_source_backends.yaml", kernels);
+    assert_eq!(choices("fa3 triton").findings(), [""; 0]);
+    let found = choices("fa4 triton").finding("key-out-of-range");
+    assert_eq!((found["severity"].as_str(), found["rows"].as_u64()), (Some("warning"), Some(1)));
+    insta::assert_snapshot!(message(&found), @"kernel_source flash_attention stands for fa3, which sglang cannot choose for attention (fa4, triton) in 1 row");
 }
 
 #[test]

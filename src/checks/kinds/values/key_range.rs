@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::Wrong;
 use super::dtypes::UnknownDtypes;
+use super::kernels::outside_choices;
 use super::whole_table::refused_rows;
 use crate::base::expr::{Expr, ExprError, Scope};
 use crate::checks::context::RowContext;
@@ -12,6 +13,7 @@ use crate::checks::judge::Judge;
 use crate::database::served::rows::guarded_rows;
 use crate::database::table::Column;
 use crate::findings::{Hits, Reads, Severity};
+use crate::specs::facts::KERNEL_COLUMN;
 use crate::specs::{ColumnKind, ColumnSpec, Guard, PLACE, TableSpec};
 
 /// Which whole-number columns may be zero.
@@ -32,7 +34,8 @@ impl Judge for KeyRange {
         }
         let is_key = |c: &&ColumnSpec| !matches!(c.kind, ColumnKind::Measure(_));
         let keys = spec.columns.iter().filter(is_key).map(|c| c.name.as_str());
-        Reads::columns(keys.chain(spec.uniform.iter().map(String::as_str)))
+        let kernel = spec.kernels.is_some().then_some(KERNEL_COLUMN);
+        Reads::columns(keys.chain(kernel).chain(spec.uniform.iter().map(String::as_str)))
             .and_formulas(&spec.require)
     }
 
@@ -66,6 +69,7 @@ impl Judge for KeyRange {
                 }
             }
         }
+        outside_choices(&mut rare, rows);
         if let Some(require) = &spec.require {
             let scope = rows.scope;
             // The header reports missing columns; the conditions on the other columns hold all the same.
