@@ -16,7 +16,7 @@ use crate::base::progress::Progress;
 use crate::checks::frame::{Before, Judgement, StateScope, Terms, judge};
 use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
-use crate::checks::{ChangeContext, Item};
+use crate::checks::{ChangeContext, Input, Item};
 use crate::database::catalog::{Catalog, Role, TableFile, no_database};
 use crate::database::diff::{ChangedFacts, Details, Diff, FileDiff, VersionChanges, files, pairs};
 use crate::database::facts::origins;
@@ -78,7 +78,7 @@ impl SanityOptions {
 const IN_TABLES: &str = "the formula is in rules/tables; `perfdb-gate rules` lists the rules";
 
 fn asks_for_predictions(rules: &[Arc<Rule>]) -> bool {
-    rules.iter().any(|rule| rule.check.needs().predictions)
+    rules.iter().any(|rule| rule.check.needs().has(Input::Predictions))
 }
 
 /// Lists the rows of the base that the change removes and that nobody misses, because their key or latency is
@@ -116,7 +116,7 @@ pub(crate) fn judge_change<'a>(
     let selected =
         |state: State<'_>| Selection::default().resolve(state.catalog, Some(changed.clone()));
     let (of_base, of_head) = (selected(base)?, selected(head)?);
-    let asks = terms.rules.iter().any(|rule| rule.check.needs().excused);
+    let asks = terms.rules.iter().any(|rule| rule.check.needs().has(Input::Excused));
     let states_otherwise =
         facts.are_any() || base.facts.sidecars.reuse != head.facts.sidecars.reuse;
     let excused = (asks && states_otherwise).then(|| ReadState::excused(base, head));
@@ -220,7 +220,7 @@ fn compare(
     let mut absent = AbsentFiles::default();
     let (mut diffs, mut repaired) = (Vec::new(), traces.repaired);
     // Any rule can report an excused error, even if only `excused-by-change` was selected.
-    let judging = if rules.iter().any(|rule| rule.check.needs().excused) {
+    let judging = if rules.iter().any(|rule| rule.check.needs().has(Input::Excused)) {
         settings.rules.choose(&[], &[], &|_| true)?
     } else {
         rules.to_vec()

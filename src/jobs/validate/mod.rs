@@ -16,7 +16,7 @@ use crate::base::progress::Progress;
 use crate::checks::frame::{StateScope, Terms, judge};
 use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
-use crate::checks::{Check, Item};
+use crate::checks::{Check, Input, Item};
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::facts::{TreeFacts, origins};
 use crate::database::ledger::Ledger;
@@ -127,7 +127,7 @@ pub(crate) fn judged<R>(
     let is_asked = |check: &Check| {
         let needs = check.needs();
         let is_of_change = matches!(check, Check::Deleted) && options.since.is_some();
-        !needs.traces && (!needs.changes || is_of_change)
+        !needs.has(Input::Traces) && (!needs.has(Input::Changes) || is_of_change)
     };
     let rules = settings.rules.choose(&options.only, &options.skip, &is_asked)?;
     // Each root is judged by its own facts and compared only with itself.

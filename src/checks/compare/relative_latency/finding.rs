@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::kept::RelativeLatencies;
 use super::peers::{NEARBY, OTHER_KERNELS};
 use crate::base::words::{Figure, plural_verb};
-use crate::checks::compare::sketch::{slice_id, slice_words};
+use crate::checks::compare::sketch::{slice_id, slice_name};
 use crate::checks::context::CrossContext;
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
@@ -35,7 +35,7 @@ pub(super) fn finding(
     let within: u32 = by_slice.filter(|(s, _)| slices.contains_key(s)).map(|(_, n)| *n).sum();
     let all: u32 = sketch.counts.iter().sum();
     let rows = (f64::from(within) / f64::from(all.max(1)) * sketch.rows as f64).round() as usize;
-    let worst = if worst.is_empty() { "the table".to_owned() } else { slice_words(worst) };
+    let worst = slice_name(worst);
     let backend = &file.place.backend;
     let message = format!(
         "{} from the same data of other backends, versions or systems: at {worst}, {backend} {}{why}",

@@ -9,15 +9,14 @@ mod stored;
 use self::column::{holds, is_read};
 use self::stored::unopened;
 use crate::base::error::nearest;
-use crate::base::expr::ExprError;
 use crate::base::words::{names, plural_verb};
 use crate::checks::context::{CrossContext, RowContext};
-use crate::checks::inputs::CheckInputs;
-use crate::checks::judge::Judge;
+use crate::checks::inputs::{CheckInputs, Input};
+use crate::checks::judge::{Judge, Judged};
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::database::table::Column;
-use crate::findings::{EXAMPLES, Finding, Hits, Severity, wholes};
+use crate::findings::{EXAMPLES, Finding, Severity, wholes};
 use crate::specs::{ColumnKind, ColumnSpec, IDENTITY, StoredType, TableSpec, measured_unit};
 
 /// Columns that the message lists; the evidence has all.
@@ -31,23 +30,19 @@ pub struct Header;
 
 impl Judge for Header {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { compares: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::Peers])
     }
 
     fn judges_unknown_tables(&self) -> bool {
         true
     }
 
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         Ok(wholes(columns(rows)))
     }
 
     /// Tables whose rows name an operation that no other table of the name has.
-    fn cross<'v>(
-        &'v self,
-        rule: RuleHead<'v>,
-        at: &'v CrossContext<'v>,
-    ) -> Result<Hits<'v>, ExprError> {
+    fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
         Ok(wholes(at.judged_tables().filter_map(|file| operation(rule, at, file))))
     }
 }

@@ -1,0 +1,342 @@
+//! The series of a table: rows that have the same key except for one size, in the order of that size.
+//!
+//! Checks compare a point with its neighbours in a series. Points drawn between their neighbours, rows missing from the
+//! middle of a sweep, and latencies or power that jump from point to point all show there.
+
+use std::borrow::Cow;
+
+use crate::base::expr::{Vals, WholeNumbers};
+use crate::database::table::{
+    CodedColumn, Column, Combinations, Keys, Numbering, PartNumbers, Table, all_equal, mix,
+    number_bits, part_hash, text_hash,
+};
+use crate::specs::{TableSpec, measured_unit};
+
+/// The number of rows per axis that checks of single tables look at. A larger table is sampled: whole series are taken
+/// by their hashes.
+const ROWS: usize = 16_384;
+
+/// The minimum number of points of a series.
+const POINTS: usize = 3;
+
+/// The sizes of a table's rows along an axis.
+pub(crate) struct Axis<'k> {
+    /// The code of each row's size.
+    codes: Cow<'k, [u32]>,
+    /// The size of each code.
+    sizes: Vec<AxisSize>,
+}
+
+/// A size along an axis.
+#[derive(Clone, Copy)]
+pub(crate) struct AxisSize {
+    size: f64,
+    /// The size's part of a row's hash.
+    pub hash: u64,
+    /// The size's rank among the sizes of the axis.
+    pub rank: u32,
+}
+
+/// The series along one axis.
+#[derive(Default)]
+pub struct AxisSeries {
+    /// The name of the key part or column that differs within a series.
+    pub axis: String,
+    /// The rows, series by series, in the order of their sizes.
+    rows: Vec<u32>,
+    /// The size of each of `rows`.
+    sizes: Vec<f64>,
+    /// The end of each series in `rows`.
+    ends: Vec<u32>,
+    /// One of this many series is in the sample; 1 if all are.
+    pub one_of: usize,
+}
+
+impl<'k> Axis<'k> {
+    /// Returns the sizes of a column. `part` distinguishes the axes of a table in hashes.
+    fn of_column(column: &'k CodedColumn, part: usize) -> Self {
+        let sizes = column.numbers.iter().map(|number| *number as f64);
+        Self::new((&column.codes[..]).into(), sizes, part)
+    }
+
+    /// Returns the sizes of a key part; `None` if it is not a number, or the same number in all rows.
+    fn of_part(keys: &'k Keys<'_>, part: usize) -> Option<Self> {
+        let mut numbering = Numbering::default();
+        let mut code = |size: f64| numbering.number(number_bits(size));
+        let codes: Vec<u32> = match keys.numbers(part)? {
+            PartNumbers::Whole(WholeNumbers::Codes { codes, numbers }) => {
+                let sizes = numbers.iter().map(|number| *number as f64);
+                return Some(Self::new(codes.into(), sizes, part));
+            }
+            PartNumbers::Whole(WholeNumbers::Values(values)) => {
+                values.iter().map(|value| code(*value as f64)).collect()
+            }
+            PartNumbers::Formula(Vals::Rows(sizes)) if !all_equal(sizes) => {
+                sizes.iter().map(|size| code(*size)).collect()
+            }
+            PartNumbers::Formula(_) => return None,
+        };
+        let sizes = numbering.into_values().into_iter().map(f64::from_bits);
+        Some(Self::new(codes.into(), sizes, part))
+    }
+
+    fn new(codes: Cow<'k, [u32]>, sizes: impl Iterator<Item = f64>, part: usize) -> Self {
+        let sizes: Vec<f64> = sizes.collect();
+        let mut order: Vec<f64> = sizes.iter().copied().filter(|size| *size >= 0.0).collect();
+        order.sort_by(f64::total_cmp);
+        order.dedup();
+        let size = |size: f64| AxisSize {
+            size,
+            hash: part_hash(part, number_bits(size)),
+            rank: order.partition_point(|other| *other < size) as u32,
+        };
+        Self { codes, sizes: sizes.into_iter().map(size).collect() }
+    }
+
+    /// Returns the size of a row.
+    #[inline]
+    pub fn size(&self, row: u32) -> AxisSize {
+        self.sizes[self.codes[row as usize] as usize]
+    }
+
+    /// Returns the hash of a row's series. The `hashes` of rows are sums, so that a part can be taken away.
+    #[inline]
+    pub fn series_of(&self, row: u32, hashes: &[u64]) -> u64 {
+        hashes[row as usize].wrapping_sub(self.size(row).hash)
+    }
+}
+
+/// The axes of a table's sweep, and the hashes of its rows.
+pub struct Sweep<'k> {
+    /// The parts of the key that depend on a column of the sweep, with their names.
+    pub(crate) axes: Vec<(&'k str, Axis<'k>)>,
+    /// A hash of each row's key, kernel and operation: a sum of the hashes of its parts.
+    pub(crate) hashes: Cow<'k, [u64]>,
+}
+
+impl<'k> Sweep<'k> {
+    /// Returns the sweep of a table with keys.
+    pub fn new(keys: &'k Keys<'_>, table: &Table, spec: &'k TableSpec) -> Self {
+        let along = |column: &&str| spec.sweep.iter().any(|s| s == column);
+        let parts = spec.key.iter().enumerate();
+        let axes = parts.filter(|(_, p)| p.value.columns().iter().any(along));
+        let axes = axes.filter_map(|(part, p)| Some((&*p.name, Axis::of_part(keys, part)?)));
+        Self { axes: axes.collect(), hashes: hashes(keys, table) }
+    }
+
+    /// Returns the sweep of a table by its columns: rows of a series agree in all columns that are neither measurements nor
+    /// the axis. Sizes are whole numbers; other rules report a column that contains anything else.
+    pub(crate) fn of_columns(table: &'k Table, spec: &'k TableSpec) -> Self {
+        let axis = |(number, name): (usize, &'k String)| {
+            let Column::Int { values, nulls: None } = table.column(name)? else { return None };
+            Some((name.as_str(), Axis::of_column(values.coded(), number)))
+        };
+        let axes: Vec<(&str, Axis<'_>)> = spec.sweep.iter().enumerate().filter_map(axis).collect();
+        let mut fixed = Combinations::default();
+        let is_fixed = |name: &str| {
+            measured_unit(name).is_none() && axes.iter().all(|(axis, _)| *axis != name)
+        };
+        for (_, column) in table.columns().filter(|(name, _)| is_fixed(name)) {
+            match column {
+                Column::Text { codes, dict, nulls } => fixed.add_texts(codes, dict.len(), *nulls),
+                Column::Int { values, .. } => fixed.add_numbers(values.coded()),
+                Column::Float { values, .. } => {
+                    let mut numbering = Numbering::default();
+                    let codes = values.iter().map(|value| numbering.number(number_bits(*value)));
+                    let codes: Vec<u32> = codes.collect();
+                    fixed.add_codes(codes, numbering.count());
+                }
+                Column::Bool { values, .. } => {
+                    fixed.add_codes(values.iter().copied().map(u32::from).collect::<Vec<_>>(), 2);
+                }
+                Column::Other(_) => {}
+            }
+        }
+        let hash = |(row, number): (u32, u32)| {
+            let sizes = axes.iter().map(|(_, axis)| axis.size(row).hash);
+            sizes.fold(mix(0, number.into()), u64::wrapping_add)
+        };
+        let hashes: Vec<u64> = (0..).zip(fixed.numbers(table.rows).of_rows).map(hash).collect();
+        Self { hashes: hashes.into(), axes }
+    }
+
+    /// Returns a sample of the series along every axis. Rows without a positive latency are left out.
+    pub fn series(&self, latency: &[f64]) -> Vec<AxisSeries> {
+        let one_of = self.hashes.len().div_ceil(ROWS).max(1);
+        let most = u32::MAX / one_of as u32;
+        let along = |(name, axis): &(&str, Axis<'k>)| {
+            let rows = 0..self.hashes.len() as u32;
+            // The low half of the hash decides on the sample, because the high half sorts the series.
+            let is_in = |row: &u32| {
+                latency[*row as usize] > 0.0 && axis.series_of(*row, &self.hashes) as u32 <= most
+            };
+            let rows = rows.filter(is_in);
+            let series = AxisSeries::along(axis, &self.hashes, rows, |_, _| false);
+            AxisSeries { axis: (*name).to_owned(), one_of, ..series }
+        };
+        self.axes.iter().map(along).collect()
+    }
+}
+
+impl AxisSeries {
+    /// Returns the series of some rows along an axis, in the order of their hashes. Of the rows of one size only one is
+    /// in a series: the first, unless `is_better` prefers a later row.
+    pub(crate) fn along(
+        axis: &Axis<'_>,
+        hashes: &[u64],
+        rows: impl Iterator<Item = u32>,
+        is_better: impl Fn(u32, u32) -> bool,
+    ) -> Self {
+        // The hash of the series, the rank of the size and the row, in one number that sorts fast.
+        let placed = rows.filter_map(|row| {
+            let series = axis.series_of(row, hashes);
+            let AxisSize { size, rank, .. } = axis.size(row);
+            let place = u128::from(series) << 64 | u128::from(rank) << 32 | u128::from(row);
+            (size >= 0.0).then_some(place)
+        });
+        let mut placed: Vec<u128> = placed.collect();
+        placed.sort_unstable();
+        let mut found = Self { one_of: 1, ..Self::default() };
+        for series in placed.chunk_by(|a, b| a >> 64 == b >> 64) {
+            let start = found.rows.len();
+            for of_size in series.chunk_by(|a, b| a >> 32 == b >> 32) {
+                let rows = of_size.iter().map(|place| *place as u32);
+                let best = rows.reduce(|a, b| if is_better(b, a) { b } else { a });
+                found.sizes.extend(best.map(|row| axis.size(row).size));
+                found.rows.extend(best);
+            }
+            if found.rows.len() - start < POINTS {
+                found.rows.truncate(start);
+                found.sizes.truncate(start);
+            } else {
+                found.ends.push(found.rows.len() as u32);
+            }
+        }
+        found
+    }
+
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Returns the rows and the sizes of a series by its number, in the order of the sizes.
+    fn series(&self, number: usize) -> (&[u32], &[f64]) {
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        let end = self.ends[number] as usize;
+        (&self.rows[start..end], &self.sizes[start..end])
+    }
+
+    /// Iterates over the rows and sizes of every series.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u32], &[f64])> {
+        (0..self.len()).map(|number| self.series(number))
+    }
+
+    /// Iterates over at most `most` of the series, spread evenly over them.
+    pub fn spread(&self, most: usize) -> impl Iterator<Item = (&[u32], &[f64])> {
+        let taken = self.len().min(most);
+        (0..taken).map(move |n| self.series(n * self.len() / taken))
+    }
+}
+
+fn hashes<'k>(keys: &'k Keys<'_>, table: &Table) -> Cow<'k, [u64]> {
+    let mut hashes = Cow::Borrowed(keys.hashes());
+    for name in ["kernel_source", "op_name"] {
+        if let Some(Column::Text { codes, dict, .. }) = table.column(name)
+            && dict.len() > 1
+        {
+            let added: Vec<u64> =
+                dict.iter().map(|text| mix(text_hash(name), text_hash(text))).collect();
+            let added = |code: u32| added.get(code as usize).copied().unwrap_or(0);
+            let rows = hashes.to_mut().iter_mut().zip(codes);
+            rows.for_each(|(hash, code)| *hash = hash.wrapping_add(added(*code)));
+        }
+    }
+    hashes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::base::random::Random;
+    use crate::database::catalog::{Format, Place};
+    use crate::database::table::TableScope;
+    use crate::specs::Specs;
+
+    /// Synthetic: the series of GEMMs of a type, one a line: `m`, `n`, `k` and the latency.
+    fn of_gemms(lines: &[String]) -> Vec<AxisSeries> {
+        let lines: String = lines.iter().map(|line| format!("bfloat16,{line}\n")).collect();
+        let text = format!("gemm_dtype,m,n,k,latency\n{lines}");
+        let table = Table::decode(text.as_bytes(), Format::Csv, &|_| false).unwrap();
+        let specs = Specs::embedded().unwrap();
+        let spec = specs.tables.get("gemm_perf").unwrap();
+        let place = Place {
+            system: "h200_sxm".into(),
+            family: None,
+            backend: "vllm".into(),
+            version: "1".into(),
+        };
+        let scope = TableScope::new(&table, spec, &place, None, &specs.lookups);
+        let keys = Keys::new(&spec.key, &scope).unwrap();
+        let Some(Column::Float { values, .. }) = table.column("latency") else { panic!() };
+        Sweep::new(&keys, &table, spec).series(values)
+    }
+
+    #[test]
+    fn rows_of_a_series_differ_in_one_size_and_are_in_its_order() {
+        let mut rows = Vec::new();
+        for m in [4, 1, 2] {
+            for n in [64, 128, 32] {
+                rows.push(format!("{m},{n},64,0.0{m}{n}"));
+            }
+        }
+        let all = of_gemms(&rows);
+        let axes: Vec<(&str, usize)> = all.iter().map(|a| (a.axis.as_str(), a.len())).collect();
+        assert_eq!(axes, [("m", 3), ("n", 3)]);
+        for (rows, sizes) in all[0].iter() {
+            assert_eq!(sizes, [1.0, 2.0, 4.0]);
+            assert!(rows.iter().all(|row| row % 3 == rows[0] % 3), "one n");
+        }
+        assert_eq!(all[1].spread(2).count(), 2);
+    }
+
+    /// Synthetic: rows at random places, some of them more than once, of no size or without a latency; in the larger
+    /// table more than are looked at.
+    #[test]
+    fn series_are_whole_and_have_the_first_row_of_each_size() {
+        let mut random = Random::new(9);
+        for (rows, sizes) in [(600, 12), (3 * ROWS, 60)] {
+            let row = |_| [0; 3].map(|_| random.below(sizes) as i64 - 1);
+            let places: Vec<[i64; 3]> = (0..rows).map(row).collect();
+            let latency = |row: usize| if row % 50 == 7 { 0.0 } else { 0.5 + row as f64 };
+            let line =
+                |(row, [m, n, k]): (usize, &[i64; 3])| format!("{m},{n},{k},{}", latency(row));
+            let lines: Vec<String> = places.iter().enumerate().map(line).collect();
+            for (along, axis) in of_gemms(&lines).iter().enumerate() {
+                let mut expected: BTreeMap<[i64; 3], BTreeMap<i64, u32>> = BTreeMap::new();
+                for (row, place) in places.iter().enumerate() {
+                    let mut others = *place;
+                    others[along] = 0;
+                    if place[along] >= 0 && latency(row) > 0.0 {
+                        let series = expected.entry(others).or_default();
+                        series.entry(place[along]).or_insert(row as u32);
+                    }
+                }
+                expected.retain(|_, series| series.len() >= 3);
+                let count = axis.iter().count();
+                assert_eq!(axis.one_of, rows.div_ceil(ROWS));
+                let least = expected.len() / axis.one_of;
+                let is_share = count >= least / 2 && count <= 2 * least;
+                assert!(is_share && (axis.one_of > 1 || count == expected.len()), "{count}");
+                for (rows, sizes) in axis.iter() {
+                    let mut others = places[rows[0] as usize];
+                    others[along] = 0;
+                    let series = &expected[&others];
+                    assert!(series.values().eq(rows));
+                    assert!(series.keys().map(|size| *size as f64).eq(sizes.iter().copied()));
+                }
+            }
+        }
+    }
+}
