@@ -61,20 +61,25 @@ impl Judge for Copies {
     fn whole(&self, rule: RuleHead<'_>, at: &WholeContext<'_>) -> error::Result<Found> {
         let at = &at.tables;
         let mut found = Found::new();
-        for files in equal_files(at) {
+        // `cross` compares tables of one name point by point.
+        let is_compared = |a: &TableFile, b: &TableFile| {
+            a.table == b.table && at.sketches.keys(&a.entry.path) >= self.points
+        };
+        let groups = equal_files(at).into_iter();
+        for files in groups.filter(|all| !all.iter().all(|file| is_compared(all[0], file))) {
             let (added, old): (Vec<&TableFile>, _) =
                 files.iter().copied().partition(|file| at.remade(file));
             let copies = if added.is_empty() || old.is_empty() { &files[1..] } else { &added[..] };
-            let others = if old.is_empty() { &files[..1] } else { &old[..] };
+            let mut others = if old.is_empty() { files[..1].to_vec() } else { old };
+            others.sort_by_key(|other| at.reread.origin_mismatches(other));
             found.extend(copies.iter().filter_map(|copy| {
                 let is_new = |other: &&&TableFile| {
                     copy.entry.path != other.entry.path
-                        && !self.compares_points(at, copy, other)
+                        && !is_compared(copy, other)
                         && !excused(at, copy, other)
                 };
-                let named = |other: &&&TableFile| at.reread.origin_mismatches(other);
-                let other = others.iter().filter(is_new).min_by_key(named)?;
-                let rows = at.sketches.by_path.get(&copy.entry.path).map_or(0, |s| s.rows);
+                let other = others.iter().find(is_new)?;
+                let rows = at.sketches.get(&copy.entry.path)?.rows;
                 let all = Likeness { common: rows, factor: 1.0, by: AlikeBy::Equal(rows) };
                 finding(rule, at, other, copy, all, &[])
             }));
@@ -107,12 +112,6 @@ impl Copies {
             return Some(Likeness { common, factor, by: AlikeBy::Equal(equal) });
         }
         self.noise.likeness(a, b)
-    }
-
-    /// Returns true if [`Judge::cross`] compares two tables point by point.
-    fn compares_points(&self, at: &CrossContext<'_>, a: &TableFile, b: &TableFile) -> bool {
-        let keys = at.sketches.by_path.get(&a.entry.path).map_or(0, |sketch| sketch.keys);
-        a.table == b.table && keys >= self.points
     }
 
     /// The findings on a group of tables: one on each table that a pull request adds, and one on the others.

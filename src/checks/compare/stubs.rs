@@ -54,19 +54,24 @@ impl StubSize {
         let own = at.sketches.get(&file.entry.path).filter(|sketch| sketch.keys > 0)?;
         let table = (file, own);
         let kinships: Vec<Option<Kinship>> = at.peers.kinships(file).collect();
-        let is_elsewhere = |other: usize| kinships[other].is_some();
-        let is_of_backend =
-            |other: usize| matches!(kinships[other], Some(Kinship::Version | Kinship::System));
-        let is_near = |other: usize| {
-            let place = &at.peers.tables[other].0.place;
-            is_of_backend(other) && at.peers.are_near(&file.place.system, &place.system)
+        let generation = at.peers.generation(&file.place.system);
+        let is_near = |((other, _), kinship): (&Sketched<'_>, &Option<Kinship>)| match kinship {
+            Some(Kinship::Version) => true,
+            Some(Kinship::System) => {
+                generation.is_some_and(|own| at.peers.generation(&other.place.system) == Some(own))
+            }
+            Some(Kinship::Backend | Kinship::Name) | None => false,
         };
-        let of_backend = (0..kinships.len()).filter(|other| is_of_backend(*other)).count();
-        let is_other: &dyn Fn(usize) -> bool =
-            if of_backend >= self.tables { &is_of_backend } else { &is_elsewhere };
-        let mut stubs = self.stubs(at, table, &is_near);
-        if stubs.is_empty() && !self.is_small_plan(at, &is_near, is_other) {
-            stubs = self.stubs(at, table, is_other);
+        let near: Vec<bool> = at.peers.tables.iter().zip(&kinships).map(is_near).collect();
+        let is_of_backend =
+            |kinship: &_| matches!(kinship, Some(Kinship::Version | Kinship::System));
+        let mut others: Vec<bool> = kinships.iter().map(is_of_backend).collect();
+        if others.iter().filter(|is_of_backend| **is_of_backend).count() < self.tables {
+            others = kinships.iter().map(Option::is_some).collect();
+        }
+        let mut stubs = self.stubs(at, table, &near);
+        if stubs.is_empty() && !self.is_small_plan(at, &near, &others) {
+            stubs = self.stubs(at, table, &others);
         }
         if stubs.is_empty() {
             return None;
@@ -104,37 +109,31 @@ impl StubSize {
     }
 
     /// Returns true if a table nearby is as small beside all others: machines of its kind have a small plan.
-    fn is_small_plan(
-        &self,
-        at: &CrossContext<'_>,
-        is_near: &dyn Fn(usize) -> bool,
-        is_other: &dyn Fn(usize) -> bool,
-    ) -> bool {
-        let tables = || at.peers.tables.iter().map(|(_, sketch)| sketch).enumerate();
-        let others = tables().filter(|(other, _)| is_other(*other));
-        let mut keys: Vec<f64> = others.map(|(_, sketch)| sketch.keys as f64).collect();
+    fn is_small_plan(&self, at: &CrossContext<'_>, near: &[bool], others: &[bool]) -> bool {
+        if !near.contains(&true) {
+            return false;
+        }
+        let mut keys: Vec<f64> = sizes(at, others).map(|keys| keys as f64).collect();
         let median = upper_median(&mut keys);
-        let is_small = |sketch: &Sketch| (sketch.keys as f64) < self.median * median;
-        tables().any(|(other, sketch)| is_small(sketch) && is_near(other))
+        sizes(at, near).any(|keys| (keys as f64) < self.median * median)
     }
 
-    /// Returns the table if it is a stub beside others, else its slices that are. Additions are left out.
+    /// Returns the table if it is a stub beside the tables that `others` marks, else its slices that are. Additions are
+    /// left out.
     fn stubs<'t>(
         &self,
         at: &CrossContext<'_>,
         table: Sketched<'t>,
-        is_other: &dyn Fn(usize) -> bool,
+        others: &[bool],
     ) -> Vec<Stub<'t>> {
-        let tables = &at.peers.tables;
-        let others = (0..tables.len()).filter(|other| is_other(*other));
-        let sizes = others.map(|other| tables[other].1.keys).collect();
-        if let Some(stub) = self.stub(None, table.1.keys, sizes) {
+        if let Some(stub) = self.stub(None, table.1.keys, sizes(at, others).collect()) {
             return if self.adds(at, table, None) { Vec::new() } else { vec![stub] };
         }
         let own = table.1.slices.iter().zip(0..table.1.counts.len());
         let stub = |(slice, index): (&'t Slice, usize)| {
-            let others = at.peers.with_slice(slice).filter(|(other, _)| is_other(*other));
-            let sizes = others.map(|(other, index)| tables[other].1.slice_keys(index)).collect();
+            let others = at.peers.with_slice(slice).filter(|(other, _)| others[*other]);
+            let size = |(other, index): (usize, usize)| at.peers.tables[other].1.slice_keys(index);
+            let sizes = others.map(size).collect();
             let stub = self.stub(Some(slice), table.1.slice_keys(index), sizes)?;
             (!self.adds(at, table, Some(index))).then_some(stub)
         };
@@ -176,6 +175,12 @@ impl StubSize {
         }
         !earlier.is_empty() && new as f64 >= self.addition * f64::from(all)
     }
+}
+
+/// Iterates over the number of keys of some of the readable tables, which `chosen` marks.
+fn sizes(at: &CrossContext<'_>, chosen: &[bool]) -> impl Iterator<Item = usize> {
+    let tables = at.peers.tables.iter().zip(chosen);
+    tables.filter(|(_, is_chosen)| **is_chosen).map(|((_, sketch), _)| sketch.keys)
 }
 
 /// Words the tables from which the loader adds rows.

@@ -124,11 +124,10 @@ impl AxisExchange {
         file: &TableFile,
     ) -> Option<Finding> {
         let own = at.sketches.get(&file.entry.path)?;
-        let others = at.peers.elsewhere(file);
-        let others: Vec<&Sketch> = others.map(|(_, (_, sketch))| sketch).collect();
+        let others = || at.peers.elsewhere(file).map(|(_, (_, sketch))| sketch);
         for (a, own_a) in &own.axes {
             for (b, own_b) in own.axes.iter().filter(|(b, _)| *b > a) {
-                let Some(count) = self.exchanged((a, b), own, others.iter().copied()) else {
+                let Some(count) = self.exchanged((a, b), own, others()) else {
                     continue;
                 };
                 let message = format!(

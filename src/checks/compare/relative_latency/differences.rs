@@ -100,6 +100,7 @@ impl<'a> SiblingTables<'a> {
         }
         // Each thread keeps the ratios of one pair at a time: those of all pairs take many times the memory of the sketches.
         let found = pairs.par_iter().map(|pair| (*pair, own.pair(*pair, points)));
+        let found = found.filter(|(_, pair)| !pair.levels.is_empty());
         let found: Vec<_> = found.collect();
         own.pairs.extend(found);
         own

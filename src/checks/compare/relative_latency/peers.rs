@@ -91,14 +91,13 @@ pub(super) fn peer_latencies(at: &CrossContext<'_>, terms: PeerTerms<'_>) -> Pee
     let points = terms.points;
     // A table with fewer points than two slices must share has no median. There may be many such tables.
     let tables = at.sketched().filter(|(_, sketch)| sketch.points.len() >= points);
-    let tables: Vec<Sketched<'_>> = tables.collect();
     let mut own = PeerLatencies::default();
     let mut by_system: BTreeMap<&str, Vec<Sketched<'_>>> = BTreeMap::new();
     let mut by_run: BTreeMap<SoftwareRun, Vec<Sketched<'_>>> = BTreeMap::new();
-    for one @ (file, sketch) in &tables {
-        by_system.entry(&file.place.system).or_default().push(*one);
+    for one @ (file, sketch) in tables {
+        by_system.entry(&file.place.system).or_default().push(one);
         if let Some(generation) = at.peers.generation(&file.place.system) {
-            by_run.entry(software_run(file, sketch, generation)).or_default().push(*one);
+            by_run.entry(software_run(file, sketch, generation)).or_default().push(one);
         }
     }
     let siblings = by_system.values().flat_map(|files| pairs(files));

@@ -43,30 +43,36 @@ impl Judge for Header {
 
     /// Tables whose rows name an operation that no other table of the name has.
     fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
-        Ok(wholes(at.judged_tables().filter_map(|file| operation(rule, at, file))))
+        let mut tables: BTreeMap<&str, usize> = BTreeMap::new();
+        for name in at.sketched().flat_map(|(_, sketch)| &sketch.names.operations) {
+            *tables.entry(name).or_default() += 1;
+        }
+        Ok(wholes(at.judged_tables().filter_map(|file| operation(rule, at, file, &tables))))
     }
 }
 
-/// The finding on a table whose operations no other table names, where enough others share one.
-fn operation(rule: RuleHead<'_>, at: &CrossContext<'_>, file: &TableFile) -> Option<Finding> {
-    let own = at.sketches.by_path.get(&file.entry.path)?;
+/// Returns the finding on a table whose operations no other table names, if enough others share one. `tables` has the
+/// number of tables that name each operation.
+fn operation(
+    rule: RuleHead<'_>,
+    at: &CrossContext<'_>,
+    file: &TableFile,
+    tables: &BTreeMap<&str, usize>,
+) -> Option<Finding> {
+    let own = at.sketches.get(&file.entry.path)?;
     let named = &own.names.operations;
-    let mut tables: BTreeMap<&str, usize> = BTreeMap::new();
-    let others = at.sketched().filter(|(other, _)| other.entry.path != file.entry.path);
-    for name in others.flat_map(|(_, sketch)| &sketch.names.operations) {
-        *tables.entry(name).or_default() += 1;
-    }
-    if named.is_empty() || named.iter().any(|name| tables.contains_key(name.as_str())) {
+    if named.is_empty() || named.iter().any(|name| tables[name.as_str()] > 1) {
         return None;
     }
-    let (usual, count) = tables.into_iter().max_by_key(|(_, count)| *count)?;
-    if count < SHARED {
+    let others = tables.iter().filter(|(name, _)| !named.contains(**name));
+    let (usual, count) = others.max_by_key(|(_, count)| **count)?;
+    if *count < SHARED {
         return None;
     }
     let message = format!(
         "op_name is {}, but {} {usual}",
         names(named.iter().map(String::as_str)),
-        plural_verb(count, &format!("other {} table", file.table), ["has", "have"]),
+        plural_verb(*count, &format!("other {} table", file.table), ["has", "have"]),
     );
     let finding =
         Finding::on_table(rule.id, rule.severity.at_most(Severity::Warning), file, message);
