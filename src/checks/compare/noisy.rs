@@ -182,9 +182,9 @@ impl NoiseLimits {
         });
         let is_smooth =
             |beside: SpikedPoints| beside.scored >= self.scored && beside.share() < self.share;
-        let mut others = comparable(at.peers, (file, sketch));
         let is_noisy = is_much(&alone)
-            && !others.any(|o| is_smooth(scores.spiked_beside(o, slice, factor, floor_ms)));
+            && !comparable(at.peers, (file, sketch))
+                .any(|o| is_smooth(scores.spiked_beside(o, slice, factor, floor_ms)));
         is_noisy.then_some(alone)
     }
 

@@ -7,6 +7,7 @@ use hashbrown::HashMap;
 use super::sketch::{Sketched, Sketches, Slice};
 use crate::database::catalog::{Place, TableFile};
 use crate::database::state::State;
+use crate::specs::system::System;
 
 /// The relation between two tables of one name: whether they share the system, the backend, or neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,7 +69,7 @@ impl<'a> Peers<'a> {
             peers.by_backend.entry(&file.place.backend).or_default().push(*one);
             let system = file.place.system.as_str();
             let facts = state.catalog.system(system, state.specs);
-            peers.generations.extend(facts.and_then(|s| s.generation()).map(|g| (system, g)));
+            peers.generations.extend(facts.and_then(System::generation).map(|g| (system, g)));
             for (index, slice) in sketch.slices[..sketch.counts.len()].iter().enumerate() {
                 peers.by_slice.entry(slice).or_default().push((number, index));
             }
@@ -94,11 +95,6 @@ impl<'a> Peers<'a> {
         self.generations.get(system).copied()
     }
 
-    /// Returns true if two systems are the same or of one generation.
-    pub fn are_near(&self, a: &str, b: &str) -> bool {
-        a == b || self.generation(a).is_some_and(|own| self.generation(b) == Some(own))
-    }
-
     /// Iterates over the kinship of each readable table with a table; `None` for the same place.
     pub fn kinships(&self, file: &TableFile) -> impl Iterator<Item = Option<Kinship>> {
         // A name that no readable table has gets a number of its own.
@@ -114,12 +110,14 @@ impl<'a> Peers<'a> {
         tables.filter_map(|(one, kinship)| Some((kinship?, *one)))
     }
 
-    /// Returns the tables of a kinship with a table, those whose number of keys is nearest to the table's first.
-    pub fn nearest(&self, kinship: Kinship, (file, own): Sketched<'_>) -> Vec<Sketched<'a>> {
-        let of_kinship = self.elsewhere(file).filter(|(other, _)| *other == kinship);
-        let mut found: Vec<Sketched<'a>> = of_kinship.map(|(_, one)| one).collect();
+    /// Returns the tables of other places than a table's by their kinship, and of each kinship those whose number of keys
+    /// is nearest to the table's first.
+    pub fn nearest(&self, (file, own): Sketched<'_>) -> Vec<(Kinship, Sketched<'a>)> {
+        let mut found: Vec<(Kinship, Sketched<'a>)> = self.elsewhere(file).collect();
         // The sort is stable: those as near stay in the catalog's order, which is that of their paths.
-        found.sort_by_key(|(_, sketch)| sketch.keys.abs_diff(own.keys));
+        found.sort_by_cached_key(|(kinship, (_, sketch))| {
+            (*kinship, sketch.keys.abs_diff(own.keys))
+        });
         found
     }
 
@@ -169,12 +167,12 @@ mod tests {
         let peers = Peers::of(files.iter().zip(&sketches).collect());
         for (file, own) in files.iter().zip(&sketches) {
             let mut seen = 0;
+            let nearest = peers.nearest((file, own));
+            assert!(nearest.is_sorted_by_key(|(kinship, _)| *kinship));
             for kinship in [Kinship::Version, Kinship::System, Kinship::Backend, Kinship::Name] {
-                let found: Vec<&str> = peers
-                    .nearest(kinship, (file, own))
-                    .iter()
-                    .map(|(other, _)| other.entry.path.as_str())
-                    .collect();
+                let of_kinship = nearest.iter().filter(|(other, _)| *other == kinship);
+                let found: Vec<&str> =
+                    of_kinship.map(|(_, (other, _))| other.entry.path.as_str()).collect();
                 let expected = |other: &TableFile| {
                     let (a, b) = (&file.place, &other.place);
                     let kin = match (a.system == b.system, a.backend == b.backend) {

@@ -51,12 +51,13 @@ pub fn reference_groups(peers: &Peers<'_>, table @ (_, own): Sketched<'_>) -> Re
     if own.points.len() < SHARED {
         return groups;
     }
-    for kinship in [Kinship::Version, Kinship::System, Kinship::Backend, Kinship::Name] {
+    for of_kinship in peers.nearest(table).chunk_by(|a, b| a.0 == b.0) {
+        let kinship = of_kinship[0].0;
         if kinship == Kinship::Name && groups.len() >= 2 {
             break;
         }
-        let tried = peers.nearest(kinship, table).into_iter().take(TRIED);
-        let references = tried.filter_map(|(other, sketch)| {
+        let tried = of_kinship.iter().take(TRIED);
+        let references = tried.filter_map(|(_, (other, sketch))| {
             let latencies = sketch.latencies.clone()?;
             let levels = levels(own, sketch)?;
             Some(CurveReference { path: other.entry.path.clone(), latencies, levels })
@@ -69,13 +70,16 @@ pub fn reference_groups(peers: &Peers<'_>, table @ (_, own): Sketched<'_>) -> Re
     groups
 }
 
-/// The latencies of all other tables of a name that share enough keys with a table and are not the same measurement.
-pub fn comparable<'k, 's>(
-    peers: &'s Peers<'k>,
-    (file, own): Sketched<'s>,
+/// The latencies of all other tables of a name that share enough keys with a table and are not the same measurement, the
+/// nearest first.
+pub fn comparable<'k>(
+    peers: &Peers<'k>,
+    table @ (_, own): Sketched<'_>,
 ) -> impl Iterator<Item = &'k KeyLatencies> {
-    peers
-        .elsewhere(file)
+    let may_share = own.points.len() >= SHARED;
+    let others = if may_share { peers.nearest(table) } else { Vec::new() };
+    others
+        .into_iter()
         .filter_map(|(_, (_, sketch))| levels(own, sketch).and(sketch.latencies.as_deref()))
 }
 

@@ -78,30 +78,43 @@ fn off_as_a_whole(points: &[KeyPoint], level: f64, reference: &CurveReference) -
 /// one of the `references` are left out.
 pub(super) fn roughness<'k>(
     curve: &TableCurve,
-    references: impl Iterator<Item = &'k KeyLatencies>,
+    mut references: impl Iterator<Item = &'k KeyLatencies>,
 ) -> Vec<Roughness> {
-    let mut found = Vec::new();
-    let slices = stretches(curve);
-    // Tables without stretches are not compared with any other.
-    let references: Vec<&KeyLatencies> = references.take_while(|_| !slices.is_empty()).collect();
-    for (slice, stretches) in slices {
-        let mut one = Roughness { slice, median: f64::INFINITY, references: 0, stretches: 0 };
-        // Noise of two measurements does not cancel, so one reference that it is smooth beside is enough.
-        let is_smooth = references.iter().any(|reference| {
-            let rough: Vec<_> =
-                stretches.iter().filter_map(|five| rough(five, reference)).collect();
-            if rough.len() >= STRETCHES {
-                one.stretches = one.stretches.max(rough.len());
-                one.median = one.median.min(median(&rough));
-                one.references += 1;
-            }
-            one.median < SMOOTH
-        });
-        if one.references > 0 && !is_smooth {
-            found.push(one);
-        }
+    let slice = |(slice, stretches)| {
+        (Roughness { slice, median: f64::INFINITY, references: 0, stretches: 0 }, stretches)
+    };
+    let mut slices: Vec<(Roughness, Vec<[KeyPoint; 5]>)> =
+        stretches(curve).into_iter().map(slice).collect();
+    // Noise of two measurements does not cancel, so one reference beside which a slice is smooth is enough.
+    while !slices.is_empty()
+        && let Some(reference) = references.next()
+    {
+        slices.retain_mut(|(one, stretches)| !one.is_smooth(stretches, reference));
     }
-    found
+    slices.into_iter().map(|(one, _)| one).filter(|one| one.references > 0).collect()
+}
+
+impl Roughness {
+    /// Returns true if the slice is smooth beside a reference. If it is not, the reference counts.
+    fn is_smooth(&mut self, stretches: &[[KeyPoint; 5]], reference: &KeyLatencies) -> bool {
+        let mut all = Vec::new();
+        let mut smooth = [0, 0];
+        for (next, beyond) in stretches.iter().filter_map(|five| rough(five, reference)) {
+            all.push((next, beyond));
+            smooth[0] += usize::from(next < SMOOTH);
+            smooth[1] += usize::from(beyond < SMOOTH);
+            // More than half of all stretches are smooth, so that the median is. Nearly every slice ends here.
+            if all.len() >= STRETCHES && 2 * smooth[0].max(smooth[1]) > stretches.len() {
+                return true;
+            }
+        }
+        if all.len() >= STRETCHES {
+            self.stretches = self.stretches.max(all.len());
+            self.median = self.median.min(median(&all));
+            self.references += 1;
+        }
+        self.median < SMOOTH
+    }
 }
 
 /// Returns the lesser of the medians by both ways of [`rough`].
