@@ -7,8 +7,8 @@ use std::borrow::Cow;
 
 use crate::base::expr::{Vals, WholeNumbers};
 use crate::database::table::{
-    CodedColumn, Column, Combinations, Keys, Numbering, PartNumbers, Table, all_equal, mix,
-    number_bits, part_hash, text_hash,
+    CodedColumn, Column, Combinations, Keys, NumberedRows, Numbering, PartNumbers, Table,
+    all_equal, mix, number_bits, part_hash, text_hash,
 };
 use crate::specs::{TableSpec, measured_unit};
 
@@ -32,7 +32,7 @@ pub(crate) struct Axis<'k> {
 pub(crate) struct AxisSize {
     size: f64,
     /// The size's part of a row's hash.
-    pub hash: u64,
+    hash: u64,
     /// The size's rank among the sizes of the axis.
     pub rank: u32,
 }
@@ -81,16 +81,14 @@ impl<'k> Axis<'k> {
     }
 
     fn new(codes: Cow<'k, [u32]>, sizes: impl Iterator<Item = f64>, part: usize) -> Self {
-        let sizes: Vec<f64> = sizes.collect();
-        let mut order: Vec<f64> = sizes.iter().copied().filter(|size| *size >= 0.0).collect();
-        order.sort_by(f64::total_cmp);
-        order.dedup();
-        let size = |size: f64| AxisSize {
-            size,
-            hash: part_hash(part, number_bits(size)),
-            rank: order.partition_point(|other| *other < size) as u32,
+        // The bits of numbers that are not negative are in the order of the numbers.
+        let bits: Vec<u64> = sizes.map(number_bits).collect();
+        let size = |(bits, rank): (&u64, u32)| AxisSize {
+            size: f64::from_bits(*bits),
+            hash: part_hash(part, *bits),
+            rank,
         };
-        Self { codes, sizes: sizes.into_iter().map(size).collect() }
+        Self { codes, sizes: bits.iter().zip(ranks(&bits)).map(size).collect() }
     }
 
     /// Returns the size of a row.
@@ -98,20 +96,32 @@ impl<'k> Axis<'k> {
     pub fn size(&self, row: u32) -> AxisSize {
         self.sizes[self.codes[row as usize] as usize]
     }
-
-    /// Returns the hash of a row's series. The `hashes` of rows are sums, so that a part can be taken away.
-    #[inline]
-    pub fn series_of(&self, row: u32, hashes: &[u64]) -> u64 {
-        hashes[row as usize].wrapping_sub(self.size(row).hash)
-    }
 }
 
-/// The axes of a table's sweep, and the hashes of its rows.
+/// Returns the rank of each number among the distinct numbers.
+fn ranks(numbers: &[u64]) -> Vec<u32> {
+    let mut order = numbers.to_vec();
+    order.sort_unstable();
+    order.dedup();
+    numbers.iter().map(|number| order.partition_point(|other| other < number) as u32).collect()
+}
+
+/// The axes of a table's sweep by the parts of its key.
 pub struct Sweep<'k> {
     /// The parts of the key that depend on a column of the sweep, with their names.
     pub(crate) axes: Vec<(&'k str, Axis<'k>)>,
     /// A hash of each row's key, kernel and operation: a sum of the hashes of its parts.
     pub(crate) hashes: Cow<'k, [u64]>,
+}
+
+/// The axes of a table's sweep by its columns. Rows of a series agree in all columns that are neither measurements nor the
+/// axis.
+pub(crate) struct ColumnSweep<'k> {
+    /// The columns of the sweep with whole numbers, with their names. Other rules report a column that contains anything
+    /// else.
+    pub axes: Vec<(&'k str, Axis<'k>)>,
+    /// The combinations of all columns that are neither measurements nor axes.
+    fixed: NumberedRows,
 }
 
 impl<'k> Sweep<'k> {
@@ -124,9 +134,41 @@ impl<'k> Sweep<'k> {
         Self { axes: axes.collect(), hashes: hashes(keys, table) }
     }
 
-    /// Returns the sweep of a table by its columns: rows of a series agree in all columns that are neither measurements nor
-    /// the axis. Sizes are whole numbers; other rules report a column that contains anything else.
-    pub(crate) fn of_columns(table: &'k Table, spec: &'k TableSpec) -> Self {
+    /// Returns a sample of the series along every axis. Rows without a positive latency are left out.
+    pub fn series(&self, latency: &[f64]) -> Vec<AxisSeries> {
+        let one_of = self.hashes.len().div_ceil(ROWS).max(1);
+        let most = u32::MAX / one_of as u32;
+        let along = |(name, axis): &(&str, Axis<'k>)| {
+            // The low half of the hash decides on the sample, because the high half sorts the series.
+            let is_in = |row: &u32| {
+                latency[*row as usize] > 0.0 && self.series_of(axis, *row) as u32 <= most
+            };
+            let series = self.along(axis, (0..self.hashes.len() as u32).filter(is_in));
+            AxisSeries { axis: (*name).to_owned(), one_of, ..series }
+        };
+        self.axes.iter().map(along).collect()
+    }
+
+    /// Returns the series of some rows along an axis, in the order of their hashes. Of the rows of one size only the first
+    /// is in a series.
+    pub(crate) fn along(&self, axis: &Axis<'_>, rows: impl Iterator<Item = u32>) -> AxisSeries {
+        let mut numbering = Numbering::default();
+        let number = |row: u32| (row, numbering.number(self.series_of(axis, row)));
+        let numbered: Vec<(u32, u32)> = rows.map(number).collect();
+        let ranks = ranks(&numbering.into_values());
+        let ranked = numbered.into_iter().map(|(row, number)| (row, ranks[number as usize]));
+        AxisSeries::along(axis, ranks.len(), ranked, |_, _| false)
+    }
+
+    /// Returns the hash of a row's series along an axis. The hash of a row is a sum, so that the axis can be taken away.
+    fn series_of(&self, axis: &Axis<'_>, row: u32) -> u64 {
+        self.hashes[row as usize].wrapping_sub(axis.size(row).hash)
+    }
+}
+
+impl<'k> ColumnSweep<'k> {
+    /// Returns the sweep of a table.
+    pub fn new(table: &'k Table, spec: &'k TableSpec) -> Self {
         let axis = |(number, name): (usize, &'k String)| {
             let Column::Int { values, nulls: None } = table.column(name)? else { return None };
             Some((name.as_str(), Axis::of_column(values.coded(), number)))
@@ -152,52 +194,41 @@ impl<'k> Sweep<'k> {
                 Column::Other(_) => {}
             }
         }
-        let hash = |(row, number): (u32, u32)| {
-            let sizes = axes.iter().map(|(_, axis)| axis.size(row).hash);
-            sizes.fold(mix(0, number.into()), u64::wrapping_add)
-        };
-        let hashes: Vec<u64> = (0..).zip(fixed.numbers(table.rows).of_rows).map(hash).collect();
-        Self { hashes: hashes.into(), axes }
+        let fixed = fixed.numbers(table.rows);
+        Self { axes, fixed }
     }
 
-    /// Returns a sample of the series along every axis. Rows without a positive latency are left out.
-    pub fn series(&self, latency: &[f64]) -> Vec<AxisSeries> {
-        let one_of = self.hashes.len().div_ceil(ROWS).max(1);
-        let most = u32::MAX / one_of as u32;
-        let along = |(name, axis): &(&str, Axis<'k>)| {
-            let rows = 0..self.hashes.len() as u32;
-            // The low half of the hash decides on the sample, because the high half sorts the series.
-            let is_in = |row: &u32| {
-                latency[*row as usize] > 0.0 && axis.series_of(*row, &self.hashes) as u32 <= most
-            };
-            let rows = rows.filter(is_in);
-            let series = AxisSeries::along(axis, &self.hashes, rows, |_, _| false);
-            AxisSeries { axis: (*name).to_owned(), one_of, ..series }
-        };
-        self.axes.iter().map(along).collect()
+    /// Numbers the series along an axis, given by its index.
+    pub fn series_of_rows(&self, along: usize) -> NumberedRows {
+        let mut fixed = Combinations::default();
+        fixed.add_codes(&self.fixed.of_rows[..], self.fixed.counts.len());
+        for (_, (_, axis)) in self.axes.iter().enumerate().filter(|(n, _)| *n != along) {
+            fixed.add_codes(&axis.codes[..], axis.sizes.len());
+        }
+        fixed.numbers(self.fixed.of_rows.len())
     }
 }
 
 impl AxisSeries {
-    /// Returns the series of some rows along an axis, in the order of their hashes. Of the rows of one size only one is
-    /// in a series: the first, unless `is_better` prefers a later row.
-    pub(crate) fn along(
+    /// Returns the series along an axis of some rows, each with the number of its series, which is below `count`. Of the
+    /// rows of one size only one is in a series: the first, unless `is_better` prefers a later row.
+    pub(super) fn along(
         axis: &Axis<'_>,
-        hashes: &[u64],
-        rows: impl Iterator<Item = u32>,
+        count: usize,
+        rows: impl Iterator<Item = (u32, u32)>,
         is_better: impl Fn(u32, u32) -> bool,
     ) -> Self {
-        // The hash of the series, the rank of the size and the row, in one number that sorts fast.
-        let placed = rows.filter_map(|row| {
-            let series = axis.series_of(row, hashes);
+        let mut all: Vec<Vec<u64>> = vec![Vec::new(); count];
+        for (row, series) in rows {
             let AxisSize { size, rank, .. } = axis.size(row);
-            let place = u128::from(series) << 64 | u128::from(rank) << 32 | u128::from(row);
-            (size >= 0.0).then_some(place)
-        });
-        let mut placed: Vec<u128> = placed.collect();
-        placed.sort_unstable();
+            if size >= 0.0 {
+                // The rank of the size and the row, in one number that sorts fast.
+                all[series as usize].push(u64::from(rank) << 32 | u64::from(row));
+            }
+        }
         let mut found = Self { one_of: 1, ..Self::default() };
-        for series in placed.chunk_by(|a, b| a >> 64 == b >> 64) {
+        for mut series in all.into_iter().filter(|series| series.len() >= POINTS) {
+            series.sort_unstable();
             let start = found.rows.len();
             for of_size in series.chunk_by(|a, b| a >> 32 == b >> 32) {
                 let rows = of_size.iter().map(|place| *place as u32);

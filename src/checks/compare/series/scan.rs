@@ -3,7 +3,6 @@
 //! The first axis of the sweep is walked for all rows. Points that stand out or bend there are candidates. Along the
 //! other axes, only the series of candidates are walked.
 
-use hashbrown::HashSet;
 use smallvec::SmallVec;
 
 use super::Outlier;
@@ -11,8 +10,8 @@ use super::points::{
     AxisNeighbours, SeriesPoint, is_inner, least_telling, log_ratio, ratio_over_neighbours,
 };
 use crate::base::expr::Vals;
-use crate::checks::series::{AxisSeries, Sweep};
-use crate::database::table::Table;
+use crate::checks::series::{AxisSeries, ColumnSweep};
+use crate::database::table::{NumberedRows, Table};
 use crate::specs::TableSpec;
 
 /// The number of points of a series that a [`Shape`] keeps.
@@ -108,7 +107,7 @@ pub fn scan(
     loaded: impl Fn(usize) -> bool,
     terms: ScanTerms,
 ) -> Scan {
-    let Sweep { axes, hashes } = Sweep::of_columns(table, spec);
+    let sweep = ColumnSweep::new(table, spec);
     // Only a bend may show on another axis than the first.
     let state = if terms.bends.is_some() { ScanState::Open } else { ScanState::Settled };
     let states = vec![state; table.rows];
@@ -119,16 +118,15 @@ pub fn scan(
     // The fastest of several rows with one key is the least disturbed.
     let is_faster = |a: u32, b: u32| time(a) < time(b);
     let mut points = Vec::new();
-    for (number, (name, axis)) in axes.iter().enumerate() {
+    for (number, (name, axis)) in sweep.axes.iter().enumerate() {
         let place = spec.sweep.iter().position(|column| column == name).unwrap_or_default();
         let bit = 1 << place.min(7);
-        let waiting: HashSet<u64> =
-            walk.waiting(number).map(|row| axis.series_of(row, &hashes)).collect();
-        let is_in = |row: &u32| {
-            is_timed(*row) && (number == 0 || waiting.contains(&axis.series_of(*row, &hashes)))
-        };
-        let rows = (0..table.rows as u32).filter(is_in);
-        for (rows, sizes) in AxisSeries::along(axis, &hashes, rows, is_faster).iter() {
+        let NumberedRows { of_rows, counts } = sweep.series_of_rows(number);
+        let mut is_walked = vec![number == 0; counts.len()];
+        walk.waiting(number).for_each(|row| is_walked[of_rows[row as usize] as usize] = true);
+        let is_in = |(row, series): &(u32, u32)| is_walked[*series as usize] && is_timed(*row);
+        let rows = (0..).zip(of_rows).filter(is_in);
+        for (rows, sizes) in AxisSeries::along(axis, counts.len(), rows, is_faster).iter() {
             points.clear();
             let point = |(row, size): (&u32, &f64)| SeriesPoint {
                 row: *row,

@@ -11,7 +11,7 @@ use super::drawn::distance;
 use super::sign::Sign;
 use crate::base::words::names;
 use crate::checks::context::RowContext;
-use crate::checks::series::{Axis, AxisSeries, Sweep};
+use crate::checks::series::{Axis, Sweep};
 use crate::database::table::Keys;
 
 /// How many points lie on the line between their neighbours along a sweep.
@@ -53,7 +53,7 @@ impl LineSign {
             let window = window.start as u32..window.end as u32;
             for (name, axis) in axes(&sweep, &window) {
                 let measured = window.clone().filter(|row| values[*row as usize] > 0.0);
-                let series = AxisSeries::along(axis, &sweep.hashes, measured, |_, _| false);
+                let series = sweep.along(axis, measured);
                 let judged = series
                     .iter()
                     .flat_map(|(rows, sizes)| self.judged(rows, sizes, values, digits));
