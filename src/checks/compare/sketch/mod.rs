@@ -201,6 +201,13 @@ impl Sketch {
         share.round() as usize
     }
 
+    /// Estimates the number of rows of some slices, given by their indices. The points of a large table are a sample.
+    pub fn rows_of(&self, slices: impl Iterator<Item = usize>) -> usize {
+        let points = self.counts.iter().sum::<u32>().max(1);
+        let within: u32 = slices.map(|slice| self.counts[slice]).sum();
+        (f64::from(within) / f64::from(points) * self.rows as f64).round() as usize
+    }
+
     /// Returns the kernels that a slice names; `None` if they are not known.
     pub fn kernels_of(&self, slice: &Slice) -> Option<&BTreeSet<String>> {
         self.names.kernels.get(self.slices.iter().position(|s| s == slice)?)

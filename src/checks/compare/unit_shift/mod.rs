@@ -288,14 +288,12 @@ fn on_slices(
     figures: &[(usize, f64)],
 ) -> Finding {
     let slice = |index: usize| &sketch.slices[index];
-    let within: u32 = figures.iter().map(|(index, _)| sketch.counts[*index]).sum();
-    let rows = f64::from(within) / sketch.points.len().max(1) as f64 * sketch.rows as f64;
     let evidence = figures.iter().map(|(index, figure)| SliceEvidence {
         slice: slice(*index).clone(),
         figure: (name.into(), number_json(*figure)),
     });
     Finding::on_table(rule.id, severity, file, message)
-        .rows(rows.round() as usize)
+        .rows(sketch.rows_of(figures.iter().map(|(index, _)| *index)))
         .parts(figures.iter().map(|(index, _)| slice_id(slice(*index))))
         .slices(evidence)
 }
