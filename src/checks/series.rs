@@ -7,10 +7,10 @@ use std::borrow::Cow;
 
 use crate::base::expr::{Vals, WholeNumbers};
 use crate::database::table::{
-    CodedColumn, Column, Combinations, Keys, NumberedRows, Numbering, PartNumbers, Table,
-    all_equal, mix, number_bits, part_hash, text_hash,
+    CodedColumn, Column, Combinations, Keys, Numbering, PartNumbers, Table, all_equal, mix,
+    number_bits, part_hash, text_hash,
 };
-use crate::specs::{TableSpec, measured_unit};
+use crate::specs::TableSpec;
 
 /// The number of rows per axis that checks of single tables look at. A larger table is sampled: whole series are taken
 /// by their hashes.
@@ -53,10 +53,10 @@ pub struct AxisSeries {
 }
 
 impl<'k> Axis<'k> {
-    /// Returns the sizes of a column. `part` distinguishes the axes of a table in hashes.
-    fn of_column(column: &'k CodedColumn, part: usize) -> Self {
+    /// Returns the sizes of a column.
+    pub fn of_column(column: &'k CodedColumn) -> Self {
         let sizes = column.numbers.iter().map(|number| *number as f64);
-        Self::new((&column.codes[..]).into(), sizes, part)
+        Self::new((&column.codes[..]).into(), sizes, 0)
     }
 
     /// Returns the sizes of a key part; `None` if it is not a number, or the same number in all rows.
@@ -80,6 +80,7 @@ impl<'k> Axis<'k> {
         Some(Self::new(codes.into(), sizes, part))
     }
 
+    /// Creates the axis of a key part, which distinguishes the axes of a table in hashes.
     fn new(codes: Cow<'k, [u32]>, sizes: impl Iterator<Item = f64>, part: usize) -> Self {
         // The bits of numbers that are not negative are in the order of the numbers.
         let bits: Vec<u64> = sizes.map(number_bits).collect();
@@ -89,6 +90,11 @@ impl<'k> Axis<'k> {
             rank,
         };
         Self { codes, sizes: bits.iter().zip(ranks(&bits)).map(size).collect() }
+    }
+
+    /// Adds the rows' sizes to what combinations combine.
+    pub fn add_to<'c>(&'c self, combinations: &mut Combinations<'c>) {
+        combinations.add_codes(&self.codes[..], self.sizes.len());
     }
 
     /// Returns the size of a row.
@@ -112,16 +118,6 @@ pub struct Sweep<'k> {
     pub(crate) axes: Vec<(&'k str, Axis<'k>)>,
     /// A hash of each row's key, kernel and operation: a sum of the hashes of its parts.
     pub(crate) hashes: Cow<'k, [u64]>,
-}
-
-/// The axes of a table's sweep by its columns. Rows of a series agree in all columns that are neither measurements nor the
-/// axis.
-pub(crate) struct ColumnSweep<'k> {
-    /// The columns of the sweep with whole numbers, with their names. Other rules report a column that contains anything
-    /// else.
-    pub axes: Vec<(&'k str, Axis<'k>)>,
-    /// The combinations of all columns that are neither measurements nor axes.
-    fixed: NumberedRows,
 }
 
 impl<'k> Sweep<'k> {
@@ -163,49 +159,6 @@ impl<'k> Sweep<'k> {
     /// Returns the hash of a row's series along an axis. The hash of a row is a sum, so that the axis can be taken away.
     fn series_of(&self, axis: &Axis<'_>, row: u32) -> u64 {
         self.hashes[row as usize].wrapping_sub(axis.size(row).hash)
-    }
-}
-
-impl<'k> ColumnSweep<'k> {
-    /// Returns the sweep of a table.
-    pub fn new(table: &'k Table, spec: &'k TableSpec) -> Self {
-        let axis = |(number, name): (usize, &'k String)| {
-            let Column::Int { values, nulls: None } = table.column(name)? else { return None };
-            Some((name.as_str(), Axis::of_column(values.coded(), number)))
-        };
-        let axes: Vec<(&str, Axis<'_>)> = spec.sweep.iter().enumerate().filter_map(axis).collect();
-        let mut fixed = Combinations::default();
-        let is_fixed = |name: &str| {
-            measured_unit(name).is_none() && axes.iter().all(|(axis, _)| *axis != name)
-        };
-        for (_, column) in table.columns().filter(|(name, _)| is_fixed(name)) {
-            match column {
-                Column::Text { codes, dict, nulls } => fixed.add_texts(codes, dict.len(), *nulls),
-                Column::Int { values, .. } => fixed.add_numbers(values.coded()),
-                Column::Float { values, .. } => {
-                    let mut numbering = Numbering::default();
-                    let codes = values.iter().map(|value| numbering.number(number_bits(*value)));
-                    let codes: Vec<u32> = codes.collect();
-                    fixed.add_codes(codes, numbering.count());
-                }
-                Column::Bool { values, .. } => {
-                    fixed.add_codes(values.iter().copied().map(u32::from).collect::<Vec<_>>(), 2);
-                }
-                Column::Other(_) => {}
-            }
-        }
-        let fixed = fixed.numbers(table.rows);
-        Self { axes, fixed }
-    }
-
-    /// Numbers the series along an axis, given by its index.
-    pub fn series_of_rows(&self, along: usize) -> NumberedRows {
-        let mut fixed = Combinations::default();
-        fixed.add_codes(&self.fixed.of_rows[..], self.fixed.counts.len());
-        for (_, (_, axis)) in self.axes.iter().enumerate().filter(|(n, _)| *n != along) {
-            fixed.add_codes(&axis.codes[..], axis.sizes.len());
-        }
-        fixed.numbers(self.fixed.of_rows.len())
     }
 }
 

@@ -9,6 +9,7 @@
 //! [`Bend`]s, which are much milder, mostly right, and compared with other tables; and a sample of each series
 //! ([`Shape`]).
 
+mod columns;
 mod points;
 mod scan;
 

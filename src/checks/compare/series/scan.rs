@@ -6,11 +6,12 @@
 use smallvec::SmallVec;
 
 use super::Outlier;
+use super::columns::ColumnSweep;
 use super::points::{
     AxisNeighbours, SeriesPoint, is_inner, least_telling, log_ratio, ratio_over_neighbours,
 };
 use crate::base::expr::Vals;
-use crate::checks::series::{AxisSeries, ColumnSweep};
+use crate::checks::series::AxisSeries;
 use crate::database::table::{NumberedRows, Table};
 use crate::specs::TableSpec;
 
