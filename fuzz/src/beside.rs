@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 use perfdb_gate::base::escape::clean_lines;
 use perfdb_gate::base::exit::Exit;
 use perfdb_gate::base::reason::Reason;
+use perfdb_gate::checks::Input;
 use perfdb_gate::checks::rule::Rule;
 use perfdb_gate::database::catalog::{Catalog, Format, Place};
 use perfdb_gate::database::coverage::{Coverage, CoveredPoints};
@@ -59,8 +60,9 @@ fn said(why: &str) {
 
 /// Files of traces.
 pub fn trace(data: &[u8]) {
-    static OF_TRACES: LazyLock<Vec<Arc<Rule>>> =
-        LazyLock::new(|| RULES.all().filter(|rule| rule.check.needs().traces).cloned().collect());
+    static OF_TRACES: LazyLock<Vec<Arc<Rule>>> = LazyLock::new(|| {
+        RULES.all().filter(|rule| rule.check.needs().has(Input::Traces)).cloned().collect()
+    });
     static TRACES: LazyLock<TraceSpecs> =
         LazyLock::new(|| TraceSpecs::read(&SPECS).expect("the embedded specs"));
     let files = Memory::unpack(data);

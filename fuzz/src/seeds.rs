@@ -1,5 +1,6 @@
 //! What mutation starts from: small, synthetic, one of each form.
 
+use perfdb_gate::checks::Input;
 use perfdb_gate::checks::rule::{Rule, Rules};
 
 use std::sync::LazyLock;
@@ -101,7 +102,7 @@ pub fn report() -> Vec<Vec<u8>> {
 
 /// The examples of the rules on traces, and files that those have none of.
 pub fn trace() -> Vec<Vec<u8>> {
-    let of_rules = examples(|rule| rule.check.needs().traces).into_iter();
+    let of_rules = examples(|rule| rule.check.needs().has(Input::Traces)).into_iter();
     let mut seeds: Vec<Vec<u8>> = of_rules.map(Memory::pack).collect();
     seeds.extend(texts(&[
         "run/timing_stats_0.json\n{\"iteration_times\": [0.5, 0.75], \"avg_iteration_time\": 0.625, \"num_iterations\": 2}\u{1}\

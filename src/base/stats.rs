@@ -28,6 +28,11 @@ pub fn upper_median(values: &mut [f64]) -> f64 {
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
+/// Returns how many times a ratio is off, up or down: 1 or more.
+pub fn times_off(ratio: f64) -> f64 {
+    ratio.max(1.0 / ratio)
+}
+
 /// A confidence interval of a median.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {

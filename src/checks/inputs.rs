@@ -1,34 +1,41 @@
 //! The inputs of checks: facts about tables and databases that are gathered only where a rule of the run needs them.
 
-/// The inputs of a check beside the rows of one table. They are gathered only if a rule of the run needs them.
+/// An input of a check beside the rows of one table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// Tables that are judged against each other. If no rule needs them, tables are not sketched.
+    Peers,
+    /// Version directories with their sidecars.
+    VersionDirs,
+    /// The YAML of systems.
+    Systems,
+    /// The waivers of the database.
+    Waivers,
+    /// Traces; such a check reads nothing of a database.
+    Traces,
+    /// Two states of a database; such a check finds nothing in a single state.
+    Changes,
+    /// The effect of a pull request on predicted step times.
+    Predictions,
+    /// The errors that the head would have under the facts of the base.
+    Excused,
+    /// The origin that rows state: device, framework, version.
+    Origin,
+    /// The support matrices of systems.
+    SupportMatrices,
+    /// Files that state facts.
+    Facts,
+    /// The operation lists of default models, and the slices of tables that their lookups read.
+    Plans,
+    /// The keys of the points in the sketches of reference tables.
+    Keys,
+}
+
+/// The inputs that a check, or all checks of a run, need.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CheckInputs {
-    /// True for checks that judge tables against each other. If no rule does, tables are not sketched.
-    pub compares: bool,
-    /// Version directories with their sidecars.
-    pub version_dirs: bool,
-    /// The YAML of systems.
-    pub systems: bool,
-    /// The waivers of the database.
-    pub waivers: bool,
-    /// Traces; such a check reads nothing of a database.
-    pub traces: bool,
-    /// Two states of a database; such a check finds nothing in a single state.
-    pub changes: bool,
-    /// The effect of a pull request on predicted step times.
-    pub predictions: bool,
-    /// The errors that the head would have under the facts of the base.
-    pub excused: bool,
-    /// The origin that rows state: device, framework, version.
-    pub origin: bool,
-    /// The support matrices of systems.
-    pub support_matrices: bool,
-    /// Files that state facts.
-    pub facts: bool,
-    /// The operation lists of default models, and the slices of tables that their lookups read.
-    pub plans: bool,
-    /// The keys of the points in the sketches of reference tables.
-    pub keys: bool,
+    /// A bit for each input.
+    bits: u16,
     /// Outliers, from this factor over (or under) their neighbours.
     pub outliers: Option<f64>,
     /// The latencies of all keys, and the points that bend at least as far as these terms say.
@@ -52,38 +59,28 @@ impl CurveTerms {
 }
 
 impl CheckInputs {
+    /// Returns some inputs.
+    pub fn of(inputs: &[Input]) -> Self {
+        let bits = inputs.iter().fold(0, |bits, input| bits | 1 << *input as u16);
+        Self { bits, ..Self::default() }
+    }
+
+    /// Returns these inputs with outliers and curves.
+    pub fn with(self, outliers: Option<f64>, curves: Option<CurveTerms>) -> Self {
+        Self { outliers, curves, ..self }
+    }
+
+    /// Returns true if an input is among these.
+    pub fn has(self, input: Input) -> bool {
+        self.bits & 1 << input as u16 != 0
+    }
+
     /// Returns the inputs that two checks need together.
     pub fn and(self, other: Self) -> Self {
         Self {
-            compares: self.compares || other.compares,
-            version_dirs: self.version_dirs || other.version_dirs,
-            systems: self.systems || other.systems,
-            waivers: self.waivers || other.waivers,
-            traces: self.traces || other.traces,
-            changes: self.changes || other.changes,
-            predictions: self.predictions || other.predictions,
-            excused: self.excused || other.excused,
-            origin: self.origin || other.origin,
-            support_matrices: self.support_matrices || other.support_matrices,
-            facts: self.facts || other.facts,
-            plans: self.plans || other.plans,
-            keys: self.keys || other.keys,
+            bits: self.bits | other.bits,
             outliers: [self.outliers, other.outliers].into_iter().flatten().reduce(f64::min),
             curves: [self.curves, other.curves].into_iter().flatten().reduce(CurveTerms::both),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::CheckInputs;
-
-    #[test]
-    fn the_least_factor_of_an_outlier_serves_all() {
-        let from = |factor| CheckInputs { outliers: factor, ..CheckInputs::default() };
-        let keys = CheckInputs { keys: true, ..CheckInputs::default() };
-        let both = from(Some(3.0)).and(keys).and(from(Some(2.0)));
-        assert_eq!(both, CheckInputs { keys: true, outliers: Some(2.0), ..CheckInputs::default() });
-        assert_eq!(from(None).and(from(None)), CheckInputs::default());
     }
 }

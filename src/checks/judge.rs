@@ -1,4 +1,4 @@
-//! The trait of a kind of check. A kind implements the hooks that it needs, in a file of its own; the default of every
+//! The trait of a kind of check. A kind implements the hooks that it needs; the default of every
 //! other hook finds nothing.
 
 use crate::base::error;
@@ -15,6 +15,9 @@ use crate::specs::TableSpec;
 
 /// The findings of one hook.
 pub type Found = Vec<Finding>;
+
+/// The hits of one hook, or the reason why a formula fails.
+pub type Judged<'v> = Result<Hits<'v>, ExprError>;
 
 /// A kind of check with its parameters.
 pub trait Judge {
@@ -45,30 +48,26 @@ pub trait Judge {
     /// # Errors
     ///
     /// When a formula of the table's spec fails.
-    fn table<'v>(&'v self, _: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, _: &'v RowContext<'v>) -> Judged<'v> {
         Ok(Hits::new())
     }
 
-    /// Judges the tables of one name against each other. The check must declare [`CheckInputs::compares`].
+    /// Judges the tables of one name against each other. The check must declare `Input::Peers`.
     ///
     /// # Errors
     ///
     /// When a formula of a limit or of the rule fails.
-    fn cross<'v>(
-        &'v self,
-        _: RuleHead<'v>,
-        _: &'v CrossContext<'v>,
-    ) -> Result<Hits<'v>, ExprError> {
+    fn cross<'v>(&'v self, _: RuleHead<'v>, _: &'v CrossContext<'v>) -> Judged<'v> {
         Ok(Hits::new())
     }
 
     /// Returns data about the tables of one name that [`whole`](Self::whole) needs later, when the tables are dropped.
-    /// The check must declare [`CheckInputs::compares`].
+    /// The check must declare `Input::Peers`.
     fn peers(&self, _: &CrossContext<'_>) -> Option<NamedPeers> {
         None
     }
 
-    /// Judges a database as a whole, after all tables were read. The check must declare [`CheckInputs::compares`].
+    /// Judges a database as a whole, after all tables were read. The check must declare `Input::Peers`.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! The kinds of check. A rule names one, with its parameters.
 //!
-//! A kind is a type that implements [`Judge`], in a file of its own: in [`kinds`] if it judges a table, a sidecar or a
-//! system by itself, in [`compare`] if it judges tables against each other. A new kind is such a file, a variant of
+//! A kind is a type that implements [`Judge`], in the file of its subject: in [`kinds`] if it judges a table, a sidecar or a
+//! system by itself, in [`compare`] if it judges tables against each other. A new kind is such a type, a variant of
 //! [`Check`] and a line in [`Check::judge`].
 //!
 //! Imports go one way: rule head, inputs and tables' sketches, contexts, [`Judge`], kinds, the registry [`Check`],
@@ -13,20 +13,19 @@ mod check;
 pub mod compare;
 mod context;
 pub(crate) mod frame;
-mod grid;
 mod inputs;
 mod judge;
 pub mod kinds;
 pub mod rule;
 mod rule_head;
+pub mod series;
 pub mod settings;
-pub mod sweeps;
 
 pub use self::check::Check;
 pub use self::context::{
     ChangeContext, CrossContext, DirContext, FactsContext, History, Item, Reread, RowContext,
     SystemContext, TableContext, WaiverContext, WholeContext,
 };
-pub use self::inputs::{CheckInputs, CurveTerms};
+pub use self::inputs::{CheckInputs, CurveTerms, Input};
 pub use self::judge::{Found, Judge};
 pub use self::rule_head::RuleHead;

@@ -10,6 +10,7 @@ use crate::base::error::{Error, Result, unknown};
 use crate::base::yaml;
 use crate::checks::check::Check;
 use crate::checks::context::{Item, RowContext, TableContext};
+use crate::checks::inputs::Input;
 use crate::checks::judge::Found;
 use crate::checks::rule_head::RuleHead;
 use crate::findings::Severity;
@@ -238,7 +239,7 @@ impl Rules {
         if rules.is_empty() {
             let hint = if chosen.is_empty() {
                 "--skip excludes every rule that --only selects"
-            } else if chosen.iter().any(|r| r.check.needs().changes) {
+            } else if chosen.iter().any(|r| r.check.needs().has(Input::Changes)) {
                 "rules on the changes of a pull request run only in `sanity`"
             } else {
                 "rules on traces run only with --traces DIR, and only they do"

@@ -43,10 +43,10 @@ use self::find::{TraceFile, TraceKind, split};
 use self::findings::Findings;
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
-use crate::checks::Check;
 use crate::checks::kinds::traces::TraceCheck;
 use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
+use crate::checks::{Check, Input};
 use crate::database::source::{self, Entry, Source};
 use crate::findings::{Finding, Sink};
 use crate::report::Report;
@@ -92,7 +92,7 @@ pub fn run(options: &TraceOptions) -> Result<Report> {
     let judges = (options.root.as_path(), options.settings_ref.as_deref());
     let (overlay, baseline) = (options.rules.as_deref(), options.baseline.as_deref());
     let settings = Settings::of(source, judges, overlay, baseline)?;
-    let runs = |c: &Check| c.needs().traces || c.needs().waivers;
+    let runs = |c: &Check| c.needs().has(Input::Traces) || c.needs().has(Input::Waivers);
     let rules = settings.rules.choose(&options.only, &options.skip, &runs)?;
     let files = source.files()?;
     // The folder of a checkout may have any name. A folder that is not a repository is named by its

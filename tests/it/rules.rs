@@ -6,6 +6,7 @@ use crate::common::snapshot::{message, shown};
 use std::collections::{BTreeMap, BTreeSet};
 
 use perfdb_gate::base::error::Result;
+use perfdb_gate::checks::Input;
 use perfdb_gate::checks::rule::{ExampleFinding, ExampleTree, Rule, Rules};
 use perfdb_gate::database::selection::Selection;
 use perfdb_gate::findings::{Finding, Severity};
@@ -85,7 +86,7 @@ fn every_rule_fires_on_its_bad_example_and_only_there() {
     let rules = shipped();
     let mut wrong = Vec::new();
     for rule in rules.all() {
-        let traces = rule.check.needs().traces;
+        let traces = rule.check.needs().has(Input::Traces);
         let bad = judge(&rule.bad, traces).unwrap();
         let own: Vec<&Finding> = bad.iter().filter(|f| f.rule == rule.id).collect();
         assert_eq!(own.len(), 1, "{} on its bad example: {bad:#?}", rule.id);

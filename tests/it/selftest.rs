@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::common::{self, SHIPPED, Tree, gemm, gemm_parquet, run};
+use perfdb_gate::checks::Input;
 use perfdb_gate::checks::rule::Rules;
 use perfdb_gate::database::catalog::Format;
 use perfdb_gate::database::table::{Column, Table, encode};
@@ -46,7 +47,7 @@ fn every_rule_has_a_fault_and_every_fault_names_rules() {
         let rule = rules.get(id).unwrap();
         let needs = rule.check.needs();
         // An info says what may be right, so nothing is missed without it.
-        !needs.traces && !needs.changes && rule.severity != Severity::Info
+        !needs.has(Input::Traces) && !needs.has(Input::Changes) && rule.severity != Severity::Info
     };
     let ids: BTreeSet<&str> = rules.ids().filter(planted).collect();
     let mut found: BTreeSet<&str> = BTreeSet::new();

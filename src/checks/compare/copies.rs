@@ -7,17 +7,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::error;
-use crate::base::expr::ExprError;
 use crate::base::words::{Figure, count, names, plural};
 use crate::checks::compare::groups::{excused, groups};
-use crate::checks::compare::noisy_copy::{NoisyCopies, NoisyLikeness};
+use crate::checks::compare::noisy_copy::{AlikeBy, Likeness, NoisyCopies};
 use crate::checks::compare::sketch::{Sketch, Sketched};
 use crate::checks::context::{CrossContext, WholeContext};
-use crate::checks::inputs::CheckInputs;
-use crate::checks::judge::{Found, Judge};
+use crate::checks::inputs::{CheckInputs, Input};
+use crate::checks::judge::{Found, Judge, Judged};
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
-use crate::findings::{Finding, Hits, Severity, wholes};
+use crate::database::table::number_json;
+use crate::findings::{Finding, Severity, wholes};
 
 /// When two tables are one.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -31,22 +31,6 @@ pub struct Copies {
     noise: NoisyCopies,
 }
 
-/// The points at which two tables have the same latencies, up to one factor.
-struct Likeness {
-    common: usize,
-    equal: usize,
-    /// The factor between them: 1 for a plain copy.
-    factor: f64,
-}
-
-/// The way in which two tables are copies of each other.
-enum Alike {
-    /// The same figures, or the same times a factor.
-    Equal(Likeness),
-    /// The same times a factor, with noise on it.
-    Noisy(NoisyLikeness),
-}
-
 /// Two ratios are one factor when they agree this closely: a product of doubles is off by 1e-16.
 const SAME_FACTOR: f64 = 1e-9;
 
@@ -58,16 +42,12 @@ const TRIED: usize = 16;
 
 impl Judge for Copies {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { compares: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::Peers])
     }
 
     /// One finding for each group of tables that hold the same measurements, on the one that names
     /// another device, framework or version than its place, else on the one that came last.
-    fn cross<'v>(
-        &'v self,
-        rule: RuleHead<'v>,
-        at: &'v CrossContext<'v>,
-    ) -> Result<Hits<'v>, ExprError> {
+    fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
         // What has fewer points than a copy must share is none, and there may be many such.
         let tables = at.sketched().filter(|(_, sketch)| sketch.points.len() >= self.points);
         let tables: Vec<Sketched<'_>> = tables.collect();
@@ -81,22 +61,27 @@ impl Judge for Copies {
     fn whole(&self, rule: RuleHead<'_>, at: &WholeContext<'_>) -> error::Result<Found> {
         let at = &at.tables;
         let mut found = Found::new();
-        for files in equal_files(at) {
+        // `cross` compares tables of one name point by point.
+        let is_compared = |a: &TableFile, b: &TableFile| {
+            a.table == b.table && at.sketches.keys(&a.entry.path) >= self.points
+        };
+        let groups = equal_files(at).into_iter();
+        for files in groups.filter(|all| !all.iter().all(|file| is_compared(all[0], file))) {
             let (added, old): (Vec<&TableFile>, _) =
                 files.iter().copied().partition(|file| at.remade(file));
             let copies = if added.is_empty() || old.is_empty() { &files[1..] } else { &added[..] };
-            let others = if old.is_empty() { &files[..1] } else { &old[..] };
+            let mut others = if old.is_empty() { files[..1].to_vec() } else { old };
+            others.sort_by_key(|other| at.reread.origin_mismatches(other));
             found.extend(copies.iter().filter_map(|copy| {
                 let is_new = |other: &&&TableFile| {
                     copy.entry.path != other.entry.path
-                        && !self.compares_points(at, copy, other)
+                        && !is_compared(copy, other)
                         && !excused(at, copy, other)
                 };
-                let named = |other: &&&TableFile| at.reread.origin_mismatches(other);
-                let other = others.iter().filter(is_new).min_by_key(named)?;
-                let rows = at.sketches.by_path.get(&copy.entry.path).map_or(0, |s| s.rows);
-                let all = Likeness { common: rows, equal: rows, factor: 1.0 };
-                finding(rule, at, other, copy, &Alike::Equal(all), &[])
+                let other = others.iter().find(is_new)?;
+                let rows = at.sketches.get(&copy.entry.path)?.rows;
+                let all = Likeness { common: rows, factor: 1.0, by: AlikeBy::Equal(rows) };
+                finding(rule, at, other, copy, all, &[])
             }));
         }
         Ok(found)
@@ -121,18 +106,12 @@ fn equal_files<'a>(at: &CrossContext<'a>) -> Vec<Vec<&'a TableFile>> {
 }
 
 impl Copies {
-    fn alike(&self, a: &Sketch, b: &Sketch) -> Option<Alike> {
-        let like = likeness(a, b);
-        if like.equal >= self.points && like.equal as f64 >= self.share * like.common as f64 {
-            return Some(Alike::Equal(like));
+    fn alike(&self, a: &Sketch, b: &Sketch) -> Option<Likeness> {
+        let (common, equal, factor) = equal_points(a, b);
+        if equal >= self.points && equal as f64 >= self.share * common as f64 {
+            return Some(Likeness { common, factor, by: AlikeBy::Equal(equal) });
         }
-        self.noise.likeness(a, b).map(Alike::Noisy)
-    }
-
-    /// Returns true if [`Judge::cross`] compares two tables point by point.
-    fn compares_points(&self, at: &CrossContext<'_>, a: &TableFile, b: &TableFile) -> bool {
-        let keys = at.sketches.by_path.get(&a.entry.path).map_or(0, |sketch| sketch.keys);
-        a.table == b.table && keys >= self.points
+        self.noise.likeness(a, b)
     }
 
     /// The findings on a group of tables: one on each table that a pull request adds, and one on the others.
@@ -147,40 +126,22 @@ impl Copies {
             group.iter().partition(|table| at.remade(tables[**table].0));
         let of = |group: &[usize]| match *group {
             [] | [_] => None,
-            [a, b] => self.of_pair(rule, at, tables[a], tables[b], &[]),
-            _ => self.of_group(rule, at, tables, group),
+            [a, b] => {
+                let like = self.alike(tables[a].1, tables[b].1)?;
+                finding(rule, at, tables[a].0, tables[b].0, like, &[])
+            }
+            _ => {
+                let key = |i: &usize| (originality(at, tables[*i].0), *i);
+                let copy = *group.iter().max_by_key(|i| key(i))?;
+                let others: Vec<usize> = group.iter().copied().filter(|i| *i != copy).collect();
+                self.of_copy(rule, at, tables, (copy, &others))
+            }
         };
         if old.is_empty() {
             return of(&added).into_iter().collect();
         }
         let each = added.iter().filter_map(|copy| self.of_copy(rule, at, tables, (*copy, &old)));
         each.chain(of(&old)).collect()
-    }
-
-    fn of_pair(
-        &self,
-        rule: RuleHead<'_>,
-        at: &CrossContext<'_>,
-        a: Sketched<'_>,
-        b: Sketched<'_>,
-        others: &[&TableFile],
-    ) -> Option<Finding> {
-        finding(rule, at, a.0, b.0, &self.alike(a.1, b.1)?, others)
-    }
-
-    /// The finding on a group of three tables or more: the copy among them against the most
-    /// original of those that are like it.
-    fn of_group(
-        &self,
-        rule: RuleHead<'_>,
-        at: &CrossContext<'_>,
-        tables: &[Sketched<'_>],
-        group: &[usize],
-    ) -> Option<Finding> {
-        let key = |i: &usize| (originality(at, tables[*i].0), *i);
-        let copy = *group.iter().max_by_key(|i| key(i))?;
-        let others: Vec<usize> = group.iter().copied().filter(|i| *i != copy).collect();
-        self.of_copy(rule, at, tables, (copy, &others))
     }
 
     /// The finding on a copy against the most original of those that are like it.
@@ -201,7 +162,8 @@ impl Copies {
         let others: Vec<&TableFile> = others.map(|i| tables[*i].0).collect();
         // In the order of paths, as where there are two.
         let (a, b) = (copy.min(origin), copy.max(origin));
-        self.of_pair(rule, at, tables[a], tables[b], &others)
+        let like = self.alike(tables[a].1, tables[b].1)?;
+        finding(rule, at, tables[a].0, tables[b].0, like, &others)
     }
 }
 
@@ -217,65 +179,51 @@ fn place_of(file: &TableFile) -> String {
     [place.system.as_str(), &place.backend, &place.version].join("/")
 }
 
-fn likeness(a: &Sketch, b: &Sketch) -> Likeness {
+/// Returns the number of points that two tables share, how many of them are equal up to a factor, and that factor.
+fn equal_points(a: &Sketch, b: &Sketch) -> (usize, usize, f64) {
     let positive = |(a, b): &(f64, f64)| *a > 0.0 && *b > 0.0;
     let common = || a.common(b).map(|(a, b)| (a.latency, b.latency)).filter(positive);
-    // Points are in the order of a hash, so the first ones are a sample: a part large enough to be
-    // told shows in it, and nearly every pair of tables ends here.
-    let mut first = [0.0; SAMPLE];
-    let mut taken = 0;
-    for ((a, b), ratio) in common().zip(&mut first) {
-        *ratio = b / a;
-        taken += 1;
-    }
-    let first = &first[..taken];
+    // Points are in the order of a hash, so the first ones are a sample. A part that is large enough shows in it, and
+    // nearly every pair of tables ends here.
+    let first: Vec<f64> = common().take(SAMPLE).map(|(a, b)| b / a).collect();
     let agree = |ratios: &[f64], factor: f64| {
         ratios.iter().filter(|ratio| (*ratio / factor - 1.0).abs() < SAME_FACTOR).count()
     };
-    let near = |ratios: &[f64], factor: f64| {
-        let within = factor * (2.0 * SAME_FACTOR);
-        ratios.iter().map(|ratio| usize::from((ratio - factor).abs() < within)).sum::<usize>()
-    };
     let factors = first.iter().take(TRIED).copied().chain([1.0]);
-    // The cheap test passes whatever the exact one does.
-    let factors: Vec<f64> =
-        factors.filter(|f| near(first, *f) > 2 && agree(first, *f) > 2).collect();
+    let factors: Vec<f64> = factors.filter(|factor| agree(&first, *factor) > 2).collect();
     if factors.is_empty() {
-        return Likeness { common: 0, equal: 0, factor: 1.0 };
+        return (0, 0, 1.0);
     }
     let pairs: Vec<(f64, f64)> = common().collect();
     let ratios: Vec<f64> = pairs.iter().map(|(a, b)| b / a).collect();
     let equal = pairs.iter().filter(|(a, b)| a == b).count();
     let scaled = factors.iter().filter(|f| **f != 1.0).map(|f| (agree(&ratios, *f), *f));
     match scaled.max_by(|x, y| x.0.cmp(&y.0)) {
-        Some((scaled, factor)) if scaled > equal => {
-            Likeness { common: pairs.len(), equal: scaled, factor }
-        }
-        _ => Likeness { common: pairs.len(), equal, factor: 1.0 },
+        Some((scaled, factor)) if scaled > equal => (pairs.len(), scaled, factor),
+        _ => (pairs.len(), equal, 1.0),
     }
 }
 
-fn equal_words(like: &Likeness, origin: &TableFile) -> String {
-    let scaled = match like.factor {
-        1.0 => String::new(),
-        f => format!(", each multiplied by {:.6}", Figure(f)),
-    };
-    let part =
-        if like.equal == like.common { "all".to_owned() } else { format!("{} of", like.equal) };
-    let points = plural(like.common, "point");
-    let path = &origin.entry.path;
-    format!("{part} {points} shared with {path} have the same measurements{scaled}")
-}
-
-fn noisy_words(like: &NoisyLikeness, times: f64, origin: &TableFile) -> String {
-    format!(
-        "nine tenths of {} shared with {} are within {:.1} % of {:.3} times the measurement \
-         there, evenly at all latencies; the differences between two runs are not even",
-        plural(like.common, "point"),
-        origin.entry.path,
-        100.0 * like.spread,
-        Figure(times),
-    )
+/// Says what `copy` has in common with its origin; `times` is the factor between them.
+fn words(like: Likeness, times: f64, origin: &TableFile) -> String {
+    let Likeness { common, factor, by } = like;
+    let (points, path) = (plural(common, "point"), &origin.entry.path);
+    match by {
+        AlikeBy::Equal(equal) => {
+            let part = if equal == common { "all".to_owned() } else { format!("{equal} of") };
+            let scaled = match factor {
+                1.0 => String::new(),
+                factor => format!(", each multiplied by {:.6}", Figure(factor)),
+            };
+            format!("{part} {points} shared with {path} have the same measurements{scaled}")
+        }
+        AlikeBy::Noise(spread) => format!(
+            "nine tenths of {points} shared with {path} are within {:.1} % of {:.3} times the measurement \
+             there, evenly at all latencies; the differences between two runs are not even",
+            100.0 * spread,
+            Figure(times),
+        ),
+    }
 }
 
 fn finding(
@@ -283,7 +231,7 @@ fn finding(
     at: &CrossContext<'_>,
     a: &TableFile,
     b: &TableFile,
-    alike: &Alike,
+    like: Likeness,
     others: &[&TableFile],
 ) -> Option<Finding> {
     let (foreign_a, foreign_b) = (at.reread.origin_mismatches(a), at.reread.origin_mismatches(b));
@@ -319,31 +267,24 @@ fn finding(
             names(paths)
         )
     };
-    let (severity, said, rows) = match alike {
-        Alike::Equal(like) => (rule.severity, equal_words(like, origin), like.equal),
-        // Even noise is a strong sign, but not a proof.
-        Alike::Noisy(like) => {
-            // The factor is that of `b` over `a`.
-            let times = if std::ptr::eq(copy, b) { like.factor } else { 1.0 / like.factor };
-            let said = noisy_words(like, times, origin);
-            (rule.severity.at_most(Severity::Warning), said, like.common)
+    // The factor is that of `b` over `a`.
+    let times = if std::ptr::eq(copy, b) { like.factor } else { 1.0 / like.factor };
+    let message = format!("{}; {which}{more}", words(like, times, origin));
+    // Even noise is a strong sign, but not a proof.
+    let (severity, rows, name, figure) = match like.by {
+        AlikeBy::Equal(equal) => (rule.severity, equal, "equal_points", equal.into()),
+        AlikeBy::Noise(spread) => {
+            let warning = rule.severity.at_most(Severity::Warning);
+            (warning, like.common, "spread", number_json(spread))
         }
     };
-    let message = format!("{said}; {which}{more}");
     let mut finding = Finding::on_table(rule.id, severity, copy, message)
         .rows(rows)
         .parts([origin].iter().chain(others).map(|file| place_of(file)))
-        .copy_of(origin);
-    finding = match alike {
-        Alike::Equal(like) => finding
-            .evidence("common_points", like.common)
-            .evidence("equal_points", like.equal)
-            .evidence("factor", like.factor),
-        Alike::Noisy(like) => finding
-            .evidence("common_points", like.common)
-            .evidence("factor", like.factor)
-            .evidence("spread", like.spread),
-    };
+        .copy_of(origin)
+        .evidence("common_points", like.common)
+        .evidence("factor", like.factor)
+        .evidence(name, figure);
     if !others.is_empty() {
         let paths: Vec<&str> = others.iter().map(|f| f.entry.path.as_str()).collect();
         finding = finding.evidence("tables", others.len() + 2).evidence("more", paths);
@@ -365,10 +306,10 @@ mod tests {
     fn plain_and_scaled_copies_are_found_and_noise_is_not() {
         let a = sketch(|i| 0.1 + i as f64 * 0.037);
         let noisy = sketch(|i| (0.1 + i as f64 * 0.037) * (1.0 + 1e-6 * (i % 7) as f64));
-        assert_eq!(likeness(&a, &a).equal, 50);
+        assert_eq!(equal_points(&a, &a).1, 50);
         let half = sketch(|i| (0.1 + i as f64 * 0.037) * 0.7);
-        let scaled = likeness(&a, &half);
-        assert_eq!((scaled.equal, (scaled.factor * 10.0).round()), (50, 7.0));
-        assert!(likeness(&a, &noisy).equal < 20);
+        let (_, scaled, factor) = equal_points(&a, &half);
+        assert_eq!((scaled, (factor * 10.0).round()), (50, 7.0));
+        assert!(equal_points(&a, &noisy).1 < 20);
     }
 }

@@ -10,7 +10,7 @@ use super::turned_to_text::turned_to_text;
 use crate::base::expr::ExprError;
 use crate::base::words::{count, plural, plural_verb};
 use crate::checks::context::ChangeContext;
-use crate::checks::inputs::CheckInputs;
+use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::Place;
@@ -30,7 +30,7 @@ pub struct NoLongerServed;
 
 impl Judge for NoLongerServed {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { changes: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::Changes])
     }
 
     fn change(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>) -> Result<Found, ExprError> {

@@ -9,18 +9,17 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
 use crate::base::words::{Figure, plural, plural_verb};
 use crate::checks::compare::curves::{
     CurveScores, Roughness, SpikedPoints, TableScores, comparable,
 };
-use crate::checks::compare::sketch::{Sketched, Slice, slice_id, slice_words};
+use crate::checks::compare::sketch::{Sketched, Slice, slice_id, slice_name};
 use crate::checks::context::{CrossContext, RowContext};
-use crate::checks::inputs::{CheckInputs, CurveTerms};
-use crate::checks::judge::{Found, Judge};
+use crate::checks::inputs::{CheckInputs, CurveTerms, Input};
+use crate::checks::judge::{Found, Judge, Judged};
 use crate::checks::rule_head::RuleHead;
-use crate::checks::sweeps::AxisSeries;
+use crate::checks::series::AxisSeries;
 use crate::database::catalog::TableFile;
 use crate::findings::{Finding, Hits, Reads, SliceEvidence, wholes};
 use crate::specs::TableSpec;
@@ -62,20 +61,20 @@ struct ZigzagLimits {
     flips: f64,
 }
 
-/// What makes a slice noisy.
+/// A noisy slice with the signs of its noise.
 struct NoisySlice<'a> {
     slice: &'a Slice,
     /// Points that are disturbed, of how many.
     spiked: Option<SpikedPoints>,
-    /// How rough it is.
+    /// The slice's roughness, if it is too rough.
     roughness: Option<RoughSlice>,
 }
 
-/// How rough a slice is, and beside what.
+/// The roughness of a slice.
 #[derive(Clone, Copy)]
 struct RoughSlice {
     median: f64,
-    /// Beside what it was before a pull request, not beside other tables.
+    /// True if the slice is rough beside the state before a pull request, not beside other tables.
     since_base: bool,
 }
 
@@ -86,11 +85,11 @@ impl Judge for NoiseLimits {
 
     fn needs(&self) -> CheckInputs {
         let curves = Some(CurveTerms { bends: self.disturbed, floor_ms: self.floor_ms });
-        CheckInputs { compares: true, curves, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::Peers]).with(None, curves)
     }
 
     /// One finding for each axis along which a table zigzags by itself.
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let Some((_, latency)) = rows.measured() else { return Ok(Hits::new()) };
         let zigzags =
             rows.series().iter().filter_map(|axis| self.zigzag.finding(rows, axis, latency));
@@ -99,11 +98,7 @@ impl Judge for NoiseLimits {
     }
 
     /// One finding for each table with noisy slices.
-    fn cross<'v>(
-        &'v self,
-        rule: RuleHead<'v>,
-        at: &'v CrossContext<'v>,
-    ) -> Result<Hits<'v>, ExprError> {
+    fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
         let all = at.curve_scores();
         let mut found = Found::new();
         for file in at.judged_tables() {
@@ -178,19 +173,22 @@ impl NoiseLimits {
             own.scored >= self.scored && own.spiked >= self.points && own.share() >= self.share
         };
         // Nearly every slice ends here, without a look at other places.
-        if !is_much(&scores.spiked(slice, factor, groups, floor_ms)) {
+        let stands_out = |bend: usize| scores.bends[bend].is(factor, groups);
+        if !is_much(&scores.spiked(slice, floor_ms, stands_out)) {
             return None;
         }
-        let alone = scores.spiked_alone(all, at.kin, file, slice, (factor, groups), floor_ms);
+        let alone = scores.spiked(slice, floor_ms, |bend| {
+            stands_out(bend) && !all.recurs(at.peers, file, scores, bend, factor)
+        });
         let is_smooth =
             |beside: SpikedPoints| beside.scored >= self.scored && beside.share() < self.share;
-        let mut others = comparable(at.kin, (file, sketch));
         let is_noisy = is_much(&alone)
-            && !others.any(|o| is_smooth(scores.spiked_beside(o, slice, factor, floor_ms)));
+            && !comparable(at.peers, (file, sketch))
+                .any(|o| is_smooth(scores.spiked_beside(o, slice, factor, floor_ms)));
         is_noisy.then_some(alone)
     }
 
-    /// How rough a slice is, where that is too much.
+    /// Returns the roughness of a slice that is too rough.
     fn rough(&self, scores: &TableScores, slice: u32) -> Option<RoughSlice> {
         let of_slice = |r: &&Roughness| r.slice == slice && r.median >= self.roughness;
         let beside = scores.roughness.iter().find(of_slice);
@@ -212,8 +210,7 @@ fn finding(
     let worst = noisy
         .iter()
         .max_by(|a, b| rough(a).total_cmp(&rough(b)).then(spiked(a).total_cmp(&spiked(b))))?;
-    let name =
-        if worst.slice.is_empty() { "the table".to_owned() } else { slice_words(worst.slice) };
+    let name = slice_name(worst.slice);
     let mut said = Vec::new();
     if let Some(roughness) = worst.roughness {
         let percent = Figure(roughness.median.exp_m1() * 100.0);

@@ -25,15 +25,23 @@ pub struct NoisyCopies {
     evenness: f64,
 }
 
-/// Two tables that are alike up to a factor and noise.
+/// How two tables are alike.
 #[derive(Debug, Clone, Copy)]
-pub struct NoisyLikeness {
+pub(super) struct Likeness {
     /// The number of shared points.
     pub common: usize,
-    /// The factor between the tables.
+    /// The factor of the second table over the first: 1 for a plain copy.
     pub factor: f64,
-    /// The deviation of nine tenths of the points from the factor, as a logarithm.
-    pub spread: f64,
+    pub by: AlikeBy,
+}
+
+/// What the points of two tables have in common.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum AlikeBy {
+    /// This many points are equal up to the factor.
+    Equal(usize),
+    /// Nine tenths of the points deviate from the factor by at most this much, as a logarithm.
+    Noise(f64),
 }
 
 /// The number of points that are compared first.
@@ -44,7 +52,7 @@ const LOOSE: f64 = 2.0;
 
 impl NoisyCopies {
     /// Returns how two tables are alike; `None` if neither is a noisy copy of the other.
-    pub fn likeness(&self, a: &Sketch, b: &Sketch) -> Option<NoisyLikeness> {
+    pub(super) fn likeness(&self, a: &Sketch, b: &Sketch) -> Option<Likeness> {
         let positive = |(a, b): &(f64, f64)| *a > 0.0 && *b > 0.0;
         let common = || a.common(b).map(|(a, b)| (a.latency, b.latency)).filter(positive);
         // Points are in the order of a hash, so the first ones are a sample, and nearly every pair of
@@ -74,7 +82,7 @@ impl NoisyCopies {
             && most <= self.tail * half
             && quarters.iter().all(|deviation| *deviation <= self.evenness * least);
         let common = away.len();
-        is_drawn.then(|| NoisyLikeness { common, factor: middle.exp(), spread })
+        is_drawn.then(|| Likeness { common, factor: middle.exp(), by: AlikeBy::Noise(spread) })
     }
 }
 
@@ -122,7 +130,8 @@ mod tests {
         let copies = NoisyCopies { points: 200, spread: 0.03, tail: 4.8, evenness: 1.5 };
         let table = sketch(1, 0.0, 1.0, 0);
         let found = copies.likeness(&table, &sketch(2, 0.01, 0.8, 0)).unwrap();
-        assert!((found.factor / 0.8 - 1.0).abs() < 0.01 && found.spread < 0.018, "{found:?}");
+        let AlikeBy::Noise(spread) = found.by else { panic!("{found:?}") };
+        assert!((found.factor / 0.8 - 1.0).abs() < 0.01 && spread < 0.018, "{found:?}");
         assert!(copies.likeness(&table, &sketch(2, 0.03, 0.8, 0)).is_none(), "more noise");
         assert!(copies.likeness(&table, &sketch(2, 0.01, 1.0, 60)).is_none(), "a tail");
         let many = NoisyCopies { points: 500, ..copies };

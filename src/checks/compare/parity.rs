@@ -5,15 +5,14 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::base::expr::ExprError;
 use crate::base::words::{count, plural, plural_verb};
 use crate::checks::compare::scattered::Scattered;
 use crate::checks::compare::served_keys::{keys, points_by_slice};
 use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
-use crate::checks::compare::stubs::{Namesakes, StubSize};
+use crate::checks::compare::stubs::StubSize;
 use crate::checks::context::{CrossContext, RowContext};
-use crate::checks::inputs::CheckInputs;
-use crate::checks::judge::Judge;
+use crate::checks::inputs::{CheckInputs, Input};
+use crate::checks::judge::{Judge, Judged};
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::database::served::Nearness;
@@ -48,17 +47,17 @@ struct ParityCase<'a> {
 /// A slice that is thinner than everywhere else.
 struct ThinSlice<'a> {
     slice: &'a Slice,
-    /// Its keys over the least that a reference has.
+    /// The slice's keys divided by the smallest number of keys that a reference has.
     share: f64,
 }
 
 impl Judge for Shares {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { compares: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::Peers])
     }
 
     /// One finding for a table that lacks rows here and there, whatever others have.
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         if rows.at.spec.is_sparse {
             return Ok(Hits::new());
         }
@@ -66,15 +65,9 @@ impl Judge for Shares {
     }
 
     /// One finding for each table that has far less than every reference, as a whole or of slices.
-    fn cross<'v>(
-        &'v self,
-        rule: RuleHead<'v>,
-        at: &'v CrossContext<'v>,
-    ) -> Result<Hits<'v>, ExprError> {
-        let namesakes = Namesakes::of(at);
+    fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
         let of_table = |file: &TableFile| {
-            let stub = || self.own.finding(rule, at, file, &namesakes);
-            self.finding(rule, at, file).or_else(stub)
+            self.finding(rule, at, file).or_else(|| self.own.finding(rule, at, file))
         };
         Ok(wholes(at.judged_grids().filter_map(of_table)))
     }
@@ -139,7 +132,7 @@ impl Shares {
         Some(finding)
     }
 
-    /// Slices of which less would be served than a share of what every reference has. One that is
+    /// Returns the slices that would serve fewer keys than a share of what every reference serves. A slice that is
     /// missing altogether is reported by coverage-hole, with its values.
     fn thin<'a>(&self, case: &ParityCase<'a>) -> Vec<ThinSlice<'a>> {
         let sketches = case.references.iter().flat_map(|(_, s)| s).chain(&case.served);
@@ -166,15 +159,12 @@ impl std::fmt::Display for ThinSlice<'_> {
 }
 
 impl<'a> ParityCase<'a> {
-    /// What would be served of a table, here and at its references: the other systems of the
+    /// Collects what would be served of a table, here and at its references: the other systems of the
     /// generation at the same version; where there is none, the other versions, for tables that
     /// those do not fill.
     fn new(at: &'a CrossContext<'a>, file: &'a TableFile) -> Option<Self> {
         let spec = at.state.specs.tables.get(&file.table)?;
         let editions = at.shelf.editions(file)?;
-        let sketches = |files: &[&TableFile]| -> Vec<&'a Sketch> {
-            files.iter().filter_map(|f| at.sketches.get(&f.entry.path)).collect()
-        };
         let edition = editions.get(&file.place.version)?;
         let own = at.sketches.keys(&file.entry.path);
         if own == 0 {
@@ -184,20 +174,20 @@ impl<'a> ParityCase<'a> {
         let mut references: Vec<(&str, Vec<&Sketch>)> = Vec::new();
         for (system, editions, _) in near.into_iter().filter(|_| nearness == Nearness::Generation) {
             let Some(edition) = editions.get(&file.place.version) else { continue };
-            references.push((system, sketches(&edition.files)));
+            references.push((system, at.sketches.of(edition.files.iter().copied())));
         }
         references.retain(|(_, sketches)| keys(sketches) > 0);
         if references.is_empty() && spec.filling != Filling::Always {
             let others = editions.iter().filter(|e| e.version != edition.version);
-            references.extend(others.map(|e| (e.version, sketches(&e.files))));
+            references.extend(others.map(|e| (e.version, at.sketches.of(e.files.iter().copied()))));
             references.retain(|(_, sketches)| keys(sketches) > 0);
         }
         if references.is_empty() {
             return None;
         }
-        let served: Vec<_> = at.shelf.served(spec, edition).files().collect();
+        let served = at.sketches.of(at.shelf.served(spec, edition).files());
         let current = at.shelf.current(&file.place.system, editions)?;
         let superseded = (current.version != edition.version).then_some(current.version);
-        Some(Self { own, served: sketches(&served), references, superseded })
+        Some(Self { own, served, references, superseded })
     }
 }

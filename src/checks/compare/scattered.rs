@@ -1,6 +1,6 @@
 //! Rows that are missing here and there: a sweep lacks sizes that the other sweeps beside it have.
 //!
-//! What a machine cannot run ends a sweep early; a block that nobody collected is coverage-hole's. Rows
+//! Sizes that a machine cannot run end a sweep early. The rule coverage-hole reports blocks that nobody collected. Rows
 //! that a writer lost leave holes in the middle of sweeps, along every axis.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::base::words::{count, names, plural};
 use crate::checks::context::RowContext;
-use crate::checks::sweeps::AxisSeries;
+use crate::checks::series::AxisSeries;
 use crate::database::table::Keys;
 use crate::findings::{Finding, Severity};
 
@@ -37,7 +37,7 @@ pub struct Scattered {
 /// Sizes between the ends of sweeps.
 #[derive(Clone, Copy)]
 struct Gaps {
-    /// Those that are missing.
+    /// The number of missing sizes.
     missing: usize,
     /// Pairs of neighbours that are there.
     pairs: usize,
@@ -93,7 +93,7 @@ impl Scattered {
     }
 
     /// The sizes between the ends of `most` series of an axis that these lack and others of their slice
-    /// have; none where there are too few to decide.
+    /// have; `None` if there are too few to decide.
     fn gaps(&self, axis: &AxisSeries, keys: &Keys<'_>, most: usize) -> Option<Gaps> {
         let slice = |rows: &[u32]| keys.text_code(rows[0] as usize);
         let mut slices: BTreeMap<u64, Vec<&[f64]>> = BTreeMap::new();

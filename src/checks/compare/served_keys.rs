@@ -1,4 +1,4 @@
-//! How many keys tables serve together, from their sketches.
+//! The numbers of keys that tables serve together, from their sketches.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub fn keys(served: &[&Sketch]) -> usize {
     (hashes.len() as f64 * (u64::MAX as f64 / end.max(1) as f64)).round() as usize
 }
 
-/// How many points up to `end` tables serve together, by slice.
+/// Counts the points up to the hash `end` that tables serve together, by slice.
 pub fn points_by_slice<'a>(served: &[&'a Sketch], end: u64) -> BTreeMap<&'a Slice, usize> {
     let mut numbers: BTreeMap<&Slice, usize> = BTreeMap::new();
     let mut points: Vec<(u64, usize)> = Vec::new();

@@ -1,22 +1,22 @@
-//! Stubs: tables, or slices of them, that hold next to nothing of their own, whatever is served beside
-//! them.
+//! Stubs: tables, or slices of them, that contain next to nothing of their own, whatever is served beside them.
 //!
-//! Their own size is held against that of the other versions here and of the systems of the generation,
-//! and against that of all other tables of the name and backend, whatever their system and version. A
-//! table of keys that no earlier version has is an addition, and small by right.
+//! The size of a table is compared with the sizes of the other versions on its system and on the systems of its
+//! generation, and with the sizes of all other tables of its name and backend. A table of keys that no earlier version has is an
+//! addition, which may be small.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::stats::upper_median;
 use crate::base::words::{count, names, plural};
+use crate::checks::compare::peers::Kinship;
 use crate::checks::compare::served_keys::keys;
-use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
+use crate::checks::compare::sketch::{Sketch, Sketched, Slice, slice_id, slice_name};
 use crate::checks::context::CrossContext;
 use crate::checks::rule_head::RuleHead;
-use crate::database::catalog::{Place, TableFile};
+use crate::database::catalog::TableFile;
 use crate::findings::{Finding, Severity, SliceEvidence};
 use crate::specs::Filling;
 
@@ -34,138 +34,53 @@ pub struct StubSize {
     addition: f64,
 }
 
-/// The tables of a name, whatever their system, backend and version, and how many keys each slice of them
-/// has.
-#[derive(Default)]
-pub struct Namesakes<'a> {
-    tables: Vec<NumberedTable<'a>>,
-    /// Numbers of the tables by path.
-    numbers: BTreeMap<&'a str, usize>,
-    /// The number of a table, and how many keys of the slice it has, about.
-    by_slice: BTreeMap<&'a Slice, Vec<(usize, usize)>>,
-}
-
-/// A table with numbers for the names of its place: each is compared with every other.
-struct NumberedTable<'a> {
-    sketch: &'a Sketch,
-    backend: usize,
-    /// System, backend and version.
-    place: usize,
-    /// The generation of its system, or the system where none is known.
-    machines: usize,
-}
-
 /// A slice, or the whole table, that is far smaller than elsewhere.
 struct Stub<'a> {
-    /// None of the whole table.
+    /// The slice; `None` for the whole table.
     slice: Option<&'a Slice>,
     own: usize,
     median: usize,
     others: usize,
 }
 
-/// A table whose size is judged.
-#[derive(Clone, Copy)]
-struct SizedTable<'t, 'c> {
-    at: &'t CrossContext<'c>,
-    file: &'t TableFile,
-    sketch: &'t Sketch,
-    namesakes: &'t Namesakes<'c>,
-}
-
-/// The number of a name, the next one where it is new.
-fn number_of<K: Ord>(numbers: &mut BTreeMap<K, usize>, name: K) -> usize {
-    let next = numbers.len();
-    *numbers.entry(name).or_insert(next)
-}
-
-impl<'a> Namesakes<'a> {
-    /// The tables that can be read.
-    pub fn of(at: &CrossContext<'a>) -> Self {
-        let mut namesakes = Self::default();
-        let (mut backends, mut places, mut machines) =
-            (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        for (file, sketch) in at.sketched() {
-            let Place { system, backend, version, .. } = &file.place;
-            let generation =
-                at.state.catalog.system(system, at.state.specs).and_then(|s| s.generation());
-            let named =
-                generation.map_or((None, Some(system)), |generation| (Some(generation), None));
-            let number = namesakes.tables.len();
-            namesakes.numbers.insert(&file.entry.path, number);
-            namesakes.tables.push(NumberedTable {
-                sketch,
-                backend: number_of(&mut backends, backend),
-                place: number_of(&mut places, (system, backend, version)),
-                machines: number_of(&mut machines, named),
-            });
-            for (slice, keys) in keys_by_slice(sketch) {
-                namesakes.by_slice.entry(slice).or_default().push((number, keys));
-            }
-        }
-        namesakes
-    }
-
-    /// The others of a table's backend, by number, in order; where these are too few, all others.
-    fn others(&self, own: &NumberedTable<'_>, least: usize) -> Vec<usize> {
-        let of_backend = self.chosen(own, |other| other.backend == own.backend);
-        if of_backend.len() >= least { of_backend } else { self.chosen(own, |_| true) }
-    }
-
-    /// The others of a table's backend on its system and on those of its generation.
-    fn near(&self, own: &NumberedTable<'_>) -> Vec<usize> {
-        self.chosen(own, |other| other.backend == own.backend && other.machines == own.machines)
-    }
-
-    /// The others of some kind. The same version in another layout is the same table.
-    fn chosen(
-        &self,
-        own: &NumberedTable<'_>,
-        is_chosen: impl Fn(&NumberedTable<'_>) -> bool,
-    ) -> Vec<usize> {
-        let all = self.tables.iter().enumerate();
-        all.filter(|(_, other)| other.place != own.place && is_chosen(other))
-            .map(|(i, _)| i)
-            .collect()
-    }
-
-    fn keys(&self, table: usize) -> usize {
-        self.tables[table].sketch.keys
-    }
-
-    /// How many keys of a slice each of some tables has, of those that have any.
-    fn keys_of(&self, slice: &Slice, tables: &[usize]) -> Vec<usize> {
-        let held = self.by_slice.get(slice).into_iter().flatten();
-        let held = held.filter(|(table, _)| tables.binary_search(table).is_ok());
-        held.map(|(_, keys)| *keys).collect()
-    }
-}
-
 impl StubSize {
-    /// What is a stub of a table, as one finding.
-    pub fn finding<'a>(
+    /// Returns a finding on the stubs of a table.
+    pub fn finding(
         &self,
         rule: RuleHead<'_>,
-        at: &CrossContext<'a>,
+        at: &CrossContext<'_>,
         file: &TableFile,
-        namesakes: &Namesakes<'a>,
     ) -> Option<Finding> {
-        let own = at.sketches.by_path.get(&file.entry.path).filter(|s| s.keys > 0)?;
-        let sized = SizedTable { at, file, sketch: own, namesakes };
-        let number = &namesakes.tables[*namesakes.numbers.get(file.entry.path.as_str())?];
-        let (near, others) = (namesakes.near(number), namesakes.others(number, self.tables));
-        let mut stubs = self.stubs(sized, &near);
-        if stubs.is_empty() && !self.is_small_plan(namesakes, &near, &others) {
-            stubs = self.stubs(sized, &others);
+        let own = at.sketches.get(&file.entry.path).filter(|sketch| sketch.keys > 0)?;
+        let table = (file, own);
+        let kinships: Vec<Option<Kinship>> = at.peers.kinships(file).collect();
+        let generation = at.peers.generation(&file.place.system);
+        let is_near = |((other, _), kinship): (&Sketched<'_>, &Option<Kinship>)| match kinship {
+            Some(Kinship::Version) => true,
+            Some(Kinship::System) => {
+                generation.is_some_and(|own| at.peers.generation(&other.place.system) == Some(own))
+            }
+            Some(Kinship::Backend | Kinship::Name) | None => false,
+        };
+        let near: Vec<bool> = at.peers.tables.iter().zip(&kinships).map(is_near).collect();
+        let is_of_backend =
+            |kinship: &_| matches!(kinship, Some(Kinship::Version | Kinship::System));
+        let mut others: Vec<bool> = kinships.iter().map(is_of_backend).collect();
+        if others.iter().filter(|is_of_backend| **is_of_backend).count() < self.tables {
+            others = kinships.iter().map(Option::is_some).collect();
+        }
+        let mut stubs = self.stubs(at, table, &near);
+        if stubs.is_empty() && !self.is_small_plan(at, &near, &others) {
+            stubs = self.stubs(at, table, &others);
         }
         if stubs.is_empty() {
             return None;
         }
-        let told: Vec<String> = stubs.iter().take(3).map(Stub::say).collect();
-        let mut message = told.join("; ");
-        if stubs.len() > told.len() {
+        let said: Vec<String> = stubs.iter().take(3).map(Stub::say).collect();
+        let mut message = said.join("; ");
+        if stubs.len() > said.len() {
             message +=
-                &format!("; {} more have too few keys", plural(stubs.len() - told.len(), "slice"));
+                &format!("; {} more have too few keys", plural(stubs.len() - said.len(), "slice"));
         }
         message += &filled(at, file);
         let mut severity = rule.severity.at_most(Severity::Warning);
@@ -193,68 +108,82 @@ impl StubSize {
         Some(finding)
     }
 
-    /// Whether another table near by is as small beside all others: machines of its kind have a small plan.
-    fn is_small_plan(&self, namesakes: &Namesakes<'_>, near: &[usize], others: &[usize]) -> bool {
-        let mut keys: Vec<f64> = others.iter().map(|i| namesakes.keys(*i) as f64).collect();
+    /// Returns true if a table nearby is as small beside all others: machines of its kind have a small plan.
+    fn is_small_plan(&self, at: &CrossContext<'_>, near: &[bool], others: &[bool]) -> bool {
+        if !near.contains(&true) {
+            return false;
+        }
+        let mut keys: Vec<f64> = sizes(at, others).map(|keys| keys as f64).collect();
         let median = upper_median(&mut keys);
-        near.iter().any(|i| (namesakes.keys(*i) as f64) < self.median * median)
+        sizes(at, near).any(|keys| (keys as f64) < self.median * median)
     }
 
-    fn stub<'a>(&self, own: usize, mut others: Vec<usize>) -> Option<Stub<'a>> {
-        if others.len() < self.tables {
+    /// Returns the table if it is a stub beside the tables that `others` marks, else its slices that are. Additions are
+    /// left out.
+    fn stubs<'t>(
+        &self,
+        at: &CrossContext<'_>,
+        table: Sketched<'t>,
+        others: &[bool],
+    ) -> Vec<Stub<'t>> {
+        if let Some(stub) = self.stub(None, table.1.keys, sizes(at, others).collect()) {
+            return if self.adds(at, table, None) { Vec::new() } else { vec![stub] };
+        }
+        let own = table.1.slices.iter().zip(0..table.1.counts.len());
+        let stub = |(slice, index): (&'t Slice, usize)| {
+            let others = at.peers.with_slice(slice).filter(|(other, _)| others[*other]);
+            let size = |(other, index): (usize, usize)| at.peers.tables[other].1.slice_keys(index);
+            let sizes = others.map(size).collect();
+            let stub = self.stub(Some(slice), table.1.slice_keys(index), sizes)?;
+            (!self.adds(at, table, Some(index))).then_some(stub)
+        };
+        let mut found: Vec<Stub<'t>> = own.filter_map(stub).collect();
+        found.sort_by_key(|stub| stub.slice);
+        found
+    }
+
+    fn stub<'t>(
+        &self,
+        slice: Option<&'t Slice>,
+        own: usize,
+        mut others: Vec<usize>,
+    ) -> Option<Stub<'t>> {
+        if others.is_empty() || others.len() < self.tables {
             return None;
         }
         others.sort_unstable();
         let tenth = others[others.len() / 10] as f64;
-        let median = upper_median(&mut others.iter().map(|n| *n as f64).collect::<Vec<_>>());
-        let few = (own as f64) < self.median * median && (own as f64) < self.tenth * tenth;
-        few.then_some(Stub { slice: None, own, median: median as usize, others: others.len() })
+        let median = others[others.len() / 2];
+        let few = (own as f64) < self.median * median as f64 && (own as f64) < self.tenth * tenth;
+        few.then_some(Stub { slice, own, median, others: others.len() })
     }
 
-    /// The table where it is a stub beside others, else its slices that are.
-    fn stubs<'t>(&self, table: SizedTable<'t, '_>, others: &[usize]) -> Vec<Stub<'t>> {
-        let sizes = others.iter().map(|i| table.namesakes.keys(*i)).collect();
-        match self.stub(table.sketch.keys, sizes) {
-            Some(stub) if !self.adds(table, None) => vec![stub],
-            Some(_) => Vec::new(),
-            None => self.slices(table, others),
-        }
-    }
-
-    /// Slices that are stubs, of a table that is none.
-    fn slices<'t>(&self, table: SizedTable<'t, '_>, others: &[usize]) -> Vec<Stub<'t>> {
-        let mut found = Vec::new();
-        for (slice, keys) in keys_by_slice(table.sketch) {
-            let stub = self
-                .stub(keys, table.namesakes.keys_of(slice, others))
-                .filter(|_| !self.adds(table, Some(slice)));
-            found.extend(stub.map(|stub| Stub { slice: Some(slice), ..stub }));
-        }
-        found
-    }
-
-    /// Whether a table, or a slice of it, holds mostly keys that no earlier version has.
-    fn adds(&self, table: SizedTable<'_, '_>, slice: Option<&Slice>) -> bool {
-        let SizedTable { at, file, sketch: own, .. } = table;
+    /// Returns true if most keys of a table, or of a slice given by its index, are keys that no earlier version has.
+    fn adds(&self, at: &CrossContext<'_>, (file, own): Sketched<'_>, slice: Option<usize>) -> bool {
         // A table that versions do not share is compared with those of earlier versions all the same.
         let served = at.shelf.sources(&file.place, &file.table, Filling::Always);
-        let before = served.donors.iter().chain(&served.earlier);
-        let earlier: Vec<&Sketch> = before.filter_map(|f| at.sketches.get(&f.entry.path)).collect();
+        let earlier = at.sketches.of(served.donors.iter().chain(&served.earlier).copied());
         let end = earlier.iter().map(|s| s.end).fold(own.end, u64::min);
         let known: BTreeSet<u64> =
             earlier.iter().flat_map(|s| s.points.iter().map(|p| p.hash)).collect();
-        let is_of = |index: u32| slice.is_none_or(|slice| own.slices[index as usize] == *slice);
-        let points = own.points.iter().filter(|p| p.hash <= end && is_of(u32::from(p.slice)));
+        let is_of = |index: u16| slice.is_none_or(|slice| usize::from(index) == slice);
+        let points = own.points.iter().filter(|p| p.hash <= end && is_of(p.slice));
         let (mut all, mut new) = (0, 0);
         for point in points {
             all += 1;
-            new += usize::from(!known.contains(&{ point.hash }));
+            new += usize::from(!known.contains(&point.hash));
         }
         !earlier.is_empty() && new as f64 >= self.addition * f64::from(all)
     }
 }
 
-/// What the loader fills a table up with.
+/// Iterates over the number of keys of some of the readable tables, which `chosen` marks.
+fn sizes(at: &CrossContext<'_>, chosen: &[bool]) -> impl Iterator<Item = usize> {
+    let tables = at.peers.tables.iter().zip(chosen);
+    tables.filter(|(_, is_chosen)| **is_chosen).map(|((_, sketch), _)| sketch.keys)
+}
+
+/// Words the tables from which the loader adds rows.
 fn filled(at: &CrossContext<'_>, file: &TableFile) -> String {
     let Some(spec) = at.state.specs.tables.get(&file.table) else { return String::new() };
     let served = at.shelf.sources(&file.place, &file.table, spec.filling);
@@ -272,22 +201,13 @@ fn filled(at: &CrossContext<'_>, file: &TableFile) -> String {
     if by.is_empty() {
         return "; nothing adds rows to it".to_owned();
     }
-    let sketches: Vec<&Sketch> =
-        served.files().filter_map(|f| at.sketches.get(&f.entry.path)).collect();
+    let sketches: Vec<&Sketch> = at.sketches.of(served.files());
     format!("; {}, which makes {}", by.join(" and "), plural(keys(&sketches), "key"))
-}
-
-/// About how many keys each slice of a table has.
-fn keys_by_slice(sketch: &Sketch) -> BTreeMap<&Slice, usize> {
-    let points = sketch.counts.iter().sum::<u32>().max(1);
-    let keys =
-        |count: &u32| (f64::from(*count) * sketch.keys as f64 / f64::from(points)).round() as usize;
-    sketch.slices.iter().zip(sketch.counts.iter().map(keys)).collect()
 }
 
 impl Stub<'_> {
     fn say(&self) -> String {
-        let of = self.slice.map_or_else(|| "the table".to_owned(), slice_words);
+        let of = self.slice.map_or_else(|| "the table".to_owned(), slice_name);
         let (own, others) = (plural(self.own, "key"), plural(self.others, "other table"));
         format!(
             "{of} has only {own} of its own, while {} have {} in the median",

@@ -13,7 +13,7 @@ use crate::base::error;
 use crate::base::expr::{Expr, ExprError, Lookup, Scope, Vals, Value};
 use crate::base::words::{names, plural};
 use crate::checks::context::{CrossContext, WholeContext};
-use crate::checks::inputs::CheckInputs;
+use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::{Place, SystemFile, TableFile, VersionDir};
@@ -58,13 +58,13 @@ struct MatrixCase<'a> {
     at: &'a CrossContext<'a>,
     system: &'a SystemFile,
     matrix: &'a Matrix,
-    /// Versions of backends of which there are tables or declared reuse.
+    /// Versions of backends that have tables or declared reuse.
     there: BTreeSet<Release<'a>>,
 }
 
 impl Judge for SupportNeeds {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { compares: true, support_matrices: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::Peers, Input::SupportMatrices])
     }
 
     /// One finding for each matrix that its system's data contradicts.
@@ -95,7 +95,7 @@ impl Judge for SupportNeeds {
     }
 }
 
-/// One finding of some contradictions; none where there are none.
+/// Returns one finding with all contradictions; `None` without any.
 fn told(
     severity: Severity,
     rule: &str,
@@ -115,7 +115,7 @@ fn told(
 }
 
 impl SupportNeeds {
-    /// What passes from silicon although the tables for it are not served.
+    /// Returns claims that pass from silicon although their tables are not served.
     fn without_tables(&self, case: &MatrixCase<'_>) -> Result<Vec<Contradiction>, ExprError> {
         // What is looked up depends on the architecture alone, and a matrix has many models of one.
         let mut models: BTreeMap<(Release<'_>, &str), BTreeSet<&str>> = BTreeMap::new();
@@ -141,47 +141,21 @@ impl SupportNeeds {
                 }
             }
         }
-        let lacks = lacks.iter();
-        Ok(lacks
-            .map(|((release, tables), models)| {
-                Contradiction::without_tables(*release, tables, models)
-            })
-            .collect())
-    }
-}
-
-impl Contradiction {
-    fn without_tables(
-        (backend, version): Release<'_>,
-        tables: &str,
-        models: &BTreeSet<&str>,
-    ) -> Self {
-        let named = names(models.iter().copied());
-        let part = |model: &&str| format!("{backend} {version} {model} without {tables}");
-        Self {
-            message: format!(
-                "{named}: the matrix says PASS from silicon at {backend} {version}, which does not serve {tables}"
-            ),
-            parts: models.iter().map(part).collect(),
-        }
-    }
-
-    fn without_data((backend, version): Release<'_>, lines: usize) -> Self {
-        let lines = plural(lines, "line");
-        Self {
-            message: format!(
-                "the matrix says PASS from silicon in {lines} at {backend} {version}, which has no data"
-            ),
-            parts: vec![format!("{backend} {version} without data")],
-        }
-    }
-
-    fn without_lines(backend: &str, versions: &[&str]) -> Self {
-        let named = names(versions.iter().copied());
-        Self {
-            message: format!("the matrix has no line for {backend} {named}, which has data"),
-            parts: versions.iter().map(|v| format!("{backend} {v} without a line")).collect(),
-        }
+        let contradiction = |((release, tables), models): (
+            (Release<'_>, String),
+            BTreeSet<&str>,
+        )| {
+            let (backend, version) = release;
+            let named = names(models.iter().copied());
+            let part = |model: &&str| format!("{backend} {version} {model} without {tables}");
+            Contradiction {
+                message: format!(
+                    "{named}: the matrix says PASS from silicon at {backend} {version}, which does not serve {tables}"
+                ),
+                parts: models.iter().map(part).collect(),
+            }
+        };
+        Ok(lacks.into_iter().map(contradiction).collect())
     }
 }
 
@@ -191,7 +165,7 @@ impl TableNeed {
     }
 }
 
-/// Whether all of a system is judged: of a part nothing can be said to be missing.
+/// Returns true if all of a system is judged. If only a part is judged, nothing can be called missing.
 fn whole(at: &CrossContext<'_>, system: &str) -> bool {
     match at.history {
         Some(history) => history.systems.contains(system),
@@ -223,14 +197,22 @@ impl<'a> MatrixCase<'a> {
         self.matrix.claims.iter().filter(|c| c.silicon)
     }
 
-    /// What passes from silicon at versions of which there is nothing.
+    /// Returns claims that pass from silicon at versions without data.
     fn without_data(&self) -> Vec<Contradiction> {
         let mut absent: BTreeMap<Release<'_>, usize> = BTreeMap::new();
         for claim in self.silicon().filter(|c| !self.there.contains(&release(c))) {
             *absent.entry(release(claim)).or_default() += 1;
         }
-        let absent = absent.into_iter();
-        absent.map(|(release, lines)| Contradiction::without_data(release, lines)).collect()
+        let contradiction = |((backend, version), lines): (Release<'_>, usize)| {
+            let lines = plural(lines, "line");
+            Contradiction {
+                message: format!(
+                    "the matrix says PASS from silicon in {lines} at {backend} {version}, which has no data"
+                ),
+                parts: vec![format!("{backend} {version} without data")],
+            }
+        };
+        absent.into_iter().map(contradiction).collect()
     }
 
     /// Versions that have tables and stand in no line. A matrix may begin with a later version than
@@ -256,11 +238,17 @@ impl<'a> MatrixCase<'a> {
                 gaps.entry(backend).or_default().push(version);
             }
         }
-        let gaps = gaps.iter();
-        gaps.map(|(backend, versions)| Contradiction::without_lines(backend, versions)).collect()
+        let contradiction = |(backend, versions): (&str, Vec<&str>)| {
+            let named = names(versions.iter().copied());
+            Contradiction {
+                message: format!("the matrix has no line for {backend} {named}, which has data"),
+                parts: versions.iter().map(|v| format!("{backend} {v} without a line")).collect(),
+            }
+        };
+        gaps.into_iter().map(contradiction).collect()
     }
 
-    /// Whether a backend is a library whose version some system's YAML names.
+    /// Returns true if a backend is a library whose version some system's YAML names.
     fn is_library(&self, backend: &str) -> bool {
         let field = format!("misc.{backend}_version");
         let mut systems =
@@ -268,7 +256,7 @@ impl<'a> MatrixCase<'a> {
         systems.any(|s| s.texts.contains_key(&field) || s.figure(&field).is_some())
     }
 
-    /// Whether the loader finds rows of a table for a version: of its own backend, or of one that
+    /// Returns true if the loader finds rows of a table for a version: of its own backend, or of one that
     /// lends them.
     fn serves(&self, (backend, version): Release<'_>, table: &str) -> bool {
         let filling = self.at.state.specs.filling(table);
@@ -284,7 +272,7 @@ impl<'a> MatrixCase<'a> {
                 && tables.iter().any(|file| self.is_lent(file, table, backend))
     }
 
-    /// Whether another backend's file is one that a backend reads as its own table.
+    /// Returns true if another backend's file is one that a backend reads as its own table.
     fn is_lent(&self, file: &TableFile, table: &str, backend: &str) -> bool {
         let from = &file.place.backend;
         file.table == table
@@ -295,17 +283,17 @@ impl<'a> MatrixCase<'a> {
     }
 }
 
-/// Whether a version is later than the oldest of some.
+/// Returns true if a version is later than the oldest of some.
 fn is_after_oldest(version: &str, versions: &BTreeSet<&str>) -> bool {
     let oldest = versions.iter().filter_map(|v| Version::from_str(v).ok()).min();
     Version::from_str(version).is_ok_and(|v| oldest.is_some_and(|oldest| v > oldest))
 }
 
-/// What a need's formula reads: a machine, a backend, and whether there is something to serve of a table.
+/// The scope of a need's formula: a machine, a backend, and the tables that are served.
 struct ServingBackend<'a> {
     system: Option<&'a System>,
     backend: &'a str,
-    /// By a table's name; none where no table has it.
+    /// True for the name of a served table; `None` for a name that no table has.
     serves: &'a dyn Fn(&str) -> Option<bool>,
 }
 

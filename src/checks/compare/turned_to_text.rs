@@ -11,7 +11,7 @@ use crate::findings::{Finding, Severity};
 /// System, backend, version and name of a table, wherever it lies.
 type Identity<'a> = (&'a str, &'a str, &'a str, &'a str);
 
-/// One error for each table of which the base has Parquet and the head has text alone.
+/// Returns one error for each table that is Parquet in the base and only text in the head.
 pub(super) fn turned_to_text(rule: RuleHead<'_>, at: &ChangeContext<'_>) -> Vec<Finding> {
     if at.specs.loader.text_tables {
         return Vec::new();

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::base::error::Result;
 use crate::base::words::{names, plural};
 use crate::checks::context::{CrossContext, WholeContext};
-use crate::checks::inputs::CheckInputs;
+use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::{Place, TableFile};
@@ -36,7 +36,7 @@ pub struct DefaultModels {
 
 impl Judge for DefaultModels {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { compares: true, plans: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::Peers, Input::Plans])
     }
 
     /// One finding for the newest version of each backend that cannot plan some model.
@@ -72,7 +72,7 @@ struct Newest<'a> {
     system: &'a System,
     machine: MachineFigures,
     shelf: &'a SystemShelf<'a>,
-    /// What backends take from each other.
+    /// The tables that backends take from each other.
     lent: &'a ReuseManifest,
 }
 
@@ -100,7 +100,7 @@ fn newest<'a>(at: &'a CrossContext<'a>, lent: &'a ReuseManifest) -> Vec<Newest<'
 }
 
 impl<'a> Newest<'a> {
-    /// None where not all of the version is judged, or its system is not known.
+    /// Creates the view of a version; `None` if not all of it is judged or its system is not known.
     fn new(
         at: &'a CrossContext<'a>,
         lent: &'a ReuseManifest,
@@ -181,7 +181,7 @@ impl<'a> Newest<'a> {
         Some(finding.at(&place).parts(parts).evidence("lacks", serde_json::json!(all)))
     }
 
-    /// What a model lacks over all layouts, each thing once; none where it is not judged: the backend claims
+    /// Returns what a model lacks over all layouts, each thing once; `None` if it is not judged, because the backend claims
     /// no such model, or the machine does not multiply its weights or hold them in any layout.
     fn lacks(
         &self,
@@ -205,7 +205,7 @@ impl<'a> Newest<'a> {
         found
     }
 
-    /// What each layout lacks that the machine can hold.
+    /// Returns what each layout lacks, of the layouts that the machine can hold.
     fn lacks_by_layout<'l>(
         &self,
         list: &'l ModelList,
@@ -217,7 +217,7 @@ impl<'a> Newest<'a> {
         layouts.filter_map(|layout| list.resolve(plan, layout, served).ops.lacks(served).ok())
     }
 
-    /// Whether the backend says by its tables that it runs such a model.
+    /// Returns true if the backend says by its tables that it runs such a model.
     fn claims(&self, list: &ModelList, check: &DefaultModels) -> bool {
         let mut reads = BTreeSet::new();
         list.tables(&self.place.backend, &mut reads);
@@ -243,8 +243,8 @@ impl<'a> Newest<'a> {
         })
     }
 
-    /// What the loader reads for a table: the version's own, declared donors, earlier versions, what other
-    /// backends lend.
+    /// Returns the files that the loader reads for a table: the version's own, declared donors, earlier versions, and those
+    /// that other backends lend.
     fn sources(&self, table: TableName) -> Vec<TableSource<'a>> {
         let filling = self.at.state.specs.filling(table.stem());
         let Place { backend, version, .. } = self.place;
@@ -266,7 +266,7 @@ impl<'a> Newest<'a> {
         file.map(own).into_iter().collect()
     }
 
-    /// Whether a pull request brings every table of the version.
+    /// Returns true if a pull request brings every table of the version.
     fn is_brought(&self) -> bool {
         let own = |t: &&TableFile| self.is_alike(&t.place) && t.place.version == self.place.version;
         let mut tables = self.at.state.catalog.tables.iter().filter(own);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use crate::checks::compare::curves::{CurveScores, KeyLatencies};
-use crate::checks::compare::kin::Kin;
+use crate::checks::compare::peers::Peers;
 use crate::checks::compare::relative_latency::NamedPeers;
 use crate::checks::compare::sketch::{Sketched, Sketches, Slice};
 use crate::database::catalog::{Place, TableFile};
@@ -38,8 +38,8 @@ pub struct CrossContext<'a> {
     pub reread: &'a dyn Reread,
     /// The scores of the judged tables' curves, taken when a rule first asks for them.
     pub curves: OnceLock<CurveScores>,
-    /// The readable tables, by system and backend.
-    pub kin: &'a Kin<'a>,
+    /// The readable tables.
+    pub peers: &'a Peers<'a>,
     /// The tables and systems that a pull request changes; `None` if a single state is judged.
     pub history: Option<&'a History>,
 }
@@ -82,7 +82,7 @@ pub struct History {
 impl<'a> CrossContext<'a> {
     /// Iterates over the readable tables with their sketches.
     pub(crate) fn sketched(&self) -> impl Iterator<Item = Sketched<'a>> {
-        self.kin.tables.iter().copied()
+        self.peers.tables.iter().copied()
     }
 
     /// Iterates over the tables under judgement.
@@ -136,7 +136,7 @@ impl<'a> CrossContext<'a> {
     pub fn curve_scores(&self) -> &CurveScores {
         self.curves.get_or_init(|| {
             let before = self.history.map(|history| &history.latencies);
-            CurveScores::of(self.kin, self.judged, before)
+            CurveScores::of(self.peers, self.judged, before)
         })
     }
 

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use crate::checks::rule_head::RuleHead;
-use crate::checks::sweeps::AxisSeries;
+use crate::checks::series::{AxisSeries, Sweep};
 use crate::database::catalog::TableFile;
 use crate::database::seal::SealFile;
 use crate::database::sidecar::Meta;
@@ -71,7 +71,7 @@ impl<'a> RowContext<'a> {
     pub fn series(&self) -> &'a [AxisSeries] {
         let taken = || match (self.at.keys, self.measured()) {
             (Some(keys), Some((_, latency))) => {
-                AxisSeries::all(keys, self.table, self.at.spec, latency)
+                Sweep::new(keys, self.table, self.at.spec).series(latency)
             }
             _ => Vec::new(),
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::scope::{Group, Lineage};
 use super::state::JudgedState;
-use crate::checks::inputs::CheckInputs;
+use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::rule::{Rule, Rules};
 use crate::database::diff::{ChangedFacts, Details, TableDiff};
 use crate::database::ledger::Ledger;
@@ -80,7 +80,7 @@ pub(super) struct Judging<'a> {
 impl<'a> Judging<'a> {
     /// Iterates over the rules that judge tables against each other.
     pub fn comparing_rules(&self) -> impl Iterator<Item = &'a Arc<Rule>> + use<'a> {
-        self.terms.rules.iter().filter(|rule| rule.check.needs().compares)
+        self.terms.rules.iter().filter(|rule| rule.check.needs().has(Input::Peers))
     }
 
     pub fn head(&self) -> &JudgedState<'a> {

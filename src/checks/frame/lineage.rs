@@ -15,6 +15,8 @@ use crate::base::error::{Error, Result};
 use crate::base::expr::{ExprError, Scope};
 use crate::checks::compare::sketch::{Sketch, SketchTerms};
 use crate::checks::context::{Item, RowContext, TableContext};
+use crate::checks::inputs::Input;
+use crate::checks::judge::Judged;
 use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
 use crate::database::diff::{Comparison, TableDiff};
@@ -32,13 +34,6 @@ struct TableFindings {
     by_state: Vec<Vec<Finding>>,
     /// Errors that what the pull request states excuses.
     excused: Vec<Finding>,
-}
-
-impl TableFindings {
-    /// No findings yet.
-    fn of(states: &[Option<&TableContext<'_>>]) -> Self {
-        Self { by_state: vec![Vec::new(); states.len()], excused: Vec::new() }
-    }
 }
 
 /// The errors among the hits of a table that changes, under what the base states: on rows that the pull request adds or
@@ -125,11 +120,8 @@ impl<'a> Judging<'a> {
             let mut in_states: Vec<Option<&TableContext<'_>>> =
                 side_of_state.iter().map(|side| side.map(|side| &contexts[side])).collect();
             in_states.truncate(self.head + 1);
-            let found = if lineage.is_subject {
-                self.table_findings(&in_states, excused_context, &change)?
-            } else {
-                TableFindings::of(&in_states)
-            };
+            let rules = if lineage.is_subject { self.terms.rules } else { &[] };
+            let found = self.table_findings(rules, &in_states, excused_context, &change)?;
             let facts = side_of_state.iter().map(|side| side.map(|side| facts[side].clone()));
             Ok((facts.collect(), found))
         });
@@ -159,12 +151,8 @@ impl<'a> Judging<'a> {
         for (number, judged) in self.states.iter().enumerate() {
             let state = judged.state;
             if Some(number) == self.excused() {
-                side_of_state.push(self.excused_side(
-                    state,
-                    lineage,
-                    &mut sides,
-                    side_of_state[self.head],
-                ));
+                let head = side_of_state[self.head];
+                side_of_state.push(self.excused_side(state, lineage, &mut sides, head));
                 continue;
             }
             let Some(file) = lineage.sides[number] else {
@@ -219,7 +207,8 @@ impl<'a> Judging<'a> {
 
     /// Whether the slices of a table are taken: operations look it up, and models are planned on its system.
     fn takes_slices(&self, file: &TableFile) -> bool {
-        let is_planned = self.needs.plans && self.planned.contains(file.place.system.as_str());
+        let is_planned =
+            self.needs.has(Input::Plans) && self.planned.contains(file.place.system.as_str());
         is_planned && TableName::of(&file.table).is_some()
     }
 
@@ -284,7 +273,7 @@ impl<'a> Judging<'a> {
         let named = self.states.iter().any(|state| state.named.contains(path));
         let terms = SketchTerms { needs: self.needs, named, scanned: is_scanned };
         let sketch = match at.keys {
-            Some(keys) if self.needs.compares => Sketch::of(keys, scope, terms)?,
+            Some(keys) if self.needs.has(Input::Peers) => Sketch::of(keys, scope, terms)?,
             _ => Sketch { rows: scope.rows(), ..Sketch::default() },
         };
         let keys = self.takes_slices(at.file).then(|| FileKeys::of(scope, &self.names)).flatten();
@@ -292,20 +281,20 @@ impl<'a> Judging<'a> {
         Ok(TableFacts { sketch: Some(Arc::new(sketch)), slices })
     }
 
-    /// The findings of all rules on a table by itself, in each state. `excused` is the table under what the base states,
+    /// The findings of rules on a table by itself, in each state. `excused` is the table under what the base states,
     /// if the table changes and that differs for it.
     fn table_findings(
         &self,
+        rules: &[Arc<Rule>],
         at: &[Option<&TableContext<'_>>],
         excused: Option<&TableContext<'_>>,
         change: &RowChange,
     ) -> Result<TableFindings, ExprError> {
-        let mut findings = TableFindings::of(at);
-        for rule in self.terms.rules {
-            let mut rows = Vec::new();
-            for context in at {
-                rows.push(context.and_then(|context| rule.rows(context)));
-            }
+        let by_state = vec![Vec::new(); at.len()];
+        let mut findings = TableFindings { by_state, excused: Vec::new() };
+        for rule in rules {
+            let rows: Vec<Option<RowContext<'_>>> =
+                at.iter().map(|context| rule.rows((*context)?)).collect();
             let mut hits = Vec::new();
             for ((number, context), rows) in at.iter().enumerate().zip(&rows) {
                 hits.push(self.table_hits(number, rule, *context, rows.as_ref())?);
@@ -335,7 +324,7 @@ impl<'a> Judging<'a> {
         rule: &'v Rule,
         context: Option<&'v TableContext<'v>>,
         rows: Option<&'v RowContext<'v>>,
-    ) -> Result<Hits<'v>, ExprError> {
+    ) -> Judged<'v> {
         let judge = rule.check.judge();
         let Some(context) = context else { return Ok(Hits::new()) };
         if context.spec.inferred && !judge.judges_unknown_tables() {

@@ -31,7 +31,7 @@ use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::base::threads;
 use crate::checks::context::History;
-use crate::checks::inputs::CheckInputs;
+use crate::checks::inputs::{CheckInputs, Input};
 use crate::database::catalog::Place;
 use crate::planner::SharedFileKeys;
 
@@ -95,7 +95,7 @@ impl<'a> Judging<'a> {
         let systems = systems.chain(matrices.map(|(system, _)| system)).cloned().collect();
         let history = History { backends: backends.collect(), systems, ..History::default() };
         let mut left = Leftovers::new(self.states.len(), history);
-        let compares = self.needs.compares;
+        let compares = self.needs.has(Input::Peers);
         for batch in &batches {
             let tables: Vec<(usize, &Lineage<'a>)> = batch
                 .iter()

@@ -11,7 +11,7 @@ use super::judging::Judging;
 use super::lineage::JudgedLineage;
 use super::scope::{Group, Lineage};
 use crate::base::error::Result;
-use crate::checks::compare::kin::Kin;
+use crate::checks::compare::peers::Peers;
 use crate::checks::compare::relative_latency::NamedPeers;
 use crate::checks::compare::sketch::{Sketch, Sketches};
 use crate::checks::context::{CrossContext, History};
@@ -103,16 +103,12 @@ impl<'a> Judging<'a> {
             excused.extend(self.name(name, judged, history, &sketches, &mut kept)?);
         }
         for (lineage, judged) in judged {
-            let mut last: Option<(&Arc<Sketch>, Arc<Sketch>)> = None;
             for (number, facts) in judged.facts.iter().enumerate() {
-                let (Some(file), Some(facts)) = (self.side(lineage, number), facts) else {
-                    continue;
-                };
-                let Some(sketch) = &facts.sketch else { continue };
-                let known = last.take().filter(|(full, _)| Arc::ptr_eq(full, sketch));
-                let (_, small) = &*last
-                    .insert(known.unwrap_or_else(|| (sketch, Arc::new(sketch.without_points()))));
-                kept[number].sketches.insert(file.entry.path.clone(), small.clone());
+                let sketch = facts.as_ref().and_then(|facts| facts.sketch.as_ref());
+                if let (Some(file), Some(sketch)) = (self.side(lineage, number), sketch) {
+                    let small = Arc::new(sketch.without_points());
+                    kept[number].sketches.insert(file.entry.path.clone(), small);
+                }
             }
         }
         Ok(JudgedName { kept, excused })
@@ -172,16 +168,14 @@ impl<'a> Judging<'a> {
                 tables.filter(|file| file.table == name).collect()
             })
             .collect();
-        let kin = tables.iter().zip(sketches);
-        let kin: Vec<Kin<'_>> =
-            kin.map(|(tables, sketches)| Kin::of(sketches.of_tables(tables))).collect();
-        let mut contexts = Vec::new();
-        for (number, tables) in tables.iter().enumerate() {
-            let (sketches, kin) = (&sketches[number], &kin[number]);
-            let judged = &kept[number].compared;
-            let of = SeenTables { tables, sketches, kin, judged };
-            contexts.push(self.context(number, history, of));
-        }
+        let of_states = self.states.iter().zip(tables.iter().zip(sketches));
+        let peers: Vec<Peers<'_>> = of_states
+            .map(|(judged, (tables, sketches))| Peers::new(judged.state, sketches, tables))
+            .collect();
+        let contexts = peers.iter().zip(sketches).enumerate();
+        let contexts: Vec<CrossContext<'_>> = contexts
+            .map(|(number, of)| self.context(number, history, of, &kept[number].compared))
+            .collect();
         let rules: Vec<&Arc<Rule>> = self.comparing_rules().collect();
         // Several rules ask for them: those that come later would wait, and keep a thread from helping.
         if self.needs.curves.is_some() {
@@ -299,13 +293,13 @@ impl<'a> Judging<'a> {
         &'v self,
         number: usize,
         history: &'v History,
-        of: SeenTables<'v>,
+        (peers, sketches): (&'v Peers<'v>, &'v Sketches),
+        subjects: &'v BTreeSet<&'v str>,
     ) -> CrossContext<'v> {
         let judged = &self.states[number];
-        let SeenTables { tables, sketches, kin, judged: subjects } = of;
         CrossContext {
             state: judged.state,
-            tables,
+            tables: peers.files,
             sketches,
             shelf: &judged.shelf,
             support: &judged.support,
@@ -313,17 +307,8 @@ impl<'a> Judging<'a> {
             judged: subjects,
             reread: judged,
             curves: OnceLock::new(),
-            kin,
+            peers,
             history: self.has_base().then_some(history),
         }
     }
-}
-
-/// Tables of a state as rules see them: those of a name, or all.
-pub(super) struct SeenTables<'v> {
-    pub tables: &'v [&'v TableFile],
-    pub sketches: &'v Sketches,
-    pub kin: &'v Kin<'v>,
-    /// Paths of those that are judged.
-    pub judged: &'v BTreeSet<&'v str>,
 }

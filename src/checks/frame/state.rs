@@ -9,7 +9,7 @@ use crate::base::expr::ExprError;
 use crate::checks::compare::sketch::Slice;
 use crate::checks::compare::unit_shift::least_over_bound;
 use crate::checks::context::{FoundTable, ReportContext, Reread};
-use crate::checks::inputs::CheckInputs;
+use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::rule::Rules;
 use crate::database::catalog::TableFile;
 use crate::database::collection_report::CollectionReport;
@@ -42,8 +42,9 @@ impl<'a> JudgedState<'a> {
     pub fn new(scope: StateScope<'a>, needs: CheckInputs, all_rules: &'a Rules) -> Self {
         let StateScope { state, selected, .. } = scope;
         let shelf = Shelf::new(state.catalog, &state.facts.sidecars.reuse, state.specs);
-        let named = if needs.keys { shelf.references(state.specs) } else { BTreeSet::new() };
-        let support = if needs.support_matrices {
+        let named =
+            if needs.has(Input::Keys) { shelf.references(state.specs) } else { BTreeSet::new() };
+        let support = if needs.has(Input::SupportMatrices) {
             support::read(state.source, state.catalog)
         } else {
             Matrices::default()
@@ -57,7 +58,7 @@ impl<'a> JudgedState<'a> {
         let side = Side::read(self.state, file, false, Wanted::All);
         in_context(&[side], |contexts| {
             let mut ways = 0;
-            for rule in self.all_rules.all().filter(|rule| rule.check.needs().origin) {
+            for rule in self.all_rules.all().filter(|rule| rule.check.needs().has(Input::Origin)) {
                 let Some(rows) = rule.rows(&contexts[0]) else { continue };
                 let hits = rule.check.judge().table(&rows)?.into_iter();
                 let mut found = hits.flat_map(|hit| Hit::settle(hit, &RowStates::unjudged()));

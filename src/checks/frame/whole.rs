@@ -9,13 +9,14 @@ use rayon::prelude::*;
 use tracing::debug;
 
 use super::judging::Judging;
-use super::name::{KeptNames, SeenTables};
+use super::name::KeptNames;
 use crate::base::error::Result;
-use crate::checks::compare::kin::Kin;
+use crate::checks::compare::peers::Peers;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::context::{
     DirContext, FactsContext, History, Item, ProfileContext, SystemContext, WholeContext,
 };
+use crate::checks::inputs::Input;
 use crate::checks::rule::Rule;
 use crate::database::catalog::{TableFile, VersionDir};
 use crate::database::collection_report::CollectionReport;
@@ -65,11 +66,9 @@ impl<'a> Judging<'a> {
             slices: kept.slices.clone(),
             names: self.names.clone(),
         };
-        let kin = Kin::of(sketches.of_tables(&tables));
-        let of =
-            SeenTables { tables: &tables, sketches: &sketches, kin: &kin, judged: &kept.compared };
+        let peers = Peers::new(state, &sketches, &tables);
         let at = WholeContext {
-            tables: self.context(number, history, of),
+            tables: self.context(number, history, (&peers, &sketches), &kept.compared),
             peers: &kept.peers,
             models: self.terms.models,
         };
@@ -108,7 +107,7 @@ impl<'a> Judging<'a> {
             {
                 continue;
             }
-            if self.needs.version_dirs {
+            if self.needs.has(Input::VersionDirs) {
                 files += dir.meta.iter().chain(&dir.reuse).chain(&dir.markers).count() as u64;
             }
             let context = DirContext {
@@ -166,7 +165,7 @@ impl<'a> Judging<'a> {
         for file in public {
             let selected = judged.selected;
             let is_changed = selected.changed(&file.yaml) || selected.touched(&file.data_dir);
-            if !self.needs.systems || !selected.system(&file.name) || !is_changed {
+            if !self.needs.has(Input::Systems) || !selected.system(&file.name) || !is_changed {
                 continue;
             }
             files += 1;
@@ -190,7 +189,7 @@ impl<'a> Judging<'a> {
     fn reports(&self, number: usize, findings: &mut Vec<Finding>) -> u64 {
         let judged = &self.states[number];
         let selected = judged.selected;
-        if !self.needs.version_dirs {
+        if !self.needs.has(Input::VersionDirs) {
             return 0;
         }
         let mut files = 0;
@@ -218,7 +217,7 @@ impl<'a> Judging<'a> {
 
     /// Judges the files that state facts, of a change those that it touches; counts them.
     fn stated_facts(&self, number: usize, findings: &mut Vec<Finding>) -> u64 {
-        if !self.needs.facts {
+        if !self.needs.has(Input::Facts) {
             return 0;
         }
         let judged = &self.states[number];

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::base::words::plural;
 use crate::checks::context::Item;
-use crate::checks::inputs::CheckInputs;
+use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::{Catalog, SystemFile};
@@ -18,7 +18,7 @@ pub struct Deleted;
 
 impl Judge for Deleted {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { changes: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::Changes])
     }
 
     fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
@@ -79,7 +79,7 @@ fn finding(rule: RuleHead<'_>, path: &str, message: String, tables: usize) -> Fi
     finding.of_change().evidence("tables", tables)
 }
 
-/// Whether a system has a YAML, and not only data that names it.
+/// Returns true if a system has a YAML, and not only data that names it.
 fn has_yaml(system: &SystemFile) -> bool {
     system.path == system.yaml
 }

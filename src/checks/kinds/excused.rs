@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::base::expr::ExprError;
 use crate::base::words::names;
 use crate::checks::context::ChangeContext;
-use crate::checks::inputs::CheckInputs;
+use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::{Place, Role};
@@ -22,7 +22,7 @@ pub struct Excuses {
 
 impl Judge for Excuses {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { changes: true, excused: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::Changes, Input::Excused])
     }
 
     /// One finding per rule and table.

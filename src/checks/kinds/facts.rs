@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::base::expr::ExprError;
 use crate::checks::context::{ChangeContext, Item};
-use crate::checks::inputs::CheckInputs;
+use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 use crate::database::state::State;
@@ -15,7 +15,7 @@ pub struct FactsInvalid;
 
 impl Judge for FactsInvalid {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { facts: true, support_matrices: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::Facts, Input::SupportMatrices])
     }
 
     fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {

@@ -8,9 +8,9 @@ use crate::base::expr::{Expr, ExprError, NULL_CODE, Scope, Value};
 use crate::base::relation::{Relation, Rounded};
 use crate::base::words::{Figure, plural, plural_verb};
 use crate::checks::context::RowContext;
-use crate::checks::judge::Judge;
+use crate::checks::judge::{Judge, Judged};
 use crate::database::table::number_json;
-use crate::findings::{EXAMPLES, Example, Finding, Hit, HitPart, Hits, Reads, Severity};
+use crate::findings::{EXAMPLES, Example, Finding, Hit, HitPart, Reads, Severity};
 use crate::specs::{ColumnKind, Identity, TableSpec};
 
 /// The relative difference that the order of operations, or storage in 32 bits, may cause.
@@ -42,7 +42,7 @@ impl Judge for Derived {
         Reads::columns(columns).and_formulas(formulas())
     }
 
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let (mut wrong, mut zero) = (Vec::new(), Vec::new());
         for identity in &rows.at.spec.identities {
             // A column that the table lacks is unknown in every row.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::base::expr::ExprError;
 use crate::base::words::{Figure, count};
 use crate::checks::context::ChangeContext;
-use crate::checks::inputs::CheckInputs;
+use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
@@ -26,7 +26,7 @@ pub struct MoveLimits {
 
 impl Judge for MoveLimits {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { changes: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::Changes])
     }
 
     /// One finding per table with slices that moved.

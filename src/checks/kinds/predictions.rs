@@ -1,9 +1,9 @@
-//! What a pull request does to predicted step times; the job that predicts them judges it.
+//! The effect of a pull request on predicted step times. The job that predicts them judges it.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::checks::inputs::CheckInputs;
+use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::Judge;
 
 /// Answers of a current version that become errors.
@@ -18,9 +18,9 @@ pub struct MovedPredictions {
     pub unexplained: f64,
 }
 
-/// What both need.
+/// Returns the inputs of both checks.
 fn inputs() -> CheckInputs {
-    CheckInputs { changes: true, predictions: true, ..CheckInputs::default() }
+    CheckInputs::of(&[Input::Changes, Input::Predictions])
 }
 
 impl Judge for LostPredictions {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::checks::inputs::CheckInputs;
+use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::Judge;
 
 /// What a rule on traces looks for.
@@ -34,6 +34,6 @@ pub enum TraceCheck {
 
 impl Judge for TraceCheck {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { traces: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::Traces])
     }
 }

@@ -63,15 +63,6 @@ impl CodedColumn {
         self.codes.iter().map(|code| all[*code as usize]).collect()
     }
 
-    /// Returns the numbers in ascending order, and the position of each code's number in that order.
-    pub fn ranked(&self) -> (Vec<i64>, Vec<u32>) {
-        let mut ascending = self.numbers.clone();
-        ascending.sort_unstable();
-        let place = |number| ascending.partition_point(|own| own < number) as u32;
-        let ranks = self.numbers.iter().map(place).collect();
-        (ascending, ranks)
-    }
-
     /// Returns bounds of the rows' numbers, which are exact if no number is unused; `None` if there are no
     /// numbers.
     pub fn span(&self) -> Option<[i64; 2]> {
@@ -113,10 +104,6 @@ mod tests {
             assert_eq!(coded.map(|n| n), values);
             let span = values.iter().min().zip(values.iter().max());
             assert_eq!(coded.span(), span.map(|(least, most)| [*least, *most]));
-            let (ascending, ranks) = coded.ranked();
-            assert!(ascending.is_sorted_by(|a, b| a < b));
-            let by_rank = coded.codes.iter().map(|code| ranks[*code as usize]);
-            assert!(by_rank.map(|rank| ascending[rank as usize]).eq(values));
         }
     }
 

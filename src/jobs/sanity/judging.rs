@@ -12,7 +12,7 @@ use crate::base::progress::Progress;
 use crate::checks::frame::{Before, Judgement, StateScope, Terms, judge};
 use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
-use crate::checks::{ChangeContext, Item};
+use crate::checks::{ChangeContext, Input, Item};
 use crate::database::catalog::TableFile;
 use crate::database::diff::{ChangedFacts, Details, Diff, FileDiff, VersionChanges, files, pairs};
 use crate::database::selection::Selection;
@@ -74,7 +74,7 @@ impl JudgedRoots {
     ) -> Result<()> {
         let By { settings, rules, models, start } = by;
         // Any rule can report an excused error, even if only `excused-by-change` was selected.
-        let judging = if rules.iter().any(|rule| rule.check.needs().excused) {
+        let judging = if rules.iter().any(|rule| rule.check.needs().has(Input::Excused)) {
             settings.rules.choose(&[], &[], &|_| true)?
         } else {
             rules.to_vec()
@@ -147,7 +147,7 @@ pub(crate) fn judge_change<'a>(
     let selected =
         |state: State<'_>| Selection::default().resolve(state.catalog, Some(changed.clone()));
     let (of_base, of_head) = (selected(base)?, selected(head)?);
-    let asks = terms.rules.iter().any(|rule| rule.check.needs().excused);
+    let asks = terms.rules.iter().any(|rule| rule.check.needs().has(Input::Excused));
     let states_otherwise =
         facts.are_any() || base.facts.sidecars.reuse != head.facts.sidecars.reuse;
     let excused = (asks && states_otherwise).then(|| ReadState::excused(base, head));

@@ -16,6 +16,7 @@ use self::judging::{By, JudgedRoots};
 use self::roots::Root;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
+use crate::checks::Input;
 use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, Role, no_database};
@@ -75,7 +76,7 @@ impl SanityOptions {
 }
 
 fn asks_for_predictions(rules: &[Arc<Rule>]) -> bool {
-    rules.iter().any(|rule| rule.check.needs().predictions)
+    rules.iter().any(|rule| rule.check.needs().has(Input::Predictions))
 }
 
 /// Compares a head with its merge base, judges the change and chooses charts.

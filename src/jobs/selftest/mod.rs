@@ -30,6 +30,7 @@ use score::FaultScore;
 
 use crate::base::error::Result;
 use crate::base::progress::Progress;
+use crate::checks::Input;
 use crate::checks::frame::{Judgement, StateScope, Terms, judge};
 use crate::jobs::site::Site;
 use crate::planner::SharedModels;
@@ -48,7 +49,8 @@ pub fn run(options: &SelftestOptions, progress: &dyn Progress) -> Result<Scores>
     let variants: Vec<Variant> = faults.into_iter().flat_map(Fault::variants).collect();
     // Faults are planted in a single state without traces.
     let all_rules = &site.settings.rules;
-    let rules = all_rules.choose(&[], &[], &|c| !c.needs().traces && !c.needs().changes)?;
+    let rules = all_rules
+        .choose(&[], &[], &|c| !c.needs().has(Input::Traces) && !c.needs().has(Input::Changes))?;
     let models = &SharedModels::new(&specs.library);
     let terms = Terms { rules: &rules, all_rules, models, ledger: None };
     let state = site.state();

@@ -15,7 +15,7 @@ use crate::base::progress::Progress;
 use crate::checks::frame::{StateScope, Terms, judge};
 use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
-use crate::checks::{Check, Item};
+use crate::checks::{Check, Input, Item};
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::facts::{TreeFacts, origins};
 use crate::database::ledger::Ledger;
@@ -78,7 +78,7 @@ impl ValidateOptions {
         let is_asked = |check: &Check| {
             let needs = check.needs();
             let is_of_change = matches!(check, Check::Deleted) && self.since.is_some();
-            !needs.traces && (!needs.changes || is_of_change)
+            !needs.has(Input::Traces) && (!needs.has(Input::Changes) || is_of_change)
         };
         settings.rules.choose(&self.only, &self.skip, &is_asked)
     }

@@ -31,7 +31,7 @@ pub struct KeyPoint {
 pub struct AxisPoints {
     /// The points.
     pub points: [KeyPoint; 4],
-    /// Their sizes, with that of the point itself in the middle.
+    /// The sizes of the points, with the size of the point itself in the middle.
     pub sizes: Sizes,
 }
 
@@ -77,7 +77,7 @@ impl ShapePoints {
 pub struct Stretch {
     /// The slice, as an index into the sketch's slices.
     pub slice: u32,
-    /// Its points.
+    /// The points in their order.
     pub points: [KeyPoint; 5],
 }
 
@@ -87,11 +87,11 @@ pub struct TableCurve {
     /// Factor over (or under) the line between its neighbours from which on a point is kept, and from which
     /// on a rule asks what other tables say of it.
     pub least_bend: f64,
-    /// By the hash of their keys.
+    /// The bends by the hash of their keys.
     pub bends: Vec<BendPoint>,
     /// The neighbours of the bends, axis by axis.
     neighbours: Vec<AxisPoints>,
-    /// Its series that take about as long as the timer needs.
+    /// The series that take about as long as the timer needs.
     pub shapes: Vec<ShapePoints>,
     /// Points with two neighbours that take as long as the timer needs, by slice.
     slow: Vec<u32>,
@@ -185,7 +185,7 @@ impl TableCurve {
                 own.shapes.push(ShapePoints { slice, row: middle(shape), points });
             }
         }
-        stretches.sort_unstable();
+        stretches.sort_unstable_by_key(|(slice, hash, first)| (*slice, *hash, scan.inner[*first]));
         let of_slices = stretches.chunk_by(|(a, ..), (b, ..)| a == b);
         let kept = of_slices.flat_map(|of_slice| of_slice.iter().take(STRETCHES));
         let stretch = |(slice, _, first): &(u32, u64, usize)| Stretch {
@@ -203,7 +203,7 @@ impl TableCurve {
         self.slow.get(slice as usize).copied().unwrap_or(0)
     }
 
-    /// What lies around a bend, an entry for each axis.
+    /// Returns the neighbours of a bend, an entry for each axis.
     pub fn neighbours(&self, bend: &BendPoint) -> &[AxisPoints] {
         let first = bend.first as usize;
         &self.neighbours[first..first + bend.axes as usize]

@@ -1,4 +1,4 @@
-//! What references say of a point: how far it stands out from its neighbours in the ratio to them.
+//! The evidence of references on a point: how far it stands out from its neighbours in the ratio to them.
 
 use smallvec::SmallVec;
 
@@ -8,7 +8,7 @@ use super::references::{CurveReference, ROUNDING, ReferenceGroups, SAME};
 use crate::base::stats::median;
 use crate::checks::compare::series::least_telling;
 
-/// What the references say of a point.
+/// The evidence of the references on a point.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Evidence {
     /// Logarithm of how many times it is slower than its neighbours, in the ratio to the references. That
@@ -20,7 +20,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Whether a point stands out by a factor of `least` or more beside this many groups.
+    /// Returns true if a point stands out by a factor of `least` or more beside this many groups.
     pub fn is(&self, least: f64, groups: usize) -> bool {
         self.groups >= groups && self.score.abs() >= least.ln()
     }
@@ -30,11 +30,11 @@ impl Evidence {
 pub struct Bent<'a> {
     /// The point.
     pub point: KeyPoint,
-    /// Whether it is slow, not fast.
+    /// True if the point is slow, false if it is fast.
     pub slow: bool,
     /// Factor from which on it is asked what references say.
     pub least: f64,
-    /// What lies around it, axis by axis.
+    /// The point's neighbours, axis by axis.
     pub neighbours: &'a [AxisPoints],
 }
 
@@ -50,22 +50,31 @@ impl<'a> Bent<'a> {
     }
 }
 
-/// What the groups of references say of a bend.
+/// Returns the evidence of groups of references on a bend.
 ///
-/// Every step takes what shows least, 0 where two contradict or one shows less than a rule asks for: of a
-/// reference the axes, and on an axis the ratio to the reference less that of the neighbours' median, of the
-/// one before and of the one after. Of a group the median counts. So a bump that the references have as
-/// well cancels, and so does a block that another kernel serves, on whose edge one of the neighbours agrees.
+/// Every step takes the value that shows least; it is 0 if two values contradict each other or one shows less than a rule
+/// asks for. For an axis, these are the ratio to the reference less the ratios of the neighbours' median, of the neighbour
+/// before and of the neighbour after. For a reference, these are its axes. For a group, the median counts. So a bump that
+/// the references have, too, cancels. The same holds for a block that another kernel serves, because one of the neighbours
+/// agrees at its edge.
 pub fn evidence(bent: &Bent<'_>, groups: &ReferenceGroups) -> Evidence {
+    by_groups(groups, 0.0, |reference| by_reference(bent, &reference.latencies))
+}
+
+/// Returns what groups of references say together: the score of the group that shows least. A score of at most `least`
+/// ends the comparison, because no other group makes more of it.
+pub(super) fn by_groups(
+    groups: &ReferenceGroups,
+    least: f64,
+    by_reference: impl Fn(&CurveReference) -> Option<f64>,
+) -> Evidence {
     let mut found = Evidence::default();
     for (_, group) in groups {
-        let by_reference = |reference: &CurveReference| by_reference(bent, &reference.latencies);
-        let Some(told) = by_group(group, by_reference) else { continue };
+        let Some(score) = by_group(group, &by_reference) else { continue };
         let first = found.groups == 0;
-        found.score = if first { told } else { least_telling(found.score, told) };
+        found.score = if first { score } else { least_telling(found.score, score) };
         found.groups += 1;
-        // Nothing that another group says makes more of it.
-        if found.score == 0.0 {
+        if found.score.abs() <= least {
             break;
         }
     }
@@ -73,7 +82,7 @@ pub fn evidence(bent: &Bent<'_>, groups: &ReferenceGroups) -> Evidence {
 }
 
 /// The median of what the references of a group say; of three, two that say nothing are enough.
-pub(super) fn by_group(
+fn by_group(
     group: &[CurveReference],
     by_reference: impl Fn(&CurveReference) -> Option<f64>,
 ) -> Option<f64> {
@@ -101,7 +110,7 @@ pub fn shown_by<'g>(
     groups.iter().flat_map(|(_, group)| group).find(shows).map(|reference| reference.path.as_str())
 }
 
-/// The median; of an even number that of the two in the middle that shows less.
+/// Returns the median. If the number of values is even, the one of the two middle values that shows less counts.
 fn middle(values: &mut [f64]) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let (last, half) = (values.len().checked_sub(1)?, values.len() / 2);
@@ -112,25 +121,19 @@ fn middle(values: &mut [f64]) -> Option<f64> {
     })
 }
 
-/// Logarithm of a point's latency over a reference's; none where that lacks it.
+/// Returns the logarithm of a point's latency over a reference's; `None` if the reference lacks the point.
 pub fn log_ratio(point: KeyPoint, reference: &KeyLatencies) -> Option<f64> {
     ratio(point, reference).map(f64::ln)
 }
 
-/// A point's latency over a reference's; none where that lacks it.
-pub(super) fn ratio(point: KeyPoint, reference: &KeyLatencies) -> Option<f64> {
+/// Returns a point's latency over a reference's; `None` if the reference lacks the point.
+fn ratio(point: KeyPoint, reference: &KeyLatencies) -> Option<f64> {
     let own = f64::from(point.latency);
     let other = f64::from(reference.get(point.hash)?);
     (own > 0.0 && other > 0.0).then(|| own / other)
 }
 
-/// Whether two figures of a ratio are one measurement.
-pub(super) fn is_same(ratio: f64) -> bool {
-    // Few ratios are so near to 1 that it takes a logarithm to say.
-    (ratio - 1.0).abs() < 2.0 * SAME && ratio.ln().abs() <= SAME
-}
-
-/// What a reference says of a bend; none where it lacks the point or what lies around it.
+/// Returns what a reference says of a bend; `None` if it lacks the point or its neighbours.
 pub(super) fn by_reference(bent: &Bent<'_>, reference: &KeyLatencies) -> Option<f64> {
     let Bent { point, slow, least, neighbours } = *bent;
     let ratio = |point: KeyPoint| ratio(point, reference);

@@ -21,7 +21,7 @@ impl KeyLatencies {
         own
     }
 
-    /// Whether each of a table's `rows` has a key here that no other has.
+    /// Returns true if each of a table's `rows` has a key here that no other has.
     pub fn are_of_each(&self, rows: usize) -> bool {
         self.given == rows && self.by_hash.len() == rows
     }

@@ -1,18 +1,17 @@
-//! Whether the points of one table show in another what they show in their own: then a kernel's step is
-//! there, and no disturbed measurement.
+//! Points that stand out in another table, too, so that they are a step of the kernel and not a disturbed measurement.
 //!
-//! The same keys are looked at: the point, and what lies around it in its own table. So the other table needs
-//! no more than its latencies by key.
+//! The same keys are compared: the point and its neighbours in its own table. So the other table needs only its
+//! latencies by key.
 
 use smallvec::SmallVec;
 
 use super::curve::{AxisPoints, KeyPoint};
-use super::evidence::{Bent, Evidence, evidence, is_same};
+use super::evidence::{Bent, Evidence, evidence};
 use super::latencies::KeyLatencies;
-use super::references::{ROUNDING, ReferenceGroups};
-use crate::checks::compare::series::{Window, bend_of, is_near, stands_out};
+use super::references::{ReferenceGroups, SAME};
+use crate::checks::compare::series::{Window, bend_of, stands_out};
 
-/// A point in another table, along the axes of its own: only those on which that table has anything.
+/// Returns a point and its neighbours in another table, along the axes on which that table has the point.
 fn windows<'a>(
     point: KeyPoint,
     around: &'a [AxisPoints],
@@ -25,19 +24,7 @@ fn windows<'a>(
     })
 }
 
-/// Whether a point of another table is near both of its neighbours along an axis, so that it is near the line
-/// between them.
-fn is_flat(axis: &AxisPoints, there: f32, other: &KeyLatencies, least: f64) -> bool {
-    let [_, before, after, _] = axis.points;
-    let factor = least * (1.0 - ROUNDING);
-    let near = |point: KeyPoint| {
-        let beside = other.get(point.hash);
-        beside.is_some_and(|beside| is_near(f64::from(there), f64::from(beside), factor))
-    };
-    near(before) && near(after)
-}
-
-/// Whether an outlier is one of a factor in another table, too. The same figure is the same measurement, in a
+/// Returns true if an outlier is one of a factor in another table, too. The same figure is the same measurement, in a
 /// copy or a later version.
 pub fn stands_out_in(
     other: &KeyLatencies,
@@ -50,21 +37,18 @@ pub fn stands_out_in(
         && stands_out(windows(point, around, other), spike, least)
 }
 
-/// What the references of another table say of a bend there; none where that table does not bend at its key
-/// by as much, or has the same figure.
+/// Returns what the references of another table say of a bend there; `None` if that table does not bend as much at its
+/// key, or has the same figure.
 pub fn evidence_in<'g>(
     other: &KeyLatencies,
     groups: impl FnOnce() -> &'g ReferenceGroups,
     bent: &Bent<'_>,
 ) -> Option<Evidence> {
     let there = other.get(bent.point.hash)?;
-    // Nearly every table ends here, without a logarithm: it bends less where two neighbours are near.
-    if bent.neighbours.iter().any(|axis| is_flat(axis, there, other, bent.least)) {
-        return None;
-    }
     let (own, theirs) = (f64::from(bent.point.latency), f64::from(there));
     let bend = bend_of(windows(bent.point, bent.neighbours, other))?;
-    if is_same(own / theirs) || (bend > 0.0) != bent.slow || bend.abs() < bent.least.ln() {
+    let is_same = (own / theirs).ln().abs() <= SAME;
+    if is_same || (bend > 0.0) != bent.slow || bend.abs() < bent.least.ln() {
         return None;
     }
     let at = |point: KeyPoint| KeyPoint { latency: other.get(point.hash).unwrap_or(0.0), ..point };

@@ -12,12 +12,12 @@ use super::latencies::KeyLatencies;
 use super::recurrence::evidence_in;
 use super::references::{ReferenceGroups, comparable, reference_groups};
 use super::shapes::{Roughness, ShapeScore, rougher, roughness, shape_scores};
-use crate::checks::compare::kin::Kin;
-use crate::checks::compare::sketch::Sketched;
+use crate::checks::compare::peers::Peers;
+use crate::checks::compare::sketch::{SketchOutlier, Sketched};
 use crate::database::catalog::TableFile;
 
-/// The number of bends that a thread scores at once.
-const STRETCH: usize = 512;
+/// The minimum number of bends that a thread scores at once.
+const BENDS: usize = 512;
 
 /// The scores of all judged tables, and the latencies of all tables of their name.
 #[derive(Default)]
@@ -63,60 +63,29 @@ impl SpikedPoints {
     pub fn share(self) -> f64 {
         f64::from(self.spiked) / f64::from(self.scored.max(1))
     }
-
-    /// Counts the points of a slice of `curve` whose bends satisfy `stands_out`.
-    fn of(
-        curve: &TableCurve,
-        slice: u32,
-        floor_ms: f64,
-        stands_out: impl Fn(usize, &BendPoint) -> bool,
-    ) -> Self {
-        let slow = |bend: &BendPoint| bend.slice == slice && bend.point.latency >= floor_ms as f32;
-        let bends = curve.bends.iter().enumerate();
-        let spiked = bends.filter(|(number, bend)| slow(bend) && stands_out(*number, bend)).count();
-        Self { spiked: spiked as u32, scored: curve.slow(slice) }
-    }
 }
 
 impl TableScores {
-    /// Logs the figures from which thresholds are chosen.
-    fn log(&self, file: &TableFile) {
-        let path = &file.entry.path;
-        debug!(?path, bends = self.bends.len(), shapes = self.shapes.len(), "scored curves");
-        for rough in &self.roughness {
-            debug!(
-                ?path,
-                slice = rough.slice,
-                median = rough.median,
-                references = rough.references,
-                "roughness"
-            );
-        }
-        for rough in &self.rougher {
-            debug!(?path, slice = rough.slice, median = rough.median, "rougher than before");
-        }
+    /// Returns what other tables say of an outlier; `None` if its curve does not bend there.
+    pub fn of_outlier(&self, outlier: &SketchOutlier) -> Option<Evidence> {
+        let mut bends = self.curve.bends_at(outlier.hash);
+        bends
+            .find(|(_, bend)| bend.row == outlier.outlier.row)
+            .map(|(number, _)| self.bends[number])
     }
 
-    /// Counts the points of a slice that stand out by a factor of `least` beside at least `groups` groups of tables.
-    pub fn spiked(&self, slice: u32, least: f64, groups: usize, floor_ms: f64) -> SpikedPoints {
-        SpikedPoints::of(&self.curve, slice, floor_ms, |number, _| {
-            self.bends[number].is(least, groups)
-        })
-    }
-
-    /// Counts as [`TableScores::spiked`] does, without points that stand out in other places, too.
-    pub fn spiked_alone(
+    /// Counts the points of a slice whose bends, given by their numbers, stand out.
+    pub fn spiked(
         &self,
-        all: &CurveScores,
-        kin: &Kin<'_>,
-        file: &TableFile,
         slice: u32,
-        (least, groups): (f64, usize),
         floor_ms: f64,
+        stands_out: impl Fn(usize) -> bool,
     ) -> SpikedPoints {
-        SpikedPoints::of(&self.curve, slice, floor_ms, |number, _| {
-            self.bends[number].is(least, groups) && !all.recurs(kin, file, self, number, least)
-        })
+        let is_slow = |bend: &BendPoint| bend.point.latency >= floor_ms as f32;
+        let bends = self.curve.bends.iter().enumerate();
+        let of_slice = bends.filter(|(_, bend)| bend.slice == slice && is_slow(bend));
+        let spiked = of_slice.filter(|(number, _)| stands_out(*number)).count() as u32;
+        SpikedPoints { spiked, scored: self.curve.slow(slice) }
     }
 
     /// Counts the points of a slice that stand out by a factor of `least` in the ratio to one other table. The points
@@ -132,9 +101,9 @@ impl TableScores {
         let is_there =
             |stretch: &&Stretch| stretch.points.iter().all(|p| other.get(p.hash).is_some());
         let shared = of_slice().filter(is_there).count() as f64 / of_slice().count().max(1) as f64;
-        let points = SpikedPoints::of(&self.curve, slice, floor_ms, |_, bend| {
-            let told = by_reference(&Bent::of(&self.curve, bend), other);
-            told.is_some_and(|told| told.abs() >= least.ln())
+        let points = self.spiked(slice, floor_ms, |number| {
+            let bent = Bent::of(&self.curve, &self.curve.bends[number]);
+            by_reference(&bent, other).is_some_and(|ratio| ratio.abs() >= least.ln())
         });
         SpikedPoints { scored: (f64::from(points.scored) * shared) as u32, ..points }
     }
@@ -144,25 +113,26 @@ impl CurveScores {
     /// Scores the tables at the paths `judged` beside all tables of their name. `before` has the latencies before a pull
     /// request, by path.
     pub fn of(
-        kin: &Kin<'_>,
+        peers: &Peers<'_>,
         judged: &BTreeSet<&str>,
         before: Option<&BTreeMap<String, Arc<KeyLatencies>>>,
     ) -> Self {
         let is_judged = |(file, _): &Sketched<'_>| judged.contains(file.entry.path.as_str());
-        let judged: Vec<Sketched<'_>> = kin.tables.iter().copied().filter(is_judged).collect();
-        let tables = kin.tables.iter().filter_map(|(file, sketch)| {
+        let judged: Vec<Sketched<'_>> = peers.tables.iter().copied().filter(is_judged).collect();
+        let tables = peers.tables.iter().filter_map(|(file, sketch)| {
             let latencies = sketch.latencies.clone()?;
             Some((file.entry.path.clone(), Referenced { latencies, groups: OnceLock::new() }))
         });
         let tables: BTreeMap<String, Referenced> = tables.collect();
         let scores = judged.par_iter().map(|(file, sketch)| {
             let path = &file.entry.path;
-            let groups = tables.get(path)?.groups(kin, (file, sketch));
+            let groups = tables.get(path)?.groups(peers, (file, sketch));
+            let others = comparable(peers, (file, sketch));
             let before = before.and_then(|before| before.get(path));
-            let (curve, before) = (sketch.curve.clone()?, before.map(Arc::as_ref));
-            let others = || comparable(kin, (file, sketch));
-            let scores = TableScores::of(curve, groups, others, before);
-            scores.log(file);
+            let scores = TableScores::of(sketch.curve.clone()?, groups, others, before);
+            let TableScores { bends, shapes, roughness, rougher, .. } = &scores;
+            // From these figures thresholds are chosen.
+            debug!(?path, bends = bends.len(), ?shapes, ?roughness, ?rougher, "scored curves");
             Some((path.clone(), scores))
         });
         Self { scores: scores.flatten().collect(), tables }
@@ -184,17 +154,16 @@ impl CurveScores {
     /// Such a bend is a step of the kernel.
     pub fn recurs(
         &self,
-        kin: &Kin<'_>,
+        peers: &Peers<'_>,
         file: &TableFile,
         scores: &TableScores,
         bend: usize,
         least: f64,
     ) -> bool {
         let own = Bent::of(&scores.curve, &scores.curve.bends[bend]);
-        let mut elsewhere = kin.tables.iter().filter(|(table, _)| table.place != file.place);
-        elsewhere.any(|one| {
+        peers.elsewhere(file).any(|(_, one)| {
             let Some(other) = self.tables.get(&one.0.entry.path) else { return false };
-            let told = evidence_in(&other.latencies, || other.groups(kin, *one), &own);
+            let told = evidence_in(&other.latencies, || other.groups(peers, one), &own);
             told.is_some_and(|told| told.score.abs() >= least.ln())
         })
     }
@@ -202,36 +171,26 @@ impl CurveScores {
 
 impl Referenced {
     /// Returns the references of the table.
-    fn groups(&self, kin: &Kin<'_>, own: Sketched<'_>) -> &ReferenceGroups {
-        self.groups.get_or_init(|| reference_groups(kin, own))
+    fn groups(&self, peers: &Peers<'_>, own: Sketched<'_>) -> &ReferenceGroups {
+        self.groups.get_or_init(|| reference_groups(peers, own))
     }
 }
 
 impl TableScores {
-    /// Scores a table's curves beside its references and beside its latencies before a pull request. Its roughness is
-    /// also measured beside the `others`, all the tables that it can be compared with.
-    fn of<'k, I: Iterator<Item = &'k KeyLatencies>>(
+    /// Scores a table's curves beside its references, all `others` that it can be compared with, and its latencies before a
+    /// pull request.
+    fn of<'k>(
         curve: Arc<TableCurve>,
-        groups: &'k ReferenceGroups,
-        others: impl Fn() -> I,
-        before: Option<&KeyLatencies>,
+        groups: &ReferenceGroups,
+        others: impl Iterator<Item = &'k KeyLatencies>,
+        before: Option<&Arc<KeyLatencies>>,
     ) -> Self {
         // Bends are scored in parallel, because a pull request may change a single large table.
-        let stretches: Vec<&[BendPoint]> = curve.bends.chunks(STRETCH).collect();
-        let bends: Vec<Vec<Evidence>> = stretches
-            .par_iter()
-            .map(|stretch| {
-                let of_bend = |bend: &BendPoint| evidence(&Bent::of(&curve, bend), groups);
-                stretch.iter().map(of_bend).collect::<Vec<Evidence>>()
-            })
-            .collect();
-        let bends = bends.concat();
-        let references = || groups.iter().flat_map(|(_, group)| group).map(|r| &*r.latencies);
-        let is_new = |other: &&KeyLatencies| !references().any(|known| std::ptr::eq(known, *other));
+        let bends = curve.bends.par_iter().with_min_len(BENDS);
         Self {
-            bends,
+            bends: bends.map(|bend| evidence(&Bent::of(&curve, bend), groups)).collect(),
             shapes: shape_scores(&curve, groups),
-            roughness: roughness(&curve, || references().chain(others().filter(is_new))),
+            roughness: roughness(&curve, others),
             rougher: before.map(|before| rougher(&curve, before)).unwrap_or_default(),
             curve,
         }

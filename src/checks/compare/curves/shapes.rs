@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::curve::{KeyPoint, ShapePoints, TableCurve};
-use super::evidence::{by_group, log_ratio, ratio};
+use super::evidence::{Evidence, by_groups, log_ratio};
 use super::latencies::KeyLatencies;
-use super::references::{CurveReference, KEPT, Level, ReferenceGroups};
+use super::references::{CurveReference, KEPT, ReferenceGroups};
 use crate::base::stats::upper_median;
 use crate::checks::compare::series::least_telling;
 
@@ -17,7 +17,7 @@ const STRETCHES: usize = 20;
 /// A series against the other series of its slice.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShapeScore {
-    /// Its number in [`TableCurve::shapes`].
+    /// The series' index in [`TableCurve::shapes`].
     pub shape: usize,
     /// Logarithm of how many times it is slower than its slice, in the ratio to the references. That of
     /// the group that shows least.
@@ -26,14 +26,13 @@ pub struct ShapeScore {
     pub groups: usize,
 }
 
-/// How rough a slice is.
+/// The roughness of a slice.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Roughness {
-    /// Its number in the sketch.
+    /// The slice's index in the sketch.
     pub slice: u32,
-    /// How far the middle of five points one after the other is from the mean of its neighbours, or of those
-    /// beyond them, in the logarithm of the ratio to a reference: the lesser of the medians, of the smoothest
-    /// reference.
+    /// The distance of the middle one of five successive points from the mean of its neighbours, or of the points beyond
+    /// them, in the logarithm of the ratio to the smoothest reference: the lesser of both medians.
     pub median: f64,
     /// References that could show it.
     pub references: usize,
@@ -46,120 +45,104 @@ pub(super) fn shape_scores(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<
     (0..curve.shapes.len()).filter_map(|number| shape_score(curve, number, groups)).collect()
 }
 
-/// How far a shape is off; none where that is less than what is kept.
+/// Returns the score of a shape; `None` if it is less than [`KEPT`].
 fn shape_score(curve: &TableCurve, number: usize, groups: &ReferenceGroups) -> Option<ShapeScore> {
     let shape = &curve.shapes[number];
-    let mut one = ShapeScore { shape: number, score: 0.0, groups: 0 };
-    for (_, group) in groups {
-        let by_reference = |reference: &CurveReference| off_by_reference(shape, reference);
-        let Some(told) = by_group(group, by_reference) else { continue };
-        one.score = if one.groups == 0 { told } else { least_telling(one.score, told) };
-        one.groups += 1;
-        if one.score.abs() < KEPT {
-            break;
-        }
-    }
-    (one.score.abs() >= KEPT).then_some(one)
+    let Evidence { score, groups } =
+        by_groups(groups, KEPT, |reference| off_by_reference(shape, reference));
+    (score.abs() >= KEPT).then_some(ShapeScore { shape: number, score, groups })
 }
 
-/// What a reference says of a shape; none where it has no level for the shape's slice.
+/// Returns the score of a shape beside a reference; `None` if the reference has no level for the shape's slice.
 fn off_by_reference(shape: &ShapePoints, reference: &CurveReference) -> Option<f64> {
-    let level = reference.levels.get(shape.slice as usize);
-    off_as_a_whole(&shape.points, level.filter(|level| level.log.is_finite())?, reference)
+    let level = reference.levels.get(shape.slice as usize).filter(|level| level.is_finite())?;
+    off_as_a_whole(&shape.points, *level, reference)
 }
 
-/// How far a shape's points are from the level of their slice, the least of them; 0 where one of them is
-/// near, or they are on either side. None where the reference lacks one.
-fn off_as_a_whole(points: &[KeyPoint], level: &Level, reference: &CurveReference) -> Option<f64> {
+/// Returns the least distance of a shape's points from the level of their slice. It is 0 if one of them is near or if
+/// they are on both sides, and `None` if the reference lacks one.
+fn off_as_a_whole(points: &[KeyPoint], level: f64, reference: &CurveReference) -> Option<f64> {
     let mut least: Option<f64> = None;
     for point in points {
-        let ratio = ratio(*point, &reference.latencies)?;
-        // Nearly every series ends at its first point, without a logarithm.
-        if level.is_near(ratio) {
+        let off = log_ratio(*point, &reference.latencies)? - level;
+        let off = least.map_or(off, |known| least_telling(known, off));
+        if off.abs() < KEPT {
             return Some(0.0);
         }
-        let off = ratio.ln() - level.log;
-        let told = least.map_or(off, |known| least_telling(known, off));
-        if told.abs() < KEPT {
-            return Some(0.0);
-        }
-        least = Some(told);
+        least = Some(off);
     }
     least
 }
 
 /// Returns the roughness of the slices, each beside the reference that gives the smallest. Slices that are smooth beside
 /// one of the `references` are left out.
-pub(super) fn roughness<'r, R>(curve: &TableCurve, references: impl Fn() -> R) -> Vec<Roughness>
-where
-    R: Iterator<Item = &'r KeyLatencies>,
-{
-    let mut found = Vec::new();
-    for (slice, stretches) in stretches(curve) {
-        let mut one = Roughness { slice, median: f64::INFINITY, references: 0, stretches: 0 };
-        // Noise of two measurements does not cancel, so one reference that it is smooth beside is enough.
-        let is_smooth = references().any(|reference| {
-            let Some((mut next, mut beyond)) = rough_all(&stretches, reference) else {
+pub(super) fn roughness<'k>(
+    curve: &TableCurve,
+    mut references: impl Iterator<Item = &'k KeyLatencies>,
+) -> Vec<Roughness> {
+    let slice = |(slice, stretches)| {
+        (Roughness { slice, median: f64::INFINITY, references: 0, stretches: 0 }, stretches)
+    };
+    let mut slices: Vec<(Roughness, Vec<[KeyPoint; 5]>)> =
+        stretches(curve).into_iter().map(slice).collect();
+    // Noise of two measurements does not cancel, so one reference beside which a slice is smooth is enough.
+    while !slices.is_empty()
+        && let Some(reference) = references.next()
+    {
+        slices.retain_mut(|(one, stretches)| !one.is_smooth(stretches, reference));
+    }
+    slices.into_iter().map(|(one, _)| one).filter(|one| one.references > 0).collect()
+}
+
+impl Roughness {
+    /// Returns true if the slice is smooth beside a reference. If it is not, the reference counts.
+    fn is_smooth(&mut self, stretches: &[[KeyPoint; 5]], reference: &KeyLatencies) -> bool {
+        let mut all = Vec::new();
+        let mut smooth = [0, 0];
+        for (next, beyond) in stretches.iter().filter_map(|five| rough(five, reference)) {
+            all.push((next, beyond));
+            smooth[0] += usize::from(next < SMOOTH);
+            smooth[1] += usize::from(beyond < SMOOTH);
+            // More than half of all stretches are smooth, so that the median is. Nearly every slice ends here.
+            if all.len() >= STRETCHES && 2 * smooth[0].max(smooth[1]) > stretches.len() {
                 return true;
-            };
-            if next.len() >= STRETCHES {
-                one.stretches = one.stretches.max(next.len());
-                let told = upper_median(&mut next).min(upper_median(&mut beyond));
-                one.median = one.median.min(told);
-                one.references += 1;
             }
-            one.median < SMOOTH
-        });
-        if one.references > 0 && !is_smooth {
-            found.push(one);
         }
+        if all.len() >= STRETCHES {
+            self.stretches = self.stretches.max(all.len());
+            self.median = self.median.min(median(&all));
+            self.references += 1;
+        }
+        self.median < SMOOTH
     }
-    found
 }
 
-/// How rough stretches are beside a reference, each by both ways of [`rough`]; none as soon as it is certain that
-/// the slice is smooth by one of them, which holds for nearly every slice.
-fn rough_all(
-    stretches: &[[KeyPoint; 5]],
-    reference: &KeyLatencies,
-) -> Option<(Vec<f64>, Vec<f64>)> {
-    let (mut next, mut beyond) = (Vec::new(), Vec::new());
-    let (mut smooth, mut smooth_beyond) = (0, 0);
-    for five in stretches {
-        let Some(told) = rough(five, reference) else { continue };
-        next.push(told.0);
-        beyond.push(told.1);
-        smooth += usize::from(told.0 < SMOOTH);
-        smooth_beyond += usize::from(told.1 < SMOOTH);
-        // More than half of all that there can be.
-        if next.len() >= STRETCHES && 2 * smooth.max(smooth_beyond) > stretches.len() {
-            return None;
-        }
-    }
-    Some((next, beyond))
+/// Returns the lesser of the medians by both ways of [`rough`].
+fn median(rough: &[(f64, f64)]) -> f64 {
+    let (mut next, mut beyond): (Vec<f64>, Vec<f64>) = rough.iter().copied().unzip();
+    upper_median(&mut next).min(upper_median(&mut beyond))
 }
 
-/// How rough each slice is beside what it was before, where it was smoother in itself then: of two states
-/// whose ratio is rough that one is noisy. Smooth ones are left out.
+/// Returns the roughness of the slices beside their latencies `before` a pull request, where they were smoother in
+/// themselves: if the ratio of two states is rough, one of the states is noisy. Smooth slices are left out.
 pub(super) fn rougher(curve: &TableCurve, before: &KeyLatencies) -> Vec<Roughness> {
     let mut found = Vec::new();
     for (slice, stretches) in stretches(curve) {
-        let (mut next, mut beyond) = (Vec::new(), Vec::new());
+        let mut ratios = Vec::new();
         let (mut own, mut earlier) = (Vec::new(), Vec::new());
         for five in &stretches {
             let Some(ratio) = rough(five, before) else { continue };
             let then = five.map(|point| before.get(point.hash));
-            next.push(ratio.0);
-            beyond.push(ratio.1);
+            ratios.push(ratio);
             own.extend(off_line(five.map(|point| log(point.latency))));
             earlier.extend(off_line(then.map(|latency| latency.and_then(log))));
         }
-        if next.len() < STRETCHES || earlier.len() < STRETCHES {
+        if ratios.len() < STRETCHES || earlier.len() < STRETCHES {
             continue;
         }
-        let median = upper_median(&mut next).min(upper_median(&mut beyond));
+        let median = median(&ratios);
         if median >= SMOOTH && upper_median(&mut own) > upper_median(&mut earlier) {
-            found.push(Roughness { slice, median, references: 1, stretches: next.len() });
+            found.push(Roughness { slice, median, references: 1, stretches: ratios.len() });
         }
     }
     found
@@ -179,12 +162,12 @@ fn log(latency: f32) -> Option<f64> {
     (latency > 0.0).then(|| f64::from(latency).ln())
 }
 
-/// How far the middle of five logarithms is from the mean of its neighbours.
+/// Returns the distance of the middle one of five logarithms from the mean of its neighbours.
 fn off_line([_, before, own, after, _]: [Option<f64>; 5]) -> Option<f64> {
     Some((own? - (before? + after?) / 2.0).abs())
 }
 
-/// How far the middle one of five points is from the mean of its neighbours, and from the mean of those
+/// Returns the distance of the middle one of five points from the mean of its neighbours, and from the mean of the points
 /// beyond them, in the ratio to a reference. A kernel that pads every other size makes a zigzag, which is
 /// rough by the first and smooth by the second; noise is rough by both.
 fn rough(five: &[KeyPoint; 5], reference: &KeyLatencies) -> Option<(f64, f64)> {

@@ -41,25 +41,28 @@ impl AxisShift {
         file: &TableFile,
     ) -> Vec<Finding> {
         let Some(own) = at.sketches.get(&file.entry.path) else { return Vec::new() };
-        let mut others = at.kin.by_backend.clone();
-        others.remove(file.place.backend.as_str());
-        let has = if others.len() == 1 { "has" } else { "have" };
+        let of_others = at.peers.by_backend.iter();
+        let others = || of_others.clone().filter(|(name, _)| **name != file.place.backend);
+        let count_others = others().count();
+        let has = if count_others == 1 { "has" } else { "have" };
         let mut findings = Vec::new();
         for (axis, values) in own.axes.iter().filter(|(_, values)| values.len() >= self.values) {
             let is_shifted = |by: &i64| {
-                others.len() >= self.backends
-                    && others.values().all(|tables| self.is_shifted(axis, values, *by, tables))
+                count_others >= self.backends
+                    && others().all(|(_, tables)| self.is_shifted(axis, values, *by, tables))
             };
             let Some(by) = [1, -1].into_iter().find(is_shifted) else { continue };
             let side = if by > 0 { "above" } else { "below" };
-            let theirs = others.values().flatten().filter_map(|(_, sketch)| sketch.axes.get(axis));
+            let theirs = others()
+                .flat_map(|(_, tables)| tables)
+                .filter_map(|(_, sketch)| sketch.axes.get(axis));
             let alike = |theirs: &&BTreeSet<i64>| (shared(values, by, theirs) * 1e6) as u64;
             let Some(theirs) = theirs.max_by_key(alike) else { continue };
             let shifted = values.iter().filter(|v| theirs.contains(&v.saturating_sub(by))).count();
             let message = format!(
                 "column '{axis}' is {}, …, where {} {has} {}, …: {} of {} {side} theirs by one",
                 first(values),
-                names(others.keys().copied()),
+                names(others().map(|(name, _)| *name)),
                 first(theirs),
                 count(shifted),
                 plural_verb(values.len(), "value", ["is", "are"]),
@@ -113,7 +116,7 @@ pub struct AxisExchange {
 }
 
 impl AxisExchange {
-    /// Makes a finding on a table of which two axes are exchanged.
+    /// Makes a finding on a table with two exchanged axes.
     pub fn finding(
         &self,
         rule: RuleHead<'_>,
@@ -121,15 +124,10 @@ impl AxisExchange {
         file: &TableFile,
     ) -> Option<Finding> {
         let own = at.sketches.get(&file.entry.path)?;
-        let is_other = |other: &TableFile| {
-            let (a, b) = (&other.place, &file.place);
-            (&a.system, &a.backend, &a.version) != (&b.system, &b.backend, &b.version)
-        };
-        let others = at.kin.tables.iter().filter(|(other, _)| is_other(other));
-        let others: Vec<&Sketch> = others.map(|(_, sketch)| *sketch).collect();
+        let others = || at.peers.elsewhere(file).map(|(_, (_, sketch))| sketch);
         for (a, own_a) in &own.axes {
             for (b, own_b) in own.axes.iter().filter(|(b, _)| *b > a) {
-                let Some(count) = self.exchanged((a, b), own, others.iter().copied()) else {
+                let Some(count) = self.exchanged((a, b), own, others()) else {
                     continue;
                 };
                 let message = format!(

@@ -64,7 +64,7 @@ impl<'a> Comparison<'a> {
             return None;
         }
         let served: Vec<&TableFile> = at.shelf.served(spec, current).files().collect();
-        let own = sketches(at, &served);
+        let own = at.sketches.of(served.iter().copied());
         if !has_points(&own) {
             return None;
         }
@@ -72,13 +72,14 @@ impl<'a> Comparison<'a> {
         let is_distant = nearness == Nearness::SameVersion;
         let mut references = Vec::new();
         for (system, _, edition) in near {
-            let files: Vec<&TableFile> = at.shelf.served(spec, edition).fresh().collect();
-            let (version, sketches) = (edition.version, sketches(at, &files));
+            let sketches = at.sketches.of(at.shelf.served(spec, edition).fresh());
+            let version = edition.version;
             references.push(Reference { system: Some(system), version, sketches });
         }
         if spec.filling != Filling::Always {
             for edition in at.shelf.other_versions(editions, current.version) {
-                let (version, sketches) = (edition.version, sketches(at, &edition.files));
+                let sketches = at.sketches.of(edition.files.iter().copied());
+                let version = edition.version;
                 references.push(Reference { system: None, version, sketches });
             }
         }
@@ -157,11 +158,6 @@ impl ReferenceKey<'_> {
         let having = self.had_by.iter().filter(|i| references[**i].system.is_some()).count();
         having < self.had_by.len() || (systems > 1 && having == systems)
     }
-}
-
-/// The sketches of files that can be read.
-fn sketches<'a>(at: &'a CrossContext<'a>, files: &[&TableFile]) -> Vec<&'a Sketch> {
-    files.iter().filter_map(|f| at.sketches.get(&f.entry.path)).collect()
 }
 
 fn has_points(sketches: &[&Sketch]) -> bool {

@@ -46,11 +46,11 @@ use self::hole::Hole;
 use self::ladders::ShortLadders;
 use crate::base::expr::ExprError;
 use crate::checks::context::{CrossContext, RowContext};
-use crate::checks::inputs::CheckInputs;
-use crate::checks::judge::Judge;
+use crate::checks::inputs::{CheckInputs, Input};
+use crate::checks::judge::{Judge, Judged};
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
-use crate::findings::{EXAMPLES, Explained, Finding, Hits, Severity, wholes};
+use crate::findings::{EXAMPLES, Explained, Finding, Severity, wholes};
 
 /// The minimal size of a hole.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -77,20 +77,16 @@ pub struct HoleSize {
 
 impl Judge for HoleSize {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { compares: true, keys: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::Peers, Input::Keys])
     }
 
     /// Makes one hit for each axis along which some keys of a table have fewer sizes than its others.
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         Ok(self.ladders.hits(rows))
     }
 
     /// Makes one finding for each table that lacks keys of its references, and one for each wrong axis.
-    fn cross<'v>(
-        &'v self,
-        rule: RuleHead<'v>,
-        at: &'v CrossContext<'v>,
-    ) -> Result<Hits<'v>, ExprError> {
+    fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
         let judged: Vec<&TableFile> = at.judged_grids().collect();
         let holes: Result<Vec<Option<Finding>>, ExprError> =
             judged.par_iter().map(|file| self.missing_keys(rule, at, file)).collect();

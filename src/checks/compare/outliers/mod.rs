@@ -4,7 +4,7 @@
 //! other tables ([`super::curves`]) much less is enough, since a step is in all of them; where these speak,
 //! they decide. Both make one finding for each table, the worst points first.
 
-mod evidence;
+mod beside;
 mod finding;
 mod limits;
 mod point;
@@ -14,19 +14,18 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use tracing::debug;
 
-use self::evidence::TableEvidence;
-use self::finding::{TableOutliers, sweep};
+use self::finding::{finding, sweep};
 pub use self::limits::OutlierLimits;
-use self::limits::SmallSizes;
-use self::point::{OutlyingPoint, StandsOutBy};
-use crate::base::expr::ExprError;
+use self::limits::{CurveLimits, SmallSizes};
+use self::point::{OutlyingPoint, PointStanding};
 use crate::base::stats::upper_median;
-use crate::checks::compare::curves::{Evidence, KeyPoint, stands_out_in};
+use crate::checks::compare::curves::{KeyPoint, stands_out_in};
+use crate::checks::compare::peers::Kinship;
 use crate::checks::compare::series::Outlier;
-use crate::checks::compare::sketch::{Sketch, SketchOutlier, Sketched};
+use crate::checks::compare::sketch::{SketchOutlier, Sketched};
 use crate::checks::context::CrossContext;
-use crate::checks::inputs::{CheckInputs, CurveTerms};
-use crate::checks::judge::Judge;
+use crate::checks::inputs::{CheckInputs, CurveTerms, Input};
+use crate::checks::judge::{Judge, Judged};
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::findings::{Hit, Hits, Reads, RowHit, Severity};
@@ -43,41 +42,22 @@ impl<const SPIKE: bool> Judge for Outliers<SPIKE> {
     }
 
     fn needs(&self) -> CheckInputs {
-        self.0.needs()
+        let limits = &self.0;
+        let terms = |c: CurveLimits| CurveTerms { bends: c.bends, floor_ms: limits.floor_ms };
+        let inputs = CheckInputs::of(&[Input::Peers]);
+        inputs.with(Some(limits.recurs), limits.curves.map(terms))
     }
 
-    fn cross<'v>(
-        &'v self,
-        rule: RuleHead<'v>,
-        at: &'v CrossContext<'v>,
-    ) -> Result<Hits<'v>, ExprError> {
+    fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
         Ok(self.0.hits(rule, at, SPIKE))
     }
 }
 
-/// What is to be said of an outlier.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum PointStanding {
-    /// It stands out here alone.
-    Alone,
-    /// Other places show it, too: a kernel's step.
-    Recurring,
-    /// Nothing but a neighbour speaks for it.
-    Unsupported,
-}
-
-/// An outlier, and what is to be said of it.
-struct JudgedPoint {
-    point: OutlyingPoint,
-    standing: PointStanding,
-}
-
 impl SmallSizes {
     /// Counts points at small sizes of the sweep's first `axis` as steps of the kernel where most outliers there are.
-    fn settle(self, points: &mut [JudgedPoint], axis: Option<&String>) {
+    fn settle(self, points: &mut [OutlyingPoint], axis: Option<&String>) {
         let Some(axis) = axis else { return };
-        let is_small =
-            |p: &&mut JudgedPoint| p.point.key(axis).is_some_and(|size| size <= self.most);
+        let is_small = |p: &&mut OutlyingPoint| p.key(axis).is_some_and(|size| size <= self.most);
         let (mut alone, recurring): (Vec<_>, Vec<_>) = points
             .iter_mut()
             .filter(is_small)
@@ -90,115 +70,64 @@ impl SmallSizes {
     }
 }
 
-/// Logarithm from which on other tables confirm an outlier.
-fn evidence_from(evidence: Option<&TableEvidence<'_>>) -> f64 {
-    evidence.map_or(0.0, |e| e.limits.bends.ln())
-}
-
 impl OutlierLimits {
-    fn needs(&self) -> CheckInputs {
-        let curves = self.curves.map(|c| CurveTerms { bends: c.bends, floor_ms: self.floor_ms });
-        CheckInputs {
-            compares: true,
-            outliers: Some(self.recurs),
-            curves,
-            ..CheckInputs::default()
-        }
-    }
-
     /// The outliers of each table; an info where all of them are outliers elsewhere, too.
     fn hits<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>, spike: bool) -> Hits<'v> {
-        let scores = self.curves.map(|limits| (limits, at.curve_scores()));
         let mut found = Hits::new();
         for file in at.judged_tables() {
-            let Some(sketch) = at.sketches.by_path.get(&file.entry.path) else { continue };
-            let evidence = scores.and_then(|(limits, all)| {
-                let scores = all.of_table(file)?;
-                Some(TableEvidence { limits, all, scores, sketch, file })
-            });
-            let points = self.points(at, file, sketch, evidence.as_ref(), spike);
+            let Some(sketch) = at.sketches.get(&file.entry.path) else { continue };
+            let points = self.points(at, (file, sketch), spike);
             let info = rule.severity.at_most(Severity::Info);
-            let hits: Vec<RowHit> = points
-                .iter()
-                .map(|p| {
-                    let is_alone = p.standing == PointStanding::Alone;
-                    let grade = if is_alone { rule.severity } else { info };
-                    RowHit { row: p.point.row as usize, grade }
-                })
-                .collect();
+            let hit = |p: &OutlyingPoint| {
+                let is_alone = p.standing == PointStanding::Alone;
+                RowHit { row: p.row as usize, grade: if is_alone { rule.severity } else { info } }
+            };
+            let hits: Vec<RowHit> = points.iter().map(hit).collect();
             found.extend(Hit::graded(file, hits, move |part| {
-                let part = points.iter().filter(|p| part.has(p.point.row as usize));
-                let of = |standing: PointStanding| -> Vec<OutlyingPoint> {
-                    let of_part = part.clone().filter(|p| p.standing == standing);
-                    of_part.map(|p| p.point.clone()).collect()
-                };
-                let alone = of(PointStanding::Alone);
-                let outliers = TableOutliers {
-                    file,
-                    slices: &sketch.slices,
-                    recurring: of(PointStanding::Recurring),
-                    unsupported: of(PointStanding::Unsupported),
-                    minor: self.is_minor(&alone),
-                    alone,
-                };
-                outliers.finding(rule, at)
+                let part = points.iter().filter(|p| part.has(p.row as usize)).collect();
+                finding(rule, at, (file, sketch), part, self.curves)
             }));
         }
         found
     }
 
-    /// Whether points beside other tables are too few and too near for a warning.
-    fn is_minor(&self, points: &[OutlyingPoint]) -> bool {
-        let Some(limits) = self.curves else { return false };
-        let minor =
-            |p: &OutlyingPoint| p.by == StandsOutBy::References && p.factor() < limits.warns;
-        !points.is_empty() && points.len() < limits.points && points.iter().all(minor)
-    }
-
-    /// The outliers of a table, and what is to be said of each.
+    /// The outliers of a table.
     fn points(
         &self,
         at: &CrossContext<'_>,
-        file: &TableFile,
-        sketch: &Sketch,
-        evidence: Option<&TableEvidence<'_>>,
+        table: Sketched<'_>,
         spike: bool,
-    ) -> Vec<JudgedPoint> {
+    ) -> Vec<OutlyingPoint> {
+        let (file, sketch) = table;
+        let beside =
+            self.curves.and_then(|limits| Some((limits, at.curve_scores().of_table(file)?)));
         let mut points = Vec::new();
-        let beside = evidence.map(|e| e.standing_out(at, spike, self.floor_ms)).unwrap_or_default();
-        let mut rows = BTreeSet::new();
-        for (evidence, bend) in
-            evidence.into_iter().flat_map(|e| beside.iter().map(move |b| (e, *b)))
-        {
-            let (point, recurs) = evidence.point(at, bend, self.recurs);
-            rows.insert(point.row);
-            let standing = if recurs {
-                PointStanding::Recurring
-            } else if !spike && self.at_level_of_peers(at, file, evidence.hash(bend), &point) {
-                PointStanding::Unsupported
-            } else {
-                PointStanding::Alone
-            };
-            points.push(JudgedPoint { point, standing });
+        if let Some((limits, scores)) = beside {
+            points = self.bends(at, file, (limits, scores), spike);
         }
-        for point in evidence.into_iter().flat_map(|e| e.shapes(spike, self.floor_ms)) {
-            points.push(JudgedPoint { point, standing: PointStanding::Alone });
+        let rows: BTreeSet<u32> = points.iter().map(|point| point.row).collect();
+        if let Some((limits, scores)) = beside {
+            points.extend(self.shapes(sketch, (limits, scores), spike));
         }
         let is_outlier = |o: &&SketchOutlier| {
             o.outlier.spike() == spike && self.is_outlier(file, &o.outlier, at)
         };
         let all: Vec<&SketchOutlier> = sketch.outliers.iter().filter(is_outlier).collect();
         for outlier in all.iter().copied().filter(|o| !rows.contains(&o.outlier.row)) {
-            let acquitted = |told: Evidence| told.score.abs() < evidence_from(evidence);
-            let shared = evidence.and_then(|e| e.on(outlier)).is_some_and(acquitted);
-            let standing = if shared || self.recurs(at, file, outlier) {
+            // Other tables may acquit an outlier: they have the same bend.
+            let is_acquitted = beside.is_some_and(|(limits, scores)| {
+                let evidence = scores.of_outlier(outlier).filter(|evidence| evidence.groups > 0);
+                evidence.is_some_and(|evidence| evidence.score.abs() < limits.bends.ln())
+            });
+            let mut point = OutlyingPoint::by_itself(outlier);
+            point.standing = if is_acquitted || self.recurs(at, file, outlier) {
                 PointStanding::Recurring
             } else if self.supported(at, file, &all, outlier) {
                 PointStanding::Alone
             } else {
                 PointStanding::Unsupported
             };
-            points.push(JudgedPoint { point: OutlyingPoint::alone(outlier), standing });
+            points.push(point);
         }
         if let Some(small) = self.small {
             small.settle(&mut points, sweep(at, file).first());
@@ -206,13 +135,12 @@ impl OutlierLimits {
         points
     }
 
-    /// Whether an outlier of a table is one elsewhere, too, beside the same neighbours.
+    /// Returns true if an outlier of a table is one elsewhere, too, beside the same neighbours.
     fn recurs(&self, at: &CrossContext<'_>, file: &TableFile, outlier: &SketchOutlier) -> bool {
         let SketchOutlier { outlier: Outlier { latency, .. }, hash, .. } = *outlier;
         let point = KeyPoint { hash, latency: latency as f32 };
         let spike = outlier.outlier.spike();
-        let mut elsewhere = at.sketched().filter(|(other, _)| other.place != file.place);
-        elsewhere.any(|(_, sketch)| {
+        at.peers.elsewhere(file).any(|(_, (_, sketch))| {
             let latencies = sketch.latencies.as_deref();
             latencies.is_some_and(|other| {
                 stands_out_in(other, point, &outlier.around, spike, self.recurs)
@@ -220,7 +148,7 @@ impl OutlierLimits {
         })
     }
 
-    /// Whether something beside its neighbours speaks for an outlier. A drop at the end of every axis has
+    /// Returns true if something beside its neighbours speaks for an outlier. A drop at the end of every axis has
     /// neighbours on one side only, and a cache or an idle expert makes a first point fast: it needs a
     /// second one of its slice, or a peer on the machine that is as slow as the neighbours say. Any other
     /// drop has neighbours that are slow themselves where the machine's other tables are at its level.
@@ -237,14 +165,14 @@ impl OutlierLimits {
         let peers = peer_latencies(at, file, one.hash);
         let Outlier { latency, inner, .. } = one.outlier;
         if inner {
-            return !self.at_level_of_peers(at, file, one.hash, &OutlyingPoint::alone(one));
+            return !self.at_level_of_peers(at, file, one.hash, &OutlyingPoint::by_itself(one));
         }
         let is_second = |o: &&&SketchOutlier| o.slice == one.slice && o.hash != one.hash;
         let slower = |peer: &f64| *peer >= self.factor * latency;
         all.iter().any(|o| is_second(&o)) || !peers.is_empty() && peers.iter().all(slower)
     }
 
-    /// Whether the machine's other tables are nearer to a fast point than to its neighbours, by ratio.
+    /// Returns true if the machine's other tables are nearer to a fast point than to its neighbours, by ratio.
     fn at_level_of_peers(
         &self,
         at: &CrossContext<'_>,
@@ -257,23 +185,23 @@ impl OutlierLimits {
     }
 
     fn is_outlier(&self, file: &TableFile, point: &Outlier, at: &CrossContext<'_>) -> bool {
-        // What the neighbours took, where they are the slower side.
+        // The latency of the neighbours, if they are the slower side.
         let slower = if point.spike() { point.latency } else { point.latency / point.ratio };
-        let tail = at
-            .state
-            .specs
-            .noise
-            .at(&file.table, &file.place.backend, slower)
-            .map_or(1.0, |b| b.p99);
-        slower >= self.floor_ms && point.factor() >= self.factor.max(tail.powf(self.tails))
+        slower >= self.floor_ms
+            && point.factor() >= self.factor.max(rerun_tail(at, file, slower).powf(self.tails))
     }
 }
 
-/// What other tables of the machine take at a key.
+/// The factor that hardly any two honest runs of a table differ by at a latency in ms.
+fn rerun_tail(at: &CrossContext<'_>, file: &TableFile, latency: f64) -> f64 {
+    let noise = at.state.specs.noise.at(&file.table, &file.place.backend, latency);
+    noise.map_or(1.0, |band| band.p99)
+}
+
+/// Returns the latencies of the machine's other tables at a key.
 fn peer_latencies(at: &CrossContext<'_>, file: &TableFile, key: u64) -> Vec<f64> {
-    let peers = at
-        .sketched()
-        .filter(|(peer, _)| peer.place.system == file.place.system && peer.place != file.place);
-    let latency = |(_, sketch): Sketched<'_>| sketch.latencies.as_ref()?.get(key).map(f64::from);
-    peers.filter_map(latency).collect()
+    let is_peer = |kinship| matches!(kinship, Kinship::Version | Kinship::Backend);
+    let peers = at.peers.elsewhere(file).filter(|(kinship, _)| is_peer(*kinship));
+    let latency = |(_, (_, sketch)): (_, Sketched<'_>)| sketch.latencies.as_ref()?.get(key);
+    peers.filter_map(latency).map(f64::from).collect()
 }

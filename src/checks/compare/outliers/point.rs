@@ -2,35 +2,48 @@
 
 use serde_json::Value;
 
-use crate::checks::compare::curves::{Evidence, ShapeScore, TableScores};
+use crate::base::stats::times_off;
+use crate::checks::compare::curves::{ShapeScore, TableScores};
 use crate::checks::compare::sketch::SketchOutlier;
 use crate::database::table::number_json;
 use crate::findings::Example;
 
-/// By what a point stands out.
+/// The comparison in which a point stands out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum StandsOutBy {
-    /// Its own neighbours, all of them on the side of one axis or more where this is `inner`.
+    /// The point's own neighbours. `inner` if it has neighbours on both sides along an axis.
     Neighbours { inner: bool },
-    /// Its neighbours in the ratio to other tables.
+    /// The point's neighbours in the ratio to other tables.
     References,
-    /// All of its series beside the other series of its slice, in the ratio to other tables.
+    /// The other series of the slice, for a whole series in the ratio to other tables.
     Shape,
 }
 
+/// The verdict of other tables on a point that stands out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum PointStanding {
+    /// The point stands out in its own table alone.
+    Alone,
+    /// Other tables show the same point: it is a step of the kernel.
+    Recurring,
+    /// Only a neighbour speaks for it.
+    Unsupported,
+}
+
 /// A point that stands out.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct OutlyingPoint {
     pub row: u32,
     /// The point's slice, an index into the sketch's slices.
     pub slice: u32,
     /// In ms.
     pub latency: f64,
-    /// How many times its neighbours' latency that is; below 1 for a drop.
+    /// The latency divided by that of the neighbours; below 1 for a drop.
     pub ratio: f64,
     /// Axes of the sweep that show it, a bit each.
     pub axes: u8,
     pub by: StandsOutBy,
+    pub standing: PointStanding,
     /// Path of a table beside which it does.
     pub reference: Option<String>,
     key: Vec<(String, Value)>,
@@ -38,7 +51,7 @@ pub(super) struct OutlyingPoint {
 
 impl OutlyingPoint {
     /// A point far from its own neighbours.
-    pub fn alone(found: &SketchOutlier) -> Self {
+    pub fn by_itself(found: &SketchOutlier) -> Self {
         let point = found.outlier;
         Self {
             row: point.row,
@@ -47,27 +60,24 @@ impl OutlyingPoint {
             ratio: point.ratio,
             axes: point.axes,
             by: StandsOutBy::Neighbours { inner: point.inner },
+            standing: PointStanding::Alone,
             reference: None,
             key: found.key.clone(),
         }
     }
 
     /// A bend that other tables, such as `reference`, do not have.
-    pub fn beside(
-        scores: &TableScores,
-        bend: usize,
-        evidence: Evidence,
-        reference: Option<String>,
-    ) -> Self {
+    pub fn beside(scores: &TableScores, bend: usize, reference: Option<&str>) -> Self {
         let point = &scores.curve.bends[bend];
         Self {
             row: point.row,
             slice: point.slice,
             latency: f64::from(point.point.latency),
-            ratio: evidence.score.exp(),
+            ratio: scores.bends[bend].score.exp(),
             axes: point.axis_bits,
             by: StandsOutBy::References,
-            reference,
+            standing: PointStanding::Alone,
+            reference: reference.map(str::to_owned),
             key: scores.curve.bend_key(bend),
         }
     }
@@ -82,6 +92,7 @@ impl OutlyingPoint {
             ratio: found.score.exp(),
             axes: 1,
             by: StandsOutBy::Shape,
+            standing: PointStanding::Alone,
             reference: None,
             key: scores.curve.shape_key(found.shape),
         }
@@ -92,17 +103,17 @@ impl OutlyingPoint {
         self.key.iter().find(|(name, _)| name == column)?.1.as_f64()
     }
 
-    /// Whether it is slower, not faster.
+    /// Returns true if the point is slower, false if it is faster.
     pub fn spike(&self) -> bool {
         self.ratio > 1.0
     }
 
-    /// How far it stands out: 1 or more.
+    /// Returns how far the point stands out: 1 or more.
     pub fn factor(&self) -> f64 {
-        self.ratio.max(1.0 / self.ratio)
+        times_off(self.ratio)
     }
 
-    /// Its row with its figures.
+    /// Returns the point's row with its figures.
     pub fn example(&self) -> Example {
         let over = match self.by {
             StandsOutBy::Neighbours { .. } => "over_neighbours",

@@ -9,23 +9,41 @@ use std::collections::BTreeMap;
 use super::kept::Residual;
 use super::peers::{NEARBY, OTHER_KERNELS};
 
-/// What is to be said of a slice that stands apart.
+/// The verdict on a slice that deviates from its references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum CulpritVerdict {
     /// The slice is slow, and nothing speaks for it.
     Culprit,
     /// Another backend is at its level: the references split.
     Split,
-    /// It is nearer to the other backends than its own kin are: these are to blame.
+    /// The slice is nearer to the other backends than its own kin are, so the kin are to blame.
     Victim,
-    /// It is the fastest: the others may all be slow.
+    /// The slice is the fastest: the others may all be slow.
     Fastest,
     /// Other systems, and its own versions, show the same difference to the other backends.
     Backend,
-    /// Its own kin that differ name another kernel.
+    /// The slice's own kin that differ name another kernel.
     Kernel,
-    /// Its differences to its siblings are a little off those on other systems.
+    /// The differences to siblings are a little off those on other systems.
     Slight,
+}
+
+impl CulpritVerdict {
+    /// Returns the end of the finding's message.
+    pub(super) fn why(self) -> &'static str {
+        match self {
+            Self::Culprit | Self::Slight => "",
+            Self::Split => "; the references disagree, so it is not clear which table is wrong",
+            Self::Victim => {
+                "; it is closer to the other backends than these references are, so they are probably wrong"
+            }
+            Self::Fastest => "; the fastest backend is probably not the wrong one",
+            Self::Backend => {
+                "; its versions and other systems show the same difference, so it is probably the backend's"
+            }
+            Self::Kernel => "; kernel_source shows that the framework chose another kernel",
+        }
+    }
 }
 
 /// The references of a slice that it stands apart from, and the others.
@@ -39,7 +57,7 @@ pub(super) struct References<'a> {
     pub residual: Option<Residual>,
     /// Ratio within which a reference agrees.
     pub agrees: f64,
-    /// How many independent references a judgement takes.
+    /// The number of independent references that a judgement takes.
     pub least: usize,
 }
 
@@ -86,7 +104,7 @@ impl References<'_> {
         (recurs || is_level(NEARBY) == Some(true)) && is_level(self.backend) != Some(false)
     }
 
-    /// Whether the slice is nearer to the other backends than all kin that it stands apart from.
+    /// Returns true if the slice is nearer to the other backends than all kin that it stands apart from.
     fn is_victim(&self, others: &[f64]) -> bool {
         if others.is_empty() {
             return false;

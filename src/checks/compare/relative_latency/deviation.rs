@@ -11,10 +11,10 @@ use super::finding::{ELSEWHERE, ELSEWHERE_SHORT, finding};
 use super::kept::{NamedPeers, RelativeLatencies, Residual, Residuals};
 use super::peers::{NEARBY, OTHER_KERNELS, PeerTerms, peer_latencies, relative_latencies};
 use crate::base::error::Result;
-use crate::base::stats::upper_median;
+use crate::base::stats::{times_off, upper_median};
 use crate::checks::compare::sketch::Slice;
 use crate::checks::context::{CrossContext, WholeContext};
-use crate::checks::inputs::CheckInputs;
+use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 use crate::findings::Severity;
@@ -50,7 +50,7 @@ pub struct DeviationBand {
 
 impl Judge for DeviationBand {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { compares: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::Peers])
     }
 
     fn peers(&self, at: &CrossContext<'_>) -> Option<NamedPeers> {
@@ -91,52 +91,31 @@ impl Judge for DeviationBand {
                 let why = format!("; the sidecar explains this ({said})");
                 found.extend(finding(rule, Severity::Info, at, file, slices, &why));
             } else if let Some((verdict, slices)) = by_verdict.pop_first() {
-                // One finding a table: what nothing speaks for says more.
-                let (severity, why) = match verdict {
-                    CulpritVerdict::Culprit => (rule.severity, ""),
-                    CulpritVerdict::Split => (
-                        Severity::Info,
-                        "; the references disagree, so it is not clear which table is wrong",
-                    ),
-                    CulpritVerdict::Victim => (
-                        Severity::Info,
-                        "; it is closer to the other backends than these references are, so they are probably wrong",
-                    ),
-                    CulpritVerdict::Fastest => {
-                        (Severity::Info, "; the fastest backend is probably not the wrong one")
-                    }
-                    CulpritVerdict::Backend => (
-                        Severity::Info,
-                        "; its versions and other systems show the same difference, so it is probably the backend's",
-                    ),
-                    CulpritVerdict::Kernel => (
-                        Severity::Info,
-                        "; kernel_source shows that the framework chose another kernel",
-                    ),
-                    CulpritVerdict::Slight => (Severity::Info, ""),
-                };
-                found.extend(finding(rule, severity, at, file, slices, why));
+                // One finding per table: the slices that nothing speaks for matter more.
+                let is_culprit = verdict == CulpritVerdict::Culprit;
+                let severity = if is_culprit { rule.severity } else { Severity::Info };
+                found.extend(finding(rule, severity, at, file, slices, verdict.why()));
             }
         }
         Ok(found)
     }
 }
 
-/// What the differences on other systems say of a slice.
+/// The verdict of the differences on other systems on a slice.
 struct ToldElsewhere {
     verdict: CulpritVerdict,
-    /// How many times slower than they predict it is, by what they are of.
+    /// The slice's latency over the predicted latency, by the name of the prediction.
     ratios: Vec<(String, f64)>,
 }
 
 impl DifferenceBand {
     fn verdict(&self, residuals: &Residuals) -> Option<ToldElsewhere> {
         let level = |r: &&Residual| {
-            if r.near { off(r.ratio) > self.generation } else { r.ratio > self.any }
+            if r.near { times_off(r.ratio) > self.generation } else { r.ratio > self.any }
         };
         let all = residuals.all.as_ref().filter(level);
-        let short = residuals.short.as_ref().filter(|r| r.near && off(r.ratio) > self.short);
-        let slight = residuals.all.as_ref().filter(|r| r.near && off(r.ratio) > self.info);
+        let short = residuals.short.as_ref().filter(|r| r.near && times_off(r.ratio) > self.short);
+        let slight = residuals.all.as_ref().filter(|r| r.near && times_off(r.ratio) > self.info);
         let verdict =
             if all.or(short).is_some() { CulpritVerdict::Culprit } else { CulpritVerdict::Slight };
         let named = [(ELSEWHERE, all.or(slight)), (ELSEWHERE_SHORT, short)];
@@ -146,7 +125,7 @@ impl DifferenceBand {
     }
 }
 
-/// What is to be said of a slice by its level and by the differences on other systems. These decide where
+/// Returns the verdict on a slice by its level and by the differences on other systems. These decide where
 /// its references split or it is the fastest, and not against what clears it.
 fn together(
     level: Option<CulpritVerdict>,
@@ -163,8 +142,8 @@ fn together(
 }
 
 impl DeviationBand {
-    /// What is to be said of a slice; none where it leaves the band of too few references, or not of all
-    /// of those on one side.
+    /// Returns the verdict on a slice; `None` if it leaves the band of too few references, or is slower than some of them
+    /// and faster than others.
     fn verdict(
         &self,
         backend: &str,
@@ -174,9 +153,9 @@ impl DeviationBand {
         residual: Option<Residual>,
     ) -> Option<CulpritVerdict> {
         let is_out = |(reference, ratio): &(&String, &f64)| match reference.as_str() {
-            NEARBY => off(**ratio) > self.systems,
-            OTHER_KERNELS => off(**ratio) > self.versions,
-            same if same == backend => off(**ratio) > self.versions,
+            NEARBY => times_off(**ratio) > self.systems,
+            OTHER_KERNELS => times_off(**ratio) > self.versions,
+            same if same == backend => times_off(**ratio) > self.versions,
             other => self.deviates_from_backend(other, **ratio, own, slice),
         };
         let far: Vec<(&String, &f64)> = refs.iter().filter(is_out).collect();
@@ -189,7 +168,7 @@ impl DeviationBand {
         Some(References { backend, all: refs, far, residual, agrees, least }.verdict())
     }
 
-    /// Whether a slice leaves the band of another backend. Where the rest of the table agrees with that
+    /// Returns true if a slice leaves the band of another backend. Where the rest of the table agrees with that
     /// backend, less is enough.
     fn deviates_from_backend(
         &self,
@@ -198,7 +177,7 @@ impl DeviationBand {
         own: &RelativeLatencies,
         slice: &Slice,
     ) -> bool {
-        if off(ratio) > self.backends {
+        if times_off(ratio) > self.backends {
             return true;
         }
         let others = own.iter().filter(|(other, _)| *other != slice);
@@ -208,13 +187,8 @@ impl DeviationBand {
             return false;
         }
         let rest = upper_median(&mut others);
-        off(rest) <= self.agrees && off(ratio / rest) > self.slices
+        times_off(rest) <= self.agrees && times_off(ratio / rest) > self.slices
     }
-}
-
-/// How many times a ratio is off, up or down.
-fn off(ratio: f64) -> f64 {
-    ratio.max(1.0 / ratio)
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use tracing::debug;
 use super::gaps::{Gap, GapsBySlice, LevelsBySlice, PairRatios};
 use super::kept::{Differences, Residual, Residuals};
 use crate::base::stats::median;
+use crate::checks::compare::peers::Peers;
 use crate::checks::compare::sketch::{Sketch, Slice};
 use crate::checks::context::CrossContext;
 use crate::database::catalog::TableFile;
@@ -45,20 +46,21 @@ const SAME: f64 = 1e-6;
 
 /// A backend and a version.
 type Software<'a> = (&'a str, &'a str);
-/// Levels by system.
-type LevelsBySystem<'a> = BTreeMap<&'a str, LevelsBySlice<'a>>;
-/// Gaps by two systems, the lesser first.
-type GapsBySystems<'a> = BTreeMap<(&'a str, &'a str), GapsBySlice<'a>>;
+/// Two softwares on the systems that both have.
+struct SoftwarePair<'a> {
+    /// The median ratio by system and slice.
+    levels: BTreeMap<&'a str, LevelsBySlice<'a>>,
+    /// The gaps by two systems, the lesser first.
+    gaps: BTreeMap<(&'a str, &'a str), GapsBySlice<'a>>,
+}
 
 /// The tables of one name.
 struct SiblingTables<'a> {
-    /// By system and software.
+    /// The sketches by system and software.
     sketches: BTreeMap<(&'a str, Software<'a>), &'a Sketch>,
-    /// The median ratio by two softwares, the lesser first, system and slice.
-    levels: BTreeMap<(Software<'a>, Software<'a>), LevelsBySystem<'a>>,
-    /// By two softwares, the lesser first.
-    gaps: BTreeMap<(Software<'a>, Software<'a>), GapsBySystems<'a>>,
-    generations: BTreeMap<&'a str, &'a str>,
+    /// The pairs of softwares with a judged one, the lesser first.
+    pairs: BTreeMap<(Software<'a>, Software<'a>), SoftwarePair<'a>>,
+    peers: &'a Peers<'a>,
 }
 
 /// The residuals of the judged tables of a name by slice, each from `points` points that two tables share.
@@ -84,65 +86,42 @@ fn software(file: &TableFile) -> Software<'_> {
 impl<'a> SiblingTables<'a> {
     fn new(at: &CrossContext<'a>, points: usize) -> Self {
         let mut sketches = BTreeMap::new();
-        let mut generations = BTreeMap::new();
-        for file in at.tables.iter().copied() {
-            let system = file.place.system.as_str();
-            let facts = at.state.catalog.system(system, at.state.specs);
-            generations.extend(facts.and_then(|s| s.generation()).map(|g| (system, g)));
-            let sketch = at.sketches.get(&file.entry.path);
-            if let Some(sketch) = sketch.filter(|s| s.points.len() >= points) {
-                sketches.entry((system, software(file))).or_insert(sketch);
-            }
+        for (file, sketch) in at.sketched().filter(|(_, s)| s.points.len() >= points) {
+            sketches.entry((file.place.system.as_str(), software(file))).or_insert(sketch);
         }
-        let mut own =
-            Self { sketches, levels: BTreeMap::new(), gaps: BTreeMap::new(), generations };
-        // Of two softwares that are both only there to compare with nobody asks.
-        own.pair_up(points, &at.judged_tables().map(software).collect());
+        let mut own = Self { sketches, pairs: BTreeMap::new(), peers: at.peers };
+        let judged: BTreeSet<Software<'a>> = at.judged_tables().map(software).collect();
+        let softwares: BTreeSet<Software<'a>> = own.sketches.keys().map(|(_, one)| *one).collect();
+        let mut pairs = Vec::new();
+        for one in &softwares {
+            let others = softwares.range(*one..).skip(1);
+            let others = others.filter(|other| judged.contains(one) || judged.contains(*other));
+            pairs.extend(others.map(|other| (*one, *other)));
+        }
+        // Each thread keeps the ratios of one pair at a time: those of all pairs take many times the memory of the sketches.
+        let found = pairs.par_iter().map(|pair| (*pair, own.pair(*pair, points)));
+        let found = found.filter(|(_, pair)| !pair.levels.is_empty());
+        let found: Vec<_> = found.collect();
+        own.pairs.extend(found);
         own
     }
 
-    /// Takes the levels of the siblings of `judged` softwares on each system, and their gaps between systems. The ratios
-    /// of one pair of softwares are there at a time, in each thread: those of all pairs take many times the memory of
-    /// the sketches.
-    fn pair_up(&mut self, points: usize, judged: &BTreeSet<Software<'a>>) {
-        let softwares: BTreeSet<Software<'a>> = self.sketches.keys().map(|(_, own)| *own).collect();
-        let others = |one: Software<'a>| {
-            softwares.range(one..).skip(1).map(move |other| (one, *other)).collect::<Vec<_>>()
-        };
-        let is_asked_for = |(one, other): &(Software<'a>, Software<'a>)| {
-            judged.contains(one) || judged.contains(other)
-        };
-        let pairs = softwares.iter().flat_map(|one| others(*one));
-        let pairs: Vec<_> = pairs.filter(is_asked_for).collect();
-        let found: Vec<_> = pairs.par_iter().map(|pair| self.pair(*pair, points)).collect();
-        for (softwares, (levels, gaps)) in pairs.into_iter().zip(found) {
-            if !levels.is_empty() {
-                self.levels.insert(softwares, levels);
-                self.gaps.insert(softwares, gaps);
-            }
-        }
-    }
-
-    /// What two softwares have on the systems that both have.
-    fn pair(
-        &self,
-        (one, other): (Software<'a>, Software<'a>),
-        points: usize,
-    ) -> (LevelsBySystem<'a>, GapsBySystems<'a>) {
+    /// Compares two softwares on the systems that both have.
+    fn pair(&self, (one, other): (Software<'a>, Software<'a>), points: usize) -> SoftwarePair<'a> {
         let mut by_system: BTreeMap<&'a str, PairRatios<'a>> = BTreeMap::new();
         for ((system, _), sketch) in self.sketches.iter().filter(|((_, own), _)| *own == one) {
             if let Some(theirs) = self.sketches.get(&(*system, other)) {
                 by_system.insert(system, PairRatios::new(sketch, theirs, points));
             }
         }
-        let mut gaps = GapsBySystems::new();
+        let mut gaps = BTreeMap::new();
         for (system, pair) in &by_system {
             for (with, theirs) in by_system.range(*system..).skip(1) {
                 gaps.insert((*system, *with), pair.gaps(theirs, points));
             }
         }
         let levels = by_system.into_iter().map(|(system, pair)| (system, pair.levels)).collect();
-        (levels, gaps)
+        SoftwarePair { levels, gaps }
     }
 
     /// A slice's gap between two systems of `own` over `sibling`.
@@ -154,7 +133,7 @@ impl<'a> SiblingTables<'a> {
     ) -> Option<Gap> {
         let softwares = if own < sibling { (own, sibling) } else { (sibling, own) };
         let systems = if system < other { (system, other) } else { (other, system) };
-        let gap = *self.gaps.get(&softwares)?.get(&systems)?.get(slice)?;
+        let gap = *self.pairs.get(&softwares)?.gaps.get(&systems)?.get(slice)?;
         let turned = (own < sibling) != (system < other);
         let turn = |v: f64| if turned { -v } else { v };
         Some(Gap { all: turn(gap.all), short: gap.short.map(turn) })
@@ -182,13 +161,13 @@ impl<'a> SiblingTables<'a> {
     /// measurements says nothing that the other does not.
     fn siblings(&self, own: Software<'a>, system: &str, slice: &Slice) -> Vec<(Software<'a>, f64)> {
         let mut found: Vec<(Software<'a>, f64)> = Vec::new();
-        for ((one, other), by_system) in &self.levels {
+        for ((one, other), pair) in &self.pairs {
             let (sibling, sign) = match (*one == own, *other == own) {
                 (true, _) => (*other, 1.0),
                 (_, true) => (*one, -1.0),
                 _ => continue,
             };
-            let level = by_system.get(system).and_then(|levels| levels.get(slice));
+            let level = pair.levels.get(system).and_then(|levels| levels.get(slice));
             let Some(level) = level.map(|level| level * sign) else { continue };
             if found.iter().all(|(_, known)| (known - level).abs() > SAME) {
                 found.push((sibling, level));
@@ -197,7 +176,7 @@ impl<'a> SiblingTables<'a> {
         found
     }
 
-    /// What most siblings say of a slice: those of the generation where enough of them can.
+    /// Returns the residual that most siblings of a slice agree on: siblings of the generation if there are enough.
     fn residual(
         &self,
         own: Software<'a>,
@@ -209,13 +188,13 @@ impl<'a> SiblingTables<'a> {
     ) -> Option<Residual> {
         let (mut near, mut any, mut farther) = (Vec::new(), Vec::new(), Vec::new());
         let systems: BTreeSet<&'a str> = self.sketches.keys().map(|(system, _)| *system).collect();
-        let generation = self.generations.get(system);
+        let generation = self.peers.generation(system);
         for (sibling, level) in siblings {
             let gap = |a: &'a str, b: &'a str| part(&self.gap((own, *sibling), (a, b), slice)?);
             let others: Vec<(&'a str, f64)> =
                 systems.iter().filter_map(|other| Some((*other, gap(system, other)?))).collect();
             let is_near = |(name, _): &(&'a str, f64)| {
-                generation.is_some() && self.generations.get(*name) == generation
+                generation.is_some() && self.peers.generation(name) == generation
             };
             let (kin, rest): (Vec<_>, Vec<_>) = others.iter().copied().partition(is_near);
             let values = |side: &[(&'a str, f64)]| -> Vec<f64> {
@@ -255,7 +234,7 @@ impl<'a> SiblingTables<'a> {
     }
 }
 
-/// What three of four residuals reach on one side, or `least` of few; 0 where this many do not.
+/// Returns the value that three of four residuals reach on one side, or `least` of few; 0 if they do not.
 fn reached(residuals: &[f64], least: usize) -> f64 {
     let needed = least.max((residuals.len() * 3).div_ceil(4));
     let side = |sign: f64| {

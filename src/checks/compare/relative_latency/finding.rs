@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::kept::RelativeLatencies;
 use super::peers::{NEARBY, OTHER_KERNELS};
+use crate::base::stats::times_off;
 use crate::base::words::{Figure, plural_verb};
-use crate::checks::compare::sketch::{slice_id, slice_words};
+use crate::checks::compare::sketch::{slice_id, slice_name};
 use crate::checks::context::CrossContext;
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
@@ -29,13 +30,10 @@ pub(super) fn finding(
     let far =
         |refs: &BTreeMap<String, f64>| refs.values().map(|r| r.ln().abs()).fold(0.0, f64::max);
     let (worst, refs) = slices.iter().max_by(|a, b| far(a.1).total_cmp(&far(b.1)))?;
-    let sketch = at.sketches.by_path.get(&file.entry.path)?;
-    // The sketch of a large table is a sample, so the share of its points estimates the share of rows.
-    let by_slice = sketch.slices.iter().zip(&sketch.counts);
-    let within: u32 = by_slice.filter(|(s, _)| slices.contains_key(s)).map(|(_, n)| *n).sum();
-    let all: u32 = sketch.counts.iter().sum();
-    let rows = (f64::from(within) / f64::from(all.max(1)) * sketch.rows as f64).round() as usize;
-    let worst = if worst.is_empty() { "the table".to_owned() } else { slice_words(worst) };
+    let sketch = at.sketches.get(&file.entry.path)?;
+    let is_found = |index: &usize| slices.contains_key(&sketch.slices[*index]);
+    let rows = sketch.rows_of((0..sketch.counts.len()).filter(is_found));
+    let worst = slice_name(worst);
     let backend = &file.place.backend;
     let message = format!(
         "{} from the same data of other backends, versions or systems: at {worst}, {backend} {}{why}",
@@ -77,7 +75,7 @@ fn ratio_words(backend: &str, name: &str, ratio: f64) -> String {
         same if same == backend => "its other versions",
         other => other,
     };
-    let times = Figure(ratio.max(1.0 / ratio));
+    let times = Figure(times_off(ratio));
     if times.0 <= LEVEL {
         format!("as fast as {name}")
     } else if ratio > 1.0 {

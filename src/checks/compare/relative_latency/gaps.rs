@@ -1,4 +1,4 @@
-//! Two tables of a system, and how far their ratio is from that of the same two on another system.
+//! The ratio of two tables on a system compared with the ratio of the same two tables on another system.
 
 use std::collections::BTreeMap;
 
@@ -19,12 +19,12 @@ struct KeyRatio {
     slice: u16,
 }
 
-/// How far the ratio of two tables on a system is from that of the same two on another, in logarithms.
+/// The ratio of two tables on a system over the ratio of the same two on another, as a logarithm.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gap {
     /// The median over the keys that all four have.
     pub all: f64,
-    /// That over the shortest quarter of them; none where that is too few.
+    /// The median over the shortest quarter of these keys; `None` if they are too few.
     pub short: Option<f64>,
 }
 
@@ -62,7 +62,7 @@ impl<'a> PairRatios<'a> {
         Self { sketch, keys, levels }
     }
 
-    /// How far the ratios are from those of the same pair on another system, by slice.
+    /// Returns the gaps to the ratios of the same pair on another system, by slice.
     pub fn gaps(&self, other: &PairRatios<'_>, points: usize) -> GapsBySlice<'a> {
         let mut by_slice = self.sketch.room_by_slice::<(f64, f64)>();
         let mut theirs = other.keys.iter().peekable();

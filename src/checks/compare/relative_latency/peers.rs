@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use super::kept::{PeerLatencies, RelativeLatencies, RunPair, SoftwareRun};
 use crate::base::stats::upper_median;
+use crate::checks::compare::peers::pairs;
 use crate::checks::compare::sketch::{Sketch, Sketched, Sketches, Slice};
 use crate::checks::context::CrossContext;
 use crate::database::catalog::TableFile;
@@ -90,15 +91,13 @@ pub(super) fn peer_latencies(at: &CrossContext<'_>, terms: PeerTerms<'_>) -> Pee
     let points = terms.points;
     // A table with fewer points than two slices must share has no median. There may be many such tables.
     let tables = at.sketched().filter(|(_, sketch)| sketch.points.len() >= points);
-    let tables: Vec<Sketched<'_>> = tables.collect();
     let mut own = PeerLatencies::default();
     let mut by_system: BTreeMap<&str, Vec<Sketched<'_>>> = BTreeMap::new();
     let mut by_run: BTreeMap<SoftwareRun, Vec<Sketched<'_>>> = BTreeMap::new();
-    for one @ (file, sketch) in &tables {
-        by_system.entry(&file.place.system).or_default().push(*one);
-        let facts = at.state.catalog.system(&file.place.system, at.state.specs);
-        if let Some(generation) = facts.and_then(|s| s.generation()) {
-            by_run.entry(software_run(file, sketch, generation)).or_default().push(*one);
+    for one @ (file, sketch) in tables {
+        by_system.entry(&file.place.system).or_default().push(one);
+        if let Some(generation) = at.peers.generation(&file.place.system) {
+            by_run.entry(software_run(file, sketch, generation)).or_default().push(one);
         }
     }
     let siblings = by_system.values().flat_map(|files| pairs(files));
@@ -175,13 +174,6 @@ fn reference(file: &TableFile, other_kernels: bool) -> &str {
 
 /// Two tables with their sketches.
 type SketchedPair<'a> = (Sketched<'a>, Sketched<'a>);
-
-fn pairs<'s, 'a>(
-    files: &'s [Sketched<'a>],
-) -> impl Iterator<Item = SketchedPair<'a>> + use<'s, 'a> {
-    let first = files.iter().enumerate();
-    first.flat_map(|(i, a)| files[i + 1..].iter().map(|b| (*a, *b)))
-}
 
 /// Returns the ratios of tables to the same version on the other systems of a generation. The factor between two machines
 /// is the median ratio of their tables of that version, and each ratio is divided by it.

@@ -1,115 +1,48 @@
 //! Points that stand out from their neighbours along every axis of a sweep.
 //!
-//! A series holds the points that differ in one axis alone: shapes, dtypes, kernel, framework and
-//! version are fixed. Time grows along an axis, so a point slower than both its neighbours is a
-//! spike and one faster than both a drop. A kernel that does badly at some size does so along that
-//! axis only, a disturbed measurement stands out along all of them.
+//! A series holds the points that differ in one size alone: shapes, dtypes, kernel, framework and version are fixed.
+//! Time grows along an axis, so a point slower than both its neighbours is a spike and one faster than both a drop. A
+//! kernel that does badly at some size does so along that axis only. A disturbed measurement stands out along all of
+//! them.
 //!
-//! [`scan`] walks over all series of a table once. It finds the [`Outlier`]s, which stand out by
-//! themselves; the [`Bend`]s, much milder and mostly right, which are held against other tables; and a
-//! sample of each series ([`Shape`]).
+//! [`scan`] walks over all series of a table once. It finds the [`Outlier`]s, which stand out by themselves; the
+//! [`Bend`]s, which are much milder, mostly right, and compared with other tables; and a sample of each series
+//! ([`Shape`]).
 
-mod bend;
-mod candidate;
-mod line;
-mod neighbours;
-mod order;
-mod point;
+mod columns;
 mod points;
 mod scan;
-mod times;
 
-pub use self::bend::Bend;
-pub use self::line::least_telling;
-pub use self::neighbours::{AxisNeighbours, Sizes, Window, bend_of, stands_out};
-pub use self::point::NO_ROW;
-pub use self::scan::{SHAPE_POINTS, Scan, ScanTerms, Shape, scan};
-use crate::database::table::{Column, Combinations, IntValues, Numbering, Table, number_bits};
-use crate::specs::{TableSpec, measured_unit};
+pub use self::points::{AxisNeighbours, NO_ROW, Sizes, Window, bend_of, least_telling, stands_out};
+pub use self::scan::{Bend, SHAPE_POINTS, Scan, ScanTerms, Shape, scan};
+
+use crate::base::stats::times_off;
+
 /// A point that stands out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlier {
     /// The point's row.
     pub row: u32,
-    /// Its latency in ms.
+    /// The latency in ms.
     pub latency: f64,
-    /// Latency over that of the nearest neighbour, of the axis that shows least.
-    /// Above 1 for a spike, below for a drop.
+    /// The latency divided by that of the nearest neighbour, on the axis that shows least: above 1 for a spike, below for
+    /// a drop.
     pub ratio: f64,
     /// The axes with three points or more, a bit each, in the order of the spec's sweep.
     pub axes: u8,
-    /// Whether it lies between two neighbours along one of them, not at an end of all.
+    /// True if the point has neighbours on both sides along one of the axes.
     pub inner: bool,
 }
 
 impl Outlier {
-    /// Whether it is slower than its neighbours, not faster.
+    /// Returns true if the point is slower than its neighbours, false if it is faster.
     pub fn spike(&self) -> bool {
         self.ratio > 1.0
     }
 
-    /// Its latency over that of its neighbours, or theirs over its own: 1 or more.
+    /// Returns the latency divided by that of the neighbours, or the inverse: 1 or more.
     pub fn factor(&self) -> f64 {
-        self.ratio.max(1.0 / self.ratio)
-    }
-}
-
-/// Everything that is neither a measurement nor `swept`, so far as it varies.
-fn fixed<'t>(table: &'t Table, swept: &[&str]) -> Combinations<'t> {
-    let mut fixed = Combinations::default();
-    let is_fixed = |name: &str| measured_unit(name).is_none() && !swept.contains(&name);
-    for (_, column) in table.columns().filter(|(name, _)| is_fixed(name)) {
-        match column {
-            Column::Text { codes, dict, nulls } => fixed.add_texts(codes, dict.len(), *nulls),
-            Column::Int { values, .. } => fixed.add_numbers(values.coded()),
-            Column::Float { values, .. } => {
-                let mut numbering = Numbering::default();
-                let codes = values.iter().map(|value| numbering.number(number_bits(*value)));
-                let codes: Vec<u32> = codes.collect();
-                fixed.add_codes(codes, numbering.count());
-            }
-            Column::Bool { values, .. } => {
-                fixed.add_codes(values.iter().copied().map(u32::from).collect::<Vec<_>>(), 2);
-            }
-            Column::Other(_) => {}
-        }
-    }
-    fixed
-}
-
-/// The place of an axis in the spec's sweep.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct AxisNumber(u8);
-
-impl AxisNumber {
-    /// Its bit in [`Outlier::axes`]; all from the eighth on have one.
-    fn bit(self) -> u8 {
-        1 << self.0.min(7)
-    }
-}
-
-/// Whether two latencies are less than a factor apart.
-pub fn is_near(a: f64, b: f64, factor: f64) -> bool {
-    a < factor * b && b < factor * a
-}
-
-/// A column that is swept.
-struct Axis<'a> {
-    number: AxisNumber,
-    name: &'a str,
-    values: &'a IntValues,
-}
-
-impl<'a> Axis<'a> {
-    /// Those of a table. Sizes are whole numbers; a column that holds anything else has findings of its own.
-    fn all(table: &'a Table, spec: &'a TableSpec) -> Vec<Self> {
-        let numbered = spec.sweep.iter().enumerate();
-        let whole = numbered.filter_map(|(number, name)| {
-            let Column::Int { values, nulls: None } = table.column(name)? else { return None };
-            let number = AxisNumber(number.try_into().unwrap_or(u8::MAX));
-            Some(Self { number, name, values })
-        });
-        whole.collect()
+        times_off(self.ratio)
     }
 }
 
@@ -118,6 +51,7 @@ mod tests {
     use super::*;
     use crate::base::expr::Vals;
     use crate::database::catalog::Format;
+    use crate::database::table::{Column, Table};
     use crate::specs::Specs;
 
     /// Synthetic: a grid of GEMMs whose time is m·n/10⁶ ms, some points multiplied.
@@ -209,5 +143,41 @@ mod tests {
     fn a_level_between_two_slow_points_is_no_drop() {
         let slow = |m, _| if m == 512 || m == 2048 { 40.0 } else { 1.0 };
         assert!(found(&grid(slow, |_| {})).iter().all(Outlier::spike));
+    }
+
+    #[test]
+    fn points_on_the_line_between_their_neighbours_do_not_bend() {
+        let bends = |times: &[f64]| -> Vec<(u32, bool)> {
+            let row = |(n, time): (usize, &f64)| format!("bfloat16,{},64,64,{time}", 256 << n);
+            let rows: Vec<String> = times.iter().enumerate().map(row).collect();
+            let text = format!("gemm_dtype,m,n,k,latency\n{}\n", rows.join("\n"));
+            let table = Table::decode(text.as_bytes(), Format::Csv, &|_| false).unwrap();
+            let specs = Specs::embedded().unwrap();
+            let terms = ScanTerms { outliers: None, bends: Some(1.2) };
+            let latency = Vals::Rows(times.into());
+            let spec = specs.tables.get("gemm_perf").unwrap();
+            let found = scan(&table, spec, &latency, |_| true, terms);
+            found.bends.iter().map(|bend| (bend.row, bend.log_ratio > 0.0)).collect()
+        };
+        assert_eq!(bends(&[1.0, 2.0, 4.0, 8.0, 16.0]), []);
+        assert_eq!(bends(&[1.0, 2.0, 6.0, 8.0, 16.0]), [(1, false), (2, true), (3, false)]);
+        assert_eq!(bends(&[1.0, 2.2, 4.0, 8.0, 16.0]), []);
+        assert_eq!(bends(&[1.0]), []);
+    }
+
+    #[test]
+    fn of_several_points_at_one_place_the_fastest_counts() {
+        let twice = |order: fn(&mut Vec<String>)| {
+            found(&grid(
+                |_, _| 1.0,
+                |rows| {
+                    let slow: Vec<String> = rows.iter().map(|row| format!("{row}e2")).collect();
+                    rows.extend(slow);
+                    order(rows);
+                },
+            ))
+        };
+        assert_eq!(twice(|_| {}), []);
+        assert_eq!(twice(|rows| rows.reverse()), []);
     }
 }

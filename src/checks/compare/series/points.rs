@@ -1,155 +1,163 @@
-//! The points of a series, in its order.
+//! A point and its neighbours along an axis, in the table itself or in another one.
 
-use super::line::log_ratio;
-use super::order::{AxisSizes, OrderedSizes, SweepOrder};
-use super::point::{Points, SeriesPoint};
-use super::times::RowTimes;
-use crate::database::table::CodedColumn;
+use smallvec::SmallVec;
 
-/// The points of a series of a table. Most are looked at in passing, so they lie column by column.
+/// The row of a point that does not exist.
+pub const NO_ROW: u32 = u32::MAX;
+
+/// The sizes of a point and of its neighbours along an axis: two before it, its own, and two after; NaN beyond an end.
+/// Rounding hardly changes ratios of sizes.
+pub type Sizes = [f32; 5];
+
+/// The index of the point itself in [`Sizes`].
+const OWN: usize = 2;
+
+/// The neighbours of a point along an axis, in the order of the sweep.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AxisNeighbours {
+    /// The axis as a bit, as in [`super::Outlier::axes`].
+    pub bit: u8,
+    /// Two rows before the point and two after; [`NO_ROW`] beyond an end.
+    pub rows: [u32; 4],
+    /// The sizes there.
+    pub sizes: Sizes,
+}
+
+impl AxisNeighbours {
+    /// Returns the neighbours of the point at index `i` of a series.
+    pub(super) fn new(points: &[SeriesPoint], i: usize, bit: u8) -> Self {
+        let near = |step: usize| points.get((i + step).checked_sub(OWN)?);
+        let row = |step| near(step).map_or(NO_ROW, |point| point.row);
+        let sizes = [0, 1, 2, 3, 4].map(|step| near(step).map_or(f32::NAN, |p| p.size as f32));
+        Self { bit, rows: [row(0), row(1), row(3), row(4)], sizes }
+    }
+
+    /// Returns true if the point has neighbours on both sides.
+    pub fn are_on_either_side(&self) -> bool {
+        self.rows[1] != NO_ROW && self.rows[2] != NO_ROW
+    }
+}
+
+/// A point of a series.
 #[derive(Clone, Copy)]
-pub(super) struct Series<'a> {
-    pub rows: &'a [u32],
-    times: &'a [f64],
-    sizes: &'a OrderedSizes,
-    axis: &'a AxisSizes,
+pub(super) struct SeriesPoint {
+    pub row: u32,
+    pub size: f64,
+    pub time: f64,
 }
 
-impl Points for Series<'_> {
-    fn count(&self) -> usize {
-        self.rows.len()
-    }
-
-    #[inline]
-    fn get(&self, i: usize) -> Option<SeriesPoint> {
-        let (row, time) = (*self.rows.get(i)?, *self.times.get(i)?);
-        let at = self.axis.at[self.sizes.places[i] as usize];
-        Some(SeriesPoint { at, time, row, log_at: self.sizes.logs[i] })
+impl SeriesPoint {
+    /// The logarithm of the size; a size of 0 is one step below 1.
+    fn log_size(&self) -> f64 {
+        self.size.max(0.5).ln()
     }
 }
 
-impl Series<'_> {
-    /// The places of the points that are at least `least` off the line between their neighbours, in logarithms, with how
-    /// far they are off; and the places of both ends, which have no such line.
-    pub fn unsettled(&self, least: f64) -> impl Iterator<Item = (usize, Option<f64>)> {
-        let places = (0..self.count()).map(|i| (i, log_ratio(self, i)));
-        places.filter(move |(_, off)| off.is_none_or(|off| off.is_nan() || off.abs() >= least))
-    }
+/// A point among its neighbours along an axis, in some table.
+pub struct Window {
+    points: SmallVec<[SeriesPoint; 5]>,
+    own: usize,
 }
 
-/// The points of series after series along an axis.
-pub(super) struct SeriesPoints<'a> {
-    /// The code of each row's size.
-    codes: &'a [u32],
-    axis: AxisSizes,
-    latencies: &'a RowTimes<'a>,
-    /// That of the series under way.
-    order: SweepOrder,
-    /// The rows of the series under way that have a time, where not all have one.
-    timed: Vec<u32>,
-    /// Its points in its order.
-    rows: Vec<u32>,
-    times: Vec<f64>,
-    /// Its sizes, where points share one.
-    distinct: OrderedSizes,
-}
-
-impl<'a> SeriesPoints<'a> {
-    /// Along an axis; of no series yet.
-    pub fn along(axis: &'a CodedColumn, latencies: &'a RowTimes<'a>) -> Self {
-        Self {
-            codes: &axis.codes,
-            axis: AxisSizes::of(axis),
-            latencies,
-            order: SweepOrder::default(),
-            timed: Vec::new(),
-            rows: Vec::new(),
-            times: Vec::new(),
-            distinct: OrderedSizes::default(),
+impl Window {
+    /// Creates a window of the sizes that have a latency, in ms; `None` if the point in the middle has none.
+    pub fn of(sizes: &Sizes, times: [Option<f32>; 5]) -> Option<Self> {
+        times[OWN].filter(|time| *time > 0.0)?;
+        let mut this = Self { points: SmallVec::new(), own: 0 };
+        for (place, (size, time)) in sizes.iter().zip(times).enumerate() {
+            let Some(time) = time.filter(|time| *time > 0.0 && !size.is_nan()) else { continue };
+            if place == OWN {
+                this.own = this.points.len();
+            }
+            let (size, time) = (f64::from(*size), f64::from(time));
+            this.points.push(SeriesPoint { row: NO_ROW, size, time });
         }
-    }
-
-    /// The points of a series, of rows in the order of the file, in its own order; of several at one place the
-    /// fastest, which is the least disturbed.
-    pub fn of<'s>(&'s mut self, of_series: &'s [u32]) -> Series<'s> {
-        let Self { codes, axis, latencies, order, timed, rows, times, distinct } = self;
-        let of_series = latencies.timed(of_series, timed);
-        order.take(of_series.iter().map(|row| axis.place(codes[*row as usize])), axis);
-        let (rows, sizes) = if order.repeats {
-            order.fastest(of_series, latencies, rows, distinct, axis);
-            (&rows[..], &*distinct)
-        } else if order.is_file_order {
-            (of_series, &order.sizes)
-        } else {
-            rows.clear();
-            rows.extend(order.points().map(|point| of_series[point]));
-            (&rows[..], &order.sizes)
-        };
-        times.clear();
-        times.extend(rows.iter().map(|row| latencies.time(*row)));
-        Series { rows, times, sizes, axis }
+        Some(this)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::base::expr::Vals;
+/// Returns the logarithm that is closer to 0, or 0 if the two have different signs.
+pub fn least_telling(a: f64, b: f64) -> f64 {
+    if a * b <= 0.0 {
+        0.0
+    } else if a.abs() < b.abs() {
+        a
+    } else {
+        b
+    }
+}
 
-    /// Synthetic: series after series along one axis, a row for each of their sizes.
-    fn series_of(all: &[(&[i64], &[f64])], mut see: impl FnMut(Series<'_>)) {
-        let sizes: Vec<i64> = all.iter().flat_map(|(sizes, _)| sizes.iter().copied()).collect();
-        let times: Vec<f64> = all.iter().flat_map(|(_, times)| times.iter().copied()).collect();
-        let axis = CodedColumn::of(&sizes);
-        let times = Vals::Rows(times.into());
-        let times = RowTimes::of(&times, sizes.len(), |_| true);
-        let mut series = SeriesPoints::along(&axis, &times);
-        let mut start = 0;
-        for (sizes, _) in all {
-            let end = start + sizes.len() as u32;
-            let rows: Vec<u32> = (start..end).collect();
-            see(series.of(&rows));
-            start = end;
+/// Returns the logarithm of how many times a point is slower than its neighbours say, along the axis that shows least.
+pub fn bend_of(windows: impl Iterator<Item = Window>) -> Option<f64> {
+    windows.filter_map(|window| log_ratio(&window.points, window.own)).reduce(least_telling)
+}
+
+/// Returns true if a point is a spike, or a drop, of a factor along every axis that says anything.
+pub fn stands_out(windows: impl Iterator<Item = Window>, spike: bool, least: f64) -> bool {
+    let mut ratios = windows
+        .filter_map(|window| ratio_over_neighbours(&window.points, window.own, spike, least))
+        .peekable();
+    let is_out = |ratio: f64| (if spike { ratio } else { 1.0 / ratio }) >= least;
+    ratios.peek().is_some() && ratios.all(is_out)
+}
+
+/// Returns true if a point has neighbours on both sides.
+pub(super) fn is_inner(points: &[SeriesPoint], i: usize) -> bool {
+    i > 0 && i + 1 < points.len()
+}
+
+/// Returns the logarithm of a point's latency over the line between its neighbours; `None` at an end of the series. The
+/// line is a power law: it is straight in the logarithms of size and latency.
+pub(super) fn log_ratio(points: &[SeriesPoint], i: usize) -> Option<f64> {
+    let [before, point, after] = *points.get(i.checked_sub(1)?..i + 2)? else { return None };
+    let share = (point.log_size() - before.log_size()) / (after.log_size() - before.log_size());
+    let [log_before, log, log_after] = [before, point, after].map(|point| point.time.ln());
+    Some(log - (log_before + share * (log_after - log_before)))
+}
+
+/// Returns a point's latency over its neighbours', for a spike or for a drop; `None` if the series is too short.
+///
+/// At an end of the series, growth in proportion to the axis stands for the missing neighbour.
+pub(super) fn ratio_over_neighbours(
+    points: &[SeriesPoint],
+    i: usize,
+    spike: bool,
+    least: f64,
+) -> Option<f64> {
+    let SeriesPoint { size, time, .. } = *points.get(i)?;
+    let earlier = |steps: usize| points.get(i.checked_sub(steps)?);
+    let later = points.get(i + 1);
+    let beyond = points.get(i + 2);
+    let in_proportion = |other: &SeriesPoint| other.time * size / other.size;
+    if points.len() < 3 {
+        return None;
+    }
+    let (before, after) = match (earlier(1), later) {
+        (Some(before), Some(after)) => (before.time, after.time),
+        (Some(before), None) if spike => {
+            // If the neighbour is faster than the point before it, the neighbour is the fast one.
+            let level = earlier(2).filter(|level| before.time * least <= level.time);
+            let grown = |from: &SeriesPoint| in_proportion(from).max(from.time);
+            (grown(before).max(level.map_or(0.0, grown)), before.time)
         }
+        (Some(before), None) => (before.time, before.time),
+        (None, after) if spike => {
+            // The same holds if the neighbour is faster than the point after it.
+            let after = after?;
+            let fell = |far: &&SeriesPoint| after.time * least <= far.time * after.size / far.size;
+            (beyond.filter(fell).map_or(0.0, |far| far.time), after.time)
+        }
+        (None, after) => (f64::INFINITY, in_proportion(after?)),
+    };
+    if spike {
+        return Some(time / before.max(after));
     }
-
-    #[test]
-    fn a_series_is_in_the_order_of_its_sizes_whatever_the_one_before_had() {
-        let all: [&[i64]; 5] = [&[4, 1, 2], &[4, 1, 2], &[4, 1], &[1, 2, 4], &[]];
-        let timed = all.map(|sizes| (sizes, &[1.0; 3][..sizes.len()]));
-        let mut found = Vec::new();
-        series_of(&timed, |points| found.push(points.rows.to_vec()));
-        assert_eq!(found, [vec![1, 2, 0], vec![4, 5, 3], vec![7, 6], vec![8, 9, 10], vec![]]);
-    }
-
-    #[test]
-    fn of_several_points_at_one_place_the_fastest_counts() {
-        let series: (&[i64], &[f64]) = (&[2, 1, 2, 2, 1], &[9.0, 5.0, 3.0, 3.0, f64::NAN]);
-        let mut first = 0;
-        series_of(&[series, series], |found| {
-            assert_eq!(found.rows, [first + 1, first + 2]);
-            assert_eq!(
-                [0, 1].map(|i| found.get(i).map(|p| (p.at, p.time))),
-                [Some((1.0, 5.0)), Some((2.0, 3.0))]
-            );
-            first += 5;
-        });
-    }
-
-    #[test]
-    fn points_on_the_line_are_settled_and_ends_never() {
-        let unsettled = |times: &[f64]| {
-            let mut found = Vec::new();
-            let sizes: Vec<i64> = (0..times.len()).map(|n| 1 << n).collect();
-            series_of(&[(&sizes, times)], |points| {
-                found.extend(points.unsettled(1.2_f64.ln()).map(|(i, _)| i));
-            });
-            found
-        };
-        assert_eq!(unsettled(&[1.0, 2.0, 4.0, 8.0, 16.0]), [0, 4]);
-        assert_eq!(unsettled(&[1.0, 2.0, 6.0, 8.0, 16.0]), [0, 1, 2, 3, 4]);
-        assert_eq!(unsettled(&[1.0, 2.2, 4.0, 8.0, 16.0]), [0, 4]);
-        assert_eq!(unsettled(&[1.0]), [0]);
-        assert_eq!(unsettled(&[]), [0_usize; 0]);
+    match (earlier(2), later) {
+        // The point is at the level of the point before the last, so the one between them is slow.
+        (Some(level), _) if time * least > level.time => Some(1.0),
+        // The first point's neighbour is slower than the one beyond it, so the neighbour is slow.
+        (None, Some(next)) if beyond.is_some_and(|b| next.time > least * b.time) => Some(1.0),
+        (None, Some(next)) => Some(time / before.min(in_proportion(next))),
+        _ => Some(time / before.min(after)),
     }
 }

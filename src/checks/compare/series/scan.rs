@@ -1,111 +1,106 @@
-//! One walk over the series of a table.
+//! A walk over the series of a table.
 //!
-//! The first axis of the sweep is walked for all rows. What stands out there, or bends, is a candidate,
-//! and the series of the other axes are collected for the candidates alone.
+//! The first axis of the sweep is walked for all rows. Points that stand out or bend there are candidates. Along the
+//! other axes, only the series of candidates are walked.
 
-use super::bend::{Bend, BendCandidate};
-use super::candidate::{OutlierCandidate, candidate, is_inner, ratio_over_neighbours};
-use super::line::{is_on_line, log_ratio};
-use super::neighbours::{AxisNeighbours, CandidateAxes, CandidateAxis};
-use super::points::{Series, SeriesPoints};
-use super::times::RowTimes;
-use super::{Axis, AxisNumber, Outlier, fixed};
+use smallvec::SmallVec;
+
+use super::Outlier;
+use super::columns::ColumnSweep;
+use super::points::{
+    AxisNeighbours, SeriesPoint, is_inner, least_telling, log_ratio, ratio_over_neighbours,
+};
 use crate::base::expr::Vals;
-use crate::checks::grid::Grid;
-use crate::database::table::Table;
+use crate::checks::series::AxisSeries;
+use crate::database::table::{NumberedRows, Table};
 use crate::specs::TableSpec;
 
-/// Points of a series that a [`Shape`] keeps.
+/// The number of points of a series that a [`Shape`] keeps.
 pub const SHAPE_POINTS: usize = 3;
-/// Points that a series needs.
+
+/// The minimum number of points of a series that has a shape.
 const SHAPE_LEAST: usize = 5;
 
-/// What a scan looks for.
+/// The limits of a scan.
 #[derive(Debug, Clone, Copy)]
 pub struct ScanTerms {
-    /// Outliers, from this factor over (or under) their neighbours.
+    /// The factor over (or under) the neighbours from which on a point is an outlier; `None`: outliers are not looked for.
     pub outliers: Option<f64>,
-    /// Bends, from this factor over (or under) the line between their neighbours; shapes with them.
+    /// The factor over (or under) the line between the neighbours from which on a point is a bend; `None`: neither bends nor
+    /// shapes are looked for.
     pub bends: Option<f64>,
+}
+
+/// A point that lies off the line between its neighbours along every axis on which it has two.
+///
+/// Kernels have steps, so most bends are right. The comparison with other tables shows the disturbed measurements.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bend {
+    /// The point's row.
+    pub row: u32,
+    /// The logarithm of the latency over that of the line, on the axis that shows least: above 0 for a slow point.
+    pub log_ratio: f64,
+    /// The neighbours along each axis on which the point has two.
+    pub axes: Vec<AxisNeighbours>,
 }
 
 /// A series along the first axis of the sweep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
-    /// Rows of points spread evenly over it, in its order.
+    /// Rows of points spread evenly over the series, in its order.
     pub rows: [u32; SHAPE_POINTS],
-    /// Where its points with two neighbours end in [`Scan::inner`].
+    /// The end of the series' points with two neighbours in [`Scan::inner`].
     pub inner_end: u32,
 }
 
-/// What a scan finds.
+/// The result of a scan.
 #[derive(Debug, Default)]
 pub struct Scan {
-    /// By row, each with its neighbours along the axes that show it.
+    /// Outliers by row, each with its neighbours along the axes that show it.
     pub outliers: Vec<(Outlier, Vec<AxisNeighbours>)>,
-    /// By row.
+    /// Bends by row.
     pub bends: Vec<Bend>,
-    /// Series with enough points for a level.
+    /// The shapes of the series that are long enough.
     pub shapes: Vec<Shape>,
     /// Rows of the points of the shapes that have two neighbours, shape by shape in the order of the sweep.
     pub inner: Vec<u32>,
 }
 
-/// A point on its way to be an outlier, a bend, or both.
+/// A point that may be an outlier, a bend, or both.
 struct Candidate {
     row: u32,
     outlier: Option<OutlierCandidate>,
-    bend: Option<BendCandidate>,
-    axes: CandidateAxes,
+    may_bend: bool,
+    /// The bend along the axes seen so far, on the axis that shows least; `None` if all were too short.
+    log_ratio: Option<f64>,
+    axes: SmallVec<[AxisNeighbours; 2]>,
 }
 
-/// What a row is, while the axes are walked.
+/// A point that may be an outlier, a spike or a drop.
+struct OutlierCandidate {
+    point: Outlier,
+    spike: bool,
+}
+
+/// The state of a row while the axes are walked.
 #[derive(Clone, Copy, PartialEq)]
 enum ScanState {
-    /// Along some axis it is where its neighbours say.
+    /// The row has no two neighbours on any axis seen so far.
+    Open,
+    /// The row agrees with its neighbours along an axis.
     Settled,
-    /// Not decided yet: it is at an end of all axes walked.
-    End,
-    /// A candidate, by its number.
+    /// The row is the candidate with this index.
     Candidate(u32),
 }
 
-/// The candidates of a table.
-struct Candidates {
+/// The states of a table's rows.
+struct Walk {
+    terms: ScanTerms,
     states: Vec<ScanState>,
-    all: Vec<Candidate>,
+    candidates: Vec<Candidate>,
 }
 
-impl Candidates {
-    /// None yet, of a table in which at most every fourth row is likely to be one.
-    fn of_few(rows: usize) -> Self {
-        Self { states: vec![ScanState::Settled; rows], all: Vec::with_capacity(rows / 4) }
-    }
-
-    fn add(&mut self, candidate: Candidate) {
-        self.states[candidate.row as usize] = ScanState::Candidate(self.all.len() as u32);
-        self.all.push(candidate);
-    }
-
-    /// Candidates in the order of their rows.
-    fn by_row(&self) -> impl Iterator<Item = &Candidate> {
-        self.states.iter().filter_map(|state| match state {
-            ScanState::Candidate(number) => Some(&self.all[*number as usize]),
-            ScanState::Settled | ScanState::End => None,
-        })
-    }
-
-    /// The rows that another axis may still decide.
-    fn waiting(&self, least_bend: f64) -> impl Iterator<Item = u32> {
-        let may_bend = move |b: &BendCandidate| b.may_bend(least_bend);
-        let waits =
-            move |c: &&Candidate| c.outlier.is_some() || c.bend.as_ref().is_some_and(may_bend);
-        let ends = (0u32..).zip(&self.states).filter(|(_, state)| **state == ScanState::End);
-        self.all.iter().filter(waits).map(|c| c.row).chain(ends.map(|(row, _)| row))
-    }
-}
-
-/// Scans a table. `latency` in ms, one value per row; `loaded` marks the rows that the loader reads.
+/// Scans a table. `latency` is in ms, one value per row; `loaded` returns true for the rows that the loader reads.
 pub fn scan(
     table: &Table,
     spec: &TableSpec,
@@ -113,52 +108,44 @@ pub fn scan(
     loaded: impl Fn(usize) -> bool,
     terms: ScanTerms,
 ) -> Scan {
-    let axes = Axis::all(table, spec);
-    let Some((first, others)) = axes.split_first() else { return Scan::default() };
-    let swept: Vec<&str> = axes.iter().map(|axis| axis.name).collect();
-    let coded = axes.iter().map(|axis| axis.values.coded()).collect();
-    let grid = Grid::new(coded, &fixed(table, &swept), table.rows);
-    let times = RowTimes::of(latency, table.rows, loaded);
-
+    let sweep = ColumnSweep::new(table, spec);
+    // Only a bend may show on another axis than the first.
+    let state = if terms.bends.is_some() { ScanState::Open } else { ScanState::Settled };
+    let states = vec![state; table.rows];
+    let mut walk = Walk { terms, states, candidates: Vec::new() };
     let mut found = Scan::default();
-    let mut candidates = Candidates::of_few(table.rows);
-    let mut series = SeriesPoints::along(first.values.coded(), &times);
-    if terms.bends.is_some() {
-        found.inner.reserve(table.rows);
-    }
-    for rows in grid.series(0).iter() {
-        let points = series.of(rows);
-        terms.first_axis(points, first.number, &mut candidates);
-        if terms.bends.is_some() {
-            found.add_shape(points.rows);
+    let time = |row: u32| latency.get(row as usize);
+    let is_timed = |row: u32| time(row) > 0.0 && time(row) < f64::INFINITY && loaded(row as usize);
+    // The fastest of several rows with one key is the least disturbed.
+    let is_faster = |a: u32, b: u32| time(a) < time(b);
+    let mut points = Vec::new();
+    for (number, (name, axis)) in sweep.axes.iter().enumerate() {
+        let place = spec.sweep.iter().position(|column| column == name).unwrap_or_default();
+        let bit = 1 << place.min(7);
+        let NumberedRows { of_rows, counts } = sweep.series_of_rows(number);
+        let mut is_walked = vec![number == 0; counts.len()];
+        walk.waiting(number).for_each(|row| is_walked[of_rows[row as usize] as usize] = true);
+        let is_in = |(row, series): &(u32, u32)| is_walked[*series as usize] && is_timed(*row);
+        let rows = (0..).zip(of_rows).filter(is_in);
+        for (rows, sizes) in AxisSeries::along(axis, counts.len(), rows, is_faster).iter() {
+            points.clear();
+            let point = |(row, size): (&u32, &f64)| SeriesPoint {
+                row: *row,
+                size: *size,
+                time: time(*row),
+            };
+            points.extend(rows.iter().zip(sizes).map(point));
+            if number > 0 {
+                walk.other_axis(&points, bit);
+                continue;
+            }
+            walk.first_axis(&points, bit);
+            if terms.bends.is_some() {
+                found.add_shape(rows);
+            }
         }
     }
-    for (along, axis) in (1..).zip(others) {
-        let coded = axis.values.coded();
-        // A column of one size has no neighbours.
-        if coded.numbers.len() == 1 {
-            continue;
-        }
-        let mut series = SeriesPoints::along(coded, &times);
-        let waiting = candidates.waiting(terms.least_bend());
-        for rows in grid.series_beside(along, waiting).iter() {
-            let points = series.of(rows);
-            terms.other_axis(points, axis.number, &mut candidates);
-        }
-    }
-    for candidate in candidates.by_row() {
-        let Candidate { row, outlier, bend, axes: along } = candidate;
-        let least = terms.outliers.unwrap_or(f64::INFINITY);
-        let neighbours = along.iter().map(|axis| axis.sized(*row, &axes));
-        if let Some(outlier) = outlier.as_ref().filter(|o| o.axes != 0 && o.factor() >= least) {
-            let neighbours = neighbours.clone().filter(|axis| outlier.axes & axis.bit != 0);
-            found.outliers.push((outlier.outlier(), neighbours.collect()));
-        }
-        if let Some(log_ratio) = bend.as_ref().and_then(|b| b.log_ratio(terms.least_bend())) {
-            let axes = neighbours.filter(AxisNeighbours::are_on_either_side).collect();
-            found.bends.push(Bend { row: *row, log_ratio, axes });
-        }
-    }
+    walk.finish(&mut found);
     found
 }
 
@@ -168,89 +155,162 @@ impl ScanTerms {
         self.bends.map_or(0.0, f64::ln)
     }
 
-    /// The logarithm off its line that a point between two neighbours needs to be anything. An outlier is
-    /// off both of them by its factor, so it is off a line between them by no less.
+    /// The distance from the line between two neighbours, as a logarithm, from which on a point may be a candidate. An
+    /// outlier differs from both neighbours by its factor, so it differs from the line by no less.
     fn screen(self) -> f64 {
         let least = [self.outliers, self.bends].into_iter().flatten().fold(f64::INFINITY, f64::min);
-        // Rounding must not hide what is exactly at the limit.
+        // Rounding must not hide a point that is exactly at the limit.
         least.ln() * (1.0 - 1e-9)
     }
+}
 
-    /// Takes in those points of a series along the first axis that are not settled.
-    fn first_axis(self, points: Series<'_>, axis: AxisNumber, candidates: &mut Candidates) {
-        for (i, off) in points.unsettled(self.screen()) {
-            let row = points.rows[i];
-            let outlier = self.outliers.and_then(|least| candidate(&points, i, least, axis));
-            let bends =
-                self.bends.is_some() && off.is_none_or(|off| off.abs() >= self.least_bend());
-            if outlier.is_some() || (bends && off.is_some()) {
-                let mut candidate = Candidate::new(row, outlier, bends);
-                candidate.bend_along(off, &points, i, axis);
-                candidates.add(candidate);
-            } else if bends {
-                candidates.states[row as usize] = ScanState::End;
+impl Walk {
+    fn add(&mut self, candidate: Candidate) {
+        self.states[candidate.row as usize] = ScanState::Candidate(self.candidates.len() as u32);
+        self.candidates.push(candidate);
+    }
+
+    /// The rows that another axis may still decide; none before the first axis.
+    fn waiting(&self, axis: usize) -> impl Iterator<Item = u32> {
+        let least = self.terms.least_bend();
+        let waits = move |c: &&Candidate| {
+            c.outlier.is_some() || c.may_bend && c.log_ratio.is_none_or(|log| log.abs() >= least)
+        };
+        let open = (0..).zip(&self.states).filter(|(_, state)| **state == ScanState::Open);
+        let rows = self.candidates.iter().filter(waits).map(|c| c.row);
+        rows.chain(open.map(|(row, _)| row)).filter(move |_| axis > 0)
+    }
+
+    /// Takes in a series along the first axis.
+    fn first_axis(&mut self, points: &[SeriesPoint], bit: u8) {
+        let terms = self.terms;
+        let screen = terms.screen();
+        for (i, point) in points.iter().enumerate() {
+            let off = log_ratio(points, i);
+            let is_off = |least: f64| off.is_none_or(|off| off.is_nan() || off.abs() >= least);
+            let outlier = terms.outliers.filter(|_| is_off(screen));
+            let outlier = outlier.and_then(|least| OutlierCandidate::new(points, i, least, bit));
+            let may_bend = terms.bends.is_some()
+                && is_off(screen)
+                && off.is_none_or(|off| off.abs() >= terms.least_bend());
+            if outlier.is_some() || (may_bend && off.is_some()) {
+                let log_ratio = off.filter(|_| may_bend);
+                let axes = [AxisNeighbours::new(points, i, bit)].into_iter().collect();
+                self.add(Candidate { row: point.row, outlier, may_bend, log_ratio, axes });
+            } else if !may_bend {
+                self.states[point.row as usize] = ScanState::Settled;
             }
         }
     }
 
     /// Takes in a series along another axis.
-    fn other_axis(self, points: Series<'_>, axis: AxisNumber, candidates: &mut Candidates) {
-        for (i, row) in points.rows.iter().copied().enumerate() {
-            match candidates.states[row as usize] {
+    fn other_axis(&mut self, points: &[SeriesPoint], bit: u8) {
+        let least_bend = self.terms.least_bend();
+        for (i, point) in points.iter().enumerate() {
+            match self.states[point.row as usize] {
                 ScanState::Settled => {}
                 ScanState::Candidate(number) => {
-                    let least = self.outliers.unwrap_or(1.0);
-                    candidates.all[number as usize].judge(&points, i, axis, least);
+                    let least = self.terms.outliers.unwrap_or(1.0);
+                    self.candidates[number as usize].judge(points, i, bit, least);
                 }
-                ScanState::End if is_on_line(&points, i, self.least_bend()) => {
-                    candidates.states[row as usize] = ScanState::Settled;
-                }
-                ScanState::End if is_inner(&points, i) => {
-                    let mut candidate = Candidate::new(row, None, true);
-                    candidate.bend_along(log_ratio(&points, i), &points, i, axis);
-                    candidates.add(candidate);
-                }
-                ScanState::End => {}
+                ScanState::Open => match log_ratio(points, i) {
+                    Some(off) if off.abs() < least_bend => {
+                        self.states[point.row as usize] = ScanState::Settled;
+                    }
+                    None => {}
+                    log_ratio => {
+                        let axes = [AxisNeighbours::new(points, i, bit)].into_iter().collect();
+                        let (row, outlier, may_bend) = (point.row, None, true);
+                        self.add(Candidate { row, outlier, may_bend, log_ratio, axes });
+                    }
+                },
+            }
+        }
+    }
+
+    /// Adds the candidates that are outliers or bends, by row.
+    fn finish(mut self, found: &mut Scan) {
+        let least = self.terms.outliers.unwrap_or(f64::INFINITY);
+        let least_bend = self.terms.least_bend();
+        self.candidates.sort_unstable_by_key(|candidate| candidate.row);
+        for Candidate { row, outlier, may_bend, log_ratio, axes } in self.candidates {
+            if let Some(outlier) = outlier.filter(|o| o.point.axes != 0 && o.factor() >= least) {
+                let shows = |axis: &&AxisNeighbours| outlier.point.axes & axis.bit != 0;
+                found.outliers.push((outlier.point, axes.iter().filter(shows).copied().collect()));
+            }
+            if let Some(log_ratio) = log_ratio.filter(|log| may_bend && log.abs() >= least_bend) {
+                let axes = axes.into_iter().filter(AxisNeighbours::are_on_either_side).collect();
+                found.bends.push(Bend { row, log_ratio, axes });
             }
         }
     }
 }
 
 impl Candidate {
-    fn new(row: u32, outlier: Option<OutlierCandidate>, bends: bool) -> Self {
-        let bend = bends.then(BendCandidate::default);
-        Self { row, outlier, bend, axes: CandidateAxes::new() }
-    }
-
-    fn judge(&mut self, points: &Series<'_>, i: usize, axis: AxisNumber, least: f64) {
+    /// Takes in a series along another axis, in which the candidate has the index `i`.
+    fn judge(&mut self, points: &[SeriesPoint], i: usize, bit: u8, least: f64) {
         if let Some(outlier) = &mut self.outlier {
             let ratio = ratio_over_neighbours(points, i, outlier.spike, least);
-            outlier.judge(ratio, axis, is_inner(points, i));
+            outlier.judge(ratio, bit, is_inner(points, i));
         }
-        let off = self.bend.as_ref().and_then(|_| log_ratio(points, i));
-        self.bend_along(off, points, i, axis);
+        if let Some(off) = log_ratio(points, i).filter(|_| self.may_bend) {
+            self.log_ratio = Some(self.log_ratio.map_or(off, |known| least_telling(known, off)));
+        }
+        self.axes.push(AxisNeighbours::new(points, i, bit));
+    }
+}
+
+impl OutlierCandidate {
+    /// Returns the point at index `i` if it stands out by a factor of `least` along the first axis.
+    fn new(points: &[SeriesPoint], i: usize, least: f64, bit: u8) -> Option<Self> {
+        let SeriesPoint { row, time, .. } = *points.get(i)?;
+        if is_inner(points, i) {
+            let (before, after) = (points[i - 1].time, points[i + 1].time);
+            // Rounding must not hide a point that is exactly at the limit.
+            let factor = least * (1.0 - 1e-9);
+            if time < factor * before.max(after) && time * factor > before.min(after) {
+                return None;
+            }
+        }
+        [true, false].into_iter().find_map(|spike| {
+            let point = Outlier { row, latency: time, ratio: 1.0, axes: 0, inner: false };
+            let mut candidate = Self { point, spike };
+            let ratio = ratio_over_neighbours(points, i, spike, least);
+            candidate.judge(ratio, bit, is_inner(points, i));
+            (candidate.factor() >= least).then_some(candidate)
+        })
     }
 
-    /// Takes in how far it bends along an axis, and what lies around it there.
-    fn bend_along(&mut self, off: Option<f64>, points: &Series<'_>, i: usize, axis: AxisNumber) {
-        if let Some(bend) = &mut self.bend {
-            bend.judge(off);
-        }
-        self.axes.push(CandidateAxis::of(points, i, axis));
+    /// Takes in the ratio along an axis: the ratio that shows least stays.
+    fn judge(&mut self, ratio: Option<f64>, bit: u8, inner: bool) {
+        let Some(ratio) = ratio else { return };
+        let point = &mut self.point;
+        point.ratio = if point.axes == 0 {
+            ratio
+        } else if self.spike {
+            point.ratio.min(ratio)
+        } else {
+            point.ratio.max(ratio)
+        };
+        point.axes |= bit;
+        point.inner |= inner;
+    }
+
+    fn factor(&self) -> f64 {
+        if self.spike { self.point.ratio } else { 1.0 / self.point.ratio }
     }
 }
 
 impl Scan {
-    /// Takes in the rows of a series, in its order.
+    /// Takes in the rows of a series along the first axis, in its order.
     fn add_shape(&mut self, rows: &[u32]) {
         if rows.len() < SHAPE_LEAST {
             return;
         }
         let last = rows.len() - 1;
-        let row = |at: usize| rows[at];
         self.inner.extend_from_slice(&rows[1..last]);
         self.shapes.push(Shape {
-            rows: std::array::from_fn(|n| row((1 + 2 * n) * last / (2 * SHAPE_POINTS))),
+            rows: std::array::from_fn(|n| rows[(1 + 2 * n) * last / (2 * SHAPE_POINTS)]),
             inner_end: self.inner.len() as u32,
         });
     }

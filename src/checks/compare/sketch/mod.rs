@@ -1,4 +1,4 @@
-//! What cross-table checks need to know of a table, without its rows.
+//! The facts about a table that checks across tables need, without its rows.
 
 mod common;
 mod parts;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 pub use self::parts::SliceNumbers;
 use self::parts::{KERNEL, OPERATION, SketchNames, VERSION, axes, kernels, texts};
-pub use self::point::{SketchOutlier, SketchPoint, Slice, slice_id, slice_words};
+pub use self::point::{SketchOutlier, SketchPoint, Slice, slice_id, slice_name, slice_words};
 use self::rows::ReadRows;
 
 use crate::base::expr::{ExprError, Scope};
@@ -27,14 +27,14 @@ use crate::specs::TableSpec;
 /// two tables hold the same points of the keys that both have.
 const POINTS: usize = 4096;
 
-/// What a sketch is taken by.
+/// The terms of a sketch.
 #[derive(Debug, Clone, Copy)]
 pub struct SketchTerms {
-    /// What rules look at.
+    /// The inputs that rules need.
     pub needs: CheckInputs,
-    /// Whether the values of its points' keys are kept: others lack them by name.
+    /// True if the values of the points' keys are kept, because findings on other tables name missing keys.
     pub named: bool,
-    /// Whether its outliers and its curves are: it is judged, and not there to compare with alone.
+    /// True if outliers and curves are kept, because the table is judged and not only compared with.
     pub scanned: bool,
 }
 
@@ -61,11 +61,11 @@ pub struct Sketch {
     pub latencies: Option<Arc<KeyLatencies>>,
     /// Outliers, by row.
     pub outliers: Vec<SketchOutlier>,
-    /// Its curves.
+    /// The table's curves.
     pub curve: Option<Arc<TableCurve>>,
     /// The values of its points along each axis of the sweep, by column.
     pub axes: BTreeMap<String, BTreeSet<i64>>,
-    /// What the points are, of a table that others are compared with key by key.
+    /// The values of the points' keys, if others are compared with the table key by key.
     pub coverage: Coverage,
 }
 
@@ -194,7 +194,21 @@ impl Sketch {
         }
     }
 
-    /// The kernels that a slice names; none where that is not known.
+    /// Returns about how many keys a slice has, given by its index.
+    pub fn slice_keys(&self, slice: usize) -> usize {
+        let points = self.counts.iter().sum::<u32>().max(1);
+        let share = f64::from(self.counts[slice]) * self.keys as f64 / f64::from(points);
+        share.round() as usize
+    }
+
+    /// Estimates the number of rows of some slices, given by their indices. The points of a large table are a sample.
+    pub fn rows_of(&self, slices: impl Iterator<Item = usize>) -> usize {
+        let points = self.counts.iter().sum::<u32>().max(1);
+        let within: u32 = slices.map(|slice| self.counts[slice]).sum();
+        (f64::from(within) / f64::from(points) * self.rows as f64).round() as usize
+    }
+
+    /// Returns the kernels that a slice names; `None` if they are not known.
     pub fn kernels_of(&self, slice: &Slice) -> Option<&BTreeSet<String>> {
         self.names.kernels.get(self.slices.iter().position(|s| s == slice)?)
     }
@@ -206,12 +220,9 @@ impl Sketches {
         self.by_path.get(path).map(AsRef::as_ref)
     }
 
-    /// Some tables with their sketches, without those that cannot be read.
-    pub(crate) fn of_tables<'s>(
-        &'s self,
-        tables: &'s [&'s TableFile],
-    ) -> impl Iterator<Item = Sketched<'s>> {
-        tables.iter().filter_map(|file| Some((*file, self.get(&file.entry.path)?)))
+    /// Returns the sketches of the files that can be read.
+    pub fn of<'s, 'f>(&'s self, files: impl IntoIterator<Item = &'f TableFile>) -> Vec<&'s Sketch> {
+        files.into_iter().filter_map(|file| self.get(&file.entry.path)).collect()
     }
 
     /// Keys of the table at `path`, 0 where it cannot be read.

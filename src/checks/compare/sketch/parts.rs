@@ -1,4 +1,4 @@
-//! What a sketch says of its points beside their latencies: sizes, kernels, slices.
+//! Facts about the points of a sketch beside their latencies: sizes, kernels, slices.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -17,6 +17,11 @@ pub fn slice_words(slice: &Slice) -> String {
     words.join(" ")
 }
 
+/// Returns a slice as text for people; `the table` if the key has no texts.
+pub fn slice_name(slice: &Slice) -> String {
+    if slice.is_empty() { "the table".to_owned() } else { slice_words(slice) }
+}
+
 /// Returns the unique name of a slice. The words of two slices may be equal.
 pub fn slice_id(slice: &Slice) -> String {
     // A map of texts always serialises.

@@ -16,7 +16,7 @@ pub(super) struct ReadRows<'a> {
     pub scope: &'a TableScope<'a>,
     /// In ms, one value per row.
     pub latency: &'a Vals<'a, f64>,
-    /// Whether the loader reads a row; all without this.
+    /// True for each row that the loader reads; `None` if it reads all.
     pub loaded: Option<&'a Vals<'a, bool>>,
     /// The place of each row among those of its key, where the loader keeps kernels apart.
     pub ranks: Option<&'a [u32]>,
@@ -33,12 +33,6 @@ impl ReadRows<'_> {
         let hashes = self.keys.hashes();
         let point = |row: usize| (hashes[row], self.latency.get(row));
         let rows = 0..hashes.len();
-        // Nearly all tables are read whole, without a look at each row.
-        if let (None, None, Vals::Rows(latency)) = (self.ranks, self.loaded, self.latency)
-            && latency.iter().fold(true, |all, ms| all & (*ms > 0.0))
-        {
-            return KeyLatencies::of(hashes.iter().copied().zip(latency.iter().copied()));
-        }
         // Of a repeated key the loader serves the row of the first rank.
         match self.ranks {
             Some(ranks) => {
@@ -50,7 +44,7 @@ impl ReadRows<'_> {
         }
     }
 
-    /// What stands out, and the curves where rules ask for them; `slices` numbers the slices.
+    /// Returns the outliers, and the curves if rules need them; `slices` numbers the slices.
     pub fn scan(
         &self,
         needs: CheckInputs,
@@ -97,8 +91,7 @@ fn name_farthest(found: &mut [SketchOutlier], keys: &Keys<'_>) {
 mod tests {
     use crate::base::random::Random;
     use crate::checks::compare::sketch::{Sketch, SketchTerms};
-    use crate::checks::inputs::CheckInputs;
-    use crate::checks::inputs::CurveTerms;
+    use crate::checks::inputs::{CheckInputs, CurveTerms};
     use crate::database::catalog::Place;
     use crate::database::table::{Column, Keys, Table, TableScope};
     use crate::specs::{ColumnKind, IDENTITY, Specs, TableSpec};
@@ -139,7 +132,7 @@ mod tests {
         let [system, backend, version] = ["h200_sxm", "trtllm", "1.2.0"].map(str::to_owned);
         let place = Place { system, family: None, backend, version };
         let curves = Some(CurveTerms { bends: 1.2, floor_ms: 0.01 });
-        let needs = CheckInputs { outliers: Some(2.0), curves, ..CheckInputs::default() };
+        let needs = CheckInputs::default().with(Some(2.0), curves);
         for spec in specs.tables.values() {
             let sketch = |is_wanted: &dyn Fn(&str) -> bool| {
                 let mut all = columns(spec, &mut Random::new(11));

@@ -4,27 +4,23 @@
 //! is held against every other of its name. A slice that shares its keys with none is held to what one
 //! run of a kernel takes at all, and so is every row.
 
-mod alone;
 mod over_bound;
 mod too_long;
-
-use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use self::over_bound::least_over_bound;
 use self::too_long::too_long;
-use crate::base::expr::ExprError;
-use crate::base::stats::upper_median;
+use crate::base::stats::{times_off, upper_median};
 use crate::base::words::{Figure, plural, plural_verb};
-use crate::checks::compare::sketch::{Sketch, SketchPoint, Sketched, Slice, slice_id, slice_words};
+use crate::checks::compare::sketch::{Sketch, SketchPoint, Sketched, Slice, slice_id, slice_name};
 use crate::checks::context::{CrossContext, RowContext};
-use crate::checks::inputs::CheckInputs;
-use crate::checks::judge::{Found, Judge};
+use crate::checks::inputs::{CheckInputs, Input};
+use crate::checks::judge::{Judge, Judged};
 use crate::checks::rule_head::RuleHead;
 use crate::database::table::number_json;
-use crate::findings::{Finding, Hits, Reads, Severity, SliceEvidence, wholes};
+use crate::findings::{Finding, Reads, Severity, SliceEvidence, wholes};
 use crate::specs::TableSpec;
 
 /// Factors that a unit is off by.
@@ -49,24 +45,19 @@ pub struct UnitFactors {
     hours: f64,
 }
 
-/// How many times nearer than [`UnitFactors::from`] two slices' mean levels may be, by the sizes that only
-/// one of them has, without a look at the keys that they share.
+/// The factor on the limit [`UnitFactors::from`] within which the mean levels of two slices must be for their shared keys not
+/// to be compared. The sizes that only one slice has may move its mean by as much.
 const SCREEN: f64 = 5.0;
 
-/// A slice of a table, with the mean of its latencies' logarithms.
-#[derive(Clone, Copy)]
-struct SliceLevel {
-    table: usize,
-    /// Its index in the table's sketch.
-    slice: u16,
-    level: f64,
-}
+/// The means of the latencies' logarithms by table and slice, as indices into the peers' tables and a sketch's slices: NaN
+/// without a latency, nothing for tables that are not compared.
+type Levels = Vec<Vec<f64>>;
 
 /// A slice that is off.
 struct Shifted<'a> {
     slice: &'a Slice,
-    index: u16,
-    /// Its latency over the references', the middle of them.
+    index: usize,
+    /// The middle of the ratios between the slice's latencies and those of its references.
     ratio: f64,
     references: usize,
     /// The smallest of the ratios to references that are not too fast themselves; 0 where all are.
@@ -75,15 +66,9 @@ struct Shifted<'a> {
     over_bound: Option<f64>,
 }
 
-/// The tables of a name.
-struct SlicesByName<'a> {
-    tables: Vec<Sketched<'a>>,
-    slices: BTreeMap<&'a Slice, Vec<SliceLevel>>,
-}
-
 impl Judge for UnitFactors {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { compares: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::Peers])
     }
 
     fn judges_unknown_tables(&self) -> bool {
@@ -99,27 +84,23 @@ impl Judge for UnitFactors {
     }
 
     /// Rows with a time that no kernel takes.
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         Ok(too_long(rows, self.hours).into_iter().collect())
     }
 
-    /// One finding for each table with slices in another unit than the others of its name.
-    fn cross<'v>(
-        &'v self,
-        rule: RuleHead<'v>,
-        at: &'v CrossContext<'v>,
-    ) -> Result<Hits<'v>, ExprError> {
-        let tables = at.sketched().filter(|(file, sketch)| {
+    /// Makes one finding for each table with slices in another unit than the others of its name.
+    fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
+        let tables = &at.peers.tables;
+        let is_compared = |(file, sketch): &Sketched<'v>| {
             !self.except.contains(&file.table) && sketch.points.len() >= self.points
-        });
-        let namesakes = SlicesByName::new(tables.collect());
-        let mut found = Found::new();
-        for (number, (file, _)) in namesakes.tables.iter().enumerate() {
-            if at.judged(file) {
-                found.extend(self.finding(rule, at, &namesakes, number));
-            }
-        }
-        Ok(wholes(found))
+        };
+        let of_table = |one: &Sketched<'v>| {
+            if is_compared(one) { levels(one.1) } else { Vec::new() }
+        };
+        let levels: Levels = tables.iter().map(of_table).collect();
+        let judged =
+            (0..tables.len()).filter(|i| is_compared(&tables[*i]) && at.judged(tables[*i].0));
+        Ok(wholes(judged.filter_map(|number| self.finding(rule, at, &levels, number))))
     }
 }
 
@@ -128,23 +109,24 @@ impl UnitFactors {
         &self,
         rule: RuleHead<'_>,
         at: &CrossContext<'_>,
-        all: &SlicesByName<'_>,
+        levels: &Levels,
         number: usize,
     ) -> Option<Finding> {
-        let (file, sketch) = all.tables[number];
-        let mut shifted = self.shifted(all, number);
+        let table @ (file, sketch) = at.peers.tables[number];
+        let mut shifted = self.shifted(at, levels, number);
         // Hardly any table is read again for its bounds.
         if shifted.iter().any(|s| s.least > self.from) {
             let over_bound = at.reread.over_bound(file);
             shifted.iter_mut().for_each(|s| s.over_bound = over_bound.get(s.slice).copied());
         }
-        let Some(worst) = shifted.iter().max_by(|a, b| off(a.ratio).total_cmp(&off(b.ratio)))
+        let Some(worst) =
+            shifted.iter().max_by(|a, b| times_off(a.ratio).total_cmp(&times_off(b.ratio)))
         else {
-            return self.alone(rule, all, number);
+            return self.alone(rule, at, levels, number);
         };
         let [least, most] = self.factor;
-        let is_unit = |s: &Shifted<'_>| (least..=most).contains(&off(s.ratio));
-        // One reference that is as unlikely may be what is wrong.
+        let is_unit = |s: &Shifted<'_>| (least..=most).contains(&times_off(s.ratio));
+        // If the only reference is as unlikely, the reference may be wrong.
         let is_supported =
             |s: &Shifted<'_>| s.references > 1 || self.implausible_end(sketch, s.index).is_some();
         let is_certain = |s: &Shifted<'_>| match s.over_bound.filter(|_| s.least > self.from) {
@@ -155,61 +137,84 @@ impl UnitFactors {
         let certain = shifted.iter().any(is_certain);
         let severity =
             if certain { rule.severity } else { rule.severity.at_most(Severity::Warning) };
-        let within = sketch.points.iter();
-        let within = within.filter(|p| shifted.iter().any(|s| s.index == p.slice)).count();
-        let rows = within as f64 / sketch.points.len().max(1) as f64 * sketch.rows as f64;
-        let of = if worst.slice.is_empty() { "the table".into() } else { slice_words(worst.slice) };
         let side = if worst.ratio > 1.0 { "higher" } else { "lower" };
         let over = worst.over_bound.filter(|over| *over > self.from).map(|over| {
             format!(", and at least {:.0} times as long as the machine needs", Figure(over))
         });
         let message = format!(
-            "{} probably in another unit: at {of}, latencies are {:.0} times {side} than the median of {} at the same keys{}",
+            "{} probably in another unit: at {}, latencies are {:.0} times {side} than the median of {} at the same keys{}",
             plural_verb(shifted.len(), "slice", ["is", "are"]),
-            Figure(off(worst.ratio)),
+            slice_name(worst.slice),
+            Figure(times_off(worst.ratio)),
             plural(worst.references, "other table"),
             over.unwrap_or_default(),
         );
-        let evidence = shifted.iter().map(|s| SliceEvidence {
-            slice: s.slice.clone(),
-            figure: ("ratio".into(), number_json(s.ratio)),
-        });
-        let finding = Finding::on_table(rule.id, severity, file, message)
-            .rows(rows.round() as usize)
-            .parts(shifted.iter().map(|s| slice_id(s.slice)))
-            .slices(evidence);
-        Some(finding)
+        let figures: Vec<(usize, f64)> = shifted.iter().map(|s| (s.index, s.ratio)).collect();
+        Some(on_slices(rule, severity, table, message, "ratio", &figures))
     }
 
-    /// The slices of a table that are off by a unit's factor, or more.
-    fn shifted<'a>(&self, all: &SlicesByName<'a>, number: usize) -> Vec<Shifted<'a>> {
-        let sketch = all.tables[number].1;
+    /// Returns a finding on slices that share their keys with no other table and have latencies that no kernel has.
+    fn alone(
+        &self,
+        rule: RuleHead<'_>,
+        at: &CrossContext<'_>,
+        levels: &Levels,
+        number: usize,
+    ) -> Option<Finding> {
+        let table @ (_, sketch) = at.peers.tables[number];
+        let ends = (0..sketch.counts.len()).filter_map(|slice| {
+            let end = self.implausible_end(sketch, slice)?;
+            let mut others = others(at, levels, number, &sketch.slices[slice]);
+            let is_alone =
+                !others.any(|(other, ..)| self.log_ratio(sketch, slice, other).is_some());
+            is_alone.then_some((slice, end))
+        });
+        let ends: Vec<(usize, f64)> = ends.collect();
+        let (worst, end) = *ends.first()?;
+        let [least, most] = self.alone_ms;
+        let message = format!(
+            "{} probably in another unit: 1 % of the latencies of {} are below {} ms, where kernels \
+             have {least} to {most} ms; no other table has these keys",
+            plural_verb(ends.len(), "slice", ["is", "are"]),
+            slice_name(&sketch.slices[worst]),
+            Figure(end),
+        );
+        let severity = rule.severity.at_most(Severity::Warning);
+        Some(on_slices(rule, severity, table, message, "fastest_ms", &ends))
+    }
+
+    /// Returns the slices of a table that are off by a unit's factor or more.
+    fn shifted<'a>(
+        &self,
+        at: &CrossContext<'a>,
+        levels: &Levels,
+        number: usize,
+    ) -> Vec<Shifted<'a>> {
+        let (_, sketch) = at.peers.tables[number];
         let mut found = Vec::new();
-        for (slice, levels) in &all.slices {
-            let Some(own) = levels.iter().find(|l| l.table == number) else { continue };
-            let others = levels.iter().filter(|l| l.table != number);
-            let mut away: Vec<f64> = others.clone().map(|l| (l.level - own.level).abs()).collect();
+        let slices = sketch.slices.iter().zip(&levels[number]).enumerate();
+        for (index, (slice, own)) in slices.filter(|(_, (_, own))| !own.is_nan()) {
+            let others = || others(at, levels, number, slice);
+            let mut away: Vec<f64> = others().map(|(.., level)| (level - own).abs()).collect();
             if away.is_empty() || upper_median(&mut away) < (self.from / SCREEN).ln() {
                 continue;
             }
-            let references = others.filter_map(|other| {
-                Some((self.log_ratio(sketch, own.slice, all.tables[other.table].1)?, other))
-            });
-            let references: Vec<(f64, &SliceLevel)> = references.collect();
-            let mut ratios: Vec<f64> = references.iter().map(|(ratio, _)| *ratio).collect();
+            let ratio =
+                |(other, slice, _)| Some((self.log_ratio(sketch, index, other)?, other, slice));
+            let references: Vec<(f64, &Sketch, usize)> = others().filter_map(ratio).collect();
+            let mut ratios: Vec<f64> = references.iter().map(|(ratio, ..)| *ratio).collect();
             if let Some(middle) = middle(&mut ratios)
                 && middle.abs() >= self.from.ln()
             {
                 let [fastest, _] = self.alone_ms;
-                let is_too_fast = |other: &SliceLevel| {
-                    let end = self.implausible_end(all.tables[other.table].1, other.slice);
-                    end.is_some_and(|end| end < fastest)
+                let is_sound = |(_, other, slice): &&(f64, &Sketch, usize)| {
+                    self.implausible_end(other, *slice).is_none_or(|end| end >= fastest)
                 };
-                let sound = references.iter().filter(|(_, other)| !is_too_fast(other));
-                let least = sound.map(|(ratio, _)| *ratio).reduce(f64::min);
+                let sound = references.iter().filter(is_sound);
+                let least = sound.map(|(ratio, ..)| *ratio).reduce(f64::min);
                 found.push(Shifted {
                     slice,
-                    index: own.slice,
+                    index,
                     ratio: middle.exp(),
                     references: ratios.len(),
                     least: least.map_or(0.0, f64::exp),
@@ -217,35 +222,80 @@ impl UnitFactors {
                 });
             }
         }
+        found.sort_by_key(|shifted| shifted.slice);
         found
     }
 
-    /// The logarithm of a slice's latency over another table's at the keys that both have; none of too few.
-    fn log_ratio(&self, own: &Sketch, slice: u16, other: &Sketch) -> Option<f64> {
+    /// Returns the logarithm of a slice's latency over another table's at the keys that both have; `None` if they share
+    /// too few.
+    fn log_ratio(&self, own: &Sketch, slice: usize, other: &Sketch) -> Option<f64> {
+        let shared = own.common(other);
         let shared =
-            own.common(other).filter(|(a, b)| a.slice == slice && is_time(a) && is_time(b));
+            shared.filter(|(a, b)| usize::from(a.slice) == slice && is_time(a) && is_time(b));
         let mut ratios: Vec<f64> = shared.map(|(a, b)| a.latency / b.latency).collect();
         (ratios.len() >= self.points).then(|| upper_median(&mut ratios).ln())
     }
+
+    /// Returns the end of the fastest hundredth of a slice in ms, if no kernel has such an end.
+    fn implausible_end(&self, sketch: &Sketch, slice: usize) -> Option<f64> {
+        if (*sketch.counts.get(slice)? as usize) < self.alone_points {
+            return None;
+        }
+        let own = sketch.points.iter().filter(|p| usize::from(p.slice) == slice && is_time(p));
+        let mut times: Vec<f64> = own.map(|point| point.latency).collect();
+        let rank = times.len() / 100;
+        if times.is_empty() || times.len() < self.alone_points {
+            return None;
+        }
+        let end = *times.select_nth_unstable_by(rank, f64::total_cmp).1;
+        let [least, most] = self.alone_ms;
+        (!(least..=most).contains(&end)).then_some(end)
+    }
 }
 
-impl<'a> SlicesByName<'a> {
-    fn new(tables: Vec<Sketched<'a>>) -> Self {
-        let mut slices: BTreeMap<&Slice, Vec<SliceLevel>> = BTreeMap::new();
-        for (table, (_, sketch)) in tables.iter().enumerate() {
-            let mut sums = vec![(0_usize, 0.0); sketch.slices.len()];
-            for point in sketch.points.iter().filter(|p| is_time(p)) {
-                let (points, sum) = &mut sums[point.slice as usize];
-                *points += 1;
-                *sum += point.log;
-            }
-            for (slice, (points, sum)) in sums.into_iter().enumerate().filter(|(_, s)| s.0 > 0) {
-                let level = SliceLevel { table, slice: slice as u16, level: sum / points as f64 };
-                slices.entry(&sketch.slices[slice]).or_default().push(level);
-            }
-        }
-        Self { tables, slices }
+/// Returns the mean of the latencies' logarithms of each slice; NaN without a latency.
+fn levels(sketch: &Sketch) -> Vec<f64> {
+    let mut sums = vec![(0.0, 0.0); sketch.counts.len()];
+    for point in sketch.points.iter().filter(|p| is_time(p)) {
+        let (points, sum) = &mut sums[point.slice as usize];
+        *points += 1.0;
+        *sum += point.log;
     }
+    sums.into_iter().map(|(points, sum)| sum / points).collect()
+}
+
+/// Iterates over the other tables that have latencies of a slice: their sketches, the slice's index there and its level.
+fn others<'a>(
+    at: &CrossContext<'a>,
+    levels: &Levels,
+    number: usize,
+    slice: &Slice,
+) -> impl Iterator<Item = (&'a Sketch, usize, f64)> {
+    let others = at.peers.with_slice(slice).filter(move |(other, _)| *other != number);
+    others.filter_map(|(other, index)| {
+        let level = levels[other].get(index).filter(|level| !level.is_nan())?;
+        Some((at.peers.tables[other].1, index, *level))
+    })
+}
+
+/// Returns a finding on some slices of a table, each given by its index and a figure.
+fn on_slices(
+    rule: RuleHead<'_>,
+    severity: Severity,
+    (file, sketch): Sketched<'_>,
+    message: String,
+    name: &'static str,
+    figures: &[(usize, f64)],
+) -> Finding {
+    let slice = |index: usize| &sketch.slices[index];
+    let evidence = figures.iter().map(|(index, figure)| SliceEvidence {
+        slice: slice(*index).clone(),
+        figure: (name.into(), number_json(*figure)),
+    });
+    Finding::on_table(rule.id, severity, file, message)
+        .rows(sketch.rows_of(figures.iter().map(|(index, _)| *index)))
+        .parts(figures.iter().map(|(index, _)| slice_id(slice(*index))))
+        .slices(evidence)
 }
 
 /// Returns true for a point with a positive, finite latency. Other rules report the rest.
@@ -253,13 +303,8 @@ fn is_time(point: &SketchPoint) -> bool {
     point.latency > 0.0 && point.latency.is_finite()
 }
 
-/// How many times a ratio is off, up or down.
-fn off(ratio: f64) -> f64 {
-    ratio.max(1.0 / ratio)
-}
-
-/// The middle of some logarithms; of an even number the one that is nearer to nothing, so that of two
-/// references both must be off.
+/// Returns the middle of some logarithms. If their number is even, the one of the two middle values that is nearer to 0
+/// counts, so that both of two references must be off.
 fn middle(logs: &mut [f64]) -> Option<f64> {
     logs.sort_by(f64::total_cmp);
     let (below, above) = (*logs.get(logs.len().checked_sub(1)? / 2)?, logs[logs.len() / 2]);

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::base::expr::{ExprError, Scope};
+use crate::base::expr::Scope;
 use crate::base::words::{count, plural_verb};
 use crate::checks::context::RowContext;
-use crate::checks::judge::Judge;
+use crate::checks::judge::{Judge, Judged};
 use crate::findings::{Hit, Hits, Reads};
 use crate::specs::TableSpec;
 
@@ -26,7 +26,7 @@ impl Judge for FarAbove {
     }
 
     /// Rows that take many times as long as the longest of their bounds.
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let spec = rows.at.spec;
         let Some(latency) = spec.latency.first().filter(|_| !spec.bounds.is_empty()) else {
             return Ok(Hits::new());

@@ -6,6 +6,7 @@ use super::resource::resource;
 use crate::base::expr::{ExprError, Lookup, Scope, Value};
 use crate::base::words::{names, plural};
 use crate::checks::context::RowContext;
+use crate::checks::judge::Judged;
 use crate::database::table::Column;
 use crate::findings::{Finding, Hit, HitPart, Hits, Severity};
 use crate::specs::Bound;
@@ -43,7 +44,7 @@ type ByFigure = BTreeMap<String, UnjudgedRows>;
 
 /// Returns a hit for each bound that cannot judge some rows: a warning where the system lacks a rate or another figure
 /// of the formula, an info where only the size of its cache is not known.
-pub(super) fn hits<'v>(rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+pub(super) fn hits<'v>(rows: &'v RowContext<'v>) -> Judged<'v> {
     // The formulas of the bounds, which the rule declares, read no other figures.
     let Some(system) = rows.at.system else { return Ok(Hits::new()) };
     let mut hits = Hits::new();

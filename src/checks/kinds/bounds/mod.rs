@@ -13,9 +13,9 @@ use self::resource::resource;
 use crate::base::expr::{Expr, ExprError, Scope, Vals};
 use crate::base::words::{Figure, count, plural};
 use crate::checks::context::RowContext;
-use crate::checks::judge::Judge;
+use crate::checks::judge::{Judge, Judged};
 use crate::database::table::number_json;
-use crate::findings::{EXAMPLES, Example, Finding, Hit, HitPart, Hits, Reads, RowHit, Severity};
+use crate::findings::{EXAMPLES, Example, Finding, Hit, HitPart, Reads, RowHit, Severity};
 use crate::specs::system::{L2_CACHE, MEMORY_BANDWIDTH};
 use crate::specs::{Bound, TableSpec};
 
@@ -39,7 +39,7 @@ struct BelowRow {
     /// Measured over bound.
     ratio: f64,
     row: usize,
-    /// Whether nothing but an error explains it.
+    /// True if nothing but an error explains it.
     certain: bool,
 }
 
@@ -60,7 +60,7 @@ impl Judge for BoundMargins {
     }
 
     /// Rows below one of the table's bounds; an error where some are so for certain.
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let mut below = Vec::new();
         for bound in &rows.at.spec.bounds {
             below.extend(self.below(rows, bound)?);
@@ -136,19 +136,19 @@ impl BoundMargins {
         Ok(Some(Below { bound, rows: found }))
     }
 
-    /// Whether a time is below a bound, both in ms. Zero and less are latency-not-positive's; a bound that is not
+    /// Returns true if a time is below a bound, both in ms. Zero and less are latency-not-positive's; a bound that is not
     /// known is NaN, and one of sizes that no sweep has may be negative.
     fn is_below(&self, measured: f64, bounding: f64) -> bool {
         (measured > 0.0) & (bounding > 0.0) & (measured / bounding < self.reached)
     }
 }
 
-/// How bad rows below a bound are, of which some are certain or none.
+/// Returns the severity of rows below a bound.
 fn grade(rows: &RowContext<'_>, certain: bool) -> Severity {
     if certain { rows.rule.severity } else { rows.rule.severity.at_most(Severity::Warning) }
 }
 
-/// One finding with the rows below each bound, the first of which decides.
+/// Returns one finding with the rows below each bound. The first bound decides on the severity.
 fn finding(rows: &RowContext<'_>, below: &[Below<'_>]) -> Option<Finding> {
     let certain = below.first()?.certain();
     let severity = grade(rows, certain);
@@ -165,13 +165,13 @@ fn finding(rows: &RowContext<'_>, below: &[Below<'_>]) -> Option<Finding> {
 }
 
 impl<'a> Below<'a> {
-    /// Its rows, graded.
+    /// Returns the rows with their grades.
     fn hits(&self, rows: &RowContext<'_>) -> impl Iterator<Item = RowHit> {
         let grade = grade(rows, self.certain());
         self.rows.iter().map(move |below| RowHit { row: below.row, grade })
     }
 
-    /// Its rows of a part, if there are any.
+    /// Returns the rows within a part; `None` without any.
     fn within(&self, part: &HitPart<'_>) -> Option<Self> {
         let rows: Vec<_> = self.rows.iter().copied().filter(|r| part.has(r.row)).collect();
         if rows.is_empty() {

@@ -1,8 +1,7 @@
 //! Tables without rows, and tables of which the loader reads none.
 
-use crate::base::expr::ExprError;
 use crate::checks::context::{RowContext, TableContext};
-use crate::checks::judge::Judge;
+use crate::checks::judge::{Judge, Judged};
 use crate::checks::rule_head::RuleHead;
 use crate::database::table::TableFault;
 use crate::findings::{Finding, Hits, wholes};
@@ -25,7 +24,7 @@ impl Judge for Empty {
         Some(rule.on_table(at.file, fault.to_string()))
     }
 
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let Some(filter) = &rows.at.spec.filter else { return Ok(Hits::new()) };
         let loaded = filter.mask(rows.scope)?;
         if (0..rows.table.rows).any(|row| loaded.get(row)) {

@@ -1,8 +1,7 @@
 //! Damaged rows of text tables.
 
-use crate::base::expr::ExprError;
 use crate::checks::context::{RowContext, TableContext};
-use crate::checks::judge::Judge;
+use crate::checks::judge::{Judge, Judged};
 use crate::checks::rule_head::RuleHead;
 use crate::database::table::{TableFault, Torn};
 use crate::findings::{Example, Finding, Hits, wholes};
@@ -26,7 +25,7 @@ impl Judge for TornRow {
         Some(with_rows(finding, torn))
     }
 
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let torn = &rows.table.torn;
         if torn.rows == 0 {
             return Ok(Hits::new());

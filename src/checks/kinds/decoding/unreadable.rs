@@ -1,11 +1,10 @@
 //! Tables whose bytes cannot be decoded, or are not those that were digested.
 
-use crate::base::expr::ExprError;
 use crate::checks::context::{Item, RowContext, TableContext};
-use crate::checks::judge::{Found, Judge};
+use crate::checks::judge::{Found, Judge, Judged};
 use crate::checks::rule_head::RuleHead;
 use crate::database::table::TableFault;
-use crate::findings::{Finding, Hits, wholes};
+use crate::findings::{Finding, wholes};
 
 /// Bytes that cannot be decoded, or that their sidecar's digest contradicts; links.
 pub struct Unreadable;
@@ -25,7 +24,7 @@ impl Judge for Unreadable {
         Some(rule.on_table(at.file, fault.to_string()))
     }
 
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         Ok(wholes(digest(rows)))
     }
 

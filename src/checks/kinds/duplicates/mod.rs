@@ -17,7 +17,7 @@ use self::whole_rows::whole_rows;
 use crate::base::expr::{ExprError, Vals};
 use crate::base::words::{Figure, count, plural, plural_verb};
 use crate::checks::context::RowContext;
-use crate::checks::judge::Judge;
+use crate::checks::judge::{Judge, Judged};
 use crate::database::served::rows::{KeyRows, copies};
 use crate::database::table::{Keys, OTHER_ROWS, number_json};
 use crate::findings::{EXAMPLES, Example, Finding, Hit, Hits, Reads, Severity};
@@ -51,7 +51,7 @@ impl Judge for Conflict {
     }
 
     /// Rows whose key an earlier row has.
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let spec = rows.at.spec;
         let scope = rows.scope;
         if spec.inferred {

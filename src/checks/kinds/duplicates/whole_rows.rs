@@ -1,15 +1,15 @@
 //! Rows of a table without a spec that repeat an earlier one in every column.
 
-use crate::base::expr::ExprError;
 use crate::base::words::plural;
 use crate::checks::context::RowContext;
+use crate::checks::judge::Judged;
 use crate::database::served::rows::repeats;
 use crate::database::table::Keys;
 use crate::findings::{EXAMPLES, Example, Hit, Hits, Severity};
 use crate::specs::KeyPart;
 
 /// Compares whole rows, since nothing says what the table's key is.
-pub(super) fn whole_rows<'v>(rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+pub(super) fn whole_rows<'v>(rows: &'v RowContext<'v>) -> Judged<'v> {
     let parts: Vec<KeyPart> =
         rows.table.columns().filter_map(|(name, _)| KeyPart::column(name)).collect();
     // A column whose name no formula can hold could tell them apart.

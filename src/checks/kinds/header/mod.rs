@@ -9,15 +9,14 @@ mod stored;
 use self::column::{holds, is_read};
 use self::stored::unopened;
 use crate::base::error::nearest;
-use crate::base::expr::ExprError;
 use crate::base::words::{names, plural_verb};
 use crate::checks::context::{CrossContext, RowContext};
-use crate::checks::inputs::CheckInputs;
-use crate::checks::judge::Judge;
+use crate::checks::inputs::{CheckInputs, Input};
+use crate::checks::judge::{Judge, Judged};
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::database::table::Column;
-use crate::findings::{EXAMPLES, Finding, Hits, Severity, wholes};
+use crate::findings::{EXAMPLES, Finding, Severity, wholes};
 use crate::specs::{ColumnKind, ColumnSpec, IDENTITY, StoredType, TableSpec, measured_unit};
 
 /// Columns that the message lists; the evidence has all.
@@ -31,47 +30,49 @@ pub struct Header;
 
 impl Judge for Header {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { compares: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::Peers])
     }
 
     fn judges_unknown_tables(&self) -> bool {
         true
     }
 
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         Ok(wholes(columns(rows)))
     }
 
     /// Tables whose rows name an operation that no other table of the name has.
-    fn cross<'v>(
-        &'v self,
-        rule: RuleHead<'v>,
-        at: &'v CrossContext<'v>,
-    ) -> Result<Hits<'v>, ExprError> {
-        Ok(wholes(at.judged_tables().filter_map(|file| operation(rule, at, file))))
+    fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
+        let mut tables: BTreeMap<&str, usize> = BTreeMap::new();
+        for name in at.sketched().flat_map(|(_, sketch)| &sketch.names.operations) {
+            *tables.entry(name).or_default() += 1;
+        }
+        Ok(wholes(at.judged_tables().filter_map(|file| operation(rule, at, file, &tables))))
     }
 }
 
-/// The finding on a table whose operations no other table names, where enough others share one.
-fn operation(rule: RuleHead<'_>, at: &CrossContext<'_>, file: &TableFile) -> Option<Finding> {
-    let own = at.sketches.by_path.get(&file.entry.path)?;
+/// Returns the finding on a table whose operations no other table names, if enough others share one. `tables` has the
+/// number of tables that name each operation.
+fn operation(
+    rule: RuleHead<'_>,
+    at: &CrossContext<'_>,
+    file: &TableFile,
+    tables: &BTreeMap<&str, usize>,
+) -> Option<Finding> {
+    let own = at.sketches.get(&file.entry.path)?;
     let named = &own.names.operations;
-    let mut tables: BTreeMap<&str, usize> = BTreeMap::new();
-    let others = at.sketched().filter(|(other, _)| other.entry.path != file.entry.path);
-    for name in others.flat_map(|(_, sketch)| &sketch.names.operations) {
-        *tables.entry(name).or_default() += 1;
-    }
-    if named.is_empty() || named.iter().any(|name| tables.contains_key(name.as_str())) {
+    if named.is_empty() || named.iter().any(|name| tables[name.as_str()] > 1) {
         return None;
     }
-    let (usual, count) = tables.into_iter().max_by_key(|(_, count)| *count)?;
-    if count < SHARED {
+    let others = tables.iter().filter(|(name, _)| !named.contains(**name));
+    let (usual, count) = others.max_by_key(|(_, count)| **count)?;
+    if *count < SHARED {
         return None;
     }
     let message = format!(
         "op_name is {}, but {} {usual}",
         names(named.iter().map(String::as_str)),
-        plural_verb(count, &format!("other {} table", file.table), ["has", "have"]),
+        plural_verb(*count, &format!("other {} table", file.table), ["has", "have"]),
     );
     let finding =
         Finding::on_table(rule.id, rule.severity.at_most(Severity::Warning), file, message);

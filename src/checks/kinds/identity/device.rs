@@ -1,11 +1,10 @@
 //! Rows of another GPU than the system's.
 
 use super::{Named, origin};
-use crate::base::expr::ExprError;
 use crate::base::words::plural_verb;
 use crate::checks::context::RowContext;
 use crate::checks::inputs::CheckInputs;
-use crate::checks::judge::Judge;
+use crate::checks::judge::{Judge, Judged};
 use crate::findings::{Hits, Reads};
 use crate::specs::TableSpec;
 
@@ -21,7 +20,7 @@ impl Judge for DeviceNames {
         origin()
     }
 
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let devices = rows.devices().filter(|(_, devices)| !devices.is_empty());
         let (Some((system, devices)), Some(named)) = (devices, Named::of(rows, "device")) else {
             return Ok(Hits::new());

@@ -6,11 +6,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Named, origin};
-use crate::base::expr::ExprError;
 use crate::base::words::plural_verb;
 use crate::checks::context::RowContext;
 use crate::checks::inputs::CheckInputs;
-use crate::checks::judge::Judge;
+use crate::checks::judge::{Judge, Judged};
 use crate::findings::{Hits, Reads};
 use crate::specs::TableSpec;
 
@@ -31,7 +30,7 @@ impl Judge for FrameworkNames {
         origin()
     }
 
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let Some(named) = Named::of(rows, "framework") else { return Ok(Hits::new()) };
         let backend = &rows.at.file.place.backend;
         let own = [backend.clone()];

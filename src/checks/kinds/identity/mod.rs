@@ -13,7 +13,7 @@ pub(super) use self::version::same_version;
 use crate::base::expr::NULL_CODE;
 use crate::base::words::names;
 use crate::checks::context::RowContext;
-use crate::checks::inputs::CheckInputs;
+use crate::checks::inputs::{CheckInputs, Input};
 use crate::database::table::Column;
 use crate::findings::{EXAMPLES, Hit, Severity};
 
@@ -22,7 +22,7 @@ const MOST_NAMES: usize = 1000;
 
 /// What the checks here look at.
 fn origin() -> CheckInputs {
-    CheckInputs { origin: true, ..CheckInputs::default() }
+    CheckInputs::of(&[Input::Origin])
 }
 
 /// Rows by the name that a text column gives them, null ones apart.

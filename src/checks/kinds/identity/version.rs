@@ -9,13 +9,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Named, origin};
-use crate::base::expr::ExprError;
 use crate::base::glob::{Of, matcher};
 use crate::base::words::plural_verb;
 use crate::checks::context::RowContext;
 use crate::checks::inputs::CheckInputs;
-use crate::checks::judge::Judge;
-use crate::findings::{Hit, Hits, Reads, Severity};
+use crate::checks::judge::{Judge, Judged};
+use crate::findings::{Hit, Reads, Severity};
 use crate::specs::TableSpec;
 
 /// How rows may spell a version.
@@ -85,7 +84,7 @@ impl Judge for VersionNames {
         origin()
     }
 
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         Ok(self.hit(rows).into_iter().collect())
     }
 }
@@ -97,7 +96,7 @@ fn matchers(globs: &[String]) -> Vec<GlobMatcher> {
 /// Digits of a commit that distinguish it from others.
 const SHORT_COMMIT: usize = 7;
 
-/// Whether a row's version is the directory's: the same release, its build, or a development build
+/// Returns true if a row's version is the directory's: the same release, its build, or a development build
 /// that followed it (`0.14.1.dev1` is built after 0.14.0, before 0.14.1).
 pub(in crate::checks::kinds) fn same_version(row: &str, dir: &str) -> bool {
     if row == dir || row.strip_prefix(dir).is_some_and(|rest| rest.starts_with(['+', '-'])) {

@@ -3,11 +3,10 @@
 use std::cmp::Reverse;
 
 use super::Readings;
-use crate::base::expr::ExprError;
 use crate::base::words::{count, plural};
 use crate::checks::compare::sketch::{Slice, slice_id, slice_words};
 use crate::checks::context::RowContext;
-use crate::checks::judge::Judge;
+use crate::checks::judge::{Judge, Judged};
 use crate::database::table::NumberedRows;
 use crate::findings::{Hits, SliceEvidence, wholes};
 
@@ -25,7 +24,7 @@ struct SliceRows {
 
 impl Judge for PartialPower {
     /// One finding for a table with power columns of which some rows have no reading.
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let (Some(readings), Some(keys)) = (Readings::of(rows.table), rows.at.keys) else {
             return Ok(Hits::new());
         };
@@ -64,7 +63,7 @@ impl Judge for PartialPower {
     }
 }
 
-/// How many rows have power, and the slices that lack most of it.
+/// Says how many rows have power, and which slices lack most of it.
 fn said(short: &[(Slice, &SliceRows)], slices: usize, measured: usize, rows: usize) -> String {
     const SHOWN: usize = 3;
     if measured == 0 {

@@ -1,6 +1,6 @@
 //! Power that no meter reads: one value, hardly any change, as good as nothing, chance, or kilowatts.
 //!
-//! What a kernel draws depends on what it does: on its operation and sizes. Readings of a sweep rise
+//! The power of a kernel depends on its operation and sizes. Readings of a sweep rise
 //! from near idle to near the limit, and neighbours are alike.
 
 use std::cell::OnceCell;
@@ -10,12 +10,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Readings, hit};
-use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
 use crate::base::words::plural;
 use crate::checks::context::RowContext;
-use crate::checks::judge::Judge;
-use crate::checks::sweeps::AxisSeries;
+use crate::checks::judge::{Judge, Judged};
+use crate::checks::series::AxisSeries;
 use crate::database::table::NumberedRows;
 use crate::findings::{Hits, Reads, Severity};
 use crate::specs::TableSpec;
@@ -45,7 +44,7 @@ pub struct PowerSigns {
     chance: f64,
 }
 
-/// What is wrong with readings, in words, and their rows.
+/// A fault of readings in words, and the rows that show it.
 struct PowerSign {
     says: &'static str,
     rows: Vec<usize>,
@@ -67,7 +66,7 @@ impl Judge for PowerSigns {
     }
 
     /// One finding for each sign in a table, on the rows that show it.
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let Some(readings) = Readings::of(rows.table) else { return Ok(Hits::new()) };
         let is_read = |row: &usize| {
             let power = readings.power[*row];
@@ -106,7 +105,7 @@ impl PowerSigns {
         signs
     }
 
-    /// What is wrong with all readings of a slice.
+    /// Returns the fault of a slice's readings.
     fn of_slice(
         &self,
         rows: &RowContext<'_>,
@@ -142,7 +141,7 @@ impl PowerSigns {
         (deviation_of_logs(&power) < self.flat).then_some((says, severity))
     }
 
-    /// Whether a sample of a large slice is twice as far from every sign as a meter's readings have to be;
+    /// Returns true if a sample of a large slice is twice as far from every sign as a meter's readings have to be;
     /// nearly every slice ends here.
     fn is_metered(&self, table: &PowerReadings<'_>, slice: &[usize]) -> bool {
         let step = slice.len() / SAMPLE;
@@ -159,7 +158,7 @@ impl PowerSigns {
             && deviation_of_logs(&power) >= 2.0 * self.flat
     }
 
-    /// What is wrong with a table's readings as a whole.
+    /// Returns the fault of a table's readings as a whole.
     fn of_table(&self, rows: &RowContext<'_>, table: &PowerReadings<'_>) -> Option<PowerSign> {
         let sign = |says| {
             let (rows, severity) = (table.rows.clone(), rows.rule.severity);
@@ -180,7 +179,7 @@ impl PowerSigns {
         if nearest <= self.chance {
             return None;
         }
-        // The order of the file is often that of a sweep, too.
+        // The rows of a file are often in the order of a sweep.
         let by_row = apart.median(table.rows.windows(2).map(|w| [w[0], w[1]]));
         let nearest = by_row.map_or(nearest, |by_row| by_row.min(nearest));
         if nearest <= self.chance {
@@ -192,7 +191,7 @@ impl PowerSigns {
     }
 }
 
-/// How far the readings of rows are apart.
+/// Distances between the readings of rows.
 struct Apart<'a> {
     table: &'a PowerReadings<'a>,
     /// The readings by row; NaN where there is none.
@@ -210,8 +209,8 @@ impl<'a> Apart<'a> {
         Self { table, power, least, far: OnceCell::new() }
     }
 
-    /// How far the rows of some pairs are apart over rows that are half the table from each other, in the
-    /// median; none of too few.
+    /// Returns the median distance of some pairs of rows, divided by that of rows half the table from each other; `None`
+    /// for too few pairs.
     fn median(&self, pairs: impl Iterator<Item = [usize; 2]>) -> Option<f64> {
         let power = |row: usize| self.power.get(row).copied().unwrap_or(f64::NAN);
         let near = pairs.map(|[a, b]| times_apart(power(a), power(b)));
@@ -219,7 +218,7 @@ impl<'a> Apart<'a> {
         (near.len() >= self.least).then(|| median_log(&mut near) / self.far())
     }
 
-    /// How far rows are apart that are half the table from each other.
+    /// Returns the median distance of rows that are half the table from each other.
     fn far(&self) -> f64 {
         *self.far.get_or_init(|| {
             let rows = &self.table.rows;
@@ -233,12 +232,12 @@ impl<'a> Apart<'a> {
     }
 }
 
-/// How many times a reading is another, or that one it; NaN where one of them is.
+/// Returns the ratio of two readings, up or down; NaN if one of them is.
 fn times_apart(a: f64, b: f64) -> f64 {
     (a / b).max(b / a)
 }
 
-/// The median of logarithms: that of the median, which takes one logarithm instead of millions.
+/// Returns the median of logarithms: the logarithm of the median, which takes one logarithm instead of millions.
 fn median_log(all: &mut [f64]) -> f64 {
     upper_median(all).ln()
 }

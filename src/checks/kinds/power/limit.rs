@@ -4,10 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Readings, hit};
-use crate::base::expr::ExprError;
 use crate::base::words::{Figure, plural_verb};
 use crate::checks::context::RowContext;
-use crate::checks::judge::Judge;
+use crate::checks::judge::{Judge, Judged};
 use crate::findings::{Hits, Reads};
 use crate::specs::TableSpec;
 use crate::specs::system::POWER;
@@ -25,7 +24,7 @@ impl Judge for LimitTolerance {
         Reads::columns(["power", "power_limit"]).and_figures([POWER])
     }
 
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let rating = rows.figure(POWER);
         let (Some(limit), Some(rating)) = (rows.table.column("power_limit"), rating) else {
             return Ok(Hits::new());

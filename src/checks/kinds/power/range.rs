@@ -7,7 +7,7 @@ use super::{Readings, hit};
 use crate::base::expr::ExprError;
 use crate::base::words::plural_verb;
 use crate::checks::context::RowContext;
-use crate::checks::judge::Judge;
+use crate::checks::judge::{Judge, Judged};
 use crate::findings::{Hits, Reads, Severity};
 use crate::specs::TableSpec;
 use crate::specs::system::POWER;
@@ -31,7 +31,7 @@ impl Judge for PowerMeter {
     }
 
     /// Readings that cannot be a power, or exceed the limit; an info where they are zero because the time is.
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let Some(readings) = Readings::of(rows.table) else {
             return Ok(Hits::new());
         };

@@ -1,7 +1,7 @@
 //! Declared reuse where reuse is not allowed.
 
 use crate::checks::context::Item;
-use crate::checks::inputs::CheckInputs;
+use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 use crate::specs::Filling;
@@ -11,7 +11,7 @@ pub struct ReuseForbidden;
 
 impl Judge for ReuseForbidden {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { version_dirs: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::VersionDirs])
     }
 
     fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {

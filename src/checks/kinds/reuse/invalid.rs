@@ -2,7 +2,7 @@
 
 use crate::base::words::{names, plural_verb};
 use crate::checks::context::{DirContext, Item};
-use crate::checks::inputs::CheckInputs;
+use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 
@@ -11,7 +11,7 @@ pub struct ReuseInvalid;
 
 impl Judge for ReuseInvalid {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { version_dirs: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::VersionDirs])
     }
 
     fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {

@@ -6,14 +6,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{profile, report, seal};
-use crate::base::expr::ExprError;
 use crate::checks::context::{DirContext, Item, RowContext};
-use crate::checks::inputs::CheckInputs;
-use crate::checks::judge::{Found, Judge};
+use crate::checks::inputs::{CheckInputs, Input};
+use crate::checks::judge::{Found, Judge, Judged};
 use crate::checks::kinds::identity::same_version;
 use crate::checks::rule_head::RuleHead;
 use crate::database::sidecar::Meta;
-use crate::findings::{Finding, Hits, Severity, wholes};
+use crate::findings::{Finding, Severity, wholes};
 
 /// What a run may call itself in a backend's directory, beside the backend's own name.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -24,7 +23,7 @@ pub struct Frameworks {
 
 impl Judge for Frameworks {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { version_dirs: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::VersionDirs])
     }
 
     /// A sidecar that says another framework, version or set of tables than its directory.
@@ -48,7 +47,7 @@ impl Judge for Frameworks {
     }
 
     /// A table that does not have the number of rows that its sidecar says.
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         Ok(wholes(row_count(rows).into_iter().chain(seal::contradiction(rows))))
     }
 }

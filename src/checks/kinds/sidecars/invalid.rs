@@ -1,22 +1,21 @@
 //! Sidecars that cannot be read.
 
 use super::{profile, report, seal};
-use crate::base::expr::ExprError;
 use crate::checks::context::{Item, RowContext};
-use crate::checks::inputs::CheckInputs;
-use crate::checks::judge::{Found, Judge};
+use crate::checks::inputs::{CheckInputs, Input};
+use crate::checks::judge::{Found, Judge, Judged};
 use crate::checks::rule_head::RuleHead;
-use crate::findings::{Hits, wholes};
+use crate::findings::wholes;
 
 /// A `collection_meta.yaml` that cannot be read as one.
 pub struct SidecarInvalid;
 
 impl Judge for SidecarInvalid {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { version_dirs: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::VersionDirs])
     }
 
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         Ok(wholes(seal::invalid(rows)))
     }
 

@@ -1,7 +1,7 @@
 //! Marker files that sidecars replaced.
 
 use crate::checks::context::Item;
-use crate::checks::inputs::CheckInputs;
+use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 
@@ -10,7 +10,7 @@ pub struct LegacyMarker;
 
 impl Judge for LegacyMarker {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { version_dirs: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::VersionDirs])
     }
 
     fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {

@@ -1,23 +1,22 @@
 //! Tables of which no sidecar says where they come from.
 
 use super::seal;
-use crate::base::expr::ExprError;
 use crate::base::words::plural_verb;
 use crate::checks::context::{Item, RowContext};
-use crate::checks::inputs::CheckInputs;
-use crate::checks::judge::{Found, Judge};
+use crate::checks::inputs::{CheckInputs, Input};
+use crate::checks::judge::{Found, Judge, Judged};
 use crate::checks::rule_head::RuleHead;
-use crate::findings::{Hits, wholes};
+use crate::findings::wholes;
 
 /// Tables of the family layout without a word on where they come from.
 pub struct SidecarMissing;
 
 impl Judge for SidecarMissing {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { version_dirs: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::VersionDirs])
     }
 
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         Ok(wholes(seal::missing(rows)))
     }
 

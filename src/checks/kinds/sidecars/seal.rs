@@ -66,7 +66,7 @@ fn contradictions(rows: &RowContext<'_>, fields: &Map<String, Value>, seal: &Sea
     wrong
 }
 
-/// What is said of a field that holds none of some values.
+/// Words a field that has none of some values; `None` if it has one of them.
 fn other_value(fields: &Map<String, Value>, name: &String, any: &[Value]) -> Option<String> {
     let alike = |a: &Value, b: &Value| a == b || a.as_f64().is_some_and(|a| b.as_f64() == Some(a));
     let found = fields.get(name);

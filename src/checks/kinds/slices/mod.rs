@@ -10,10 +10,9 @@ use serde::Deserialize;
 use self::odd::OddSlice;
 use self::pairs::{DtypePair, FloorLimits, SlicesOfDtypes};
 use self::work::{SliceWork, WorkLimits};
-use crate::base::expr::ExprError;
 use crate::base::words::count;
 use crate::checks::context::RowContext;
-use crate::checks::judge::Judge;
+use crate::checks::judge::{Judge, Judged};
 use crate::findings::{Hit, Hits, Reads};
 use crate::specs::TableSpec;
 
@@ -37,7 +36,7 @@ impl Judge for SliceSigns {
     }
 
     /// One hit per slice with a sign.
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let (Some(keys), Some(latency)) = (rows.at.keys, rows.at.spec.latency.first()) else {
             return Ok(Hits::new());
         };

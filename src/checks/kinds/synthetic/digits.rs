@@ -1,16 +1,16 @@
-//! How many decimals a measured number has, and what its rounding leaves open.
+//! The decimals of measured numbers, and the error of their rounding.
 
 /// Digits of a measured column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Digits {
     /// A number of decimals, as a writer rounds.
     Decimals(i32),
-    /// As many as the number has, as arithmetic leaves them.
+    /// All digits that arithmetic leaves.
     All,
 }
 
 impl Digits {
-    /// What a writer that rounds to them may have taken from a value, or added to it.
+    /// Returns the largest error of a writer that rounds to these digits.
     pub(super) fn cut(self) -> f64 {
         match self {
             // A little over the half, for the binary form of a decimal number.
@@ -26,7 +26,7 @@ const MOST_DECIMALS: i32 = 8;
 /// Rounding of the arithmetic by which a line is drawn, over the value.
 const ARITHMETIC: f64 = 1e-9;
 
-/// How far rounding may have moved a value, by the digits that it has.
+/// Returns the largest error of a value's rounding, by the digits that it has.
 pub(super) fn rounding(value: f64) -> f64 {
     match digits(value) {
         Digits::All => ARITHMETIC * value,
@@ -34,7 +34,7 @@ pub(super) fn rounding(value: f64) -> f64 {
     }
 }
 
-/// The digits of a number.
+/// Returns the digits of a number.
 pub(super) fn digits(value: f64) -> Digits {
     let fits = |d: &i32| is_whole(value * 10f64.powi(*d));
     (0..=MOST_DECIMALS).find(fits).map_or(Digits::All, Digits::Decimals)
@@ -58,7 +58,7 @@ pub(super) fn usual_digits(values: &[f64]) -> Digits {
     }
 }
 
-/// Whether a number is whole except for the binary form of its decimals.
+/// Returns true if a number is whole up to the error of binary floating point.
 pub(super) fn is_whole(value: f64) -> bool {
     // Adding and taking this away rounds to the next whole number, many at a time.
     const ROUNDER: f64 = 6_755_399_441_055_744.0;

@@ -13,7 +13,7 @@ use super::digits::{Digits, digits};
 use super::sign::Sign;
 use crate::base::stats::upper_median;
 use crate::base::words::{count, plural};
-use crate::checks::sweeps::AxisSeries;
+use crate::checks::series::AxisSeries;
 
 /// How many points of how many series lie on a line.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -37,7 +37,7 @@ pub(super) struct DrawnSign {
 /// Rounding of a number with all its digits, over the number.
 const ARITHMETIC: f64 = 1e-7;
 
-/// Series of which an axis' usual distance from the line is taken.
+/// The number of series from which an axis' usual distance from the line is computed.
 const SPREAD: usize = 256;
 
 /// A table's latencies, in the forms in which lines are drawn through them.
@@ -56,7 +56,7 @@ impl<'a> Latencies<'a> {
         [at - 1, at, at + 1].map(|at| self.values[rows[at] as usize])
     }
 
-    /// How far a writer may have rounded a value: by its own digits, or by those of the table where it has
+    /// Returns the largest error of a value's rounding: by its own digits, or by those of the table where it has
     /// fewer, since an honest value may end in zeros.
     fn rounding(&self, value: f64) -> f64 {
         match (digits(value), self.digits) {
@@ -77,8 +77,8 @@ impl<'a> Latencies<'a> {
     }
 }
 
-/// How far a point is from the nearer of the two lines between its neighbours.
-fn distance([y0, y1, y2]: [f64; 3], [x0, x1, x2]: [f64; 3]) -> f64 {
+/// Returns the distance of a point from the nearer of the two lines between its neighbours.
+pub(super) fn distance([y0, y1, y2]: [f64; 3], [x0, x1, x2]: [f64; 3]) -> f64 {
     let straight = y0 + (y2 - y0) * (x1 - x0) / (x2 - x0);
     let power = y0 * ((y2 / y0).ln() * (x1 / x0).ln() / (x2 / x0).ln()).exp();
     // Without a logarithm of the size there is no power law; `min` leaves out what is not a number.
@@ -89,7 +89,7 @@ fn neighbourhood(values: &[f64], at: usize) -> [f64; 3] {
     [values[at - 1], values[at], values[at + 1]]
 }
 
-/// What a series' points are, exactly.
+/// The points of a series that can be decided.
 #[derive(Default)]
 struct Judged {
     /// Rows on the line.

@@ -1,8 +1,8 @@
 //! Series that are drawn with noise: every second point lies near the line between its neighbours, and
 //! the points between lie much farther from theirs.
 //!
-//! Of a measured sweep the odd points are about as far from the line between even ones as the other way
-//! round.
+//! In a measured sweep, odd points are about as far from the line between even points as even points are from the line
+//! between odd ones.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::sign::Sign;
 use crate::base::stats::{nearest_rank, upper_median};
 use crate::base::words::{count, plural};
-use crate::checks::sweeps::AxisSeries;
+use crate::checks::series::AxisSeries;
 
 /// How much nearer every second point is.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -99,7 +99,7 @@ impl JitteredSign {
         None
     }
 
-    /// Whether every second of some distances, from the first or the second on, is small beside the rest.
+    /// Returns true if every second distance, from index `first` on, is small beside the others.
     fn is_near(&self, distances: &[f64], first: usize) -> bool {
         let some = |from: usize| distances.iter().skip(from).step_by(2).copied();
         let mut near: Vec<f64> = some(first).collect();

@@ -7,10 +7,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::digits::{Digits, rounding};
+use super::drawn::distance;
 use super::sign::Sign;
 use crate::base::words::names;
 use crate::checks::context::RowContext;
-use crate::database::table::{Column, Keys, mix};
+use crate::checks::series::{Axis, Sweep};
+use crate::database::table::Keys;
 
 /// How many points lie on the line between their neighbours along a sweep.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -44,12 +46,18 @@ impl LineSign {
         values: &[f64],
         digits: Digits,
     ) -> Option<Sign> {
-        let sweep = Sweep::of(rows, keys, values);
+        let sweep = Sweep::new(keys, rows.table, rows.at.spec);
         // A stretch of the file may be drawn, or one size of all that a sweep goes through.
         let mut groups: BTreeMap<(&str, LineGroup), Vec<LineVerdict>> = BTreeMap::new();
         for (number, window) in self.windows(values.len()).enumerate() {
-            for (part, name) in sweep.axes(&window) {
-                for judged in self.judged(&sweep.points(part, &window), values, digits) {
+            let window = window.start as u32..window.end as u32;
+            for (name, axis) in axes(&sweep, &window) {
+                let measured = window.clone().filter(|row| values[*row as usize] > 0.0);
+                let series = sweep.along(axis, measured);
+                let judged = series
+                    .iter()
+                    .flat_map(|(rows, sizes)| self.judged(rows, sizes, values, digits));
+                for judged in judged {
                     groups.entry((name, LineGroup::Window(number))).or_default().push(judged);
                     groups.entry((name, LineGroup::Size(judged.size))).or_default().push(judged);
                 }
@@ -79,32 +87,28 @@ impl LineSign {
         })
     }
 
-    /// The points that can be decided, and whether they are on the line between their neighbours.
-    fn judged(&self, points: &[LinePoint], values: &[f64], digits: Digits) -> Vec<LineVerdict> {
-        // What the table's own rounding leaves open cannot be told.
-        let coarse = digits.cut();
+    /// Returns the points of a series that can be decided, and whether they are on the line between their neighbours.
+    fn judged(
+        &self,
+        rows: &[u32],
+        sizes: &[f64],
+        values: &[f64],
+        digits: Digits,
+    ) -> Vec<LineVerdict> {
         let mut judged = Vec::new();
-        for three in points.windows(3) {
-            let [a, b, c] = three else { continue };
-            let [y0, y1, y2] = [a, b, c].map(|p| values[p.row as usize]);
-            let one_series = a.series == c.series && a.x < b.x && b.x < c.x;
-            // Flat stretches are the repeated values' to tell.
-            if !one_series || y0 == y2 || coarse > self.rounding * y1 {
-                continue;
-            }
-            let point = |on_line| LineVerdict { row: b.row as usize, size: b.x, on_line };
-            // Either line runs between its ends.
-            if (y1 - y0) * (y2 - y1) <= 0.0 {
-                judged.push(point(false));
-                continue;
-            }
-            let [x0, x1, x2] = [a, b, c].map(|p| f64::from_bits(p.x));
-            let straight = y0 + (y2 - y0) * (x1 - x0) / (x2 - x0);
-            let power = y0 * ((y2 / y0).ln() * (x1 / x0).ln() / (x2 / x0).ln()).exp();
-            let near = (y1 - straight).abs().min((y1 - power).abs());
+        for (rows, sizes) in rows.array_windows().zip(sizes.array_windows()) {
+            let ([_, row, _], [_, size, _]) = (*rows, *sizes);
+            let y @ [y0, y1, y2] = rows.map(|row| values[row as usize]);
             let limit = self.rounding * y1;
-            let on_line = near <= limit && rounding(y1) <= limit && near <= rounding(y1);
-            judged.push(point(on_line));
+            // The table's own rounding may be too coarse. Another sign reports flat stretches.
+            if y0 == y2 || digits.cut() > limit {
+                continue;
+            }
+            // Both lines run between their ends.
+            let on_line = (y1 - y0) * (y2 - y1) > 0.0
+                && rounding(y1) <= limit
+                && distance(y, *sizes) <= rounding(y1);
+            judged.push(LineVerdict { row: row as usize, size: size.to_bits(), on_line });
         }
         judged
     }
@@ -113,9 +117,9 @@ impl LineSign {
 /// Points that are judged together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum LineGroup {
-    /// Those of a window, by its number.
+    /// The points of a window, by its number.
     Window(usize),
-    /// Those at one place of the axis, by the bits of its coordinate.
+    /// The points of one size, by its bits.
     Size(u64),
 }
 
@@ -128,74 +132,19 @@ struct LineVerdict {
     on_line: bool,
 }
 
-/// A point of a sweep; their order is that of series, and along the axis within one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct LinePoint {
-    /// A hash of what is alike in the series.
-    series: u64,
-    /// Bits of the coordinate, which is not negative, so they stand in its order.
-    x: u64,
-    row: u32,
-}
-
-/// Where a table's rows stand along its sweeps.
-struct Sweep<'a> {
-    keys: &'a Keys<'a>,
-    values: &'a [f64],
-    /// Parts of the key that a sweep goes along, with their names.
-    axes: Vec<(usize, &'a str)>,
-    /// Names that a series has in common beside its key.
-    also: Vec<&'a [u32]>,
-}
-
-impl<'a> Sweep<'a> {
-    fn of(rows: &RowContext<'a>, keys: &'a Keys<'a>, values: &'a [f64]) -> Self {
-        let spec = rows.at.spec;
-        let along = |column: &&str| spec.sweep.iter().any(|s| s == column);
-        let parts = spec.key.iter().enumerate();
-        let axes = parts.filter(|(_, p)| p.value.columns().iter().any(along));
-        let codes = |name| match rows.table.column(name) {
-            Some(Column::Text { codes, dict, .. }) if dict.len() > 1 => Some(&codes[..]),
-            _ => None,
-        };
-        Self {
-            keys,
-            values,
-            axes: axes.map(|(part, p)| (part, p.name.as_str())).collect(),
-            also: ["kernel_source", "op_name"].into_iter().filter_map(codes).collect(),
-        }
-    }
-
-    /// Axes to look along: all where the whole table is looked at, else the one that changes most
-    /// from row to row, along which a window holds the longest series.
-    fn axes(&self, window: &Range<usize>) -> Vec<(usize, &'a str)> {
-        if window.len() == self.values.len() {
-            return self.axes.clone();
-        }
-        let changes = |(part, _): &(usize, &str)| match self.keys.numbers(*part) {
-            Some(x) => {
-                let pairs = window.clone().zip(window.clone().skip(1));
-                pairs.filter(|(row, next)| x.get(*row) != x.get(*next)).count()
-            }
-            None => 0,
-        };
-        self.axes.iter().rev().max_by_key(|axis| changes(axis)).copied().into_iter().collect()
-    }
-
-    /// The points of a window that are measured, series by series along a part of the key.
-    fn points(&self, part: usize, window: &Range<usize>) -> Vec<LinePoint> {
-        let Some(axis) = self.keys.numbers(part) else { return Vec::new() };
-        let series = |row: usize| {
-            let key = self.keys.without(&[part], row);
-            self.also.iter().fold(key, |hash, codes| mix(hash, u64::from(codes[row])))
-        };
-        let measured = |row: &usize| axis.get(*row) >= 0.0 && self.values[*row] > 0.0;
-        let point =
-            |row| LinePoint { series: series(row), x: axis.get(row).to_bits(), row: row as u32 };
-        let mut points: Vec<LinePoint> = window.clone().filter(measured).map(point).collect();
-        points.sort_unstable();
-        points
-    }
+/// Returns the axes that a window is examined along: all if it is the whole table, else the one that changes most from
+/// row to row, because a window has the longest series along it.
+fn axes<'s, 'k>(
+    sweep: &'s Sweep<'k>,
+    window: &Range<u32>,
+) -> impl Iterator<Item = &'s (&'k str, Axis<'k>)> {
+    let changes = |(_, axis): &&(&str, Axis<'_>)| {
+        let pairs = window.clone().zip(window.clone().skip(1));
+        pairs.filter(|(row, next)| axis.size(*row).rank != axis.size(*next).rank).count()
+    };
+    let is_whole = window.len() == sweep.hashes.len();
+    let most = sweep.axes.iter().rev().filter(|_| !is_whole).max_by_key(changes);
+    sweep.axes.iter().filter(move |(name, _)| most.is_none_or(|(most, _)| name == most))
 }
 
 #[cfg(test)]
@@ -206,8 +155,7 @@ mod tests {
     fn a_point_on_its_line_is_told_by_its_digits() {
         let line = LineSign { windows: 1, rows: 10, points: 1, share: 1.0, rounding: 1e-4 };
         let on_line = |values: [f64; 3], x: [f64; 3]| {
-            let point = |row: usize| LinePoint { series: 1, x: x[row].to_bits(), row: row as u32 };
-            let judged = line.judged(&[0, 1, 2].map(point), &values, Digits::All);
+            let judged = line.judged(&[0, 1, 2], &x, &values, Digits::All);
             judged.first().map(|t| (t.row, t.on_line))
         };
         assert_eq!(on_line([1.00003, 2.00004, 3.00005], [1.0, 2.0, 3.0]), Some((1, true)));

@@ -22,7 +22,7 @@ use self::sign::Sign;
 use crate::base::expr::ExprError;
 use crate::base::words::plural;
 use crate::checks::context::RowContext;
-use crate::checks::judge::Judge;
+use crate::checks::judge::{Judge, Judged};
 use crate::database::table::{Keys, RowLines};
 use crate::findings::{EXAMPLES, Hit, Hits, Reads};
 use crate::specs::{Doubt, TableSpec};
@@ -56,7 +56,7 @@ impl Judge for Signs {
         Reads::loaded(spec)
     }
 
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let mut hits: Hits<'v> = self.hit(rows).into_iter().collect();
         for doubt in &rows.at.spec.doubts {
             hits.extend(doubted(rows, doubt)?);
@@ -186,7 +186,7 @@ fn rounded_words(rows: &[usize], least: i32, others: &str, lines: &RowLines) -> 
     )
 }
 
-/// Whether few decimals are not what a writer leaves of large values: some give every value that many
+/// Returns true if few decimals are not what a writer leaves of large values: some give every value that many
 /// digits.
 fn is_typed(value: f64, digits: Digits) -> bool {
     match (digits, digits::digits(value)) {

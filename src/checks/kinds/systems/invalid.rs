@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::base::words::Figure;
 use crate::checks::context::Item;
-use crate::checks::inputs::CheckInputs;
+use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 
@@ -37,7 +37,7 @@ struct FigureRange {
 
 impl Judge for SystemFields {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { systems: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::Systems])
     }
 
     /// A YAML that cannot be read, lacks what the loader requires, or has figures out of range.

@@ -9,7 +9,7 @@ use super::known::{KnownFigures, plain};
 use crate::base::error::nearest;
 use crate::base::expr::{Expr, Lookup, Scope, Value};
 use crate::checks::context::{Item, SystemContext};
-use crate::checks::inputs::CheckInputs;
+use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 use crate::specs::system::System;
@@ -64,7 +64,7 @@ impl Scope for Figures<'_> {
 
 impl Judge for Plausible {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { systems: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::Systems])
     }
 
     /// Figures that contradict each other, a known system or the system's own tables.

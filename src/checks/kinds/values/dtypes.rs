@@ -38,7 +38,7 @@ impl UnknownDtypes {
         (!found.is_empty()).then(|| Self { says: says + ")", rows: found })
     }
 
-    /// Whether they are most rows of a table.
+    /// Returns true if these are most rows of a table.
     pub fn are_most(&self, rows: usize) -> bool {
         2 * self.rows.len() > rows
     }

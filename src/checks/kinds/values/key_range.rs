@@ -7,12 +7,12 @@ use super::Wrong;
 use super::dtypes::UnknownDtypes;
 use super::kernels::outside_choices;
 use super::whole_table::refused_rows;
-use crate::base::expr::{Expr, ExprError, Scope};
+use crate::base::expr::{Expr, Scope};
 use crate::checks::context::RowContext;
-use crate::checks::judge::Judge;
+use crate::checks::judge::{Judge, Judged};
 use crate::database::served::rows::guarded_rows;
 use crate::database::table::Column;
-use crate::findings::{Hits, Reads, Severity};
+use crate::findings::{Reads, Severity};
 use crate::specs::facts::KERNEL_COLUMN;
 use crate::specs::{ColumnKind, ColumnSpec, Guard, PLACE, TableSpec};
 
@@ -39,7 +39,7 @@ impl Judge for KeyRange {
             .and_formulas(&spec.require)
     }
 
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let spec = rows.at.spec;
         let [mut wrong, mut unsettled, mut rare] = <[Wrong; 3]>::default();
         for column in &spec.columns {
@@ -150,12 +150,12 @@ fn out_of_range(value: f64, least: f64, most: f64) -> Option<&'static str> {
     }
 }
 
-/// What is wrong with them.
+/// The words for rows with such texts.
 const UNSETTLED: &str = "the loader's code changes too, and rules/facts.yaml does not list a text";
 
 /// Rows with a text that a list lacks whose code a pull request changes.
 struct UnknownTexts<'a> {
-    /// By column: whether each of its texts is unknown, by code.
+    /// The codes of each column's rows, and for each code true if its text is unknown.
     columns: Vec<(&'a [u32], Vec<bool>)>,
 }
 

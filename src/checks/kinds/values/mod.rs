@@ -26,7 +26,7 @@ struct Wrong {
 /// Rows with one kind of fault.
 #[derive(Default)]
 struct WrongRows {
-    /// What is wrong in them, a clause that ends before "in 3 rows".
+    /// The fault in words, a clause that ends before "in 3 rows".
     says: String,
     rows: Vec<usize>,
 }

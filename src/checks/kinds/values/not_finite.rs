@@ -1,11 +1,10 @@
 //! NaN, infinities and nulls among the measurements.
 
 use super::Wrong;
-use crate::base::expr::ExprError;
 use crate::checks::context::RowContext;
-use crate::checks::judge::Judge;
+use crate::checks::judge::{Judge, Judged};
 use crate::database::table::Column;
-use crate::findings::{Hits, Reads};
+use crate::findings::Reads;
 use crate::specs::TableSpec;
 
 /// NaN, infinities and nulls among the measurements.
@@ -21,7 +20,7 @@ impl Judge for NotFinite {
         Reads::columns(measures.chain(spec.loaded_columns()))
     }
 
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let mut wrong = Wrong::default();
         for (name, _) in rows.at.spec.measures() {
             let Some(column) = rows.table.column(name) else {

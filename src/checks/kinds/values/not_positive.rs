@@ -1,11 +1,10 @@
 //! Measurements of zero or less.
 
 use super::Wrong;
-use crate::base::expr::ExprError;
 use crate::checks::context::RowContext;
-use crate::checks::judge::Judge;
+use crate::checks::judge::{Judge, Judged};
 use crate::database::table::Column;
-use crate::findings::{Hits, Reads, Severity};
+use crate::findings::{Reads, Severity};
 use crate::specs::TableSpec;
 
 /// Measurements of zero where no zero rule allows it, or below zero.
@@ -21,7 +20,7 @@ impl Judge for NotPositive {
         Reads::columns(measures.chain(spec.loaded_columns()))
     }
 
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Result<Hits<'v>, ExprError> {
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let scope = rows.scope;
         let is_unknown = rows.at.spec.inferred;
         let mut wrong = Wrong::default();

@@ -2,7 +2,7 @@
 
 use super::finding;
 use crate::checks::context::Item;
-use crate::checks::inputs::CheckInputs;
+use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 
@@ -11,7 +11,7 @@ pub struct WaiverUnused;
 
 impl Judge for WaiverUnused {
     fn needs(&self) -> CheckInputs {
-        CheckInputs { waivers: true, ..CheckInputs::default() }
+        CheckInputs::of(&[Input::Waivers])
     }
 
     fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {

@@ -1,0 +1,197 @@
+//! The tables of one name that can be compared with each other.
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+
+use super::sketch::{Sketched, Sketches, Slice};
+use crate::database::catalog::{Place, TableFile};
+use crate::database::state::State;
+use crate::specs::system::System;
+
+/// The relation between two tables of one name: whether they share the system, the backend, or neither.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kinship {
+    /// Another version of the backend on the system.
+    Version,
+    /// The backend on another system.
+    System,
+    /// Another backend on the system.
+    Backend,
+    /// Neither the system nor the backend.
+    Name,
+}
+
+impl Kinship {
+    /// Returns the relation between two places; `None` if they are the same version of a backend on a system, which may
+    /// have two layouts.
+    pub fn of(a: &Place, b: &Place) -> Option<Self> {
+        Self::sharing([a.system == b.system, a.backend == b.backend, a.version == b.version])
+    }
+
+    /// Returns the relation between two places that share the system, the backend or the version.
+    fn sharing([system, backend, version]: [bool; 3]) -> Option<Self> {
+        match (system, backend) {
+            (true, true) => (!version).then_some(Self::Version),
+            (false, true) => Some(Self::System),
+            (true, false) => Some(Self::Backend),
+            (false, false) => Some(Self::Name),
+        }
+    }
+}
+
+/// The tables of a name, or of all names.
+#[derive(Default)]
+pub struct Peers<'a> {
+    /// All tables, readable or not.
+    pub files: &'a [&'a TableFile],
+    /// The readable tables in the catalog's order.
+    pub tables: Vec<Sketched<'a>>,
+    /// The system, backend and version of each readable table, as numbers.
+    places: Vec<[usize; 3]>,
+    /// The numbers of systems, backends and versions, which are faster to compare than texts.
+    numbers: HashMap<&'a str, usize>,
+    /// The generations of the tables' systems.
+    generations: HashMap<&'a str, &'a str>,
+    /// The readable tables by backend.
+    pub by_backend: BTreeMap<&'a str, Vec<Sketched<'a>>>,
+    /// The tables with each slice, by their index in `tables`, and the slice's index in the table's sketch.
+    by_slice: BTreeMap<&'a Slice, Vec<(usize, usize)>>,
+}
+
+impl<'a> Peers<'a> {
+    /// Creates the peers of some tables of a state. Tables without a sketch cannot be read.
+    pub fn new(state: State<'a>, sketches: &'a Sketches, files: &'a [&'a TableFile]) -> Self {
+        let sketched =
+            files.iter().filter_map(|file| Some((*file, sketches.get(&file.entry.path)?)));
+        let mut peers = Self { files, ..Self::of(sketched.collect()) };
+        for (number, one @ (file, sketch)) in peers.tables.iter().enumerate() {
+            peers.by_backend.entry(&file.place.backend).or_default().push(*one);
+            let system = file.place.system.as_str();
+            let facts = state.catalog.system(system, state.specs);
+            peers.generations.extend(facts.and_then(System::generation).map(|g| (system, g)));
+            for (index, slice) in sketch.slices[..sketch.counts.len()].iter().enumerate() {
+                peers.by_slice.entry(slice).or_default().push((number, index));
+            }
+        }
+        peers
+    }
+
+    /// Creates the peers of some readable tables, without what needs a state.
+    fn of(tables: Vec<Sketched<'a>>) -> Self {
+        let mut numbers = HashMap::new();
+        let mut place = |(file, _): &Sketched<'a>| {
+            parts(&file.place).map(|part| {
+                let next = numbers.len();
+                *numbers.entry(part).or_insert(next)
+            })
+        };
+        let places = tables.iter().map(&mut place).collect();
+        Self { tables, places, numbers, ..Self::default() }
+    }
+
+    /// Returns the generation of a system with readable tables.
+    pub fn generation(&self, system: &str) -> Option<&'a str> {
+        self.generations.get(system).copied()
+    }
+
+    /// Iterates over the kinship of each readable table with a table; `None` for the same place.
+    pub fn kinships(&self, file: &TableFile) -> impl Iterator<Item = Option<Kinship>> {
+        // A name that no readable table has gets a number of its own.
+        let number = |part| self.numbers.get(part).copied().unwrap_or(usize::MAX);
+        let [system, backend, version] = parts(&file.place).map(number);
+        let places = self.places.iter();
+        places.map(move |[s, b, v]| Kinship::sharing([*s == system, *b == backend, *v == version]))
+    }
+
+    /// Iterates over the tables of other places than a table's.
+    pub fn elsewhere(&self, file: &TableFile) -> impl Iterator<Item = (Kinship, Sketched<'a>)> {
+        let tables = self.tables.iter().zip(self.kinships(file));
+        tables.filter_map(|(one, kinship)| Some((kinship?, *one)))
+    }
+
+    /// Returns the tables of other places than a table's by their kinship, and of each kinship those whose number of keys
+    /// is nearest to the table's first.
+    pub fn nearest(&self, (file, own): Sketched<'_>) -> Vec<(Kinship, Sketched<'a>)> {
+        let mut found: Vec<(Kinship, Sketched<'a>)> = self.elsewhere(file).collect();
+        // The sort is stable: those as near stay in the catalog's order, which is that of their paths.
+        found.sort_by_cached_key(|(kinship, (_, sketch))| {
+            (*kinship, sketch.keys.abs_diff(own.keys))
+        });
+        found
+    }
+
+    /// Iterates over the indices of the tables with a slice, and the slice's index in their sketches.
+    pub fn with_slice(&self, slice: &Slice) -> impl Iterator<Item = (usize, usize)> {
+        self.by_slice.get(slice).into_iter().flatten().copied()
+    }
+}
+
+/// The texts that make a place.
+fn parts(place: &Place) -> [&str; 3] {
+    [&place.system, &place.backend, &place.version]
+}
+
+/// Iterates over the pairs of some tables.
+pub fn pairs<'a>(tables: &[Sketched<'a>]) -> impl Iterator<Item = (Sketched<'a>, Sketched<'a>)> {
+    let first = tables.iter().enumerate();
+    first.flat_map(|(i, a)| tables[i + 1..].iter().map(|b| (*a, *b)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::compare::sketch::Sketch;
+    use crate::database::catalog::Format;
+    use crate::database::source::{Entry, EntryKind};
+
+    /// A synthetic table.
+    fn table(system: usize, backend: usize, version: usize) -> TableFile {
+        let place = Place {
+            system: format!("s{system}"),
+            family: None,
+            backend: format!("b{backend}"),
+            version: version.to_string(),
+        };
+        let path = format!("s{system}/b{backend}/{version}/t_perf.txt");
+        let entry = Entry { path, size: 0, kind: EntryKind::Link(String::new()) };
+        TableFile { entry, place, table: "t_perf".into(), format: Format::Csv }
+    }
+
+    #[test]
+    fn those_of_a_kinship_come_nearest_in_size_first() {
+        let mut files: Vec<TableFile> = (0..60).map(|i| table(i % 4, i / 4 % 3, i / 12)).collect();
+        files.sort_by(|a, b| a.entry.path.cmp(&b.entry.path));
+        let sketch = |i: usize| Sketch { keys: 7 * i % 11, ..Sketch::default() };
+        let sketches: Vec<Sketch> = (0..60).map(sketch).collect();
+        let peers = Peers::of(files.iter().zip(&sketches).collect());
+        for (file, own) in files.iter().zip(&sketches) {
+            let mut seen = 0;
+            let nearest = peers.nearest((file, own));
+            assert!(nearest.is_sorted_by_key(|(kinship, _)| *kinship));
+            for kinship in [Kinship::Version, Kinship::System, Kinship::Backend, Kinship::Name] {
+                let of_kinship = nearest.iter().filter(|(other, _)| *other == kinship);
+                let found: Vec<&str> =
+                    of_kinship.map(|(_, (other, _))| other.entry.path.as_str()).collect();
+                let expected = |other: &TableFile| {
+                    let (a, b) = (&file.place, &other.place);
+                    let kin = match (a.system == b.system, a.backend == b.backend) {
+                        (true, true) => Kinship::Version,
+                        (false, true) => Kinship::System,
+                        (true, false) => Kinship::Backend,
+                        (false, false) => Kinship::Name,
+                    };
+                    kin == kinship && a != b
+                };
+                let all = files.iter().zip(&sketches).filter(|(other, _)| expected(other));
+                let mut all: Vec<(usize, &str)> = all
+                    .map(|(other, s)| (s.keys.abs_diff(own.keys), other.entry.path.as_str()))
+                    .collect();
+                all.sort_unstable();
+                assert_eq!(found, all.iter().map(|(_, path)| *path).collect::<Vec<_>>());
+                seen += found.len();
+            }
+            assert_eq!(seen, 59);
+        }
+    }
+}

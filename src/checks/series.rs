@@ -1,0 +1,326 @@
+//! The series of a table: rows that have the same key except for one size, in the order of that size.
+//!
+//! Checks compare a point with its neighbours in a series. Points drawn between their neighbours, rows missing from the
+//! middle of a sweep, and latencies or power that jump from point to point all show there.
+
+use std::borrow::Cow;
+
+use crate::base::expr::{Vals, WholeNumbers};
+use crate::database::table::{
+    CodedColumn, Column, Combinations, Keys, Numbering, PartNumbers, Table, all_equal, mix,
+    number_bits, part_hash, text_hash,
+};
+use crate::specs::TableSpec;
+
+/// The number of rows per axis that checks of single tables look at. A larger table is sampled: whole series are taken
+/// by their hashes.
+const ROWS: usize = 16_384;
+
+/// The minimum number of points of a series.
+const POINTS: usize = 3;
+
+/// The sizes of a table's rows along an axis.
+pub(crate) struct Axis<'k> {
+    /// The code of each row's size.
+    codes: Cow<'k, [u32]>,
+    /// The size of each code.
+    sizes: Vec<AxisSize>,
+}
+
+/// A size along an axis.
+#[derive(Clone, Copy)]
+pub(crate) struct AxisSize {
+    size: f64,
+    /// The size's part of a row's hash.
+    hash: u64,
+    /// The size's rank among the sizes of the axis.
+    pub rank: u32,
+}
+
+/// The series along one axis.
+#[derive(Default)]
+pub struct AxisSeries {
+    /// The name of the key part or column that differs within a series.
+    pub axis: String,
+    /// The rows, series by series, in the order of their sizes.
+    rows: Vec<u32>,
+    /// The size of each of `rows`.
+    sizes: Vec<f64>,
+    /// The end of each series in `rows`.
+    ends: Vec<u32>,
+    /// One of this many series is in the sample; 1 if all are.
+    pub one_of: usize,
+}
+
+impl<'k> Axis<'k> {
+    /// Returns the sizes of a column.
+    pub fn of_column(column: &'k CodedColumn) -> Self {
+        let sizes = column.numbers.iter().map(|number| *number as f64);
+        Self::new((&column.codes[..]).into(), sizes, 0)
+    }
+
+    /// Returns the sizes of a key part; `None` if it is not a number, or the same number in all rows.
+    fn of_part(keys: &'k Keys<'_>, part: usize) -> Option<Self> {
+        let mut numbering = Numbering::default();
+        let mut code = |size: f64| numbering.number(number_bits(size));
+        let codes: Vec<u32> = match keys.numbers(part)? {
+            PartNumbers::Whole(WholeNumbers::Codes { codes, numbers }) => {
+                let sizes = numbers.iter().map(|number| *number as f64);
+                return Some(Self::new(codes.into(), sizes, part));
+            }
+            PartNumbers::Whole(WholeNumbers::Values(values)) => {
+                values.iter().map(|value| code(*value as f64)).collect()
+            }
+            PartNumbers::Formula(Vals::Rows(sizes)) if !all_equal(sizes) => {
+                sizes.iter().map(|size| code(*size)).collect()
+            }
+            PartNumbers::Formula(_) => return None,
+        };
+        let sizes = numbering.into_values().into_iter().map(f64::from_bits);
+        Some(Self::new(codes.into(), sizes, part))
+    }
+
+    /// Creates the axis of a key part, which distinguishes the axes of a table in hashes.
+    fn new(codes: Cow<'k, [u32]>, sizes: impl Iterator<Item = f64>, part: usize) -> Self {
+        // The bits of numbers that are not negative are in the order of the numbers.
+        let bits: Vec<u64> = sizes.map(number_bits).collect();
+        let size = |(bits, rank): (&u64, u32)| AxisSize {
+            size: f64::from_bits(*bits),
+            hash: part_hash(part, *bits),
+            rank,
+        };
+        Self { codes, sizes: bits.iter().zip(ranks(&bits)).map(size).collect() }
+    }
+
+    /// Adds the rows' sizes to what combinations combine.
+    pub fn add_to<'c>(&'c self, combinations: &mut Combinations<'c>) {
+        combinations.add_codes(&self.codes[..], self.sizes.len());
+    }
+
+    /// Returns the size of a row.
+    #[inline]
+    pub fn size(&self, row: u32) -> AxisSize {
+        self.sizes[self.codes[row as usize] as usize]
+    }
+}
+
+/// Returns the rank of each number among the distinct numbers.
+fn ranks(numbers: &[u64]) -> Vec<u32> {
+    let mut order = numbers.to_vec();
+    order.sort_unstable();
+    order.dedup();
+    numbers.iter().map(|number| order.partition_point(|other| other < number) as u32).collect()
+}
+
+/// The axes of a table's sweep by the parts of its key.
+pub struct Sweep<'k> {
+    /// The parts of the key that depend on a column of the sweep, with their names.
+    pub(crate) axes: Vec<(&'k str, Axis<'k>)>,
+    /// A hash of each row's key, kernel and operation: a sum of the hashes of its parts.
+    pub(crate) hashes: Cow<'k, [u64]>,
+}
+
+impl<'k> Sweep<'k> {
+    /// Returns the sweep of a table with keys.
+    pub fn new(keys: &'k Keys<'_>, table: &Table, spec: &'k TableSpec) -> Self {
+        let along = |column: &&str| spec.sweep.iter().any(|s| s == column);
+        let parts = spec.key.iter().enumerate();
+        let axes = parts.filter(|(_, p)| p.value.columns().iter().any(along));
+        let axes = axes.filter_map(|(part, p)| Some((&*p.name, Axis::of_part(keys, part)?)));
+        Self { axes: axes.collect(), hashes: hashes(keys, table) }
+    }
+
+    /// Returns a sample of the series along every axis. Rows without a positive latency are left out.
+    pub fn series(&self, latency: &[f64]) -> Vec<AxisSeries> {
+        let one_of = self.hashes.len().div_ceil(ROWS).max(1);
+        let most = u32::MAX / one_of as u32;
+        let along = |(name, axis): &(&str, Axis<'k>)| {
+            // The low half of the hash decides on the sample, because the high half sorts the series.
+            let is_in = |row: &u32| {
+                latency[*row as usize] > 0.0 && self.series_of(axis, *row) as u32 <= most
+            };
+            let series = self.along(axis, (0..self.hashes.len() as u32).filter(is_in));
+            AxisSeries { axis: (*name).to_owned(), one_of, ..series }
+        };
+        self.axes.iter().map(along).collect()
+    }
+
+    /// Returns the series of some rows along an axis, in the order of their hashes. Of the rows of one size only the first
+    /// is in a series.
+    pub(crate) fn along(&self, axis: &Axis<'_>, rows: impl Iterator<Item = u32>) -> AxisSeries {
+        let mut numbering = Numbering::default();
+        let number = |row: u32| (row, numbering.number(self.series_of(axis, row)));
+        let numbered: Vec<(u32, u32)> = rows.map(number).collect();
+        let ranks = ranks(&numbering.into_values());
+        let ranked = numbered.into_iter().map(|(row, number)| (row, ranks[number as usize]));
+        AxisSeries::along(axis, ranks.len(), ranked, |_, _| false)
+    }
+
+    /// Returns the hash of a row's series along an axis. The hash of a row is a sum, so that the axis can be taken away.
+    fn series_of(&self, axis: &Axis<'_>, row: u32) -> u64 {
+        self.hashes[row as usize].wrapping_sub(axis.size(row).hash)
+    }
+}
+
+impl AxisSeries {
+    /// Returns the series along an axis of some rows, each with the number of its series, which is below `count`. Of the
+    /// rows of one size only one is in a series: the first, unless `is_better` prefers a later row.
+    pub(super) fn along(
+        axis: &Axis<'_>,
+        count: usize,
+        rows: impl Iterator<Item = (u32, u32)>,
+        is_better: impl Fn(u32, u32) -> bool,
+    ) -> Self {
+        let mut all: Vec<Vec<u64>> = vec![Vec::new(); count];
+        for (row, series) in rows {
+            let AxisSize { size, rank, .. } = axis.size(row);
+            if size >= 0.0 {
+                // The rank of the size and the row, in one number that sorts fast.
+                all[series as usize].push(u64::from(rank) << 32 | u64::from(row));
+            }
+        }
+        let mut found = Self { one_of: 1, ..Self::default() };
+        for mut series in all.into_iter().filter(|series| series.len() >= POINTS) {
+            series.sort_unstable();
+            let start = found.rows.len();
+            for of_size in series.chunk_by(|a, b| a >> 32 == b >> 32) {
+                let rows = of_size.iter().map(|place| *place as u32);
+                let best = rows.reduce(|a, b| if is_better(b, a) { b } else { a });
+                found.sizes.extend(best.map(|row| axis.size(row).size));
+                found.rows.extend(best);
+            }
+            if found.rows.len() - start < POINTS {
+                found.rows.truncate(start);
+                found.sizes.truncate(start);
+            } else {
+                found.ends.push(found.rows.len() as u32);
+            }
+        }
+        found
+    }
+
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Returns the rows and the sizes of a series by its number, in the order of the sizes.
+    fn series(&self, number: usize) -> (&[u32], &[f64]) {
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        let end = self.ends[number] as usize;
+        (&self.rows[start..end], &self.sizes[start..end])
+    }
+
+    /// Iterates over the rows and sizes of every series.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u32], &[f64])> {
+        (0..self.len()).map(|number| self.series(number))
+    }
+
+    /// Iterates over at most `most` of the series, spread evenly over them.
+    pub fn spread(&self, most: usize) -> impl Iterator<Item = (&[u32], &[f64])> {
+        let taken = self.len().min(most);
+        (0..taken).map(move |n| self.series(n * self.len() / taken))
+    }
+}
+
+fn hashes<'k>(keys: &'k Keys<'_>, table: &Table) -> Cow<'k, [u64]> {
+    let mut hashes = Cow::Borrowed(keys.hashes());
+    for name in ["kernel_source", "op_name"] {
+        if let Some(Column::Text { codes, dict, .. }) = table.column(name)
+            && dict.len() > 1
+        {
+            let added: Vec<u64> =
+                dict.iter().map(|text| mix(text_hash(name), text_hash(text))).collect();
+            let added = |code: u32| added.get(code as usize).copied().unwrap_or(0);
+            let rows = hashes.to_mut().iter_mut().zip(codes);
+            rows.for_each(|(hash, code)| *hash = hash.wrapping_add(added(*code)));
+        }
+    }
+    hashes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::base::random::Random;
+    use crate::database::catalog::{Format, Place};
+    use crate::database::table::TableScope;
+    use crate::specs::Specs;
+
+    /// Synthetic: the series of GEMMs of a type, one a line: `m`, `n`, `k` and the latency.
+    fn of_gemms(lines: &[String]) -> Vec<AxisSeries> {
+        let lines: String = lines.iter().map(|line| format!("bfloat16,{line}\n")).collect();
+        let text = format!("gemm_dtype,m,n,k,latency\n{lines}");
+        let table = Table::decode(text.as_bytes(), Format::Csv, &|_| false).unwrap();
+        let specs = Specs::embedded().unwrap();
+        let spec = specs.tables.get("gemm_perf").unwrap();
+        let place = Place {
+            system: "h200_sxm".into(),
+            family: None,
+            backend: "vllm".into(),
+            version: "1".into(),
+        };
+        let scope = TableScope::new(&table, spec, &place, None, &specs.lookups);
+        let keys = Keys::new(&spec.key, &scope).unwrap();
+        let Some(Column::Float { values, .. }) = table.column("latency") else { panic!() };
+        Sweep::new(&keys, &table, spec).series(values)
+    }
+
+    #[test]
+    fn rows_of_a_series_differ_in_one_size_and_are_in_its_order() {
+        let mut rows = Vec::new();
+        for m in [4, 1, 2] {
+            for n in [64, 128, 32] {
+                rows.push(format!("{m},{n},64,0.0{m}{n}"));
+            }
+        }
+        let all = of_gemms(&rows);
+        let axes: Vec<(&str, usize)> = all.iter().map(|a| (a.axis.as_str(), a.len())).collect();
+        assert_eq!(axes, [("m", 3), ("n", 3)]);
+        for (rows, sizes) in all[0].iter() {
+            assert_eq!(sizes, [1.0, 2.0, 4.0]);
+            assert!(rows.iter().all(|row| row % 3 == rows[0] % 3), "one n");
+        }
+        assert_eq!(all[1].spread(2).count(), 2);
+    }
+
+    /// Synthetic: rows at random places, some of them more than once, of no size or without a latency; in the larger
+    /// table more than are looked at.
+    #[test]
+    fn series_are_whole_and_have_the_first_row_of_each_size() {
+        let mut random = Random::new(9);
+        for (rows, sizes) in [(600, 12), (3 * ROWS, 60)] {
+            let row = |_| [0; 3].map(|_| random.below(sizes) as i64 - 1);
+            let places: Vec<[i64; 3]> = (0..rows).map(row).collect();
+            let latency = |row: usize| if row % 50 == 7 { 0.0 } else { 0.5 + row as f64 };
+            let line =
+                |(row, [m, n, k]): (usize, &[i64; 3])| format!("{m},{n},{k},{}", latency(row));
+            let lines: Vec<String> = places.iter().enumerate().map(line).collect();
+            for (along, axis) in of_gemms(&lines).iter().enumerate() {
+                let mut expected: BTreeMap<[i64; 3], BTreeMap<i64, u32>> = BTreeMap::new();
+                for (row, place) in places.iter().enumerate() {
+                    let mut others = *place;
+                    others[along] = 0;
+                    if place[along] >= 0 && latency(row) > 0.0 {
+                        let series = expected.entry(others).or_default();
+                        series.entry(place[along]).or_insert(row as u32);
+                    }
+                }
+                expected.retain(|_, series| series.len() >= 3);
+                let count = axis.iter().count();
+                assert_eq!(axis.one_of, rows.div_ceil(ROWS));
+                let least = expected.len() / axis.one_of;
+                let is_share = count >= least / 2 && count <= 2 * least;
+                assert!(is_share && (axis.one_of > 1 || count == expected.len()), "{count}");
+                for (rows, sizes) in axis.iter() {
+                    let mut others = places[rows[0] as usize];
+                    others[along] = 0;
+                    let series = &expected[&others];
+                    assert!(series.values().eq(rows));
+                    assert!(series.keys().map(|size| *size as f64).eq(sizes.iter().copied()));
+                }
+            }
+        }
+    }
+}
