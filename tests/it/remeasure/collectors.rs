@@ -21,6 +21,7 @@ zeros = lambda *args, **named: Tensor()
 class cuda:
     get_device_name = staticmethod(lambda index: 'NVIDIA H200')
     synchronize = empty_cache = staticmethod(lambda: None)
+    device_count = staticmethod(lambda: 2)
 ";
 
 /// The common part of the fake collectors: they log their arguments and write rows.
@@ -244,6 +245,51 @@ def run(batch, *, perf_filename, device):
     let table = &document["remeasure"]["tables"][0];
     assert_eq!((&table["judged"], &table["verdict"]), (&7.into(), &"PASS".into()), "{table}");
     assert_eq!(calls(&tree).len(), 7, "one call");
+}
+
+/// A function that one process for each GPU calls, and that ends its processes, as those of all-reduce do.
+#[test]
+#[cfg(unix)]
+fn processes_call_a_function_together() {
+    let tree = tree(&[1, 2, 4, 8, 16, 32, 64]);
+    let rules = |processes: u32| {
+        let runners = format!(
+            "vllm:
+  requires: vllm==0.24.0
+  calls:
+  - tables: [context_attention_perf]
+    run: collector.vllm.together:run
+    args: [batch_size]
+    processes: {processes}
+    group: [batch_size]
+"
+        );
+        let file = tree.0.file(&format!("rules{processes}/runners.yaml"), runners);
+        file.parent().unwrap().display().to_string()
+    };
+    let together = "
+import os
+from collector.helper import log
+from collector.vllm.collect_attn import run_attention_torch
+def run(batch, *, perf_filename):
+    log(*(os.environ[name] for name in ('RANK', 'LOCAL_RANK', 'WORLD_SIZE', 'MASTER_ADDR')))
+    for isl in (1, 2, 4, 8, 16, 32, 64):
+        if os.environ['RANK'] == '0':
+            run_attention_torch(batch, isl, 8, 4, 64, False, True, 0, perf_filename=perf_filename, device='cuda:0')
+    os._exit(0)
+";
+    tree.0.file("collectors/collector/vllm/together.py", together);
+    let four = remeasure(&tree, &["--rules", &rules(4)]).json();
+    let run = remeasure(&tree, &["--rules", &rules(2)]);
+    let document = run.json();
+    let table = &document["remeasure"]["tables"][0];
+    assert_eq!((&table["judged"], &table["verdict"]), (&7.into(), &"PASS".into()), "{}", run.err());
+    let note = point(&four, 4)["note"].as_str().unwrap();
+    assert_eq!(note, "RuntimeError: the row is of 4 GPUs, and this machine has 2");
+    let mut ranks = calls(&tree);
+    ranks.retain(|call| call.contains("localhost"));
+    ranks.sort();
+    assert_eq!(ranks, ["'0' '0' '2' 'localhost'", "'1' '1' '2' 'localhost'"]);
 }
 
 #[test]
