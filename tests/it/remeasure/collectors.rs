@@ -292,6 +292,48 @@ def run(batch, *, perf_filename):
     assert_eq!(ranks, ["'0' '0' '2' 'localhost'", "'1' '1' '2' 'localhost'"]);
 }
 
+/// The collectors are in a repository, and the sidecar names a commit of it.
+#[test]
+#[cfg(unix)]
+fn a_failed_table_names_the_files_of_its_collector_that_changed() {
+    let tree = tree(&[1, 2, 4, 8, 16, 32, 64]);
+    tree.0.file("collectors/collector/unused.py", "");
+    let commit = tree.0.commit();
+    let meta = format!(
+        "schema_version: 1\nprovenance: collected\nruntime: {{framework: vllm, version: 0.24.0}}\ntables:\n  context_attention_perf: {{status: complete, collector_ref: {commit}}}\n"
+    );
+    tree.0.file("systems/data/h200_sxm/vllm/0.24.0/collection_meta.yaml", meta);
+    // The table says that everything takes half the time.
+    let rows = [1, 2, 4, 8, 16, 32, 64].map(|isl| {
+        let half = f64::from(isl) / 20.0;
+        format!("VLLM,0.24.0,NVIDIA H200,context_attention,fa3,2,{isl},8,4,64,1,bfloat16,bfloat16,0,0,{half}\n")
+    });
+    let table = ATTENTION_HEAD.to_owned() + &rows.concat();
+    tree.0.file("systems/data/h200_sxm/vllm/0.24.0/context_attention_perf.txt", table);
+    let reason = || {
+        let document = remeasure(&tree, &[]).json();
+        let message = document["findings"][0]["message"].as_str().unwrap().to_owned();
+        message.rsplit("; ").next().unwrap().replace(&commit[..9], "COMMIT")
+    };
+    let attention = ATTENTION.replace("latency=isl / 10", "latency=isl / 20");
+    let mut said = Vec::new();
+    for (path, text) in [
+        ("unused.py", "changed = True\n"),
+        (
+            "helper.py",
+            &HELPER.replace(
+                "row.values()",
+                "[v * 2 if n == 'latency' else v for n, v in row.items()]",
+            ),
+        ),
+        ("vllm/collect_attn.py", &attention),
+    ] {
+        tree.0.file(&format!("collectors/collector/{path}"), text);
+        said.push(reason());
+    }
+    insta::assert_snapshot!(said.join("\n"));
+}
+
 #[test]
 #[cfg(unix)]
 fn rows_below_the_hosts_launches_are_not_judged() {
