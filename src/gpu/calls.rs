@@ -35,6 +35,10 @@ pub struct Call {
     /// Values that the rows of one call share; absent if a call measures one row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    /// Number of processes that call the function together, each with a GPU of its own; absent if one
+    /// process calls it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u64>,
     /// Number of empty launches that take as long as the host needs for the call; `None` if a CUDA graph
     /// is timed.
     #[serde(skip)]
@@ -54,6 +58,7 @@ struct Cooked<'a> {
     args: Vec<CookedArgument<'a>>,
     env: Vec<(&'a str, Value<'a>)>,
     group: Vec<Value<'a>>,
+    processes: Option<Value<'a>>,
     eager: Option<(Vals<'a, bool>, u32)>,
 }
 
@@ -122,6 +127,7 @@ impl<'a> Cooked<'a> {
             args: runner.args.iter().map(arg).collect::<Result<_, ExprError>>()?,
             env: runner.env.iter().map(env).collect::<Result<_, ExprError>>()?,
             group: runner.group.iter().map(column).collect(),
+            processes: runner.processes.as_ref().map(value).transpose()?,
             eager: eager.map(|e| Ok((e.rows.mask(scope)?, e.launches))).transpose()?,
         })
     }
@@ -152,6 +158,7 @@ impl<'a> Cooked<'a> {
             env: self.env.iter().map(|(name, v)| ((*name).to_owned(), text(v, row))).collect(),
             file: runner.file.clone().unwrap_or_else(|| format!("{table}.txt")),
             group: self.group(row),
+            processes: self.processes.as_ref().and_then(|value| json(value, row).as_u64()),
             launches: eager.map(|(_, launches)| *launches),
         }
     }

@@ -14,6 +14,7 @@ import importlib.metadata
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,12 @@ import traceback
 ENOUGH_S = 2.0  # no further sample of a point starts after this time
 PACKAGES = {"torch": "torch", "vllm": "vllm", "sglang": "sglang", "trtllm": "tensorrt_llm"}
 NOT_KEY = {"framework", "version", "device", "kernel_source", "latency", "power", "power_limit"}
+# One of the processes that call a function together.
+TOGETHER = '''
+import importlib, json, sys
+sys.path[:0], module, function, args, path = json.loads(sys.argv[1])
+getattr(importlib.import_module(module), function)(*args, perf_filename=path)
+'''
 cases, groups = {}, {}
 
 
@@ -65,11 +72,37 @@ def arguments(module, call):
     return [arg if place is None else fit[0][place] for arg, place in zip(args, asked) if place is None or place < len(fit[0])]
 
 
+def together(call, path):
+    """Calls the function in a process for each GPU, in an environment as torchrun makes it. Such a function may end its
+    process."""
+    import torch
+
+    count, here = call["processes"], torch.cuda.device_count()
+    if count > here:
+        raise RuntimeError(f"the row is of {count} GPUs, and this machine has {here}")
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    job = json.dumps([sys.path, call["module"], call["function"], arguments(None, call), path])
+    env = {**os.environ, "WORLD_SIZE": str(count), "MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
+    ranks = [{**env, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]
+    running = [subprocess.Popen([sys.executable, "-c", TOGETHER, job], env=rank, stdin=subprocess.DEVNULL) for rank in ranks]
+    try:
+        while None in (codes := [process.poll() for process in running]) and not any(codes):
+            time.sleep(0.1)
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+    if any(codes):
+        raise RuntimeError(f"the collector's processes ended with {codes}")
+
+
 def written(call):
     """Calls the function once and returns the whole rows that it wrote; `table` is the file's name."""
     import torch
 
-    module = importlib.import_module(call["module"])
+    module = None if call.get("processes") else importlib.import_module(call["module"])
     folder, before = tempfile.mkdtemp(prefix="rows-"), os.getcwd()
     env = call.get("env") or {}
     os.environ.update(env)
@@ -77,8 +110,11 @@ def written(call):
     torch.set_default_dtype(torch.float32)  # the previous collector may have changed both
     torch.set_default_device(None)
     try:
-        function = getattr(module, call["function"])
-        function(*arguments(module, call), perf_filename=os.path.join(folder, call["file"]), device="cuda:0")
+        path = os.path.join(folder, call["file"])
+        if module is None:
+            together(call, path)
+        else:
+            getattr(module, call["function"])(*arguments(module, call), perf_filename=path, device="cuda:0")
         rows = []
         for path in glob.glob(folder + "/*.txt"):
             with open(path, newline="") as text:

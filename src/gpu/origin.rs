@@ -1,7 +1,9 @@
 //! States whether the collector of a failed table changed since the table was measured.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::base::words::{names, plural};
 use crate::database::source;
 
 /// Compares the collector that measured a table with that in a folder, in a sentence. `commit` is the
@@ -14,17 +16,61 @@ pub fn origin(commit: Option<&str>, folder: &Path, module: &str) -> String {
             .to_owned();
     };
     let short: String = commit.chars().take(9).collect();
-    let changed = source::open(folder, None).and_then(|source| source.changed_since(commit));
-    match changed {
-        Ok(paths) if paths.iter().any(|path| path.ends_with(&file)) => {
-            format!("its collector, {file}, changed since commit {short}, which measured the table")
-        }
-        Ok(_) => format!(
-            "{file} is as in commit {short}, which measured the table: the table was measured differently, \
-             or what the collector imports changed"
-        ),
-        Err(_) => format!(
+    let Ok(paths) = source::open(folder, None).and_then(|source| source.changed_since(commit))
+    else {
+        return format!(
             "the table was measured differently, or its collector changed since commit {short}"
-        ),
+        );
+    };
+    let is_changed = |file: &&str| {
+        let is_it = |path: &String| {
+            path.strip_suffix(*file).is_some_and(|dir| dir.is_empty() || dir.ends_with('/'))
+        };
+        paths.iter().any(is_it)
+    };
+    let imports = imports(folder, &file);
+    let files = std::iter::once(&file).chain(&imports).map(String::as_str);
+    let changed = names(files.filter(is_changed));
+    if changed.is_empty() {
+        let files = plural(1 + imports.len(), "file");
+        return format!(
+            "its collector ({files}) is as in commit {short}, which measured the table: the table was measured \
+             differently"
+        );
+    }
+    format!("its collector changed since commit {short}, which measured the table: {changed}")
+}
+
+/// Files of the folder that a file of it imports, directly or through others of these files.
+fn imports(folder: &Path, file: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut unread = vec![file.to_owned()];
+    while let Some(path) = unread.pop() {
+        let text = std::fs::read_to_string(folder.join(path)).unwrap_or_default();
+        for name in text.lines().filter_map(imported) {
+            let Some(path) = path_of(name) else { continue };
+            if path != file && folder.join(&path).is_file() && found.insert(path.clone()) {
+                unread.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// The module that a line of Python imports, if it imports one.
+fn imported(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let rest = line.strip_prefix("from ").or_else(|| line.strip_prefix("import "))?;
+    rest.split([' ', ',']).next()
+}
+
+/// Path of a module's file, if the module can be one of the collectors'. Collectors find each other under
+/// the folder `collector`, and the files in it also by their bare names.
+fn path_of(module: &str) -> Option<String> {
+    let module = module.trim_end();
+    match module.split_once('.') {
+        Some(("collector", rest)) => Some(format!("collector/{}.py", rest.replace('.', "/"))),
+        Some(_) => None,
+        None => Some(format!("collector/{module}.py")),
     }
 }

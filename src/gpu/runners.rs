@@ -58,6 +58,10 @@ pub struct Runner {
     /// Columns in which the rows of one call agree; empty if a call measures one row.
     #[serde(default)]
     pub group: Vec<String>,
+    /// Number of processes that call the function together, each with a GPU of its own; `None` means that
+    /// one process calls it.
+    #[serde(default)]
+    pub processes: Option<Expr>,
     /// Rows that are timed without a CUDA graph.
     #[serde(default)]
     pub eager: Option<Eager>,
@@ -244,12 +248,12 @@ mod tests {
                 .len()
         };
         let counts: Vec<usize> = runners.0.values().map(tables).collect();
-        assert_eq!(counts, [29, 23, 23]);
+        assert_eq!(counts, [30, 23, 24]);
         assert_eq!(
             runners.requirement("kda_perf", "sglang").unwrap().to_string(),
             "sglang==0.5.16"
         );
-        assert!(runners.without("custom_allreduce_perf", "vllm").unwrap().contains("each GPU"));
+        assert!(runners.without("custom_allreduce_perf", "trtllm").unwrap().contains("mpirun"));
     }
 
     #[test]

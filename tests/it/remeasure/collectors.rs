@@ -21,6 +21,7 @@ zeros = lambda *args, **named: Tensor()
 class cuda:
     get_device_name = staticmethod(lambda index: 'NVIDIA H200')
     synchronize = empty_cache = staticmethod(lambda: None)
+    device_count = staticmethod(lambda: 2)
 ";
 
 /// The common part of the fake collectors: they log their arguments and write rows.
@@ -244,6 +245,93 @@ def run(batch, *, perf_filename, device):
     let table = &document["remeasure"]["tables"][0];
     assert_eq!((&table["judged"], &table["verdict"]), (&7.into(), &"PASS".into()), "{table}");
     assert_eq!(calls(&tree).len(), 7, "one call");
+}
+
+/// A function that one process for each GPU calls, and that ends its processes, as those of all-reduce do.
+#[test]
+#[cfg(unix)]
+fn processes_call_a_function_together() {
+    let tree = tree(&[1, 2, 4, 8, 16, 32, 64]);
+    let rules = |processes: u32| {
+        let runners = format!(
+            "vllm:
+  requires: vllm==0.24.0
+  calls:
+  - tables: [context_attention_perf]
+    run: collector.vllm.together:run
+    args: [batch_size]
+    processes: {processes}
+    group: [batch_size]
+"
+        );
+        let file = tree.0.file(&format!("rules{processes}/runners.yaml"), runners);
+        file.parent().unwrap().display().to_string()
+    };
+    let together = "
+import os
+from collector.helper import log
+from collector.vllm.collect_attn import run_attention_torch
+def run(batch, *, perf_filename):
+    log(*(os.environ[name] for name in ('RANK', 'LOCAL_RANK', 'WORLD_SIZE', 'MASTER_ADDR')))
+    for isl in (1, 2, 4, 8, 16, 32, 64):
+        if os.environ['RANK'] == '0':
+            run_attention_torch(batch, isl, 8, 4, 64, False, True, 0, perf_filename=perf_filename, device='cuda:0')
+    os._exit(0)
+";
+    tree.0.file("collectors/collector/vllm/together.py", together);
+    let four = remeasure(&tree, &["--rules", &rules(4)]).json();
+    let run = remeasure(&tree, &["--rules", &rules(2)]);
+    let document = run.json();
+    let table = &document["remeasure"]["tables"][0];
+    assert_eq!((&table["judged"], &table["verdict"]), (&7.into(), &"PASS".into()), "{}", run.err());
+    let note = point(&four, 4)["note"].as_str().unwrap();
+    assert_eq!(note, "RuntimeError: the row is of 4 GPUs, and this machine has 2");
+    let mut ranks = calls(&tree);
+    ranks.retain(|call| call.contains("localhost"));
+    ranks.sort();
+    assert_eq!(ranks, ["'0' '0' '2' 'localhost'", "'1' '1' '2' 'localhost'"]);
+}
+
+/// The collectors are in a repository, and the sidecar names a commit of it.
+#[test]
+#[cfg(unix)]
+fn a_failed_table_names_the_files_of_its_collector_that_changed() {
+    let tree = tree(&[1, 2, 4, 8, 16, 32, 64]);
+    tree.0.file("collectors/collector/unused.py", "");
+    let commit = tree.0.commit();
+    let meta = format!(
+        "schema_version: 1\nprovenance: collected\nruntime: {{framework: vllm, version: 0.24.0}}\ntables:\n  context_attention_perf: {{status: complete, collector_ref: {commit}}}\n"
+    );
+    tree.0.file("systems/data/h200_sxm/vllm/0.24.0/collection_meta.yaml", meta);
+    // The table says that everything takes half the time.
+    let rows = [1, 2, 4, 8, 16, 32, 64].map(|isl| {
+        let half = f64::from(isl) / 20.0;
+        format!("VLLM,0.24.0,NVIDIA H200,context_attention,fa3,2,{isl},8,4,64,1,bfloat16,bfloat16,0,0,{half}\n")
+    });
+    let table = ATTENTION_HEAD.to_owned() + &rows.concat();
+    tree.0.file("systems/data/h200_sxm/vllm/0.24.0/context_attention_perf.txt", table);
+    let reason = || {
+        let document = remeasure(&tree, &[]).json();
+        let message = document["findings"][0]["message"].as_str().unwrap().to_owned();
+        message.rsplit("; ").next().unwrap().replace(&commit[..9], "COMMIT")
+    };
+    let attention = ATTENTION.replace("latency=isl / 10", "latency=isl / 20");
+    let mut said = Vec::new();
+    for (path, text) in [
+        ("unused.py", "changed = True\n"),
+        (
+            "helper.py",
+            &HELPER.replace(
+                "row.values()",
+                "[v * 2 if n == 'latency' else v for n, v in row.items()]",
+            ),
+        ),
+        ("vllm/collect_attn.py", &attention),
+    ] {
+        tree.0.file(&format!("collectors/collector/{path}"), text);
+        said.push(reason());
+    }
+    insta::assert_snapshot!(said.join("\n"));
 }
 
 #[test]
