@@ -49,7 +49,7 @@ pub fn run(options: &NewOptions) -> Result<NewTable> {
             options: options.clone(),
         });
     };
-    let (table, lines) = table::file(&place, options, from)?;
+    let (table, lines) = table::file(&place, options, from, &files[0])?;
     files.push(table);
     files.push(table::sidecar(&place, options)?);
     let mut report = validated_copy(&place, &files)?;

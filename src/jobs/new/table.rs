@@ -12,6 +12,7 @@ use crate::database::sidecar::{Meta, by_hand};
 use crate::database::table::{Column, RowLines, encode};
 use crate::jobs::repair::convert::collected;
 use crate::jobs::rows;
+use crate::specs::system::System;
 use crate::specs::{IDENTITY, TableSpec};
 
 /// Returns the table with the rows of a CSV file, and the lines of these rows.
@@ -19,6 +20,7 @@ pub(super) fn file(
     place: &NewPlace,
     options: &NewOptions,
     from: &Path,
+    system: &NewFile,
 ) -> Result<(NewFile, RowLines)> {
     let path = format!("{}/{}.parquet", place.folder, place.spec.name);
     if place.top.join(&path).exists() {
@@ -53,7 +55,7 @@ pub(super) fn file(
     }
     let (count, lines) = (table.rows, table.lines.clone());
     let mut columns = collected(table, Some(&place.spec));
-    let added = identify(&mut columns, place, count);
+    let added = identify(&mut columns, place, system, count);
     let added =
         if added.is_empty() { String::new() } else { format!(", with {}", added.join(", ")) };
     let says = format!("{} of {shown}{added}", plural(count, "row"));
@@ -61,10 +63,16 @@ pub(super) fn file(
 }
 
 /// Adds the columns that the command line answers, if the rows lack them; returns what was added.
-fn identify(columns: &mut Vec<(String, Column)>, place: &NewPlace, rows: usize) -> Vec<String> {
-    let own = place.yaml.as_ref().and_then(|yaml| yaml.system.as_ref().ok());
-    let system = own.or_else(|| place.specs.systems.get(&place.system));
-    let device = system.and_then(|s| s.devices.iter().find(|name| !name.contains(['*', '?', '['])));
+fn identify(
+    columns: &mut Vec<(String, Column)>,
+    place: &NewPlace,
+    system: &NewFile,
+    rows: usize,
+) -> Vec<String> {
+    let read = System::parse(&place.system, &String::from_utf8_lossy(&system.bytes)).ok();
+    let read = read.map(|system| system.with_facts(place.specs.systems.get(&place.system)));
+    let devices = read.iter().flat_map(|system| &system.devices);
+    let device = devices.into_iter().find(|name| !name.contains(['*', '?', '[']));
     let known = [
         ("framework", Some(&place.backend)),
         ("version", Some(&place.version)),

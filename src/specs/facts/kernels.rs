@@ -41,6 +41,13 @@ pub struct KernelChoices {
     pub sources: KernelSources,
 }
 
+/// The backends that a kernel's name can stand for, by the conditions of each.
+pub struct KernelBackends<'a> {
+    /// The backends that the framework can choose.
+    pub choices: &'a BTreeSet<String>,
+    mappings: Vec<&'a Mapping>,
+}
+
 impl KernelSources {
     /// Parses `kernel_source_backends.yaml`.
     ///
@@ -53,14 +60,14 @@ impl KernelSources {
 }
 
 impl KernelChoices {
-    /// Returns the function that finds the backend of a row that a framework cannot choose, from the values of the row's
-    /// columns; `None` if the framework can choose every backend of the kernel, or if its backends are not known.
-    pub fn outside<'a>(
+    /// Returns the backends that a kernel's name can stand for in a table; `None` if the framework can choose all of them, or
+    /// if its backends are not known.
+    pub fn of<'a>(
         &'a self,
-        framework: &'a str,
-        table: &'a str,
-        kernel: &'a str,
-    ) -> Option<impl Fn(&dyn Fn(&str) -> Option<&'a str>) -> Option<&'a str>> {
+        framework: &str,
+        table: &str,
+        kernel: &str,
+    ) -> Option<KernelBackends<'a>> {
         let choices = self.choices.get(framework)?;
         let is_mapping = |mapping: &&Mapping| {
             let on_table = mapping.conditions.get(TABLE);
@@ -68,17 +75,24 @@ impl KernelChoices {
                 && mapping.kernel_source == kernel
                 && on_table.is_none_or(|of| of == table)
         };
-        let mappings: Vec<&Mapping> = self.sources.mappings.iter().filter(is_mapping).collect();
-        let is_outside = move |backend: &str| backend != UNVERIFIED && !choices.contains(backend);
-        if !mappings.iter().any(|mapping| is_outside(&mapping.backend)) {
-            return None;
-        }
-        Some(move |value: &dyn Fn(&str) -> Option<&'a str>| {
-            let holds = |(column, wanted): (&String, &String)| {
-                column == TABLE || value(column) == Some(wanted.as_str())
-            };
-            let first = mappings.iter().find(|m| m.conditions.iter().all(holds))?;
-            Some(first.backend.as_str()).filter(|backend| is_outside(backend))
-        })
+        let mappings = self.sources.mappings.iter().filter(is_mapping).collect();
+        let backends = KernelBackends { choices, mappings };
+        let mut named = backends.mappings.iter().map(|mapping| mapping.backend.as_str());
+        named.any(|backend| backends.is_outside(backend)).then_some(backends)
+    }
+}
+
+impl<'a> KernelBackends<'a> {
+    /// Returns the backend of a row if the framework cannot choose it. `value` gives the row's values by column.
+    pub fn outside<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> Option<&'a str> {
+        let holds = |(column, wanted): (&String, &String)| {
+            column == TABLE || value(column) == Some(wanted.as_str())
+        };
+        let first = self.mappings.iter().find(|mapping| mapping.conditions.iter().all(holds))?;
+        Some(first.backend.as_str()).filter(|backend| self.is_outside(backend))
+    }
+
+    fn is_outside(&self, backend: &str) -> bool {
+        backend != UNVERIFIED && !self.choices.contains(backend)
     }
 }

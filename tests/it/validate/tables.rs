@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::common::{self, Tree};
+use crate::common::Tree;
 
 /// The tables in `fixtures/tables`: a title, the place of the table, the good table, and cases. A line
 /// `# what | rules` starts a case, whose row follows. `{a}` and `{b}` stand for digests.

@@ -15,18 +15,15 @@ pub(super) fn outside_choices(wrong: &mut Wrong, rows: &RowContext<'_>) {
     };
     let place = &at.file.place;
     for (code, kernel) in dict.iter().enumerate() {
-        let Some(outside) = kernels.outside(&place.backend, &at.file.table, kernel) else {
-            continue;
-        };
+        let Some(backends) = kernels.of(&place.backend, &at.file.table, kernel) else { continue };
         for row in (0..table.rows).filter(|row| codes[*row] as usize == code) {
             let value = |name: &str| table.column(name)?.text(row);
-            let Some(backend) = outside(&value) else { continue };
-            let choices = &kernels.choices[&place.backend];
+            let Some(backend) = backends.outside(value) else { continue };
             let says = format!(
                 "{KERNEL_COLUMN} {kernel} stands for {backend}, which {} cannot choose for {} ({})",
                 place.backend,
                 at.spec.family,
-                names(choices.iter().map(String::as_str))
+                names(backends.choices.iter().map(String::as_str))
             );
             let kind = format!("{KERNEL_COLUMN} {kernel} of {backend}");
             wrong.add_kind(&kind, &says, KERNEL_COLUMN, row);
