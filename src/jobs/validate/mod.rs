@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use tracing::debug;
+
 use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
 use crate::checks::frame::{StateScope, Terms, judge};
@@ -20,7 +22,7 @@ use crate::database::catalog::{Catalog, TableFile};
 use crate::database::facts::{TreeFacts, origins};
 use crate::database::ledger::Ledger;
 use crate::database::selection::{Selected, Selection};
-use crate::database::source::{self, Entry, Source};
+use crate::database::source::{self, Source};
 use crate::database::state::State;
 use crate::findings::{Finding, Sink, locate};
 use crate::jobs::sanity::roots::partners;
@@ -60,8 +62,8 @@ pub struct ValidateOptions {
 }
 
 impl ValidateOptions {
-    /// Lists the files of a source, and reads the settings to judge them by.
-    fn read(&self, source: &dyn Source) -> Result<(Vec<Entry>, Settings)> {
+    /// Lists the roots of a source, and reads the settings to judge them by.
+    fn read(&self, source: &dyn Source) -> Result<(Vec<Catalog>, Settings)> {
         // Settings can come from another branch: a change cannot alter how it is judged, and a waiver
         // that the branch withdrew meanwhile is void.
         let judges = self.settings_ref.as_deref().or(self.since.as_deref());
@@ -70,7 +72,18 @@ impl ValidateOptions {
             || source.files(),
             || Settings::of(source, judges, self.rules.as_deref(), self.baseline.as_deref()),
         );
-        Ok((files?, settings?))
+        let (files, mut settings) = (files?, settings?);
+        settings.choose_layout(self.selection.layout.as_deref(), &files)?;
+        let roots = Catalog::some_roots(source, files, &settings.specs)?;
+        debug!(
+            roots = roots.len(),
+            systems = roots.iter().map(|root| root.systems.len()).sum::<usize>(),
+            tables = roots.iter().map(|root| root.tables.len()).sum::<usize>(),
+            overlays = settings.overlays.len(),
+            root = ?self.root,
+            "listed"
+        );
+        Ok((roots, settings))
     }
 
     /// Chooses the rules that these options ask for.
@@ -117,9 +130,7 @@ pub(crate) fn judged<R>(
     let start = Instant::now();
     let source = source::open(&options.root, options.reference.as_deref())?;
     let source = source.as_ref();
-    let (files, mut settings) = options.read(source)?;
-    settings.choose_layout(options.selection.layout.as_deref(), &files)?;
-    let roots = Catalog::some_roots(source, files, &settings.specs)?;
+    let (roots, settings) = options.read(source)?;
     let since = options.since.as_deref();
     let mut changed = since.map(|since| source.changed_since(since)).transpose()?;
     roots.iter().for_each(|root| changed.iter_mut().for_each(|paths| root.add_assembled(paths)));
