@@ -6,6 +6,8 @@
 //! all of the slice was measured too few times, or on a clock that moved. What a pull request changes is
 //! also held against what it was, where it was smoother.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -21,6 +23,7 @@ use crate::checks::judge::{Found, Judge, Judged};
 use crate::checks::rule_head::RuleHead;
 use crate::checks::series::AxisSeries;
 use crate::database::catalog::TableFile;
+use crate::database::table::Keys;
 use crate::findings::{Finding, Hits, Reads, SliceEvidence, wholes};
 use crate::specs::TableSpec;
 
@@ -45,11 +48,11 @@ pub struct NoiseLimits {
     roughness: f64,
     /// Other tables that must show it.
     references: usize,
-    /// When the series of a table zigzag by themselves.
+    /// When the series of a slice zigzag by themselves.
     zigzag: ZigzagLimits,
 }
 
-/// When the series of a table zigzag: points lie on alternate sides of the line between their neighbours.
+/// When the series of a slice zigzag: points lie on alternate sides of the line between their neighbours.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ZigzagLimits {
@@ -57,8 +60,9 @@ struct ZigzagLimits {
     points: usize,
     /// How far points are from the line between their neighbours, in the median, as a logarithm.
     distance: f64,
-    /// The share of the points that lie on the other side than the point before.
-    flips: f64,
+    /// The least and the largest share of the points that lie on the other side than the point before. Chance gives two
+    /// thirds. With more, every other size takes longer, as those do that a kernel pads.
+    flips: [f64; 2],
 }
 
 /// A noisy slice with the signs of its noise.
@@ -88,13 +92,16 @@ impl Judge for NoiseLimits {
         CheckInputs::of(&[Input::Peers]).with(None, curves)
     }
 
-    /// One finding for each axis along which a table zigzags by itself.
+    /// One finding on the slice that zigzags most by itself.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        let Some((_, latency)) = rows.measured() else { return Ok(Hits::new()) };
-        let zigzags =
-            rows.series().iter().filter_map(|axis| self.zigzag.finding(rows, axis, latency));
-        // The axes of one table show the same disturbance, so that one of them is enough.
-        Ok(wholes(zigzags.take(1)))
+        let (Some(keys), Some((_, latency))) = (rows.at.keys, rows.measured()) else {
+            return Ok(Hits::new());
+        };
+        let slices = keys.slice_numbers().of_rows;
+        let zigzags = rows.series().iter().flat_map(|axis| Zigzag::all(axis, latency, &slices));
+        let found = zigzags.filter(|zigzag| self.zigzag.finds(zigzag));
+        let most = found.max_by(|a, b| a.distance.total_cmp(&b.distance));
+        Ok(wholes(most.map(|zigzag| zigzag.finding(rows, keys, slices.iter().any(|s| *s > 0)))))
     }
 
     /// One finding for each table with noisy slices.
@@ -117,44 +124,82 @@ impl Judge for NoiseLimits {
     }
 }
 
-impl ZigzagLimits {
-    fn finding(self, rows: &RowContext<'_>, axis: &AxisSeries, latency: &[f64]) -> Option<Finding> {
-        let (mut distances, mut flips, mut pairs) = (Vec::new(), 0, 0);
+/// The points of a slice along an axis, against the line between their neighbours.
+struct Zigzag<'a> {
+    axis: &'a str,
+    /// A row of the slice.
+    row: usize,
+    /// The number of points with two neighbours.
+    points: usize,
+    /// How far points are from the line, in the median, as a logarithm.
+    distance: f64,
+    /// The share of the points that lie on the other side than the point before.
+    flips: f64,
+}
+
+impl<'a> Zigzag<'a> {
+    /// Returns the zigzag of every slice along an axis.
+    fn all(axis: &'a AxisSeries, latency: &[f64], slices: &[u32]) -> Vec<Self> {
+        /// The distances of a slice's points, and how many pairs of points are on two sides, of how many.
+        #[derive(Default)]
+        struct Sides {
+            row: usize,
+            distances: Vec<f64>,
+            flips: usize,
+            pairs: usize,
+        }
+        let mut all: BTreeMap<u32, Sides> = BTreeMap::new();
         for (series, sizes) in axis.iter() {
+            let Some(first) = series.first().map(|row| *row as usize) else { continue };
+            let sides = all
+                .entry(slices[first])
+                .or_insert_with(|| Sides { row: first, ..Sides::default() });
             let mut before: Option<f64> = None;
             for at in 1..series.len() - 1 {
                 let y = [at - 1, at, at + 1].map(|at| latency[series[at] as usize].ln());
                 let x = [at - 1, at, at + 1].map(|at| sizes[at].max(0.5).ln());
                 let share = (x[1] - x[0]) / (x[2] - x[0]);
                 let off = y[1] - (y[0] + (y[2] - y[0]) * share);
-                distances.push(off.abs());
+                sides.distances.push(off.abs());
                 if let Some(before) = before {
-                    pairs += 1;
-                    flips += usize::from((off > 0.0) != (before > 0.0));
+                    sides.pairs += 1;
+                    sides.flips += usize::from((off > 0.0) != (before > 0.0));
                 }
                 before = Some(off);
             }
         }
-        let points = distances.len();
-        let distance = upper_median(&mut distances);
-        let flips = flips as f64 / pairs as f64;
-        tracing::debug!(
-            points,
-            distance,
-            flips,
-            axis = axis.axis,
-            path = rows.at.file.entry.path,
-            "zigzag"
-        );
-        // A comparison with NaN, where no point has a neighbour, is false.
-        let is_zigzag = points >= self.points && distance >= self.distance && flips >= self.flips;
+        let zigzag = |mut sides: Sides| Self {
+            axis: &axis.axis,
+            row: sides.row,
+            points: sides.distances.len(),
+            distance: upper_median(&mut sides.distances),
+            flips: sides.flips as f64 / sides.pairs as f64,
+        };
+        all.into_values().map(zigzag).collect()
+    }
+
+    /// Words the zigzag; `named` adds the slice.
+    fn finding(&self, rows: &RowContext<'_>, keys: &Keys<'_>, named: bool) -> Finding {
+        let texts = keys.texts(self.row).into_iter().filter(|_| named);
+        let texts: Vec<String> = texts.map(|(name, text)| format!("{name}={text}")).collect();
+        let of = if texts.is_empty() { String::new() } else { format!(" of {}", texts.join(" ")) };
         let message = format!(
-            "along {}, half of {} are {:.0} % or more away from the line between their neighbours, on alternate sides: the kernel or its clock changes from point to point",
-            axis.axis,
-            plural(points, "point"),
-            Figure(100.0 * (distance.exp() - 1.0))
+            "along {}, half of {}{of} are {:.0} % or more away from the line between their neighbours, on alternate sides: the kernel or its clock changes from point to point",
+            self.axis,
+            plural(self.points, "point"),
+            Figure(100.0 * (self.distance.exp() - 1.0))
         );
-        is_zigzag.then(|| rows.finding(message).rows(points))
+        rows.finding(message).rows(self.points)
+    }
+}
+
+impl ZigzagLimits {
+    fn finds(self, zigzag: &Zigzag<'_>) -> bool {
+        let Zigzag { points, distance, flips, row, axis } = *zigzag;
+        let [least, most] = self.flips;
+        tracing::debug!(points, distance, flips, row, axis, "zigzag");
+        // A comparison with NaN, where no point has a neighbour, is false.
+        points >= self.points && distance >= self.distance && (least..=most).contains(&flips)
     }
 }
 

@@ -130,6 +130,13 @@ mod tests {
     }
 
     #[test]
+    fn slow_points_side_by_side_do_not_hide_each_other() {
+        assert_eq!(line(&[1.0, 1.2, 30.0, 33.0, 1.6, 1.8]), [(2, true), (3, true)]);
+        // Two steps of a kernel, up and down.
+        assert_eq!(line(&[1.0, 1.2, 6.0, 6.2, 1.6, 1.8]), []);
+    }
+
+    #[test]
     fn a_slow_second_point_makes_no_drop_of_the_first() {
         // One token, then a disturbed two, as sweeps of experts have them.
         let slow = |m, _| if m == 512 { 12.0 } else { 1.0 };

@@ -38,6 +38,13 @@ impl AxisNeighbours {
     }
 }
 
+/// The factor up to which two slow points side by side are equally slow.
+const ALIKE: f64 = 3.0;
+
+/// The factor by which two slow points side by side are slower than the points around them. A kernel's steps reach
+/// smaller ones.
+const SHIELDED: f64 = 10.0;
+
 /// A point of a series.
 #[derive(Clone, Copy)]
 pub(super) struct SeriesPoint {
@@ -115,6 +122,14 @@ pub(super) fn log_ratio(points: &[SeriesPoint], i: usize) -> Option<f64> {
     Some(log - (log_before + share * (log_after - log_before)))
 }
 
+/// Returns the latency of a slow point's neighbour. Of a neighbour that is just as slow, it is that of the point beyond it:
+/// two disturbed points side by side must not hide each other.
+fn unshielded(time: f64, near: &SeriesPoint, beyond: Option<&SeriesPoint>) -> f64 {
+    let is_as_slow = near.time * ALIKE >= time;
+    let lower = beyond.filter(|far| is_as_slow && near.time >= SHIELDED * far.time);
+    lower.map_or(near.time, |far| far.time)
+}
+
 /// Returns a point's latency over its neighbours', for a spike or for a drop; `None` if the series is too short.
 ///
 /// At an end of the series, growth in proportion to the axis stands for the missing neighbour.
@@ -133,6 +148,9 @@ pub(super) fn ratio_over_neighbours(
         return None;
     }
     let (before, after) = match (earlier(1), later) {
+        (Some(before), Some(after)) if spike => {
+            (unshielded(time, before, earlier(2)), unshielded(time, after, beyond))
+        }
         (Some(before), Some(after)) => (before.time, after.time),
         (Some(before), None) if spike => {
             // If the neighbour is faster than the point before it, the neighbour is the fast one.

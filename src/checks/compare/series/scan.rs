@@ -268,7 +268,8 @@ impl OutlierCandidate {
             let (before, after) = (points[i - 1].time, points[i + 1].time);
             // Rounding must not hide a point that is exactly at the limit.
             let factor = least * (1.0 - 1e-9);
-            if time < factor * before.max(after) && time * factor > before.min(after) {
+            // Of two slow points side by side, each has one neighbour that is as slow.
+            if time < factor * before.min(after) && time * factor > before.min(after) {
                 return None;
             }
         }
