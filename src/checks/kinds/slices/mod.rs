@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::odd::OddSlice;
-use self::pairs::{DtypePair, FloorLimits, SlicesOfDtypes};
+use self::pairs::{DtypePair, FloorLimits, Proportion, SlicesOfDtypes};
 use self::work::{SliceWork, WorkLimits};
 use crate::base::words::count;
 use crate::checks::context::RowContext;
@@ -61,24 +61,29 @@ impl Judge for SliceSigns {
 }
 
 impl SliceSigns {
-    /// Slices whose latencies are those of another dtype, bit for bit.
+    /// Slices whose latencies are those of another dtype, or those times one factor.
     fn equal_pairs(&self, slices: &SlicesOfDtypes<'_>, pairs: &[DtypePair]) -> Vec<OddSlice> {
         let mut odd: Vec<OddSlice> = Vec::new();
         let mut told = Vec::new();
         for pair in pairs {
-            let share = pair.equal.len() as f64 / pair.common() as f64;
-            if pair.common() < self.keys || share < self.equal || told.contains(&pair.second) {
+            if pair.common() < self.keys || told.contains(&pair.second) {
+                continue;
+            }
+            let Proportion { factor, rows } = pair.proportion();
+            if (rows.len() as f64) < self.equal * pair.common() as f64 {
                 continue;
             }
             told.push(pair.second);
+            let times = format!("{factor:.4}");
+            let times = if times == "1.0000" { String::new() } else { format!("{times} times ") };
             let says = format!(
-                "{} has the latency of {} at {} of {} common keys examined, bit for bit",
+                "{} has {times}the latency of {} at {} of {} common keys examined",
                 slices.words(pair.second),
                 slices.words(pair.first),
-                count(pair.equal.len()),
+                count(rows.len()),
                 count(pair.common())
             );
-            odd.push(OddSlice { says, rows: pair.equal.clone() });
+            odd.push(OddSlice { says, rows });
         }
         odd
     }

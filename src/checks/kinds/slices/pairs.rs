@@ -42,11 +42,21 @@ pub(super) struct DtypePair {
     pub first: usize,
     /// The number of the other slice.
     pub second: usize,
-    /// The rows of the second slice whose latency is that of the first, bit for bit.
-    pub equal: Vec<usize>,
+    /// The rows of the second slice at the common keys.
+    rows: Vec<usize>,
     /// The latencies of both at each common key.
     latencies: Vec<[f64; 2]>,
 }
+
+/// The rows of a slice whose latencies are those of another, times one factor.
+pub(super) struct Proportion {
+    /// The latency over that of the other slice.
+    pub factor: f64,
+    pub rows: Vec<usize>,
+}
+
+/// How far ratios differ that are one factor but for the rounding of the table's numbers.
+const ROUNDING: f64 = 1e-6;
 
 impl<'a> SlicesOfDtypes<'a> {
     pub fn new(
@@ -106,9 +116,7 @@ impl<'a> SlicesOfDtypes<'a> {
                 }
             }
         }
-        let mut pairs: Vec<DtypePair> = pairs.into_values().collect();
-        pairs.iter_mut().for_each(|pair| pair.equal.sort_unstable());
-        pairs
+        pairs.into_values().collect()
     }
 
     /// Names a slice by its dtypes.
@@ -124,14 +132,31 @@ impl<'a> SlicesOfDtypes<'a> {
 
 impl DtypePair {
     fn new(first: usize, second: usize) -> Self {
-        Self { first, second, equal: Vec::new(), latencies: Vec::new() }
+        Self { first, second, rows: Vec::new(), latencies: Vec::new() }
     }
 
     fn add(&mut self, row: usize, latency: [f64; 2]) {
-        if latency[0].to_bits() == latency[1].to_bits() {
-            self.equal.push(row);
-        }
+        self.rows.push(row);
         self.latencies.push(latency);
+    }
+
+    /// Finds the factor between the latencies that most of the common keys share.
+    pub fn proportion(&self) -> Proportion {
+        let ratios = self.rows.iter().zip(&self.latencies).map(|(row, of)| (of[1] / of[0], *row));
+        let mut ratios: Vec<(f64, usize)> = ratios.collect();
+        ratios.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let (mut start, mut most) = (0, 0..0);
+        for end in 0..ratios.len() {
+            while ratios[end].0 > ratios[start].0 * (1.0 + ROUNDING) {
+                start += 1;
+            }
+            if end + 1 - start > most.len() {
+                most = start..end + 1;
+            }
+        }
+        let mut rows: Vec<usize> = ratios[most.clone()].iter().map(|(_, row)| *row).collect();
+        rows.sort_unstable();
+        Proportion { factor: ratios.get(most.start).map_or(1.0, |(ratio, _)| *ratio), rows }
     }
 
     /// The number of keys that both have.

@@ -165,3 +165,23 @@ fn power_that_no_meter_reads_is_told_by_what_it_is_like() {
     error: 288 power readings are a thousandth of what the GPU draws: they are in kilowatts, not in watts
     ");
 }
+
+#[test]
+fn a_dtype_that_is_another_one_times_a_factor_is_reported() {
+    let tree = |drawn: f64| {
+        let row = |dtype: &str, m: u64, latency: f64| {
+            format!("VLLM,0.24.0,NVIDIA H200,gemm,cutlass,{dtype},{m},128,128,{latency}\n")
+        };
+        let rows = (1..=40u64).map(|m| {
+            // Latencies that follow no formula.
+            let own = 0.05 + (m.wrapping_mul(2_654_435_761) % 97) as f64 / 1e4;
+            let other = 0.9 * own + drawn * (m.wrapping_mul(40_503) % 89) as f64 / 1e5;
+            row("bfloat16", m, own) + &row("fp8", m, other)
+        });
+        let tree = Tree::new();
+        tree.gemm("gemm_perf.txt", crate::common::GEMM.to_owned() + &rows.collect::<String>());
+        told(&tree, "slice-implausible").map(|(_, message)| message)
+    };
+    insta::assert_snapshot!(tree(0.0).unwrap(), @"fp8 has 0.9000 times the latency of bfloat16 at 40 of 40 common keys examined");
+    assert_eq!(tree(1.0), None);
+}
