@@ -55,7 +55,7 @@ pub(super) struct Proportion {
     pub rows: Vec<usize>,
 }
 
-/// How far ratios differ that are one factor but for the rounding of the table's numbers.
+/// How far ratios may differ that are one factor: the table's numbers are rounded.
 const ROUNDING: f64 = 1e-6;
 
 impl<'a> SlicesOfDtypes<'a> {

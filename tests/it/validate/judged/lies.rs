@@ -179,7 +179,7 @@ fn a_dtype_that_is_another_one_times_a_factor_is_reported() {
             row("bfloat16", m, own) + &row("fp8", m, other)
         });
         let tree = Tree::new();
-        tree.gemm("gemm_perf.txt", crate::common::GEMM.to_owned() + &rows.collect::<String>());
+        tree.gemm("gemm_perf.txt", GEMM.to_owned() + &rows.collect::<String>());
         told(&tree, "slice-implausible").map(|(_, message)| message)
     };
     insta::assert_snapshot!(tree(0.0).unwrap(), @"fp8 has 0.9000 times the latency of bfloat16 at 40 of 40 common keys examined");
