@@ -83,7 +83,7 @@ fn copies_are_equal_and_rows_name_them() {
     ");
     let missing = tree();
     missing.remove(&format!("systems/{COMM}/{NAME}"));
-    insta::assert_snapshot!(contradictions(&missing).join("\n"), @"graph.profile.json: it has no copy beside data/h200_sxm/comm/sglang/0.5.18/c_perf.txt");
+    insta::assert_snapshot!(contradictions(&missing).join("\n"), @"graph.profile.json: systems/data/h200_sxm/comm/sglang/0.5.18 has no copy of it");
     let torn = tree();
     torn.file("systems/profile-evidence.json", "{");
     insta::assert_snapshot!(contradictions(&torn).join("\n"), @"profile-evidence.json: EOF while parsing an object at line 1 column 1");

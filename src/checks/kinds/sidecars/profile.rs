@@ -20,7 +20,7 @@ pub(super) fn contradiction(rule: RuleHead<'_>, at: &ProfileContext<'_>) -> Foun
     let mut wrong: Vec<String> =
         profile.pins.iter().filter_map(|(pinned, digest)| at.unmet(pinned, digest)).collect();
     wrong.extend(at.other_copy(profile));
-    wrong.extend(profile.tables.iter().filter_map(|table| at.missing_copy(table)));
+    wrong.extend(at.missing_copies(profile));
     wrong.extend(at.other_rows(profile));
     if wrong.is_empty() {
         return Found::new();
@@ -82,13 +82,26 @@ impl ProfileContext<'_> {
         (!self.has(first, &profile.sha256)).then(|| format!("its copy {} differs", first.path))
     }
 
-    /// Words that no copy of the profile lies beside a table of it.
-    fn missing_copy(&self, table: &str) -> Option<String> {
+    /// Words the folders of the profile's tables, and of those whose rows name it, that have no copy of it.
+    fn missing_copies(&self, profile: &Profile) -> Vec<String> {
         let catalog = self.state.catalog;
-        let folder = table.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let place = self.below_systems(&format!("{folder}/{}", self.entry.name()));
-        let is_there = Profile::files(catalog).any(|copy| copy.path == place);
-        (!is_there).then(|| format!("it has no copy beside {table}"))
+        let names_it = |table: &&TableFile| {
+            let spec = self.state.specs.tables.get(&table.table);
+            spec.is_some_and(|spec| spec.columns.iter().any(|column| column.name == COLUMN))
+                && self.profile_ids(table).contains(&profile.sha256)
+        };
+        let naming = catalog.tables.iter().filter(names_it);
+        let naming = naming.map(|table| table.entry.folder().to_owned());
+        let folder = |path: &String| path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+        let stated = profile.tables.iter().map(|table| self.below_systems(table));
+        let stated = stated.filter_map(|path| folder(&path));
+        let folders: BTreeSet<String> = stated.chain(naming).collect();
+        let has_no_copy = |folder: &&String| {
+            let mut copies = Profile::files(catalog);
+            !copies.any(|copy| copy.folder() == *folder && copy.name() == self.entry.name())
+        };
+        let missing = folders.iter().filter(has_no_copy);
+        missing.map(|folder| format!("{folder} has no copy of it")).collect()
     }
 
     /// Words the tables beside the profile whose rows name another one.
