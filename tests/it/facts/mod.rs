@@ -5,6 +5,7 @@ mod profiles;
 mod roots;
 mod sidecars;
 mod suggest;
+mod systems;
 mod unknown;
 
 use crate::common::snapshot::message;

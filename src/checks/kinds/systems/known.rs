@@ -130,15 +130,14 @@ impl KnownFigures {
         ))
     }
 
-    /// Words that the GPU's figures are all those of a known system, although the rows name another GPU.
+    /// Words that the figures that the GPU has are all those of a known system, although the rows name another GPU.
     fn copied(&self, system: &System, at: &SystemContext<'_>) -> Option<String> {
         const FEWEST: usize = 5;
         let figures = self.figures.iter().filter(|path| path.starts_with("gpu."));
-        let figures: Vec<&str> = figures.map(String::as_str).collect();
+        let given: Vec<&String> = figures.filter(|path| system.figure(path).is_some()).collect();
         let is_copy = |known: &&System| {
-            let same = |path: &&&str| system.figure(path) == known.figure(path);
-            let given = figures.iter().filter(|path| system.figure(path).is_some()).count();
-            given >= FEWEST && figures.iter().filter(same).count() == figures.len()
+            given.len() >= FEWEST
+                && given.iter().all(|path| system.figure(path) == known.figure(path))
         };
         let known = at.specs.systems.values().find(is_copy)?;
         let other = at.devices.iter().find(|device| !known.is_device(device))?;

@@ -1,0 +1,42 @@
+//! The figures of systems against what is known of them; synthetic rows.
+
+use crate::common::snapshot::message;
+use crate::common::{H200, Run, Tree, gemm};
+
+/// The rules on systems over a tree.
+fn judged(tree: &Tree) -> Run {
+    tree.validate(&["--only", "system-suspicious", "--only", "system-invalid", "--format", "json"])
+}
+
+#[test]
+fn what_is_known_of_each_system_has_no_finding() {
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
+    for file in std::fs::read_dir("systems").expect("the shipped systems") {
+        let path = file.expect("a file").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        // The database of these GPUs has no such files, and nothing is known of their nodes.
+        if name.starts_with("gfx") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).expect("a system").replace("../data/", "data/");
+        // These lists are for perfdb-gate's own files; a database states its figures alone.
+        let own = text.split("\n# Further right values").next().expect("figures").to_owned();
+        let own = own.split("\n# The public file calls").next().expect("figures").to_owned();
+        tree.file(&format!("systems/{name}"), own);
+    }
+    assert_eq!(judged(&tree).findings(), [""; 0]);
+}
+
+#[test]
+fn the_figures_of_another_gpu_than_that_of_the_rows_are_a_copy() {
+    let tree = Tree::new();
+    // An older file, without the figures that were added since.
+    let figures = H200.lines().filter(|line| !line.contains("fp32_flops"));
+    let figures: Vec<&str> = figures.filter(|line| !line.contains("NVIDIA H200\"")).collect();
+    let yaml = figures.join("\n").replace("../data/h200_sxm", "data/ours").replace("devices:", "");
+    tree.file("systems/ours.yaml", yaml);
+    let rows = gemm(&[(1, 0.5), (2, 0.6)]).replace("NVIDIA H200", "NVIDIA X1");
+    tree.file("systems/data/ours/vllm/0.24.0/gemm_perf.txt", rows);
+    insta::assert_snapshot!(message(&judged(&tree).finding("system-suspicious")), @"every figure of the GPU is that of h200_sxm, but its rows are of NVIDIA X1");
+}
