@@ -205,7 +205,14 @@ impl<'a> Judging<'a> {
             findings.append(&mut found);
         }
         let state = judged.state;
-        for entry in Profile::files(state.catalog) {
+        let is_left_out = |entry: &&Entry| {
+            let mut systems = state.catalog.systems.values();
+            systems.any(|system| {
+                let is_own = entry.path.starts_with(&format!("{}/", system.data_dir));
+                is_own && !selected.system(&system.name)
+            })
+        };
+        for entry in Profile::files(state.catalog).filter(|entry| !is_left_out(entry)) {
             files += 1;
             let profile = Profile::read(state.source, entry);
             let mut found = self.item(&Item::Profile(ProfileContext { entry, profile, state }));
