@@ -22,6 +22,12 @@ impl From<&str> for Reason {
     }
 }
 
+impl From<serde_json::Error> for Reason {
+    fn from(error: serde_json::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
 impl From<Reason> for String {
     fn from(reason: Reason) -> Self {
         reason.0

@@ -32,4 +32,9 @@ impl RuleHead<'_> {
     pub fn on_path(self, path: &str, message: impl Into<String>) -> Finding {
         Finding::on_path(self.id, self.severity, path, message)
     }
+
+    /// Returns one finding on a file with everything that is wrong with it; `None` if nothing is.
+    pub fn all_on_path(self, path: &str, wrong: Vec<String>) -> Option<Finding> {
+        (!wrong.is_empty()).then(|| self.on_path(path, wrong.join("; ")).parts(wrong))
+    }
 }

@@ -68,17 +68,20 @@ impl CollectionReport {
 
     /// Reads a collection report.
     pub fn read(source: &dyn Source, entry: &Entry) -> Result<Self, Reason> {
-        let mut report: Self = serde_json::from_str(&source.text(entry)?)
-            .map_err(|why| Reason::from(why.to_string()))?;
+        let mut report: Self = serde_json::from_str(&source.text(entry)?)?;
         let tables = std::mem::take(&mut report.tables).into_iter();
         report.tables = tables.map(|(name, table)| (stem(&name).to_owned(), table)).collect();
         Ok(report)
     }
 
     /// Returns the backend and version in the name of a report's file, joined by a hyphen.
-    pub fn named(path: &str) -> &str {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        name.strip_suffix(ENDING).unwrap_or(name)
+    pub fn named(entry: &Entry) -> &str {
+        entry.name().strip_suffix(ENDING).unwrap_or(entry.name())
+    }
+
+    /// Returns the name of the folder that contains a report, which is that of its system.
+    pub fn system_of(entry: &Entry) -> &str {
+        entry.folder().rsplit('/').next().unwrap_or_default()
     }
 
     /// Returns the table of a catalog that the report means by a name.

@@ -118,7 +118,7 @@ impl TreeFacts {
             facts.tree.pins.extend(pins.map(|pins| (list.clone(), pins)));
             facts.files.iter_mut().filter(|file| file.name == *list).for_each(|f| f.is_code = true);
         }
-        let matrix = catalog.support.values().next().map(|entry| folder(&entry.path).to_owned());
+        let matrix = catalog.support.values().next().map(|entry| entry.folder().to_owned());
         facts.origins.push(Fact::new("support-matrix", matrix, None));
         facts
     }
@@ -235,7 +235,7 @@ impl<'a> FactReader<'a> {
         let is_named = |e: &&Entry| {
             let above = e.path.strip_suffix(file.file.as_str());
             let ends_so = above.is_some_and(|above| above.is_empty() || above.ends_with('/'));
-            ends_so && (!file.beside || folder(&e.path) == home)
+            ends_so && (!file.beside || e.folder() == home)
         };
         let found = self.catalog.others.iter().filter(is_named);
         found.max_by_key(|e| (shared_folders(&e.path, home), Reverse(&e.path)))
@@ -251,11 +251,6 @@ impl<'a> FactReader<'a> {
         let text = self.source.text(entry)?;
         if pointer(text.as_bytes()).is_some() { Err(NOT_FETCHED.into()) } else { Ok(text) }
     }
-}
-
-/// Returns the folder of a path, without a trailing slash.
-fn folder(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
 /// Counts the leading folders that a path shares with another.

@@ -44,8 +44,7 @@ impl Profile {
     /// Reads a profile or the evidence of profiles.
     pub fn read(source: &dyn Source, entry: &Entry) -> Result<Self, Reason> {
         let text = source.text(entry)?;
-        let document: Value =
-            serde_json::from_str(&text).map_err(|why| Reason::from(why.to_string()))?;
+        let document: Value = serde_json::from_str(&text)?;
         let text_of = |value: &Value, field: &str| value.get(field)?.as_str().map(str::to_owned);
         let retained = document.get("retained_files").and_then(Value::as_array);
         let retained = retained.into_iter().flatten().filter_map(|file| {

@@ -21,10 +21,7 @@ impl SealFile {
     pub fn read(source: &dyn Source, catalog: &Catalog, file: &TableFile, seal: &Seal) -> Self {
         let path = Self::path(file, seal);
         let entry = catalog.beside.iter().map(|(entry, _)| entry).find(|e| e.path == path);
-        let fields = entry.map(|entry| {
-            let text = source.text(entry)?;
-            serde_json::from_str(&text).map_err(|why| Reason::from(why.to_string()))
-        });
+        let fields = entry.map(|entry| Ok(serde_json::from_str(&source.text(entry)?)?));
         Self { path, fields }
     }
 

@@ -16,14 +16,14 @@ use crate::base::words::{Figure, plural, plural_verb};
 use crate::checks::compare::curves::{
     CurveScores, Roughness, SpikedPoints, TableScores, comparable,
 };
-use crate::checks::compare::sketch::{Sketched, Slice, slice_id, slice_name};
+use crate::checks::compare::sketch::{Sketched, Slice, slice_id, slice_name, slice_words};
 use crate::checks::context::{CrossContext, RowContext};
 use crate::checks::inputs::{CheckInputs, CurveTerms, Input};
 use crate::checks::judge::{Found, Judge, Judged};
 use crate::checks::rule_head::RuleHead;
 use crate::checks::series::AxisSeries;
 use crate::database::catalog::TableFile;
-use crate::database::table::Keys;
+use crate::database::table::{Keys, NumberedRows};
 use crate::findings::{Finding, Hits, Reads, SliceEvidence, wholes};
 use crate::specs::TableSpec;
 
@@ -58,7 +58,7 @@ pub struct NoiseLimits {
 struct ZigzagLimits {
     /// The least number of points with two neighbours.
     points: usize,
-    /// How far points are from the line between their neighbours, in the median, as a logarithm.
+    /// The least median distance of a slice's points from the line between their neighbours, as the logarithm of a factor.
     distance: f64,
     /// The least and the largest share of the points that lie on the other side than the point before. Chance gives two
     /// thirds. With more, every other size takes longer, as those do that a kernel pads.
@@ -97,11 +97,11 @@ impl Judge for NoiseLimits {
         let (Some(keys), Some((_, latency))) = (rows.at.keys, rows.measured()) else {
             return Ok(Hits::new());
         };
-        let slices = keys.slice_numbers().of_rows;
-        let zigzags = rows.series().iter().flat_map(|axis| Zigzag::all(axis, latency, &slices));
+        let NumberedRows { of_rows, counts } = keys.slice_numbers();
+        let zigzags = rows.series().iter().flat_map(|axis| Zigzag::all(axis, latency, of_rows));
         let found = zigzags.filter(|zigzag| self.zigzag.finds(zigzag));
         let most = found.max_by(|a, b| a.distance.total_cmp(&b.distance));
-        Ok(wholes(most.map(|zigzag| zigzag.finding(rows, keys, slices.iter().any(|s| *s > 0)))))
+        Ok(wholes(most.map(|zigzag| zigzag.finding(rows, keys, counts.len() > 1))))
     }
 
     /// One finding for each table with noisy slices.
@@ -131,7 +131,7 @@ struct Zigzag<'a> {
     row: usize,
     /// The number of points with two neighbours.
     points: usize,
-    /// How far points are from the line, in the median, as a logarithm.
+    /// The median distance of the points from the line between their neighbours, as the logarithm of a factor.
     distance: f64,
     /// The share of the points that lie on the other side than the point before.
     flips: f64,
@@ -180,9 +180,9 @@ impl<'a> Zigzag<'a> {
 
     /// Words the zigzag; `named` adds the slice.
     fn finding(&self, rows: &RowContext<'_>, keys: &Keys<'_>, named: bool) -> Finding {
-        let texts = keys.texts(self.row).into_iter().filter(|_| named);
-        let texts: Vec<String> = texts.map(|(name, text)| format!("{name}={text}")).collect();
-        let of = if texts.is_empty() { String::new() } else { format!(" of {}", texts.join(" ")) };
+        let texts = if named { keys.texts(self.row) } else { Vec::new() };
+        let words = slice_words(texts.iter().map(|(name, text)| (name, text)));
+        let of = if words.is_empty() { words } else { format!(" of {words}") };
         let message = format!(
             "along {}, half of {}{of} are {:.0} % or more away from the line between their neighbours, on alternate sides: the kernel or its clock changes from point to point",
             self.axis,

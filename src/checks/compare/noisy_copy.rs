@@ -25,7 +25,7 @@ pub struct NoisyCopies {
     evenness: f64,
 }
 
-/// How two tables are alike.
+/// The evidence that one of two tables is a copy of the other.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Likeness {
     /// The number of shared points.
@@ -35,7 +35,7 @@ pub(super) struct Likeness {
     pub by: AlikeBy,
 }
 
-/// What the points of two tables have in common.
+/// The way in which the points of a table are those of another, times a factor.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum AlikeBy {
     /// This many points are equal up to the factor.

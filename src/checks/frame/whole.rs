@@ -194,9 +194,8 @@ impl<'a> Judging<'a> {
         }
         let mut files = 0;
         for entry in CollectionReport::files(judged.state.catalog) {
-            let folder = entry.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-            let system = folder.rsplit('/').next().unwrap_or(folder);
-            if !selected.system(system) || !selected.touched(folder) {
+            let system = CollectionReport::system_of(entry);
+            if !selected.system(system) || !selected.touched(entry.folder()) {
                 continue;
             }
             files += 1;

@@ -66,7 +66,7 @@ fn facts<'a>(at: &ChangeContext<'a>, error: &Finding) -> Vec<&'a str> {
     };
     let files = at.diff.files.iter().filter(|file| match file.role {
         Role::System => system.is_some_and(|system| system.yaml == file.path),
-        // What the names of kernels stand for leads to warnings only.
+        // The file that maps kernels to backends decides on warnings only, so it cannot excuse an error.
         Role::Facts => !file.path.ends_with(&at.head.specs.facts.kernel_sources.file),
         Role::Sidecar => is_own(&file.path),
         Role::Other | Role::Trace => false,

@@ -146,8 +146,7 @@ fn files_of_table<'l>(
 /// Returns the deepest folder that contains the files of all parts.
 fn common_folder(parts: &[Part]) -> String {
     let folders = |part: &Part| -> Vec<String> {
-        let folder = part.entry.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        folder.split('/').map(str::to_owned).collect()
+        part.entry.folder().split('/').map(str::to_owned).collect()
     };
     let mut common = parts.first().map(folders).unwrap_or_default();
     for part in parts {

@@ -146,10 +146,7 @@ fn yaml_of_roots(files: &[Entry]) -> impl Iterator<Item = (&str, &Entry)> {
     let is_yaml =
         |entry: &&Entry| entry.path.ends_with(".yaml") && entry.kind.leads_away().is_none();
     let yaml = files.iter().filter(is_yaml);
-    let placed = yaml.map(|entry| {
-        let folder = entry.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        (folder, entry)
-    });
+    let placed = yaml.map(|entry| (entry.folder(), entry));
     placed.filter(move |(folder, _)| {
         let usual = folder.is_empty() || *folder == "systems" || folder.ends_with("/systems");
         usual || beside.contains(folder)

@@ -114,7 +114,7 @@ impl SliceLatency {
 struct SlicedSide<'k> {
     keys: &'k Keys<'k>,
     /// The slice of each row, in this side's own numbering.
-    own: Vec<u32>,
+    own: &'k [u32],
     /// The common number of each slice in this side's numbering; `None` until the slice is first looked up.
     known: Vec<Option<usize>>,
 }

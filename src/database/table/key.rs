@@ -17,6 +17,8 @@ pub struct Keys<'a> {
     rows: usize,
     /// The hash of each row's key, computed on first use because some judgements do not need it.
     hashes: OnceLock<Vec<u64>>,
+    /// The slice of each row, numbered on first use.
+    slices: OnceLock<NumberedRows>,
 }
 
 impl<'a> Keys<'a> {
@@ -38,7 +40,13 @@ impl<'a> Keys<'a> {
             matches!(values, PartValues::Formula(Value::Text(..)))
         };
         let texts = parts.iter().enumerate().filter(is_text).map(|(place, _)| place).collect();
-        Ok(Self { parts, texts, rows: scope.rows(), hashes: OnceLock::new() })
+        Ok(Self {
+            parts,
+            texts,
+            rows: scope.rows(),
+            hashes: OnceLock::new(),
+            slices: OnceLock::new(),
+        })
     }
 
     /// Returns a hash of each row's key. Equal keys have equal hashes in every table, independent of the
@@ -98,9 +106,13 @@ impl<'a> Keys<'a> {
         code
     }
 
-    /// Numbers the slices of all rows in order of first occurrence. Rows with the same
+    /// Returns the slices of all rows, numbered in order of first occurrence. Rows with the same
     /// [`text_code`](Self::text_code) are in the same slice.
-    pub(crate) fn slice_numbers(&self) -> NumberedRows {
+    pub(crate) fn slice_numbers(&self) -> &NumberedRows {
+        self.slices.get_or_init(|| self.number_slices())
+    }
+
+    fn number_slices(&self) -> NumberedRows {
         let mut texts = Combinations::default();
         for place in &self.texts {
             if let PartValues::Formula(Value::Text(Vals::Rows(codes), dict)) = &self.parts[*place].1

@@ -293,7 +293,7 @@ fn may_move(base: State<'_>, head: State<'_>, diff: &Diff) -> bool {
 /// Returns the ids of the files that decide which tables answer: the manifest of donors and every
 /// `query_versions.yaml`.
 fn deciding<'a>(state: State<'a>) -> Vec<(&'a str, Option<git2::Oid>)> {
-    let slots = |e: &&Entry| e.path.rsplit('/').next() == Some("query_versions.yaml");
+    let slots = |e: &&Entry| e.name() == "query_versions.yaml";
     let slots = state.catalog.others.iter().filter(slots);
     let files = state.catalog.manifest.iter().chain(slots);
     files.map(|entry| (entry.path.as_str(), state.source.id(entry))).collect()

@@ -169,8 +169,8 @@ impl<'a> Remeasurement<'a> {
     pub(super) fn origin(&self, sample: &Sample) -> Option<String> {
         let folder = self.options.collectors.as_deref()?;
         let module = sample.points.iter().find_map(|p| p.point.call.as_ref())?.module.clone();
-        let (dir, _) = sample.file.entry.path.rsplit_once('/')?;
-        let meta = self.site.catalog.dirs.get(dir).and_then(|dir| dir.meta.as_ref());
+        let dir = self.site.catalog.dir_of(&sample.file);
+        let meta = dir.and_then(|dir| dir.meta.as_ref());
         let text = meta.and_then(|entry| self.site.source.text(entry).ok());
         let meta = text.and_then(|text| Meta::parse(&text).ok());
         let table = meta.as_ref().and_then(|meta| meta.tables.get(&sample.file.table));

@@ -57,9 +57,17 @@ impl JudgedRoots {
         details: Option<&Details>,
         progress: &dyn Progress,
     ) -> Result<Self> {
+        let By { settings, rules, models, .. } = by;
+        // Any rule can report an excused error, even if only `excused-by-change` was selected.
+        let judging = if rules.iter().any(|rule| rule.check.needs().has(Input::Excused)) {
+            settings.rules.choose(&[], &[], &|_| true)?
+        } else {
+            rules.to_vec()
+        };
+        let terms = Terms { rules: &judging, all_rules: &settings.rules, models, ledger: None };
         let mut all = Self::default();
         for root in roots {
-            all.add(root, root.states(base, head), by, details, progress)?;
+            all.add(root, root.states(base, head), (by, terms), details, progress)?;
         }
         Ok(all)
     }
@@ -68,22 +76,14 @@ impl JudgedRoots {
         &mut self,
         root: &'a Root,
         (base, head): (State<'a>, State<'a>),
-        by: By<'a>,
+        (By { rules, start, .. }, terms): (By<'a>, Terms<'a>),
         details: Option<&'a Details>,
         progress: &dyn Progress,
     ) -> Result<()> {
-        let By { settings, rules, models, start } = by;
-        // Any rule can report an excused error, even if only `excused-by-change` was selected.
-        let judging = if rules.iter().any(|rule| rule.check.needs().has(Input::Excused)) {
-            settings.rules.choose(&[], &[], &|_| true)?
-        } else {
-            rules.to_vec()
-        };
-        let terms = Terms { rules: &judging, all_rules: &settings.rules, models, ledger: None };
         let files = files(base, head);
         let mut judged = judge_change((base, head), &files, details, terms, progress)?;
         debug!(tables = judged.diff.len(), files = files.len(), took = ?start.elapsed(), "judged");
-        let impossible = impossible_rows(&judging, &judged.repaired);
+        let impossible = impossible_rows(terms.rules, &judged.repaired);
         let mut diff = Diff {
             tables: std::mem::take(&mut judged.diff),
             files,

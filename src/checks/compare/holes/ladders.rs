@@ -46,20 +46,19 @@ impl ShortLadders {
         let placed = |row: usize| (keys.without(axes, row), number_bits(sizes.get(row)), row);
         let mut placed: Vec<(u64, u64, usize)> = (0..rows.table.rows).map(placed).collect();
         placed.sort_unstable();
-        let groups = placed.chunk_by(|a, b| a.0 == b.0);
-        let sizes_of = |group: &[(u64, u64, usize)]| group.chunk_by(|a, b| a.1 == b.1).count();
-        let mut counts: Vec<f64> = groups.clone().map(|group| sizes_of(group) as f64).collect();
-        let total = counts.len();
+        // The rows of each group, and the number of its sizes.
+        let groups = placed.chunk_by(|a, b| a.0 == b.0).map(|group| {
+            let rows: Vec<usize> = group.iter().map(|(_, _, row)| *row).collect();
+            (rows, group.chunk_by(|a, b| a.1 == b.1).count())
+        });
+        let mut short: Vec<(Vec<usize>, usize)> = groups.collect();
+        let total = short.len();
+        let mut counts: Vec<f64> = short.iter().map(|(_, sizes)| *sizes as f64).collect();
         let usual = upper_median(&mut counts);
         let name = rows.at.spec.key[axis].name.clone();
         let longest =
             if self.limited.contains(&name) { 1.0 } else { (self.short * usual).max(1.0) };
-        let is_short = |group: &&[(u64, u64, usize)]| sizes_of(group) as f64 <= longest;
-        // The rows of each group with a short ladder, and the number of its sizes.
-        let short = groups.filter(is_short);
-        let rows_of = |group: &[(u64, u64, usize)]| group.iter().map(|(_, _, row)| *row).collect();
-        let mut short: Vec<(Vec<usize>, usize)> =
-            short.map(|group| (rows_of(group), sizes_of(group))).collect();
+        short.retain(|(_, sizes)| *sizes as f64 <= longest);
         let is_rare = short.len() as f64 <= self.share * total as f64;
         if total < 3 || usual < self.sizes || short.is_empty() || !is_rare {
             return None;

@@ -20,7 +20,7 @@ impl OutlierLimits {
         let all = at.curve_scores();
         let stands_out = |number: &usize| {
             let (bend, found) = (&scores.curve.bends[*number], scores.bends[*number]);
-            // What the point should take, where that is the slower side.
+            // The longer of the latencies that the point has and that its neighbours predict.
             let slower = f64::from(bend.point.latency) * (-found.score).exp().max(1.0);
             let least = if slower < self.floor_ms { limits.short } else { limits.factor };
             found.groups >= limits.groups

@@ -268,7 +268,8 @@ impl OutlierCandidate {
             let (before, after) = (points[i - 1].time, points[i + 1].time);
             // Rounding must not hide a point that is exactly at the limit.
             let factor = least * (1.0 - 1e-9);
-            // Of two slow points side by side, each has one neighbour that is as slow.
+            // If two slow points are side by side, each has one slow neighbour. Therefore, a spike need only exceed the
+            // faster neighbour here.
             if time < factor * before.min(after) && time * factor > before.min(after) {
                 return None;
             }

@@ -10,10 +10,10 @@ use crate::checks::compare::series::Outlier;
 /// The texts of a key by name: dtypes, kernels, phases.
 pub type Slice = BTreeMap<String, String>;
 
-/// Returns a slice as text for people, such as `gemm_dtype=fp8 kernel_source=cutlass`; empty if the key has no texts.
-pub fn slice_words(slice: &Slice) -> String {
+/// Returns the texts of a slice for people, such as `gemm_dtype=fp8 kernel_source=cutlass`; empty if the key has no texts.
+pub fn slice_words<'a>(texts: impl IntoIterator<Item = (&'a String, &'a String)>) -> String {
     let words: Vec<String> =
-        slice.iter().map(|(column, text)| format!("{column}={text}")).collect();
+        texts.into_iter().map(|(column, text)| format!("{column}={text}")).collect();
     words.join(" ")
 }
 

@@ -10,7 +10,7 @@ use crate::checks::judge::{Judge, Judged};
 use crate::findings::{Hit, Hits, Reads};
 use crate::specs::TableSpec;
 
-/// How far above every bound a measurement must be.
+/// The limit above which no machine of the system can need the measured time.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FarAbove {

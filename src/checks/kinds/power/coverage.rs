@@ -30,11 +30,11 @@ impl Judge for PartialPower {
         };
         let NumberedRows { of_rows, counts } = keys.slice_numbers();
         let mut slices: Vec<SliceRows> = Vec::with_capacity(counts.len());
-        for (row, number) in of_rows.into_iter().enumerate() {
-            if number as usize == slices.len() {
+        for (row, number) in of_rows.iter().enumerate() {
+            if *number as usize == slices.len() {
                 slices.push(SliceRows { first: row, ..SliceRows::default() });
             }
-            let slice = &mut slices[number as usize];
+            let slice = &mut slices[*number as usize];
             slice.rows += 1;
             slice.measured += usize::from(readings.measured(row));
         }

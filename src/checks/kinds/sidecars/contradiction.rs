@@ -38,12 +38,8 @@ impl Judge for Frameworks {
         let (Some(Ok(meta)), Some(entry)) = (at.meta, &at.dir.meta) else {
             return Vec::new();
         };
-        let wrong = self.contradictions(meta, at);
-        if wrong.is_empty() {
-            return Vec::new();
-        }
-        let finding = rule.on_path(&entry.path, wrong.join("; "));
-        vec![finding.at(&at.dir.place).parts(wrong)]
+        let finding = rule.all_on_path(&entry.path, self.contradictions(meta, at));
+        finding.map(|finding| finding.at(&at.dir.place)).into_iter().collect()
     }
 
     /// A table that does not have the number of rows that its sidecar says.

@@ -14,18 +14,23 @@ use crate::database::table::Column;
 /// The column in which rows name the profile that contains them.
 const COLUMN: &str = "profile_id";
 
+/// A table whose rows name profiles.
+struct NamingTable<'a> {
+    file: &'a TableFile,
+    /// The SHA-256 of each profile that a row names.
+    ids: BTreeSet<String>,
+}
+
 /// Returns a finding with all that contradicts a profile.
 pub(super) fn contradiction(rule: RuleHead<'_>, at: &ProfileContext<'_>) -> Found {
     let Ok(profile) = &at.profile else { return Found::new() };
+    let naming = at.naming_tables();
     let mut wrong: Vec<String> =
         profile.pins.iter().filter_map(|(pinned, digest)| at.unmet(pinned, digest)).collect();
     wrong.extend(at.other_copy(profile));
-    wrong.extend(at.missing_copies(profile));
-    wrong.extend(at.other_rows(profile));
-    if wrong.is_empty() {
-        return Found::new();
-    }
-    vec![rule.on_path(&at.entry.path, wrong.join("; ")).parts(wrong)]
+    wrong.extend(at.missing_copies(profile, &naming));
+    wrong.extend(at.other_rows(profile, &naming));
+    rule.all_on_path(&at.entry.path, wrong).into_iter().collect()
 }
 
 /// Returns a finding on a profile that cannot be read.
@@ -34,7 +39,7 @@ pub(super) fn unreadable(rule: RuleHead<'_>, at: &ProfileContext<'_>) -> Found {
     why.map(|why| rule.on_path(&at.entry.path, why.to_string())).into_iter().collect()
 }
 
-impl ProfileContext<'_> {
+impl<'a> ProfileContext<'a> {
     /// Words a pinned file that is missing or has another digest.
     fn unmet(&self, pinned: &Pinned, digest: &str) -> Option<String> {
         let catalog = self.state.catalog;
@@ -83,21 +88,15 @@ impl ProfileContext<'_> {
     }
 
     /// Words the folders of the profile's tables, and of those whose rows name it, that have no copy of it.
-    fn missing_copies(&self, profile: &Profile) -> Vec<String> {
-        let catalog = self.state.catalog;
-        let names_it = |table: &&TableFile| {
-            let spec = self.state.specs.tables.get(&table.table);
-            spec.is_some_and(|spec| spec.columns.iter().any(|column| column.name == COLUMN))
-                && self.profile_ids(table).contains(&profile.sha256)
-        };
-        let naming = catalog.tables.iter().filter(names_it);
-        let naming = naming.map(|table| table.entry.folder().to_owned());
+    fn missing_copies(&self, profile: &Profile, naming: &[NamingTable<'_>]) -> Vec<String> {
+        let naming = naming.iter().filter(|table| table.ids.contains(&profile.sha256));
+        let naming = naming.map(|table| table.file.entry.folder().to_owned());
         let folder = |path: &String| path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
         let stated = profile.tables.iter().map(|table| self.below_systems(table));
         let stated = stated.filter_map(|path| folder(&path));
         let folders: BTreeSet<String> = stated.chain(naming).collect();
         let has_no_copy = |folder: &&String| {
-            let mut copies = Profile::files(catalog);
+            let mut copies = Profile::files(self.state.catalog);
             !copies.any(|copy| copy.folder() == *folder && copy.name() == self.entry.name())
         };
         let missing = folders.iter().filter(has_no_copy);
@@ -105,26 +104,38 @@ impl ProfileContext<'_> {
     }
 
     /// Words the tables beside the profile whose rows name another one.
-    fn other_rows(&self, profile: &Profile) -> Vec<String> {
-        let is_beside = |entry: &Entry| entry.folder() == self.entry.folder();
-        let tables = self.state.catalog.tables.iter().filter(|table| is_beside(&table.entry));
-        let profiles = Profile::files(self.state.catalog).filter(|entry| is_beside(entry));
+    fn other_rows(&self, profile: &Profile, naming: &[NamingTable<'_>]) -> Vec<String> {
+        let profiles = Profile::files(self.state.catalog).filter(|entry| self.is_beside(entry));
         let profiles: Vec<&Entry> = profiles.collect();
         let is_other = |id: &&String| {
             **id != profile.sha256 && !profiles.iter().any(|entry| self.has(entry, id))
         };
-        let say = |table: &TableFile| {
-            let ids = self.profile_ids(table);
+        let say = |NamingTable { file, ids }: &NamingTable<'_>| {
             let other = ids.iter().find(is_other)?;
-            let (name, other, own) = (&table.table, short(other), short(&profile.sha256));
+            let (name, other, own) = (&file.table, short(other), short(&profile.sha256));
             Some(format!("the rows of {name} name the profile {other}, but its SHA-256 is {own}"))
         };
-        tables.filter_map(say).collect()
+        naming.iter().filter(|table| self.is_beside(&table.file.entry)).filter_map(say).collect()
     }
 
-    /// Returns the profiles that the rows of a table name.
-    fn profile_ids(&self, table: &TableFile) -> BTreeSet<String> {
-        let table = self.state.columns(table, &BTreeSet::from([COLUMN]));
+    /// Returns true if a file is in the profile's folder.
+    fn is_beside(&self, entry: &Entry) -> bool {
+        entry.folder() == self.entry.folder()
+    }
+
+    /// Returns the tables whose rows name profiles: those whose spec has such a column, and any beside the profile.
+    fn naming_tables(&self) -> Vec<NamingTable<'a>> {
+        let has_column = |file: &TableFile| {
+            let spec = self.state.specs.tables.get(&file.table);
+            spec.is_some_and(|spec| spec.columns.iter().any(|column| column.name == COLUMN))
+        };
+        let tables = self.state.catalog.tables.iter();
+        let tables = tables.filter(|file| has_column(file) || self.is_beside(&file.entry));
+        tables.map(|file| NamingTable { file, ids: self.profile_ids(file) }).collect()
+    }
+
+    fn profile_ids(&self, file: &TableFile) -> BTreeSet<String> {
+        let table = self.state.columns(file, &BTreeSet::from([COLUMN]));
         match table.as_ref().ok().and_then(|table| table.column(COLUMN)) {
             Some(Column::Text { dict, .. }) => dict.iter().map(ToString::to_string).collect(),
             // A table that cannot be read, or has no such texts, is reported by other rules.

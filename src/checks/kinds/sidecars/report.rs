@@ -5,11 +5,12 @@ use crate::checks::context::ReportContext;
 use crate::checks::judge::Found;
 use crate::checks::rule_head::RuleHead;
 use crate::database::collection_report::{CollectionReport, ReportedTable};
+use crate::database::source::Entry;
 
 /// Returns a finding with all that a report contradicts.
 pub(super) fn contradiction(rule: RuleHead<'_>, at: &ReportContext<'_>) -> Found {
     let Ok(report) = &at.report else { return Found::new() };
-    let mut wrong: Vec<String> = place(&at.entry.path, report).into_iter().collect();
+    let mut wrong: Vec<String> = place(at.entry, report).into_iter().collect();
     for (name, table) in &report.tables {
         wrong.extend(sums(name, table));
         wrong.extend(found(name, table, at));
@@ -20,10 +21,7 @@ pub(super) fn contradiction(rule: RuleHead<'_>, at: &ReportContext<'_>) -> Found
     {
         wrong.push(format!("it states {total} rows in total, but its tables have {rows}"));
     }
-    if wrong.is_empty() {
-        return Found::new();
-    }
-    vec![rule.on_path(&at.entry.path, wrong.join("; ")).parts(wrong)]
+    rule.all_on_path(&at.entry.path, wrong).into_iter().collect()
 }
 
 /// Returns a finding on a report that cannot be read.
@@ -33,10 +31,10 @@ pub(super) fn unreadable(rule: RuleHead<'_>, at: &ReportContext<'_>) -> Found {
 }
 
 /// Words a system, backend or version that is not that of the file's place.
-fn place(path: &str, report: &CollectionReport) -> Option<String> {
-    let named = CollectionReport::named(path);
+fn place(entry: &Entry, report: &CollectionReport) -> Option<String> {
+    let named = CollectionReport::named(entry);
     let own = format!("{}-{}", report.backend, report.version);
-    let folder = path.rsplit('/').nth(1).unwrap_or_default();
+    let folder = CollectionReport::system_of(entry);
     let is_own = named == own && folder == report.system;
     (!is_own).then(|| {
         format!(

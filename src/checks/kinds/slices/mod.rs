@@ -42,12 +42,12 @@ impl Judge for SliceSigns {
         };
         let latency = latency.value.numbers(rows.scope)?;
         let latency: Vec<f64> = (0..rows.table.rows).map(|row| latency.get(row)).collect();
-        let slices = keys.slice_numbers().of_rows;
-        let by_dtype = SlicesOfDtypes::new(&self.dtypes, rows, keys, &slices);
+        let slices = &keys.slice_numbers().of_rows;
+        let by_dtype = SlicesOfDtypes::new(&self.dtypes, rows, keys, slices);
         let pairs = by_dtype.pairs(&latency);
         let mut odd = self.equal_pairs(&by_dtype, &pairs);
         odd.extend(self.floor.odd(&by_dtype, &pairs, self.keys));
-        let work = SliceWork::all(rows, &slices, &latency)?;
+        let work = SliceWork::all(rows, slices, &latency)?;
         odd.extend(work.iter().filter_map(|work| self.work.odd(keys, work)));
         let hit = |odd: OddSlice| {
             Hit::rows(rows.at.file, odd.rows, rows.rule.severity, move |part| {

@@ -55,7 +55,7 @@ pub(super) struct Proportion {
     pub rows: Vec<usize>,
 }
 
-/// How far ratios may differ that are one factor: the table's numbers are rounded.
+/// The relative difference up to which two ratios count as the same factor, because tables contain rounded numbers.
 const ROUNDING: f64 = 1e-6;
 
 impl<'a> SlicesOfDtypes<'a> {
@@ -89,7 +89,7 @@ impl<'a> SlicesOfDtypes<'a> {
                 hash.wrapping_add(part_hash(*part, number.map_or(0, number_bits)))
             })
         };
-        // Of a larger table, the rows of a sample of keys, which is the same in all slices.
+        // A larger table is sampled by the hashes of its keys, so that all slices keep the same keys.
         let most = u32::MAX / self.numbers.len().div_ceil(ROWS).max(1) as u32;
         // The rows of slices with peers, by the numbers in their keys.
         let mut placed: Vec<(u64, u32, usize)> = (0u32..)
@@ -102,7 +102,7 @@ impl<'a> SlicesOfDtypes<'a> {
             .filter(|(hash, _, _)| (*hash >> 32) as u32 <= most)
             .collect();
         placed.sort_unstable();
-        // Of a repeated key the first row counts.
+        // If a slice has several rows with one key, only the first one is compared.
         placed.dedup_by_key(|(hash, slice, _)| (*hash, *slice));
         let mut pairs: BTreeMap<(usize, usize), DtypePair> = BTreeMap::new();
         for at in placed.chunk_by(|a, b| a.0 == b.0) {
@@ -185,7 +185,7 @@ impl DtypePair {
     }
 }
 
-/// How much longer a slice takes than another dtype.
+/// The latency of a slice compared with that of the same operation in another dtype.
 struct Floor {
     /// The median latency of the slice where the other is fastest, in ms.
     latency: f64,

@@ -43,10 +43,9 @@ impl Judge for SystemFields {
     /// A YAML that cannot be read, lacks what the loader requires, or has figures out of range.
     fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
         let Item::System(at) = item else { return Found::new() };
-        let finding = |message: String| rule.on_path(&at.file.path, message);
         let system = match &at.file.system {
             Ok(system) => system,
-            Err(why) => return vec![finding(why.to_string())],
+            Err(why) => return vec![rule.on_path(&at.file.path, why.to_string())],
         };
         let mut wrong: Vec<String> = at.file.unread.iter().cloned().collect();
         for name in self.texts.iter().filter(|t| !system.texts.contains_key(*t)) {
@@ -66,7 +65,7 @@ impl Judge for SystemFields {
         if let Some(other) = sharers.into_iter().find(|name| **name != at.file.name) {
             wrong.push(format!("{other} has the same data_dir"));
         }
-        if wrong.is_empty() { Vec::new() } else { vec![finding(wrong.join("; ")).parts(wrong)] }
+        rule.all_on_path(&at.file.path, wrong).into_iter().collect()
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::base::stats::times_off;
 use crate::checks::context::SystemContext;
 use crate::specs::system::System;
 
@@ -91,7 +92,7 @@ impl KnownFigures {
             let Some(known) = values.first().copied().filter(|known| *known > 0.0) else {
                 continue;
             };
-            if values.iter().any(|known| away(value, *known) <= factor) {
+            if values.iter().any(|known| times_off(value / known) <= factor) {
                 return None;
             }
             first = first.or(Some((known, &reference.says)));
@@ -104,8 +105,9 @@ impl KnownFigures {
     /// A figure for people, with the network card of that rate.
     fn with_card(&self, path: &str, value: f64) -> String {
         let cards = self.nics.cards.iter().filter(|_| self.nics.figures.iter().any(|f| f == path));
-        let card = cards.min_by(|a, b| away(value, a.rate).total_cmp(&away(value, b.rate)));
-        let card = card.filter(|card| away(value, card.rate) <= self.own_factor);
+        let card =
+            cards.min_by(|a, b| times_off(value / a.rate).total_cmp(&times_off(value / b.rate)));
+        let card = card.filter(|card| times_off(value / card.rate) <= self.own_factor);
         let name = card.map(|card| format!(" ({})", card.name)).unwrap_or_default();
         plain(value) + &name
     }
@@ -118,7 +120,7 @@ impl KnownFigures {
         let figure = |peer: &System| peer.right_values(path).first().copied().filter(|f| *f > 0.0);
         let figures: Vec<(&str, f64)> =
             near.filter_map(|peer| Some((peer.name.as_str(), figure(peer)?))).collect();
-        if figures.is_empty() || figures.iter().any(|(_, f)| away(value, *f) <= self.factor) {
+        if figures.is_empty() || figures.iter().any(|(_, f)| times_off(value / f) <= self.factor) {
             return None;
         }
         let others: Vec<String> =
@@ -144,11 +146,6 @@ impl KnownFigures {
         let (name, device) = (&known.name, other);
         Some(format!("every figure of the GPU is that of {name}, but its rows are of {device}"))
     }
-}
-
-/// How many times larger the larger of two positive figures is.
-fn away(value: f64, known: f64) -> f64 {
-    (value / known).max(known / value)
 }
 
 /// A figure for people: counts as they are, rates by their power of ten.

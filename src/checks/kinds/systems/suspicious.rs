@@ -87,10 +87,7 @@ impl Judge for Plausible {
         odd.extend(
             self.versions.iter().filter_map(|(field, b)| without_data(field, b, system, at)),
         );
-        if odd.is_empty() {
-            return Vec::new();
-        }
-        vec![rule.on_path(&at.file.path, odd.join("; ")).parts(odd)]
+        rule.all_on_path(&at.file.path, odd).into_iter().collect()
     }
 }
 
