@@ -1,5 +1,6 @@
 //! Helpers that every room uses and that know nothing of databases.
 
+pub(crate) mod child;
 pub(crate) mod dates;
 pub(crate) mod digest;
 pub(crate) mod digits;

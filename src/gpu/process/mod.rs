@@ -7,7 +7,6 @@
 //! answers are skipped. A runner that ends or hangs at a point loses that point, not the run.
 
 mod error;
-mod running;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
@@ -15,6 +14,7 @@ mod tests;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
+use std::process::Command;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
@@ -22,10 +22,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use self::error::ProcessError;
-use self::running::Running;
 use super::device::{About, Answer, Device, MeasureError, Point, SAMPLES};
 use super::protocol::{Hello, PointRequest, Reply, is_answer};
 use super::work::Work;
+use crate::base::child::Child;
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
 use crate::base::reason::Reason;
@@ -59,7 +59,7 @@ pub struct Process {
     command: String,
     /// Environment variables of the command.
     env: Vec<(&'static str, OsString)>,
-    running: Option<Running>,
+    running: Option<Child>,
     about: About,
     next: u64,
     /// Longest time that the runner may take over a point without a sign of life.
@@ -136,7 +136,10 @@ impl Process {
         let command = self.command.clone();
         let failed =
             |why: ProcessError| Error::new(format!("`{command}` {why}"), HINT).because(why);
-        self.running = Some(Running::start(&command, &self.env).map_err(failed)?);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &command]).envs(self.env.iter().map(|(name, value)| (name, value)));
+        let child = Child::start(&mut shell).map_err(|why| failed(ProcessError::Start(why)))?;
+        self.running = Some(child);
         let line = self.ask(&Hello::NOW, "device", patience, "starting").map_err(failed)?;
         serde_json::from_str(&line).map_err(|e| failed(ProcessError::About(e)))
     }

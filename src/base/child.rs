@@ -1,55 +1,55 @@
-//! A running command: its pipes, and its end.
+//! A process that answers lines: its pipes, and its end.
 
-use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::error::ProcessError;
-use crate::base::interrupt::{Leftover, RemovedOnSignal};
+use super::interrupt::{Leftover, RemovedOnSignal};
 
-/// Longest answer in bytes; an answer with five samples has a few hundred.
+/// Longest answer in bytes; most have a few hundred.
 const LONGEST_LINE: u64 = 1 << 20;
 
-/// A started command with its pipes.
-pub(super) struct Running {
-    child: Child,
+/// A started process with its pipes. When it is dropped, it ends with all processes that it started.
+pub(crate) struct Child {
+    process: std::process::Child,
     pub requests: Option<ChildStdin>,
     pub answers: Receiver<std::io::Result<String>>,
     _removed: RemovedOnSignal,
 }
 
-impl Running {
-    /// Starts a command through the shell.
-    pub fn start(command: &str, env: &[(&str, OsString)]) -> Result<Self, ProcessError> {
-        let mut shell = Command::new("sh");
-        shell.envs(env.iter().map(|(name, value)| (name, value)));
-        shell.args(["-c", command]).stdin(Stdio::piped()).stdout(Stdio::piped());
+impl Child {
+    /// Starts a command whose standard input and output become pipes.
+    ///
+    /// # Errors
+    ///
+    /// If the command cannot be started.
+    pub fn start(command: &mut Command) -> std::io::Result<Self> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         #[cfg(unix)]
         {
-            // A separate process group: its processes end together, and Ctrl-C lets the runner finish
-            // its point.
+            // A separate process group: its processes end together, and Ctrl-C lets the process finish
+            // its answer.
             use std::os::unix::process::CommandExt;
-            shell.process_group(0);
+            command.process_group(0);
         }
-        let mut child = shell.spawn().map_err(ProcessError::Start)?;
-        let _removed = RemovedOnSignal::new(Leftover::Group(child.id()));
-        let requests = child.stdin.take();
-        let lines = child.stdout.take();
-        // At most one answer waits, so a command that writes more blocks until the next request.
+        let mut process = command.spawn()?;
+        let _removed = RemovedOnSignal::new(Leftover::Group(process.id()));
+        let requests = process.stdin.take();
+        let lines = process.stdout.take();
+        // At most one answer waits, so a process that writes more blocks until the next request.
         let (send, answers) = sync_channel(1);
         std::thread::spawn(move || pass_on(lines, &send));
-        Ok(Self { child, requests, answers, _removed })
+        Ok(Self { process, requests, answers, _removed })
     }
 
     /// The command's exit status, if it ends within one second.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         for _ in 0..20 {
-            match self.child.try_wait() {
+            match self.process.try_wait() {
                 Ok(Some(status)) => return Some(status),
                 Ok(None) => std::thread::sleep(Duration::from_millis(50)),
                 Err(_) => return None,
@@ -59,20 +59,20 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for Child {
     fn drop(&mut self) {
         // The end of its input asks the command to stop. A command that runs on is killed with all its
         // processes.
         self.requests.take();
         let ended = self.ended();
         #[cfg(unix)]
-        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+        if let Some(group) = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw) {
             // A group that has already ended needs no signal.
             let _ = kill_process_group(group, Signal::KILL);
         }
         if ended.is_none() {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
+            let _ = self.process.kill();
+            let _ = self.process.wait();
         }
     }
 }
