@@ -4,14 +4,12 @@ pub mod compare;
 pub mod evidence;
 pub mod explain;
 pub mod explore;
-pub mod impact;
 pub mod init;
 pub mod measure;
 pub mod new;
 pub mod noise;
 pub mod operations;
 pub mod plan;
-pub mod reach;
 pub mod remeasure;
 pub mod repair;
 mod rows;
@@ -30,7 +28,7 @@ use crate::base::escape::{clean, inert_json};
 use crate::base::words::plural;
 use crate::report::document::Document;
 
-/// The output formats of documents other than reports, such as an impact or a status.
+/// The output formats of documents other than reports, such as a comparison or a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DocumentFormat {
     /// Text for people.

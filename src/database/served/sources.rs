@@ -16,14 +16,11 @@ use std::str::FromStr;
 use pep440_rs::Version;
 
 use super::ReuseManifest;
-use crate::database::catalog::{Catalog, Format, TableFile, VersionDir};
+use crate::database::catalog::{Catalog, TableFile, VersionDir};
 use crate::specs::Filling;
 
 /// The channel through which the loader finds a file.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channel {
     /// The version's own file.
     Own,
@@ -35,18 +32,6 @@ pub enum Channel {
     OtherBackend,
 }
 
-impl Channel {
-    /// Returns the channel's name for people.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Own => "own",
-            Self::Declared => "declared donor",
-            Self::Earlier => "earlier version",
-            Self::OtherBackend => "other backend",
-        }
-    }
-}
-
 /// A file behind a table.
 #[derive(Debug, Clone)]
 pub struct TableSource<'a> {
@@ -56,15 +41,6 @@ pub struct TableSource<'a> {
     pub channel: Channel,
     /// The values of kernel_source that are served from the file; `None` for all.
     pub kernels: Option<BTreeSet<String>>,
-}
-
-/// The table formats that count as files of the loader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServedFormats {
-    /// Only Parquet files, which the loader reads.
-    Parquet,
-    /// Parquet and text tables, which collectors write and later convert.
-    All,
 }
 
 /// The tables of one system by backend and version.
@@ -87,11 +63,11 @@ struct VersionTables<'a> {
 
 impl<'a> SystemShelf<'a> {
     /// Indexes the tables in the directories of a system. `reuse` returns a directory's declared donors.
-    /// Directories that the loader skips as incomplete contribute no tables.
+    /// Text tables count, since collectors write them and later convert them. Directories that the loader skips as
+    /// incomplete contribute no tables.
     pub fn new(
         catalog: &'a Catalog,
         dirs: impl Iterator<Item = &'a VersionDir>,
-        formats: ServedFormats,
         reuse: impl Fn(&VersionDir) -> Option<Vec<(String, String)>>,
     ) -> Self {
         let mut this = Self::default();
@@ -110,9 +86,7 @@ impl<'a> SystemShelf<'a> {
                 continue;
             }
             for file in dir.tables.iter().filter_map(|i| catalog.tables.get(*i)) {
-                if file.format == Format::Parquet || formats == ServedFormats::All {
-                    edition.tables.entry(&file.table).or_insert(file);
-                }
+                edition.tables.entry(&file.table).or_insert(file);
             }
         }
         this
@@ -126,11 +100,6 @@ impl<'a> SystemShelf<'a> {
             known.sort();
             (*backend, known.into_iter().map(|(_, version)| version).collect())
         })
-    }
-
-    /// Returns true if there is a directory of a version.
-    pub fn has(&self, backend: &str, version: &str) -> bool {
-        self.backends.get(backend).is_some_and(|v| v.contains_key(version))
     }
 
     /// Returns the version's own file of a table, which is the first that the loader finds.
