@@ -1,7 +1,7 @@
 //! Findings that a pull request adds, and existing ones.
 
 use super::{FAMILY, FLAT, POINTER, human, repository};
-use crate::common::{self, GEMM, SHIPPED, Tree, gemm};
+use crate::common::{self, Tree, gemm};
 
 /// What the files on disk bring and leave: `rule severity path rows`, old ones after a `was`.
 /// Paths begin below the systems' data.

@@ -1,7 +1,7 @@
 //! Findings of single rules.
 
 use crate::common::snapshot::{message, shown};
-use crate::common::{self, Run, Tree, gemm, run};
+use crate::common::{self, Tree, gemm, run};
 
 #[test]
 fn rules_lists_and_explain_tells() {
