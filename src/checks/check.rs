@@ -4,8 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::checks::compare::{
-    copies, holes, no_longer_served, noisy, outliers, parity, relative_latency, support,
-    unit_shift,
+    copies, holes, no_longer_served, noisy, outliers, parity, relative_latency, support, unit_shift,
 };
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::Judge;

@@ -123,14 +123,13 @@ impl<'a> Judging<'a> {
             let sketches = side_of_state.iter().map(|side| sketches[(*side)?].clone());
             Ok((sketches.collect(), found))
         });
-        let (sketches, found): (Vec<Option<Arc<Sketch>>>, TableFindings) =
-            judged.map_err(|e| {
-                Error::caused(
-                    format!("cannot check {path}"),
-                    "the formula is in rules/tables; `perfdb-gate rules` lists the rules",
-                    e,
-                )
-            })?;
+        let (sketches, found): (Vec<Option<Arc<Sketch>>>, TableFindings) = judged.map_err(|e| {
+            Error::caused(
+                format!("cannot check {path}"),
+                "the formula is in rules/tables; `perfdb-gate rules` lists the rules",
+                e,
+            )
+        })?;
         let head = side_of_state[self.head].map(|side| &sides[side]);
         let rows = head.and_then(|side| Some(side.table().ok()?.rows)).unwrap_or(0);
         let is_remade = diff.is_some()

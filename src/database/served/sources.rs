@@ -4,13 +4,13 @@
 //! 2. donors that a `reuse.yaml` of the version declares, in file order; all other versions, newest first, if
 //!    the marker file SHARED_LAYER_REUSE.txt of the older scheme is there;
 //! 3. earlier versions of the same backend, nearest first;
-//! 4. other backends, newest version first, only rows of the kernels that the reuse manifest shares.
+//! 4. other backends, newest version first. The loader takes only rows of the kernels that the reuse manifest shares.
 //!
 //! The first row of a key wins over all files. The table's spec can limit the channels: collectives of a
 //! library (NCCL, oneCCL) only use the first one, and a backend's own collectives use the others only if the
 //! version has no file.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use pep440_rs::Version;
@@ -39,8 +39,6 @@ pub struct TableSource<'a> {
     pub file: &'a TableFile,
     /// The channel through which the loader finds the file.
     pub channel: Channel,
-    /// The values of kernel_source that are served from the file; `None` for all.
-    pub kernels: Option<BTreeSet<String>>,
 }
 
 /// The tables of one system by backend and version.
@@ -117,7 +115,7 @@ impl<'a> SystemShelf<'a> {
         filling: Filling,
         manifest: &ReuseManifest,
     ) -> Vec<TableSource<'a>> {
-        let plain = |file, channel| TableSource { file, channel, kernels: None };
+        let plain = |file, channel| TableSource { file, channel };
         let own = self.own(backend, version, table);
         let mut found: Vec<TableSource<'a>> =
             own.map(|file| plain(file, Channel::Own)).into_iter().collect();
@@ -137,11 +135,9 @@ impl<'a> SystemShelf<'a> {
                 found.push(plain(file, Channel::Earlier));
             }
         }
-        for (other, kernels) in manifest.shared(table, backend) {
-            for file in self.newest_first(&other, table) {
-                let kernels = Some(kernels.clone());
-                found.push(TableSource { file, channel: Channel::OtherBackend, kernels });
-            }
+        for other in manifest.lenders(table, backend) {
+            let files = self.newest_first(&other, table).into_iter();
+            found.extend(files.map(|file| plain(file, Channel::OtherBackend)));
         }
         found
     }
