@@ -7,7 +7,6 @@
 //! base      shared basics: errors, formulas, files, statistics
 //! specs     facts about tables, systems and models: YAML as types
 //! database  the files of a database: sources, catalog, tables, sidecars, served rows, differences
-//! planner   predicted times of inference steps, as the planner looks them up, with the rows behind them
 //! findings  findings, their fingerprints, waivers and baselines, and the only place that counts them
 //! checks    the rules and the kinds of check
 //! gpu       measurements on a GPU, and the comparison of measured with recorded times
@@ -27,8 +26,6 @@ pub mod base;
 pub mod specs;
 
 pub mod database;
-
-pub mod planner;
 
 pub mod findings;
 

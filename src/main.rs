@@ -38,8 +38,6 @@ fn run(command: Command, terminal: TerminalArgs) -> Result<Exit> {
         Command::Validate(args) => args.run(terminal),
         Command::New(args) => args.run(terminal),
         Command::Sanity(args) => args.run(terminal),
-        Command::Impact(args) => args.run(terminal),
-        Command::Reach(args) => args.run(terminal),
         Command::Remeasure(args) => args.run(terminal),
         Command::Measure(args) => args.run(terminal),
         Command::Compare(args) => args.run(terminal),
@@ -58,6 +56,7 @@ fn run(command: Command, terminal: TerminalArgs) -> Result<Exit> {
         Command::Noise(args) => args.run(terminal),
         Command::Completions(args) => args.run(Cli::command()),
         Command::Schema(args) => args.run(),
+        Command::Reach(args) => args.run(),
     }
 }
 

@@ -12,7 +12,6 @@ use perfdb_gate::database::table::{Keys, Table, TableScope};
 use perfdb_gate::findings::baseline::Baseline;
 use perfdb_gate::findings::waiver::Waivers;
 use perfdb_gate::findings::{Counts, Example, Finding, Severity};
-use perfdb_gate::planner::Models;
 use perfdb_gate::report::{Report, ReportFormat, ReportView, page, render};
 use perfdb_gate::specs::system::System;
 use perfdb_gate::specs::{Library, Specs};
@@ -116,7 +115,6 @@ pub fn rules(data: &[u8]) {
     for inside in [
         "x.yaml",
         "tables/x.yaml",
-        "models/x.yaml",
         "limits.yaml",
         "noise.yaml",
         "dtypes.yaml",
@@ -131,8 +129,7 @@ pub fn rules(data: &[u8]) {
             library.add(inside, inside, text.clone().into_owned());
             library
         };
-        let models = Models::read(&library(), |_| true);
-        for error in [Rules::read(&library()).err(), Specs::read(library()).err(), models.err()] {
+        for error in [Rules::read(&library()).err(), Specs::read(library()).err()] {
             assert!(error.is_none_or(|e| !e.message.is_empty()));
         }
     }

@@ -4,8 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::checks::compare::{
-    copies, holes, no_longer_served, noisy, outliers, parity, relative_latency, support,
-    unit_shift, workflows,
+    copies, holes, no_longer_served, noisy, outliers, parity, relative_latency, support, unit_shift,
 };
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::Judge;
@@ -77,8 +76,8 @@ pub enum Check {
     NoisySlice(noisy::NoiseLimits),
     /// Rows that no machine measured.
     Synthetic(synthetic::Signs),
-    /// Default models that cannot be planned.
-    Workflows(workflows::DefaultModels),
+    /// Models that the planner cannot plan in full.
+    Workflows,
     /// A support matrix that the data contradicts.
     SupportMatrix(support::SupportNeeds),
     /// Far fewer rows than elsewhere.
@@ -119,6 +118,8 @@ pub enum Check {
     PredictionLost,
     /// Predicted step times that move.
     PredictionMoved(predictions::MovedPredictions),
+    /// Tables and versions that the planner cannot load.
+    PlannerRefuses,
     /// Something about traces: cards, configs, metric files.
     Trace(TraceCheck),
 }
@@ -155,7 +156,7 @@ impl Check {
             Self::Drop(drops) => drops,
             Self::NoisySlice(limits) => limits,
             Self::Synthetic(signs) => signs,
-            Self::Workflows(models) => models,
+            Self::Workflows => &predictions::IncompleteWorkflows,
             Self::SupportMatrix(needs) => needs,
             Self::Parity(shares) => shares,
             Self::Coverage(size) => size,
@@ -176,6 +177,7 @@ impl Check {
             Self::Excused(excuses) => excuses,
             Self::PredictionLost => &predictions::LostPredictions,
             Self::PredictionMoved(moved) => moved,
+            Self::PlannerRefuses => &predictions::PlannerRefuses,
             Self::Trace(trace) => trace,
         }
     }

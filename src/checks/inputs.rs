@@ -15,7 +15,7 @@ pub enum Input {
     Traces,
     /// Two states of a database; such a check finds nothing in a single state.
     Changes,
-    /// The effect of a pull request on predicted step times.
+    /// The planner's answers before and after a pull request.
     Predictions,
     /// The errors that the head would have under the facts of the base.
     Excused,
@@ -25,8 +25,6 @@ pub enum Input {
     SupportMatrices,
     /// Files that state facts.
     Facts,
-    /// The operation lists of default models, and the slices of tables that their lookups read.
-    Plans,
     /// The keys of the points in the sketches of reference tables.
     Keys,
 }

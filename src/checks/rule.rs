@@ -134,10 +134,9 @@ pub struct Rules(BTreeMap<String, Arc<Rule>>);
 
 impl Rules {
     /// Folders of a [`Library`] that some room reads; a file elsewhere is a misspelt folder.
-    const FOLDERS: [&str; 8] = [
+    const FOLDERS: [&str; 7] = [
         "rules",
         "rules/layouts",
-        "rules/models",
         "rules/tables",
         "rules/plans",
         "rules/traces",

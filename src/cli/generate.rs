@@ -37,10 +37,6 @@ pub struct SchemaArgs {
 pub enum SchemaName {
     /// A report: `validate --format json`.
     Report,
-    /// Predictions: `impact --format json`.
-    Impact,
-    /// Rows and lookups: `reach --format json`.
-    Reach,
     /// Stages of a change: `sanity --format stages`.
     Stages,
     /// `rules/<rule>.yaml`.
@@ -86,8 +82,6 @@ impl SchemaArgs {
     pub fn run(&self) -> Result<Exit> {
         report::print(&match self.file {
             SchemaName::Report => schema::report(),
-            SchemaName::Impact => schema::impact(),
-            SchemaName::Reach => schema::reach(),
             SchemaName::Stages => schema::stages(),
             SchemaName::Rule => schema::rule(),
             SchemaName::Tables => schema::tables(),

@@ -5,7 +5,6 @@ pub mod bar;
 pub mod compare;
 pub mod explore;
 pub mod generate;
-pub mod impact;
 pub mod init;
 pub mod measure;
 pub mod merge;
@@ -14,7 +13,7 @@ pub mod new;
 pub mod output;
 pub mod outputs;
 pub mod plan;
-pub mod reach;
+pub mod removed;
 pub mod repair;
 pub mod rules;
 pub mod sanity;
@@ -31,13 +30,12 @@ use clap::{Parser, Subcommand};
 use self::compare::CompareArgs;
 use self::explore::ExploreArgs;
 use self::generate::{Completions, SchemaArgs};
-use self::impact::ImpactArgs;
 use self::init::InitArgs;
 use self::measure::{Measure, Remeasure};
 use self::merge::MergeArgs;
 use self::new::NewArgs;
 use self::plan::PlanArgs;
-use self::reach::ReachArgs;
+use self::removed::Removed;
 use self::repair::{ConvertArgs, DedupeArgs};
 use self::rules::{Explain, NoiseArgs, RulesArgs, SuggestArgs};
 use self::sanity::Sanity;
@@ -86,10 +84,6 @@ pub enum Command {
     New(NewArgs),
     /// Compare a pull request with its base: what does it change, and is that right?
     Sanity(Box<Sanity>),
-    /// Predict step times of default models before and after a change, with the rows behind each move.
-    Impact(Box<ImpactArgs>),
-    /// Show which rows answer queries, and where the lookups of default models find their answers.
-    Reach(Box<ReachArgs>),
     /// Measure a sample of rows again: does this GPU confirm the table?
     Remeasure(Box<Remeasure>),
     /// Measure a plan's grid into a table; an interrupted run continues.
@@ -100,7 +94,7 @@ pub enum Command {
     Status(Box<StatusArgs>),
     /// Write a page to look into a table: its curves by columns, beside its peers, findings ringed.
     Explore(Box<ExploreArgs>),
-    /// List what to measure again: from a report, holes, predictions or coverage.
+    /// List what to measure again: from a report, holes or coverage.
     Plan(Box<PlanArgs>),
     /// Merge a run's rows into a table key by key; a dry run without --write.
     Merge(Box<MergeArgs>),
@@ -126,4 +120,7 @@ pub enum Command {
     Completions(Completions),
     /// Print the JSON Schema of a file format, for editors.
     Schema(SchemaArgs),
+    /// Removed; `impact` takes its place.
+    #[command(hide = true, disable_help_flag = true)]
+    Reach(Removed),
 }

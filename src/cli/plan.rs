@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use perfdb_gate::base::error::Result;
 use perfdb_gate::base::escape::clean_lines;
 use perfdb_gate::base::exit::Exit;
@@ -55,22 +55,10 @@ pub struct OccasionArgs {
     /// Keys that similar systems have and the table does not serve.
     #[arg(long, help_heading = "What asks for points")]
     pub holes: bool,
-    /// Rows that default models read and the version lacks, or all rows that they read.
-    #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, default_missing_value = "lacking", require_equals = true, help_heading = "What asks for points")]
-    pub predictions: Option<ReadRows>,
     /// Rows needed so that a column is measured on this share of each slice's keys, e.g.
     /// `power=90`.
     #[arg(long, value_name = "COLUMN=PERCENT", value_parser = coverage, help_heading = "What asks for points")]
     pub coverage: Option<(String, f64)>,
-}
-
-/// The rows that default models read, by the table that has them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ReadRows {
-    /// Rows that another version or backend answers because the version lacks them.
-    Lacking,
-    /// Also rows of the version's own tables.
-    All,
 }
 
 fn coverage(text: &str) -> Result<(String, f64), String> {
@@ -85,13 +73,12 @@ fn coverage(text: &str) -> Result<(String, f64), String> {
 impl From<&PlanArgs> for plan::PlanOptions {
     fn from(args: &PlanArgs) -> Self {
         let asks = &args.occasion;
-        let occasion = match (&asks.from, &asks.coverage, asks.predictions) {
-            (Some(report), ..) => Occasion::Report(report.clone(), args.only.clone()),
-            (_, Some((column, share)), _) => {
+        let occasion = match (&asks.from, &asks.coverage) {
+            (Some(report), _) => Occasion::Report(report.clone(), args.only.clone()),
+            (_, Some((column, share))) => {
                 Occasion::Coverage { column: column.clone(), share: *share }
             }
-            (.., Some(rows)) => Occasion::Predictions { own: rows == ReadRows::All },
-            _ => Occasion::Holes,
+            (None, None) => Occasion::Holes,
         };
         Self {
             root: args.root.clone(),

@@ -4,14 +4,12 @@ pub mod compare;
 pub mod evidence;
 pub mod explain;
 pub mod explore;
-pub mod impact;
 pub mod init;
 pub mod measure;
 pub mod new;
 pub mod noise;
 pub mod operations;
 pub mod plan;
-pub mod reach;
 pub mod remeasure;
 pub mod repair;
 mod rows;
@@ -27,10 +25,9 @@ pub mod waive;
 pub mod watch;
 
 use crate::base::escape::{clean, inert_json};
-use crate::base::words::plural;
 use crate::report::document::Document;
 
-/// The output formats of documents other than reports, such as an impact or a status.
+/// The output formats of documents other than reports, such as a comparison or a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DocumentFormat {
     /// Text for people.
@@ -58,33 +55,5 @@ impl DocumentFormat {
             Self::Markdown => document().markdown(),
             Self::Json => inert_json(&json()) + "\n",
         }
-    }
-}
-
-/// Returns the first `most` lines and, if there are more, a line with their number, such as `and 3
-/// cases more`.
-pub(crate) fn first_lines(
-    lines: impl ExactSizeIterator<Item = String>,
-    most: usize,
-    noun: &str,
-) -> Vec<String> {
-    let more = lines.len().saturating_sub(most);
-    let rest = (more > 0).then(|| format!("and {} more", plural(more, noun)));
-    lines.take(most).chain(rest).collect()
-}
-
-/// The name and version of the program that wrote a document.
-#[derive(serde::Serialize, schemars::JsonSchema)]
-pub(crate) struct ToolName {
-    /// The program's name.
-    name: &'static str,
-    /// The program's version.
-    version: &'static str,
-}
-
-impl ToolName {
-    /// Returns the name and version of this program.
-    fn own() -> Self {
-        Self { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") }
     }
 }

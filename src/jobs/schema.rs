@@ -12,23 +12,12 @@ use crate::findings::waiver;
 use crate::gpu::protocol::RunnerLine;
 use crate::gpu::rerun::RerunList;
 use crate::jobs::compare::CompareReport;
-use crate::jobs::{impact, reach};
 use crate::specs::layout::LayoutFile;
 use crate::{report, specs};
 
 /// Returns the schema of a report, `--format json`. Later versions may add fields.
 pub fn report() -> String {
     text("a report of perfdb-gate", report::schema(written()))
-}
-
-/// Returns the schema of `impact --format json`.
-pub fn impact() -> String {
-    text("an impact of perfdb-gate", impact::schema(written()))
-}
-
-/// Returns the schema of `reach --format json`.
-pub fn reach() -> String {
-    text("a reach of perfdb-gate", reach::schema(written()))
 }
 
 /// Returns the schema of the stages of a change, `sanity --format stages`.

@@ -182,8 +182,6 @@ pub struct TableSpec {
     pub key: Vec<KeyPart>,
     /// Numeric key parts along which the planner interpolates, outermost first.
     pub axes: Vec<String>,
-    /// Numeric key parts for which the planner takes the nearest value if no row matches exactly.
-    pub near: Vec<String>,
     /// The rows that the loader reads; `None` for all rows.
     pub filter: Option<Expr>,
     /// The loader's maps that rows go into; empty for a single map of all rows.
@@ -218,6 +216,8 @@ pub struct TableSpec {
     pub filling: Filling,
     /// True if tables contain any points and not a grid, so that none is missing.
     pub is_sparse: bool,
+    /// True if the planner reads the table to predict a model's step times.
+    pub is_read_by_models: bool,
     /// Rows that are not what they seem.
     pub doubts: Vec<Doubt>,
     /// The file beside the table that seals it.

@@ -39,9 +39,6 @@ struct TableEntry {
     /// Numeric key parts along which the planner interpolates, outermost first; three at most.
     #[serde(default)]
     axes: Vec<String>,
-    /// Numeric key parts for which the planner takes the nearest value if no row matches exactly.
-    #[serde(default)]
-    near: Vec<String>,
     /// The rows that the loader reads.
     #[serde(default)]
     filter: Option<Expr>,
@@ -96,6 +93,10 @@ struct TableEntry {
     /// True if tables contain any points and not a grid, so that none is missing.
     #[serde(default)]
     sparse: bool,
+    /// True if the planner reads the table to predict a model's step times. Losing a whole slice of such a table in
+    /// the current version is an error.
+    #[serde(default)]
+    read_by_models: bool,
     /// The file beside the table that seals it.
     #[serde(default)]
     seal: Option<Seal>,
@@ -209,7 +210,6 @@ impl TableEntry {
             columns,
             key,
             axes: self.axes,
-            near: self.near,
             filter: self.filter,
             buckets: self.buckets,
             require: self.require,
@@ -228,6 +228,7 @@ impl TableEntry {
             filling: self.shared.map_or(Filling::Always, SharedValue::filling),
             identity: self.identity.unwrap_or_else(|| IDENTITY.map(str::to_owned).to_vec()),
             is_sparse: self.sparse,
+            is_read_by_models: self.read_by_models,
             doubts: self.doubts,
             seal: self.seal,
             lanes: None,
@@ -237,8 +238,8 @@ impl TableEntry {
         if spec.key.is_empty() || spec.latency.is_empty() {
             return Err(bad("a table needs a key and a measured column".into()));
         }
-        let mut looked_up = spec.axes.iter().chain(&spec.near);
-        if let Some(name) = looked_up.find(|name| spec.key.iter().all(|part| part.name != **name)) {
+        let is_of_key = |name: &String| spec.key.iter().any(|part| part.name == *name);
+        if let Some(name) = spec.axes.iter().find(|name| !is_of_key(name)) {
             return Err(bad(format!("{name} is not a part of its key").into()));
         }
         if spec.axes.len() > 3 {

@@ -44,6 +44,7 @@ const MISTAKES: &[&[&str]] = &[
     &["new", "--system", "h200_sxm", "--table", "gems", "--backend", "vllm", "--version", "1.2.3"],
     &["new", "--system", "h200_sxm", "--table", "gemm", "--backend", "vllm", "--version", "../1"],
     &["completions", "powershell"],
+    &["reach", "--system", "h200_sxm"],
 ];
 
 /// A repository with one table, without a remote.

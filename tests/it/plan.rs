@@ -118,7 +118,7 @@ fn what_cannot_be_meant_is_refused() {
         &["--coverage", "power"][..],
         &["--coverage", "power=0"],
         &[],
-        &["--holes", "--predictions"],
+        &["--holes", "--coverage", "power=90"],
     ] {
         assert_eq!(plan(&tree, args).code(), 2, "{args:?}");
     }

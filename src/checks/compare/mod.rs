@@ -19,4 +19,3 @@ mod stubs;
 pub mod support;
 mod turned_to_text;
 pub mod unit_shift;
-pub mod workflows;

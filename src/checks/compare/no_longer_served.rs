@@ -17,7 +17,6 @@ use crate::database::catalog::Place;
 use crate::database::diff::{ServedDiff, SliceName, TableDiff, Unserved, UnservedSlice};
 use crate::database::served::Shelf;
 use crate::findings::{Finding, Severity, SliceEvidence};
-use crate::planner::TableName;
 
 /// The maximum number of slices, or of values of an axis, that a message names.
 const NAMED: usize = 3;
@@ -137,10 +136,10 @@ impl<'a> Loss<'a> {
         }
     }
 
-    /// Returns true if operations of models look the table up, and the version of the base that counts loses keys.
+    /// Returns true if models read the table, and the version of the base that counts loses keys.
     fn is_needed(&self, at: &ChangeContext<'_>) -> bool {
         let Some((first, _)) = self.changes.first() else { return false };
-        if TableName::of(&first.table).is_none() {
+        if !at.base.specs.tables.get(&first.table).is_some_and(|spec| spec.is_read_by_models) {
             return false;
         }
         let reuse = BTreeMap::new();

@@ -16,7 +16,6 @@ use crate::database::source::{Dated, DatedBy};
 use crate::database::state::State;
 use crate::database::support::Matrices;
 use crate::findings::Finding;
-use crate::planner::SharedModels;
 
 /// The tables of one name, or all tables of a database.
 pub struct CrossContext<'a> {
@@ -50,8 +49,6 @@ pub struct WholeContext<'a> {
     pub tables: CrossContext<'a>,
     /// The data that each rule kept of the tables of each name, by rule id.
     pub peers: &'a BTreeMap<String, Vec<NamedPeers>>,
-    /// The operation lists of default models, read on first use.
-    pub(crate) models: &'a SharedModels<'a>,
 }
 
 /// Answers about a table that need its rows once more, so rules ask only for the few tables that matter.
@@ -67,8 +64,6 @@ pub trait Reread: Sync {
 /// The tables and systems that a pull request changes. Rules on the base and on the head see the same history.
 #[derive(Debug, Default)]
 pub struct History {
-    /// Pairs of system and backend with tables that the pull request adds, changes or removes.
-    pub backends: BTreeSet<(String, String)>,
     /// Systems with tables or a support matrix that the pull request changes.
     pub systems: BTreeSet<String>,
     /// Paths of the tables that the pull request adds or changes.

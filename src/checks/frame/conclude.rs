@@ -33,9 +33,9 @@ impl History {
     pub(super) fn add(&mut self, judged: &[(&Lineage<'_>, JudgedLineage)]) {
         for (lineage, judged) in judged {
             if let ([Some(_), Some(head), ..], [Some(before), ..]) =
-                (&lineage.sides[..], &judged.facts[..])
+                (&lineage.sides[..], &judged.sketches[..])
             {
-                let latencies = before.sketch.as_ref().and_then(|sketch| sketch.latencies.clone());
+                let latencies = before.latencies.clone();
                 let path = || head.entry.path.clone();
                 self.latencies.extend(latencies.map(|latencies| (path(), latencies)));
             }

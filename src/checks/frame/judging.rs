@@ -3,24 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::scope::{Group, Lineage};
 use super::state::JudgedState;
 use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::rule::{Rule, Rules};
 use crate::database::diff::{ChangedFacts, Details, TableDiff};
 use crate::database::ledger::Ledger;
 use crate::findings::{Finding, Repaired};
-use crate::planner::{NameCodes, SharedFileKeys, SharedModels};
 
-/// The rules, models and logs that are the same for all states.
+/// The rules and logs that are the same for all states.
 #[derive(Clone, Copy)]
 pub(crate) struct Terms<'a> {
     /// The rules of the run.
     pub rules: &'a [Arc<Rule>],
     /// All known rules, also those that do not run.
     pub all_rules: &'a Rules,
-    /// The models that rules plan, read on first use.
-    pub models: &'a SharedModels<'a>,
     /// The failures that a collector logged, if its log was given.
     pub ledger: Option<&'a Ledger>,
 }
@@ -68,13 +64,6 @@ pub(super) struct Judging<'a> {
     pub subjects: BTreeSet<&'a str>,
     pub changed_facts: Option<ChangedFacts<'a>>,
     pub details: Option<&'a Details>,
-    /// Systems that rules may plan models on: systems with tables that a pull request changes or, without one, with judged
-    /// tables.
-    pub planned: BTreeSet<&'a str>,
-    /// The numbers of texts in slices.
-    pub names: Arc<NameCodes>,
-    /// The slices of all tables.
-    pub slices: SharedFileKeys,
 }
 
 impl<'a> Judging<'a> {
@@ -95,14 +84,5 @@ impl<'a> Judging<'a> {
     /// Returns the index of the state that is the head under the facts of the base.
     pub fn excused(&self) -> Option<usize> {
         (self.states.len() > self.head + 1).then_some(self.head + 1)
-    }
-
-    /// Returns the systems that rules may plan models on.
-    pub fn planned(&self, batches: &[Vec<Group<'a>>]) -> BTreeSet<&'a str> {
-        let lineages = batches.iter().flatten().flat_map(|group| &group.lineages);
-        let planned = lineages.filter(|lineage| {
-            if self.has_base() { lineage.pair.is_some() } else { lineage.is_subject }
-        });
-        planned.filter_map(Lineage::file).map(|file| file.place.system.as_str()).collect()
     }
 }

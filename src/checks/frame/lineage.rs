@@ -10,7 +10,7 @@ use tracing::debug;
 
 use super::judging::Judging;
 use super::scope::Lineage;
-use super::table::{Side, TableFacts, in_context};
+use super::table::{Side, in_context};
 use crate::base::error::{Error, Result};
 use crate::base::expr::{ExprError, Scope};
 use crate::checks::compare::sketch::{Sketch, SketchTerms};
@@ -25,8 +25,6 @@ use crate::database::table::{TableFault, Wanted};
 use crate::findings::{
     ComparedRows, Finding, Hit, Hits, NewFacts, Reads, RowChange, RowStates, Severity, wholes,
 };
-use crate::planner::{FileKeys, TableName};
-use crate::specs::TableSpec;
 
 /// The findings of all rules on a table by itself.
 struct TableFindings {
@@ -49,8 +47,8 @@ fn excused_errors<'v>(hits: Hits<'v>, head: &Hits<'v>, states: &RowStates<'_>) -
 
 /// The result of judging a table in all states.
 pub(super) struct JudgedLineage {
-    /// What is known of the table by state.
-    pub facts: Vec<Option<Arc<TableFacts>>>,
+    /// The table's sketch by state; `None` if the state has no such table, or it cannot be read.
+    pub sketches: Vec<Option<Arc<Sketch>>>,
     /// Findings by state.
     pub findings: Vec<Vec<Finding>>,
     /// The difference between base and head; `None` if they are the same file with the same bytes.
@@ -83,7 +81,7 @@ impl<'a> Judging<'a> {
             let hint = "please report this bug and attach the file";
             Error::new(format!("perfdb-gate failed while checking {path}"), hint)
         })??;
-        let sketch = judged.facts[self.head].as_ref().and_then(|facts| facts.sketch.as_ref());
+        let sketch = judged.sketches[self.head].as_ref();
         let (rows, judge) = (sketch.map(|sketch| sketch.rows), lineage.is_subject);
         debug!(?path, rows, judge, took = ?start.elapsed(), "read");
         Ok(judged)
@@ -100,39 +98,38 @@ impl<'a> Judging<'a> {
         let change = self.row_change(lineage, diff.as_ref());
         let path = lineage.file().map_or("", |file| file.entry.path.as_str());
         let judged = in_context(&sides, |contexts| {
-            let mut facts: Vec<Arc<TableFacts>> = Vec::new();
+            let mut sketches: Vec<Option<Arc<Sketch>>> = Vec::new();
             let excused = self.excused().and_then(|state| side_of_state[state]);
             let excused = excused.filter(|side| Some(*side) != side_of_state[self.head]);
             let excused_context = excused.filter(|_| diff.is_some()).map(|side| &contexts[side]);
             for (number, context) in contexts.iter().enumerate() {
                 let is_first = number == 0 || excused == Some(number);
-                let facts_before = facts.first().filter(|_| !is_first && self.is_alike(lineage));
-                let own = match facts_before {
+                let before = sketches.first().filter(|_| !is_first && self.is_alike(lineage));
+                let own = match before {
                     Some(before) => before.clone(),
-                    None => Arc::new(self.facts(context, lineage.is_subject)?),
+                    None => self.sketch(context, lineage.is_subject)?,
                 };
-                let latencies = own.sketch.as_ref().and_then(|sketch| sketch.latencies.as_ref());
+                let latencies = own.as_ref().and_then(|sketch| sketch.latencies.as_ref());
                 let rows = context.scope.map_or(0, Scope::rows);
                 let is_distinct = latencies.is_some_and(|own| own.are_of_each(rows));
                 _ = context.has_distinct_keys.set(is_distinct);
-                facts.push(own);
+                sketches.push(own);
             }
             let mut in_states: Vec<Option<&TableContext<'_>>> =
                 side_of_state.iter().map(|side| side.map(|side| &contexts[side])).collect();
             in_states.truncate(self.head + 1);
             let rules = if lineage.is_subject { self.terms.rules } else { &[] };
             let found = self.table_findings(rules, &in_states, excused_context, &change)?;
-            let facts = side_of_state.iter().map(|side| side.map(|side| facts[side].clone()));
-            Ok((facts.collect(), found))
+            let sketches = side_of_state.iter().map(|side| sketches[(*side)?].clone());
+            Ok((sketches.collect(), found))
         });
-        let (facts, found): (Vec<Option<Arc<TableFacts>>>, TableFindings) =
-            judged.map_err(|e| {
-                Error::caused(
-                    format!("cannot check {path}"),
-                    "the formula is in rules/tables; `perfdb-gate rules` lists the rules",
-                    e,
-                )
-            })?;
+        let (sketches, found): (Vec<Option<Arc<Sketch>>>, TableFindings) = judged.map_err(|e| {
+            Error::caused(
+                format!("cannot check {path}"),
+                "the formula is in rules/tables; `perfdb-gate rules` lists the rules",
+                e,
+            )
+        })?;
         let head = side_of_state[self.head].map(|side| &sides[side]);
         let rows = head.and_then(|side| Some(side.table().ok()?.rows)).unwrap_or(0);
         let is_remade = diff.is_some()
@@ -140,7 +137,7 @@ impl<'a> Judging<'a> {
         let is_in_lfs = head.is_some_and(|side| matches!(side.table(), Err(TableFault::InLfs)));
         let is_in_lfs = is_in_lfs && lineage.is_subject;
         let TableFindings { by_state: findings, excused } = found;
-        Ok(JudgedLineage { facts, findings, diff, change, is_remade, is_in_lfs, excused })
+        Ok(JudgedLineage { sketches, findings, diff, change, is_remade, is_in_lfs, excused })
     }
 
     /// Decodes a table, once if it is the same in two states, and says which decoded table each state has.
@@ -171,7 +168,7 @@ impl<'a> Judging<'a> {
             let spec = state.specs.tables.get(&file.table);
             let is_stated = stated.is_some_and(|table| table.sha256.is_some())
                 || spec.is_some_and(|spec| spec.seal.is_some());
-            let columns = spec.filter(|_| !lineage.is_subject).map(|spec| self.columns(file, spec));
+            let columns = spec.filter(|_| !lineage.is_subject).map(|spec| Sketch::columns(spec));
             let wanted = columns.as_ref().map_or(Wanted::All, Wanted::Named);
             sides.push(Side::read(state, file, is_stated && lineage.is_subject, wanted));
             side_of_state.push(Some(sides.len() - 1));
@@ -196,20 +193,6 @@ impl<'a> Judging<'a> {
         let side = Side::of(state, file, own.table.clone(), own.digest.clone());
         sides.push(side);
         Some(sides.len() - 1)
-    }
-
-    /// The columns that are read of a table which is only there to compare with: those that its sketch and its slices
-    /// are taken of.
-    fn columns<'s>(&self, file: &TableFile, spec: &'s TableSpec) -> BTreeSet<&'s str> {
-        let looked_up = self.takes_slices(file).then(|| FileKeys::columns(spec));
-        Sketch::columns(spec).into_iter().chain(looked_up.into_iter().flatten()).collect()
-    }
-
-    /// Whether the slices of a table are taken: operations look it up, and models are planned on its system.
-    fn takes_slices(&self, file: &TableFile) -> bool {
-        let is_planned =
-            self.needs.has(Input::Plans) && self.planned.contains(file.place.system.as_str());
-        is_planned && TableName::of(&file.table).is_some()
     }
 
     /// Whether what other tables are compared with is the same in all states that have a table.
@@ -266,9 +249,13 @@ impl<'a> Judging<'a> {
         RowChange::Compared(ComparedRows { matched, facts, moved })
     }
 
-    /// What is known of a table when its rows are dropped.
-    fn facts(&self, at: &TableContext<'_>, is_scanned: bool) -> Result<TableFacts, ExprError> {
-        let Some(scope) = at.scope else { return Ok(TableFacts::default()) };
+    /// Takes the sketch of a table; `None` if the table cannot be read.
+    fn sketch(
+        &self,
+        at: &TableContext<'_>,
+        is_scanned: bool,
+    ) -> Result<Option<Arc<Sketch>>, ExprError> {
+        let Some(scope) = at.scope else { return Ok(None) };
         let path = at.file.entry.path.as_str();
         let named = self.states.iter().any(|state| state.named.contains(path));
         let terms = SketchTerms { needs: self.needs, named, scanned: is_scanned };
@@ -276,9 +263,7 @@ impl<'a> Judging<'a> {
             Some(keys) if self.needs.has(Input::Peers) => Sketch::of(keys, scope, terms)?,
             _ => Sketch { rows: scope.rows(), ..Sketch::default() },
         };
-        let keys = self.takes_slices(at.file).then(|| FileKeys::of(scope, &self.names)).flatten();
-        let slices = keys.map(|keys| self.slices.share(keys));
-        Ok(TableFacts { sketch: Some(Arc::new(sketch)), slices })
+        Ok(Some(Arc::new(sketch)))
     }
 
     /// The findings of rules on a table by itself, in each state. `excused` is the table under what the base states,

@@ -14,7 +14,6 @@ mod table;
 mod whole;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
@@ -32,8 +31,6 @@ use crate::base::progress::Progress;
 use crate::base::threads;
 use crate::checks::context::History;
 use crate::checks::inputs::{CheckInputs, Input};
-use crate::database::catalog::Place;
-use crate::planner::SharedFileKeys;
 
 /// Judges a state, or what a pull request makes of the state before.
 ///
@@ -61,7 +58,7 @@ pub(crate) fn judge<'a>(
     let head = scopes.len() - 1;
     let subjects = scopes[head].subjects.clone();
     scopes.extend(excused.map(|state| StateScope { state, selected, subjects: BTreeSet::new() }));
-    let mut judging = Judging {
+    let judging = Judging {
         terms,
         needs,
         states: scopes
@@ -72,11 +69,7 @@ pub(crate) fn judge<'a>(
         subjects,
         changed_facts,
         details,
-        planned: BTreeSet::new(),
-        names: Arc::default(),
-        slices: SharedFileKeys::default(),
     };
-    judging.planned = judging.planned(&batches);
     judging.run(batches, progress)
 }
 
@@ -86,14 +79,12 @@ impl<'a> Judging<'a> {
         let all = lineages().filter(|lineage| lineage.is_subject).count();
         let done = AtomicUsize::new(0);
         let changed = lineages().filter(|lineage| lineage.pair.is_some());
-        let places: Vec<&Place> = changed.filter_map(Lineage::file).map(|f| &f.place).collect();
-        let backends = places.iter().map(|place| (place.system.clone(), place.backend.clone()));
+        let changed = changed.filter_map(Lineage::file).map(|file| &file.place.system);
         let head = self.head();
         let matrices = head.state.catalog.support.iter();
         let matrices = matrices.filter(|(_, entry)| head.selected.changed(&entry.path));
-        let systems = places.iter().map(|place| &place.system);
-        let systems = systems.chain(matrices.map(|(system, _)| system)).cloned().collect();
-        let history = History { backends: backends.collect(), systems, ..History::default() };
+        let systems = changed.chain(matrices.map(|(system, _)| system)).cloned().collect();
+        let history = History { systems, ..History::default() };
         let mut left = Leftovers::new(self.states.len(), history);
         let compares = self.needs.has(Input::Peers);
         for batch in &batches {

@@ -19,7 +19,6 @@ use crate::checks::rule::Rule;
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::findings::{Finding, Hit, Hits, RowStates};
-use crate::planner::FileKeys;
 
 /// What is kept of the tables of some names in one state, once their points are dropped.
 #[derive(Default)]
@@ -27,8 +26,6 @@ pub(super) struct KeptNames<'a> {
     pub findings: Vec<Finding>,
     /// Sketches of the tables without their points.
     pub sketches: BTreeMap<String, Arc<Sketch>>,
-    /// The slices that each table has for the lookups of operations.
-    pub slices: BTreeMap<String, Arc<FileKeys>>,
     /// Rows of each table that can be read.
     pub rows: BTreeMap<String, usize>,
     /// Paths of the tables that were judged against others.
@@ -42,7 +39,6 @@ impl KeptNames<'_> {
     pub fn add(&mut self, mut others: Self) {
         self.findings.append(&mut others.findings);
         self.sketches.append(&mut others.sketches);
-        self.slices.append(&mut others.slices);
         self.rows.append(&mut others.rows);
         self.compared.append(&mut others.compared);
         for (rule, peers) in others.peers {
@@ -84,18 +80,13 @@ impl<'a> Judging<'a> {
             let mut of_state = KeptNames { compared, ..KeptNames::default() };
             let mut by_path = BTreeMap::new();
             for (lineage, judged) in judged {
-                let (Some(file), Some(facts)) = (self.side(lineage, number), &judged.facts[number])
-                else {
-                    continue;
-                };
-                let path = || file.entry.path.clone();
-                of_state.slices.extend(facts.slices.clone().map(|slices| (path(), slices)));
-                if let Some(sketch) = &facts.sketch {
-                    by_path.insert(path(), sketch.clone());
-                    of_state.rows.insert(path(), sketch.rows);
+                let sketch = judged.sketches[number].as_ref();
+                if let (Some(file), Some(sketch)) = (self.side(lineage, number), sketch) {
+                    by_path.insert(file.entry.path.clone(), sketch.clone());
+                    of_state.rows.insert(file.entry.path.clone(), sketch.rows);
                 }
             }
-            sketches.push(Sketches { by_path, names: self.names.clone(), ..Sketches::default() });
+            sketches.push(Sketches { by_path });
             kept.push(of_state);
         }
         let mut excused = Vec::new();
@@ -103,8 +94,7 @@ impl<'a> Judging<'a> {
             excused.extend(self.name(name, judged, history, &sketches, &mut kept)?);
         }
         for (lineage, judged) in judged {
-            for (number, facts) in judged.facts.iter().enumerate() {
-                let sketch = facts.as_ref().and_then(|facts| facts.sketch.as_ref());
+            for (number, sketch) in judged.sketches.iter().enumerate() {
                 if let (Some(file), Some(sketch)) = (self.side(lineage, number), sketch) {
                     let small = Arc::new(sketch.without_points());
                     kept[number].sketches.insert(file.entry.path.clone(), small);

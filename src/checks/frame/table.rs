@@ -5,13 +5,11 @@ use std::sync::Arc;
 
 use crate::base::digest::sha256;
 use crate::base::expr::ExprError;
-use crate::checks::compare::sketch::Sketch;
 use crate::checks::context::TableContext;
 use crate::database::catalog::TableFile;
 use crate::database::seal::SealFile;
 use crate::database::state::State;
 use crate::database::table::{Keys, Table, TableFault, TableScope, Wanted};
-use crate::planner::FileKeys;
 use crate::specs::TableSpec;
 
 /// A table in one state, decoded.
@@ -23,15 +21,6 @@ pub(super) struct Side<'a> {
     pub digest: Option<String>,
     pub spec: Arc<TableSpec>,
     seal: Option<SealFile>,
-}
-
-/// What other tables are compared with: what is known of a table when its rows are dropped.
-#[derive(Default)]
-pub(super) struct TableFacts {
-    /// `None` of a table that cannot be read.
-    pub sketch: Option<Arc<Sketch>>,
-    /// Its slices, where operations look it up.
-    pub slices: Option<Arc<FileKeys>>,
 }
 
 impl<'a> Side<'a> {

@@ -61,16 +61,11 @@ impl<'a> Judging<'a> {
     ) -> Result<Vec<Finding>> {
         let state = self.states[number].state;
         let tables: Vec<&TableFile> = state.catalog.tables.iter().collect();
-        let sketches = Sketches {
-            by_path: kept.sketches.clone(),
-            slices: kept.slices.clone(),
-            names: self.names.clone(),
-        };
+        let sketches = Sketches { by_path: kept.sketches.clone() };
         let peers = Peers::new(state, &sketches, &tables);
         let at = WholeContext {
             tables: self.context(number, history, (&peers, &sketches), &kept.compared),
             peers: &kept.peers,
-            models: self.terms.models,
         };
         let rules: Vec<&Arc<Rule>> = self.comparing_rules().collect();
         let judge = |rule: &&Arc<Rule>| {

@@ -1,4 +1,4 @@
-//! The effect of a pull request on predicted step times. The job that predicts them judges it.
+//! The effect of a pull request on what the planner answers. The job that asks the planner judges it.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::Judge;
 
-/// Answers of a current version that become errors.
+/// Predicted step times of a current version that are lost.
 pub struct LostPredictions;
 
 /// When a step time that moved is more than something to know.
@@ -18,7 +18,13 @@ pub struct MovedPredictions {
     pub unexplained: f64,
 }
 
-/// Returns the inputs of both checks.
+/// Models that the planner cannot plan in full on a current version.
+pub struct IncompleteWorkflows;
+
+/// Tables and versions that the planner cannot load.
+pub struct PlannerRefuses;
+
+/// Returns the inputs of these checks.
 fn inputs() -> CheckInputs {
     CheckInputs::of(&[Input::Changes, Input::Predictions])
 }
@@ -30,6 +36,18 @@ impl Judge for LostPredictions {
 }
 
 impl Judge for MovedPredictions {
+    fn needs(&self) -> CheckInputs {
+        inputs()
+    }
+}
+
+impl Judge for IncompleteWorkflows {
+    fn needs(&self) -> CheckInputs {
+        inputs()
+    }
+}
+
+impl Judge for PlannerRefuses {
     fn needs(&self) -> CheckInputs {
         inputs()
     }

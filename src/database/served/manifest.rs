@@ -1,6 +1,6 @@
 //! The reuse manifest (`perf_data_reuse_manifest.yaml`): the kernels whose rows several backends share.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
@@ -53,24 +53,17 @@ impl ReuseManifest {
         yaml::parse(&String::from_utf8_lossy(bytes))
     }
 
-    /// Returns the kernels of a table that `backend` reads from other backends, by the other backend's name.
-    pub fn shared(&self, table: &str, backend: &str) -> BTreeMap<String, BTreeSet<String>> {
-        let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for group in self.groups.iter().filter(|g| g.table() == Some(table)) {
-            let backends = group.backends();
-            if !backends.iter().any(|b| b == backend) {
-                continue;
-            }
-            for other in backends.into_iter().filter(|b| b != backend) {
-                found.entry(other).or_default().insert(group.kernel_source.clone());
-            }
-        }
-        found
+    /// Returns the other backends of which `backend` reads rows of at least one kernel of a table.
+    pub fn lenders(&self, table: &str, backend: &str) -> BTreeSet<String> {
+        let groups = self.groups.iter().filter(|group| group.table() == Some(table));
+        let sharing = groups.map(KernelGroup::backends);
+        let of_backend = sharing.filter(|backends| backends.iter().any(|name| name == backend));
+        of_backend.flatten().filter(|other| other != backend).collect()
     }
 
     /// Returns true if backend `to` reads rows of at least one kernel of a table from backend `from`.
     pub fn lends(&self, table: &str, from: &str, to: &str) -> bool {
-        self.shared(table, to).contains_key(from)
+        self.lenders(table, to).contains(from)
     }
 }
 
@@ -88,8 +81,6 @@ mod tests {
         assert!(!manifest.lends("moe_perf", "vllm", "trtllm"));
         assert!(!manifest.lends("gemm_perf", "vllm", "sglang"));
         assert!(!manifest.lends("moe_perf", "vllm", "vllm"), "its own");
-        let kernels = &manifest.shared("moe_perf", "sglang")["vllm"];
-        assert_eq!(kernels.iter().collect::<Vec<_>>(), ["a"]);
         for wrong in
             ["groups: 3\n", "", "groups: [{op_file: a}]\n", &text.replace("shared,", "free,")]
         {

@@ -7,15 +7,12 @@ mod near;
 pub mod rows;
 mod shelf;
 mod sources;
-mod states;
 
 pub use editions::{Edition, Editions};
 pub use manifest::ReuseManifest;
 pub use near::Nearness;
 pub use shelf::{Served, Shelf};
-pub use sources::{Channel, ServedFormats, SystemShelf, TableSource};
-pub(crate) use states::row_faults;
-pub use states::{FileRowStates, RowFault, RowRun, RowState};
+pub use sources::{Channel, SystemShelf, TableSource};
 
 #[cfg(test)]
 mod tests {

@@ -12,13 +12,13 @@ use crate::database::table::{Column, Keys, Table, TableScope, lane_ranks};
 use crate::specs::{Guard, Serves};
 
 /// The rows that the loader reads, and the maps that each row goes into.
-pub(super) struct Admission<'a> {
+struct Admission<'a> {
     loaded: Option<Vals<'a, bool>>,
     buckets: Vec<Vals<'a, bool>>,
 }
 
 impl<'a> Admission<'a> {
-    pub(super) fn new(scope: &'a TableScope<'_>) -> Result<Self, ExprError> {
+    fn new(scope: &'a TableScope<'_>) -> Result<Self, ExprError> {
         let spec = scope.spec;
         let loaded = spec.filter.as_ref().map(|f| f.mask(scope)).transpose()?;
         let buckets = if spec.buckets.is_empty() {
@@ -30,23 +30,13 @@ impl<'a> Admission<'a> {
     }
 
     /// Returns the number of the loader's maps.
-    pub(super) fn buckets(&self) -> usize {
+    fn buckets(&self) -> usize {
         self.buckets.len()
     }
 
     /// Returns true if a row goes into the loader's map number `bucket`.
-    pub(super) fn goes(&self, bucket: usize, row: usize) -> bool {
+    fn goes(&self, bucket: usize, row: usize) -> bool {
         self.buckets[bucket].get(row) && self.loaded.as_ref().is_none_or(|l| l.get(row))
-    }
-
-    /// Returns true if a row goes into any of the loader's maps.
-    pub(super) fn reads(&self, row: usize) -> bool {
-        (0..self.buckets()).any(|bucket| self.goes(bucket, row))
-    }
-
-    /// Returns true if all rows certainly go into the loader's only map.
-    pub(super) fn reads_all(&self) -> bool {
-        matches!((&self.loaded, &self.buckets[..]), (None, [Vals::One(true)]))
     }
 }
 
@@ -181,17 +171,10 @@ pub fn repeats(
 /// Returns true if a table has the columns that the loader's key reads. Without them, all rows would have one
 /// key.
 pub fn has_key(scope: &TableScope<'_>) -> bool {
-    missing_column(scope, scope.spec.key.iter().flat_map(|part| part.value.columns())).is_none()
-}
-
-/// Returns the first of the given columns that the table lacks but must have.
-pub(super) fn missing_column<'c>(
-    scope: &TableScope<'_>,
-    mut columns: impl Iterator<Item = &'c str>,
-) -> Option<&'c str> {
-    let optional = |name: &str| scope.spec.column(name).is_some_and(|column| column.optional);
-    let known = |name: &str| name == "system" || scope.table.column(name).is_some();
-    columns.find(|name| !known(name) && !optional(name))
+    let is_optional = |name: &str| scope.spec.column(name).is_some_and(|column| column.optional);
+    let is_known = |name: &str| name == "system" || scope.table.column(name).is_some();
+    let mut columns = scope.spec.key.iter().flat_map(|part| part.value.columns());
+    columns.all(|name| is_known(name) || is_optional(name))
 }
 
 /// Returns the rows of all groups that violate the loader's guard, which requires two columns to vary

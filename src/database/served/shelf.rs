@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::editions::{BySystem, Edition, Editions};
 use super::near::{MOST_NEAR, Near, Nearness, around};
-use super::{Channel, ReuseManifest, ServedFormats, SystemShelf, TableSource};
+use super::{Channel, ReuseManifest, SystemShelf, TableSource};
 use crate::base::reason::Reason;
 use crate::database::catalog::{Catalog, Place, TableFile, VersionDir};
 use crate::database::sidecar::Reuse;
@@ -57,7 +57,7 @@ impl<'a> Shelf<'a> {
         }
         for (system, dirs) in dirs {
             let declared = |dir: &VersionDir| Some(reuse.get(&dir.path)?.as_ref().ok()?.donors());
-            let loader = SystemShelf::new(catalog, dirs.into_iter(), ServedFormats::All, declared);
+            let loader = SystemShelf::new(catalog, dirs.into_iter(), declared);
             shelf.loaders.insert(system, loader);
         }
         if let Some(versions) = &specs.query_versions {
@@ -143,9 +143,12 @@ impl<'a> Shelf<'a> {
         self.slots.get(system)?.get(backend)
     }
 
-    /// Returns true if a query can reach a version of a system's backend. If the database does not state the
-    /// versions, all can be reached.
+    /// Returns true if a query can reach a version of a system's backend. This is the version that the system's YAML
+    /// names for the backend (a library such as NCCL), otherwise one that the database states, otherwise any.
     pub fn is_reached(&self, system: &str, backend: &str, version: &str) -> bool {
+        if let Some(named) = self.named.get(system).and_then(|named| named.get(backend)) {
+            return *named == version;
+        }
         self.slots(system, backend).is_none_or(|slots| slots.versions().any(|v| v == version))
     }
 

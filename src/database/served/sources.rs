@@ -4,26 +4,23 @@
 //! 2. donors that a `reuse.yaml` of the version declares, in file order; all other versions, newest first, if
 //!    the marker file SHARED_LAYER_REUSE.txt of the older scheme is there;
 //! 3. earlier versions of the same backend, nearest first;
-//! 4. other backends, newest version first, only rows of the kernels that the reuse manifest shares.
+//! 4. other backends, newest version first. The loader takes only rows of the kernels that the reuse manifest shares.
 //!
 //! The first row of a key wins over all files. The table's spec can limit the channels: collectives of a
 //! library (NCCL, oneCCL) only use the first one, and a backend's own collectives use the others only if the
 //! version has no file.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use pep440_rs::Version;
 
 use super::ReuseManifest;
-use crate::database::catalog::{Catalog, Format, TableFile, VersionDir};
+use crate::database::catalog::{Catalog, TableFile, VersionDir};
 use crate::specs::Filling;
 
 /// The channel through which the loader finds a file.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channel {
     /// The version's own file.
     Own,
@@ -35,18 +32,6 @@ pub enum Channel {
     OtherBackend,
 }
 
-impl Channel {
-    /// Returns the channel's name for people.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Own => "own",
-            Self::Declared => "declared donor",
-            Self::Earlier => "earlier version",
-            Self::OtherBackend => "other backend",
-        }
-    }
-}
-
 /// A file behind a table.
 #[derive(Debug, Clone)]
 pub struct TableSource<'a> {
@@ -54,17 +39,6 @@ pub struct TableSource<'a> {
     pub file: &'a TableFile,
     /// The channel through which the loader finds the file.
     pub channel: Channel,
-    /// The values of kernel_source that are served from the file; `None` for all.
-    pub kernels: Option<BTreeSet<String>>,
-}
-
-/// The table formats that count as files of the loader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServedFormats {
-    /// Only Parquet files, which the loader reads.
-    Parquet,
-    /// Parquet and text tables, which collectors write and later convert.
-    All,
 }
 
 /// The tables of one system by backend and version.
@@ -87,11 +61,11 @@ struct VersionTables<'a> {
 
 impl<'a> SystemShelf<'a> {
     /// Indexes the tables in the directories of a system. `reuse` returns a directory's declared donors.
-    /// Directories that the loader skips as incomplete contribute no tables.
+    /// Text tables count, since collectors write them and later convert them. Directories that the loader skips as
+    /// incomplete contribute no tables.
     pub fn new(
         catalog: &'a Catalog,
         dirs: impl Iterator<Item = &'a VersionDir>,
-        formats: ServedFormats,
         reuse: impl Fn(&VersionDir) -> Option<Vec<(String, String)>>,
     ) -> Self {
         let mut this = Self::default();
@@ -110,9 +84,7 @@ impl<'a> SystemShelf<'a> {
                 continue;
             }
             for file in dir.tables.iter().filter_map(|i| catalog.tables.get(*i)) {
-                if file.format == Format::Parquet || formats == ServedFormats::All {
-                    edition.tables.entry(&file.table).or_insert(file);
-                }
+                edition.tables.entry(&file.table).or_insert(file);
             }
         }
         this
@@ -126,11 +98,6 @@ impl<'a> SystemShelf<'a> {
             known.sort();
             (*backend, known.into_iter().map(|(_, version)| version).collect())
         })
-    }
-
-    /// Returns true if there is a directory of a version.
-    pub fn has(&self, backend: &str, version: &str) -> bool {
-        self.backends.get(backend).is_some_and(|v| v.contains_key(version))
     }
 
     /// Returns the version's own file of a table, which is the first that the loader finds.
@@ -148,7 +115,7 @@ impl<'a> SystemShelf<'a> {
         filling: Filling,
         manifest: &ReuseManifest,
     ) -> Vec<TableSource<'a>> {
-        let plain = |file, channel| TableSource { file, channel, kernels: None };
+        let plain = |file, channel| TableSource { file, channel };
         let own = self.own(backend, version, table);
         let mut found: Vec<TableSource<'a>> =
             own.map(|file| plain(file, Channel::Own)).into_iter().collect();
@@ -168,11 +135,9 @@ impl<'a> SystemShelf<'a> {
                 found.push(plain(file, Channel::Earlier));
             }
         }
-        for (other, kernels) in manifest.shared(table, backend) {
-            for file in self.newest_first(&other, table) {
-                let kernels = Some(kernels.clone());
-                found.push(TableSource { file, channel: Channel::OtherBackend, kernels });
-            }
+        for other in manifest.lenders(table, backend) {
+            let files = self.newest_first(&other, table).into_iter();
+            found.extend(files.map(|file| plain(file, Channel::OtherBackend)));
         }
         found
     }

@@ -1,5 +1,5 @@
-//! Plans points to measure again: a rerun list from a report, missing keys, rows that models read,
-//! or coverage.
+//! Plans points to measure again: a rerun list from a report, missing keys, or
+//! coverage.
 //!
 //! Every wish names a row of a table: of the table to complete, or of another table that has the
 //! missing row. The list copies the columns of these rows. A collector, `measure` and `remeasure`
@@ -9,7 +9,6 @@ mod cost;
 mod coverage;
 mod holes;
 mod options;
-mod predictions;
 mod reported;
 mod wish;
 
@@ -120,13 +119,6 @@ pub fn run(options: &PlanOptions, progress: &dyn Progress) -> Result<RerunPlan> 
             holes::wishes(&site, options, progress)?,
             "keys that the nearest systems have and the table lacks".to_owned(),
         ),
-        Occasion::Predictions { own } => {
-            let what = if *own { "read or lack" } else { "lack" };
-            (
-                predictions::wishes(&site, options, *own, &mut notes)?,
-                format!("rows that default models {what}"),
-            )
-        }
         Occasion::Coverage { column, share } => (
             coverage::wishes(&site, column, *share, &mut notes)?,
             format!("rows that raise {column} to {:.0} % of each slice", share * 100.0),

@@ -14,11 +14,6 @@ pub enum Occasion {
     Report(PathBuf, Vec<String>),
     /// Keys that similar systems have and a table does not serve.
     Holes,
-    /// Rows that default models read and a version lacks.
-    Predictions {
-        /// True to include rows of the version's own tables.
-        own: bool,
-    },
     /// Rows that raise the share of keys with a measured column.
     Coverage {
         /// The name of the column.

@@ -19,18 +19,16 @@ use crate::database::selection::Selection;
 use crate::database::source::Source;
 use crate::database::state::{ReadState, State};
 use crate::findings::{Finding, Repaired};
-use crate::planner::SharedModels;
 use crate::report::AbsentFiles;
 
 /// The hint for a rule whose formula fails.
 const IN_TABLES: &str = "the formula is in rules/tables; `perfdb-gate rules` lists the rules";
 
-/// The settings, rules and models of a run.
+/// The settings and rules of a run.
 #[derive(Clone, Copy)]
 pub(super) struct By<'a> {
     pub settings: &'a Settings,
     pub rules: &'a [Arc<Rule>],
-    pub models: &'a SharedModels<'a>,
     /// The start of the run.
     pub start: Instant,
 }
@@ -57,14 +55,14 @@ impl JudgedRoots {
         details: Option<&Details>,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let By { settings, rules, models, .. } = by;
+        let By { settings, rules, .. } = by;
         // Any rule can report an excused error, even if only `excused-by-change` was selected.
         let judging = if rules.iter().any(|rule| rule.check.needs().has(Input::Excused)) {
             settings.rules.choose(&[], &[], &|_| true)?
         } else {
             rules.to_vec()
         };
-        let terms = Terms { rules: &judging, all_rules: &settings.rules, models, ledger: None };
+        let terms = Terms { rules: &judging, all_rules: &settings.rules, ledger: None };
         let mut all = Self::default();
         for root in roots {
             all.add(root, root.states(base, head), (by, terms), details, progress)?;

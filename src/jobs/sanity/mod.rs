@@ -6,7 +6,6 @@ pub(crate) mod roots;
 mod stages;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Instant;
 
 use tracing::debug;
@@ -16,23 +15,16 @@ use self::judging::{By, JudgedRoots};
 use self::roots::Root;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
-use crate::checks::Input;
-use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, Role, no_database};
 use crate::database::diff::{Details, Diff};
 use crate::database::facts::origins;
 use crate::database::source::{self, Commit, Entry, Source};
-use crate::database::state::State;
 use crate::findings::{ComparedStates, Counts, Finding, Repaired, Sink, locate};
-use crate::jobs::impact::ImpactOptions;
-use crate::jobs::impact::predictions::{PredictedChange, predict_change};
-use crate::jobs::{evidence, impact};
-use crate::planner::SharedModels;
+use crate::jobs::evidence;
 use crate::report::Report;
 use crate::report::chart::{ChartFigure, Gallery, Undrawn};
 use crate::report::health::JudgedPlaces;
-use crate::report::stages::StageInput;
 use crate::specs::Specs;
 use crate::traces::{self, TraceSpecs};
 
@@ -62,23 +54,6 @@ pub struct SanityOptions {
     pub stages: bool,
 }
 
-impl SanityOptions {
-    /// Returns the options that name the same states for other jobs.
-    fn states(&self) -> ImpactOptions {
-        ImpactOptions {
-            root: self.root.clone(),
-            base: Some(self.base.clone()),
-            head: self.head.clone(),
-            rules: self.rules.clone(),
-            ..ImpactOptions::default()
-        }
-    }
-}
-
-fn asks_for_predictions(rules: &[Arc<Rule>]) -> bool {
-    rules.iter().any(|rule| rule.check.needs().has(Input::Predictions))
-}
-
 /// Compares a head with its merge base, judges the change and chooses charts.
 ///
 /// # Errors
@@ -104,13 +79,9 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
         .choose_layout(layout, if base_files.is_empty() { &head_files } else { &base_files })?;
     let settings = settings;
     let rules = settings.rules.choose(&options.only, &options.skip, &|_| true)?;
-    let models = &SharedModels::new(&settings.specs.library);
-    // Reading the models takes as long as a large part of the comparison, and only predictions need
-    // them. Their errors are reported with the predictions.
-    let read_models = || asks_for_predictions(&rules).then(|| models.get().map(drop));
     let states = Listed { base, head, base_files, head_files };
-    let by = By { settings: &settings, rules: &rules, models, start };
-    rayon::join(read_models, || compare(options, states, by, progress)).1
+    let by = By { settings: &settings, rules: &rules, start };
+    compare(options, states, by, progress)
 }
 
 /// The sources of the two states, with their files.
@@ -162,16 +133,13 @@ fn compare(
     let details = options.detail_dir.as_deref().map(Details::new).transpose()?;
     let judged = JudgedRoots::judge(&roots, (base, head), by, details.as_ref(), progress)?;
     let JudgedRoots { findings: mut found, mut repaired, diffs, mut absent } = judged;
-    // Default models are planned with the main root, whose tables are those of the planner.
-    let is_planned = asks_for_predictions(rules) && after.catalog.layout.is_none();
-    let predicted = is_planned.then(|| predict_change(before, after, &diffs[0], by.models));
     found.extend(traces.findings);
     // Files that the clone lacks are not a fault of the data.
     let missing = head.missing();
     found.retain(|finding| !missing.contains(&finding.path));
     absent.missing = base.missing();
     absent.missing.extend(missing);
-    let (mut findings, counts) = settled(found, predicted.as_ref(), after, by)?;
+    let (mut findings, counts) = settled(found, by)?;
     repaired.extend(traces.repaired);
     repaired.sort_by(|a, b| a.finding.order().cmp(&b.finding.order()));
     let (mut figures, undrawn) = drawn(&roots, &diffs, (base, head), &findings, options.charts)?;
@@ -179,10 +147,10 @@ fn compare(
     figures.truncate(options.charts);
     debug!(charts = figures.len(), took = ?start.elapsed(), "judged and drew");
     locate_lines(&mut findings, &mut repaired, &roots, (base, head));
-    let unanswered = predicted.iter().flatten().map(PredictedChange::unanswered).sum();
-    let staged =
-        options.stages.then(|| stages::input(options.states(), settings, (&roots, &diffs)));
-    let staged = staged.transpose()?.map(|input| StageInput { unanswered, ..input });
+    let staged = options
+        .stages
+        .then(|| stages::input(settings, (&roots, &diffs), (base, head)))
+        .transpose()?;
     let mut diff = Diff::of_roots(diffs);
     diff.files.extend(traces.files);
     diff.files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -212,10 +180,7 @@ fn compare(
             of: head.described(),
         },
         repaired,
-        predictions: predicted.and_then(|predicted| match predicted {
-            Ok(predicted) => predicted.predictions,
-            Err(why) => Some(impact::predictions::failed(&why)),
-        }),
+        predictions: None,
         undrawn,
         evidence: evidence::due(before, after),
         stages: staged,
@@ -225,19 +190,10 @@ fn compare(
     Ok((report, figures))
 }
 
-/// Adds the findings on predictions, then applies waivers and the baseline.
-fn settled(
-    found: Vec<Finding>,
-    predicted: Option<&Result<PredictedChange>>,
-    head: State<'_>,
-    by: By<'_>,
-) -> Result<(Vec<Finding>, Counts)> {
+/// Applies waivers and the baseline.
+fn settled(found: Vec<Finding>, by: By<'_>) -> Result<(Vec<Finding>, Counts)> {
     let mut sink = Sink::default();
     sink.extend(found);
-    if let Some(Ok(predicted)) = predicted {
-        sink.extend(predicted.findings(by.rules, head));
-        sink.each(|finding| predicted.weigh(finding));
-    }
     by.settings.waive(&mut sink)?;
     if let Some(baseline) = &by.settings.baseline {
         sink.compare(baseline);

@@ -53,12 +53,6 @@ impl Root {
         self.before.catalog.systems.is_empty() && self.after.catalog.systems.is_empty()
     }
 
-    /// Returns the names of the systems of both states.
-    pub fn systems(&self) -> impl Iterator<Item = &str> {
-        let states = [&self.before, &self.after].into_iter();
-        states.flat_map(|state| state.catalog.systems.keys().map(String::as_str))
-    }
-
     /// Returns the facts of the head, with their origins.
     pub fn facts(&self) -> &[Fact] {
         &self.after.facts.origins

@@ -33,7 +33,6 @@ use crate::base::progress::Progress;
 use crate::checks::Input;
 use crate::checks::frame::{Judgement, StateScope, Terms, judge};
 use crate::jobs::site::Site;
-use crate::planner::SharedModels;
 
 /// Plants faults and counts the found ones.
 ///
@@ -51,8 +50,7 @@ pub fn run(options: &SelftestOptions, progress: &dyn Progress) -> Result<Scores>
     let all_rules = &site.settings.rules;
     let rules = all_rules
         .choose(&[], &[], &|c| !c.needs().has(Input::Traces) && !c.needs().has(Input::Changes))?;
-    let models = &SharedModels::new(&specs.library);
-    let terms = Terms { rules: &rules, all_rules, models, ledger: None };
+    let terms = Terms { rules: &rules, all_rules, ledger: None };
     let state = site.state();
     let scope = StateScope::new(state, &site.selected, |_| false);
     let tables: Vec<usize> =

@@ -26,7 +26,6 @@ use crate::database::source::{self, Source};
 use crate::database::state::State;
 use crate::findings::{Finding, Sink, locate};
 use crate::jobs::sanity::roots::partners;
-use crate::planner::SharedModels;
 use crate::report::health::JudgedPlaces;
 use crate::report::{AbsentFiles, Report};
 use crate::specs::Specs;
@@ -146,13 +145,7 @@ pub(crate) fn judged<R>(
     let facts: Vec<TreeFacts> =
         roots.iter().map(|root| TreeFacts::read(source, root, &settings.specs)).collect();
     let specs: Vec<Specs> = facts.iter().map(|facts| facts.over(&settings.specs)).collect();
-    let models = SharedModels::new(&settings.specs.library);
-    let terms = Terms {
-        rules: &rules,
-        all_rules: &settings.rules,
-        models: &models,
-        ledger: ledger.as_ref(),
-    };
+    let terms = Terms { rules: &rules, all_rules: &settings.rules, ledger: ledger.as_ref() };
     let mut all = JudgedRoots::default();
     for (((catalog, selected), facts), specs) in roots.iter().zip(&selected).zip(&facts).zip(&specs)
     {

@@ -176,13 +176,7 @@ fn judge(stage: &Stage, specs: &Specs, rules: &Rules, options: &WatchOptions) ->
     }
     let is_unfit = |check: &Check| {
         stage.sidecars.is_empty() && matches!(check, Check::SidecarMissing)
-            || matches!(
-                check,
-                Check::Workflows(_)
-                    | Check::SupportMatrix(_)
-                    | Check::Parity(_)
-                    | Check::Coverage(_)
-            )
+            || matches!(check, Check::SupportMatrix(_) | Check::Parity(_) | Check::Coverage(_))
     };
     let mut judged = options.judged.clone();
     if judged.only.is_empty() {

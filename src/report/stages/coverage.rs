@@ -69,9 +69,9 @@ fn reachability(input: &StageInput) -> Coverage {
     coverage
 }
 
-/// Sums up the predicted step times of default models.
+/// Sums up the predicted step times.
 fn behaviour(report: &Report, input: &StageInput, outcome: RunOutcome) -> Coverage {
-    let nothing = Some("no default model reads the changed files");
+    let nothing = Some("no model reads the changed files");
     let mut coverage = match &report.predictions {
         Some(predictions) if predictions.versions == 0 && predictions.failed.is_none() => {
             Coverage { nothing, ..Coverage::default() }
@@ -94,9 +94,12 @@ fn behaviour(report: &Report, input: &StageInput, outcome: RunOutcome) -> Covera
         }
         None => {
             let steps = plural_verb(input.unanswered, "predicted step", ["has", "have"]);
-            let unanswered = format!("{steps} no time before or after the change");
-            let gaps = (input.unanswered > 0).then_some(unanswered).into_iter().collect();
-            Coverage { nothing, gaps, ..Coverage::default() }
+            let gap = if input.unanswered > 0 {
+                format!("{steps} no time before or after the change")
+            } else {
+                "no planner was asked for step times".to_owned()
+            };
+            Coverage { gaps: vec![gap], ..Coverage::default() }
         }
     };
     // Nothing but a smoke command fails a run without a finding.

@@ -56,16 +56,16 @@ pub(crate) struct StageInput {
     pub unanswered: usize,
 }
 
-/// The rows and lookups that a change concerns, and whether queries reach them.
+/// The tables that a change concerns, and whether queries read them.
 #[derive(Debug, Default)]
 pub(crate) struct ChangedReach {
-    /// The numbers of tables, of their rows by state, and of lookups.
+    /// The numbers of tables, of their rows, and of the keys that are served of them.
     pub checked: Checked,
     /// The number of changed tables of the head that have rows.
     pub tables: usize,
-    /// Changed tables with rows of which none is served, with the reason.
+    /// Changed tables with rows that no version reads that a query can name, with the reason.
     pub unserved: Vec<String>,
-    /// Why rows or lookups were not examined.
+    /// Why tables were not examined.
     pub gaps: Vec<String>,
 }
 

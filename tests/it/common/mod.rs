@@ -4,7 +4,6 @@ pub mod example;
 pub mod json_schema;
 pub mod layout;
 pub mod parquet;
-pub mod planner;
 pub mod snapshot;
 
 use std::path::{Path, PathBuf};

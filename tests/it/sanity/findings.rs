@@ -1,7 +1,7 @@
 //! Findings that a pull request adds, and existing ones.
 
 use super::{FAMILY, FLAT, POINTER, human, repository};
-use crate::common::{self, GEMM, SHIPPED, Tree, gemm};
+use crate::common::{self, Tree, gemm};
 
 /// What the files on disk bring and leave: `rule severity path rows`, old ones after a `was`.
 /// Paths begin below the systems' data.
@@ -262,32 +262,4 @@ fn the_least_severity_and_the_rules_are_the_users_choice() {
     assert_eq!(code(&["--fail-on", "warning"]), 1);
     assert_eq!(code(&["--fail-on", "warning", "--skip", "duplicate-key"]), 0);
     assert_eq!(code(&["--only", "duplicate-kye"]), 2);
-}
-
-#[test]
-fn a_model_that_a_pull_request_makes_unplannable_is_told() {
-    let tree = Tree::new();
-    let model = "model: synthetic/dense-1b\ncaptured_from: a test\n\
-                 quant: {gemm: fp8, moe: bfloat16, kvcache: bfloat16, comm: half}\n\
-                 plans:\n- backends: [vllm]\n  fmha: bfloat16\n  layouts:\n\
-                 \x20 - parallel: {tp: 1, dp: 1, moe_tp: 1, moe_ep: 1}\n    prefill:\n\
-                 \x20   - Gemm: {name: qkv, n: 128, k: 128, quant_mode: fp8}\n    decode: []\n";
-    tree.file(".perfdb-gate/rules/models/dense-1b.yaml", model);
-    let rows = |latency: f64| gemm(&[(1, latency)]).replace("bfloat16", "fp8");
-    let more = gemm(&[(1, 0.5)]).split_off(GEMM.len());
-    tree.gemm("gemm_perf.txt", rows(0.5) + &more);
-    tree.gemm("moe_perf.parquet", SHIPPED);
-    tree.commit();
-    let told = || {
-        let run = tree.sanity(&["--base-ref", "main", "--only", "workflow-incomplete"]);
-        let json = run.json();
-        let found = json["findings"].as_array().unwrap_or_else(|| panic!("{}", run.err()));
-        found.iter().filter(|f| f["message"].as_str().unwrap().contains("dense-1b")).count()
-    };
-    tree.gemm("gemm_perf.txt", rows(0.7) + &more);
-    assert_eq!(told(), 0, "the row is measured again");
-    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
-    assert_eq!(told(), 1);
-    tree.remove(&format!("{FLAT}/gemm_perf.txt"));
-    assert_eq!(told(), 1);
 }

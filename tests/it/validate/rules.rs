@@ -1,7 +1,7 @@
 //! Findings of single rules.
 
 use crate::common::snapshot::{message, shown};
-use crate::common::{self, Run, Tree, gemm, run};
+use crate::common::{self, Tree, gemm, run};
 
 #[test]
 fn rules_lists_and_explain_tells() {
@@ -158,45 +158,4 @@ fn a_slice_that_its_sidecar_declares_measured_otherwise_is_an_info() {
     let (severity, message) = run();
     assert_eq!(severity, "info");
     insta::assert_snapshot!(message, @r#"1 slice deviates from the same data of other backends, versions or systems: at gemm_dtype=bfloat16, vllm is 5.05× slower than trtllm, 4.95× slower than sglang; the sidecar explains this (dispatch: "with launch overhead")"#);
-}
-
-#[test]
-fn a_made_up_model_is_a_few_lines_of_yaml() {
-    let tree = Tree::new();
-    tree.file("systems/h200_sxm.yaml", common::H200);
-    let model = |dtype: &str, gpus: u32| {
-        format!(
-            "model: synthetic/dense-1b\ncaptured_from: a test\n\
-             quant: {{gemm: {dtype}, moe: bfloat16, kvcache: bfloat16, comm: half}}\n\
-             plans:\n- backends: [vllm]\n  fmha: bfloat16\n  layouts:\n\
-             \x20 - parallel: {{tp: {gpus}, dp: 1, moe_tp: {gpus}, moe_ep: 1}}\n    prefill:\n\
-             \x20   - Gemm: {{name: qkv, n: 128, k: 128, quant_mode: {dtype}}}\n\
-             \x20   - Gemm: {{name: logits_gemm, n: 128, k: 128, quant_mode: bfloat16}}\n\
-             \x20   - CustomAllReduce: {{name: ar, hidden_size: 128, tp_size: {gpus}}}\n    decode: []\n"
-        )
-    };
-    let rows = gemm(&[(16, 0.5)]);
-    let older = "data/h200_sxm/vllm/0.22.0";
-    tree.file("data/h200_sxm/vllm/0.24.0/gemm_perf.txt", &rows);
-    tree.file(&format!("{older}/gemm_perf.txt"), rows.replace("bfloat16", "fp8"));
-    let reduce = "framework,version,device,op_name,kernel_source,allreduce_dtype,num_gpus,message_size,latency\n\
-                  vLLM,0.24.0,NVIDIA H200,all_reduce,vLLM_custom_graph,bfloat16,8,8192,0.1\n";
-    tree.file("data/h200_sxm/vllm/0.24.0/custom_allreduce_perf.txt", reduce);
-    tree.file(&format!("{older}/custom_allreduce_perf.txt"), reduce.replace(",8,8192", ",2,8192"));
-
-    let overlay = ".perfdb-gate/rules/models/dense-1b.yaml";
-    let find = |model: String, more: &[&str]| {
-        tree.file(overlay, model);
-        tree.validate(&[&["--only", "workflow-incomplete"], more].concat())
-    };
-    // An earlier version serves fp8.
-    let served = find(model("fp8", 8), &[]);
-    let dtype = find(model("fp8_block", 8), &[]);
-    // An earlier version has the row, of a table that versions do not share.
-    let gpus = find(model("fp8", 2), &[]);
-    let part = find(model("fp8", 2), &["--table", "gemm"]);
-    let misspelt = find(model("fp8", 2).replace("tp_size", "tp_sise"), &[]);
-    let codes = [&served, &dtype, &gpus, &part, &misspelt].map(Run::code);
-    assert_eq!(codes, [0, 0, 0, 0, 2]);
-    insta::assert_snapshot!(shown([&served, &dtype, &gpus, &part, &misspelt]));
 }

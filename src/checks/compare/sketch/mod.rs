@@ -20,7 +20,6 @@ use crate::checks::inputs::CheckInputs;
 use crate::database::catalog::TableFile;
 use crate::database::coverage::Coverage;
 use crate::database::table::{Keys, TableScope, lane_ranks};
-use crate::planner::{FileKeys, NameCodes};
 use crate::specs::TableSpec;
 
 /// Points a sketch keeps, about. Those with the smallest key hashes are kept, so that sketches of
@@ -77,11 +76,6 @@ pub type Sketched<'a> = (&'a TableFile, &'a Sketch);
 pub struct Sketches {
     /// Sketches by path.
     pub by_path: BTreeMap<String, Arc<Sketch>>,
-    /// The slices that each table has for the lookups of operations, by path; none of what a loader
-    /// refuses.
-    pub slices: BTreeMap<String, Arc<FileKeys>>,
-    /// The numbers of texts in those slices.
-    pub names: Arc<NameCodes>,
 }
 
 impl Sketch {
