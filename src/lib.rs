@@ -11,6 +11,7 @@
 //! checks    the rules and the kinds of check
 //! gpu       measurements on a GPU, and the comparison of measured with recorded times
 //! report    all formats of a report, with charts and the pull request comment
+//! planner   the planner's package: step times before and after a change, tables that it refuses
 //! traces    end-to-end traces beside a database: cards, configs, metrics
 //! jobs      the commands
 //! ```
@@ -34,6 +35,8 @@ pub mod checks;
 pub mod gpu;
 
 pub mod report;
+
+pub mod planner;
 
 pub mod traces;
 

@@ -38,6 +38,7 @@ fn run(command: Command, terminal: TerminalArgs) -> Result<Exit> {
         Command::Validate(args) => args.run(terminal),
         Command::New(args) => args.run(terminal),
         Command::Sanity(args) => args.run(terminal),
+        Command::Impact(args) => args.run(terminal),
         Command::Remeasure(args) => args.run(terminal),
         Command::Measure(args) => args.run(terminal),
         Command::Compare(args) => args.run(terminal),

@@ -144,7 +144,8 @@ impl Rules {
         "charts",
     ];
     /// Files in `rules/` that are not rules.
-    const OTHERS: [&str; 10] = [
+    const OTHERS: [&str; 12] = [
+        "cases",
         "collectors",
         "dtypes",
         "facts",
@@ -152,6 +153,7 @@ impl Rules {
         "limits",
         "loader",
         "noise",
+        "operations",
         "recipes",
         "runners",
         "stages",

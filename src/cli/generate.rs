@@ -37,6 +37,8 @@ pub struct SchemaArgs {
 pub enum SchemaName {
     /// A report: `validate --format json`.
     Report,
+    /// Predictions: `impact --format json`.
+    Impact,
     /// Stages of a change: `sanity --format stages`.
     Stages,
     /// `rules/<rule>.yaml`.
@@ -82,6 +84,7 @@ impl SchemaArgs {
     pub fn run(&self) -> Result<Exit> {
         report::print(&match self.file {
             SchemaName::Report => schema::report(),
+            SchemaName::Impact => schema::impact(),
             SchemaName::Stages => schema::stages(),
             SchemaName::Rule => schema::rule(),
             SchemaName::Tables => schema::tables(),

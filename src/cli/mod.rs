@@ -5,6 +5,7 @@ pub mod bar;
 pub mod compare;
 pub mod explore;
 pub mod generate;
+pub mod impact;
 pub mod init;
 pub mod measure;
 pub mod merge;
@@ -30,6 +31,7 @@ use clap::{Parser, Subcommand};
 use self::compare::CompareArgs;
 use self::explore::ExploreArgs;
 use self::generate::{Completions, SchemaArgs};
+use self::impact::ImpactArgs;
 use self::init::InitArgs;
 use self::measure::{Measure, Remeasure};
 use self::merge::MergeArgs;
@@ -84,6 +86,8 @@ pub enum Command {
     New(NewArgs),
     /// Compare a pull request with its base: what does it change, and is that right?
     Sanity(Box<Sanity>),
+    /// Ask the planner for step times before and after a change, with the tables behind each move.
+    Impact(Box<ImpactArgs>),
     /// Measure a sample of rows again: does this GPU confirm the table?
     Remeasure(Box<Remeasure>),
     /// Measure a plan's grid into a table; an interrupted run continues.

@@ -18,7 +18,7 @@ impl Removed {
     pub fn run(&self) -> Result<Exit> {
         Err(Error::new(
             "the command `reach` was removed",
-            "`perfdb-gate impact` shows which rows the planner reads, and the steps that they move",
+            "`perfdb-gate impact` shows the steps that a change moves, with the tables behind each move",
         ))
     }
 }

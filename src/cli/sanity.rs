@@ -12,6 +12,7 @@ use perfdb_gate::jobs::smoke;
 use perfdb_gate::report::{self, ReportView, RunVerdict, chart, comment};
 
 use super::bar::Bar;
+use super::impact::PlannerArgs;
 use super::output::{FailOn, OutputArgs};
 use super::outputs::{self, Outputs};
 use super::selection::RuleArgs;
@@ -59,6 +60,8 @@ pub struct Sanity {
     #[arg(long, value_enum, default_value_t = FailOn::Error, help_heading = "Output")]
     pub fail_on: FailOn,
     #[command(flatten)]
+    pub planner: PlannerArgs,
+    #[command(flatten)]
     pub rules: RuleArgs,
     #[command(flatten)]
     pub output: OutputArgs,
@@ -102,6 +105,7 @@ impl Sanity {
             charts: self.figures(),
             stages: self.output.shows_stages(),
             layout: self.layout.clone(),
+            planner: (&self.planner).into(),
         }
     }
 

@@ -1,12 +1,15 @@
 //! The command `perfdb-gate validate`.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
 use perfdb_gate::findings::baseline::Baseline;
+use perfdb_gate::jobs::impact::PlannerOptions;
 use perfdb_gate::jobs::validate;
+use perfdb_gate::planner::PlannerChoice;
 use perfdb_gate::report::{Report, ReportView};
 use perfdb_gate::traces;
 
@@ -43,6 +46,10 @@ pub struct Validate {
     /// A collector's log directory; keys that it recorded as failed are not reported as missing.
     #[arg(long, value_name = "DIR", help_heading = "What to judge")]
     pub ledger: Option<PathBuf>,
+    /// Also let the planner's package load the tables and plan its models: a Python with aisimulate or
+    /// aiconfigurator-core. Without it nobody is asked.
+    #[arg(long, value_name = "PYTHON", conflicts_with = "traces", help_heading = "What to judge")]
+    pub planner: Option<OsString>,
     #[command(flatten)]
     pub watch: WatchArgs,
     #[command(flatten)]
@@ -98,6 +105,10 @@ impl From<&Validate> for validate::ValidateOptions {
             ledger: args.ledger.clone(),
             rows_dir: args.gate.rows_dir.clone(),
             strict: args.gate.strict,
+            planner: args.planner.clone().map(|planner| PlannerOptions {
+                choice: PlannerChoice::named(planner),
+                ..PlannerOptions::default()
+            }),
         }
     }
 }

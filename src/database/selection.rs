@@ -33,9 +33,25 @@ pub struct Selected {
     changed: Option<BTreeSet<String>>,
 }
 
-struct Names(Vec<GlobMatcher>);
+/// Glob patterns over names; no pattern matches every name.
+pub(crate) struct Names(Vec<GlobMatcher>);
 
 impl Names {
+    /// Compiles patterns, each of which must match one of the `known` names.
+    ///
+    /// # Errors
+    ///
+    /// If a pattern is malformed or matches nothing.
+    pub fn known<'a>(
+        globs: &[String],
+        what: &str,
+        known: impl Iterator<Item = &'a str> + Clone,
+    ) -> Result<Self> {
+        let names = Self::new(globs)?;
+        names.check(what, known)?;
+        Ok(names)
+    }
+
     fn new(globs: &[String]) -> Result<Self> {
         let compile = |glob: &String| {
             matcher(glob, Of::Names).map_err(|why| Error::new(why, "* matches any characters"))
@@ -43,7 +59,8 @@ impl Names {
         Ok(Self(globs.iter().map(compile).collect::<Result<_>>()?))
     }
 
-    fn has(&self, name: &str) -> bool {
+    /// Returns true if a name matches.
+    pub fn has(&self, name: &str) -> bool {
         self.0.is_empty() || self.0.iter().any(|g| g.is_match(name))
     }
 

@@ -28,15 +28,11 @@ pub struct Evidence {
 /// Effect of a finding on predictions of the default models.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelReach {
-    /// True if a step reads one of the finding's rows; `None` if the finding does not name all its rows.
-    pub reads: Option<bool>,
-    /// Change in ms of the step that one of the finding's rows, or the whole table if no rows are named, changes
-    /// most in relation to the step's time.
+    /// Change in ms of the step that the finding's table changes most in relation to the step's time.
     pub moves_ms: f64,
-    /// The row, or the table, and the step that it changes most, in words; `None` if the change is below the
-    /// noise of reruns.
+    /// The step that the table changes most, in words; `None` if the change is below the noise of reruns.
     pub moves: Option<String>,
-    /// Number of steps that lose their time because rows of the table are missing.
+    /// Number of steps that lose their time because of the table.
     pub loses: usize,
 }
 
@@ -106,7 +102,7 @@ impl SliceEvidence {
 
 impl ModelReach {
     fn json(&self) -> Value {
-        json!({"read": self.reads, "moves_ms": self.moves_ms, "moves": self.moves, "loses": self.loses})
+        json!({"moves_ms": self.moves_ms, "moves": self.moves, "loses": self.loses})
     }
 }
 

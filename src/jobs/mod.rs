@@ -4,12 +4,14 @@ pub mod compare;
 pub mod evidence;
 pub mod explain;
 pub mod explore;
+pub mod impact;
 pub mod init;
 pub mod measure;
 pub mod new;
 pub mod noise;
 pub mod operations;
 pub mod plan;
+mod pull_request;
 pub mod remeasure;
 pub mod repair;
 mod rows;
@@ -25,6 +27,7 @@ pub mod waive;
 pub mod watch;
 
 use crate::base::escape::{clean, inert_json};
+use crate::base::words::plural;
 use crate::report::document::Document;
 
 /// The output formats of documents other than reports, such as a comparison or a status.
@@ -55,5 +58,32 @@ impl DocumentFormat {
             Self::Markdown => document().markdown(),
             Self::Json => inert_json(&json()) + "\n",
         }
+    }
+}
+/// Returns the first `most` lines and, if there are more, a line with their number, such as `and 3
+/// cases more`.
+pub(crate) fn first_lines(
+    lines: impl ExactSizeIterator<Item = String>,
+    most: usize,
+    noun: &str,
+) -> Vec<String> {
+    let more = lines.len().saturating_sub(most);
+    let rest = (more > 0).then(|| format!("and {} more", plural(more, noun)));
+    lines.take(most).chain(rest).collect()
+}
+
+/// The name and version of the program that wrote a document.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub(crate) struct ToolName {
+    /// The program's name.
+    name: &'static str,
+    /// The program's version.
+    version: &'static str,
+}
+
+impl ToolName {
+    /// Returns the name and version of this program.
+    fn own() -> Self {
+        Self { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") }
     }
 }

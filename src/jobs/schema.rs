@@ -12,6 +12,7 @@ use crate::findings::waiver;
 use crate::gpu::protocol::RunnerLine;
 use crate::gpu::rerun::RerunList;
 use crate::jobs::compare::CompareReport;
+use crate::jobs::impact;
 use crate::specs::layout::LayoutFile;
 use crate::{report, specs};
 
@@ -64,6 +65,11 @@ pub fn runner() -> String {
     let generator = SchemaSettings::draft07().into_generator();
     let schema = generator.into_root_schema_for::<RunnerLine<'_>>();
     text("a line of perfdb-gate's runner protocol", schema)
+}
+
+/// Returns the schema of `impact --format json`.
+pub fn impact() -> String {
+    text("an impact of perfdb-gate", impact::schema(written()))
 }
 
 /// Returns the schema of `compare --format json`.

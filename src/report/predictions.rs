@@ -11,11 +11,19 @@ const LINES: usize = 8;
 /// The most lines about predictions that became errors.
 const LOSSES: usize = 2;
 
-/// The change of predicted step times of the default models, on the versions that read changed
-/// rows.
+/// The change of predicted step times, on the versions that read changed files.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Predictions {
-    /// The number of versions that read changed rows.
+    /// The planner that predicted: package, version and interpreter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planner: Option<String>,
+    /// The reason why no planner was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_asked: Option<String>,
+    /// True if two states are compared.
+    #[serde(skip)]
+    pub compared: bool,
+    /// The number of versions that read changed files.
     pub versions: usize,
     /// The number of predicted steps on these versions.
     pub values: usize,
@@ -32,11 +40,16 @@ pub struct Predictions {
     pub range: Option<[f64; 2]>,
     /// The number of steps with a known power, before and after the change.
     pub power: [usize; 2],
-    /// The steps whose time changed most, at most one per model and layout, the largest change
-    /// first.
+    /// The steps whose time changed most, one for each cause, the largest factor first.
     pub movers: Vec<PredictedMove>,
     /// The reasons why predictions became errors.
     pub losses: Vec<String>,
+    /// What else is worth knowing, such as operations whose time is not measured any more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// The versions about which the planner was not asked, or gave no answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<String>,
     /// The reason why nothing could be predicted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
@@ -57,10 +70,10 @@ pub struct PredictedMove {
     pub after_ms: f64,
     /// The relative change in words.
     pub change: String,
-    /// The operation whose time changed most, with its table, key and lookup.
+    /// The operation whose time changed most.
     pub because: Option<String>,
-    /// The cause of the move: changed rows, nearer rows, another table, or other figures; `None` if the states are
-    /// not compared table by table.
+    /// The changed tables that serve the operation, with the slices that moved; `None` if no changed file explains
+    /// the move.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
 }
@@ -125,6 +138,12 @@ impl PredictionLine {
 }
 
 impl Predictions {
+    /// Returns true if the planner was asked about no version, because no file that it reads changed.
+    pub fn is_empty(&self) -> bool {
+        let is_complete = self.failed.is_none() && self.not_asked.is_none() && self.gaps.is_empty();
+        self.versions == 0 && is_complete
+    }
+
     /// The lines of the section without a title, the most important first.
     pub fn lines(&self) -> Vec<PredictionLine> {
         let mut lines = self.notes();
@@ -144,10 +163,13 @@ impl Predictions {
             let said = "predictions are not possible".to_owned();
             return vec![PredictionLine { because: why.clone(), ..PredictionLine::said(said) }];
         }
-        if self.versions == 0 {
-            return vec![PredictionLine::said(
-                "no default model reads the changed rows".to_owned(),
-            )];
+        if let Some(why) = &self.not_asked {
+            let said = "not asked".to_owned();
+            return vec![PredictionLine { because: why.clone(), ..PredictionLine::said(said) }];
+        }
+        if self.is_empty() {
+            let said = "no version that a query can name reads the changed files".to_owned();
+            return vec![PredictionLine::said(said)];
         }
         let mut lines = vec![PredictionLine::said(self.headline())];
         let more = self.losses.len().saturating_sub(LOSSES);
@@ -156,11 +178,17 @@ impl Predictions {
         if more > 0 {
             lines.push(PredictionLine::said(format!("and {} more", plural(more, "reason"))));
         }
+        let others = self.notes.iter().chain(&self.gaps).cloned();
+        lines.extend(others.map(|because| PredictionLine { because, ..PredictionLine::default() }));
         if self.power[0] != self.power[1] {
             let [before, after] = self.power.map(count);
             let said =
                 format!("the planner knows the power of {after} steps; before it was {before}");
             lines.push(PredictionLine::said(said));
+        }
+        if let Some(planner) = self.planner.clone() {
+            let said = "predicted by".to_owned();
+            lines.push(PredictionLine { because: planner, ..PredictionLine::said(said) });
         }
         lines
     }
@@ -171,6 +199,12 @@ impl Predictions {
             (false, Some([low, high])) => format!(" ({} … {})", percent(low), percent(high)),
             _ => String::new(),
         };
+        if !self.compared {
+            let steps = plural(self.values, "step time");
+            let versions = plural(self.versions, "version");
+            let unanswered = format!("{} have no answer", count(self.unanswered));
+            return format!("{steps} predicted on {versions}, {unanswered}");
+        }
         let verb = if self.moved == 1 { "moves" } else { "move" };
         let mut line = format!(
             "{} of {} {verb}{range} on {}",

@@ -193,19 +193,16 @@ fn lot(finding: &Finding, seed: u64) -> [u8; 32] {
 /// Figures that say how many times too slow or too fast the worst row is, or the median of all.
 const RATIOS: [&str; 3] = ["worst", "worst_ratio", "median_ratio"];
 
-/// The sort key of findings: by severity, then most predictions lost, then predictions moved most, then those whose
-/// rows are read for a prediction, then by how wrong how many rows are.
+/// The sort key of findings: by severity, then most predictions lost, then predictions moved most, then by how wrong how
+/// many rows are.
 pub(super) fn urgency(finding: &Finding) -> impl Ord {
     let models = finding.evidence.models.as_ref();
     let loses = models.map_or(0, |m| m.loses);
     let moves = ordered(models.map_or(0.0, |m| m.moves_ms));
-    let reads = models.and_then(|m| m.reads);
     let ratio = RATIOS.iter().find_map(|name| finding.evidence.get(name)?.as_f64());
     let rows = finding.rows.max(1) as f64;
     let weight = ordered(ratio.filter(|ratio| *ratio > 0.0).map_or(rows, |r| r.ln().abs() * rows));
-    // Rows of which it is not known may be read.
-    let is_unread = reads == Some(false);
-    let most = (Reverse(loses), Reverse(moves), is_unread, Reverse(weight));
+    let most = (Reverse(loses), Reverse(moves), Reverse(weight));
     (finding.severity, most, &finding.path, &finding.rule)
 }
 

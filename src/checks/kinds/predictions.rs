@@ -24,31 +24,26 @@ pub struct IncompleteWorkflows;
 /// Tables and versions that the planner cannot load.
 pub struct PlannerRefuses;
 
-/// Returns the inputs of these checks.
-fn inputs() -> CheckInputs {
-    CheckInputs::of(&[Input::Changes, Input::Predictions])
-}
-
 impl Judge for LostPredictions {
     fn needs(&self) -> CheckInputs {
-        inputs()
+        CheckInputs::of(&[Input::Changes, Input::Predictions])
     }
 }
 
 impl Judge for MovedPredictions {
     fn needs(&self) -> CheckInputs {
-        inputs()
+        CheckInputs::of(&[Input::Changes, Input::Predictions])
     }
 }
 
 impl Judge for IncompleteWorkflows {
     fn needs(&self) -> CheckInputs {
-        inputs()
+        CheckInputs::of(&[Input::Predictions])
     }
 }
 
 impl Judge for PlannerRefuses {
     fn needs(&self) -> CheckInputs {
-        inputs()
+        CheckInputs::of(&[Input::Predictions])
     }
 }

@@ -6,19 +6,17 @@ use std::time::Instant;
 
 use tracing::debug;
 
-use super::roots::Root;
 use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
-use crate::checks::frame::{Before, Judgement, StateScope, Terms, judge};
+use crate::checks::frame::Terms;
 use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
 use crate::checks::{ChangeContext, Input, Item};
-use crate::database::catalog::TableFile;
-use crate::database::diff::{ChangedFacts, Details, Diff, FileDiff, VersionChanges, files, pairs};
-use crate::database::selection::Selection;
+use crate::database::diff::{Details, Diff, VersionChanges, files};
 use crate::database::source::Source;
-use crate::database::state::{ReadState, State};
+use crate::database::state::State;
 use crate::findings::{Finding, Repaired};
+use crate::jobs::pull_request::{Root, judge_change};
 use crate::report::AbsentFiles;
 
 /// The hint for a rule whose formula fails.
@@ -124,35 +122,4 @@ fn impossible_rows<'f>(
         }
     }
     rows
-}
-
-/// Judges a head against its base: tables that changed, tables whose sidecar or system changed, and
-/// tables about which the two states declare different facts.
-pub(crate) fn judge_change<'a>(
-    (base, head): (State<'a>, State<'a>),
-    files: &[FileDiff],
-    details: Option<&'a Details>,
-    terms: Terms<'a>,
-    progress: &dyn Progress,
-) -> Result<Judgement> {
-    let facts = ChangedFacts::between(base, head, files);
-    let mut changed: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
-    let pairs = pairs(base, head);
-    for pair in &pairs {
-        let sides = pair.base.into_iter().chain(pair.head);
-        changed.extend(sides.map(|file| file.entry.path.clone()));
-    }
-    let selected =
-        |state: State<'_>| Selection::default().resolve(state.catalog, Some(changed.clone()));
-    let (of_base, of_head) = (selected(base)?, selected(head)?);
-    let asks = terms.rules.iter().any(|rule| rule.check.needs().has(Input::Excused));
-    let states_otherwise =
-        facts.are_any() || base.facts.sidecars.reuse != head.facts.sidecars.reuse;
-    let excused = (asks && states_otherwise).then(|| ReadState::excused(base, head));
-    let excused = excused.as_ref().map(|state| state.of(head.source));
-    let is_known_otherwise =
-        |file: &TableFile| facts.are_of_table(file) || facts.are_of_system(&file.place.system);
-    let base = StateScope::new(base, &of_base, is_known_otherwise);
-    let head = StateScope::new(head, &of_head, is_known_otherwise);
-    judge(head, Some(Before { base, pairs, facts, excused, details }), terms, progress)
 }

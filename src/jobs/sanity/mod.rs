@@ -2,7 +2,7 @@
 
 mod judging;
 pub mod overview;
-pub(crate) mod roots;
+mod predicted;
 mod stages;
 
 use std::path::PathBuf;
@@ -10,23 +10,23 @@ use std::time::Instant;
 
 use tracing::debug;
 
-pub(crate) use self::judging::judge_change;
 use self::judging::{By, JudgedRoots};
-use self::roots::Root;
+use self::predicted::Predicted;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
-use crate::checks::settings::Settings;
-use crate::database::catalog::{Catalog, Role, no_database};
+use crate::database::catalog::{Role, no_database};
 use crate::database::diff::{Details, Diff};
 use crate::database::facts::origins;
-use crate::database::source::{self, Commit, Entry, Source};
+use crate::database::source::Source;
 use crate::findings::{ComparedStates, Counts, Finding, Repaired, Sink, locate};
 use crate::jobs::evidence;
+use crate::jobs::impact::PlannerOptions;
+use crate::jobs::pull_request::{PullRequest, Root};
 use crate::report::Report;
 use crate::report::chart::{ChartFigure, Gallery, Undrawn};
 use crate::report::health::JudgedPlaces;
-use crate::specs::Specs;
-use crate::traces::{self, TraceSpecs};
+use crate::report::stages::StageInput;
+use crate::traces;
 
 /// The options of `sanity`.
 #[derive(Debug, Default, Clone)]
@@ -52,6 +52,8 @@ pub struct SanityOptions {
     pub layout: Option<String>,
     /// True if the report has stages, for which the reach of the changed rows is determined.
     pub stages: bool,
+    /// The planner that predicts step times, and what it is asked.
+    pub planner: PlannerOptions,
 }
 
 /// Compares a head with its merge base, judges the change and chooses charts.
@@ -62,95 +64,46 @@ pub struct SanityOptions {
 /// details cannot be written. Unreadable tables are findings of the report.
 pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, Vec<ChartFigure>)> {
     let start = Instant::now();
-    let head = source::open(&options.root, options.head.as_deref())?;
-    let base = head.base(&options.base)?;
-    // Settings come from the tip of the base: a pull request cannot change how it is judged, and a
-    // waiver that the base withdrew meanwhile is void.
-    let tip = Commit::open_base(&options.root, &options.base)?;
-    let (base, head): (&dyn Source, &dyn Source) = (base.as_ref(), head.as_ref());
-    let (files, settings) = rayon::join(
-        || (base.files(), head.files()),
-        || Settings::read(&tip, options.rules.as_deref(), None),
-    );
-    let mut settings = settings?;
-    let (base_files, head_files) = (files.0?, files.1?);
-    let layout = options.layout.as_deref();
-    settings
-        .choose_layout(layout, if base_files.is_empty() { &head_files } else { &base_files })?;
-    let settings = settings;
-    let rules = settings.rules.choose(&options.only, &options.skip, &|_| true)?;
-    let states = Listed { base, head, base_files, head_files };
-    let by = By { settings: &settings, rules: &rules, start };
-    compare(options, states, by, progress)
-}
-
-/// The sources of the two states, with their files.
-struct Listed<'a> {
-    base: &'a dyn Source,
-    head: &'a dyn Source,
-    base_files: Vec<Entry>,
-    head_files: Vec<Entry>,
-}
-
-impl Listed<'_> {
-    /// Reads the roots of both states, and the specs of traces if files of traces may have changed.
-    fn roots(self, specs: &Specs) -> Result<(Vec<Root>, Option<TraceSpecs>)> {
-        let Self { base, head, base_files, head_files } = self;
-        let (before, after) = rayon::join(
-            || Catalog::roots(base, base_files, specs),
-            || Catalog::roots(head, head_files, specs),
-        );
-        // Traces are among the files that are not tables. Most pull requests change none of these
-        // files.
-        let others = |roots: &[Catalog]| roots.first().map(|root| root.others.clone());
-        let have_traces = others(&before) != others(&after) || TraceSpecs::are_overlaid(specs);
-        let (traces, roots) = rayon::join(
-            || have_traces.then(|| TraceSpecs::read(specs)).transpose(),
-            || Root::all((base, before), (head, after), specs),
-        );
-        Ok((roots, traces?))
-    }
-}
-
-/// Compares the listed states by known rules, see [`run`].
-fn compare(
-    options: &SanityOptions,
-    states: Listed<'_>,
-    by: By<'_>,
-    progress: &dyn Progress,
-) -> Result<(Report, Vec<ChartFigure>)> {
-    let (base, head) = (states.base, states.head);
-    let By { settings, rules, start, .. } = by;
-    let (roots, traces) = states.roots(&settings.specs)?;
-    let (before, after) = roots[0].states(base, head);
+    let (root, head) = (&options.root, options.head.as_deref());
+    let (rules, layout) = (options.rules.as_deref(), options.layout.as_deref());
+    let mut pull = PullRequest::open(root, &options.base, head, rules, layout)?;
+    let traces = pull.traces.take();
+    let settings = &pull.settings;
+    let rules = &settings.rules.choose(&options.only, &options.skip, &|_| true)?;
+    let by = By { settings, rules, start };
+    let (base, head) = pull.sources();
+    let roots = &pull.roots;
+    let (before, after) = pull.main_states();
     let traces = match traces {
         Some(specs) => traces::changed(before, after, &specs, rules, options.charts)?,
         None => traces::Changed::default(),
     };
-    if roots.iter().all(Root::is_empty) && traces.files.is_empty() {
+    if pull.is_empty() && traces.files.is_empty() {
         return Err(no_database());
     }
     let details = options.detail_dir.as_deref().map(Details::new).transpose()?;
-    let judged = JudgedRoots::judge(&roots, (base, head), by, details.as_ref(), progress)?;
+    let judged = JudgedRoots::judge(roots, (base, head), by, details.as_ref(), progress)?;
     let JudgedRoots { findings: mut found, mut repaired, diffs, mut absent } = judged;
+    let mut predicted = Predicted::of(&options.planner, &pull, (rules, &diffs[0]), progress)?;
     found.extend(traces.findings);
     // Files that the clone lacks are not a fault of the data.
     let missing = head.missing();
     found.retain(|finding| !missing.contains(&finding.path));
     absent.missing = base.missing();
     absent.missing.extend(missing);
-    let (mut findings, counts) = settled(found, by)?;
+    let (mut findings, counts) = settled(found, &mut predicted, by)?;
     repaired.extend(traces.repaired);
     repaired.sort_by(|a, b| a.finding.order().cmp(&b.finding.order()));
-    let (mut figures, undrawn) = drawn(&roots, &diffs, (base, head), &findings, options.charts)?;
+    let (mut figures, undrawn) = drawn(roots, &diffs, (base, head), &findings, options.charts)?;
     figures.extend(traces.figures);
     figures.truncate(options.charts);
     debug!(charts = figures.len(), took = ?start.elapsed(), "judged and drew");
-    locate_lines(&mut findings, &mut repaired, &roots, (base, head));
+    locate_lines(&mut findings, &mut repaired, roots, (base, head));
     let staged = options
         .stages
-        .then(|| stages::input(settings, (&roots, &diffs), (base, head)))
-        .transpose()?;
+        .then(|| stages::input(settings, (roots, &diffs), (base, head)))
+        .transpose()?
+        .map(|input| StageInput { unanswered: predicted.unanswered(), ..input });
     let mut diff = Diff::of_roots(diffs);
     diff.files.extend(traces.files);
     diff.files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -180,7 +133,7 @@ fn compare(
             of: head.described(),
         },
         repaired,
-        predictions: None,
+        predictions: predicted.section,
         undrawn,
         evidence: evidence::due(before, after),
         stages: staged,
@@ -190,10 +143,15 @@ fn compare(
     Ok((report, figures))
 }
 
-/// Applies waivers and the baseline.
-fn settled(found: Vec<Finding>, by: By<'_>) -> Result<(Vec<Finding>, Counts)> {
+/// Adds the findings on predictions, then applies waivers and the baseline.
+fn settled(
+    found: Vec<Finding>,
+    predicted: &mut Predicted,
+    by: By<'_>,
+) -> Result<(Vec<Finding>, Counts)> {
     let mut sink = Sink::default();
     sink.extend(found);
+    predicted.enter(&mut sink);
     by.settings.waive(&mut sink)?;
     if let Some(baseline) = &by.settings.baseline {
         sink.compare(baseline);

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::roots::Root;
 use crate::base::error::Result;
 use crate::base::words::{plural, plural_verb};
 use crate::checks::settings::Settings;
@@ -11,6 +10,7 @@ use crate::database::diff::{Diff, DiffSide, FileDiff, TableDiff};
 use crate::database::served::{ReuseManifest, Shelf};
 use crate::database::source::Source;
 use crate::database::state::State;
+use crate::jobs::pull_request::Root;
 use crate::report::below_data;
 use crate::report::stages::{ChangedReach, StageInput, StageSpecs};
 

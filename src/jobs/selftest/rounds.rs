@@ -21,7 +21,7 @@ use crate::database::facts::TreeFacts;
 use crate::database::state::State;
 use crate::findings::waiver::Waivers;
 use crate::findings::{Finding, Severity};
-use crate::jobs::sanity::judge_change;
+use crate::jobs::pull_request::judge_change;
 
 /// Faults that do not affect each other: in tables of different names, or in different systems.
 struct Round<'a> {

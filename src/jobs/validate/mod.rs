@@ -25,9 +25,10 @@ use crate::database::selection::{Selected, Selection};
 use crate::database::source::{self, Source};
 use crate::database::state::State;
 use crate::findings::{Finding, Sink, locate};
-use crate::jobs::sanity::roots::partners;
+use crate::jobs::impact::{Asking, PlannerOptions, section};
+use crate::jobs::pull_request::partners;
 use crate::report::health::JudgedPlaces;
-use crate::report::{AbsentFiles, Report};
+use crate::report::{AbsentFiles, Predictions, Report};
 use crate::specs::Specs;
 
 /// The options of `validate`.
@@ -58,6 +59,8 @@ pub struct ValidateOptions {
     pub rows_dir: Option<PathBuf>,
     /// True if tables outside every root make the run inconclusive.
     pub strict: bool,
+    /// The planner that loads the tables and plans the models; `None` asks nobody.
+    pub planner: Option<PlannerOptions>,
 }
 
 impl ValidateOptions {
@@ -158,6 +161,11 @@ pub(crate) fn judged<R>(
         files += deleted.len() as u64;
         found.extend(deleted);
     }
+    let state = State { source, catalog: roots[0], facts: &facts[0], specs: &specs[0] };
+    let predictions = match options.planner.as_ref().filter(|_| roots[0].layout.is_none()) {
+        Some(planner) => Some(asked(planner, options, state, &rules, &mut found, progress)?),
+        None => None,
+    };
     absent.missing = source.missing();
     // Files that the clone lacks are not a fault of the data.
     found.retain(|finding| !absent.missing.contains(&finding.path));
@@ -166,7 +174,7 @@ pub(crate) fn judged<R>(
     settings.conclude(&mut sink, &rules, options.are_all())?;
     let (mut findings, counts) = sink.finish();
     let seen = look(&JudgedData {
-        state: State { source, catalog: roots[0], facts: &facts[0], specs: &specs[0] },
+        state,
         selected: &selected[0],
         rules: &rules,
         ledger: ledger.as_ref(),
@@ -191,10 +199,29 @@ pub(crate) fn judged<R>(
         judged: places,
         findings,
         counts,
+        predictions,
         elapsed: start.elapsed(),
         ..Report::default()
     };
     Ok((report, seen))
+}
+
+/// Asks the planner about the selected systems and backends, and adds the findings on its answers.
+fn asked(
+    planner: &PlannerOptions,
+    options: &ValidateOptions,
+    state: State<'_>,
+    rules: &[Arc<Rule>],
+    found: &mut Vec<Finding>,
+    progress: &dyn Progress,
+) -> Result<Predictions> {
+    let asking = match Asking::prepare(planner, &state.specs.library)? {
+        Ok(asking) => asking,
+        Err(why) => return Ok(Predictions { not_asked: Some(why), ..Predictions::default() }),
+    };
+    let impact = asking.state(state, &options.selection, progress)?;
+    found.extend(impact.findings(rules, state, None));
+    Ok(section(&impact))
 }
 
 /// The result of judging all roots.

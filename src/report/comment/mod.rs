@@ -223,12 +223,8 @@ mod tests {
             let path = format!("systems/data/x/gemm/vllm/{i}/gemm_perf.parquet");
             let message = "measured ".repeat(80);
             let mut finding = finding(&path, message.trim_end(), true);
-            finding.evidence.models = Some(ModelReach {
-                reads: Some(true),
-                moves_ms: 1.0,
-                moves: Some("row 1 moves it".into()),
-                loses: 0,
-            });
+            finding.evidence.models =
+                Some(ModelReach { moves_ms: 1.0, moves: Some("row 1 moves it".into()), loses: 0 });
             Finding { severity, ..finding }
         };
         let all =
@@ -246,6 +242,7 @@ mod tests {
         };
         let movers = (0..9).map(step).collect();
         report.predictions = Some(Predictions {
+            compared: true,
             versions: 1,
             values: 9,
             moved: 9,

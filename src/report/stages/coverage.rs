@@ -73,9 +73,7 @@ fn reachability(input: &StageInput) -> Coverage {
 fn behaviour(report: &Report, input: &StageInput, outcome: RunOutcome) -> Coverage {
     let nothing = Some("no model reads the changed files");
     let mut coverage = match &report.predictions {
-        Some(predictions) if predictions.versions == 0 && predictions.failed.is_none() => {
-            Coverage { nothing, ..Coverage::default() }
-        }
+        Some(predictions) if predictions.is_empty() => Coverage { nothing, ..Coverage::default() },
         Some(predictions) => {
             let numbers = [
                 ("versions", predictions.versions),
@@ -86,9 +84,12 @@ fn behaviour(report: &Report, input: &StageInput, outcome: RunOutcome) -> Covera
                 ("unanswered", predictions.unanswered),
             ];
             let failed = predictions.failed.iter();
+            let failed = failed.map(|why| format!("predictions are not possible: {why}"));
+            let not_asked = predictions.not_asked.iter();
+            let not_asked = not_asked.map(|why| format!("the planner was not asked: {why}"));
             Coverage {
                 checked: numbers.into_iter().map(|(name, n)| (name, n as u64)).collect(),
-                gaps: failed.map(|why| format!("predictions are not possible: {why}")).collect(),
+                gaps: failed.chain(not_asked).chain(predictions.gaps.iter().cloned()).collect(),
                 ..Coverage::default()
             }
         }

@@ -11,7 +11,7 @@ use crate::database::state::{ReadState, State};
 use crate::specs::Specs;
 
 /// A root before and after a change, each with its own facts.
-pub(super) struct Root {
+pub(crate) struct Root {
     before: ReadState,
     after: ReadState,
 }

@@ -1,0 +1,246 @@
+//! Sums up an impact in words, and finds the largest moves.
+
+use std::collections::BTreeMap;
+
+use crate::base::words::{Figure, count, plural, plural_verb};
+use crate::jobs::first_lines;
+use crate::planner::{Fate, Impact, ImpactCase, OpMove, PointImpact, Slot};
+use crate::report::Predictions;
+use crate::report::predictions::{PredictedMove, percent};
+
+/// The maximum number of reasons shown for lost answers.
+const LOST: usize = 10;
+
+/// The maximum number of changed steps in a report.
+const MOVERS: usize = 8;
+
+/// The factor from which on the next version counts as slower than the current one.
+const SLOWER: f64 = 2.0;
+
+/// Sums up the impact in one line.
+pub(super) fn headline(impact: &Impact) -> String {
+    if let Some(why) = &impact.failed {
+        return format!("predictions are not possible: {why}");
+    }
+    let values = impact.points().count();
+    let missing = impact.count(Fate::Missing);
+    let unanswered = match missing {
+        0 => String::new(),
+        n => format!("; {} have no answer", count(n)),
+    };
+    let versions = plural(impact.asked.len(), "version");
+    if !impact.compared {
+        return format!("{} predicted on {versions}{unanswered}", plural(values, "step time"));
+    }
+    let factors = impact.factors();
+    let range = range(&factors).map(|r| format!(" ({r})")).unwrap_or_default();
+    format!(
+        "{} of {} move{range} on {versions}; {} became errors, {} were errors before{unanswered}",
+        count(factors.len()),
+        plural(values, "predicted step time"),
+        count(impact.count(Fate::Lost)),
+        count(impact.count(Fate::Gained)),
+    )
+}
+
+/// Returns the smallest and the largest of some numbers.
+fn extremes(numbers: &[f64]) -> Option<[f64; 2]> {
+    let low = numbers.iter().copied().min_by(f64::total_cmp)?;
+    let high = numbers.iter().copied().max_by(f64::total_cmp)?;
+    Some([low, high])
+}
+
+/// Renders the smallest and the largest of some factors as changes, such as `−3 % … +12 %`.
+pub(super) fn range(factors: &[f64]) -> Option<String> {
+    let [low, high] = extremes(factors)?.map(|factor| percent(factor - 1.0));
+    Some(if low == high { low } else { format!("{low} … {high}") })
+}
+
+/// Renders the quantisation of a case, with the change of attention's precision.
+pub(super) fn quant(case: &ImpactCase) -> String {
+    let name = |name: &Option<String>| name.clone().unwrap_or_else(|| "unknown".to_owned());
+    let q = &case.quant;
+    let attention = match &case.quant_before {
+        Some(before) if before.fmha != q.fmha => {
+            format!("attention {} → {}", name(&before.fmha), name(&q.fmha))
+        }
+        _ => format!("attention {}", name(&q.fmha)),
+    };
+    format!("{}, cache {}, {attention}", name(&q.gemm), name(&q.kvcache))
+}
+
+/// The most moved step of all that have one cause, and the number of steps that have it.
+pub(super) struct Mover<'a> {
+    pub case: &'a ImpactCase,
+    pub point: &'a PointImpact,
+    pub steps: usize,
+}
+
+/// Returns the most moved step of each cause, largest factor first. The cause is the change of the tables that serve the
+/// operation that moved most.
+pub(super) fn movers(impact: &Impact) -> Vec<Mover<'_>> {
+    let mut causes: BTreeMap<(&[String], &str), Mover<'_>> = BTreeMap::new();
+    for (case, point) in impact.points().filter(|(_, point)| point.fate() == Fate::Moved) {
+        let cause = point.ops.first().map(|op| (&op.cause.tables[..], op.cause.words.as_str()));
+        let mover =
+            causes.entry(cause.unwrap_or_default()).or_insert(Mover { case, point, steps: 0 });
+        mover.steps += 1;
+        if point.distance() > mover.point.distance() {
+            (mover.case, mover.point) = (case, point);
+        }
+    }
+    let mut movers: Vec<Mover<'_>> = causes.into_values().collect();
+    movers.sort_by(|a, b| b.point.distance().total_cmp(&a.point.distance()));
+    movers
+}
+
+impl Mover<'_> {
+    /// Renders the version, model, layout and step.
+    pub fn title(&self) -> String {
+        format!("{}, {}, {}", self.case.version, self.case.subject(), self.point.point.words())
+    }
+
+    /// Renders the move for a report.
+    pub fn row(&self) -> PredictedMove {
+        let Self { case, point, .. } = self;
+        let op = point.ops.first();
+        let time = |step: Option<&crate::planner::Step>| {
+            step.and_then(|s| s.as_ref().ok()).map_or(0.0, |t| t.ms)
+        };
+        PredictedMove {
+            step: self.title(),
+            subject: format!("{}, {}, {}", case.version, case.subject(), quant(case)),
+            point: point.point.words(),
+            before_ms: time(point.before.as_ref()),
+            after_ms: time(Some(&point.after)),
+            change: point.factor().map(|factor| percent(factor - 1.0)).unwrap_or_default(),
+            because: op.map(delta),
+            cause: op.map(|op| op.cause.words.clone()).filter(|words| !words.is_empty()),
+        }
+    }
+}
+
+/// Renders an operation with the change of its time.
+pub(super) fn delta(op: &OpMove) -> String {
+    let sign = if op.delta() < 0.0 { "−" } else { "+" };
+    format!("{} {sign}{:.3} ms", op.name, Figure(op.delta().abs()))
+}
+
+/// Lists answers that became errors, by case and reason.
+pub(super) fn lost(impact: &Impact) -> Vec<String> {
+    let mut reasons: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for (case, point) in impact.points().filter(|(_, p)| p.fate() == Fate::Lost) {
+        let Err(why) = &point.after else { continue };
+        let case = format!("{}, {}", case.version, case.subject());
+        *reasons.entry((case, why.to_string())).or_default() += 1;
+    }
+    let line = |((case, why), n): ((String, String), usize)| {
+        format!("{case}: {} lost: {why}", plural(n, "answer"))
+    };
+    first_lines(reasons.into_iter().map(line), LOST, "case")
+}
+
+/// Lists what else is worth knowing: an old package, operations whose times are not measured any more, a next version
+/// that is slower than the current one.
+pub(super) fn notes(impact: &Impact) -> Vec<String> {
+    let mut notes: Vec<String> = impact.planner.age.iter().cloned().collect();
+    for (fell, to) in [
+        (OpMove::is_lost as fn(&OpMove) -> bool, "a guess"),
+        (OpMove::becomes_empirical, "a fitted formula"),
+    ] {
+        let mut steps = impact.points().filter(|(_, point)| point.ops.iter().any(fell)).peekable();
+        if let Some((case, point)) = steps.peek().copied() {
+            let op = point.ops.iter().find(|op| fell(op)).map(OpMove::words).unwrap_or_default();
+            let steps = plural_verb(steps.count(), "step", ["takes", "take"]);
+            notes.push(format!(
+                "{steps} a time from {to} that was measured before, for example {}: {op}",
+                case.subject()
+            ));
+        }
+    }
+    notes.extend(slower(impact));
+    notes
+}
+
+/// Names the backends whose next version takes at least twice the time of the current one, with the worst step.
+fn slower(impact: &Impact) -> Vec<String> {
+    let in_slot = |slot: Slot| impact.asked.iter().filter(move |asked| asked.slot == slot);
+    let mut lines = Vec::new();
+    for next in in_slot(Slot::Next) {
+        let same = |a: &&crate::planner::AskedVersion| {
+            (&a.version.system, &a.version.backend) == (&next.version.system, &next.version.backend)
+        };
+        let Some(current) = in_slot(Slot::Current).find(same) else { continue };
+        let of = |version: &crate::planner::PlannedVersion| -> Vec<(&ImpactCase, &PointImpact)> {
+            impact.points().filter(|(case, _)| case.version == *version).collect()
+        };
+        let (then, now) = (of(&current.version), of(&next.version));
+        let factor = |(case, point): &(&ImpactCase, &PointImpact)| {
+            let same = |(c, p): &&(&ImpactCase, &PointImpact)| {
+                c.case == case.case && p.point == point.point
+            };
+            let (_, was) = then.iter().find(same)?;
+            let (was, is) = (was.after.as_ref().ok()?.ms, point.after.as_ref().ok()?.ms);
+            (was > 0.0).then(|| is / was)
+        };
+        let factors = now.iter().filter_map(|step| Some((factor(step)?, step)));
+        let Some((worst, (case, point))) = factors.max_by(|a, b| a.0.total_cmp(&b.0)) else {
+            continue;
+        };
+        if worst >= SLOWER {
+            lines.push(format!(
+                "{} is slower than the current version {}: {} of {} takes {:.1} times as long",
+                next.version,
+                current.version.version,
+                point.point.words(),
+                case.subject(),
+                Figure(worst)
+            ));
+        }
+    }
+    lines
+}
+
+/// Lists the versions without answers, with their number for each reason.
+pub(super) fn gaps(impact: &Impact) -> Vec<String> {
+    let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (version, why) in &impact.not_asked {
+        reasons.entry(why).or_default().push(version.to_string());
+    }
+    let line = |(why, versions): (&str, Vec<String>)| {
+        let more = if versions.len() > 1 {
+            format!(" and {} more", count(versions.len() - 1))
+        } else {
+            String::new()
+        };
+        format!("{}{more} not asked: {why}", versions[0])
+    };
+    reasons.into_iter().map(line).collect()
+}
+
+/// Sums up an impact for a report.
+pub(crate) fn section(impact: &Impact) -> Predictions {
+    let power = |side: fn(&PointImpact) -> Option<&crate::planner::Step>| {
+        let times = impact.points().filter_map(|(_, point)| side(point)?.as_ref().ok());
+        times.filter(|time| time.power >= 0.9).count()
+    };
+    let changes: Vec<f64> = impact.factors().iter().map(|factor| factor - 1.0).collect();
+    Predictions {
+        planner: Some(impact.planner.name.clone()),
+        compared: impact.compared,
+        versions: impact.asked.len(),
+        values: impact.points().count(),
+        moved: impact.count(Fate::Moved),
+        lost: impact.count(Fate::Lost),
+        gained: impact.count(Fate::Gained),
+        unanswered: impact.count(Fate::Missing),
+        range: extremes(&changes),
+        power: [power(|point| point.before.as_ref()), power(|point| Some(&point.after))],
+        movers: movers(impact).iter().take(MOVERS).map(Mover::row).collect(),
+        losses: lost(impact),
+        notes: notes(impact),
+        gaps: gaps(impact),
+        not_asked: None,
+        failed: impact.failed.clone(),
+    }
+}

@@ -1,0 +1,134 @@
+//! Opens the two states of a pull request, in the one way that all jobs share.
+
+mod roots;
+
+use std::path::Path;
+
+pub(crate) use self::roots::{Root, partners};
+use crate::base::error::Result;
+use crate::base::progress::Progress;
+use crate::checks::Input;
+use crate::checks::frame::{Before, Judgement, StateScope, Terms, judge};
+use crate::checks::settings::Settings;
+use crate::database::catalog::{Catalog, TableFile};
+use crate::database::diff::{ChangedFacts, Details, Diff, FileDiff, VersionChanges, files, pairs};
+use crate::database::selection::Selection;
+use crate::database::source::{self, Commit, Source};
+use crate::database::state::{ReadState, State};
+use crate::traces::TraceSpecs;
+
+/// The two states of a pull request, with the settings by which it is judged. Each state has the facts that it
+/// states itself.
+pub(crate) struct PullRequest {
+    base: Box<dyn Source>,
+    head: Box<dyn Source>,
+    /// The settings of the base's tip.
+    pub settings: Settings,
+    /// The roots of both states in pairs, the main root first.
+    pub roots: Vec<Root>,
+    /// The specs of traces, if files of traces may have changed.
+    pub traces: Option<TraceSpecs>,
+}
+
+impl PullRequest {
+    /// Opens the head (the files on disk if `None`) and its merge base with the branch `base`.
+    ///
+    /// # Errors
+    ///
+    /// If there is no repository or no such commit, or the settings cannot be read.
+    pub fn open(
+        root: &Path,
+        base: &str,
+        head: Option<&str>,
+        rules: Option<&Path>,
+        layout: Option<&str>,
+    ) -> Result<Self> {
+        // Settings come from the tip of the base: a pull request cannot change how it is judged, and a
+        // waiver that the base withdrew meanwhile is void.
+        let tip = Commit::open_base(root, base)?;
+        let head = source::open(root, head)?;
+        let base = head.base(base)?;
+        let (files, settings) =
+            rayon::join(|| (base.files(), head.files()), || Settings::read(&tip, rules, None));
+        let mut settings = settings?;
+        let (base_files, head_files) = (files.0?, files.1?);
+        let shown = if base_files.is_empty() { &head_files } else { &base_files };
+        settings.choose_layout(layout, shown)?;
+        let specs = &settings.specs;
+        let (before, after) = rayon::join(
+            || Catalog::roots(base.as_ref(), base_files, specs),
+            || Catalog::roots(head.as_ref(), head_files, specs),
+        );
+        // Traces are among the files that are not tables. Most pull requests change none of these
+        // files.
+        let others = |roots: &[Catalog]| roots.first().map(|root| root.others.clone());
+        let have_traces = others(&before) != others(&after) || TraceSpecs::are_overlaid(specs);
+        let (traces, roots) = rayon::join(
+            || have_traces.then(|| TraceSpecs::read(specs)).transpose(),
+            || Root::all((base.as_ref(), before), (head.as_ref(), after), specs),
+        );
+        let traces = traces?;
+        Ok(Self { base, head, settings, roots, traces })
+    }
+
+    /// Returns the sources of the base and of the head.
+    pub fn sources(&self) -> (&dyn Source, &dyn Source) {
+        (self.base.as_ref(), self.head.as_ref())
+    }
+
+    /// Returns the states of the main root before and after the change.
+    pub fn main_states(&self) -> (State<'_>, State<'_>) {
+        let (base, head) = self.sources();
+        self.roots[0].states(base, head)
+    }
+
+    /// Returns true if no root has a system.
+    pub fn is_empty(&self) -> bool {
+        self.roots.iter().all(Root::is_empty)
+    }
+
+    /// Compares the states of the main root, without any rule.
+    ///
+    /// # Errors
+    ///
+    /// If a changed table cannot be compared.
+    pub fn diff(&self, progress: &dyn Progress) -> Result<Diff> {
+        let (base, head) = self.main_states();
+        let files = files(base, head);
+        let terms = Terms { rules: &[], all_rules: &self.settings.rules, ledger: None };
+        let judged = judge_change((base, head), &files, None, terms, progress)?;
+        let versions = VersionChanges::between(base.catalog, head.catalog);
+        Ok(Diff { tables: judged.diff, files, unserved: Vec::new(), versions })
+    }
+}
+
+/// Judges a head against its base: tables that changed, tables whose sidecar or system changed, and
+/// tables about which the two states declare different facts.
+pub(crate) fn judge_change<'a>(
+    (base, head): (State<'a>, State<'a>),
+    files: &[FileDiff],
+    details: Option<&'a Details>,
+    terms: Terms<'a>,
+    progress: &dyn Progress,
+) -> Result<Judgement> {
+    let facts = ChangedFacts::between(base, head, files);
+    let mut changed: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
+    let pairs = pairs(base, head);
+    for pair in &pairs {
+        let sides = pair.base.into_iter().chain(pair.head);
+        changed.extend(sides.map(|file| file.entry.path.clone()));
+    }
+    let selected =
+        |state: State<'_>| Selection::default().resolve(state.catalog, Some(changed.clone()));
+    let (of_base, of_head) = (selected(base)?, selected(head)?);
+    let asks = terms.rules.iter().any(|rule| rule.check.needs().has(Input::Excused));
+    let states_otherwise =
+        facts.are_any() || base.facts.sidecars.reuse != head.facts.sidecars.reuse;
+    let excused = (asks && states_otherwise).then(|| ReadState::excused(base, head));
+    let excused = excused.as_ref().map(|state| state.of(head.source));
+    let is_known_otherwise =
+        |file: &TableFile| facts.are_of_table(file) || facts.are_of_system(&file.place.system);
+    let base = StateScope::new(base, &of_base, is_known_otherwise);
+    let head = StateScope::new(head, &of_head, is_known_otherwise);
+    judge(head, Some(Before { base, pairs, facts, excused, details }), terms, progress)
+}

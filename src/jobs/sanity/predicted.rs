@@ -1,0 +1,71 @@
+//! Asks the planner about a pull request.
+
+use std::sync::Arc;
+
+use crate::base::error::Result;
+use crate::base::progress::Progress;
+use crate::checks::Input;
+use crate::checks::rule::Rule;
+use crate::database::catalog::Role;
+use crate::database::diff::{Diff, FileDiff};
+use crate::findings::{Finding, Sink};
+use crate::jobs::impact::{Asking, PlannerOptions, section};
+use crate::jobs::pull_request::PullRequest;
+use crate::planner::{Impact, TableWeights};
+use crate::report::Predictions;
+
+/// The planner's answers about a pull request.
+#[derive(Default)]
+pub(super) struct Predicted {
+    impact: Option<Impact>,
+    /// The findings of the rules on the answers.
+    findings: Vec<Finding>,
+    /// The section of the report; `None` if no file changed that a planner reads, or no rule asks.
+    pub section: Option<Predictions>,
+}
+
+impl Predicted {
+    /// Asks about the main root, whose tables are those of the planner.
+    ///
+    /// # Errors
+    ///
+    /// If a named planner does not answer, or a state cannot be written to the temporary folder.
+    pub fn of(
+        options: &PlannerOptions,
+        pull: &PullRequest,
+        (rules, diff): (&[Arc<Rule>], &Diff),
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let (before, after) = pull.main_states();
+        let is_asked = rules.iter().any(|rule| rule.check.needs().has(Input::Predictions));
+        let is_read = |file: &FileDiff| file.role != Role::Trace;
+        let is_concerned = !diff.tables.is_empty() || diff.files.iter().any(is_read);
+        if !is_asked || !is_concerned || after.catalog.layout.is_some() {
+            return Ok(Self::default());
+        }
+        let asking = match Asking::prepare(options, &pull.settings.specs.library)? {
+            Ok(asking) => asking,
+            Err(why) => {
+                let section = Predictions { not_asked: Some(why), ..Predictions::default() };
+                return Ok(Self { section: Some(section), ..Self::default() });
+            }
+        };
+        let impact = asking.change((before, after), diff, progress)?;
+        let findings = impact.findings(rules, after, Some(diff));
+        Ok(Self { section: Some(section(&impact)), findings, impact: Some(impact) })
+    }
+
+    /// Adds the findings, and to each finding on a table what the table moves.
+    pub fn enter(&mut self, sink: &mut Sink) {
+        sink.extend(std::mem::take(&mut self.findings));
+        if let Some(impact) = &self.impact {
+            let weights = TableWeights::of(impact);
+            sink.each(|finding| weights.weigh(finding));
+        }
+    }
+
+    /// Returns the number of steps without a time before and after the change.
+    pub fn unanswered(&self) -> usize {
+        self.section.as_ref().map_or(0, |section| section.unanswered)
+    }
+}

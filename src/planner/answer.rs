@@ -1,0 +1,110 @@
+//! The runner's replies.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::cases::Quant;
+use super::session::PlannerError;
+
+/// The reply to `versions`.
+#[derive(Debug, Deserialize)]
+pub(super) struct VersionsReply {
+    pub backends: Vec<BackendVersions>,
+}
+
+/// The versions of a backend on a system that a query can ask for.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct BackendVersions {
+    pub system: String,
+    pub backend: String,
+    /// The versions by slot (`current`, `next`, `previous`); `None` if the tree names no slots.
+    pub slots: Option<BTreeMap<String, String>>,
+    /// The version of a query that names none.
+    pub latest: Option<String>,
+}
+
+/// The reply to `sources`: the files that serve each table, by the table's file name, in the order in which the
+/// planner reads them. Paths are relative to the folder of systems.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub(super) struct SourcesReply {
+    pub tables: BTreeMap<String, Vec<String>>,
+}
+
+/// The reply to `load`: the error of each table that the engine refuses, by the table's file name.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(super) struct LoadReply {
+    pub tables: BTreeMap<String, Option<PlannerError>>,
+}
+
+/// The reply to `predict`.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct PredictReply {
+    /// The quantisation that the planner chose.
+    pub quant: Quant,
+    /// The kinds of each operation by its name, each with the dtypes that it reads.
+    pub operations: BTreeMap<String, Vec<Vec<String>>>,
+    pub points: Vec<PointReply>,
+}
+
+/// The prediction of a step.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub(super) enum PointReply {
+    Time { ms: f64, power: f64, ops: Vec<(String, f64, Option<Source>)> },
+    Error { error: PlannerError },
+}
+
+/// The origin of an operation's time, the most trustworthy first.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Deserialize,
+    serde::Serialize,
+    schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// Measured rows.
+    Silicon,
+    /// Measured rows and formulas.
+    Mixed,
+    /// A formula fitted to measurements.
+    Empirical,
+    /// Computed from other operations.
+    Estimated,
+    /// The speed of light: a lower bound, not a prediction.
+    Sol,
+    /// An origin that this program does not know.
+    #[serde(other)]
+    Unknown,
+}
+
+impl Source {
+    /// Returns the planner's name of the origin.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Silicon => "silicon",
+            Self::Mixed => "mixed",
+            Self::Empirical => "empirical",
+            Self::Estimated => "estimated",
+            Self::Sol => "sol",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Returns true if measured rows are behind the time.
+    pub fn is_measured(self) -> bool {
+        matches!(self, Self::Silicon | Self::Mixed)
+    }
+
+    /// Returns true if neither a measurement nor a fitted formula is behind the time.
+    pub fn is_guess(self) -> bool {
+        matches!(self, Self::Estimated | Self::Sol)
+    }
+}

@@ -1,0 +1,286 @@
+//! Asks the planner about the versions of one or two states, in processes of their own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::answer::{LoadReply, PointReply, PredictReply};
+use super::cases::{Case, StepPoint};
+use super::change::{Impact, Neighbour, StateAnswer};
+use super::interpreter::Planner;
+use super::session::{Failure, Session};
+use super::tree::PlannerTree;
+use super::versions::{
+    AskedVersion, Chosen, PlannedVersion, Slot, Survey, choose, request, systems,
+};
+use super::{ANSWER, Question};
+use crate::base::error::Result;
+use crate::base::progress::Progress;
+
+/// The most processes at a time; each needs up to 400 MB.
+const PROCESSES: usize = 4;
+
+/// Longest time for all answers of a process.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// Number of answers in a row for which a process is started again.
+const LOST: usize = 2;
+
+/// Asks the planner about the versions that a question concerns.
+///
+/// # Errors
+///
+/// If the question names something unknown, or a state cannot be written to the temporary folder. A planner that
+/// gives no answer is part of the result.
+pub(crate) fn ask(
+    planner: &Planner,
+    question: &Question<'_>,
+    progress: &dyn Progress,
+) -> Result<Impact> {
+    let start = Instant::now();
+    let mut impact = Impact::new(planner, question);
+    let concerned = systems(question)?;
+    if concerned.is_empty() {
+        return Ok(impact);
+    }
+    let mut trees: Vec<PlannerTree<'_>> =
+        question.states().into_iter().map(PlannerTree::new).collect::<Result<_>>()?;
+    let surveys: std::result::Result<Vec<Survey>, Failure> =
+        trees.iter().map(|tree| Survey::of(planner.session()?, tree, &concerned)).collect();
+    let chosen = match surveys {
+        Ok(mut surveys) => choose(question, &trees, &mut surveys)?,
+        Err(why) => Err(why),
+    };
+    let Chosen { asked, left } = match chosen {
+        Ok(chosen) => chosen,
+        Err(why) => {
+            impact.failed = Some(why.to_string());
+            return Ok(impact);
+        }
+    };
+    impact.not_asked = left;
+    let absent = |version: &AskedVersion| Some((version.version.clone(), version.absent.clone()?));
+    impact.not_asked.extend(asked.iter().filter_map(absent));
+    let asked: Vec<AskedVersion> = asked.into_iter().filter(|v| v.absent.is_none()).collect();
+    for tree in &mut trees {
+        tree.add(asked.iter().map(|version| version.version.system.as_str()))?;
+    }
+    // A version whose files are the same in both states is asked about once.
+    let states = asked
+        .iter()
+        .map(|version| if version.is_changed() { &trees[..] } else { &trees[trees.len() - 1..] });
+    let tasks: Vec<Task<'_>> = asked
+        .iter()
+        .zip(states)
+        .flat_map(|(version, states)| states.iter().map(move |tree| (version, tree)))
+        .map(|(version, tree)| Task { version, tree, question, cases: &question.cases.cases })
+        .collect();
+    let mut answers = in_parallel(&tasks, progress, |task| task.run(planner)).into_iter();
+    drop(tasks);
+    for version in asked {
+        let first = answers.next().unwrap_or_default();
+        let (before, after) = match question.before {
+            Some(_) if version.is_changed() => (Some(first), answers.next().unwrap_or_default()),
+            Some(_) => (Some(first.clone()), first),
+            None => (None, first),
+        };
+        impact.add(version, before, after, question);
+    }
+    impact.neighbours = neighbours(planner, question, &mut trees, &impact, progress)?;
+    impact.elapsed = start.elapsed();
+    Ok(impact)
+}
+
+/// A version of a state, about which one process is asked.
+struct Task<'a> {
+    version: &'a AskedVersion,
+    tree: &'a PlannerTree<'a>,
+    question: &'a Question<'a>,
+    cases: &'a [Case],
+}
+
+impl Task<'_> {
+    /// Asks for everything, and starts the process again where it gives no answer.
+    fn run(&self, planner: &Planner) -> StateAnswer {
+        let start = Instant::now();
+        let mut answer = StateAnswer::default();
+        let mut session = None;
+        let mut lost = 0;
+        if self.question.loads && !self.version.changed.is_empty() {
+            match self.answer(planner, &mut session, self.loads()) {
+                Ok(LoadReply { tables }) => answer.loads = tables,
+                Err(Failure::Refused(why)) => answer.refused = Some(why),
+                Err(why) => {
+                    lost += 1;
+                    answer.failed = Some(why.to_string());
+                }
+            }
+        }
+        for case in self.cases.iter().filter(|_| self.version.is_queried) {
+            if lost >= LOST {
+                break;
+            }
+            if start.elapsed() > LONGEST {
+                answer.failed = Some(format!("no more answers in {} s", LONGEST.as_secs()));
+                break;
+            }
+            let reply = self.answer(planner, &mut session, self.prediction(case));
+            let reply: std::result::Result<PredictReply, Failure> = reply;
+            answer.cases.push(match reply {
+                Ok(reply) if reply.points.len() == self.question.cases.points.len() => Some(reply),
+                Ok(_) => {
+                    answer.failed = Some("a reply with another number of steps".to_owned());
+                    None
+                }
+                Err(Failure::Refused(error)) => Some(PredictReply::refused(error, self.question)),
+                Err(why) => {
+                    lost += 1;
+                    answer.failed = Some(why.to_string());
+                    None
+                }
+            });
+        }
+        answer
+    }
+
+    /// Sends a request to the running process, or to a new one. A process that gives no answer is stopped.
+    fn answer<R: serde::de::DeserializeOwned>(
+        &self,
+        planner: &Planner,
+        session: &mut Option<Session>,
+        request: serde_json::Value,
+    ) -> std::result::Result<R, Failure> {
+        let mut running = match session.take() {
+            Some(running) => running,
+            None => planner.session()?,
+        };
+        let reply = running.ask(&request, ANSWER);
+        if matches!(reply, Ok(_) | Err(Failure::Refused(_))) {
+            *session = Some(running);
+        }
+        reply
+    }
+
+    fn loads(&self) -> serde_json::Value {
+        let mut request = request("load", self.tree, &self.version.version);
+        request["tables"] = json!(self.version.changed.keys().collect::<Vec<_>>());
+        request
+    }
+
+    fn prediction(&self, case: &Case) -> serde_json::Value {
+        let mut request = request("predict", self.tree, &self.version.version);
+        request["model"] = json!(case.model);
+        request["parallel"] = json!(case.parallel);
+        request["quant"] = json!(case.quant);
+        request["points"] = json!(self.question.cases.points);
+        request
+    }
+}
+
+impl PredictReply {
+    /// The reply for a case that the package refuses as a whole.
+    fn refused(error: super::PlannerError, question: &Question<'_>) -> Self {
+        let points = question
+            .cases
+            .points
+            .iter()
+            .map(|_: &StepPoint| PointReply::Error { error: error.clone() });
+        Self {
+            quant: super::Quant::default(),
+            operations: BTreeMap::new(),
+            points: points.collect(),
+        }
+    }
+}
+
+/// Works on all items with at most [`PROCESSES`] at a time, and returns the results in the items' order.
+fn in_parallel<T: Sync, R: Send>(
+    items: &[T],
+    progress: &dyn Progress,
+    work: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
+    let take = || {
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(place) else { break };
+            let result = work(item);
+            *results[place].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+            progress.step(done.fetch_add(1, Ordering::Relaxed) + 1, items.len());
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..rayon::current_num_threads().clamp(1, PROCESSES).min(items.len()) {
+            scope.spawn(take);
+        }
+    });
+    results
+        .into_iter()
+        .filter_map(|r| r.into_inner().unwrap_or_else(PoisonError::into_inner))
+        .collect()
+}
+
+/// Asks the nearest system about the models that the current version of a backend refuses.
+fn neighbours(
+    planner: &Planner,
+    question: &Question<'_>,
+    trees: &mut [PlannerTree<'_>],
+    impact: &Impact,
+    progress: &dyn Progress,
+) -> Result<Vec<Neighbour>> {
+    let Some(tree) = trees.last_mut() else { return Ok(Vec::new()) };
+    let mut found: Vec<(&AskedVersion, AskedVersion, Vec<Case>)> = Vec::new();
+    for asked in impact.asked.iter().filter(|asked| asked.slot == Slot::Current) {
+        let refused: Vec<Case> = impact.refused_on(&asked.version).cloned().collect();
+        let Some(system) = nearest(question, &asked.version.system).filter(|_| !refused.is_empty())
+        else {
+            continue;
+        };
+        let Ok(session) = planner.session() else { continue };
+        let Ok(survey) = Survey::of(session, tree, &[system.clone()].into()) else { continue };
+        let backend = survey.backend(&system, &asked.version.backend);
+        let Some(version) = backend.and_then(|backend| backend.current()) else { continue };
+        tree.add([system.as_str()])?;
+        let version =
+            PlannedVersion { version: version.to_owned(), system, ..asked.version.clone() };
+        let other =
+            AskedVersion { version, changed: BTreeMap::new(), facts: Vec::new(), ..asked.clone() };
+        found.push((asked, other, refused));
+    }
+    let tree = &*tree;
+    let tasks: Vec<Task<'_>> =
+        found.iter().map(|(_, version, cases)| Task { version, tree, question, cases }).collect();
+    let answers = in_parallel(&tasks, progress, |task| task.run(planner));
+    drop(tasks);
+    let accepted = found.iter().zip(answers).map(|((asked, other, cases), answer)| {
+        let replies =
+            answer.cases.into_iter().map(|reply| reply.is_some_and(|reply| reply.has_time()));
+        let cases = cases.iter().zip(replies).filter(|(_, has_time)| *has_time);
+        let cases = cases.map(|(case, _)| case.clone()).collect();
+        Neighbour { version: asked.version.clone(), other: other.version.clone(), cases }
+    });
+    Ok(accepted.collect())
+}
+
+/// Returns the first other system of the same generation that has data.
+fn nearest(question: &Question<'_>, system: &str) -> Option<String> {
+    let catalog = question.after.catalog;
+    let generation = |name: &str| catalog.system(name, question.after.specs)?.generation();
+    let own = generation(system)?;
+    let with_data: BTreeSet<&str> =
+        catalog.tables.iter().map(|table| table.place.system.as_str()).collect();
+    let mut others = with_data.into_iter().filter(|name| *name != system);
+    others.find(|name| generation(name) == Some(own)).map(str::to_owned)
+}
+
+impl PredictReply {
+    /// Returns true if a step has a time.
+    fn has_time(&self) -> bool {
+        self.points.iter().any(|point| matches!(point, PointReply::Time { .. }))
+    }
+}

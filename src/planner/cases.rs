@@ -1,0 +1,152 @@
+//! The cases that are predicted: models, their layouts over GPUs, and steps; `rules/cases.yaml`.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::error::{Error, Result};
+use crate::base::yaml;
+use crate::specs::Library;
+
+/// The models to predict, and the steps of each.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cases {
+    /// The models.
+    pub cases: Vec<Case>,
+    /// The steps that are predicted for each model.
+    pub points: Vec<StepPoint>,
+}
+
+/// A model in one layout and quantisation.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// The model's name at the hub. The planner's package must contain its configuration.
+    pub model: String,
+    /// The distribution of the model over GPUs.
+    pub parallel: Layout,
+    /// The requested quantisation; the planner takes a part that is missing from the model's checkpoint.
+    #[serde(default)]
+    pub quant: Quant,
+}
+
+/// The distribution of a model over GPUs.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
+)]
+#[serde(deny_unknown_fields)]
+pub struct Layout {
+    /// Number of GPUs that share a layer (tensor parallel).
+    pub tp: u64,
+    /// Number of GPU groups that run attention on batches of their own (data parallel).
+    pub dp: u64,
+    /// Number of GPUs that share one expert (tensor parallel).
+    pub moe_tp: u64,
+    /// Number of GPUs that the experts are divided among (expert parallel).
+    pub moe_ep: u64,
+}
+
+/// The quantisation of each part of a model, in the planner's names; `None` if it is not stated.
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
+)]
+#[serde(deny_unknown_fields)]
+pub struct Quant {
+    /// Dense matrix products.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gemm: Option<String>,
+    /// Experts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moe: Option<String>,
+    /// The cache of keys and values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kvcache: Option<String>,
+    /// Attention of prefill.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fmha: Option<String>,
+    /// Communication.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comm: Option<String>,
+}
+
+/// A phase of inference.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// All tokens of the requests are computed in one step.
+    Prefill,
+    /// One token of each request is computed.
+    Decode,
+}
+
+/// A step of inference: its phase, the number of requests, and the tokens of each request (computed tokens in
+/// prefill, cached tokens in decode).
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
+)]
+pub struct StepPoint(pub Phase, pub u64, pub u64);
+
+impl StepPoint {
+    /// Renders the step, such as `decode 64 × 1024`.
+    pub fn words(self) -> String {
+        let Self(phase, batch, tokens) = self;
+        let phase = match phase {
+            Phase::Prefill => "prefill",
+            Phase::Decode => "decode",
+        };
+        format!("{phase} {batch} × {tokens}")
+    }
+}
+
+impl Layout {
+    /// Renders the layout, such as `tp 8 dp 2 ep 8`; degrees of 1 are left out except for tp.
+    pub fn words(self) -> String {
+        let degree =
+            |name: &str, n: u64| if n > 1 { format!(" {name} {n}") } else { String::new() };
+        format!("tp {}{}{}", self.tp, degree("dp", self.dp), degree("ep", self.moe_ep))
+    }
+}
+
+impl Cases {
+    /// Reads the cases of the rules, or those of a file instead.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read or is malformed; the error names file and line.
+    pub fn read(library: &Library, file: Option<&Path>) -> Result<Self> {
+        let (shown, text) = match file {
+            Some(file) => {
+                let unread = |e: std::io::Error| {
+                    Error::new(format!("cannot read {}: {e}", file.display()), HINT)
+                };
+                (file.display().to_string(), std::fs::read_to_string(file).map_err(unread)?)
+            }
+            None => {
+                let file = library.file("rules/cases.yaml").last();
+                file.map(|file| (file.shown.clone(), file.text.to_string())).unwrap_or_default()
+            }
+        };
+        let bad = |why: &dyn std::fmt::Display| Error::new(format!("{shown}: {why}"), HINT);
+        let cases: Self = yaml::parse(&text).map_err(|why| bad(&why))?;
+        let layouts = cases.cases.iter().map(|case| case.parallel);
+        let zero = |l: &Layout| [l.tp, l.dp, l.moe_tp, l.moe_ep].contains(&0);
+        if layouts.into_iter().any(|layout| zero(&layout)) {
+            return Err(bad(&"a degree of parallelism is 0"));
+        }
+        if cases.points.iter().any(|StepPoint(_, batch, tokens)| *batch == 0 || *tokens == 0) {
+            return Err(bad(&"a step has no requests or no tokens"));
+        }
+        Ok(cases)
+    }
+
+    /// Removes the cases whose model `wanted` refuses.
+    pub fn keep(&mut self, wanted: impl Fn(&str) -> bool) {
+        self.cases.retain(|case| wanted(&case.model));
+    }
+}
+
+const HINT: &str = "docs/impact.md describes the file of cases";

@@ -1,0 +1,145 @@
+//! The changed tables behind an operation that moved.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use super::Question;
+use super::versions::{AskedVersion, ChangedTable};
+use crate::base::error::Result;
+use crate::base::words::Figure;
+use crate::database::diff::{Diff, SliceDiff, TableDiff};
+use crate::report::below_data;
+use crate::specs::Library;
+
+/// The most tables, and slices of a table, that a cause names.
+const NAMED: usize = 2;
+
+/// The tables that each kind of operation reads; `rules/operations.yaml`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Operations {
+    /// The stems of the tables, by the kind's name in the engine's operation list.
+    operations: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// The cause of an operation's move.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cause {
+    /// The paths of the changed tables that serve the operation.
+    pub tables: Vec<String>,
+    /// The tables with the slices that moved, in words; other files if no table changed.
+    pub words: String,
+}
+
+impl Operations {
+    /// Reads the tables of operations.
+    ///
+    /// # Errors
+    ///
+    /// If the file is malformed; the error names the line.
+    pub fn read(library: &Library) -> Result<Self> {
+        library
+            .file("rules/operations.yaml")
+            .last()
+            .map_or_else(|| Ok(Self::default()), |file| file.parse())
+    }
+
+    /// Returns the stems of the tables that some kinds of operations read; `None` if a kind is unknown.
+    fn tables(&self, kinds: &[Vec<String>]) -> Option<BTreeSet<&str>> {
+        let of_kind = |kind: &Vec<String>| self.operations.get(kind.first()?);
+        let tables: Option<Vec<&BTreeSet<String>>> = kinds.iter().map(of_kind).collect();
+        Some(tables?.into_iter().flatten().map(String::as_str).collect())
+    }
+}
+
+impl Cause {
+    /// Finds the changed tables that serve an operation. `kinds` are the operation's kinds with their dtypes. An
+    /// operation of an unknown kind may read any table.
+    pub(super) fn of(asked: &AskedVersion, kinds: &[Vec<String>], question: &Question<'_>) -> Self {
+        let known = question.operations.tables(kinds).filter(|_| !kinds.is_empty());
+        let stem = |name: &str| name.split('.').next().unwrap_or(name).to_owned();
+        let reads =
+            |name: &str| known.as_ref().is_none_or(|known| known.contains(stem(name).as_str()));
+        let changed: Vec<&ChangedTable> =
+            asked.changed.iter().filter(|(name, _)| reads(name)).map(|(_, table)| table).collect();
+        let dtypes: BTreeSet<&str> =
+            kinds.iter().flat_map(|kind| kind.iter().skip(1)).map(String::as_str).collect();
+        if changed.is_empty() {
+            let words = match asked.facts.first() {
+                Some(first) if asked.facts.len() == 1 => below_data(first).to_owned(),
+                Some(first) => {
+                    format!("{} and {} other files", below_data(first), asked.facts.len() - 1)
+                }
+                None => String::new(),
+            };
+            return Self { tables: Vec::new(), words };
+        }
+        let tables: BTreeSet<String> =
+            changed.iter().flat_map(|table| table.paths.iter().cloned()).collect();
+        let words: Vec<String> = changed
+            .iter()
+            .filter_map(|table| words(table, &dtypes, question.diff))
+            .take(NAMED)
+            .collect();
+        let tables = if tables.is_empty() {
+            changed
+                .iter()
+                .filter_map(|table| table.after.first().or(table.before.first()).cloned())
+                .collect()
+        } else {
+            tables.into_iter().collect()
+        };
+        Self { tables, words: words.join("; ") }
+    }
+}
+
+/// Describes the change of a table: another file that answers first, or the slices that moved.
+fn words(table: &ChangedTable, dtypes: &BTreeSet<&str>, diff: Option<&Diff>) -> Option<String> {
+    let name = |path: &str| below_data(path).trim_end_matches(".parquet").to_owned();
+    let (before, after) = (table.before.first(), table.after.first());
+    match (before, after) {
+        (Some(before), None) => return Some(format!("{} is gone", name(before))),
+        (None, Some(after)) => return Some(format!("{} is new", name(after))),
+        (Some(before), Some(after)) if before != after => {
+            return Some(format!("{} answers before {}", name(after), name(before)));
+        }
+        _ => {}
+    }
+    let path = table.paths.first().or(after)?;
+    let changed = diff.and_then(|diff| diff.tables.iter().find(|t| t.path == *path));
+    let slices = changed.map(|changed| moved_slices(changed, dtypes)).unwrap_or_default();
+    Some(if slices.is_empty() {
+        name(path)
+    } else {
+        format!("{}: {}", name(path), slices.join(", "))
+    })
+}
+
+/// Lists the slices of a table that moved most, those with a dtype of the operation if there are any.
+fn moved_slices(table: &TableDiff, dtypes: &BTreeSet<&str>) -> Vec<String> {
+    let Some(served) = &table.served else { return Vec::new() };
+    let is_moved = |slice: &&SliceDiff| {
+        slice.latency.is_some_and(|latency| !latency.is_unchanged())
+            || slice.lost > 0
+            || slice.gained > 0
+    };
+    let is_of =
+        |slice: &&&SliceDiff| slice.slice.iter().any(|(_, text)| dtypes.contains(text.as_str()));
+    let moved: Vec<&SliceDiff> = served.slices.iter().filter(is_moved).collect();
+    let own: Vec<&SliceDiff> = moved.iter().filter(is_of).copied().collect();
+    let mut named = if own.is_empty() { moved } else { own };
+    named.sort_by_key(|slice| std::cmp::Reverse(slice.common + slice.lost + slice.gained));
+    let of = |slice: &&SliceDiff| {
+        let texts: Vec<&str> = slice.slice.iter().map(|(_, text)| text.as_str()).collect();
+        let ratio =
+            slice.latency.filter(|latency| !latency.is_unchanged()).map(|latency| latency.ratio);
+        let change = match ratio {
+            Some(ratio) => format!("× {:.2}", Figure(ratio)),
+            None if slice.lost > 0 => format!("{} keys lost", slice.lost),
+            None => format!("{} keys gained", slice.gained),
+        };
+        format!("{} {change}", texts.join(" "))
+    };
+    named.iter().take(NAMED).map(of).collect()
+}

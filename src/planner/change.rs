@@ -1,0 +1,469 @@
+//! Predicted step times before and after a change.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::answer::{PointReply, PredictReply, Source};
+use super::cases::{Case, Layout, Quant, StepPoint};
+use super::cause::Cause;
+use super::session::PlannerError;
+use super::versions::{AskedVersion, PlannedVersion};
+use super::{Planner, Question};
+
+/// The planner's answers about one state, or about two states to compare.
+#[derive(Debug, Default)]
+pub struct Impact {
+    /// The planner that was asked.
+    pub planner: PlannerView,
+    /// True if two states are compared.
+    pub compared: bool,
+    /// Versions about which the planner was asked.
+    pub asked: Vec<AskedVersion>,
+    /// Versions about which it was not asked or gave no answer, each with the reason.
+    pub not_asked: Vec<(PlannedVersion, String)>,
+    /// Cases in the order of versions and of the file of cases.
+    pub cases: Vec<ImpactCase>,
+    /// Tables and versions that the engine refuses after the change and not before.
+    pub refusals: Vec<Refusal>,
+    /// The answers of near systems about models that are refused here.
+    pub neighbours: Vec<Neighbour>,
+    /// The reason why the planner gave no answers at all.
+    pub failed: Option<String>,
+    /// Duration of the run.
+    pub elapsed: Duration,
+}
+
+/// The planner that was asked.
+#[derive(Debug, Default, Clone)]
+pub struct PlannerView {
+    /// Package, version and interpreter in words.
+    pub name: String,
+    /// The package's name and version.
+    pub package: String,
+    /// A note if the package is older than the planner in the judged tree, or may be.
+    pub age: Option<String>,
+}
+
+/// A table that the engine cannot load, or a version that it cannot open.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Refusal {
+    /// The version that was opened.
+    pub version: PlannedVersion,
+    /// The path of the table; `None` for the version as a whole.
+    pub path: Option<String>,
+    /// The engine's words.
+    pub error: PlannerError,
+    /// True if the engine loads the table's earlier state.
+    pub was_loaded: bool,
+}
+
+/// A near system that accepts models that a version refuses.
+#[derive(Debug)]
+pub struct Neighbour {
+    /// The version that refuses the models.
+    pub version: PlannedVersion,
+    /// The version of the near system.
+    pub other: PlannedVersion,
+    /// The cases that the near system accepts.
+    pub cases: Vec<Case>,
+}
+
+/// The answers about a version of a state.
+#[derive(Debug, Clone, Default)]
+pub(super) struct StateAnswer {
+    /// The error of each table that was loaded, by file name.
+    pub loads: BTreeMap<String, Option<PlannerError>>,
+    /// The error of opening the version.
+    pub refused: Option<PlannerError>,
+    /// The predictions of the cases, in order; `None` without an answer.
+    pub cases: Vec<Option<PredictReply>>,
+    /// The reason why answers are missing.
+    pub failed: Option<String>,
+}
+
+/// A model in one layout, on one version of a backend.
+#[derive(Debug)]
+pub struct ImpactCase {
+    /// The system, backend and version.
+    pub version: PlannedVersion,
+    /// The model with its layout, as asked.
+    pub case: Case,
+    /// Quantisation that the planner chose after the change, or before it if it refuses the model after.
+    pub quant: Quant,
+    /// Quantisation before the change, if it differs: data decides on the precision of attention.
+    pub quant_before: Option<Quant>,
+    /// The steps of the case.
+    pub points: Vec<PointImpact>,
+}
+
+/// The time of a step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StepTime {
+    /// Time in ms.
+    pub ms: f64,
+    /// Share of the time that comes from operations with measured energy, from 0 to 1.
+    pub power: f64,
+}
+
+/// The time of a step, or the planner's error.
+pub type Step = Result<StepTime, PlannerError>;
+
+/// The predictions of a step before and after a change.
+#[derive(Debug)]
+pub struct PointImpact {
+    /// The step.
+    pub point: StepPoint,
+    /// Prediction before the change; `None` if there is one state.
+    pub before: Option<Step>,
+    /// Prediction after the change.
+    pub after: Step,
+    /// Operations whose time or source changed, largest change first.
+    pub ops: Vec<OpMove>,
+}
+
+/// An operation whose time or source changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpMove {
+    /// The operation's name in the model's operation list.
+    pub name: String,
+    /// Time before the change, in ms over all layers.
+    pub before: f64,
+    /// Time after the change, in ms over all layers.
+    pub after: f64,
+    /// Origin of the time before the change; `None` if the planner states none.
+    pub source_before: Option<Source>,
+    /// Origin of the time after the change.
+    pub source_after: Option<Source>,
+    /// The changed tables behind the move.
+    pub cause: Cause,
+}
+
+/// The effect of a change on a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// The time is the same, or only one state is predicted.
+    Same,
+    /// The time changed.
+    Moved,
+    /// The step had a time and has an error now.
+    Lost,
+    /// The step had an error and has a time now.
+    Gained,
+    /// The step has an error in every state.
+    Missing,
+}
+
+impl OpMove {
+    /// Returns the time after the change minus the time before, in ms.
+    pub fn delta(&self) -> f64 {
+        self.after - self.before
+    }
+
+    /// Returns true if measured rows were behind the time, and now there is a guess.
+    pub fn is_lost(&self) -> bool {
+        self.source_before.is_some_and(Source::is_measured)
+            && self.source_after.is_none_or(Source::is_guess)
+    }
+
+    /// Returns true if measured rows were behind the time, and now there is a fitted formula.
+    pub fn becomes_empirical(&self) -> bool {
+        self.source_before.is_some_and(Source::is_measured)
+            && self.source_after == Some(Source::Empirical)
+    }
+}
+
+impl PointImpact {
+    /// Returns the effect of the change on the step.
+    pub fn fate(&self) -> Fate {
+        match (&self.before, &self.after) {
+            (Some(Ok(before)), Ok(after)) if before.ms != after.ms => Fate::Moved,
+            (Some(Ok(_)), Err(_)) => Fate::Lost,
+            (Some(Err(_)), Ok(_)) => Fate::Gained,
+            (_, Err(_)) => Fate::Missing,
+            _ => Fate::Same,
+        }
+    }
+
+    /// Returns the time after the change divided by the time before; `None` unless both states have a time.
+    pub fn factor(&self) -> Option<f64> {
+        let (before, after) = (self.before.as_ref()?.as_ref().ok()?, self.after.as_ref().ok()?);
+        (before.ms > 0.0 && after.ms > 0.0).then(|| after.ms / before.ms)
+    }
+
+    /// Returns how far the time moved, in either direction: the same for half and twice the time.
+    pub fn distance(&self) -> f64 {
+        self.factor().map_or(0.0, |factor| factor.ln().abs())
+    }
+}
+
+impl ImpactCase {
+    /// Returns true if the planner refuses every step in every state.
+    pub fn is_refused(&self) -> bool {
+        self.points.iter().all(|point| point.fate() == Fate::Missing)
+    }
+
+    /// Renders the model and its layout.
+    pub fn subject(&self) -> String {
+        format!("{} {}", self.case.model, self.layout().words())
+    }
+
+    /// Returns the layout.
+    pub fn layout(&self) -> Layout {
+        self.case.parallel
+    }
+}
+
+impl Impact {
+    /// Creates an impact without answers.
+    pub(super) fn new(planner: &Planner, question: &Question<'_>) -> Self {
+        Self {
+            planner: PlannerView {
+                name: planner.to_string(),
+                package: planner.package(),
+                age: super::findings::age(planner, question.after),
+            },
+            compared: question.before.is_some(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds the answers about a version.
+    pub(super) fn add(
+        &mut self,
+        asked: AskedVersion,
+        before: Option<StateAnswer>,
+        after: StateAnswer,
+        question: &Question<'_>,
+    ) {
+        let states = [before.as_ref(), Some(&after)];
+        let failed = states.into_iter().flatten().find_map(|state| state.failed.clone());
+        self.not_asked.extend(failed.map(|why| (asked.version.clone(), why)));
+        let mut refusals = refusals(&asked, before.as_ref(), &after);
+        let then = before.map(|state| state.cases);
+        for (number, (case, now)) in question.cases.cases.iter().zip(after.cases).enumerate() {
+            let was = match &then {
+                Some(then) => match then.get(number) {
+                    Some(Some(reply)) => Some(reply),
+                    // Without an answer about one state there is nothing to compare.
+                    _ => continue,
+                },
+                None => None,
+            };
+            let Some(now) = now else { continue };
+            refusals.extend(refused_tables(&asked, was, &now, question));
+            self.cases.push(compared(&asked, case, was, &now, question));
+        }
+        refusals.sort();
+        refusals.dedup_by(|a, b| (&a.path, &a.error.text) == (&b.path, &b.error.text));
+        // Another version that reads the same table is refused for the same reason.
+        let known: BTreeSet<Option<String>> =
+            self.refusals.iter().map(|r| r.path.clone()).collect();
+        refusals.retain(|r| r.path.is_none() || !known.contains(&r.path));
+        self.refusals.extend(refusals);
+        self.asked.push(asked);
+    }
+
+    /// Iterates over the steps of all cases, each with its case.
+    pub fn points(&self) -> impl Iterator<Item = (&ImpactCase, &PointImpact)> {
+        self.cases.iter().flat_map(|case| case.points.iter().map(move |point| (case, point)))
+    }
+
+    /// Returns the factors of the steps whose time changed.
+    pub fn factors(&self) -> Vec<f64> {
+        let moved = self.points().filter(|(_, point)| point.fate() == Fate::Moved);
+        moved.filter_map(|(_, point)| point.factor()).collect()
+    }
+
+    /// Counts the steps with this fate.
+    pub fn count(&self, fate: Fate) -> usize {
+        self.points().filter(|(_, point)| point.fate() == fate).count()
+    }
+
+    /// Returns the cases that a version refuses after the change although the package knows the model.
+    pub fn refused_on(&self, version: &PlannedVersion) -> impl Iterator<Item = &Case> {
+        let cases = self.cases.iter().filter(move |case| case.version == *version);
+        let refused = cases.filter(|case| {
+            case.points.iter().all(|p| p.after.as_ref().is_err_and(|why| why.class != "NotKnown"))
+        });
+        refused.map(|case| &case.case)
+    }
+}
+
+/// Compares the answers about a case.
+fn compared(
+    asked: &AskedVersion,
+    case: &Case,
+    was: Option<&PredictReply>,
+    now: &PredictReply,
+    question: &Question<'_>,
+) -> ImpactCase {
+    let is_known = |quant: &Quant| *quant != Quant::default();
+    let quant =
+        if is_known(&now.quant) { &now.quant } else { was.map_or(&now.quant, |was| &was.quant) };
+    let quant_before = was.map(|was| was.quant.clone()).filter(|was| is_known(was) && was != quant);
+    let points =
+        question.cases.points.iter().zip(&now.points).enumerate().map(|(at, (point, after))| {
+            let before = was.and_then(|was| was.points.get(at));
+            let ops =
+                before.map(|before| moved(asked, now, before, after, question)).unwrap_or_default();
+            PointImpact {
+                point: *point,
+                before: before.map(PointReply::step),
+                after: after.step(),
+                ops,
+            }
+        });
+    let points = points.collect();
+    ImpactCase {
+        version: asked.version.clone(),
+        case: case.clone(),
+        quant: quant.clone(),
+        quant_before,
+        points,
+    }
+}
+
+impl PointReply {
+    fn step(&self) -> Step {
+        match self {
+            Self::Time { ms, power, .. } => Ok(StepTime { ms: *ms, power: *power }),
+            Self::Error { error } => Err(error.clone()),
+        }
+    }
+
+    /// Sums up the operations by name: an operation of two kinds of layers is listed twice. The source is the
+    /// least trustworthy one.
+    fn ops(&self) -> BTreeMap<&str, (f64, Option<Source>)> {
+        let mut found = BTreeMap::new();
+        if let Self::Time { ops, .. } = self {
+            for (name, ms, source) in ops {
+                let (sum, worst) = found.entry(name.as_str()).or_insert((0.0, *source));
+                *sum += ms;
+                *worst = worst.zip(*source).map(|(a, b)| a.max(b));
+            }
+        }
+        found
+    }
+}
+
+/// Returns the operations of a step whose time or source changed, largest change first.
+fn moved(
+    asked: &AskedVersion,
+    reply: &PredictReply,
+    before: &PointReply,
+    after: &PointReply,
+    question: &Question<'_>,
+) -> Vec<OpMove> {
+    let (then, now) = (before.ops(), after.ops());
+    let both = now.iter().filter_map(|(name, now)| Some((name, then.get(name)?, now)));
+    let changed = both.filter(|(_, then, now)| then != now);
+    let moves = changed.map(|(name, (before, source_before), (after, source_after))| {
+        let kinds = reply.operations.get(*name).map(Vec::as_slice).unwrap_or_default();
+        OpMove {
+            name: (*name).to_owned(),
+            before: *before,
+            after: *after,
+            source_before: *source_before,
+            source_after: *source_after,
+            cause: Cause::of(asked, kinds, question),
+        }
+    });
+    let mut moves: Vec<OpMove> = moves.collect();
+    moves.sort_by(|a, b| {
+        b.delta().abs().total_cmp(&a.delta().abs()).then_with(|| a.name.cmp(&b.name))
+    });
+    moves
+}
+
+/// Lists the tables that the engine refuses after the change and not before, and the version if it cannot be
+/// opened.
+fn refusals(
+    asked: &AskedVersion,
+    before: Option<&StateAnswer>,
+    after: &StateAnswer,
+) -> Vec<Refusal> {
+    let version = &asked.version;
+    if let Some(error) = &after.refused {
+        let was = before.is_some_and(|before| before.refused.is_none());
+        // A version that the change deletes cannot be opened either.
+        let is_there =
+            asked.changed.values().any(|table| !table.after.is_empty()) || before.is_none();
+        let refusal =
+            Refusal { version: version.clone(), path: None, error: error.clone(), was_loaded: was };
+        let is_new = before.is_none_or(|before| before.refused.as_ref() != Some(error));
+        return if is_there && is_new { vec![refusal] } else { Vec::new() };
+    }
+    let refused = after.loads.iter().filter_map(|(name, error)| Some((name, error.as_ref()?)));
+    let found = refused.filter_map(|(name, error)| {
+        let table = asked.changed.get(name)?;
+        let was = before.and_then(|before| before.loads.get(name));
+        if matches!(was, Some(Some(_))) {
+            return None;
+        }
+        let named = table
+            .after
+            .iter()
+            .find(|path| error.text.contains(path.rsplit("data/").next().unwrap_or(path)));
+        let path = named.or(table.after.first()).cloned();
+        let was_loaded =
+            was.is_some() && path.as_ref().is_some_and(|path| table.before.contains(path));
+        Some(Refusal { version: version.clone(), path, error: error.clone(), was_loaded })
+    });
+    found.collect()
+}
+
+/// Lists the changed tables that a prediction cannot load after the change and could before: the engine names the
+/// file that it cannot read.
+fn refused_tables(
+    asked: &AskedVersion,
+    was: Option<&PredictReply>,
+    now: &PredictReply,
+    question: &Question<'_>,
+) -> Vec<Refusal> {
+    let unread = |reply: &PredictReply| -> BTreeMap<String, PlannerError> {
+        let errors = reply.points.iter().filter_map(|point| point.step().err());
+        let named = errors.filter_map(|error| {
+            let (_, rest) = error.text.split_once("error at ")?;
+            Some((rest.split(": ").next().unwrap_or(rest).to_owned(), error))
+        });
+        named.collect()
+    };
+    let before = was.map(unread).unwrap_or_default();
+    let folder = &question.after.catalog.folder;
+    let found = unread(now).into_iter().filter(|(path, _)| !before.contains_key(path)).filter_map(
+        |(path, error)| {
+            let path = if folder.is_empty() { path } else { format!("{folder}/{path}") };
+            let table = asked.changed.values().find(|table| table.after.contains(&path))?;
+            let was_loaded = was.is_some() && table.before.contains(&path);
+            Some(Refusal { version: asked.version.clone(), path: Some(path), error, was_loaded })
+        },
+    );
+    found.collect()
+}
+
+/// Coverage of predicted steps by measured power, in one state.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, schemars::JsonSchema)]
+pub struct PowerCoverage {
+    /// Mean share of a step's time that comes from operations with measured energy, from 0 to 1.
+    pub mean: f64,
+    /// Number of steps for which the planner reports power: at least 90 % of their time is covered.
+    pub available: usize,
+    /// Number of steps with a time.
+    pub steps: usize,
+}
+
+impl PowerCoverage {
+    /// Returns the coverage before and after a change; `None` for a state without times.
+    pub fn both<'p>(points: impl Iterator<Item = &'p PointImpact> + Clone) -> [Option<Self>; 2] {
+        let before = points.clone().filter_map(|p| p.before.as_ref()?.as_ref().ok());
+        let after = points.filter_map(|p| p.after.as_ref().ok());
+        [Self::of(&before.collect::<Vec<_>>()), Self::of(&after.collect::<Vec<_>>())]
+    }
+
+    fn of(times: &[&StepTime]) -> Option<Self> {
+        let steps = times.len();
+        let sum: f64 = times.iter().map(|time| time.power).sum();
+        let available = times.iter().filter(|time| time.power >= 0.9).count();
+        (steps > 0).then(|| Self { mean: sum / steps as f64, available, steps })
+    }
+}

@@ -1,0 +1,121 @@
+//! The Python interpreter whose planner package is asked.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::session::Session;
+use crate::base::error::{Error, Result};
+
+/// The source of the program that asks the package.
+pub const RUNNER: &str = include_str!("runner.py");
+
+/// The environment variable that names the interpreter if the command line does not.
+pub const VARIABLE: &str = "PERFDB_GATE_PLANNER";
+
+/// The version of the protocol that the runner must speak.
+const SCHEMA: &str = "perfdb-gate/planner/v1";
+
+/// Longest time until the package has been imported.
+const STARTING: Duration = Duration::from_secs(60);
+
+const HINT: &str =
+    "--planner takes a Python with aisimulate or aiconfigurator-core, or none (docs/impact.md)";
+
+/// The choice of the planner that is asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum PlannerChoice {
+    /// The planner of [`VARIABLE`], or of `python3` if it has the package.
+    #[default]
+    Found,
+    /// The planner of this interpreter.
+    Python(PathBuf),
+    /// No planner.
+    Nobody,
+}
+
+impl PlannerChoice {
+    /// Parses the value of `--planner` or of [`VARIABLE`].
+    pub fn named(name: OsString) -> Self {
+        if name == "none" { Self::Nobody } else { Self::Python(name.into()) }
+    }
+}
+
+/// An interpreter with the planner's package.
+#[derive(Debug, Clone)]
+pub struct Planner {
+    python: PathBuf,
+    about: About,
+}
+
+/// The reply to `hello`.
+#[derive(Debug, Clone, Deserialize)]
+struct About {
+    schema: String,
+    package: String,
+    version: String,
+    python: String,
+}
+
+impl fmt::Display for Planner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let About { package, version, python, .. } = &self.about;
+        write!(f, "{package} {version} ({}, Python {python})", self.python.display())
+    }
+}
+
+impl Planner {
+    /// Finds the planner to ask, or the reason why nobody is asked.
+    ///
+    /// # Errors
+    ///
+    /// If an interpreter was named and its package does not answer.
+    pub fn find(choice: &PlannerChoice) -> Result<Result<Self, String>> {
+        let variable = || std::env::var_os(VARIABLE).filter(|name| !name.is_empty());
+        let named = match choice {
+            PlannerChoice::Found => variable().map(PlannerChoice::named),
+            PlannerChoice::Python(_) | PlannerChoice::Nobody => Some(choice.clone()),
+        };
+        match named {
+            Some(PlannerChoice::Nobody) => Ok(Err("--planner none".to_owned())),
+            Some(PlannerChoice::Python(python)) => Self::start(&python).map(Ok),
+            Some(PlannerChoice::Found) | None => Ok(Self::start(Path::new("python3")).map_err(|_| {
+                "python3 has neither aisimulate nor aiconfigurator-core; install one in a virtual environment, then \
+                 --planner PYTHON"
+                    .to_owned()
+            })),
+        }
+    }
+
+    fn start(python: &Path) -> Result<Self> {
+        let failed = |why: &dyn fmt::Display| {
+            Error::new(format!("the planner of {} does not answer: {why}", python.display()), HINT)
+        };
+        let mut session = Session::start(python).map_err(|why| failed(&why))?;
+        let hello = serde_json::json!({"do": "hello"});
+        let about: About = session.ask(&hello, STARTING).map_err(|why| failed(&why))?;
+        if about.schema != SCHEMA {
+            let schema = &about.schema;
+            return Err(failed(&format!("it speaks {schema}, and {SCHEMA} is needed")));
+        }
+        Ok(Self { python: python.to_owned(), about })
+    }
+
+    /// Starts a process that is asked about one version of one state.
+    pub(super) fn session(&self) -> Result<Session, super::session::Failure> {
+        Session::start(&self.python)
+    }
+
+    /// The package's name and version.
+    pub fn package(&self) -> String {
+        format!("{} {}", self.about.package, self.about.version)
+    }
+
+    /// The package's version.
+    pub fn version(&self) -> &str {
+        &self.about.version
+    }
+}

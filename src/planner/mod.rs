@@ -1,0 +1,85 @@
+//! Asks the planner about states of a database: step times, versions, and tables that it cannot load.
+//!
+//! A planner (aiconfigurator or aisimulate, a published Python package) predicts the time of an inference step from
+//! the tables of a database. Nothing of it is repeated here: a state is written to a temporary folder, and the
+//! package answers in a process of its own.
+//!
+//! ```text
+//! interpreter   the Python whose package is asked (--planner)
+//!   └─ session  a process of runner.py: a request and a reply, one line each
+//! tree          a state of the database as files on disk
+//! cases         models and steps, as YAML in rules/cases.yaml
+//! versions      the versions to ask about, and the files that serve them
+//! ask           the processes, one per version and state
+//! change        step times before and after, operation by operation
+//! cause         the changed tables behind an operation that moved
+//! findings      the rules on what the planner answers
+//! weights       what a changed table moves, for findings on it
+//! ```
+
+mod answer;
+mod ask;
+mod cases;
+mod cause;
+mod change;
+mod findings;
+mod interpreter;
+mod session;
+mod tree;
+mod versions;
+mod weights;
+
+use std::time::Duration;
+
+use crate::database::diff::Diff;
+use crate::database::state::State;
+
+pub use answer::Source;
+pub(crate) use ask::ask;
+pub use cases::{Case, Cases, Layout, Phase, Quant, StepPoint};
+pub use cause::{Cause, Operations};
+pub use change::{
+    Fate, Impact, ImpactCase, Neighbour, OpMove, PlannerView, PointImpact, PowerCoverage, Refusal,
+    Step, StepTime,
+};
+pub use interpreter::{Planner, PlannerChoice, RUNNER, VARIABLE};
+pub use session::PlannerError;
+pub use versions::{AskedVersion, ChangedTable, PlannedVersion, Slot};
+pub(crate) use weights::TableWeights;
+
+/// Longest time for an answer. The first prediction of a version decodes its tables, which takes seconds.
+const ANSWER: Duration = Duration::from_secs(120);
+
+/// The number of changed versions that are asked about beside the current and the next one of each backend.
+pub const MOST_VERSIONS: usize = 20;
+
+/// A question about one or two states of a database.
+pub(crate) struct Question<'a> {
+    /// The state before a change; `None` to ask about one state.
+    pub before: Option<State<'a>>,
+    /// The state after the change, or the only one.
+    pub after: State<'a>,
+    /// The change; `None` if there is one state.
+    pub diff: Option<&'a Diff>,
+    /// The models and steps to predict.
+    pub cases: &'a Cases,
+    /// The tables of the planner's operations.
+    pub operations: &'a Operations,
+    /// Patterns of systems; empty selects those with a changed file, or all of one state.
+    pub systems: &'a [String],
+    /// Patterns of backends; empty selects all.
+    pub backends: &'a [String],
+    /// Names of versions; empty lets the change choose them.
+    pub versions: &'a [String],
+    /// The number of changed versions that are asked about.
+    pub most_versions: usize,
+    /// True if tables are loaded one by one, so that each that the engine refuses is known.
+    pub loads: bool,
+}
+
+impl<'a> Question<'a> {
+    /// Returns the states in order.
+    fn states(&self) -> Vec<State<'a>> {
+        self.before.into_iter().chain([self.after]).collect()
+    }
+}

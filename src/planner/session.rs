@@ -1,0 +1,136 @@
+//! A process of the runner: requests and replies, one line each.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::interpreter::RUNNER;
+use crate::base::child::Child;
+
+/// Environment variables that the process inherits; all others are removed.
+const INHERITED: [&str; 5] = ["PATH", "HOME", "TMPDIR", "TEMP", "SYSTEMROOT"];
+
+/// Number of bytes of standard error that are kept to explain an end.
+const EXPLAINED: usize = 4096;
+
+/// A running process of the runner, in an empty folder of its own.
+pub(super) struct Session {
+    child: Child,
+    folder: TempDir,
+}
+
+/// The reason why a process gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    /// The process does not start.
+    #[error("it does not start: {0}")]
+    Start(#[source] std::io::Error),
+    /// The process did not answer in time, with the limit in seconds.
+    #[error("no answer in {0} s")]
+    Silent(u64),
+    /// The process ended, with its last words.
+    #[error("it ended{}{}", status(.0.as_ref()), said(.1))]
+    Ended(Option<ExitStatus>, String),
+    /// A reply is not what the protocol asks for.
+    #[error("a reply that is not understood: {0}")]
+    Malformed(String),
+    /// The package refuses the request.
+    #[error("{0}")]
+    Refused(PlannerError),
+}
+
+/// An error of the planner's package.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, thiserror::Error)]
+#[error("{class}: {text}")]
+pub struct PlannerError {
+    /// The name of its class.
+    pub class: String,
+    /// Its first words.
+    pub text: String,
+}
+
+fn status(status: Option<&ExitStatus>) -> String {
+    status.map(|status| format!(" ({status})")).unwrap_or_default()
+}
+
+fn said(words: &str) -> String {
+    if words.is_empty() { String::new() } else { format!(": {words}") }
+}
+
+impl Session {
+    /// Starts the runner in an interpreter: isolated from the caller's environment, in an empty folder.
+    pub fn start(python: &Path) -> Result<Self, Failure> {
+        let folder = tempfile::tempdir().map_err(Failure::Start)?;
+        let log = std::fs::File::create(folder.path().join("stderr")).map_err(Failure::Start)?;
+        let empty = folder.path().join("empty");
+        std::fs::create_dir(&empty).map_err(Failure::Start)?;
+        let mut command = Command::new(python);
+        command.args(["-I", "-c", RUNNER]).current_dir(empty).stderr(Stdio::from(log));
+        command.env_clear();
+        let inherited =
+            INHERITED.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+        command.envs(inherited);
+        let child = Child::start(&mut command).map_err(Failure::Start)?;
+        Ok(Self { child, folder })
+    }
+
+    /// Sends a request and waits for its reply. Other lines of the process are skipped.
+    ///
+    /// # Errors
+    ///
+    /// If there is no reply within `limit`, or the package refuses the request.
+    pub fn ask<R: DeserializeOwned>(
+        &mut self,
+        request: &Value,
+        limit: Duration,
+    ) -> Result<R, Failure> {
+        let start = Instant::now();
+        let sent = match self.child.requests.as_mut() {
+            Some(pipe) => {
+                pipe.write_all(format!("{request}\n").as_bytes()).and_then(|()| pipe.flush())
+            }
+            None => Ok(()),
+        };
+        loop {
+            let left = limit.saturating_sub(start.elapsed());
+            let line = match self.child.answers.recv_timeout(left) {
+                Ok(line) => line.map_err(|e| Failure::Malformed(e.to_string()))?,
+                Err(RecvTimeoutError::Timeout) => return Err(Failure::Silent(limit.as_secs())),
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            if line.starts_with('{') {
+                return reply(&line);
+            }
+        }
+        // A process that ended before it read the request is told from one that ended later by its words.
+        drop(sent);
+        Err(Failure::Ended(self.child.ended(), self.last_words()))
+    }
+
+    /// Returns the last line that the process wrote to its standard error.
+    fn last_words(&self) -> String {
+        let log = std::fs::read(self.folder.path().join("stderr")).unwrap_or_default();
+        let end = String::from_utf8_lossy(&log[log.len().saturating_sub(EXPLAINED)..]).into_owned();
+        end.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned()
+    }
+}
+
+/// Parses a reply, or the error of the package.
+fn reply<R: DeserializeOwned>(line: &str) -> Result<R, Failure> {
+    let malformed = |e: serde_json::Error| Failure::Malformed(e.to_string());
+    let reply: Value = serde_json::from_str(line).map_err(malformed)?;
+    match reply.get("error") {
+        Some(error) => {
+            let error = PlannerError::deserialize(error).map_err(malformed)?;
+            Err(Failure::Refused(error))
+        }
+        None => serde_json::from_value(reply).map_err(malformed),
+    }
+}

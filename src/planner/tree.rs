@@ -1,0 +1,164 @@
+//! A state of a database as files on disk, where the planner reads it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::base::error::{Error, Result};
+use crate::base::interrupt::{Leftover, RemovedOnSignal};
+use crate::database::source::{Entry, EntryKind, named_like_a_table, pointer};
+use crate::database::state::State;
+
+/// The files of a state that the planner reads, in a temporary folder.
+pub(super) struct PlannerTree<'a> {
+    pub state: State<'a>,
+    folder: TempDir,
+    _removed: RemovedOnSignal,
+    /// All files of the state below the folders that the planner reads.
+    entries: Vec<Entry>,
+    /// The systems whose tables were written.
+    written: BTreeSet<String>,
+    /// Files whose contents are unavailable, each with the reason.
+    pub absent: BTreeMap<String, String>,
+}
+
+impl<'a> PlannerTree<'a> {
+    /// Writes the files beside the systems' YAML, and the sidecars of all systems. Tables follow with
+    /// [`PlannerTree::add`]; until then a table is an empty file, since the planner derives its versions from the
+    /// files of all systems.
+    ///
+    /// # Errors
+    ///
+    /// If the source cannot be listed, or a file cannot be written.
+    pub fn new(state: State<'a>) -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("perfdb-gate-planner-").tempdir();
+        let folder = folder.map_err(|e| unwritten(&std::env::temp_dir(), &e))?;
+        let _removed = RemovedOnSignal::new(Leftover::Folder(folder.path().to_owned()));
+        let entries = state.source.files()?;
+        let mut tree = Self {
+            state,
+            folder,
+            _removed,
+            entries,
+            written: BTreeSet::new(),
+            absent: BTreeMap::new(),
+        };
+        let root = tree.root();
+        std::fs::create_dir_all(&root).map_err(|e| unwritten(&root, &e))?;
+        let data: Vec<String> =
+            state.catalog.systems.values().map(|s| s.data_dir.clone()).collect();
+        for entry in std::mem::take(&mut tree.entries) {
+            let is_data = data.iter().any(|dir| is_below(&entry.path, dir));
+            if is_data && named_like_a_table(&entry.path) {
+                tree.write(&entry.path, &[])?;
+            } else if is_data || entry.folder() == state.catalog.folder {
+                tree.copy(&entry)?;
+            } else {
+                continue;
+            }
+            tree.entries.push(entry);
+        }
+        Ok(tree)
+    }
+
+    /// Writes the tables of systems that were not written yet.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be written.
+    pub fn add<'s>(&mut self, systems: impl IntoIterator<Item = &'s str>) -> Result<()> {
+        for system in systems {
+            let Some(file) = self.state.catalog.systems.get(system) else { continue };
+            if !self.written.insert(system.to_owned()) {
+                continue;
+            }
+            let entries = std::mem::take(&mut self.entries);
+            let tables = entries.iter().filter(|e| is_below(&e.path, &file.data_dir));
+            let copied = tables
+                .filter(|e| named_like_a_table(&e.path))
+                .try_for_each(|entry| self.copy(entry));
+            self.entries = entries;
+            copied?;
+        }
+        Ok(())
+    }
+
+    /// The folder of the systems' YAML on disk.
+    pub fn root(&self) -> PathBuf {
+        self.folder.path().join(&self.state.catalog.folder)
+    }
+
+    /// Returns the path in the source of a file that the planner names relative to the folder of systems.
+    pub fn path_of(&self, relative: &str) -> String {
+        let mut parts: Vec<&str> =
+            self.state.catalog.folder.split('/').filter(|p| !p.is_empty()).collect();
+        for part in relative.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => drop(parts.pop()),
+                part => parts.push(part),
+            }
+        }
+        parts.join("/")
+    }
+
+    /// Returns the id of a file's bytes; `None` if there is no such file or its bytes are unavailable.
+    pub fn id(&self, path: &str) -> Option<git2::Oid> {
+        let at = self.entries.binary_search_by(|entry| entry.path.as_str().cmp(path)).ok()?;
+        self.state.source.id(&self.entries[at])
+    }
+
+    /// Iterates over the files that are not tables, with their ids.
+    pub fn others(&self) -> impl Iterator<Item = (&str, Option<git2::Oid>)> {
+        let others = self.entries.iter().filter(|entry| !named_like_a_table(&entry.path));
+        others.map(|entry| (entry.path.as_str(), self.state.source.id(entry)))
+    }
+
+    /// Writes a file with the bytes that our reader has: an object of git-LFS instead of its pointer. Links and
+    /// submodules are left out.
+    fn copy(&mut self, entry: &Entry) -> Result<()> {
+        match &entry.kind {
+            EntryKind::Path(_) | EntryKind::Blob(_) => {}
+            EntryKind::Link(_)
+            | EntryKind::Submodule(_)
+            | EntryKind::Assembled(_)
+            | EntryKind::Broken(_) => {
+                return Ok(());
+            }
+        }
+        match self.state.source.read(entry) {
+            Ok(bytes) if pointer(&bytes).is_some() => {
+                let why = "a git-LFS pointer whose object was not fetched";
+                self.absent.insert(entry.path.clone(), why.to_owned());
+                Ok(())
+            }
+            Ok(bytes) => self.write(&entry.path, &bytes),
+            Err(why) => {
+                self.absent.insert(entry.path.clone(), why.to_string());
+                Ok(())
+            }
+        }
+    }
+
+    fn write(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let relative = Path::new(path);
+        // A path that leads out of the folder is not a path of the database.
+        if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
+            return Ok(());
+        }
+        let target = self.folder.path().join(relative);
+        let made = target.parent().map_or(Ok(()), std::fs::create_dir_all);
+        made.and_then(|()| std::fs::write(&target, bytes)).map_err(|e| unwritten(&target, &e))
+    }
+}
+
+fn is_below(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
+fn unwritten(path: &Path, why: &std::io::Error) -> Error {
+    let hint = "the planner reads a copy of the database in the temporary folder; TMPDIR names another, and \
+                --planner none asks nobody";
+    Error::new(format!("cannot write {}: {why}", path.display()), hint)
+}

@@ -1,0 +1,71 @@
+//! The effect of changed tables on predicted step times.
+
+use hashbrown::HashMap;
+
+use super::change::{Fate, Impact};
+use crate::findings::{Finding, ModelReach};
+use crate::report::predictions::percent;
+
+/// The smallest relative change of a step that a finding mentions.
+const MENTIONED: f64 = 0.005;
+
+/// The largest change of a step that each table causes, by path.
+#[derive(Default)]
+pub(crate) struct TableWeights(HashMap<String, TableWeight>);
+
+#[derive(Default)]
+struct TableWeight {
+    /// The change in ms.
+    ms: f64,
+    /// The change as a part of the step's time before.
+    relative: f64,
+    /// The step, in words.
+    step: String,
+    /// The number of steps that the table's loss turned into errors.
+    lost: usize,
+}
+
+impl TableWeights {
+    /// Attributes the changes of all steps to the tables behind their operations. An operation's change is divided
+    /// among its tables.
+    pub fn of(impact: &Impact) -> Self {
+        let mut found = Self::default();
+        for (case, point) in impact.points() {
+            let Some(Ok(before)) = &point.before else { continue };
+            for op in &point.ops {
+                let share = op.delta() / op.cause.tables.len().max(1) as f64;
+                for path in &op.cause.tables {
+                    let weight = found.0.entry_ref(path.as_str()).or_default();
+                    if (share / before.ms).abs() > weight.relative.abs() {
+                        weight.ms = share;
+                        weight.relative = share / before.ms;
+                        weight.step = format!("{} of {}", point.point.words(), case.subject());
+                    }
+                }
+            }
+            if let (Fate::Lost, Err(error)) = (point.fate(), &point.after) {
+                let asked = impact.asked.iter().find(|asked| asked.version == case.version);
+                let tables = asked.into_iter().flat_map(|asked| &asked.changed);
+                for (_, table) in tables.filter(|(name, _)| error.text.contains(name.as_str())) {
+                    for path in &table.paths {
+                        found.0.entry_ref(path.as_str()).or_default().lost += 1;
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Adds to a finding on a table the effect of the table on predictions.
+    pub fn weigh(&self, finding: &mut Finding) {
+        let Some(weight) = self.0.get(finding.path.as_str()).filter(|_| finding.table.is_some())
+        else {
+            return;
+        };
+        let is_mentioned = weight.relative.abs() >= MENTIONED;
+        let moves = is_mentioned
+            .then(|| format!("its table moves {} by {}", weight.step, percent(weight.relative)));
+        finding.evidence.models =
+            Some(ModelReach { moves_ms: weight.ms.abs(), moves, loses: weight.lost });
+    }
+}
