@@ -197,11 +197,11 @@ fn rule_ids_are_the_contract() {
     lfs-pointer
     no-longer-served
     noisy-slice
+    planner-refuses
     power-coverage
     power-implausible
     power-limit-mismatch
     power-out-of-range
-    planner-refuses
     prediction-lost
     prediction-moved
     reuse-forbidden

@@ -106,6 +106,28 @@ fn what_was_not_checked_is_incomplete() {
     assert!(reason(&document, 2).contains("reads only Parquet"), "{document}");
 }
 
+/// Rows of a version that no query can name count if a version that queries can name takes them.
+#[test]
+fn a_table_that_no_queried_version_reads_is_not_reached() {
+    let tree = tree();
+    let slots = "schema_version: 1\ndefaults: {vllm: {current: 0.25.0}}\n";
+    tree.file("systems/query_versions.yaml", slots);
+    tree.commit();
+    tree.file(TABLE, gemm_parquet(&[(1, 0.5), (2, 0.51), (4, 0.52)]));
+    let document = stages(&tree, &[]);
+    assert_eq!(statuses(&document)[2], "production-reachability INCOMPLETE", "{document}");
+    assert!(reason(&document, 2).contains("no version that a query can name"), "{document}");
+    assert_eq!(document["stages"][2]["checked"]["served"], 0);
+
+    let newer = TABLE.replace("0.24.0/gemm", "0.25.0/moe");
+    tree.file(&newer, gemm_parquet(&[(1, 0.5)]));
+    tree.commit();
+    tree.file(TABLE, gemm_parquet(&[(1, 0.5), (2, 0.51), (4, 0.53)]));
+    let document = stages(&tree, &[]);
+    assert!(reason(&document, 2).is_empty(), "{document}");
+    assert_eq!(document["stages"][2]["checked"]["served"], 3);
+}
+
 #[test]
 fn nothing_to_check_is_not_applicable() {
     let tree = tree();
