@@ -71,7 +71,7 @@ pub trait Judge {
     ///
     /// # Errors
     ///
-    /// When a formula of the rule fails, or the operation lists of default models cannot be read.
+    /// When a formula of the rule fails.
     fn whole(&self, _: RuleHead<'_>, _: &WholeContext<'_>) -> error::Result<Found> {
         Ok(Found::new())
     }
