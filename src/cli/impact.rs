@@ -33,7 +33,7 @@ pub struct PlannerArgs {
 impl From<&PlannerArgs> for impact::PlannerOptions {
     fn from(args: &PlannerArgs) -> Self {
         Self {
-            choice: args.planner.clone().map(PlannerChoice::named).unwrap_or_default(),
+            choice: args.planner.clone().map_or(PlannerChoice::Found, PlannerChoice::named),
             cases: args.cases.clone(),
             most_versions: args.planner_versions,
         }

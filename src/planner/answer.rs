@@ -25,10 +25,11 @@ pub(super) struct BackendVersions {
 }
 
 /// The reply to `sources`: the files that serve each table, by the table's file name, in the order in which the
-/// planner reads them. Paths are relative to the folder of systems.
+/// planner reads them. Paths are relative to the folder of systems; a file of another backend has the kernels whose rows
+/// are taken.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct SourcesReply {
-    pub tables: BTreeMap<String, Vec<String>>,
+    pub tables: BTreeMap<String, Vec<(String, Option<Vec<String>>)>>,
 }
 
 /// The reply to `load`: the error of each table that the engine refuses, by the table's file name.

@@ -69,30 +69,71 @@ pub(crate) fn ask(
     for tree in &mut trees {
         tree.add(asked.iter().map(|version| version.version.system.as_str()))?;
     }
-    // A version whose files are the same in both states is asked about once.
-    let states = asked
-        .iter()
-        .map(|version| if version.is_changed() { &trees[..] } else { &trees[trees.len() - 1..] });
+    // A version whose files are the same in both states is asked about once. What the engine loads after the change
+    // need not be loaded before.
+    let last = trees.len() - 1;
     let tasks: Vec<Task<'_>> = asked
         .iter()
-        .zip(states)
-        .flat_map(|(version, states)| states.iter().map(move |tree| (version, tree)))
-        .map(|(version, tree)| Task { version, tree, question, cases: &question.cases.cases })
+        .flat_map(|version| {
+            let first = if version.is_changed() { 0 } else { last };
+            (first..trees.len()).map(move |number| (version, number))
+        })
+        .map(|(version, number)| {
+            let loads = if question.loads && number == last {
+                version.loads.clone()
+            } else {
+                BTreeSet::new()
+            };
+            Task { version, tree: &trees[number], question, cases: &question.cases.cases, loads }
+        })
         .collect();
     let mut answers = in_parallel(&tasks, progress, |task| task.run(planner)).into_iter();
-    drop(tasks);
-    for version in asked {
+    let mut answered: Vec<(Option<StateAnswer>, StateAnswer)> = Vec::new();
+    for version in &asked {
         let first = answers.next().unwrap_or_default();
-        let (before, after) = match question.before {
+        answered.push(match question.before {
             Some(_) if version.is_changed() => (Some(first), answers.next().unwrap_or_default()),
             Some(_) => (Some(first.clone()), first),
             None => (None, first),
-        };
+        });
+    }
+    drop(tasks);
+    load_before(planner, question, &trees, &asked, &mut answered, progress);
+    for (version, (before, after)) in asked.into_iter().zip(answered) {
         impact.add(version, before, after, question);
     }
     impact.neighbours = neighbours(planner, question, &mut trees, &impact, progress)?;
     impact.elapsed = start.elapsed();
     Ok(impact)
+}
+
+/// Lets the engine load the earlier state of the tables that it refuses after the change.
+fn load_before(
+    planner: &Planner,
+    question: &Question<'_>,
+    trees: &[PlannerTree<'_>],
+    asked: &[AskedVersion],
+    answered: &mut [(Option<StateAnswer>, StateAnswer)],
+    progress: &dyn Progress,
+) {
+    let [tree, _] = trees else { return };
+    let refused = answered.iter().enumerate().filter_map(|(number, (_, after))| {
+        let version = &asked[number];
+        let is_there =
+            |name: &&String| version.changed.get(*name).is_some_and(|t| !t.before.is_empty());
+        let names = after.loads.iter().filter(|(_, error)| error.is_some()).map(|(name, _)| name);
+        let loads: BTreeSet<String> = names.filter(is_there).cloned().collect();
+        let task = Task { version, tree, question, cases: &[], loads };
+        (!task.loads.is_empty()).then_some((number, task))
+    });
+    let (numbers, tasks): (Vec<usize>, Vec<Task<'_>>) = refused.unzip();
+    let loaded = in_parallel(&tasks, progress, |task| task.run(planner));
+    for (number, answer) in numbers.into_iter().zip(loaded) {
+        if let (Some(before), _) = &mut answered[number] {
+            before.loads = answer.loads;
+            before.refused = before.refused.take().or(answer.refused);
+        }
+    }
 }
 
 /// A version of a state, about which one process is asked.
@@ -101,6 +142,8 @@ struct Task<'a> {
     tree: &'a PlannerTree<'a>,
     question: &'a Question<'a>,
     cases: &'a [Case],
+    /// The tables to load, by file name.
+    loads: BTreeSet<String>,
 }
 
 impl Task<'_> {
@@ -110,8 +153,8 @@ impl Task<'_> {
         let mut answer = StateAnswer::default();
         let mut session = None;
         let mut lost = 0;
-        if self.question.loads && !self.version.changed.is_empty() {
-            match self.answer(planner, &mut session, self.loads()) {
+        if !self.loads.is_empty() {
+            match self.answer(planner, &mut session, self.load()) {
                 Ok(LoadReply { tables }) => answer.loads = tables,
                 Err(Failure::Refused(why)) => answer.refused = Some(why),
                 Err(why) => {
@@ -165,9 +208,9 @@ impl Task<'_> {
         reply
     }
 
-    fn loads(&self) -> serde_json::Value {
+    fn load(&self) -> serde_json::Value {
         let mut request = request("load", self.tree, &self.version.version);
-        request["tables"] = json!(self.version.changed.keys().collect::<Vec<_>>());
+        request["tables"] = json!(self.loads);
         request
     }
 
@@ -234,27 +277,33 @@ fn neighbours(
     progress: &dyn Progress,
 ) -> Result<Vec<Neighbour>> {
     let Some(tree) = trees.last_mut() else { return Ok(Vec::new()) };
+    let current = impact.asked.iter().filter(|asked| asked.slot == Slot::Current);
+    let refused = current.filter_map(|asked| {
+        let cases: Vec<Case> = impact.refused_on(&asked.version).cloned().collect();
+        let system = nearest(question, &asked.version.system).filter(|_| !cases.is_empty());
+        Some((asked, system?, cases))
+    });
+    let refused: Vec<(&AskedVersion, String, Vec<Case>)> = refused.collect();
+    let systems: BTreeSet<String> = refused.iter().map(|(_, system, _)| system.clone()).collect();
+    if systems.is_empty() {
+        return Ok(Vec::new());
+    }
+    let survey = planner.session().and_then(|session| Survey::of(session, tree, &systems));
+    let Ok(survey) = survey else { return Ok(Vec::new()) };
+    tree.add(systems.iter().map(String::as_str))?;
     let mut found: Vec<(&AskedVersion, AskedVersion, Vec<Case>)> = Vec::new();
-    for asked in impact.asked.iter().filter(|asked| asked.slot == Slot::Current) {
-        let refused: Vec<Case> = impact.refused_on(&asked.version).cloned().collect();
-        let Some(system) = nearest(question, &asked.version.system).filter(|_| !refused.is_empty())
-        else {
-            continue;
-        };
-        let Ok(session) = planner.session() else { continue };
-        let Ok(survey) = Survey::of(session, tree, &[system.clone()].into()) else { continue };
+    for (asked, system, cases) in refused {
         let backend = survey.backend(&system, &asked.version.backend);
         let Some(version) = backend.and_then(|backend| backend.current()) else { continue };
-        tree.add([system.as_str()])?;
         let version =
             PlannedVersion { version: version.to_owned(), system, ..asked.version.clone() };
-        let other =
-            AskedVersion { version, changed: BTreeMap::new(), facts: Vec::new(), ..asked.clone() };
-        found.push((asked, other, refused));
+        found.push((asked, AskedVersion { version, ..asked.clone() }, cases));
     }
     let tree = &*tree;
-    let tasks: Vec<Task<'_>> =
-        found.iter().map(|(_, version, cases)| Task { version, tree, question, cases }).collect();
+    let tasks: Vec<Task<'_>> = found
+        .iter()
+        .map(|(_, version, cases)| Task { version, tree, question, cases, loads: BTreeSet::new() })
+        .collect();
     let answers = in_parallel(&tasks, progress, |task| task.run(planner));
     drop(tasks);
     let accepted = found.iter().zip(answers).map(|((asked, other, cases), answer)| {

@@ -16,7 +16,7 @@ use crate::checks::rule::Rule;
 use crate::database::catalog::Place;
 use crate::database::diff::{Class, Diff};
 use crate::database::state::State;
-use crate::findings::{Finding, Severity};
+use crate::findings::{Finding, Novelty, Severity};
 use crate::report::predictions::percent;
 
 /// The maximum number of reasons in a finding's message.
@@ -151,7 +151,7 @@ impl Impact {
         let all = self.cases.iter().filter(|case| case.version == near.version);
         let all: BTreeSet<&str> = all.map(|case| case.case.model.as_str()).collect();
         let message = format!(
-            "the planner refuses {} of {} that it plans on {}: {}",
+            "the planner refuses {} of {}, and plans the same on {}: {}",
             count(models.len()),
             plural(all.len(), "default model"),
             near.other,
@@ -160,7 +160,8 @@ impl Impact {
         let finding = on_version(rule, rule.severity, &near.version, head, message);
         let finding =
             finding.parts(models.keys().copied()).evidence("first", format!("{first}: {why}"));
-        Some(if self.compared && !was_refused { finding.of_change() } else { finding })
+        let novelty = if self.compared { Novelty::of(!was_refused) } else { Novelty::Unjudged };
+        Some(Finding { novelty, ..finding })
     }
 
     /// Steps of a current version that became errors, or whose operations lost their measurements.
@@ -200,7 +201,7 @@ impl Impact {
         let moved: Vec<_> =
             self.points_of(version).filter(|(_, p)| p.fate() == Fate::Moved).collect();
         let (case, point) =
-            moved.iter().max_by(|a, b| a.1.distance().total_cmp(&b.1.distance()))?;
+            moved.iter().rev().max_by(|a, b| a.1.distance().total_cmp(&b.1.distance()))?;
         let worst = point.factor()? - 1.0;
         let paths: BTreeSet<&String> =
             asked.changed.values().flat_map(|table| &table.paths).collect();

@@ -29,11 +29,11 @@ const HINT: &str =
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum PlannerChoice {
     /// The planner of [`VARIABLE`], or of `python3` if it has the package.
-    #[default]
     Found,
     /// The planner of this interpreter.
     Python(PathBuf),
     /// No planner.
+    #[default]
     Nobody,
 }
 

@@ -6,7 +6,7 @@ Requests have `do` and, except for `hello`, `root` (the folder of systems):
 
   hello                                             -> {schema, package, version, python}
   versions {systems}                                -> {backends: [{system, backend, slots, latest}]}
-  sources  {system, backend, version}               -> {tables: {file name: [path below root, ...]}}
+  sources  {system, backend, version}               -> {tables: {file name: [[path below root, kernels or null], ...]}}
   load     {system, backend, version, tables}       -> {tables: {file name: null or error}}
   predict  {system, backend, version, model, parallel, quant, points}
                                                     -> {quant, operations: {name: [[kind, dtype, ...], ...]},
@@ -24,6 +24,11 @@ import socket
 import sys
 import warnings
 
+try:
+    import resource
+except ImportError:
+    resource = None
+
 SCHEMA = "perfdb-gate/planner/v1"
 PACKAGES = [("aisimulate", "aisimulate_core"), ("aiconfigurator-core", "aiconfigurator_core")]
 PHASES = {"prefill": ("static_ctx", 0), "decode": ("static_gen", 1)}
@@ -32,6 +37,9 @@ NOT_KNOWN = "HuggingFaceDownloadError"
 # Replies have the standard output for themselves: what the package prints goes to standard error.
 replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
 os.dup2(2, 1)
+# Four processes run at a time; the largest version of the public database takes 310 MB.
+if resource:
+    resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
 warnings.simplefilter("ignore")
 logging.disable(logging.CRITICAL)
 for threads in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -111,13 +119,15 @@ class Planner:
             library = name.value.removesuffix("_perf.parquet")
             if library in ("nccl", "oneccl"):
                 version = libraries.get(f"{library}_version")
-                paths = version and [base.resolve_op_data_path(data, library, str(version), name.value)]
+                at = version and base.resolve_op_data_path(data, library, str(version), name.value)
+                files = [(at, None)] if at else []
             else:
                 primary = base.resolve_op_data_path(data, database.backend, database.version, name.value)
-                paths = [path for path, _ in database._build_op_sources(name, primary, data)]
-            paths = [os.path.relpath(path, request["root"]) for path in paths or [] if os.path.exists(path)]
-            if paths:
-                tables[name.value] = paths
+                files = database._build_op_sources(name, primary, data)
+            files = [[os.path.relpath(path, request["root"]), kernels and sorted(kernels)]
+                     for path, kernels in files if os.path.exists(path)]
+            if files:
+                tables[name.value] = files
         return {"tables": tables}
 
     def load(self, request):

@@ -134,3 +134,54 @@ fn reply<R: DeserializeOwned>(line: &str) -> Result<R, Failure> {
         None => serde_json::from_value(reply).map_err(malformed),
     }
 }
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use serde_json::json;
+
+    use super::*;
+
+    /// A session with a script in place of Python.
+    fn session(script: &str) -> (TempDir, Session) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("python");
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let session = Session::start(&path).unwrap();
+        (folder, session)
+    }
+
+    fn asked(script: &str) -> Result<Value, Failure> {
+        session(script).1.ask(&json!({"do": "hello"}), Duration::from_secs(2))
+    }
+
+    #[test]
+    fn a_process_that_hangs_is_given_up() {
+        let why = session("sleep 60").1.ask::<Value>(&json!({}), Duration::from_millis(50));
+        assert!(matches!(why, Err(Failure::Silent(_))), "{why:?}");
+    }
+
+    #[test]
+    fn a_reply_is_the_next_json_line() {
+        let reply = asked("read line; echo a word; echo '{\"ok\": 1}'").unwrap();
+        assert_eq!(reply, json!({"ok": 1}));
+        let why = asked("read line; echo '{\"ms\": NaN}'");
+        assert!(matches!(why, Err(Failure::Malformed(_))), "{why:?}");
+        let why = asked("read line; echo '{\"error\": {\"class\": \"A\", \"text\": \"b\"}}'");
+        assert_eq!(why.unwrap_err().to_string(), "A: b");
+    }
+
+    #[test]
+    fn the_process_is_isolated_and_its_folder_is_empty() {
+        let script = "read line; printf '{\"args\": \"%s\", \"files\": \"%s\", \"env\": \"%s\"}\\n' \"$1\" \"$(ls)\" \
+                      \"$(env | cut -d= -f1 | sort | tr '\\n' ' ')\"";
+        let reply = asked(script).unwrap();
+        assert_eq!((&reply["args"], &reply["files"]), (&json!("-I"), &json!("")));
+        let known = ["HOME", "OLDPWD", "PATH", "PWD", "SHLVL", "TMPDIR", "_"];
+        let names = reply["env"].as_str().unwrap().split_whitespace();
+        assert!(names.clone().all(|name| known.contains(&name)), "{reply}");
+    }
+}

@@ -15,8 +15,15 @@ use crate::database::catalog::Role;
 use crate::database::diff::{Diff, TableDiff};
 use crate::database::selection::Names;
 
-/// Sidecars whose effect on the files that serve a version is known from these files.
-const RESOLVED: [&str; 3] = ["collection_meta.yaml", "reuse.yaml", "INCOMPLETE.txt"];
+/// Files that only decide which versions a query can name and which files serve them, both of which the planner has
+/// answered.
+const RESOLVED: [&str; 5] = [
+    "collection_meta.yaml",
+    "reuse.yaml",
+    "INCOMPLETE.txt",
+    "perf_data_reuse_manifest.yaml",
+    "query_versions.yaml",
+];
 
 /// A version of a backend on a system.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, JsonSchema)]
@@ -57,6 +64,9 @@ pub struct AskedVersion {
     pub is_queried: bool,
     /// The tables whose files differ between the states, by file name.
     pub changed: BTreeMap<String, ChangedTable>,
+    /// The tables that the engine loads one by one for this version, by file name. A file that serves several versions
+    /// is loaded for one of them.
+    pub loads: BTreeSet<String>,
     /// Other files that differ and that the planner reads for the version.
     pub facts: Vec<String>,
     /// The reason why the version cannot be asked about; `None` if it can.
@@ -254,7 +264,30 @@ pub(super) fn choose(
             Err(why) => return Ok(Err(why)),
         }
     }
+    share_loads(&mut asked);
     Ok(Ok(Chosen { asked, left }))
+}
+
+/// Decides for which version each changed file is loaded: its own, or else the first one that it serves.
+fn share_loads(asked: &mut [AskedVersion]) {
+    let mut claimed: BTreeSet<String> = BTreeSet::new();
+    for is_own in [true, false] {
+        for AskedVersion { version, changed, loads, .. } in asked.iter_mut() {
+            let own = format!("/{}/{}/", version.backend, version.version);
+            for (name, table) in changed.iter() {
+                let files = if table.paths.is_empty() {
+                    table.after.iter().collect()
+                } else {
+                    Vec::from_iter(&table.paths)
+                };
+                for path in files.into_iter().filter(|path| !is_own || path.contains(&own)) {
+                    if table.after.contains(path) && claimed.insert(path.clone()) {
+                        loads.insert(name.clone());
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Compares the files that serve a version in both states; `None` if they are the same and the version was not
@@ -276,26 +309,32 @@ fn compared(
         slot,
         is_queried,
         changed: BTreeMap::new(),
+        loads: BTreeSet::new(),
         facts: Vec::new(),
         absent: None,
     };
     for (tree, sources) in trees.iter().zip(&sources) {
-        let mut paths = sources.tables.values().flatten().map(|path| tree.path_of(path));
+        let mut paths = sources.tables.values().flatten().map(|(path, _)| tree.path_of(path));
         let absent = paths.find_map(|path| Some((tree.absent.get(&path)?, path)));
         asked.absent = asked.absent.or(absent.map(|(why, path)| format!("{path}: {why}")));
     }
+    let paths = |tree: &PlannerTree<'_>, sources: &SourcesReply, name: &str| -> Vec<String> {
+        let files = sources.tables.get(name).into_iter().flatten();
+        files.map(|(path, _)| tree.path_of(path)).collect()
+    };
     let ([before, after], [then, now]) = (trees, &sources[..]) else {
-        let names = sources.iter().flat_map(|s| s.tables.keys().cloned());
-        asked.changed = names.map(|name| (name, ChangedTable::default())).collect();
+        let of_one = trees.first().zip(sources.first()).into_iter();
+        let tables = of_one.flat_map(|(tree, sources)| {
+            sources.tables.keys().map(|name| (name.clone(), paths(tree, sources, name)))
+        });
+        let table = |after| ChangedTable { after, ..ChangedTable::default() };
+        asked.changed = tables.map(|(name, after)| (name, table(after))).collect();
         return Ok(Some(asked));
     };
     let names: BTreeSet<&String> = then.tables.keys().chain(now.tables.keys()).collect();
     let mut folders = BTreeSet::new();
     for name in names {
-        let paths = |tree: &PlannerTree<'_>, sources: &SourcesReply| -> Vec<String> {
-            sources.tables.get(name).into_iter().flatten().map(|path| tree.path_of(path)).collect()
-        };
-        let (before_paths, after_paths) = (paths(before, then), paths(after, now));
+        let (before_paths, after_paths) = (paths(before, then, name), paths(after, now, name));
         let both = before_paths.iter().chain(&after_paths);
         folders.extend(both.clone().filter_map(|path| Some(path.rsplit_once('/')?.0.to_owned())));
         let is_other = |path: &&String| before.id(path) != after.id(path);
@@ -307,7 +346,7 @@ fn compared(
             differing.extend(only(&before_paths, &after_paths));
             differing.extend(only(&after_paths, &before_paths));
         }
-        if before_paths != after_paths || !differing.is_empty() {
+        if then.tables.get(name) != now.tables.get(name) || !differing.is_empty() {
             let table = ChangedTable { before: before_paths, after: after_paths, paths: differing };
             asked.changed.insert(name.clone(), table);
         }

@@ -40,6 +40,7 @@ mod operations;
 mod outputs;
 mod people;
 mod plan;
+mod planner;
 mod properties;
 mod real_data;
 mod remeasure;

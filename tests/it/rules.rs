@@ -2,6 +2,7 @@
 
 use crate::common;
 use crate::common::example::finding_of_example;
+use crate::common::planner::FakePlanner;
 use crate::common::snapshot::{message, shown};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,6 +12,7 @@ use perfdb_gate::checks::rule::{ExampleFinding, ExampleTree, Rule, Rules};
 use perfdb_gate::database::selection::Selection;
 use perfdb_gate::findings::{Finding, Severity};
 use perfdb_gate::jobs::explain;
+use perfdb_gate::jobs::impact::PlannerOptions;
 use perfdb_gate::jobs::sanity;
 use perfdb_gate::jobs::validate::{ValidateOptions, run};
 use perfdb_gate::specs::Library;
@@ -54,6 +56,7 @@ fn grown(files: &BTreeMap<String, String>) -> common::Tree {
 fn compare(
     base: &BTreeMap<String, String>,
     head: &BTreeMap<String, String>,
+    planner: Option<&PlannerOptions>,
 ) -> Result<Vec<Finding>> {
     let tree = grown(base);
     tree.commit();
@@ -61,16 +64,20 @@ fn compare(
     for (path, text) in head {
         tree.file(path, text);
     }
-    let root = tree.path().to_owned();
-    let options =
-        sanity::SanityOptions { root, base: "HEAD".into(), ..sanity::SanityOptions::default() };
+    let (root, base) = (tree.path().to_owned(), "HEAD".into());
+    let planner = planner.cloned().unwrap_or_default();
+    let options = sanity::SanityOptions { root, base, planner, ..sanity::SanityOptions::default() };
     Ok(sanity::run(&options, &())?.0.findings)
 }
 
-/// Judges an example.
-fn judge(example: &ExampleTree, traces: bool) -> Result<Vec<Finding>> {
+/// Judges an example by the planner that stands for the package in tests, if one is given.
+fn judge(
+    example: &ExampleTree,
+    traces: bool,
+    planner: Option<&PlannerOptions>,
+) -> Result<Vec<Finding>> {
     if let Some(base) = &example.base {
-        return compare(base, &example.files);
+        return compare(base, &example.files, planner);
     }
     let tree = grown(&example.files);
     let root = tree.path().to_owned();
@@ -78,18 +85,20 @@ fn judge(example: &ExampleTree, traces: bool) -> Result<Vec<Finding>> {
         return Ok(traces::run(&traces::TraceOptions { root, ..traces::TraceOptions::default() })?
             .findings);
     }
-    Ok(run(&ValidateOptions { root, ..ValidateOptions::default() }, &())?.findings)
+    let planner = planner.cloned();
+    Ok(run(&ValidateOptions { root, planner, ..ValidateOptions::default() }, &())?.findings)
 }
 
 #[test]
 fn every_rule_fires_on_its_bad_example_and_only_there() {
     let rules = shipped();
     let mut wrong = Vec::new();
-    // Nothing asks a planner here, so that the examples of rules on its answers only explain them.
-    let asks_planner = |rule: &Rule| rule.check.needs().has(Input::Predictions);
-    for rule in rules.all().filter(|rule| !asks_planner(rule)) {
+    let fake = FakePlanner::new("");
+    let asked = fake.options();
+    for rule in rules.all() {
+        let planner = rule.check.needs().has(Input::Predictions).then_some(&asked);
         let traces = rule.check.needs().has(Input::Traces);
-        let bad = judge(&rule.bad, traces).unwrap();
+        let bad = judge(&rule.bad, traces, planner).unwrap();
         let own: Vec<&Finding> = bad.iter().filter(|f| f.rule == rule.id).collect();
         assert_eq!(own.len(), 1, "{} on its bad example: {bad:#?}", rule.id);
         assert_eq!(own[0].severity, rule.severity, "{}", rule.id);
@@ -116,7 +125,7 @@ fn every_rule_fires_on_its_bad_example_and_only_there() {
                 rule.id
             ));
         }
-        let good = judge(&rule.good, traces).unwrap();
+        let good = judge(&rule.good, traces, planner).unwrap();
         let others: Vec<&Finding> =
             good.iter().filter(|f| f.rule == rule.id || f.severity == Severity::Error).collect();
         assert!(others.is_empty(), "{} on its good example: {others:#?}", rule.id);

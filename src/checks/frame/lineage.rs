@@ -91,7 +91,11 @@ impl<'a> Judging<'a> {
         let (sides, side_of_state) = self.read(lineage);
         let diff = lineage.pair.as_ref().map(|pair| {
             let read = |state: usize| side_of_state[state].map(|side| sides[side].table());
-            let comparison = Comparison { specs: self.head().state.specs, details: self.details };
+            let comparison = Comparison {
+                specs: self.head().state.specs,
+                base_specs: self.states[0].state.specs,
+                details: self.details,
+            };
             comparison.compare(pair, (read(0), read(1)))
         });
         let diff = diff.transpose()?;

@@ -18,8 +18,10 @@ use crate::specs::Specs;
 /// The settings for comparing two states of a table.
 #[derive(Clone, Copy)]
 pub(crate) struct Comparison<'a> {
-    /// The specs of all known tables.
+    /// The specs of all known tables, with the facts of the head.
     pub specs: &'a Specs,
+    /// The specs with the facts of the base.
+    pub base_specs: &'a Specs,
     /// The folder for lists of changed rows; `None` if no lists are requested.
     pub details: Option<&'a Details>,
 }
@@ -139,11 +141,14 @@ impl Comparison<'_> {
         let both = base.zip(head).map(|(base, head)| (SharedColumns::of(base, head), base, head));
         let shared = both.as_ref().map(|(shared, ..)| shared);
         let spec = shown.spec(self.specs, head.or(base));
+        let base_spec = shown.spec(self.base_specs, base.or(head));
         let sides = PairedTables {
             files: (pair.base.unwrap_or(shown), shown),
             tables,
             spec: &spec,
             lookups: &self.specs.lookups,
+            base_spec: &base_spec,
+            base_lookups: &self.base_specs.lookups,
         };
         let failed = |e: ExprError| {
             Error::new(

@@ -52,8 +52,15 @@ impl ServedPairs {
         lookups: &Lookups,
     ) -> Result<Option<Self>, ExprError> {
         let (base, head) = tables;
-        let sides = PairedTables { files, tables: (Some(base), Some(head)), spec, lookups };
-        let (base, head) = (sides.scope(files.0, base), sides.scope(files.1, head));
+        let sides = PairedTables {
+            files,
+            tables: (Some(base), Some(head)),
+            spec,
+            lookups,
+            base_spec: spec,
+            base_lookups: lookups,
+        };
+        let (base, head) = (sides.base_scope(base), sides.head_scope(head));
         if spec.key.is_empty() || !has_key(&base) || !has_key(&head) {
             return Ok(None);
         }

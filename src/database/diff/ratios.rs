@@ -30,17 +30,27 @@ pub struct Ratios {
     pub worst: Vec<Example>,
 }
 
-/// The two tables of a pair with their spec.
+/// The two tables of a pair.
 pub(super) struct PairedTables<'a> {
     pub files: (&'a TableFile, &'a TableFile),
     pub tables: (Option<&'a Table>, Option<&'a Table>),
+    /// The head's spec.
     pub spec: &'a TableSpec,
     pub lookups: &'a Lookups,
+    /// The base's spec, which the facts of the base override: a pull request does not decide which row its base serves.
+    pub base_spec: &'a TableSpec,
+    pub base_lookups: &'a Lookups,
 }
 
 impl<'a> PairedTables<'a> {
-    pub fn scope(&self, file: &'a TableFile, table: &'a Table) -> TableScope<'a> {
-        TableScope::new(table, self.spec, &file.place, None, self.lookups)
+    /// Returns the scope of the base's table.
+    pub fn base_scope(&self, table: &'a Table) -> TableScope<'a> {
+        TableScope::new(table, self.base_spec, &self.files.0.place, None, self.base_lookups)
+    }
+
+    /// Returns the scope of the head's table.
+    pub fn head_scope(&self, table: &'a Table) -> TableScope<'a> {
+        TableScope::new(table, self.spec, &self.files.1.place, None, self.lookups)
     }
 
     /// Returns the latencies in ms that a lookup returns for each changed row, before and after. A latency of
@@ -50,7 +60,7 @@ impl<'a> PairedTables<'a> {
         if changed.is_empty() || self.spec.latency.is_empty() {
             return Ok(Vec::new());
         }
-        let (base, head) = (self.scope(self.files.0, base), self.scope(self.files.1, head));
+        let (base, head) = (self.base_scope(base), self.head_scope(head));
         let (before, after) = (self.parts(&base)?, self.parts(&head)?);
         let sum = |parts: &[Vals<f64>], row: u32| parts.iter().map(|p| p.get(row as usize)).sum();
         let change = |(b, h): &(u32, u32)| LatencyChange {
@@ -111,7 +121,7 @@ impl<'a> PairedTables<'a> {
         if rows.is_empty() {
             return Ok(Vec::new());
         }
-        let scope = self.scope(self.files.1, head);
+        let scope = self.head_scope(head);
         let keys = Keys::new(&self.spec.key, &scope)?;
         let example = |(_, i, ratio): (f64, usize, f64)| {
             let (row, change) = (changed[i].1, &latencies[i]);

@@ -125,8 +125,8 @@ impl PairedTables<'_> {
             return Ok(None);
         }
         let (base, head) = self.tables;
-        let base_scope = base.map(|table| self.scope(self.files.0, table));
-        let head_scope = head.map(|table| self.scope(self.files.1, table));
+        let base_scope = base.map(|table| self.base_scope(table));
+        let head_scope = head.map(|table| self.head_scope(table));
         if [&base_scope, &head_scope].into_iter().flatten().any(|scope| !has_key(scope)) {
             return Ok(None);
         }

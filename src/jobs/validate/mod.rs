@@ -93,7 +93,8 @@ impl ValidateOptions {
         let is_asked = |check: &Check| {
             let needs = check.needs();
             let is_of_change = matches!(check, Check::Deleted) && self.since.is_some();
-            !needs.has(Input::Traces) && (!needs.has(Input::Changes) || is_of_change)
+            let is_asked = !needs.has(Input::Predictions) || self.planner.is_some();
+            is_asked && !needs.has(Input::Traces) && (!needs.has(Input::Changes) || is_of_change)
         };
         settings.rules.choose(&self.only, &self.skip, &is_asked)
     }

@@ -19,6 +19,9 @@ use crate::report::run::Report;
 /// The most tables named for a change of latencies.
 const MOVED: usize = 3;
 
+/// The attribute that names a row's kernel.
+const KERNEL: &str = "kernel_source";
+
 /// The most files, or fields of a file, named for a change of facts.
 const FACTS: usize = 5;
 
@@ -28,6 +31,7 @@ pub(super) fn lines(report: &Report) -> Vec<String> {
     let lines = [
         (!diff.tables.is_empty()).then(|| changes(diff)),
         attributes(diff),
+        kernels(diff),
         served(diff),
         moved(diff),
         facts(diff),
@@ -52,7 +56,9 @@ fn changes(diff: &Diff) -> String {
 fn attributes(diff: &Diff) -> Option<String> {
     let mut changes: BTreeMap<(&str, String, String), usize> = BTreeMap::new();
     let served = diff.tables.iter().filter_map(|t| t.served.as_ref());
-    for change in served.flat_map(|served| &served.attributes) {
+    let others =
+        served.flat_map(|served| &served.attributes).filter(|change| change.column != KERNEL);
+    for change in others {
         let side = |values: &[String]| names(values.iter().map(String::as_str));
         let change = (change.column.as_str(), side(&change.before), side(&change.after));
         *changes.entry(change).or_default() += 1;
@@ -69,6 +75,19 @@ fn attributes(diff: &Diff) -> Option<String> {
         .collect();
     let more = if rest > 0 { format!("; {rest} more") } else { String::new() };
     (!said.is_empty()).then(|| format!("Attributes changed: {}{more}", said.join("; ")))
+}
+
+/// Words the number of keys that another kernel's row serves than before.
+fn kernels(diff: &Diff) -> Option<String> {
+    let served = diff.tables.iter().filter_map(|t| t.served.as_ref());
+    let changes: Vec<_> =
+        served.flat_map(|s| &s.attributes).filter(|change| change.column == KERNEL).collect();
+    let (first, keys) = (changes.first()?, changes.iter().map(|change| change.keys).sum::<u64>());
+    let [was, is] =
+        [&first.before, &first.after].map(|values| names(values.iter().map(String::as_str)));
+    let tables = plural(changes.len(), "table");
+    let keys = plural(keys as usize, "key");
+    Some(format!("Served kernel changed: {keys} in {tables}, for example {was} → {is}"))
 }
 
 /// Words the keys served before and after the change, and their latency ratio.

@@ -4,6 +4,7 @@ pub mod example;
 pub mod json_schema;
 pub mod layout;
 pub mod parquet;
+pub mod planner;
 pub mod snapshot;
 
 use std::path::{Path, PathBuf};
@@ -150,7 +151,7 @@ const ENVIRONMENT: [&str; 4] = ["HOME", "PATH", "SystemRoot", "TMPDIR"];
 /// tests run in changes nothing of what it prints.
 pub fn command() -> Command {
     let mut command = Command::new(BINARY);
-    command.env_clear().env("GIT_CONFIG_GLOBAL", "/dev/null");
+    command.env_clear().env("GIT_CONFIG_GLOBAL", "/dev/null").env("PERFDB_GATE_PLANNER", "none");
     command.envs(ENVIRONMENT.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     command
 }
