@@ -49,6 +49,9 @@ pub(crate) fn ask(
     }
     let mut trees: Vec<PlannerTree<'_>> =
         question.states().into_iter().map(PlannerTree::new).collect::<Result<_>>()?;
+    for tree in &mut trees {
+        tree.add(concerned.iter().map(String::as_str))?;
+    }
     let surveys: std::result::Result<Vec<Survey>, Failure> =
         trees.iter().map(|tree| Survey::of(planner.session()?, tree, &concerned)).collect();
     let chosen = match surveys {
@@ -57,6 +60,7 @@ pub(crate) fn ask(
     };
     let Chosen { asked, left } = match chosen {
         Ok(chosen) => chosen,
+        Err(why) if planner.is_named() => return Err(planner.failed(&why)),
         Err(why) => {
             impact.failed = Some(why.to_string());
             return Ok(impact);
@@ -66,9 +70,6 @@ pub(crate) fn ask(
     let absent = |version: &AskedVersion| Some((version.version.clone(), version.absent.clone()?));
     impact.not_asked.extend(asked.iter().filter_map(absent));
     let asked: Vec<AskedVersion> = asked.into_iter().filter(|v| v.absent.is_none()).collect();
-    for tree in &mut trees {
-        tree.add(asked.iter().map(|version| version.version.system.as_str()))?;
-    }
     // A version whose files are the same in both states is asked about once. What the engine loads after the change
     // need not be loaded before.
     let last = trees.len() - 1;
@@ -131,7 +132,6 @@ fn load_before(
     for (number, answer) in numbers.into_iter().zip(loaded) {
         if let (Some(before), _) = &mut answered[number] {
             before.loads = answer.loads;
-            before.refused = before.refused.take().or(answer.refused);
         }
     }
 }
@@ -156,7 +156,8 @@ impl Task<'_> {
         if !self.loads.is_empty() {
             match self.answer(planner, &mut session, self.load()) {
                 Ok(LoadReply { tables }) => answer.loads = tables,
-                Err(Failure::Refused(why)) => answer.refused = Some(why),
+                // A version that cannot be opened is known from the files that serve it.
+                Err(Failure::Refused(_)) => {}
                 Err(why) => {
                     lost += 1;
                     answer.failed = Some(why.to_string());

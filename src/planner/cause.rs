@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use super::Question;
-use super::versions::{AskedVersion, ChangedTable};
+use super::sources::ChangedTable;
+use super::versions::AskedVersion;
 use crate::base::error::Result;
 use crate::base::words::Figure;
 use crate::database::diff::{Diff, SliceDiff, TableDiff};

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::answer::{PointReply, PredictReply, Source};
+use super::answer::{PredictReply, Source};
 use super::cases::{Case, Layout, Quant, StepPoint};
 use super::cause::Cause;
+use super::compare::compare;
+use super::refusals::Refusal;
 use super::session::PlannerError;
 use super::versions::{AskedVersion, PlannedVersion};
 use super::{Planner, Question};
@@ -44,19 +46,6 @@ pub struct PlannerView {
     pub age: Option<String>,
 }
 
-/// A table that the engine cannot load, or a version that it cannot open.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Refusal {
-    /// The version that was opened.
-    pub version: PlannedVersion,
-    /// The path of the table; `None` for the version as a whole.
-    pub path: Option<String>,
-    /// The engine's words.
-    pub error: PlannerError,
-    /// True if the engine loads the table's earlier state.
-    pub was_loaded: bool,
-}
-
 /// A near system that accepts models that a version refuses.
 #[derive(Debug)]
 pub struct Neighbour {
@@ -73,8 +62,6 @@ pub struct Neighbour {
 pub(super) struct StateAnswer {
     /// The error of each table that was loaded, by file name.
     pub loads: BTreeMap<String, Option<PlannerError>>,
-    /// The error of opening the version.
-    pub refused: Option<PlannerError>,
     /// The predictions of the cases, in order; `None` without an answer.
     pub cases: Vec<Option<PredictReply>>,
     /// The reason why answers are missing.
@@ -238,7 +225,7 @@ impl Impact {
         let states = [before.as_ref(), Some(&after)];
         let failed = states.into_iter().flatten().find_map(|state| state.failed.clone());
         self.not_asked.extend(failed.map(|why| (asked.version.clone(), why)));
-        let mut refusals = refusals(&asked, before.as_ref(), &after);
+        let mut refusals = Refusal::of_version(&asked, before.as_ref(), &after);
         let then = before.map(|state| state.cases);
         for (number, (case, now)) in question.cases.cases.iter().zip(after.cases).enumerate() {
             let was = match &then {
@@ -250,15 +237,13 @@ impl Impact {
                 None => None,
             };
             let Some(now) = now else { continue };
-            refusals.extend(refused_tables(&asked, was, &now, question));
-            self.cases.push(compared(&asked, case, was, &now, question));
+            refusals.extend(Refusal::of_prediction(&asked, was, &now, question));
+            self.cases.push(compare(&asked, case, was, &now, question));
         }
-        refusals.sort();
-        refusals.dedup_by(|a, b| (&a.path, &a.error.text) == (&b.path, &b.error.text));
-        // Another version that reads the same table is refused for the same reason.
-        let known: BTreeSet<Option<String>> =
+        // A table is refused once, whatever else reads it.
+        let mut known: BTreeSet<Option<String>> =
             self.refusals.iter().map(|r| r.path.clone()).collect();
-        refusals.retain(|r| r.path.is_none() || !known.contains(&r.path));
+        refusals.retain(|r| r.path.is_none() || known.insert(r.path.clone()));
         self.refusals.extend(refusals);
         self.asked.push(asked);
     }
@@ -287,158 +272,6 @@ impl Impact {
         });
         refused.map(|case| &case.case)
     }
-}
-
-/// Compares the answers about a case.
-fn compared(
-    asked: &AskedVersion,
-    case: &Case,
-    was: Option<&PredictReply>,
-    now: &PredictReply,
-    question: &Question<'_>,
-) -> ImpactCase {
-    let is_known = |quant: &Quant| *quant != Quant::default();
-    let quant =
-        if is_known(&now.quant) { &now.quant } else { was.map_or(&now.quant, |was| &was.quant) };
-    let quant_before = was.map(|was| was.quant.clone()).filter(|was| is_known(was) && was != quant);
-    let points =
-        question.cases.points.iter().zip(&now.points).enumerate().map(|(at, (point, after))| {
-            let before = was.and_then(|was| was.points.get(at));
-            let ops =
-                before.map(|before| moved(asked, now, before, after, question)).unwrap_or_default();
-            PointImpact {
-                point: *point,
-                before: before.map(PointReply::step),
-                after: after.step(),
-                ops,
-            }
-        });
-    let points = points.collect();
-    ImpactCase {
-        version: asked.version.clone(),
-        case: case.clone(),
-        quant: quant.clone(),
-        quant_before,
-        points,
-    }
-}
-
-impl PointReply {
-    fn step(&self) -> Step {
-        match self {
-            Self::Time { ms, power, .. } => Ok(StepTime { ms: *ms, power: *power }),
-            Self::Error { error } => Err(error.clone()),
-        }
-    }
-
-    /// Sums up the operations by name: an operation of two kinds of layers is listed twice. The source is the
-    /// least trustworthy one.
-    fn ops(&self) -> BTreeMap<&str, (f64, Option<Source>)> {
-        let mut found = BTreeMap::new();
-        if let Self::Time { ops, .. } = self {
-            for (name, ms, source) in ops {
-                let (sum, worst) = found.entry(name.as_str()).or_insert((0.0, *source));
-                *sum += ms;
-                *worst = worst.zip(*source).map(|(a, b)| a.max(b));
-            }
-        }
-        found
-    }
-}
-
-/// Returns the operations of a step whose time or source changed, largest change first.
-fn moved(
-    asked: &AskedVersion,
-    reply: &PredictReply,
-    before: &PointReply,
-    after: &PointReply,
-    question: &Question<'_>,
-) -> Vec<OpMove> {
-    let (then, now) = (before.ops(), after.ops());
-    let both = now.iter().filter_map(|(name, now)| Some((name, then.get(name)?, now)));
-    let changed = both.filter(|(_, then, now)| then != now);
-    let moves = changed.map(|(name, (before, source_before), (after, source_after))| {
-        let kinds = reply.operations.get(*name).map(Vec::as_slice).unwrap_or_default();
-        OpMove {
-            name: (*name).to_owned(),
-            before: *before,
-            after: *after,
-            source_before: *source_before,
-            source_after: *source_after,
-            cause: Cause::of(asked, kinds, question),
-        }
-    });
-    let mut moves: Vec<OpMove> = moves.collect();
-    moves.sort_by(|a, b| {
-        b.delta().abs().total_cmp(&a.delta().abs()).then_with(|| a.name.cmp(&b.name))
-    });
-    moves
-}
-
-/// Lists the tables that the engine refuses after the change and not before, and the version if it cannot be
-/// opened.
-fn refusals(
-    asked: &AskedVersion,
-    before: Option<&StateAnswer>,
-    after: &StateAnswer,
-) -> Vec<Refusal> {
-    let version = &asked.version;
-    if let Some(error) = &after.refused {
-        let was = before.is_some_and(|before| before.refused.is_none());
-        // A version that the change deletes cannot be opened either.
-        let is_there =
-            asked.changed.values().any(|table| !table.after.is_empty()) || before.is_none();
-        let refusal =
-            Refusal { version: version.clone(), path: None, error: error.clone(), was_loaded: was };
-        let is_new = before.is_none_or(|before| before.refused.as_ref() != Some(error));
-        return if is_there && is_new { vec![refusal] } else { Vec::new() };
-    }
-    let refused = after.loads.iter().filter_map(|(name, error)| Some((name, error.as_ref()?)));
-    let found = refused.filter_map(|(name, error)| {
-        let table = asked.changed.get(name)?;
-        let was = before.and_then(|before| before.loads.get(name));
-        if matches!(was, Some(Some(_))) {
-            return None;
-        }
-        let named = table
-            .after
-            .iter()
-            .find(|path| error.text.contains(path.rsplit("data/").next().unwrap_or(path)));
-        let path = named.or(table.after.first()).cloned();
-        let was_loaded =
-            was.is_some() && path.as_ref().is_some_and(|path| table.before.contains(path));
-        Some(Refusal { version: version.clone(), path, error: error.clone(), was_loaded })
-    });
-    found.collect()
-}
-
-/// Lists the changed tables that a prediction cannot load after the change and could before: the engine names the
-/// file that it cannot read.
-fn refused_tables(
-    asked: &AskedVersion,
-    was: Option<&PredictReply>,
-    now: &PredictReply,
-    question: &Question<'_>,
-) -> Vec<Refusal> {
-    let unread = |reply: &PredictReply| -> BTreeMap<String, PlannerError> {
-        let errors = reply.points.iter().filter_map(|point| point.step().err());
-        let named = errors.filter_map(|error| {
-            let (_, rest) = error.text.split_once("error at ")?;
-            Some((rest.split(": ").next().unwrap_or(rest).to_owned(), error))
-        });
-        named.collect()
-    };
-    let before = was.map(unread).unwrap_or_default();
-    let folder = &question.after.catalog.folder;
-    let found = unread(now).into_iter().filter(|(path, _)| !before.contains_key(path)).filter_map(
-        |(path, error)| {
-            let path = if folder.is_empty() { path } else { format!("{folder}/{path}") };
-            let table = asked.changed.values().find(|table| table.after.contains(&path))?;
-            let was_loaded = was.is_some() && table.before.contains(&path);
-            Some(Refusal { version: asked.version.clone(), path: Some(path), error, was_loaded })
-        },
-    );
-    found.collect()
 }
 
 /// Coverage of predicted steps by measured power, in one state.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use pep440_rs::Version;
 
-use super::change::{Fate, Impact, ImpactCase, OpMove, PointImpact, Refusal};
+use super::change::{Fate, Impact, ImpactCase, OpMove, PointImpact};
+use super::refusals::Refusal;
 use super::versions::{AskedVersion, PlannedVersion, Slot};
 use super::{Neighbour, Planner, Source};
 use crate::base::words::{count, plural, plural_verb};
@@ -118,7 +119,8 @@ impl Impact {
             if path.is_some() { "cannot load this table" } else { "cannot open this version" };
         let mut message = format!("{package} {what}: {error}");
         if *was_loaded {
-            message += "; it loads the state before the change";
+            let verb = if path.is_some() { "loads" } else { "opens" };
+            message += &format!("; it {verb} the state before the change");
         } else if !is_sure {
             message += &match own {
                 Some(own) => format!("; the planner in the judged tree is newer, {own}"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::session::Session;
+use super::session::{Failure, Session};
 use crate::base::error::{Error, Result};
 
 /// The source of the program that asks the package.
@@ -49,6 +49,8 @@ impl PlannerChoice {
 pub struct Planner {
     python: PathBuf,
     about: About,
+    /// True if the caller named the interpreter.
+    is_named: bool,
 }
 
 /// The reply to `hello`.
@@ -81,7 +83,12 @@ impl Planner {
         };
         match named {
             Some(PlannerChoice::Nobody) => Ok(Err("--planner none".to_owned())),
-            Some(PlannerChoice::Python(python)) => Self::start(&python).map(Ok),
+            Some(PlannerChoice::Python(python)) => {
+                // The process starts in another folder. A bare name is looked for in PATH.
+                let is_path = python.components().count() > 1;
+                let python = if is_path { std::path::absolute(&python).unwrap_or(python) } else { python };
+                Ok(Ok(Self { is_named: true, ..Self::start(&python)? }))
+            }
             Some(PlannerChoice::Found) | None => Ok(Self::start(Path::new("python3")).map_err(|_| {
                 "python3 has neither aisimulate nor aiconfigurator-core; install one in a virtual environment, then \
                  --planner PYTHON"
@@ -91,9 +98,7 @@ impl Planner {
     }
 
     fn start(python: &Path) -> Result<Self> {
-        let failed = |why: &dyn fmt::Display| {
-            Error::new(format!("the planner of {} does not answer: {why}", python.display()), HINT)
-        };
+        let failed = |why: &dyn fmt::Display| no_answer(python, why);
         let mut session = Session::start(python).map_err(|why| failed(&why))?;
         let hello = serde_json::json!({"do": "hello"});
         let about: About = session.ask(&hello, STARTING).map_err(|why| failed(&why))?;
@@ -101,11 +106,21 @@ impl Planner {
             let schema = &about.schema;
             return Err(failed(&format!("it speaks {schema}, and {SCHEMA} is needed")));
         }
-        Ok(Self { python: python.to_owned(), about })
+        Ok(Self { python: python.to_owned(), about, is_named: false })
+    }
+
+    /// Returns true if the caller named the interpreter, so that a planner without answers ends the run.
+    pub(super) fn is_named(&self) -> bool {
+        self.is_named
+    }
+
+    /// Creates the error of a planner that stopped answering.
+    pub(super) fn failed(&self, why: &Failure) -> Error {
+        no_answer(&self.python, why)
     }
 
     /// Starts a process that is asked about one version of one state.
-    pub(super) fn session(&self) -> Result<Session, super::session::Failure> {
+    pub(super) fn session(&self) -> Result<Session, Failure> {
         Session::start(&self.python)
     }
 
@@ -118,4 +133,8 @@ impl Planner {
     pub fn version(&self) -> &str {
         &self.about.version
     }
+}
+
+fn no_answer(python: &Path, why: &dyn fmt::Display) -> Error {
+    Error::new(format!("the planner of {} does not answer: {why}", python.display()), HINT)
 }

@@ -9,9 +9,12 @@
 //!   └─ session  a process of runner.py: a request and a reply, one line each
 //! tree          a state of the database as files on disk
 //! cases         models and steps, as YAML in rules/cases.yaml
-//! versions      the versions to ask about, and the files that serve them
+//! versions      the versions to ask about
+//! sources       the files that serve a version, before and after
 //! ask           the processes, one per version and state
-//! change        step times before and after, operation by operation
+//! change        step times before and after a change
+//! compare       a step in both states, operation by operation
+//! refusals      tables and versions that the engine refuses
 //! cause         the changed tables behind an operation that moved
 //! findings      the rules on what the planner answers
 //! weights       what a changed table moves, for findings on it
@@ -22,9 +25,12 @@ mod ask;
 mod cases;
 mod cause;
 mod change;
+mod compare;
 mod findings;
 mod interpreter;
+mod refusals;
 mod session;
+mod sources;
 mod tree;
 mod versions;
 mod weights;
@@ -39,12 +45,14 @@ pub(crate) use ask::ask;
 pub use cases::{Case, Cases, Layout, Phase, Quant, StepPoint};
 pub use cause::{Cause, Operations};
 pub use change::{
-    Fate, Impact, ImpactCase, Neighbour, OpMove, PlannerView, PointImpact, PowerCoverage, Refusal,
-    Step, StepTime,
+    Fate, Impact, ImpactCase, Neighbour, OpMove, PlannerView, PointImpact, PowerCoverage, Step,
+    StepTime,
 };
 pub use interpreter::{Planner, PlannerChoice, RUNNER, VARIABLE};
+pub use refusals::Refusal;
 pub use session::PlannerError;
-pub use versions::{AskedVersion, ChangedTable, PlannedVersion, Slot};
+pub use sources::ChangedTable;
+pub use versions::{AskedVersion, PlannedVersion, Slot};
 pub(crate) use weights::TableWeights;
 
 /// Longest time for an answer. The first prediction of a version decodes its tables, which takes seconds.

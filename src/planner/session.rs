@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use super::interpreter::RUNNER;
 use crate::base::child::Child;
+use crate::base::interrupt::{Leftover, RemovedOnSignal};
 
 /// Environment variables that the process inherits; all others are removed.
 const INHERITED: [&str; 5] = ["PATH", "HOME", "TMPDIR", "TEMP", "SYSTEMROOT"];
@@ -20,10 +21,14 @@ const INHERITED: [&str; 5] = ["PATH", "HOME", "TMPDIR", "TEMP", "SYSTEMROOT"];
 /// Number of bytes of standard error that are kept to explain an end.
 const EXPLAINED: usize = 4096;
 
+/// Longest request in bytes: a pipe takes it at once, even if the process does not read.
+const LONGEST: usize = 60_000;
+
 /// A running process of the runner, in an empty folder of its own.
 pub(super) struct Session {
     child: Child,
     folder: TempDir,
+    _removed: RemovedOnSignal,
 }
 
 /// The reason why a process gave no answer.
@@ -41,6 +46,9 @@ pub(super) enum Failure {
     /// A reply is not what the protocol asks for.
     #[error("a reply that is not understood: {0}")]
     Malformed(String),
+    /// The request is too long to be sent, with its length in bytes.
+    #[error("a request of {0} bytes is too long: name fewer steps or systems")]
+    TooLong(usize),
     /// The package refuses the request.
     #[error("{0}")]
     Refused(PlannerError),
@@ -68,6 +76,7 @@ impl Session {
     /// Starts the runner in an interpreter: isolated from the caller's environment, in an empty folder.
     pub fn start(python: &Path) -> Result<Self, Failure> {
         let folder = tempfile::tempdir().map_err(Failure::Start)?;
+        let _removed = RemovedOnSignal::new(Leftover::Folder(folder.path().to_owned()));
         let log = std::fs::File::create(folder.path().join("stderr")).map_err(Failure::Start)?;
         let empty = folder.path().join("empty");
         std::fs::create_dir(&empty).map_err(Failure::Start)?;
@@ -78,7 +87,7 @@ impl Session {
             INHERITED.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
         command.envs(inherited);
         let child = Child::start(&mut command).map_err(Failure::Start)?;
-        Ok(Self { child, folder })
+        Ok(Self { child, folder, _removed })
     }
 
     /// Sends a request and waits for its reply. Other lines of the process are skipped.
@@ -92,10 +101,12 @@ impl Session {
         limit: Duration,
     ) -> Result<R, Failure> {
         let start = Instant::now();
+        let line = format!("{request}\n");
+        if line.len() > LONGEST {
+            return Err(Failure::TooLong(line.len()));
+        }
         let sent = match self.child.requests.as_mut() {
-            Some(pipe) => {
-                pipe.write_all(format!("{request}\n").as_bytes()).and_then(|()| pipe.flush())
-            }
+            Some(pipe) => pipe.write_all(line.as_bytes()).and_then(|()| pipe.flush()),
             None => Ok(()),
         };
         loop {

@@ -7,23 +7,14 @@ use schemars::JsonSchema;
 use serde_json::json;
 
 use super::answer::{BackendVersions, SourcesReply, VersionsReply};
-use super::session::{Failure, Session};
+use super::session::{Failure, PlannerError, Session};
+use super::sources::{ChangedTable, share_loads};
 use super::tree::PlannerTree;
 use super::{ANSWER, Question};
 use crate::base::error::{Error, Result, unknown};
-use crate::database::catalog::Role;
+use crate::database::catalog::{Place, Role};
 use crate::database::diff::{Diff, TableDiff};
 use crate::database::selection::Names;
-
-/// Files that only decide which versions a query can name and which files serve them, both of which the planner has
-/// answered.
-const RESOLVED: [&str; 5] = [
-    "collection_meta.yaml",
-    "reuse.yaml",
-    "INCOMPLETE.txt",
-    "perf_data_reuse_manifest.yaml",
-    "query_versions.yaml",
-];
 
 /// A version of a backend on a system.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, JsonSchema)]
@@ -34,6 +25,14 @@ pub struct PlannedVersion {
     pub backend: String,
     /// The version's name.
     pub version: String,
+}
+
+impl PlannedVersion {
+    /// Returns the version of a place.
+    fn of(place: &Place) -> Self {
+        let Place { system, backend, version, .. } = place.clone();
+        Self { system, backend, version }
+    }
 }
 
 impl fmt::Display for PlannedVersion {
@@ -71,17 +70,8 @@ pub struct AskedVersion {
     pub facts: Vec<String>,
     /// The reason why the version cannot be asked about; `None` if it can.
     pub absent: Option<String>,
-}
-
-/// The files that serve a table before and after a change, in the order in which the planner reads them.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ChangedTable {
-    /// The paths before the change.
-    pub before: Vec<String>,
-    /// The paths after the change.
-    pub after: Vec<String>,
-    /// The paths whose bytes differ, or that are on one side only.
-    pub paths: BTreeSet<String>,
+    /// The error with which the planner refuses to open the version after the change, and true if it opened it before.
+    pub refused: Option<(PlannerError, bool)>,
 }
 
 impl AskedVersion {
@@ -114,15 +104,16 @@ impl Survey {
         self.backends.iter().find(|b| b.system == system && b.backend == backend)
     }
 
-    /// Asks for the files that serve a version; none if the planner does not open it.
+    /// Asks for the files that serve a version; the planner's error if it does not open the version.
     fn sources(
         &mut self,
         tree: &PlannerTree<'_>,
         version: &PlannedVersion,
-    ) -> Result<SourcesReply, Failure> {
+    ) -> Result<Result<SourcesReply, PlannerError>, Failure> {
         match self.session.ask(&request("sources", tree, version), ANSWER) {
-            Err(Failure::Refused(_)) => Ok(SourcesReply::default()),
-            answer => answer,
+            Ok(sources) => Ok(Ok(sources)),
+            Err(Failure::Refused(why)) => Ok(Err(why)),
+            Err(why) => Err(why),
         }
     }
 }
@@ -195,7 +186,8 @@ pub(super) struct Chosen {
 
 /// Chooses the versions: the current and the next one of each backend, then changed versions by the number of
 /// rows that they serve. Of two states, a version whose files are the same in both is left out, since its
-/// predictions are too. Named versions are chosen instead and always asked about.
+/// predictions are too, unless it is the current one beside a changed next one. Named versions are chosen instead and
+/// always asked about.
 pub(super) fn choose(
     question: &Question<'_>,
     trees: &[PlannerTree<'_>],
@@ -224,10 +216,8 @@ pub(super) fn choose(
             _ => Slot::Other,
         };
         let there = |version: &str| {
-            let tables = question.states().into_iter().flat_map(|state| &state.catalog.dirs);
-            let mut places = tables.map(|(_, dir)| &dir.place);
-            places
-                .any(|p| (&p.system, &p.backend, p.version.as_str()) == (system, backend, version))
+            let dirs = question.states().into_iter().flat_map(|state| state.catalog.dirs.values());
+            dirs.map(|dir| PlannedVersion::of(&dir.place)).any(|place| place == at(version))
         };
         if !question.versions.is_empty() {
             let versions = question.versions.iter().map(String::as_str);
@@ -260,38 +250,24 @@ pub(super) fn choose(
     let mut asked = Vec::new();
     for (version, slot, is_queried) in candidates {
         match compared(question, trees, surveys, version, slot, is_queried) {
-            Ok(version) => asked.extend(version),
+            Ok(version) => asked.push(version),
             Err(why) => return Ok(Err(why)),
         }
     }
+    // The next version is compared with the current one, so that they are asked about together.
+    let backend =
+        |asked: &AskedVersion| (asked.version.system.clone(), asked.version.backend.clone());
+    let changed: BTreeSet<_> =
+        asked.iter().filter(|a| a.is_changed() && a.slot != Slot::Other).map(backend).collect();
+    asked.retain(|a| {
+        let is_beside = a.slot != Slot::Other && changed.contains(&backend(a));
+        a.is_changed() || a.refused.is_some() || is_beside || !question.versions.is_empty()
+    });
     share_loads(&mut asked);
     Ok(Ok(Chosen { asked, left }))
 }
 
-/// Decides for which version each changed file is loaded: its own, or else the first one that it serves.
-fn share_loads(asked: &mut [AskedVersion]) {
-    let mut claimed: BTreeSet<String> = BTreeSet::new();
-    for is_own in [true, false] {
-        for AskedVersion { version, changed, loads, .. } in asked.iter_mut() {
-            let own = format!("/{}/{}/", version.backend, version.version);
-            for (name, table) in changed.iter() {
-                let files = if table.paths.is_empty() {
-                    table.after.iter().collect()
-                } else {
-                    Vec::from_iter(&table.paths)
-                };
-                for path in files.into_iter().filter(|path| !is_own || path.contains(&own)) {
-                    if table.after.contains(path) && claimed.insert(path.clone()) {
-                        loads.insert(name.clone());
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Compares the files that serve a version in both states; `None` if they are the same and the version was not
-/// named.
+/// Asks which files serve a version in each state, and compares them.
 fn compared(
     question: &Question<'_>,
     trees: &[PlannerTree<'_>],
@@ -299,11 +275,18 @@ fn compared(
     version: PlannedVersion,
     slot: Slot,
     is_queried: bool,
-) -> Result<Option<AskedVersion>, Failure> {
-    let mut sources = Vec::new();
+) -> Result<AskedVersion, Failure> {
+    let mut answers = Vec::new();
     for (survey, tree) in surveys.iter_mut().zip(trees) {
-        sources.push(survey.sources(tree, &version)?);
+        answers.push(survey.sources(tree, &version)?);
     }
+    let dirs = question.after.catalog.dirs.values();
+    let is_there = dirs.map(|dir| PlannedVersion::of(&dir.place)).any(|place| place == version);
+    let error = answers.last().and_then(|answer| answer.as_ref().err()).filter(|_| is_there);
+    let is_new =
+        answers.first().and_then(|answer| answer.as_ref().err()) != error || answers.len() == 1;
+    let was_opened = answers.len() > 1 && answers[0].is_ok();
+    let refused = error.filter(|_| is_new).map(|error| (error.clone(), was_opened));
     let mut asked = AskedVersion {
         version,
         slot,
@@ -312,73 +295,11 @@ fn compared(
         loads: BTreeSet::new(),
         facts: Vec::new(),
         absent: None,
+        refused,
     };
-    for (tree, sources) in trees.iter().zip(&sources) {
-        let mut paths = sources.tables.values().flatten().map(|(path, _)| tree.path_of(path));
-        let absent = paths.find_map(|path| Some((tree.absent.get(&path)?, path)));
-        asked.absent = asked.absent.or(absent.map(|(why, path)| format!("{path}: {why}")));
-    }
-    let paths = |tree: &PlannerTree<'_>, sources: &SourcesReply, name: &str| -> Vec<String> {
-        let files = sources.tables.get(name).into_iter().flatten();
-        files.map(|(path, _)| tree.path_of(path)).collect()
-    };
-    let ([before, after], [then, now]) = (trees, &sources[..]) else {
-        let of_one = trees.first().zip(sources.first()).into_iter();
-        let tables = of_one.flat_map(|(tree, sources)| {
-            sources.tables.keys().map(|name| (name.clone(), paths(tree, sources, name)))
-        });
-        let table = |after| ChangedTable { after, ..ChangedTable::default() };
-        asked.changed = tables.map(|(name, after)| (name, table(after))).collect();
-        return Ok(Some(asked));
-    };
-    let names: BTreeSet<&String> = then.tables.keys().chain(now.tables.keys()).collect();
-    let mut folders = BTreeSet::new();
-    for name in names {
-        let (before_paths, after_paths) = (paths(before, then, name), paths(after, now, name));
-        let both = before_paths.iter().chain(&after_paths);
-        folders.extend(both.clone().filter_map(|path| Some(path.rsplit_once('/')?.0.to_owned())));
-        let is_other = |path: &&String| before.id(path) != after.id(path);
-        let mut differing: BTreeSet<String> = both.filter(is_other).cloned().collect();
-        if before_paths != after_paths {
-            let only = |a: &[String], b: &[String]| {
-                a.iter().filter(|p| !b.contains(p)).cloned().collect::<Vec<_>>()
-            };
-            differing.extend(only(&before_paths, &after_paths));
-            differing.extend(only(&after_paths, &before_paths));
-        }
-        if then.tables.get(name) != now.tables.get(name) || !differing.is_empty() {
-            let table = ChangedTable { before: before_paths, after: after_paths, paths: differing };
-            asked.changed.insert(name.clone(), table);
-        }
-    }
-    asked.facts = changed_facts(question, before, after, &asked.version.system, &folders);
-    let is_same = asked.changed.is_empty() && asked.facts.is_empty();
-    Ok((!is_same || !question.versions.is_empty()).then_some(asked))
-}
-
-/// Lists the changed files other than tables that the planner reads for a version: those beside the systems' YAML
-/// except the YAML of other systems, and those in the folders of its tables.
-fn changed_facts(
-    question: &Question<'_>,
-    before: &PlannerTree<'_>,
-    after: &PlannerTree<'_>,
-    system: &str,
-    folders: &BTreeSet<String>,
-) -> Vec<String> {
-    let [then, now] = [before, after].map(|tree| tree.others().collect::<BTreeMap<_, _>>());
-    let paths: BTreeSet<&str> = then.keys().chain(now.keys()).copied().collect();
-    let yaml_of_other = |path: &str| {
-        let states = question.states();
-        let systems = states.iter().flat_map(|state| state.catalog.systems.values());
-        systems.into_iter().any(|file| file.yaml == path && file.name != system)
-    };
-    let is_read = |path: &&str| {
-        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let is_top = folder == after.state.catalog.folder && !yaml_of_other(path);
-        is_top || (folders.contains(folder) && !RESOLVED.contains(&name))
-    };
-    let differ = |path: &&str| then.get(path) != now.get(path);
-    paths.into_iter().filter(differ).filter(is_read).map(str::to_owned).collect()
+    let sources: Vec<SourcesReply> = answers.into_iter().map(Result::unwrap_or_default).collect();
+    asked.compare(question, trees, &sources);
+    Ok(asked)
 }
 
 /// The changed versions of a backend, each with the number of rows that it serves in changed tables.

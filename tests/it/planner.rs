@@ -3,7 +3,7 @@
 
 use crate::common::planner::FakePlanner;
 use crate::common::snapshot::message;
-use crate::common::{Run, Tree, gemm, run};
+use crate::common::{Run, Tree, command, gemm, run};
 
 /// Where the flat layout has the version's tables.
 const VERSION: &str = "systems/data/h200_sxm/vllm/0.24.0";
@@ -250,6 +250,61 @@ fn a_file_of_cases_is_refused_with_its_line() {
     let run = run(&["impact", "--root", &root, "--planner", &script, "--cases", &cases]);
     assert_eq!(run.code(), 2);
     assert!(run.err().contains("line 2"), "{}", run.err());
+}
+
+#[test]
+fn a_planner_is_found_by_a_relative_path() {
+    let tree = changed(|tree| {
+        tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 3.0)]));
+    });
+    let planner = FakePlanner::new("");
+    let root = tree.path().display().to_string();
+    let mut command = command();
+    command.current_dir(planner.script().parent().unwrap());
+    command.args(["impact", "--root", &root, "--planner", "./planner.sh", "--cases", "cases.yaml"]);
+    let run = Run::of(&mut command).unwrap();
+    assert_eq!(run.code(), 0, "{}", run.err());
+}
+
+#[test]
+fn a_version_with_a_pointer_that_was_not_fetched_is_not_asked_about() {
+    let pointer = format!(
+        "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize 12\n",
+        "0".repeat(64)
+    );
+    let tree = changed(|tree| {
+        tree.gemm("gemm_perf.txt", &pointer);
+    });
+    let run = sanity(&tree, &FakePlanner::new(""));
+    assert_eq!(run.findings(), Vec::<String>::new());
+    let gap = run.json()["predictions"]["gaps"][0].as_str().unwrap().to_owned();
+    assert!(gap.contains("gemm_perf.txt: a git-LFS pointer whose object was not fetched"), "{gap}");
+}
+
+#[test]
+fn a_version_that_the_engine_opened_before_and_does_not_open_now_is_an_error() {
+    let tree = changed(|tree| {
+        let yaml = crate::common::H200.replace("../data/", "data/");
+        tree.file("systems/h200_sxm.yaml", yaml + "# broken\n");
+    });
+    let found = sanity(&tree, &FakePlanner::new("")).finding("planner-refuses");
+    assert_eq!((&found["severity"], &found["path"]), (&"error".into(), &VERSION.into()));
+    insta::assert_snapshot!(message(&found), @"aisimulate 0.13.0 cannot open this version: YAMLError: the YAML is broken; it opens the state before the change");
+}
+
+#[test]
+fn a_next_version_that_is_slower_than_the_current_one_is_a_line() {
+    let tree = changed(|tree| {
+        tree.file("systems/query_versions.yaml", "defaults:\n  vllm:\n    current: '0.24.0'\n");
+        tree.commit();
+        let next = gemm(&[(1, 4.0), (2, 9.0)]).replace("0.24.0", "0.25.0");
+        tree.file("systems/data/h200_sxm/vllm/0.25.0/gemm_perf.txt", next);
+    });
+    let notes = sanity(&tree, &FakePlanner::new("")).json()["predictions"]["notes"].clone();
+    assert_eq!(
+        notes[0],
+        "h200_sxm vllm 0.25.0 is slower than the current version 0.24.0: prefill 1 × 1024 of some/model tp 1 takes 7.4 times as long"
+    );
 }
 
 /// The planner's real package, if `PERFDB_GATE_PLANNER` names an interpreter.

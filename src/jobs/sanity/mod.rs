@@ -25,7 +25,6 @@ use crate::jobs::pull_request::{PullRequest, Root};
 use crate::report::Report;
 use crate::report::chart::{ChartFigure, Gallery, Undrawn};
 use crate::report::health::JudgedPlaces;
-use crate::report::stages::StageInput;
 use crate::traces;
 
 /// The options of `sanity`.
@@ -102,8 +101,7 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
     let staged = options
         .stages
         .then(|| stages::input(settings, (roots, &diffs), (base, head)))
-        .transpose()?
-        .map(|input| StageInput { unanswered: predicted.unanswered(), ..input });
+        .transpose()?;
     let mut diff = Diff::of_roots(diffs);
     diff.files.extend(traces.files);
     diff.files.sort_by(|a, b| a.path.cmp(&b.path));

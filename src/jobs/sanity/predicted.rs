@@ -63,9 +63,4 @@ impl Predicted {
             sink.each(|finding| weights.weigh(finding));
         }
     }
-
-    /// Returns the number of steps without a time before and after the change.
-    pub fn unanswered(&self) -> usize {
-        self.section.as_ref().map_or(0, |section| section.unanswered)
-    }
 }

@@ -35,7 +35,7 @@ pub(super) fn input(
             reach.gaps.push(format!("{tables} in another root, where no reach is determined"));
         }
     }
-    Ok(StageInput { specs, reach, unanswered: 0 })
+    Ok(StageInput { specs, reach })
 }
 
 /// Sums up the reach of the changed tables. If only files changed that decide what queries read, all tables count.

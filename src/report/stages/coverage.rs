@@ -33,7 +33,7 @@ impl Coverage {
         let mut coverage = match spec.id {
             StageId::ArtifactIntegrity | StageId::NumericalSanity => values(report),
             StageId::ProductionReachability => reachability(input),
-            StageId::BehaviourAndParity => behaviour(report, input, outcome),
+            StageId::BehaviourAndParity => behaviour(report, outcome),
         };
         coverage.gaps.extend(not_read(report));
         coverage.gaps.extend(not_run(spec, report));
@@ -70,7 +70,7 @@ fn reachability(input: &StageInput) -> Coverage {
 }
 
 /// Sums up the predicted step times.
-fn behaviour(report: &Report, input: &StageInput, outcome: RunOutcome) -> Coverage {
+fn behaviour(report: &Report, outcome: RunOutcome) -> Coverage {
     let nothing = Some("no model reads the changed files");
     let mut coverage = match &report.predictions {
         Some(predictions) if predictions.is_empty() => Coverage { nothing, ..Coverage::default() },
@@ -87,19 +87,22 @@ fn behaviour(report: &Report, input: &StageInput, outcome: RunOutcome) -> Covera
             let failed = failed.map(|why| format!("predictions are not possible: {why}"));
             let not_asked = predictions.not_asked.iter();
             let not_asked = not_asked.map(|why| format!("the planner was not asked: {why}"));
+            let is_unanswered =
+                predictions.values > 0 && predictions.unanswered == predictions.values;
+            let unanswered =
+                is_unanswered.then(|| "no step has a time before or after the change".to_owned());
             Coverage {
                 checked: numbers.into_iter().map(|(name, n)| (name, n as u64)).collect(),
-                gaps: failed.chain(not_asked).chain(predictions.gaps.iter().cloned()).collect(),
+                gaps: failed
+                    .chain(not_asked)
+                    .chain(unanswered)
+                    .chain(predictions.gaps.iter().cloned())
+                    .collect(),
                 ..Coverage::default()
             }
         }
         None => {
-            let steps = plural_verb(input.unanswered, "predicted step", ["has", "have"]);
-            let gap = if input.unanswered > 0 {
-                format!("{steps} no time before or after the change")
-            } else {
-                "no planner was asked for step times".to_owned()
-            };
+            let gap = "no planner was asked for step times".to_owned();
             Coverage { gaps: vec![gap], ..Coverage::default() }
         }
     };

@@ -52,8 +52,6 @@ pub(crate) struct StageInput {
     pub specs: StageSpecs,
     /// The reach of the changed rows.
     pub reach: ChangedReach,
-    /// The number of predicted steps that have no time before or after the change.
-    pub unanswered: usize,
 }
 
 /// The tables that a change concerns, and whether queries read them.

@@ -1,0 +1,96 @@
+//! Compares the answers about a model before and after a change.
+
+use std::collections::BTreeMap;
+
+use super::Question;
+use super::answer::{PointReply, PredictReply, Source};
+use super::cases::{Case, Quant};
+use super::cause::Cause;
+use super::change::{ImpactCase, OpMove, PointImpact, Step, StepTime};
+use super::versions::AskedVersion;
+
+/// Compares the answers about a case.
+pub(super) fn compare(
+    asked: &AskedVersion,
+    case: &Case,
+    was: Option<&PredictReply>,
+    now: &PredictReply,
+    question: &Question<'_>,
+) -> ImpactCase {
+    let is_known = |quant: &Quant| *quant != Quant::default();
+    let quant =
+        if is_known(&now.quant) { &now.quant } else { was.map_or(&now.quant, |was| &was.quant) };
+    let quant_before = was.map(|was| was.quant.clone()).filter(|was| is_known(was) && was != quant);
+    let points =
+        question.cases.points.iter().zip(&now.points).enumerate().map(|(at, (point, after))| {
+            let before = was.and_then(|was| was.points.get(at));
+            let ops =
+                before.map(|before| moved(asked, now, before, after, question)).unwrap_or_default();
+            PointImpact {
+                point: *point,
+                before: before.map(PointReply::step),
+                after: after.step(),
+                ops,
+            }
+        });
+    let points = points.collect();
+    ImpactCase {
+        version: asked.version.clone(),
+        case: case.clone(),
+        quant: quant.clone(),
+        quant_before,
+        points,
+    }
+}
+
+impl PointReply {
+    pub(super) fn step(&self) -> Step {
+        match self {
+            Self::Time { ms, power, .. } => Ok(StepTime { ms: *ms, power: *power }),
+            Self::Error { error } => Err(error.clone()),
+        }
+    }
+
+    /// Sums up the operations by name: an operation of two kinds of layers is listed twice. The source is the
+    /// least trustworthy one.
+    fn ops(&self) -> BTreeMap<&str, (f64, Option<Source>)> {
+        let mut found = BTreeMap::new();
+        if let Self::Time { ops, .. } = self {
+            for (name, ms, source) in ops {
+                let (sum, worst) = found.entry(name.as_str()).or_insert((0.0, *source));
+                *sum += ms;
+                *worst = worst.zip(*source).map(|(a, b)| a.max(b));
+            }
+        }
+        found
+    }
+}
+
+/// Returns the operations of a step whose time or source changed, largest change first.
+fn moved(
+    asked: &AskedVersion,
+    reply: &PredictReply,
+    before: &PointReply,
+    after: &PointReply,
+    question: &Question<'_>,
+) -> Vec<OpMove> {
+    let (then, now) = (before.ops(), after.ops());
+    let both = now.iter().filter_map(|(name, now)| Some((name, then.get(name)?, now)));
+    let changed = both.filter(|(_, then, now)| then != now);
+    let moves = changed.map(|(name, (before, source_before), (after, source_after))| {
+        let kinds = reply.operations.get(*name).map(Vec::as_slice).unwrap_or_default();
+        OpMove {
+            name: (*name).to_owned(),
+            before: *before,
+            after: *after,
+            source_before: *source_before,
+            source_after: *source_after,
+            cause: Cause::of(asked, kinds, question),
+        }
+    });
+    let mut moves: Vec<OpMove> = moves.collect();
+    moves.sort_by(|a, b| {
+        b.delta().abs().total_cmp(&a.delta().abs()).then_with(|| a.name.cmp(&b.name))
+    });
+    moves
+}

@@ -1,0 +1,88 @@
+//! Tables and versions that the planner's engine refuses.
+
+use std::collections::BTreeMap;
+
+use super::Question;
+use super::answer::PredictReply;
+use super::change::StateAnswer;
+use super::session::PlannerError;
+use super::versions::{AskedVersion, PlannedVersion};
+
+/// A table that the engine cannot load, or a version that it cannot open.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Refusal {
+    /// The version that was opened.
+    pub version: PlannedVersion,
+    /// The path of the table; `None` for the version as a whole.
+    pub path: Option<String>,
+    /// The engine's words.
+    pub error: PlannerError,
+    /// True if the engine loads the table's earlier state.
+    pub was_loaded: bool,
+}
+
+impl Refusal {
+    /// Lists the tables that the engine cannot load after the change and could before, and the version itself if the
+    /// engine does not open it.
+    pub(super) fn of_version(
+        asked: &AskedVersion,
+        before: Option<&StateAnswer>,
+        after: &StateAnswer,
+    ) -> Vec<Self> {
+        let version = &asked.version;
+        let whole = asked.refused.iter().map(|(error, was_loaded)| Self {
+            version: version.clone(),
+            path: None,
+            error: error.clone(),
+            was_loaded: *was_loaded,
+        });
+        let refused = after.loads.iter().filter_map(|(name, error)| Some((name, error.as_ref()?)));
+        let tables = refused.filter_map(|(name, error)| {
+            let table = asked.changed.get(name)?;
+            let was = before.and_then(|before| before.loads.get(name));
+            if matches!(was, Some(Some(_))) {
+                return None;
+            }
+            let below_data = |path: &'_ str| path.rsplit("data/").next().unwrap_or(path).to_owned();
+            let named = table.after.iter().find(|path| error.text.contains(&below_data(path)));
+            let path = named.or(table.after.first())?;
+            Some(Self {
+                version: version.clone(),
+                path: Some(path.clone()),
+                error: error.clone(),
+                was_loaded: was.is_some() && table.before.contains(path),
+            })
+        });
+        whole.chain(tables).collect()
+    }
+
+    /// Lists the changed tables that a prediction cannot load after the change and could before: the engine names the
+    /// file that it cannot read.
+    pub(super) fn of_prediction(
+        asked: &AskedVersion,
+        was: Option<&PredictReply>,
+        now: &PredictReply,
+        question: &Question<'_>,
+    ) -> Vec<Self> {
+        let unread = |reply: &PredictReply| -> BTreeMap<String, PlannerError> {
+            let errors = reply.points.iter().filter_map(|point| point.step().err());
+            let named = errors.filter_map(|error| {
+                let (_, rest) = error.text.split_once("error at ")?;
+                Some((rest.split(": ").next().unwrap_or(rest).to_owned(), error))
+            });
+            named.collect()
+        };
+        let before = was.map(unread).unwrap_or_default();
+        let folder = &question.after.catalog.folder;
+        let found = unread(now)
+            .into_iter()
+            .filter(|(path, _)| !before.contains_key(path))
+            .filter_map(|(path, error)| {
+                let path = if folder.is_empty() { path } else { format!("{folder}/{path}") };
+                let table = asked.changed.values().find(|table| table.after.contains(&path))?;
+                let was_loaded = was.is_some() && table.before.contains(&path);
+                Some(Self { version: asked.version.clone(), path: Some(path), error, was_loaded })
+            });
+        found.collect()
+    }
+}

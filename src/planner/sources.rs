@@ -1,0 +1,123 @@
+//! The files that serve a version, compared between two states.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Question;
+use super::answer::SourcesReply;
+use super::tree::PlannerTree;
+use super::versions::AskedVersion;
+
+/// Files that only decide which versions a query can name and which files serve them, both of which the planner has
+/// answered.
+const RESOLVED: [&str; 5] = [
+    "collection_meta.yaml",
+    "reuse.yaml",
+    "INCOMPLETE.txt",
+    "perf_data_reuse_manifest.yaml",
+    "query_versions.yaml",
+];
+
+/// The files that serve a table before and after a change, in the order in which the planner reads them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ChangedTable {
+    /// The paths before the change.
+    pub before: Vec<String>,
+    /// The paths after the change.
+    pub after: Vec<String>,
+    /// The paths whose bytes differ, or that are on one side only.
+    pub paths: BTreeSet<String>,
+}
+
+impl AskedVersion {
+    /// Adds the files that serve the version in each state, as the planner names them, with what differs.
+    pub(super) fn compare(
+        &mut self,
+        question: &Question<'_>,
+        trees: &[PlannerTree<'_>],
+        sources: &[SourcesReply],
+    ) {
+        for (tree, sources) in trees.iter().zip(sources) {
+            let mut paths = sources.tables.values().flatten().map(|(path, _)| tree.path_of(path));
+            let absent = paths.find_map(|path| Some((tree.absent.get(&path)?, path)));
+            let absent = absent.map(|(why, path)| format!("{path}: {why}"));
+            self.absent = self.absent.take().or(absent);
+        }
+        let paths = |tree: &PlannerTree<'_>, sources: &SourcesReply, name: &str| -> Vec<String> {
+            let files = sources.tables.get(name).into_iter().flatten();
+            files.map(|(path, _)| tree.path_of(path)).collect()
+        };
+        let ([before, after], [then, now]) = (trees, sources) else {
+            for (tree, sources) in trees.iter().zip(sources) {
+                let table = |name: &String| ChangedTable {
+                    after: paths(tree, sources, name),
+                    ..ChangedTable::default()
+                };
+                let names = sources.tables.keys();
+                self.changed.extend(names.map(|name| (name.clone(), table(name))));
+            }
+            return;
+        };
+        let names: BTreeSet<&String> = then.tables.keys().chain(now.tables.keys()).collect();
+        let mut folders = BTreeSet::new();
+        for name in names {
+            let sides = (paths(before, then, name), paths(after, now, name));
+            let both = sides.0.iter().chain(&sides.1);
+            let folder = |path: &String| Some(path.rsplit_once('/')?.0.to_owned());
+            folders.extend(both.clone().filter_map(folder));
+            let differs = |path: &&String| {
+                before.id(path) != after.id(path)
+                    || sides.0.contains(path) != sides.1.contains(path)
+            };
+            let differing: BTreeSet<String> = both.filter(differs).cloned().collect();
+            if then.tables.get(name) != now.tables.get(name) || !differing.is_empty() {
+                let table = ChangedTable { before: sides.0, after: sides.1, paths: differing };
+                self.changed.insert(name.clone(), table);
+            }
+        }
+        self.facts = changed_facts(question, before, after, &self.version.system, &folders);
+    }
+}
+
+/// Decides for which version each changed file is loaded: its own, or else the first one that it serves.
+pub(super) fn share_loads(asked: &mut [AskedVersion]) {
+    let mut claimed: BTreeSet<String> = BTreeSet::new();
+    for is_own in [true, false] {
+        for AskedVersion { version, changed, loads, .. } in asked.iter_mut() {
+            let own = format!("/{}/{}/", version.backend, version.version);
+            for (name, table) in changed.iter() {
+                let is_all = table.paths.is_empty();
+                let files = table.after.iter().filter(|path| is_all || table.paths.contains(*path));
+                for path in files.filter(|path| !is_own || path.contains(&own)) {
+                    if claimed.insert(path.clone()) {
+                        loads.insert(name.clone());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Lists the changed files other than tables that the planner reads for a version: those beside the systems' YAML
+/// except the YAML of other systems, and those in the folders of its tables.
+fn changed_facts(
+    question: &Question<'_>,
+    before: &PlannerTree<'_>,
+    after: &PlannerTree<'_>,
+    system: &str,
+    folders: &BTreeSet<String>,
+) -> Vec<String> {
+    let [then, now] = [before, after].map(|tree| tree.others().collect::<BTreeMap<_, _>>());
+    let paths: BTreeSet<&str> = then.keys().chain(now.keys()).copied().collect();
+    let yaml_of_other = |path: &str| {
+        let states = question.states();
+        let systems = states.iter().flat_map(|state| state.catalog.systems.values());
+        systems.into_iter().any(|file| file.yaml == path && file.name != system)
+    };
+    let is_read = |path: &&str| {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let is_top = folder == after.state.catalog.folder && !yaml_of_other(path);
+        !RESOLVED.contains(&name) && (is_top || folders.contains(folder))
+    };
+    let differ = |path: &&str| then.get(path) != now.get(path);
+    paths.into_iter().filter(differ).filter(is_read).map(str::to_owned).collect()
+}
