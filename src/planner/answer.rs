@@ -56,6 +56,17 @@ pub(super) enum PointReply {
     Error { error: PlannerError },
 }
 
+/// The answers about a version of a state.
+#[derive(Debug, Clone, Default)]
+pub(super) struct StateAnswer {
+    /// The error of each table that was loaded, by file name.
+    pub loads: BTreeMap<String, Option<PlannerError>>,
+    /// The predictions of the cases, in order; `None` without an answer.
+    pub cases: Vec<Option<PredictReply>>,
+    /// The reason why answers are missing.
+    pub failed: Option<String>,
+}
+
 /// The origin of an operation's time, the most trustworthy first.
 #[derive(
     Debug,

@@ -8,15 +8,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::answer::{LoadReply, PointReply, PredictReply};
+use super::answer::{LoadReply, PointReply, PredictReply, StateAnswer};
+use super::asked::{AskedVersion, PlannedVersion, Slot};
 use super::cases::{Case, StepPoint};
-use super::change::{Impact, Neighbour, StateAnswer};
+use super::change::{Impact, Neighbour};
 use super::interpreter::Planner;
 use super::session::{Failure, Session};
 use super::tree::PlannerTree;
-use super::versions::{
-    AskedVersion, Chosen, PlannedVersion, Slot, Survey, choose, request, systems,
-};
+use super::versions::{Chosen, Survey, choose, request, systems};
 use super::{ANSWER, Question};
 use crate::base::error::Result;
 use crate::base::progress::Progress;

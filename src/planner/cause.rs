@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use super::Question;
-use super::sources::ChangedTable;
-use super::versions::AskedVersion;
+use super::asked::{AskedVersion, ChangedTable};
 use crate::base::error::Result;
 use crate::base::words::Figure;
 use crate::database::diff::{Diff, SliceDiff, TableDiff};

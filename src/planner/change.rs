@@ -1,16 +1,13 @@
 //! Predicted step times before and after a change.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::answer::{PredictReply, Source};
+use super::answer::Source;
+use super::asked::{AskedVersion, PlannedVersion};
 use super::cases::{Case, Layout, Quant, StepPoint};
 use super::cause::Cause;
-use super::compare::compare;
 use super::refusals::Refusal;
 use super::session::PlannerError;
-use super::versions::{AskedVersion, PlannedVersion};
-use super::{Planner, Question};
 
 /// The planner's answers about one state, or about two states to compare.
 #[derive(Debug, Default)]
@@ -55,17 +52,6 @@ pub struct Neighbour {
     pub other: PlannedVersion,
     /// The cases that the near system accepts.
     pub cases: Vec<Case>,
-}
-
-/// The answers about a version of a state.
-#[derive(Debug, Clone, Default)]
-pub(super) struct StateAnswer {
-    /// The error of each table that was loaded, by file name.
-    pub loads: BTreeMap<String, Option<PlannerError>>,
-    /// The predictions of the cases, in order; `None` without an answer.
-    pub cases: Vec<Option<PredictReply>>,
-    /// The reason why answers are missing.
-    pub failed: Option<String>,
 }
 
 /// A model in one layout, on one version of a backend.
@@ -201,53 +187,6 @@ impl ImpactCase {
 }
 
 impl Impact {
-    /// Creates an impact without answers.
-    pub(super) fn new(planner: &Planner, question: &Question<'_>) -> Self {
-        Self {
-            planner: PlannerView {
-                name: planner.to_string(),
-                package: planner.package(),
-                age: super::findings::age(planner, question.after),
-            },
-            compared: question.before.is_some(),
-            ..Self::default()
-        }
-    }
-
-    /// Adds the answers about a version.
-    pub(super) fn add(
-        &mut self,
-        asked: AskedVersion,
-        before: Option<StateAnswer>,
-        after: StateAnswer,
-        question: &Question<'_>,
-    ) {
-        let states = [before.as_ref(), Some(&after)];
-        let failed = states.into_iter().flatten().find_map(|state| state.failed.clone());
-        self.not_asked.extend(failed.map(|why| (asked.version.clone(), why)));
-        let mut refusals = Refusal::of_version(&asked, before.as_ref(), &after);
-        let then = before.map(|state| state.cases);
-        for (number, (case, now)) in question.cases.cases.iter().zip(after.cases).enumerate() {
-            let was = match &then {
-                Some(then) => match then.get(number) {
-                    Some(Some(reply)) => Some(reply),
-                    // Without an answer about one state there is nothing to compare.
-                    _ => continue,
-                },
-                None => None,
-            };
-            let Some(now) = now else { continue };
-            refusals.extend(Refusal::of_prediction(&asked, was, &now, question));
-            self.cases.push(compare(&asked, case, was, &now, question));
-        }
-        // A table is refused once, whatever else reads it.
-        let mut known: BTreeSet<Option<String>> =
-            self.refusals.iter().map(|r| r.path.clone()).collect();
-        refusals.retain(|r| r.path.is_none() || known.insert(r.path.clone()));
-        self.refusals.extend(refusals);
-        self.asked.push(asked);
-    }
-
     /// Iterates over the steps of all cases, each with its case.
     pub fn points(&self) -> impl Iterator<Item = (&ImpactCase, &PointImpact)> {
         self.cases.iter().flat_map(|case| case.points.iter().map(move |point| (case, point)))

@@ -1,16 +1,68 @@
-//! Compares the answers about a model before and after a change.
+//! Compares the answers before and after a change, operation by operation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Question;
-use super::answer::{PointReply, PredictReply, Source};
+use super::answer::{PointReply, PredictReply, Source, StateAnswer};
+use super::asked::AskedVersion;
 use super::cases::{Case, Quant};
 use super::cause::Cause;
-use super::change::{ImpactCase, OpMove, PointImpact, Step, StepTime};
-use super::versions::AskedVersion;
+use super::change::{Impact, ImpactCase, OpMove, PlannerView, PointImpact, Step, StepTime};
+use super::findings::age;
+use super::interpreter::Planner;
+use super::refusals::Refusal;
+
+impl Impact {
+    /// Creates an impact without answers.
+    pub(super) fn new(planner: &Planner, question: &Question<'_>) -> Self {
+        Self {
+            planner: PlannerView {
+                name: planner.to_string(),
+                package: planner.package(),
+                age: age(planner, question.after),
+            },
+            compared: question.before.is_some(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds the answers about a version.
+    pub(super) fn add(
+        &mut self,
+        asked: AskedVersion,
+        before: Option<StateAnswer>,
+        after: StateAnswer,
+        question: &Question<'_>,
+    ) {
+        let states = [before.as_ref(), Some(&after)];
+        let failed = states.into_iter().flatten().find_map(|state| state.failed.clone());
+        self.not_asked.extend(failed.map(|why| (asked.version.clone(), why)));
+        let mut refusals = Refusal::of_version(&asked, before.as_ref(), &after);
+        let then = before.map(|state| state.cases);
+        for (number, (case, now)) in question.cases.cases.iter().zip(after.cases).enumerate() {
+            let was = match &then {
+                Some(then) => match then.get(number) {
+                    Some(Some(reply)) => Some(reply),
+                    // Without an answer about one state there is nothing to compare.
+                    _ => continue,
+                },
+                None => None,
+            };
+            let Some(now) = now else { continue };
+            refusals.extend(Refusal::of_prediction(&asked, was, &now, question));
+            self.cases.push(compare(&asked, case, was, &now, question));
+        }
+        // A table is refused once, whatever else reads it.
+        let mut known: BTreeSet<Option<String>> =
+            self.refusals.iter().map(|r| r.path.clone()).collect();
+        refusals.retain(|r| r.path.is_none() || known.insert(r.path.clone()));
+        self.refusals.extend(refusals);
+        self.asked.push(asked);
+    }
+}
 
 /// Compares the answers about a case.
-pub(super) fn compare(
+fn compare(
     asked: &AskedVersion,
     case: &Case,
     was: Option<&PredictReply>,
@@ -44,7 +96,7 @@ pub(super) fn compare(
 }
 
 impl PointReply {
-    pub(super) fn step(&self) -> Step {
+    fn step(&self) -> Step {
         match self {
             Self::Time { ms, power, .. } => Ok(StepTime { ms: *ms, power: *power }),
             Self::Error { error } => Err(error.clone()),

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use pep440_rs::Version;
 
+use super::asked::{AskedVersion, PlannedVersion, Slot};
 use super::change::{Fate, Impact, ImpactCase, OpMove, PointImpact};
 use super::refusals::Refusal;
-use super::versions::{AskedVersion, PlannedVersion, Slot};
 use super::{Neighbour, Planner, Source};
 use crate::base::words::{count, plural, plural_verb};
 use crate::checks::Check;

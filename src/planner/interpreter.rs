@@ -9,9 +9,7 @@ use serde::Deserialize;
 
 use super::session::{Failure, Session};
 use crate::base::error::{Error, Result};
-
-/// The source of the program that asks the package.
-pub const RUNNER: &str = include_str!("runner.py");
+use crate::report::predictions::NOBODY;
 
 /// The environment variable that names the interpreter if the command line does not.
 pub const VARIABLE: &str = "PERFDB_GATE_PLANNER";
@@ -82,7 +80,7 @@ impl Planner {
             PlannerChoice::Python(_) | PlannerChoice::Nobody => Some(choice.clone()),
         };
         match named {
-            Some(PlannerChoice::Nobody) => Ok(Err("--planner none".to_owned())),
+            Some(PlannerChoice::Nobody) => Ok(Err(NOBODY.to_owned())),
             Some(PlannerChoice::Python(python)) => {
                 // The process starts in another folder. A bare name is looked for in PATH.
                 let is_path = python.components().count() > 1;

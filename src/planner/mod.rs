@@ -22,6 +22,7 @@
 
 mod answer;
 mod ask;
+mod asked;
 mod cases;
 mod cause;
 mod change;
@@ -42,17 +43,16 @@ use crate::database::state::State;
 
 pub use answer::Source;
 pub(crate) use ask::ask;
+pub use asked::{AskedVersion, ChangedTable, PlannedVersion, Slot};
 pub use cases::{Case, Cases, Layout, Phase, Quant, StepPoint};
 pub use cause::{Cause, Operations};
 pub use change::{
     Fate, Impact, ImpactCase, Neighbour, OpMove, PlannerView, PointImpact, PowerCoverage, Step,
     StepTime,
 };
-pub use interpreter::{Planner, PlannerChoice, RUNNER, VARIABLE};
+pub use interpreter::{Planner, PlannerChoice, VARIABLE};
 pub use refusals::Refusal;
-pub use session::PlannerError;
-pub use sources::ChangedTable;
-pub use versions::{AskedVersion, PlannedVersion, Slot};
+pub use session::{PlannerError, RUNNER};
 pub(crate) use weights::TableWeights;
 
 /// Longest time for an answer. The first prediction of a version decodes its tables, which takes seconds.

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::Question;
-use super::answer::PredictReply;
-use super::change::StateAnswer;
+use super::answer::{PointReply, PredictReply, StateAnswer};
+use super::asked::{AskedVersion, PlannedVersion};
 use super::session::PlannerError;
-use super::versions::{AskedVersion, PlannedVersion};
 
 /// A table that the engine cannot load, or a version that it cannot open.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,7 +64,10 @@ impl Refusal {
         question: &Question<'_>,
     ) -> Vec<Self> {
         let unread = |reply: &PredictReply| -> BTreeMap<String, PlannerError> {
-            let errors = reply.points.iter().filter_map(|point| point.step().err());
+            let errors = reply.points.iter().filter_map(|point| match point {
+                PointReply::Error { error } => Some(error.clone()),
+                PointReply::Time { .. } => None,
+            });
             let named = errors.filter_map(|error| {
                 let (_, rest) = error.text.split_once("error at ")?;
                 Some((rest.split(": ").next().unwrap_or(rest).to_owned(), error))

@@ -11,9 +11,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::interpreter::RUNNER;
 use crate::base::child::Child;
 use crate::base::interrupt::{Leftover, RemovedOnSignal};
+
+/// The source of the program that asks the package.
+pub const RUNNER: &str = include_str!("runner.py");
 
 /// Environment variables that the process inherits; all others are removed.
 const INHERITED: [&str; 5] = ["PATH", "HOME", "TMPDIR", "TEMP", "SYSTEMROOT"];

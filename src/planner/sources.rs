@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Question;
 use super::answer::SourcesReply;
+use super::asked::{AskedVersion, ChangedTable};
 use super::tree::PlannerTree;
-use super::versions::AskedVersion;
 
 /// Files that only decide which versions a query can name and which files serve them, both of which the planner has
 /// answered.
@@ -16,17 +16,6 @@ const RESOLVED: [&str; 5] = [
     "perf_data_reuse_manifest.yaml",
     "query_versions.yaml",
 ];
-
-/// The files that serve a table before and after a change, in the order in which the planner reads them.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ChangedTable {
-    /// The paths before the change.
-    pub before: Vec<String>,
-    /// The paths after the change.
-    pub after: Vec<String>,
-    /// The paths whose bytes differ, or that are on one side only.
-    pub paths: BTreeSet<String>,
-}
 
 impl AskedVersion {
     /// Adds the files that serve the version in each state, as the planner names them, with what differs.

@@ -1,85 +1,19 @@
 //! The versions about which the planner is asked.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
-use schemars::JsonSchema;
 use serde_json::json;
 
 use super::answer::{BackendVersions, SourcesReply, VersionsReply};
+use super::asked::{AskedVersion, PlannedVersion, Slot};
 use super::session::{Failure, PlannerError, Session};
-use super::sources::{ChangedTable, share_loads};
+use super::sources::share_loads;
 use super::tree::PlannerTree;
 use super::{ANSWER, Question};
 use crate::base::error::{Error, Result, unknown};
-use crate::database::catalog::{Place, Role};
+use crate::database::catalog::Role;
 use crate::database::diff::{Diff, TableDiff};
 use crate::database::selection::Names;
-
-/// A version of a backend on a system.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, JsonSchema)]
-pub struct PlannedVersion {
-    /// The system's name.
-    pub system: String,
-    /// The backend's name.
-    pub backend: String,
-    /// The version's name.
-    pub version: String,
-}
-
-impl PlannedVersion {
-    /// Returns the version of a place.
-    fn of(place: &Place) -> Self {
-        let Place { system, backend, version, .. } = place.clone();
-        Self { system, backend, version }
-    }
-}
-
-impl fmt::Display for PlannedVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {}", self.system, self.backend, self.version)
-    }
-}
-
-/// The slot of queries that a version fills.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Slot {
-    /// The version of a query that names none.
-    Current,
-    /// The version that follows.
-    Next,
-    /// Any other version.
-    Other,
-}
-
-/// A version about which the planner is asked.
-#[derive(Debug, Clone)]
-pub struct AskedVersion {
-    /// The version.
-    pub version: PlannedVersion,
-    /// Its slot after the change.
-    pub slot: Slot,
-    /// True if a query can ask for the version, so that steps are predicted on it.
-    pub is_queried: bool,
-    /// The tables whose files differ between the states, by file name.
-    pub changed: BTreeMap<String, ChangedTable>,
-    /// The tables that the engine loads one by one for this version, by file name. A file that serves several versions
-    /// is loaded for one of them.
-    pub loads: BTreeSet<String>,
-    /// Other files that differ and that the planner reads for the version.
-    pub facts: Vec<String>,
-    /// The reason why the version cannot be asked about; `None` if it can.
-    pub absent: Option<String>,
-    /// The error with which the planner refuses to open the version after the change, and true if it opened it before.
-    pub refused: Option<(PlannerError, bool)>,
-}
-
-impl AskedVersion {
-    /// Returns true if a file that the planner reads for the version differs between the states.
-    pub fn is_changed(&self) -> bool {
-        !self.changed.is_empty() || !self.facts.is_empty()
-    }
-}
 
 /// What a state offers to queries.
 pub(super) struct Survey {

@@ -118,7 +118,7 @@ fn coloured(view: &ReportView<'_>) -> String {
             let _ = writeln!(out, "{line}");
         }
     }
-    if let Some(predictions) = &view.raw.predictions {
+    if let Some(predictions) = view.raw.predictions.as_ref().filter(|p| !p.notes().is_empty()) {
         out += "\npredictions\n";
         for line in predictions.lines() {
             let _ = writeln!(out, "    {}", clean(&line.text()));

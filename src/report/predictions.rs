@@ -6,6 +6,9 @@ use serde::Serialize;
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count, plural};
 
+/// The reason why nobody was asked if the caller wants so; then there is no section.
+pub(crate) const NOBODY: &str = "--planner none";
+
 /// The most lines of the section.
 const LINES: usize = 8;
 /// The most lines about predictions that became errors.
@@ -162,6 +165,9 @@ impl Predictions {
         if let Some(why) = &self.failed {
             let said = "predictions are not possible".to_owned();
             return vec![PredictionLine { because: why.clone(), ..PredictionLine::said(said) }];
+        }
+        if self.not_asked.as_deref() == Some(NOBODY) {
+            return Vec::new();
         }
         if let Some(why) = &self.not_asked {
             let said = "not asked".to_owned();

@@ -303,7 +303,7 @@ fn a_next_version_that_is_slower_than_the_current_one_is_a_line() {
     let notes = sanity(&tree, &FakePlanner::new("")).json()["predictions"]["notes"].clone();
     assert_eq!(
         notes[0],
-        "h200_sxm vllm 0.25.0 is slower than the current version 0.24.0: prefill 1 × 1024 of some/model tp 1 takes 7.4 times as long"
+        "h200_sxm vllm 0.25.0 is slower than the current version 0.24.0: decode 16 × 1024 of some/model tp 1 takes 7.4 times as long"
     );
 }
 

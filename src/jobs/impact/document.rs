@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
-use super::LEFT_OUT;
+use super::summary::LEFT_OUT;
 use crate::jobs::ToolName;
 use crate::planner::{
     Fate, Impact, ImpactCase, Layout, OpMove, Phase, PlannedVersion, PointImpact, PowerCoverage,

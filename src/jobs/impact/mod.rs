@@ -22,16 +22,8 @@ use crate::planner::{Cases, Impact, Operations, Planner, PlannerChoice, Question
 use crate::specs::Library;
 
 pub use document::schema;
+pub use summary::LEFT_OUT;
 pub(crate) use summary::section;
-
-/// Effects that a step's prediction does not model.
-pub const LEFT_OUT: [&str; 5] = [
-    "scheduling and batching over time",
-    "memory capacity",
-    "speculative decoding",
-    "pipeline and context parallelism",
-    "corrections that the planner applies above its tables",
-];
 
 /// The options of `impact`.
 #[derive(Debug, Default, Clone)]

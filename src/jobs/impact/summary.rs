@@ -8,6 +8,15 @@ use crate::planner::{Fate, Impact, ImpactCase, OpMove, PointImpact, Slot};
 use crate::report::Predictions;
 use crate::report::predictions::{PredictedMove, percent};
 
+/// Effects that a step's prediction does not model.
+pub const LEFT_OUT: [&str; 5] = [
+    "scheduling and batching over time",
+    "memory capacity",
+    "speculative decoding",
+    "pipeline and context parallelism",
+    "corrections that the planner applies above its tables",
+];
+
 /// The maximum number of reasons shown for lost answers.
 const LOST: usize = 10;
 

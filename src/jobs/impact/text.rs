@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::LEFT_OUT;
-use super::summary::{Mover, delta, gaps, headline, lost, movers, notes, quant, range};
+use super::summary::{LEFT_OUT, Mover, delta, gaps, headline, lost, movers, notes, quant, range};
 use crate::base::words::{Figure, count, plural, plural_verb};
 use crate::planner::{
     Fate, Impact, ImpactCase, OpMove, PlannedVersion, PointImpact, PowerCoverage,

@@ -43,11 +43,11 @@ impl PullRequest {
         rules: Option<&Path>,
         layout: Option<&str>,
     ) -> Result<Self> {
+        let head = source::open(root, head)?;
+        let merge_base = head.base(base)?;
         // Settings come from the tip of the base: a pull request cannot change how it is judged, and a
         // waiver that the base withdrew meanwhile is void.
-        let tip = Commit::open_base(root, base)?;
-        let head = source::open(root, head)?;
-        let base = head.base(base)?;
+        let (tip, base) = (Commit::open_base(root, base)?, merge_base);
         let (files, settings) =
             rayon::join(|| (base.files(), head.files()), || Settings::read(&tip, rules, None));
         let mut settings = settings?;
