@@ -46,10 +46,11 @@ pub fn run(options: &SelftestOptions, progress: &dyn Progress) -> Result<Scores>
     let specs = site.specs();
     let Faults { always, beside, faults } = Faults::read(&specs.library)?;
     let variants: Vec<Variant> = faults.into_iter().flat_map(Fault::variants).collect();
-    // Faults are planted in a single state without traces.
+    // Faults are planted in a single state without traces, and nobody asks the planner.
+    let others = [Input::Traces, Input::Changes, Input::Predictions];
     let all_rules = &site.settings.rules;
-    let rules = all_rules
-        .choose(&[], &[], &|c| !c.needs().has(Input::Traces) && !c.needs().has(Input::Changes))?;
+    let rules =
+        all_rules.choose(&[], &[], &|c| others.iter().all(|input| !c.needs().has(*input)))?;
     let terms = Terms { rules: &rules, all_rules, ledger: None };
     let state = site.state();
     let scope = StateScope::new(state, &site.selected, |_| false);
