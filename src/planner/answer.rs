@@ -29,8 +29,11 @@ pub(super) struct BackendVersions {
 /// are taken.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct SourcesReply {
-    pub tables: BTreeMap<String, Vec<(String, Option<Vec<String>>)>>,
+    pub tables: BTreeMap<String, Vec<SourceFile>>,
 }
+
+/// The path of a file, and the kernels whose rows are taken from it; `None` for all rows.
+pub(super) type SourceFile = (String, Option<Vec<String>>);
 
 /// The reply to `load`: the error of each table that the engine refuses, by the table's file name.
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -10,7 +10,7 @@ use crate::base::error::Result;
 use crate::base::words::Figure;
 use crate::database::diff::{Diff, SliceDiff, TableDiff};
 use crate::report::below_data;
-use crate::specs::Library;
+use crate::specs::{Library, SpecFile};
 
 /// The most tables, and slices of a table, that a cause names.
 const NAMED: usize = 2;
@@ -42,7 +42,7 @@ impl Operations {
         library
             .file("rules/operations.yaml")
             .last()
-            .map_or_else(|| Ok(Self::default()), |file| file.parse())
+            .map_or_else(|| Ok(Self::default()), SpecFile::parse)
     }
 
     /// Returns the stems of the tables that some kinds of operations read; `None` if a kind is unknown.

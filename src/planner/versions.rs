@@ -84,7 +84,7 @@ pub(super) fn systems(question: &Question<'_>) -> Result<BTreeSet<String>> {
     let catalogs = states.iter().map(|state| state.catalog);
     let known: BTreeSet<&str> =
         catalogs.flat_map(|c| c.systems.keys().map(String::as_str)).collect();
-    let wanted = Names::known(&question.systems, "system", known.iter().copied())?;
+    let wanted = Names::known(question.systems, "system", known.iter().copied())?;
     let is_changed = |system: &&str| match &question.diff {
         Some(diff) if question.systems.is_empty() => concerns(question, diff, system),
         _ => true,
@@ -131,7 +131,7 @@ pub(super) fn choose(
     let backends: BTreeSet<(String, String)> =
         of_all.map(|b| (b.system.clone(), b.backend.clone())).collect();
     let names = backends.iter().map(|(_, backend)| backend.as_str());
-    let wanted = Names::known(&question.backends, "backend", names)?;
+    let wanted = Names::known(question.backends, "backend", names)?;
     let mut candidates: Vec<(PlannedVersion, Slot, bool)> = Vec::new();
     let mut left = Vec::new();
     let mut more: Vec<(u64, PlannedVersion, bool)> = Vec::new();

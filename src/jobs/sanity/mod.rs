@@ -113,7 +113,7 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
     diff.tables.iter().for_each(|table| places.add(&table.place, &table.table));
     let report = Report {
         command: "sanity",
-        rules: rules.to_vec(),
+        rules: rules.clone(),
         overlays: settings.overlays.clone(),
         facts: origins(roots.iter().map(Root::facts)),
         outside: roots[0].outside(base, head),
