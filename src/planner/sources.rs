@@ -18,11 +18,12 @@ const RESOLVED: [&str; 5] = [
 ];
 
 impl AskedVersion {
-    /// Adds the files that serve the version in each state, as the planner names them, with what differs.
+    /// Adds the files that serve the version in each state, as the planner names them, with what differs. `others` are
+    /// the changed files that are not tables.
     pub(super) fn compare(
         &mut self,
         question: &Question<'_>,
-        trees: &[PlannerTree<'_>],
+        (trees, others): (&[PlannerTree<'_>], &[String]),
         sources: &[SourcesReply],
     ) {
         for (tree, sources) in trees.iter().zip(sources) {
@@ -63,7 +64,8 @@ impl AskedVersion {
                 self.changed.insert(name.clone(), table);
             }
         }
-        self.facts = changed_facts(question, before, after, &self.version.system, &folders);
+        let is_read = |path: &&String| is_read(question, path, &self.version.system, &folders);
+        self.facts = others.iter().filter(is_read).cloned().collect();
     }
 }
 
@@ -86,27 +88,24 @@ pub(super) fn share_loads(asked: &mut [AskedVersion]) {
     }
 }
 
-/// Lists the changed files other than tables that the planner reads for a version: those beside the systems' YAML
-/// except the YAML of other systems, and those in the folders of its tables.
-fn changed_facts(
-    question: &Question<'_>,
-    before: &PlannerTree<'_>,
-    after: &PlannerTree<'_>,
-    system: &str,
-    folders: &BTreeSet<String>,
-) -> Vec<String> {
+/// Lists the files that are not tables and differ between two states, except those that only decide what the planner
+/// has answered.
+pub(super) fn changed_others(trees: &[PlannerTree<'_>]) -> Vec<String> {
+    let [before, after] = trees else { return Vec::new() };
     let [then, now] = [before, after].map(|tree| tree.others().collect::<BTreeMap<_, _>>());
     let paths: BTreeSet<&str> = then.keys().chain(now.keys()).copied().collect();
-    let yaml_of_other = |path: &str| {
-        let states = question.states();
-        let systems = states.iter().flat_map(|state| state.catalog.systems.values());
-        systems.into_iter().any(|file| file.yaml == path && file.name != system)
-    };
-    let is_read = |path: &&str| {
-        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let is_top = folder == after.state.catalog.folder && !yaml_of_other(path);
-        !RESOLVED.contains(&name) && (is_top || folders.contains(folder))
-    };
-    let differ = |path: &&str| then.get(path) != now.get(path);
-    paths.into_iter().filter(differ).filter(is_read).map(str::to_owned).collect()
+    let is_resolved = |path: &str| RESOLVED.contains(&path.rsplit('/').next().unwrap_or(path));
+    let changed = paths.into_iter().filter(|path| then.get(path) != now.get(path));
+    changed.filter(|path| !is_resolved(path)).map(str::to_owned).collect()
+}
+
+/// Returns true if the planner reads a file for a version: it is beside the systems' YAML and not the YAML of another
+/// system, or in the folder of a table that serves the version.
+fn is_read(question: &Question<'_>, path: &str, system: &str, folders: &BTreeSet<String>) -> bool {
+    let states = question.states();
+    let mut systems = states.iter().flat_map(|state| state.catalog.systems.values());
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let is_top = folder == question.after.catalog.folder;
+    let is_of_other = is_top && systems.any(|file| file.yaml == path && file.name != system);
+    folders.contains(folder) || (is_top && !is_of_other)
 }

@@ -46,10 +46,11 @@ impl<'a> PlannerTree<'a> {
         };
         let root = tree.root();
         std::fs::create_dir_all(&root).map_err(|e| unwritten(&root, &e))?;
-        let data: Vec<String> =
-            state.catalog.systems.values().map(|s| s.data_dir.clone()).collect();
+        let data: BTreeSet<&str> =
+            state.catalog.systems.values().map(|system| system.data_dir.as_str()).collect();
         for entry in std::mem::take(&mut tree.entries) {
-            let is_data = data.iter().any(|dir| is_below(&entry.path, dir));
+            let mut ends = entry.path.match_indices('/');
+            let is_data = ends.any(|(end, _)| data.contains(&entry.path[..end]));
             if is_data && named_like_a_table(&entry.path) {
                 tree.write(&entry.path, &[])?;
             } else if is_data || entry.folder() == state.catalog.folder {

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::answer::{BackendVersions, SourcesReply, VersionsReply};
 use super::asked::{AskedVersion, PlannedVersion, Slot};
 use super::session::{Failure, PlannerError, Session};
-use super::sources::share_loads;
+use super::sources::{changed_others, share_loads};
 use super::tree::PlannerTree;
 use super::{ANSWER, Question};
 use crate::base::error::{Error, Result, unknown};
@@ -181,9 +181,10 @@ pub(super) fn choose(
         }
     }
     candidates.sort_by(|a, b| a.0.cmp(&b.0));
+    let others = changed_others(trees);
     let mut asked = Vec::new();
-    for (version, slot, is_queried) in candidates {
-        match compared(question, trees, surveys, version, slot, is_queried) {
+    for candidate in candidates {
+        match compared(question, (trees, &others), surveys, candidate) {
             Ok(version) => asked.push(version),
             Err(why) => return Ok(Err(why)),
         }
@@ -204,11 +205,9 @@ pub(super) fn choose(
 /// Asks which files serve a version in each state, and compares them.
 fn compared(
     question: &Question<'_>,
-    trees: &[PlannerTree<'_>],
+    (trees, others): (&[PlannerTree<'_>], &[String]),
     surveys: &mut [Survey],
-    version: PlannedVersion,
-    slot: Slot,
-    is_queried: bool,
+    (version, slot, is_queried): (PlannedVersion, Slot, bool),
 ) -> Result<AskedVersion, Failure> {
     let mut answers = Vec::new();
     for (survey, tree) in surveys.iter_mut().zip(trees) {
@@ -232,7 +231,7 @@ fn compared(
         refused,
     };
     let sources: Vec<SourcesReply> = answers.into_iter().map(Result::unwrap_or_default).collect();
-    asked.compare(question, trees, &sources);
+    asked.compare(question, (trees, others), &sources);
     Ok(asked)
 }
 

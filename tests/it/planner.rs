@@ -253,6 +253,41 @@ fn a_file_of_cases_is_refused_with_its_line() {
 }
 
 #[test]
+fn recorded_replies_of_the_package_are_understood() {
+    let tree = Tree::new();
+    for (family, table) in [
+        ("gemm", "gemm_perf"),
+        ("attention", "context_attention_perf"),
+        ("attention", "generation_attention_perf"),
+        ("mla_bmm", "mla_bmm_perf"),
+    ] {
+        let path = format!("systems/data/h200_sxm/{family}/vllm/0.24.0/{table}.parquet");
+        tree.file(&path, crate::common::gemm_parquet(&[(1, 0.5)]));
+    }
+    let planner = FakePlanner::recorded();
+    let json = impact(&tree, &planner, &["--format", "json"]).json();
+    let recorded = include_str!("fixtures/planner-replies.jsonl").lines().nth(4).unwrap();
+    let recorded: serde_json::Value = serde_json::from_str(recorded).unwrap();
+    let cases = json["cases"].as_array().unwrap();
+    assert_eq!(cases[0]["quant"], recorded["quant"]);
+    for (point, said) in
+        cases[0]["points"].as_array().unwrap().iter().zip(recorded["points"].as_array().unwrap())
+    {
+        assert_eq!((&point["after_ms"], &point["error"]), (&said["ms"], &serde_json::Value::Null));
+    }
+    let error = |case: usize| cases[case]["points"][0]["error"].as_str().unwrap().to_owned();
+    assert!(error(1).starts_with("PerfDataNotAvailableError: "), "{}", error(1));
+    assert_eq!(error(2), "NotKnown: nobody/nothing is not known to this package");
+
+    let script = planner.script().display().to_string();
+    let found =
+        tree.validate(&["--format", "json", "--planner", &script, "--only", "planner-refuses"]);
+    let found = found.finding("planner-refuses");
+    assert_eq!(found["path"], "systems/data/h200_sxm/mla_bmm/vllm/0.24.0/mla_bmm_perf.parquet");
+    insta::assert_snapshot!(message(&found), @"aiconfigurator-core 0.12.0 cannot load this table: ValueError: Parquet error at data/h200_sxm/mla_bmm/vllm/0.24.0/mla_bmm_perf.parquet: Parquet error: Cannot access Str as Double; the version of the planner in the judged tree is not known");
+}
+
+#[test]
 fn a_planner_is_found_by_a_relative_path() {
     let tree = changed(|tree| {
         tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 3.0)]));

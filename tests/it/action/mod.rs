@@ -3,6 +3,7 @@
 
 mod comment;
 mod hooks;
+mod planner;
 mod release;
 mod settings;
 mod trusted;
@@ -65,9 +66,12 @@ fn act(tree: &Tree, inputs: &[(&str, &str)], event: &[(&str, &str)]) -> Action {
         summary: String::new(),
         temporary: scratch,
     };
-    for step in ["find", "judge", "gate"] {
+    for step in ["find", "requirement", "planner", "judge", "gate"] {
         let steps = action["runs"]["steps"].as_array().unwrap();
         let step = steps.iter().find(|s| s["id"] == step).unwrap();
+        if !holds(&step["if"], &says) {
+            continue;
+        }
         let file = result.temporary.path().join(format!("output-{}", step["id"].as_str().unwrap()));
         std::fs::write(&file, "").unwrap();
         let out = run_step(tree.path(), step, &says, &file, &summary);
@@ -86,6 +90,16 @@ fn act(tree: &Tree, inputs: &[(&str, &str)], event: &[(&str, &str)]) -> Action {
     }
     result.summary = std::fs::read_to_string(summary).unwrap_or_default();
     result
+}
+
+/// Whether a step's condition holds: none, or comparisons with a text that all hold.
+fn holds(condition: &Value, says: &BTreeMap<String, String>) -> bool {
+    condition.as_str().into_iter().flat_map(|all| all.split(" && ")).all(|test| {
+        let [name, operator @ ("==" | "!="), text] = test.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{test}")
+        };
+        (format!("'{}'", says[name]) == text) == (operator == "==")
+    })
 }
 
 fn run_step(
@@ -277,10 +291,12 @@ fn what_it_cannot_do_is_told_and_nothing_is_run() {
         logs += &format!("{inputs:?}\n{}\n", redact(&run.log));
     }
     insta::assert_snapshot!(logs);
-    for name in ["args", "base-ref", "head-ref", "system", "root", "traces", "fail-on", "artifact"]
-    {
-        act(&tree, &[(name, "x\"; touch pwned; $(touch pwned) `touch pwned` '")], &[]);
-        assert!(!tree.path().join("pwned").exists(), "{name}");
+    let names = "args base-ref head-ref system root traces fail-on artifact planner";
+    let jobs: [&[(&str, &str)]; 2] = [&[], &[("job", "sanity"), ("base-ref", "HEAD")]];
+    for (name, job) in names.split(' ').flat_map(|name| jobs.map(|job| (name, job))) {
+        let evil = (name, "x\"; touch pwned; $(touch pwned) `touch pwned` '");
+        act(&tree, &[job, &[evil]].concat(), &[]);
+        assert!(!tree.path().join("pwned").exists(), "{name} {job:?}");
     }
 }
 

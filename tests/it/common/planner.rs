@@ -14,7 +14,43 @@ pub const CASES: &str = "cases:\n- {model: some/model, parallel: {tp: 1, dp: 1, 
 /// `fixtures/planner.sh` in a folder of its own, with a file of cases.
 pub struct FakePlanner(TempDir);
 
+/// Answers with what the package (aiconfigurator-core 0.12.0) said about a tree of synthetic tables: `hello`, `versions`,
+/// `sources`, `load`, and `predict` of three models.
+const REPLAY: &str = r#"#!/bin/sh
+reply() { sed -n "$1p" "$(dirname "$0")/replies"; }
+while IFS= read -r line; do
+  case $line in
+  *'"do":"hello"'*) reply 1 ;;
+  *'"do":"versions"'*) reply 2 ;;
+  *'"do":"sources"'*) reply 3 ;;
+  *'"do":"load"'*) reply 4 ;;
+  *Qwen/Qwen3-32B*) reply 5 ;;
+  *deepseek-ai/DeepSeek-V3*) reply 6 ;;
+  *) reply 7 ;;
+  esac
+done
+"#;
+
+/// The cases of the recorded predictions.
+const RECORDED: &str = "cases:\n\
+                        - {model: Qwen/Qwen3-32B, parallel: {tp: 1, dp: 1, moe_tp: 1, moe_ep: 1}}\n\
+                        - {model: deepseek-ai/DeepSeek-V3, parallel: {tp: 8, dp: 1, moe_tp: 1, moe_ep: 8}}\n\
+                        - {model: nobody/nothing, parallel: {tp: 8, dp: 1, moe_tp: 1, moe_ep: 8}}\n\
+                        points: [[prefill, 1, 1024], [decode, 16, 1024]]\n";
+
 impl FakePlanner {
+    /// A planner that repeats recorded replies of the package.
+    pub fn recorded() -> Self {
+        let planner = Self::new("");
+        let write = |name: &str, text: &str| {
+            std::fs::write(planner.0.path().join(name), text).expect("a file")
+        };
+        write("planner.sh", REPLAY);
+        write("replies", include_str!("../fixtures/planner-replies.jsonl"));
+        write("cases.yaml", RECORDED);
+        planner
+    }
+
     /// A planner that answers, or fails as `fixtures/planner.sh` describes.
     pub fn new(fails: &str) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
