@@ -43,7 +43,7 @@ impl FakePlanner {
     pub fn recorded() -> Self {
         let planner = Self::new("");
         let write = |name: &str, text: &str| {
-            std::fs::write(planner.0.path().join(name), text).expect("a file")
+            std::fs::write(planner.0.path().join(name), text).expect("a file");
         };
         write("planner.sh", REPLAY);
         write("replies", include_str!("../fixtures/planner-replies.jsonl"));
