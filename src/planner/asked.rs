@@ -49,7 +49,7 @@ pub enum Slot {
 pub struct AskedVersion {
     /// The version.
     pub version: PlannedVersion,
-    /// Its slot after the change.
+    /// The slot that the version has in the tree after the change.
     pub slot: Slot,
     /// True if a query can ask for the version, so that steps are predicted on it.
     pub is_queried: bool,

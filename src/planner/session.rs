@@ -62,7 +62,7 @@ pub(super) enum Failure {
 pub struct PlannerError {
     /// The name of its class.
     pub class: String,
-    /// Its first words.
+    /// The first words of its message.
     pub text: String,
 }
 

@@ -15,7 +15,7 @@ use crate::database::catalog::Role;
 use crate::database::diff::{Diff, TableDiff};
 use crate::database::selection::Names;
 
-/// What a state offers to queries.
+/// The versions that one state of the tree, before or after the change, offers to queries.
 pub(super) struct Survey {
     pub backends: Vec<BackendVersions>,
     session: Session,

@@ -47,7 +47,7 @@ pub struct Predictions {
     pub movers: Vec<PredictedMove>,
     /// The reasons why predictions became errors.
     pub losses: Vec<String>,
-    /// What else is worth knowing, such as operations whose time is not measured any more.
+    /// Remarks that belong to no mover and no loss, such as operations whose time is not measured any more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The versions about which the planner was not asked, or gave no answer.
