@@ -13,6 +13,30 @@ pub fn start(count: usize) {
     let _ = pool.build_global();
 }
 
+/// Calls `work` on all items in parallel, at most `most` at a time, and returns the results in the items' order. Items
+/// are taken in their order.
+pub fn map_in_order<T: Sync, R: Send>(
+    items: &[T],
+    most: usize,
+    work: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
+    let take_next = || loop {
+        let place = next.fetch_add(1, Ordering::Relaxed);
+        let Some(item) = items.get(place) else { break };
+        let result = work(item);
+        *results[place].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+    };
+    rayon::scope(|scope| {
+        for _ in 0..rayon::current_num_threads().min(most).min(items.len()) {
+            scope.spawn(|_| take_next());
+        }
+    });
+    let results = results.into_iter();
+    results.filter_map(|r| r.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+}
+
 /// Calls `work` on all items in parallel and returns the results in the items' order. Items with the greatest
 /// `size` come first, so that no thread is left alone with a large item at the end.
 pub fn map_largest_first<T: Sync, R: Send, S: Ord>(
@@ -22,21 +46,9 @@ pub fn map_largest_first<T: Sync, R: Send, S: Ord>(
 ) -> Vec<R> {
     let mut order: Vec<usize> = (0..items.len()).collect();
     order.sort_by_cached_key(|i| Reverse(size(&items[*i])));
-    let next = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
-    let take_next = || {
-        while let Some(i) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let result = work(&items[*i]);
-            *results[*i].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
-        }
-    };
-    rayon::scope(|scope| {
-        for _ in 0..rayon::current_num_threads().min(items.len()) {
-            scope.spawn(|_| take_next());
-        }
-    });
-    let results = results.into_iter();
-    results.filter_map(|r| r.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+    let mut results = map_in_order(&order, usize::MAX, |i| (*i, work(&items[*i])));
+    results.sort_by_key(|(i, _)| *i);
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
 #[cfg(test)]

@@ -51,6 +51,19 @@ pub(super) struct PredictReply {
     pub points: Vec<PointReply>,
 }
 
+impl PredictReply {
+    /// The reply for a case that the package refuses as a whole.
+    pub fn refused(error: &PlannerError, steps: usize) -> Self {
+        let points = vec![PointReply::Error { error: error.clone() }; steps];
+        Self { quant: Quant::default(), operations: BTreeMap::new(), points }
+    }
+
+    /// Returns true if a step has a time.
+    pub fn has_time(&self) -> bool {
+        self.points.iter().any(|point| matches!(point, PointReply::Time { .. }))
+    }
+}
+
 /// The prediction of a step.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]

@@ -78,6 +78,13 @@ pub struct StepTime {
     pub power: f64,
 }
 
+impl StepTime {
+    /// Returns true if the planner reports the power of the step: at least 90 % of its time are covered.
+    pub fn has_power(&self) -> bool {
+        self.power >= 0.9
+    }
+}
+
 /// The time of a step, or the planner's error.
 pub type Step = Result<StepTime, PlannerError>;
 
@@ -211,6 +218,12 @@ impl Impact {
         });
         refused.map(|case| &case.case)
     }
+
+    /// Returns true if a step of a case has a time after the change.
+    pub(super) fn has_time(&self, version: &PlannedVersion, case: &Case) -> bool {
+        self.points()
+            .any(|(of, point)| of.version == *version && of.case == *case && point.after.is_ok())
+    }
 }
 
 /// Coverage of predicted steps by measured power, in one state.
@@ -235,7 +248,7 @@ impl PowerCoverage {
     fn of(times: &[&StepTime]) -> Option<Self> {
         let steps = times.len();
         let sum: f64 = times.iter().map(|time| time.power).sum();
-        let available = times.iter().filter(|time| time.power >= 0.9).count();
+        let available = times.iter().filter(|time| time.has_power()).count();
         (steps > 0).then(|| Self { mean: sum / steps as f64, available, steps })
     }
 }

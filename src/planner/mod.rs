@@ -77,7 +77,7 @@ pub(crate) struct Question<'a> {
     pub systems: &'a [String],
     /// Patterns of backends; empty selects all.
     pub backends: &'a [String],
-    /// Names of versions; empty lets the change choose them.
+    /// Patterns of versions; empty lets the change choose them.
     pub versions: &'a [String],
     /// The number of changed versions that are asked about.
     pub most_versions: usize,

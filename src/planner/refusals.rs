@@ -6,6 +6,7 @@ use super::Question;
 use super::answer::{PointReply, PredictReply, StateAnswer};
 use super::asked::{AskedVersion, PlannedVersion};
 use super::session::PlannerError;
+use crate::report::below_data;
 
 /// A table that the engine cannot load, or a version that it cannot open.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,8 +43,7 @@ impl Refusal {
             if matches!(was, Some(Some(_))) {
                 return None;
             }
-            let below_data = |path: &'_ str| path.rsplit("data/").next().unwrap_or(path).to_owned();
-            let named = table.after.iter().find(|path| error.text.contains(&below_data(path)));
+            let named = table.after.iter().find(|path| error.text.contains(below_data(path)));
             let path = named.or(table.after.first())?;
             Some(Self {
                 version: version.clone(),

@@ -31,7 +31,7 @@ except ImportError:
 
 SCHEMA = "perfdb-gate/planner/v1"
 PACKAGES = [("aisimulate", "aisimulate_core"), ("aiconfigurator-core", "aiconfigurator_core")]
-PHASES = {"prefill": ("static_ctx", 0), "decode": ("static_gen", 1)}
+PHASES = {"prefill": (0, "context_ops"), "decode": (1, "generation_ops")}
 NOT_KNOWN = "HuggingFaceDownloadError"
 
 # Replies have the standard output for themselves: what the package prints goes to standard error.
@@ -57,6 +57,7 @@ class Planner:
     """The package, and the database that was opened last."""
 
     def __init__(self):
+        self.opened = self.handle = None
         for self.package, self.core_name in PACKAGES:
             try:
                 self.core = importlib.import_module(self.core_name)
@@ -160,17 +161,22 @@ class Planner:
             build = self.sdk("engine").build_engine_spec_json
             spec = build(built, model_path=model, system=system, backend=backend, backend_version=request["version"],
                          kv_block_size=None, systems_path=request["root"], nextn=0, database=database)
-            pack = getattr(self.core, "engine_spec_bincode_from_json", None)
-            pack = pack or importlib.import_module(self.core_name + "._native").engine_spec_bincode_from_json
-            # A live engine keeps the decoded tables of the version for the next model.
-            self.engine = self.sdk("engine").EngineHandle(pack(spec), systems_path=request["root"])
+            spec, engine = json.loads(spec), self.engine(database, request)
         except Exception as why:
             error = described(why, request["root"])
             if error["class"] == NOT_KNOWN:
                 error = {"class": "NotKnown", "text": f"{model} is not known to this package"}
             return {"quant": quant, "operations": {}, "points": [{"error": error}] * len(request["points"])}
-        points = [self.point(point, request["root"]) for point in request["points"]]
-        return {"quant": quant, "operations": operations(json.loads(spec)), "points": points}
+        points = [self.point(engine, spec, point, request["root"]) for point in request["points"]]
+        return {"quant": quant, "operations": operations(spec), "points": points}
+
+    def engine(self, database, request):
+        """The engine of the version, which keeps the tables that it has decoded for the next model."""
+        place = [request[name] for name in ("root", "system", "backend", "version")]
+        if self.opened != place:
+            handle = self.sdk("engine").EngineHandle
+            self.opened, self.handle = place, handle.for_database(database, systems_path=request["root"])
+        return self.handle
 
     def config(self, request, database):
         system, backend, model = request["system"], request["backend"], request["model"]
@@ -185,19 +191,33 @@ class Planner:
         helpers.resolve_nvfp4_for_system(config, system, model)
         return config
 
-    def point(self, point, root):
-        engine, (phase, batch, tokens) = self.engine, point
-        mode, place = PHASES[phase]
+    def point(self, engine, spec, point, root):
+        phase, batch, tokens = point
+        place, listed = PHASES[phase]
         try:
-            parts = engine.run_static_per_op(batch_size=batch, isl=tokens, osl=1 + place, mode=mode)[place]
-            predict = (engine.predict_prefill_latency, engine.predict_decode_latency)[place]
-            ms = predict(batch, tokens, 2 * place)
+            parts = []
+            for ops in distinct(spec[listed]):
+                parts += engine.evaluate_ops_json(
+                    json.dumps(ops), is_context=place == 0, batch_size=batch, s=tokens + place)
         except Exception as why:
             return {"error": described(why, root)}
-        ops = [[part[0], part[1], part[3]] for part in parts]
-        powered = sum(part[1] for part in parts if part[2] > 0)
         total = sum(part[1] for part in parts)
-        return {"ms": ms, "power": powered / total if total else 0.0, "ops": ops}
+        powered = sum(part[1] for part in parts if part[2] > 0)
+        ops = [[part[0], part[1], part[3]] for part in parts]
+        return {"ms": total, "power": powered / total if total else 0.0, "ops": ops}
+
+
+def distinct(ops):
+    """A list of operations in parts without a name twice: the engine sums up what has one name."""
+    parts, names = [[]], set()
+    for op in ops:
+        name = next(iter(op.values()))["name"]
+        if name in names:
+            parts.append([])
+            names.clear()
+        names.add(name)
+        parts[-1].append(op)
+    return parts
 
 
 def operations(spec):

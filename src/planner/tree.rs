@@ -24,14 +24,14 @@ pub(super) struct PlannerTree<'a> {
 }
 
 impl<'a> PlannerTree<'a> {
-    /// Writes the files beside the systems' YAML, and the sidecars of all systems. Tables follow with
-    /// [`PlannerTree::add`]; until then a table is an empty file, since the planner derives its versions from the
-    /// files of all systems.
+    /// Writes the files beside the systems' YAML, the sidecars of all systems, and the tables of `systems`. A table of
+    /// another system, or one whose bytes are unavailable, is an empty file, since the planner derives its versions from
+    /// the files of all systems.
     ///
     /// # Errors
     ///
     /// If the source cannot be listed, or a file cannot be written.
-    pub fn new(state: State<'a>) -> Result<Self> {
+    pub fn new(state: State<'a>, systems: &BTreeSet<String>) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("perfdb-gate-planner-").tempdir();
         let folder = folder.map_err(|e| unwritten(&std::env::temp_dir(), &e))?;
         let _removed = RemovedOnSignal::new(Leftover::Folder(folder.path().to_owned()));
@@ -60,6 +60,7 @@ impl<'a> PlannerTree<'a> {
             }
             tree.entries.push(entry);
         }
+        tree.add(systems)?;
         Ok(tree)
     }
 
@@ -68,10 +69,10 @@ impl<'a> PlannerTree<'a> {
     /// # Errors
     ///
     /// If a file cannot be written.
-    pub fn add<'s>(&mut self, systems: impl IntoIterator<Item = &'s str>) -> Result<()> {
+    pub fn add(&mut self, systems: &BTreeSet<String>) -> Result<()> {
         for system in systems {
             let Some(file) = self.state.catalog.systems.get(system) else { continue };
-            if !self.written.insert(system.to_owned()) {
+            if !self.written.insert(system.clone()) {
                 continue;
             }
             let entries = std::mem::take(&mut self.entries);

@@ -6,12 +6,13 @@ use serde_json::json;
 
 use super::answer::{BackendVersions, SourcesReply, VersionsReply};
 use super::asked::{AskedVersion, PlannedVersion, Slot};
+use super::interpreter::Planner;
 use super::session::{Failure, PlannerError, Session};
 use super::sources::{changed_others, share_loads};
 use super::tree::PlannerTree;
 use super::{ANSWER, Question};
-use crate::base::error::{Error, Result, unknown};
-use crate::database::catalog::Role;
+use crate::base::error::{Error, Result};
+use crate::database::catalog::{Place, Role};
 use crate::database::diff::{Diff, TableDiff};
 use crate::database::selection::Names;
 
@@ -24,10 +25,11 @@ pub(super) struct Survey {
 impl Survey {
     /// Asks for the versions of systems in a state.
     pub fn of(
-        mut session: Session,
+        planner: &Planner,
         tree: &PlannerTree<'_>,
         systems: &BTreeSet<String>,
     ) -> Result<Self, Failure> {
+        let mut session = planner.session()?;
         let request = json!({"do": "versions", "root": tree.root(), "systems": systems});
         let VersionsReply { backends } = session.ask(&request, ANSWER)?;
         Ok(Self { backends, session })
@@ -118,24 +120,58 @@ pub(super) struct Chosen {
     pub left: Vec<(PlannedVersion, String)>,
 }
 
+/// The reason why no versions are chosen.
+pub(super) enum Stop {
+    /// The question names something unknown.
+    Question(Error),
+    /// The planner gives no answer.
+    Planner(Failure),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Question(error)
+    }
+}
+
+impl From<Failure> for Stop {
+    fn from(why: Failure) -> Self {
+        Self::Planner(why)
+    }
+}
+
 /// Chooses the versions: the current and the next one of each backend, then changed versions by the number of
 /// rows that they serve. Of two states, a version whose files are the same in both is left out, since its
 /// predictions are too, unless it is the current one beside a changed next one. Named versions are chosen instead and
 /// always asked about.
 pub(super) fn choose(
+    planner: &Planner,
     question: &Question<'_>,
     trees: &[PlannerTree<'_>],
-    surveys: &mut [Survey],
-) -> Result<Result<Chosen, Failure>> {
+    systems: &BTreeSet<String>,
+) -> Result<Chosen, Stop> {
+    let surveys = trees.iter().map(|tree| Survey::of(planner, tree, systems));
+    let mut surveys: Vec<Survey> = surveys.collect::<Result<_, Failure>>()?;
     let of_all = surveys.iter().flat_map(|survey| &survey.backends);
     let backends: BTreeSet<(String, String)> =
         of_all.map(|b| (b.system.clone(), b.backend.clone())).collect();
     let names = backends.iter().map(|(_, backend)| backend.as_str());
     let wanted = Names::known(question.backends, "backend", names)?;
+    let states = question.states();
+    let dirs = states.iter().flat_map(|state| state.catalog.dirs.values());
+    let is_wanted = |place: &Place| systems.contains(&place.system) && wanted.has(&place.backend);
+    let places: BTreeSet<PlannedVersion> = dirs
+        .filter(|dir| is_wanted(&dir.place))
+        .map(|dir| PlannedVersion::of(&dir.place))
+        .collect();
+    let names = places.iter().map(|place| place.version.as_str());
+    let slots =
+        surveys.iter().flat_map(|survey| &survey.backends).filter(|b| wanted.has(&b.backend));
+    let slots: Vec<&str> = slots.flat_map(|b| [b.current(), b.next()]).flatten().collect();
+    let versions = Names::known(question.versions, "version", names.chain(slots.iter().copied()))?;
     let mut candidates: Vec<(PlannedVersion, Slot, bool)> = Vec::new();
     let mut left = Vec::new();
     let mut more: Vec<(u64, PlannedVersion, bool)> = Vec::new();
-    let mut named = BTreeSet::new();
     for (system, backend) in backends.iter().filter(|(_, backend)| wanted.has(backend)) {
         let offered = surveys.iter().rev().find_map(|survey| survey.backend(system, backend));
         let Some(offered) = offered else { continue };
@@ -149,27 +185,20 @@ pub(super) fn choose(
             v if Some(v) == offered.next() => Slot::Next,
             _ => Slot::Other,
         };
-        let there = |version: &str| {
-            let dirs = question.states().into_iter().flat_map(|state| state.catalog.dirs.values());
-            dirs.map(|dir| PlannedVersion::of(&dir.place)).any(|place| place == at(version))
-        };
-        if !question.versions.is_empty() {
-            let versions = question.versions.iter().map(String::as_str);
-            for version in versions.filter(|v| there(v) || slot(v) != Slot::Other) {
-                named.insert(version);
-                candidates.push((at(version), slot(version), true));
-            }
-            continue;
-        }
         let slots: BTreeSet<&str> =
             [offered.current(), offered.next()].into_iter().flatten().collect();
+        if !question.versions.is_empty() {
+            let places = places.iter().filter(|p| p.system == *system && p.backend == *backend);
+            let there: BTreeSet<&str> =
+                places.map(|place| place.version.as_str()).chain(slots.iter().copied()).collect();
+            let named = there.into_iter().filter(|version| versions.has(version));
+            candidates.extend(named.map(|version| (at(version), slot(version), true)));
+            continue;
+        }
         candidates.extend(slots.iter().map(|version| (at(version), slot(version), true)));
         let changed = changed_versions(question, system, backend);
         let others = changed.into_iter().filter(|(version, _)| !slots.contains(version));
         more.extend(others.map(|(version, rows)| (rows, at(version), offered.is_queried(version))));
-    }
-    if let Some(version) = question.versions.iter().find(|v| !named.contains(v.as_str())) {
-        return Err(no_version(question, version));
     }
     more.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     for (place, (_, version, is_queried)) in more.into_iter().enumerate() {
@@ -184,10 +213,7 @@ pub(super) fn choose(
     let others = changed_others(trees);
     let mut asked = Vec::new();
     for candidate in candidates {
-        match compared(question, (trees, &others), surveys, candidate) {
-            Ok(version) => asked.push(version),
-            Err(why) => return Ok(Err(why)),
-        }
+        asked.push(compared(question, (trees, &others), &mut surveys, candidate)?);
     }
     // The next version is compared with the current one, so that they are asked about together.
     let backend =
@@ -199,7 +225,7 @@ pub(super) fn choose(
         a.is_changed() || a.refused.is_some() || is_beside || !question.versions.is_empty()
     });
     share_loads(&mut asked);
-    Ok(Ok(Chosen { asked, left }))
+    Ok(Chosen { asked, left })
 }
 
 /// Asks which files serve a version in each state, and compares them.
@@ -251,11 +277,4 @@ fn changed_versions<'q>(
         *versions.entry(&table.place.version).or_default() += rows(table);
     }
     versions
-}
-
-fn no_version(question: &Question<'_>, version: &str) -> Error {
-    let states = question.states();
-    let dirs = states.iter().flat_map(|state| state.catalog.dirs.values());
-    let known: Vec<&str> = dirs.map(|dir| dir.place.version.as_str()).collect();
-    unknown("version", version, known)
 }

@@ -38,7 +38,7 @@ pub struct ImpactOptions {
     pub systems: Vec<String>,
     /// Backends, as globs; empty selects all.
     pub backends: Vec<String>,
-    /// Names of versions; empty selects changed versions, and the current and the next one of each backend.
+    /// Versions, as globs; empty selects changed versions, and the current and the next one of each backend.
     pub versions: Vec<String>,
     /// Models, as globs over their names; empty selects all.
     pub models: Vec<String>,
@@ -122,8 +122,9 @@ impl Asking {
         selection: &Selection,
         progress: &dyn Progress,
     ) -> Result<Impact> {
-        let Selection { systems, backends, .. } = selection;
-        let question = Question { loads: true, systems, backends, ..self.question(state) };
+        let Selection { systems, backends, versions, .. } = selection;
+        let question =
+            Question { loads: true, systems, backends, versions, ..self.question(state) };
         ask(&self.planner, &question, progress)
     }
 

@@ -231,7 +231,7 @@ pub(super) fn gaps(impact: &Impact) -> Vec<String> {
 pub(crate) fn section(impact: &Impact) -> Predictions {
     let power = |side: fn(&PointImpact) -> Option<&crate::planner::Step>| {
         let times = impact.points().filter_map(|(_, point)| side(point)?.as_ref().ok());
-        times.filter(|time| time.power >= 0.9).count()
+        times.filter(|time| time.has_power()).count()
     };
     let changes: Vec<f64> = impact.factors().iter().map(|factor| factor - 1.0).collect();
     Predictions {

@@ -164,7 +164,10 @@ pub(crate) fn judged<R>(
     }
     let state = State { source, catalog: roots[0], facts: &facts[0], specs: &specs[0] };
     let predictions = match options.planner.as_ref().filter(|_| roots[0].layout.is_none()) {
-        Some(planner) => Some(asked(planner, options, state, &rules, &mut found, progress)?),
+        Some(planner) => {
+            let selection = (&options.selection, &selected[0]);
+            Some(asked(planner, selection, state, &rules, &mut found, progress)?)
+        }
         None => None,
     };
     absent.missing = source.missing();
@@ -207,10 +210,11 @@ pub(crate) fn judged<R>(
     Ok((report, seen))
 }
 
-/// Asks the planner about the selected systems and backends, and adds the findings on its answers.
+/// Asks the planner about the selected versions, and adds the findings on its answers: all about versions, and those
+/// about selected tables.
 fn asked(
     planner: &PlannerOptions,
-    options: &ValidateOptions,
+    (selection, selected): (&Selection, &Selected),
     state: State<'_>,
     rules: &[Arc<Rule>],
     found: &mut Vec<Finding>,
@@ -220,8 +224,12 @@ fn asked(
         Ok(asking) => asking,
         Err(why) => return Ok(Predictions { not_asked: Some(why), ..Predictions::default() }),
     };
-    let impact = asking.state(state, &options.selection, progress)?;
-    found.extend(impact.findings(rules, state, None));
+    let impact = asking.state(state, selection, progress)?;
+    let is_selected = |finding: &Finding| {
+        let file = state.catalog.table(&finding.path);
+        file.is_none_or(|f| selected.table(&f.place, &f.table) && selected.changed(&finding.path))
+    };
+    found.extend(impact.findings(rules, state, None).into_iter().filter(is_selected));
     Ok(section(&impact))
 }
 

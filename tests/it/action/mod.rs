@@ -92,7 +92,7 @@ fn act(tree: &Tree, inputs: &[(&str, &str)], event: &[(&str, &str)]) -> Action {
     result
 }
 
-/// Whether a step's condition holds: none, or comparisons with a text that all hold.
+/// True if a step runs: it has no condition, or every comparison in its condition holds.
 fn holds(condition: &Value, says: &BTreeMap<String, String>) -> bool {
     condition.as_str().into_iter().flat_map(|all| all.split(" && ")).all(|test| {
         let [name, operator @ ("==" | "!="), text] = test.split(' ').collect::<Vec<_>>()[..] else {

@@ -182,7 +182,7 @@ fn the_cache_holds_the_environment_that_the_step_makes() {
     assert!(cache["uses"].as_str().unwrap().starts_with("actions/cache@"));
     assert_eq!(cache["with"]["path"], step["env"]["VENV"]);
     assert_eq!((&cache["if"], &before["if"]), (&step["if"], &step["if"]));
-    // What else decides whether an environment works.
+    // An environment works for one interpreter and one machine only.
     for part in ["runner.os", "runner.arch", "steps.requirement.outputs.python", "inputs.planner"] {
         let key = cache["with"]["key"].as_str().unwrap();
         assert!(key.contains(&format!("${{{{ {part} }}}}")), "{part}: {key}");

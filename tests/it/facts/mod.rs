@@ -9,7 +9,7 @@ mod systems;
 mod unknown;
 
 use crate::common::snapshot::message;
-use crate::common::{Run, Tree, gemm};
+use crate::common::{Run, Tree, gemm, run};
 
 const CATALOG: &str = "collector/op_backend_catalog.yaml";
 const LOADER: &str = "core/rust/src/perf_database/mla.rs";
@@ -240,6 +240,23 @@ fn the_pinned_lane_is_served() {
     };
     assert_eq!(served(&[("triton", 0.5), ("fa3", 0.02)]), Some(1.0), "no query asks for triton");
     assert_eq!(served(&[("triton", 0.05), ("fa3", 0.04)]), Some(2.0));
+}
+
+#[test]
+fn each_state_is_read_with_its_own_lanes() {
+    let tree = Tree::new();
+    let table = "systems/data/h200_sxm/sglang/0.5.14/generation_attention_perf.txt";
+    tree.file(table, attention(&[("triton", 0.05), ("fa3", 0.02)]));
+    tree.commit();
+    tree.file("systems/attention_lane_defaults.yaml", "sglang:\n  '0.5.14': {90: fa3}\n");
+    tree.file(table, attention(&[("triton", 0.05), ("fa3", 0.025)]));
+    let json = tree.sanity(&["--base-ref", "main"]).json();
+    assert_eq!(json["change"]["served"]["median_ratio"], 0.5, "triton, the first row, was served");
+    let root = tree.path().display().to_string();
+    let report =
+        run(&["sanity", "--root", &root, "--base-ref", "main", "--format", "markdown"]).out();
+    let line = "Served kernel changed: 1 key in 1 table, for example triton → fa3";
+    assert!(report.contains(line), "{report}");
 }
 
 #[test]
