@@ -40,7 +40,7 @@ pub struct Sanity {
     /// The layout of the database, e.g. `public`, instead of the one that the base's files show.
     #[arg(long, value_name = "NAME", help_heading = "What to compare")]
     pub layout: Option<String>,
-    /// Write a Markdown comment for the pull request, at most 65,536 characters long.
+    /// Write a Markdown comment for the pull request, at most 16,000 characters long.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output_md_file: Option<PathBuf>,
     /// Write SVG charts of the largest changes to a folder.

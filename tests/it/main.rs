@@ -35,6 +35,7 @@ mod measure;
 mod merge;
 mod metamorphic;
 mod mistakes;
+mod names;
 mod new;
 mod operations;
 mod outputs;
