@@ -15,7 +15,7 @@ use self::rows::ReadRows;
 
 use crate::base::expr::{ExprError, Scope};
 use crate::base::sample::sampled;
-use crate::checks::compare::curves::{KeyLatencies, TableCurve};
+use crate::checks::compare::series::{KeyLatencies, TableCurve};
 use crate::checks::inputs::CheckInputs;
 use crate::database::catalog::TableFile;
 use crate::database::coverage::Coverage;

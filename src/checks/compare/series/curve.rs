@@ -2,8 +2,8 @@
 
 use serde_json::Value as Json;
 
+use super::{AxisNeighbours, NO_ROW, SHAPE_POINTS, Scan, Shape, Sizes};
 use crate::base::expr::Vals;
-use crate::checks::compare::series::{AxisNeighbours, NO_ROW, SHAPE_POINTS, Scan, Shape, Sizes};
 use crate::checks::inputs::CurveTerms;
 use crate::database::coverage::Coverage;
 use crate::database::table::Keys;
