@@ -47,6 +47,7 @@ mod rooms;
 mod rules;
 mod sanity;
 mod schema;
+mod size;
 mod status;
 mod support;
 mod terminal;
