@@ -7,9 +7,9 @@ use smallvec::SmallVec;
 
 use super::evidence::{Bent, Evidence, evidence};
 use super::references::{ReferenceGroups, SAME};
-use crate::checks::compare::series::KeyLatencies;
-use crate::checks::compare::series::{AxisPoints, KeyPoint};
-use crate::checks::compare::series::{Window, bend_of, stands_out};
+use crate::checks::compare::series::{
+    AxisPoints, KeyLatencies, KeyPoint, Window, bend_of, stands_out,
+};
 
 /// Returns a point and its neighbours in another table, along the axes on which that table has the point.
 fn windows<'a>(

@@ -11,8 +11,7 @@ use super::recurrence::evidence_in;
 use super::references::{ReferenceGroups, comparable, reference_groups};
 use super::shapes::{Roughness, ShapeScore, rougher, roughness, shape_scores};
 use crate::checks::compare::peers::Peers;
-use crate::checks::compare::series::KeyLatencies;
-use crate::checks::compare::series::{BendPoint, Stretch, TableCurve};
+use crate::checks::compare::series::{BendPoint, KeyLatencies, Stretch, TableCurve};
 use crate::checks::compare::sketch::{SketchOutlier, Sketched};
 use crate::database::catalog::TableFile;
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::evidence::{Evidence, by_groups, log_ratio};
 use super::references::{CurveReference, KEPT, ReferenceGroups};
 use crate::base::stats::upper_median;
-use crate::checks::compare::series::KeyLatencies;
-use crate::checks::compare::series::least_telling;
-use crate::checks::compare::series::{KeyPoint, ShapePoints, TableCurve};
+use crate::checks::compare::series::{
+    KeyLatencies, KeyPoint, ShapePoints, TableCurve, least_telling,
+};
 
 /// A slice less rough than that is smooth.
 const SMOOTH: f64 = 0.04;

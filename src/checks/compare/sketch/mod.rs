@@ -211,6 +211,7 @@ impl Sketch {
 impl Sketches {
     /// The sketch of the table at `path`.
     pub fn get(&self, path: &str) -> Option<&Sketch> {
+        tracing::trace!("lookup");
         self.by_path.get(path).map(AsRef::as_ref)
     }
 
