@@ -53,11 +53,9 @@ fn run(command: Command, terminal: TerminalArgs) -> Result<Exit> {
         Command::Rules(args) => args.run(),
         Command::Explain(args) => args.run(),
         Command::Suggest(args) => args.run(terminal),
-        Command::Selftest(args) => args.run(terminal),
-        Command::Noise(args) => args.run(terminal),
         Command::Completions(args) => args.run(Cli::command()),
         Command::Schema(args) => args.run(),
-        Command::Reach(args) => args.run(),
+        Command::Removed(command) => command.run(),
     }
 }
 

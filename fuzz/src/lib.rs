@@ -120,7 +120,6 @@ pub fn rules(data: &[u8]) {
         "dtypes.yaml",
         "loader.yaml",
         "recipes.yaml",
-        "faults.yaml",
         "charts/tables.yaml",
         "systems/x.yaml",
     ] {

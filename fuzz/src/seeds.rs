@@ -70,7 +70,7 @@ pub fn sidecar() -> Vec<Vec<u8>> {
 
 /// Rules, tables and what else overlays them.
 pub fn rules() -> Vec<Vec<u8>> {
-    let files: [&[u8]; 9] = [
+    let files: [&[u8]; 8] = [
         include_bytes!("../../rules/key-out-of-range.yaml"),
         include_bytes!("../../rules/tables/gemm.yaml"),
         include_bytes!("../../rules/tables/attention.yaml"),
@@ -78,7 +78,6 @@ pub fn rules() -> Vec<Vec<u8>> {
         include_bytes!("../../rules/dtypes.yaml"),
         include_bytes!("../../rules/loader.yaml"),
         include_bytes!("../../rules/recipes.yaml"),
-        include_bytes!("../../src/jobs/selftest/faults.yaml"),
         include_bytes!("../../charts/tables.yaml"),
     ];
     files.iter().map(|f| f.to_vec()).collect()

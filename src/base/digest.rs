@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 /// Returns the SHA-256 of `bytes` in lower-case hex.
-pub(crate) fn sha256(bytes: &[u8]) -> String {
+pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn names<'a>(mut all: impl Iterator<Item = &'a str>) -> String {
 /// A number formatted for people: plain digits in a readable range, scientific notation outside it. Format
 /// options apply to the plain digits. Without a precision, the number is shown exactly.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Figure(pub f64);
+pub struct Figure(pub f64);
 
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -65,7 +65,7 @@ pub(crate) fn plural_verb(n: usize, what: &str, [one, many]: [&str; 2]) -> Strin
 }
 
 /// Formats a count with its noun: `1 row`, `2 rows`.
-pub(crate) fn plural(n: usize, what: &str) -> String {
+pub fn plural(n: usize, what: &str) -> String {
     let end = if n == 1 { "" } else { "s" };
     format!("{} {what}{end}", count(n))
 }

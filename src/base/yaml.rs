@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use crate::base::reason::Reason;
 
 /// Parses YAML. The error is one line with the position and the problem.
-pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Reason> {
+pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Reason> {
     let options = serde_yaml::options! { strict_booleans: true, with_snippet: false };
     serde_yaml::from_str_with_options(text, options).map_err(|e| in_one_line(&e))
 }

@@ -144,12 +144,11 @@ impl Rules {
         "charts",
     ];
     /// Files in `rules/` that are not rules.
-    const OTHERS: [&str; 12] = [
+    const OTHERS: [&str; 11] = [
         "cases",
         "collectors",
         "dtypes",
         "facts",
-        "faults",
         "limits",
         "loader",
         "noise",

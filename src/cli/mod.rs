@@ -19,7 +19,6 @@ pub mod repair;
 pub mod rules;
 pub mod sanity;
 pub mod selection;
-pub mod selftest;
 pub mod status;
 pub mod terminal;
 pub mod validate;
@@ -39,9 +38,8 @@ use self::new::NewArgs;
 use self::plan::PlanArgs;
 use self::removed::Removed;
 use self::repair::{ConvertArgs, DedupeArgs};
-use self::rules::{Explain, NoiseArgs, RulesArgs, SuggestArgs};
+use self::rules::{Explain, RulesArgs, SuggestArgs};
 use self::sanity::Sanity;
-use self::selftest::Selftest;
 use self::status::StatusArgs;
 use self::terminal::MOST_COLUMNS;
 pub use self::terminal::TerminalArgs;
@@ -116,15 +114,10 @@ pub enum Command {
     Explain(Explain),
     /// Print a first spec for a table that has none, as YAML to edit.
     Suggest(SuggestArgs),
-    /// Plant known faults in a copy of real tables and count how many are found.
-    Selftest(Selftest),
-    /// Learn from repeated rows how far honest reruns differ, and print it as rules/noise.yaml.
-    Noise(NoiseArgs),
     /// Print completions for a shell.
     Completions(Completions),
     /// Print the JSON Schema of a file format, for editors.
     Schema(SchemaArgs),
-    /// Removed; `impact` takes its place.
-    #[command(hide = true, disable_help_flag = true)]
-    Reach(Removed),
+    #[command(flatten)]
+    Removed(Removed),
 }

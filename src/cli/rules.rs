@@ -1,27 +1,26 @@
-//! The commands `perfdb-gate rules`, `explain`, `suggest` and `noise`, which print and learn rules
-//! and specs.
+//! The commands `perfdb-gate rules`, `explain` and `suggest`, which print rules and learn specs.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use perfdb_gate::base::error::Result;
-use perfdb_gate::base::escape::clean_lines;
 use perfdb_gate::base::exit::Exit;
 use perfdb_gate::base::files::write_all;
 use perfdb_gate::checks::rule::Rules;
-use perfdb_gate::jobs::{explain, noise, operations, suggest};
+use perfdb_gate::jobs::{explain, suggest};
 use perfdb_gate::report;
 use perfdb_gate::specs::Library;
 
 use super::bar::Bar;
 use super::outputs::write_text;
+use super::removed::{in_selftest, removed};
 use super::terminal::{MOST_COLUMNS, TerminalArgs};
 
 /// The arguments of `perfdb-gate rules`.
 #[derive(Debug, Args)]
 pub struct RulesArgs {
-    /// Compare the table specs with a repository's own operation catalog instead.
-    #[arg(long, value_name = "DIR")]
+    /// Removed; the crate `selftest/` takes its place.
+    #[arg(long, value_name = "DIR", hide = true)]
     pub check_root: Option<PathBuf>,
     /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
     /// the same id.
@@ -66,29 +65,12 @@ pub struct SuggestArgs {
     pub output: Option<PathBuf>,
 }
 
-/// The arguments of `perfdb-gate noise`.
-#[derive(Debug, Args)]
-pub struct NoiseArgs {
-    /// Repository or folder that contains the database.
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub root: PathBuf,
-    /// Learn from a commit, without a checkout, instead of the files on disk.
-    #[arg(long = "ref", value_name = "REF")]
-    pub reference: Option<String>,
-    /// Write the profile to a file instead of standard output.
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-}
-
 impl RulesArgs {
     pub fn run(&self) -> Result<Exit> {
-        let overlay = self.rules_dir.as_deref();
-        if let Some(root) = &self.check_root {
-            let compared = operations::compare(root, overlay)?;
-            report::print(&clean_lines(&compared.text()))?;
-            return Ok(compared.exit());
+        if self.check_root.is_some() {
+            return Err(removed("flag `rules --check-root`", &in_selftest("catalog")));
         }
-        report::print(&explain::list(&Rules::read(&library(overlay)?)?))?;
+        report::print(&explain::list(&Rules::read(&library(self.rules_dir.as_deref())?)?))?;
         Ok(Exit::Clean)
     }
 }
@@ -137,15 +119,6 @@ fn suggest_layout(root: &Path, folder: Option<&Path>) -> Result<Exit> {
         }
     }
     Ok(Exit::Clean)
-}
-
-impl NoiseArgs {
-    pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
-        let work = || noise::run(&self.root, self.reference.as_deref());
-        let noise = Bar::during("reading tables", terminal, work)?;
-        write_text(self.output.as_deref(), noise.yaml())?;
-        Ok(Exit::Clean)
-    }
 }
 
 /// Returns the built-in rules and specs with the files of an overlay.

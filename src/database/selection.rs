@@ -137,6 +137,7 @@ impl Selected {
 
     /// Returns true if a version directory is judged.
     pub fn place(&self, place: &Place) -> bool {
+        tracing::trace!("lookup");
         self.systems.has(&place.system)
             && self.backends.has(&place.backend)
             && self.versions.has(&place.version)

@@ -12,7 +12,7 @@ use crate::database::state::State;
 use crate::specs::Specs;
 
 /// An opened state of a database with its settings and the selected part.
-pub(crate) struct Site {
+pub struct Site {
     pub source: Box<dyn Source>,
     /// The settings, with specs that the state's own facts override.
     pub settings: Settings,

@@ -8,7 +8,7 @@ use crate::base::escape::clean;
 /// A document of paragraphs, lists and tables. Both renderings escape the texts, which may contain
 /// names from data.
 #[derive(Debug)]
-pub(crate) struct Document {
+pub struct Document {
     /// The heading of the Markdown; a terminal does not show it.
     title: String,
     parts: Vec<DocumentPart>,
@@ -33,14 +33,14 @@ enum Body {
 
 /// An item of a list, with optional lines below it.
 #[derive(Debug)]
-pub(crate) struct ListItem {
-    pub(crate) text: String,
-    pub(crate) below: Vec<String>,
+pub struct ListItem {
+    pub text: String,
+    pub below: Vec<String>,
 }
 
 /// A table of texts.
 #[derive(Debug)]
-pub(crate) struct DocumentTable {
+pub struct DocumentTable {
     heads: Vec<String>,
     rows: Vec<Vec<String>>,
     /// The indices of columns of numbers, which are right-aligned.
@@ -55,7 +55,7 @@ impl From<String> for ListItem {
 
 impl DocumentTable {
     /// Creates a table whose columns `figures` are right-aligned.
-    pub(crate) fn new(
+    pub fn new(
         heads: &[&str],
         figures: impl Into<Vec<usize>>,
         rows: impl IntoIterator<Item = Vec<String>>,
@@ -67,7 +67,7 @@ impl DocumentTable {
 
 impl Document {
     /// Creates an empty document.
-    pub(crate) fn new(title: impl Into<String>) -> Self {
+    pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), parts: Vec::new() }
     }
 
@@ -76,16 +76,12 @@ impl Document {
     }
 
     /// Adds a paragraph.
-    pub(crate) fn paragraph(&mut self, text: impl Into<String>) {
+    pub fn paragraph(&mut self, text: impl Into<String>) {
         self.add("", false, Body::Paragraph(text.into()));
     }
 
     /// Adds a list, unless it is empty.
-    pub(crate) fn list<I: Into<ListItem>>(
-        &mut self,
-        heading: &str,
-        items: impl IntoIterator<Item = I>,
-    ) {
+    pub fn list<I: Into<ListItem>>(&mut self, heading: &str, items: impl IntoIterator<Item = I>) {
         let items: Vec<ListItem> = items.into_iter().map(Into::into).collect();
         if !items.is_empty() {
             self.add(heading, false, Body::List(items));
@@ -93,14 +89,14 @@ impl Document {
     }
 
     /// Adds a table, unless it has no rows.
-    pub(crate) fn table(&mut self, heading: &str, table: DocumentTable) {
+    pub fn table(&mut self, heading: &str, table: DocumentTable) {
         if !table.rows.is_empty() {
             self.add(heading, false, Body::Table(table));
         }
     }
 
     /// Adds a table that Markdown folds. If the table is empty, the heading becomes a paragraph.
-    pub(crate) fn folded(&mut self, heading: &str, table: DocumentTable) {
+    pub fn folded(&mut self, heading: &str, table: DocumentTable) {
         if table.rows.is_empty() {
             self.paragraph(heading);
         } else {
@@ -109,12 +105,12 @@ impl Document {
     }
 
     /// Adds commands for a shell.
-    pub(crate) fn commands(&mut self, heading: &str, commands: &[String]) {
+    pub fn commands(&mut self, heading: &str, commands: &[String]) {
         self.add(heading, false, Body::Commands(commands.to_vec()));
     }
 
     /// Renders the document for a terminal.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let parts = self.parts.iter().map(|part| {
             let lines = part.body.lines();
             if part.heading.is_empty() {
@@ -127,7 +123,7 @@ impl Document {
     }
 
     /// Renders the document as Markdown.
-    pub(crate) fn markdown(&self) -> String {
+    pub fn markdown(&self) -> String {
         let mut out = String::new();
         if !self.title.is_empty() {
             out += &format!("## {}\n\n", inert(&self.title));

@@ -3,15 +3,16 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::measured;
 use super::run::Report;
 use crate::base::words::{count, plural};
 use crate::findings::Finding;
+use crate::gpu::judge::percent;
+use crate::gpu::outcome::{Remeasured, Sample};
 
 /// Returns the one-line summary of a run. It does not contain the elapsed time.
 pub(super) fn headline(report: &Report) -> String {
     if let Some(remeasured) = &report.remeasured {
-        return measured::headline(remeasured);
+        return verdicts(remeasured);
     }
     let c = report.counts;
     let new = if report.diff.is_some() { "new " } else { "" };
@@ -50,6 +51,27 @@ pub(super) fn headline(report: &Report) -> String {
             format!("{state}{found}; checked {judged}, {}", rows(report.rows))
         }
     }
+}
+
+/// Returns the verdicts on all tables in one line.
+fn verdicts(remeasured: &Remeasured) -> String {
+    let tables: Vec<String> = remeasured.samples.iter().map(verdict).collect();
+    let left = match remeasured.unmeasured.len() {
+        0 => String::new(),
+        n => format!("; {} not measured", plural(n, "table")),
+    };
+    format!("measured again on {}: {}{left}", remeasured.about.name, tables.join(", "))
+}
+
+/// Returns the verdict on one table, such as `PASS (+0.3 %, 60 points)`.
+fn verdict(sample: &Sample) -> String {
+    let v = &sample.verdict;
+    let bias = if v.bias.is_finite() { percent(v.bias) } else { "nothing compared".into() };
+    let left = match sample.draw.proxies {
+        0 => String::new(),
+        rows => format!("; {} rows left out", count(rows)),
+    };
+    format!("{} ({bias}, {}{left})", v.outcome.name(), plural(v.judged, "point"))
 }
 
 fn rows(n: u64) -> String {

@@ -19,6 +19,7 @@ mod measured;
 pub(crate) mod predictions;
 mod run;
 mod sarif;
+mod stage_input;
 pub(crate) mod stages;
 mod style;
 pub(crate) mod template;

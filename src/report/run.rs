@@ -12,7 +12,7 @@ use super::chart::Undrawn;
 use super::evidence::Evidence;
 use super::health::JudgedPlaces;
 use super::predictions::Predictions;
-use super::stages::StageInput;
+use super::stage_input::StageInput;
 use crate::base::exit::Exit;
 use crate::checks::rule::Rule;
 use crate::database::catalog::Role;

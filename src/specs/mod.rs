@@ -4,7 +4,7 @@
 //! The files are embedded in the binary. A folder of the same layout overlays them by id: tables and systems
 //! of the same name are replaced, new ones are added. Facts that only one room uses are parsed by this room
 //! from the same [`Library`]: rules by `checks`, recipes and plans by `gpu`, charts by `report`, traces by
-//! `traces`, defects to inject by the selftest.
+//! `traces`.
 
 mod column;
 pub mod facts;

@@ -1,20 +1,21 @@
-//! Files of a room import each other in one way only: no file imports, over any number of others, itself.
+//! Files and folders of a room import each other in one way only: none imports, over any number of others, itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use regex::Regex;
 
 use crate::imports::{CodePath, paths, sources};
 
 /// A module's path, such as `["checks", "frame"]`.
-type Module = Vec<String>;
+pub type Module = Vec<String>;
 
 /// A path in the code, resolved to the crate, such as `["checks", "frame", "Terms"]`.
 type Item = Vec<String>;
 
 /// The code of the modules below `src/`, without unit tests.
-fn modules() -> BTreeMap<Module, String> {
+pub fn modules() -> BTreeMap<Module, String> {
     let module = |file: PathBuf| {
         let text = std::fs::read_to_string(&file).unwrap();
         Some((module(&file)?, text.split("#[cfg(test)]\nmod tests").next()?.to_owned()))
@@ -39,11 +40,9 @@ fn module(file: &Path) -> Option<Module> {
 
 /// The imports of a module: paths in the crate, and whether the module re-exports them.
 fn imports(module: &Module, code: &str) -> Vec<(bool, Item)> {
-    let children: BTreeSet<String> = Regex::new(r"\bmod\s+(\w+)\s*;")
-        .unwrap()
-        .captures_iter(code)
-        .map(|found| found[1].to_owned())
-        .collect();
+    static CHILD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\bmod\s+(\w+)\s*;").unwrap());
+    let children: BTreeSet<String> =
+        CHILD.captures_iter(code).map(|found| found[1].to_owned()).collect();
     let resolved = |CodePath { parts, is_reexported }: CodePath| {
         let ups = parts.iter().take_while(|part| *part == "super").count();
         let item = match parts[0].as_str() {
@@ -78,7 +77,7 @@ fn definer(
 }
 
 /// The imports between files of a room, by file.
-fn graph(modules: &BTreeMap<Module, String>) -> BTreeMap<Module, BTreeSet<Module>> {
+pub fn graph(modules: &BTreeMap<Module, String>) -> BTreeMap<Module, BTreeSet<Module>> {
     let imports: BTreeMap<&Module, Vec<(bool, Item)>> =
         modules.iter().map(|(module, code)| (module, imports(module, code))).collect();
     let mut reexported = BTreeMap::new();
@@ -103,10 +102,7 @@ fn graph(modules: &BTreeMap<Module, String>) -> BTreeMap<Module, BTreeSet<Module
 }
 
 /// The modules that a module imports, over any number of others.
-fn reachable<'g>(
-    graph: &'g BTreeMap<Module, BTreeSet<Module>>,
-    from: &'g Module,
-) -> BTreeSet<&'g Module> {
+fn reachable<'g, T: Ord>(graph: &'g BTreeMap<T, BTreeSet<T>>, from: &'g T) -> BTreeSet<&'g T> {
     let mut found = BTreeSet::new();
     let mut next = vec![from];
     while let Some(module) = next.pop() {
@@ -119,6 +115,50 @@ fn reachable<'g>(
 fn circular(graph: &BTreeMap<Module, BTreeSet<Module>>) -> Vec<String> {
     let is_circular = |module: &&Module| reachable(graph, module).contains(module);
     graph.keys().filter(is_circular).map(|module| module.join("/")).collect()
+}
+
+/// The circles of folders: the neighbours in a folder, files or folders with all that is in them, that import each
+/// other over any number of neighbours. Each as `folder: neighbour, neighbour`.
+fn folder_circles(graph: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeSet<String> {
+    let mut folders: BTreeMap<&[String], BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+    for (module, imported) in graph {
+        for length in 1..module.len() {
+            let (folder, own) = (&module[..length], &module[length]);
+            let neighbours = folders.entry(folder).or_default();
+            let others = imported.iter().filter(|other| other.starts_with(folder));
+            let others = others.filter_map(|other| other.get(length)).filter(|other| *other != own);
+            let others: BTreeSet<String> = others.cloned().collect();
+            for other in &others {
+                neighbours.entry(other.clone()).or_default();
+            }
+            neighbours.entry(own.clone()).or_default().extend(others);
+        }
+    }
+    let mut circles = BTreeSet::new();
+    for (folder, neighbours) in &folders {
+        for name in neighbours.keys() {
+            let mut circle = reachable(neighbours, name);
+            circle.retain(|other| reachable(neighbours, other).contains(name));
+            if !circle.is_empty() {
+                let circle: Vec<&str> = circle.into_iter().map(String::as_str).collect();
+                circles.insert(format!("{}: {}", folder.join("/"), circle.join(", ")));
+            }
+        }
+    }
+    circles
+}
+
+/// Circles of folders that are left. This list only shrinks.
+const KNOWN_CIRCLES: [&str; 1] = ["checks: compare, context, judge"];
+
+#[test]
+fn folders_of_a_room_import_in_no_circle() {
+    let found = folder_circles(&graph(&modules()));
+    let known: BTreeSet<String> = KNOWN_CIRCLES.iter().map(|known| (*known).to_owned()).collect();
+    let new: Vec<&String> = found.difference(&known).collect();
+    assert!(new.is_empty(), "folders that import each other: {new:#?}");
+    let gone: Vec<&String> = known.difference(&found).collect();
+    assert!(gone.is_empty(), "remove from KNOWN_CIRCLES what is no circle any more: {gone:#?}");
 }
 
 #[test]
@@ -157,4 +197,25 @@ fn a_circle_is_seen_however_it_is_written() {
         seen(&[("a", "mod b;\nuse self::b::x; // use super"), ("a/b", "// use super::Thing;")]),
         [""; 0]
     );
+}
+
+#[test]
+fn a_circle_of_folders_is_seen() {
+    let module = |path: &str| -> Module { path.split('/').map(str::to_owned).collect() };
+    let seen = |files: &[(&str, &str)]| {
+        let modules: BTreeMap<Module, String> =
+            files.iter().map(|(path, text)| (module(path), (*text).to_owned())).collect();
+        folder_circles(&graph(&modules)).into_iter().collect::<Vec<_>>()
+    };
+    let (b, c) = (("a/b/x", "use crate::a::c::y::Y;"), ("a/c/y", ""));
+    assert_eq!(seen(&[b, c]), [""; 0]);
+    // No file imports itself, but the folders do.
+    assert_eq!(seen(&[b, c, ("a/c/z", "use crate::a::b::w;"), ("a/b/w", "")]), ["a: b, c"]);
+    let over = ("a/d", "use crate::a::b::w;");
+    assert_eq!(seen(&[b, c, ("a/c/z", "use crate::a::d;"), over, ("a/b/w", "")]), ["a: b, c, d"]);
+    // Below another folder, and from a folder to the files of the folder around it.
+    let below =
+        [("r/a/b/x", "use super::super::c::Y;"), ("r/a/c", "use super::b::w;"), ("r/a/b/w", "")];
+    assert_eq!(seen(&below), ["r/a: b, c"]);
+    assert_eq!(seen(&[("a/b", "use super::b::x::X;"), ("a/b/x", ""), ("a", "")]), [""; 0]);
 }

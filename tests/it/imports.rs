@@ -1,6 +1,7 @@
 //! Reads the source files below `src/` and the paths that they import.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use regex::Regex;
 
@@ -29,16 +30,19 @@ pub struct CodePath {
 
 /// The paths that code imports or names, in comments not.
 pub fn paths(code: &str) -> Vec<CodePath> {
-    let code = Regex::new(r"//[^\n]*").unwrap().replace_all(code, "");
-    let uses = Regex::new(r"(?m)^\s*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);").unwrap();
+    static COMMENT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"//[^\n]*").unwrap());
+    static USE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"(?m)^\s*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);").unwrap());
+    static PATH: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b\w+(?:::\w+)+").unwrap());
+    let code = COMMENT.replace_all(code, "");
     let mut found = Vec::new();
-    for import in uses.captures_iter(&code) {
+    for import in USE.captures_iter(&code) {
         let is_reexported = import.get(1).is_some();
         let paths = leaves(&import[2]).into_iter();
         found.extend(paths.map(|parts| CodePath { parts, is_reexported }));
     }
-    let body = uses.replace_all(&code, "");
-    for named in Regex::new(r"\b\w+(?:::\w+)+").unwrap().find_iter(&body) {
+    let body = USE.replace_all(&code, "");
+    for named in PATH.find_iter(&body) {
         let before = &body[..named.start()];
         if !before.ends_with("::") && !before.ends_with("pub(in ") {
             let parts = named.as_str().split("::").map(str::to_owned).collect();

@@ -45,6 +45,9 @@ const MISTAKES: &[&[&str]] = &[
     &["new", "--system", "h200_sxm", "--table", "gemm", "--backend", "vllm", "--version", "../1"],
     &["completions", "powershell"],
     &["reach", "--system", "h200_sxm"],
+    &["selftest", "--samples", "2"],
+    &["noise", "--root", "."],
+    &["rules", "--check-root", "."],
 ];
 
 /// A repository with one table, without a remote.

@@ -4,9 +4,10 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
-use crate::checks::compare::curves::{CurveScores, KeyLatencies};
+use crate::checks::compare::curves::CurveScores;
 use crate::checks::compare::peers::Peers;
 use crate::checks::compare::relative_latency::NamedPeers;
+use crate::checks::compare::series::KeyLatencies;
 use crate::checks::compare::sketch::{Sketched, Sketches, Slice};
 use crate::database::catalog::{Place, TableFile};
 use crate::database::ledger::Ledger;

@@ -69,12 +69,14 @@ impl Catalog {
     /// Returns the description of a system. If its YAML cannot be read, its embedded facts are used, since
     /// its tables exist anyway.
     pub fn system<'a>(&'a self, name: &str, specs: &'a Specs) -> Option<&'a System> {
+        tracing::trace!("lookup");
         self.systems.get(name)?.system.as_ref().ok().or_else(|| specs.systems.get(name))
     }
 
     /// Returns the table at a path.
     pub fn table(&self, path: &str) -> Option<&TableFile> {
-        self.tables.iter().find(|file| file.entry.path == path)
+        let mut tables = self.tables.iter().inspect(|_| tracing::trace!("lookup"));
+        tables.find(|file| file.entry.path == path)
     }
 
     /// Returns true if a table is assembled from the file at a path.
@@ -103,6 +105,7 @@ impl Catalog {
 
     /// Returns the version directory of a table.
     pub fn dir_of(&self, file: &TableFile) -> Option<&VersionDir> {
+        tracing::trace!("lookup");
         file.entry.path.rsplit_once('/').and_then(|(dir, _)| self.dirs.get(dir))
     }
 }

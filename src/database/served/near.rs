@@ -17,6 +17,7 @@ pub(super) fn around<'s, 'a>(
     wanted: impl Fn(&str, &'s Editions<'a>) -> Option<&'s Edition<'a>>,
 ) -> Vec<Near<'s, 'a>> {
     let near = |(system, editions): (&&'a str, &'s Editions<'a>)| {
+        tracing::trace!("lookup");
         Some((*system, editions, wanted(system, editions)?))
     };
     let below = (Bound::Unbounded, Bound::Excluded(own));

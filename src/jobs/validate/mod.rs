@@ -163,13 +163,10 @@ pub(crate) fn judged<R>(
         found.extend(deleted);
     }
     let state = State { source, catalog: roots[0], facts: &facts[0], specs: &specs[0] };
-    let predictions = match options.planner.as_ref().filter(|_| roots[0].layout.is_none()) {
-        Some(planner) => {
-            let selection = (&options.selection, &selected[0]);
-            Some(asked(planner, selection, state, &rules, &mut found, progress)?)
-        }
-        None => None,
-    };
+    let planner = options.planner.as_ref().filter(|_| roots[0].layout.is_none());
+    let selection = (&options.selection, &selected[0]);
+    let ask = |planner| asked(planner, selection, state, &rules, &mut found, progress);
+    let predictions = planner.map(ask).transpose()?;
     absent.missing = source.missing();
     // Files that the clone lacks are not a fault of the data.
     found.retain(|finding| !absent.missing.contains(&finding.path));

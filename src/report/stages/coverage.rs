@@ -1,10 +1,10 @@
 //! What a stage checked of a change, and what it could not check.
 
-use super::input::{Checked, StageId, StageInput, StageSpec};
 use crate::base::words::{count, plural, plural_verb};
 use crate::database::diff::Diff;
 use crate::report::Report;
 use crate::report::run::{RunOutcome, RunVerdict};
+use crate::report::stage_input::{Checked, StageId, StageInput, StageSpec};
 
 /// The most tables that a reason names.
 const NAMED: usize = 3;

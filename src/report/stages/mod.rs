@@ -1,17 +1,16 @@
 //! The stages of a change: each with a status, the numbers of what was checked, and the findings behind it.
 
 mod coverage;
-mod input;
 mod render;
 
-pub(crate) use input::{ChangedReach, StageInput, StageSpecs};
+pub(crate) use super::stage_input::{ChangedReach, StageInput, StageSpecs};
 pub(crate) use render::schema;
 pub(super) use render::{json, markdown};
 
 use self::coverage::Coverage;
-use self::input::{Checked, StageSpec};
 use super::Report;
 use super::run::RunOutcome;
+use super::stage_input::{Checked, StageSpec};
 use crate::findings::Finding;
 
 /// The status of a stage.

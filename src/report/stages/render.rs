@@ -3,7 +3,6 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
-use super::input::{Checked, StageId};
 use super::{Stage, StageInput, StageStatus, stages};
 use crate::base::error::{Error, Result};
 use crate::base::escape::inert_json;
@@ -12,6 +11,7 @@ use crate::findings::{Finding, Severity};
 use crate::report::document::{Document, DocumentTable};
 use crate::report::json::Tool;
 use crate::report::run::urgency;
+use crate::report::stage_input::{Checked, StageId};
 use crate::report::view::ReportView;
 
 /// The most findings of a stage that the Markdown lists.

@@ -2,11 +2,11 @@
 
 use smallvec::SmallVec;
 
-use super::curve::{AxisPoints, BendPoint, KeyPoint, TableCurve};
-use super::latencies::KeyLatencies;
 use super::references::{CurveReference, ROUNDING, ReferenceGroups, SAME};
 use crate::base::stats::median;
-use crate::checks::compare::series::least_telling;
+use crate::checks::compare::series::{
+    AxisPoints, BendPoint, KeyLatencies, KeyPoint, TableCurve, least_telling,
+};
 
 /// The evidence of the references on a point.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -4,8 +4,8 @@
 //! the latency itself, since the steps of a kernel are in both. So a point that is twice too slow stands
 //! out in r though it hides in its own curve. The way there, a file each:
 //!
-//! 1. When a table is read, every key's latency is kept (`latencies`, 9 bytes per row);
-//!    of a judged table the points that bend, too (`curve`): those off the line between their neighbours by 1.3 or
+//! 1. When a table is read, every key's latency is kept (`series::latencies`, 9 bytes per row);
+//!    of a judged table the points that bend, too (`series::curve`): those off the line between their neighbours by 1.3 or
 //!    more, which are one or two in a hundred. All the rest cannot stand out by 1.5 in r, or nearly so.
 //! 2. `references` picks up to nine other tables in independent groups: the backend's other versions on
 //!    the system, its tables on other systems, and other backends on the system.
@@ -15,17 +15,13 @@
 //!    r is along the series.
 //! 6. [`CurveScores`] holds this for all judged tables; the rules on outliers and on noisy slices read it.
 
-mod curve;
 mod evidence;
-mod latencies;
 mod recurrence;
 mod references;
 mod scores;
 mod shapes;
 
-pub use self::curve::{AxisPoints, BendPoint, CurveRows, KeyPoint, TableCurve};
 pub use self::evidence::Evidence;
-pub use self::latencies::KeyLatencies;
 pub use self::recurrence::stands_out_in;
 pub use self::references::comparable;
 pub use self::scores::{CurveScores, SpikedPoints, TableScores};

@@ -5,11 +5,11 @@
 
 use smallvec::SmallVec;
 
-use super::curve::{AxisPoints, KeyPoint};
 use super::evidence::{Bent, Evidence, evidence};
-use super::latencies::KeyLatencies;
 use super::references::{ReferenceGroups, SAME};
-use crate::checks::compare::series::{Window, bend_of, stands_out};
+use crate::checks::compare::series::{
+    AxisPoints, KeyLatencies, KeyPoint, Window, bend_of, stands_out,
+};
 
 /// Returns a point and its neighbours in another table, along the axes on which that table has the point.
 fn windows<'a>(

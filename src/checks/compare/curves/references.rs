@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::latencies::KeyLatencies;
 use crate::base::stats::upper_median;
 use crate::checks::compare::peers::{Kinship, Peers};
+use crate::checks::compare::series::KeyLatencies;
 use crate::checks::compare::sketch::{Sketch, Sketched};
 
 /// A shape that is off is kept from this logarithm on (1.3).

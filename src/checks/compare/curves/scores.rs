@@ -6,13 +6,12 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 use tracing::debug;
 
-use super::curve::{BendPoint, Stretch, TableCurve};
 use super::evidence::{Bent, Evidence, by_reference, evidence, shown_by};
-use super::latencies::KeyLatencies;
 use super::recurrence::evidence_in;
 use super::references::{ReferenceGroups, comparable, reference_groups};
 use super::shapes::{Roughness, ShapeScore, rougher, roughness, shape_scores};
 use crate::checks::compare::peers::Peers;
+use crate::checks::compare::series::{BendPoint, KeyLatencies, Stretch, TableCurve};
 use crate::checks::compare::sketch::{SketchOutlier, Sketched};
 use crate::database::catalog::TableFile;
 

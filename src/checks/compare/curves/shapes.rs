@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::curve::{KeyPoint, ShapePoints, TableCurve};
 use super::evidence::{Evidence, by_groups, log_ratio};
-use super::latencies::KeyLatencies;
 use super::references::{CurveReference, KEPT, ReferenceGroups};
 use crate::base::stats::upper_median;
-use crate::checks::compare::series::least_telling;
+use crate::checks::compare::series::{
+    KeyLatencies, KeyPoint, ShapePoints, TableCurve, least_telling,
+};
 
 /// A slice less rough than that is smooth.
 const SMOOTH: f64 = 0.04;

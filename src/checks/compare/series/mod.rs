@@ -7,12 +7,18 @@
 //!
 //! [`scan`] walks over all series of a table once. It finds the [`Outlier`]s, which stand out by themselves; the
 //! [`Bend`]s, which are much milder, mostly right, and compared with other tables; and a sample of each series
-//! ([`Shape`]).
+//! ([`Shape`]). [`TableCurve`] and [`KeyLatencies`] are what is kept of a table to compare its curves with others.
 
 mod columns;
+mod curve;
+mod latencies;
 mod points;
 mod scan;
 
+pub use self::curve::{
+    AxisPoints, BendPoint, CurveRows, KeyPoint, ShapePoints, Stretch, TableCurve,
+};
+pub use self::latencies::KeyLatencies;
 pub use self::points::{AxisNeighbours, NO_ROW, Sizes, Window, bend_of, least_telling, stands_out};
 pub use self::scan::{Bend, SHAPE_POINTS, Scan, ScanTerms, Shape, scan};
 

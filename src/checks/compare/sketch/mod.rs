@@ -15,7 +15,7 @@ use self::rows::ReadRows;
 
 use crate::base::expr::{ExprError, Scope};
 use crate::base::sample::sampled;
-use crate::checks::compare::curves::{KeyLatencies, TableCurve};
+use crate::checks::compare::series::{KeyLatencies, TableCurve};
 use crate::checks::inputs::CheckInputs;
 use crate::database::catalog::TableFile;
 use crate::database::coverage::Coverage;
@@ -211,6 +211,7 @@ impl Sketch {
 impl Sketches {
     /// The sketch of the table at `path`.
     pub fn get(&self, path: &str) -> Option<&Sketch> {
+        tracing::trace!("lookup");
         self.by_path.get(path).map(AsRef::as_ref)
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::checks::compare::curves::AxisPoints;
+use crate::checks::compare::series::AxisPoints;
 use crate::checks::compare::series::Outlier;
 
 /// The texts of a key by name: dtypes, kernels, phases.

@@ -1,0 +1,232 @@
+//! The points and series of a table that are kept to compare its curves with those of other tables.
+
+use serde_json::Value as Json;
+
+use super::{AxisNeighbours, NO_ROW, SHAPE_POINTS, Scan, Shape, Sizes};
+use crate::base::expr::Vals;
+use crate::checks::inputs::CurveTerms;
+use crate::database::coverage::Coverage;
+use crate::database::table::Keys;
+
+/// Stretches that are kept of a slice, at most.
+const STRETCHES: usize = 512;
+
+/// Stretches of a table among which they are chosen, about.
+const CHOSEN_AMONG: usize = 16_384;
+
+/// Series are kept from this fraction of the timer's floor on, since a series that is too fast should take longer.
+const SHORTER: f64 = 3.0;
+
+/// A key and the table's latency there; of a neighbour that is not there, 0 ms.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KeyPoint {
+    /// Hash of the key.
+    pub hash: u64,
+    /// In ms.
+    pub latency: f32,
+}
+
+/// The neighbours of a point along an axis: two points before it and two after, in the order of the sweep.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AxisPoints {
+    /// The points.
+    pub points: [KeyPoint; 4],
+    /// The sizes of the points, with the size of the point itself in the middle.
+    pub sizes: Sizes,
+}
+
+/// A point at which a table's curve bends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BendPoint {
+    /// The point's row.
+    pub row: u32,
+    /// The slice, as an index into the sketch's slices.
+    pub slice: u32,
+    /// The point's key and latency.
+    pub point: KeyPoint,
+    /// Logarithm of its latency over the line between its neighbours.
+    pub log_ratio: f32,
+    /// The index of the point's first neighbours in [`TableCurve::neighbours`].
+    first: u32,
+    /// The number of axes along which the point has two neighbours.
+    axes: u8,
+    /// The axes along which the point has two neighbours, one bit each.
+    pub axis_bits: u8,
+}
+
+/// A series along the first axis of the sweep: all else is fixed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShapePoints {
+    /// The slice, as an index into the sketch's slices.
+    pub slice: u32,
+    /// The row of the middle one of its points.
+    pub row: u32,
+    /// Points spread evenly over it.
+    pub points: [KeyPoint; SHAPE_POINTS],
+}
+
+impl ShapePoints {
+    /// The latency of its middle point in ms.
+    pub fn latency(&self) -> f64 {
+        f64::from(self.points[SHAPE_POINTS / 2].latency)
+    }
+}
+
+/// Five points of a series one after the other, none of them shorter than the timer needs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stretch {
+    /// The slice, as an index into the sketch's slices.
+    pub slice: u32,
+    /// The points in their order.
+    pub points: [KeyPoint; 5],
+}
+
+/// The curves of a table.
+#[derive(Debug, Clone, Default)]
+pub struct TableCurve {
+    /// Factor over (or under) the line between its neighbours from which on a point is kept, and from which
+    /// on a rule asks what other tables say of it.
+    pub least_bend: f64,
+    /// The bends by the hash of their keys.
+    pub bends: Vec<BendPoint>,
+    /// The neighbours of the bends, axis by axis.
+    neighbours: Vec<AxisPoints>,
+    /// The series that take about as long as the timer needs.
+    pub shapes: Vec<ShapePoints>,
+    /// Points with two neighbours that take as long as the timer needs, by slice.
+    slow: Vec<u32>,
+    /// A sample of stretches of each slice's series, by the hash of their middle key.
+    pub stretches: Vec<Stretch>,
+    /// The names of the parts of its keys.
+    parts: Vec<String>,
+    bend_keys: Coverage,
+    shape_keys: Coverage,
+}
+
+/// The rows of a table as curves need them.
+pub struct CurveRows<'a> {
+    /// The table's keys.
+    pub keys: &'a Keys<'a>,
+    /// In ms, one value per row.
+    pub latency: &'a Vals<'a, f64>,
+}
+
+impl CurveRows<'_> {
+    fn point(&self, row: u32) -> KeyPoint {
+        if row == NO_ROW {
+            return KeyPoint { hash: 0, latency: 0.0 };
+        }
+        let latency = self.latency.get(row as usize) as f32;
+        KeyPoint { hash: self.keys.hashes()[row as usize], latency }
+    }
+
+    /// Returns the neighbours of a point along an axis.
+    pub fn around(&self, axis: &AxisNeighbours) -> AxisPoints {
+        AxisPoints { points: axis.rows.map(|row| self.point(row)), sizes: axis.sizes }
+    }
+}
+
+impl TableCurve {
+    /// Keeps what a scan found; `slice` numbers a row's slice.
+    pub fn of(
+        scan: &Scan,
+        rows: &CurveRows<'_>,
+        terms: CurveTerms,
+        mut slice: impl FnMut(usize) -> u32,
+    ) -> Self {
+        let CurveTerms { bends: least_bend, floor_ms } = terms;
+        let mut own = Self { least_bend, ..Self::default() };
+        let hash = |row: u32| rows.keys.hashes()[row as usize];
+        let mut order: Vec<usize> = (0..scan.bends.len()).collect();
+        order.sort_unstable_by_key(|i| (hash(scan.bends[*i].row), scan.bends[*i].row));
+        // A database's tables keep theirs all at once, so that none grows by doubling.
+        own.bends.reserve_exact(order.len());
+        own.neighbours.reserve_exact(scan.bends.iter().map(|bend| bend.axes.len()).sum());
+        for bend in order.iter().map(|i| &scan.bends[*i]) {
+            own.bends.push(BendPoint {
+                row: bend.row,
+                slice: slice(bend.row as usize),
+                point: rows.point(bend.row),
+                log_ratio: bend.log_ratio as f32,
+                first: own.neighbours.len() as u32,
+                axes: bend.axes.len() as u8,
+                axis_bits: bend.axes.iter().fold(0, |bits, axis| bits | axis.bit),
+            });
+            own.neighbours.extend(bend.axes.iter().map(|axis| rows.around(axis)));
+        }
+        own.parts = rows.keys.names().map(str::to_owned).collect();
+        let bent: Vec<u32> = own.bends.iter().map(|b| b.row).collect();
+        own.bend_keys = Coverage::of(rows.keys, &bent);
+        // The stretches with the smallest hashes of their middle keys are kept: the sample does not depend on the order of
+        // rows, and another row moves little of it.
+        let share = (CHOSEN_AMONG as f64 / scan.inner.len().max(1) as f64).min(1.0);
+        let end = (share * u64::MAX as f64) as u64;
+        let is_slow = |row: &u32| rows.latency.get(*row as usize) >= floor_ms;
+        let middle = |shape: &Shape| shape.rows[SHAPE_POINTS / 2];
+        let is_kept =
+            |shape: &&Shape| rows.latency.get(middle(shape) as usize) * SHORTER >= floor_ms;
+        own.shapes.reserve_exact(scan.shapes.iter().filter(is_kept).count());
+        let mut stretches: Vec<(u32, u64, usize)> = Vec::new();
+        let mut start = 0;
+        for shape in &scan.shapes {
+            let slice = slice(shape.rows[0] as usize);
+            let inner = &scan.inner[start..shape.inner_end as usize];
+            for (first, five) in (start..).zip(inner.windows(5)) {
+                let hash = hash(five[2]);
+                if hash <= end && five.iter().all(is_slow) {
+                    stretches.push((slice, hash, first));
+                }
+            }
+            start = shape.inner_end as usize;
+            own.slow.resize(own.slow.len().max(slice as usize + 1), 0);
+            own.slow[slice as usize] += inner.iter().filter(|row| is_slow(row)).count() as u32;
+            if is_kept(&shape) {
+                let points = shape.rows.map(|row| rows.point(row));
+                own.shapes.push(ShapePoints { slice, row: middle(shape), points });
+            }
+        }
+        stretches.sort_unstable_by_key(|(slice, hash, first)| (*slice, *hash, scan.inner[*first]));
+        let of_slices = stretches.chunk_by(|(a, ..), (b, ..)| a == b);
+        let kept = of_slices.flat_map(|of_slice| of_slice.iter().take(STRETCHES));
+        let stretch = |(slice, _, first): &(u32, u64, usize)| Stretch {
+            slice: *slice,
+            points: std::array::from_fn(|n| rows.point(scan.inner[first + n])),
+        };
+        own.stretches = kept.map(stretch).collect();
+        let middles: Vec<u32> = own.shapes.iter().map(|s| s.row).collect();
+        own.shape_keys = Coverage::of(rows.keys, &middles);
+        own
+    }
+
+    /// Points of a slice with two neighbours that take as long as the timer needs.
+    pub fn slow(&self, slice: u32) -> u32 {
+        self.slow.get(slice as usize).copied().unwrap_or(0)
+    }
+
+    /// Returns the neighbours of a bend, an entry for each axis.
+    pub fn neighbours(&self, bend: &BendPoint) -> &[AxisPoints] {
+        let first = bend.first as usize;
+        &self.neighbours[first..first + bend.axes as usize]
+    }
+
+    /// The bends at a key, with their numbers.
+    pub fn bends_at(&self, hash: u64) -> impl Iterator<Item = (usize, &BendPoint)> {
+        let first = self.bends.partition_point(|b| b.point.hash < hash);
+        let from = (first..).zip(&self.bends[first..]);
+        from.take_while(move |(_, b)| b.point.hash == hash)
+    }
+
+    /// The key of a bend, for people.
+    pub fn bend_key(&self, bend: usize) -> Vec<(String, Json)> {
+        self.key(&self.bend_keys, bend)
+    }
+
+    /// The key of a shape's middle point, for people.
+    pub fn shape_key(&self, shape: usize) -> Vec<(String, Json)> {
+        self.key(&self.shape_keys, shape)
+    }
+
+    fn key(&self, keys: &Coverage, point: usize) -> Vec<(String, Json)> {
+        self.parts.iter().cloned().zip(keys.key(point)).collect()
+    }
+}
