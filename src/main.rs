@@ -41,7 +41,6 @@ fn run(command: Command, terminal: TerminalArgs) -> Result<Exit> {
         Command::Impact(args) => args.run(terminal),
         Command::Remeasure(args) => args.run(terminal),
         Command::Measure(args) => args.run(terminal),
-        Command::Compare(args) => args.run(terminal),
         Command::Status(args) => args.run(terminal),
         Command::Explore(args) => args.run(terminal),
         Command::Plan(args) => args.run(terminal),
@@ -57,7 +56,6 @@ fn run(command: Command, terminal: TerminalArgs) -> Result<Exit> {
         Command::Noise(args) => args.run(terminal),
         Command::Completions(args) => args.run(Cli::command()),
         Command::Schema(args) => args.run(),
-        Command::Reach(args) => args.run(),
     }
 }
 

@@ -5,10 +5,15 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use perfdb_gate::base::error::Error;
 use perfdb_gate::specs::{Library, Specs};
 
+use super::removed;
+
 /// Returns the error to report; prints the help or version and ends the process if these were asked for.
 pub fn of(error: clap::Error, cli: &Command) -> Error {
     if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         error.exit();
+    }
+    if let Some(removed) = removed::of(&error) {
+        return removed;
     }
     let text = error.to_string();
     let hint = hint(&error, cli);

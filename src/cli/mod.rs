@@ -2,7 +2,6 @@
 //! options.
 
 pub mod bar;
-pub mod compare;
 pub mod explore;
 pub mod generate;
 pub mod impact;
@@ -28,7 +27,6 @@ pub mod watch;
 
 use clap::{Parser, Subcommand};
 
-use self::compare::CompareArgs;
 use self::explore::ExploreArgs;
 use self::generate::{Completions, SchemaArgs};
 use self::impact::ImpactArgs;
@@ -37,7 +35,6 @@ use self::measure::{Measure, Remeasure};
 use self::merge::MergeArgs;
 use self::new::NewArgs;
 use self::plan::PlanArgs;
-use self::removed::Removed;
 use self::repair::{ConvertArgs, DedupeArgs};
 use self::rules::{Explain, NoiseArgs, RulesArgs, SuggestArgs};
 use self::sanity::Sanity;
@@ -92,8 +89,6 @@ pub enum Command {
     Remeasure(Box<Remeasure>),
     /// Measure a plan's grid into a table; an interrupted run continues.
     Measure(Measure),
-    /// Compare two collections key by key: same, faster, slower or mixed?
-    Compare(Box<CompareArgs>),
     /// Show which tables a system has, and how complete they are.
     Status(Box<StatusArgs>),
     /// Write a page to look into a table: its curves by columns, beside its peers, findings ringed.
@@ -124,7 +119,4 @@ pub enum Command {
     Completions(Completions),
     /// Print the JSON Schema of a file format, for editors.
     Schema(SchemaArgs),
-    /// Removed; `impact` takes its place.
-    #[command(hide = true, disable_help_flag = true)]
-    Reach(Removed),
 }

@@ -49,7 +49,7 @@ pub struct PlanArgs {
 #[group(required = true, multiple = false)]
 pub struct OccasionArgs {
     /// Rows named by a JSON report: findings of `validate` or `sanity`, points that `remeasure`
-    /// could not confirm, keys that `compare` found more than 2× apart.
+    /// could not confirm.
     #[arg(long, value_name = "FILE", help_heading = "What asks for points")]
     pub from: Option<PathBuf>,
     /// Keys that similar systems have and the table does not serve.

@@ -81,15 +81,6 @@ impl Selection {
             .all(|globs| globs.is_empty())
     }
 
-    /// Returns true if tables with this name are selected, independent of their place. Invalid patterns match
-    /// nothing.
-    pub fn names(&self, table: &str) -> bool {
-        let is_match = |glob: &String| {
-            matcher(glob, Of::Names).is_ok_and(|g| g.is_match(table) || g.is_match(short(table)))
-        };
-        self.tables.is_empty() || self.tables.iter().any(is_match)
-    }
-
     /// Compiles the patterns and checks that each matches something: backends within the selected systems,
     /// versions within the selected backends, tables within the selected places.
     pub fn resolve(&self, catalog: &Catalog, changed: Option<Vec<String>>) -> Result<Selected> {

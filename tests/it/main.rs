@@ -14,7 +14,6 @@ mod action;
 mod bad_input;
 mod circles;
 mod common;
-mod compare;
 mod convert;
 mod coverage;
 mod dedupe;

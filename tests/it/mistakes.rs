@@ -33,8 +33,6 @@ const MISTAKES: &[&[&str]] = &[
     &["explain", "sidecar-mising"],
     &["explain"],
     &["schema", "sidecars"],
-    &["compare", "systems"],
-    &["compare", "nowhere", "HEAD"],
     &["merge", "gemm_perf.parquet"],
     &["plan", "--from", "systems/h200_sxm.yaml"],
     &["waive", "0123456789abcdef", "--reason", "measured twice"],
@@ -45,6 +43,7 @@ const MISTAKES: &[&[&str]] = &[
     &["new", "--system", "h200_sxm", "--table", "gemm", "--backend", "vllm", "--version", "../1"],
     &["completions", "powershell"],
     &["reach", "--system", "h200_sxm"],
+    &["compare", "run", "systems", "--format", "json"],
 ];
 
 /// A repository with one table, without a remote.
