@@ -23,7 +23,6 @@ pub mod status;
 pub mod terminal;
 pub mod validate;
 pub mod waive;
-pub mod watch;
 
 use clap::{Parser, Subcommand};
 

@@ -1,5 +1,6 @@
 //! The commands and flags that older versions had, with what to use instead.
 
+use clap::Command;
 use clap::error::{ContextKind, ContextValue};
 use perfdb_gate::base::error::Error;
 
@@ -16,11 +17,25 @@ const COMMANDS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns the error for a removed command; `None` if the mistake is another one.
-pub fn of(error: &clap::Error) -> Option<Error> {
-    let ContextValue::String(name) = error.get(ContextKind::InvalidSubcommand)? else {
-        return None;
+/// Removed flags, each with its command and a hint.
+const FLAGS: &[(&str, &str, &str)] = &[(
+    "validate",
+    "--watch",
+    "`perfdb-gate validate --root DIR` checks the tables once the run has ended",
+)];
+
+/// Returns the error for a removed command or flag; `None` if the mistake is another one.
+pub fn of(error: &clap::Error, command: Option<&Command>) -> Option<Error> {
+    let named = |kind| match error.get(kind) {
+        Some(ContextValue::String(name)) => Some(name.as_str()),
+        _ => None,
     };
-    let (_, hint) = COMMANDS.iter().find(|(removed, _)| removed == name)?;
-    Some(Error::new(format!("the command `{name}` was removed"), *hint))
+    if let Some(name) = named(ContextKind::InvalidSubcommand) {
+        let (_, hint) = COMMANDS.iter().find(|(removed, _)| *removed == name)?;
+        return Some(Error::new(format!("the command `{name}` was removed"), *hint));
+    }
+    let (command, name) = (command?.get_name(), named(ContextKind::InvalidArg)?);
+    let is_named = |(of, flag, _): &&(&str, &str, &str)| *of == command && *flag == name;
+    let (_, _, hint) = FLAGS.iter().find(is_named)?;
+    Some(Error::new(format!("`{name}` of `{command}` was removed"), *hint))
 }

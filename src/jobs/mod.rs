@@ -23,7 +23,6 @@ pub mod status;
 pub mod suggest;
 pub mod validate;
 pub mod waive;
-pub mod watch;
 
 use crate::base::escape::{clean, inert_json};
 use crate::base::words::plural;

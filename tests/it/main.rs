@@ -53,7 +53,6 @@ mod support;
 mod terminal;
 mod traces;
 mod validate;
-mod watch;
 mod wheel;
 mod words;
 mod writers;

@@ -44,6 +44,7 @@ const MISTAKES: &[&[&str]] = &[
     &["completions", "powershell"],
     &["reach", "--system", "h200_sxm"],
     &["compare", "run", "systems", "--format", "json"],
+    &["validate", "--watch", "stage"],
 ];
 
 /// A repository with one table, without a remote.
