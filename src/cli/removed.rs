@@ -18,11 +18,18 @@ const COMMANDS: &[(&str, &str)] = &[
 ];
 
 /// Removed flags, each with its command and a hint.
-const FLAGS: &[(&str, &str, &str)] = &[(
-    "validate",
-    "--watch",
-    "`perfdb-gate validate --root DIR` checks the tables once the run has ended",
-)];
+const FLAGS: &[(&str, &str, &str)] = &[
+    (
+        "status",
+        "--evidence",
+        "nothing takes its place: the repository's own check of evidence_policy.yaml reports what a change owes",
+    ),
+    (
+        "validate",
+        "--watch",
+        "`perfdb-gate validate --root DIR` checks the tables once the run has ended",
+    ),
+];
 
 /// Returns the error for a removed command or flag; `None` if the mistake is another one.
 pub fn of(error: &clap::Error, command: Option<&Command>) -> Option<Error> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use perfdb_gate::base::error::Result;
 use perfdb_gate::base::exit::Exit;
-use perfdb_gate::jobs::{evidence, status};
+use perfdb_gate::jobs::status;
 
 use super::bar::Bar;
 use super::output::DocumentFormatName;
@@ -23,20 +23,12 @@ pub struct StatusArgs {
     pub reference: Option<String>,
     /// The system's name, e.g. `h200_sxm`.
     #[arg(long, value_name = "NAME", help_heading = "What to show")]
-    #[arg(required_unless_present_any = ["all", "evidence"])]
+    #[arg(required_unless_present = "all")]
     pub system: Option<String>,
     /// Show all systems: a map of tables × systems with the worst finding of each.
     #[arg(long, help_heading = "What to show")]
     #[arg(conflicts_with_all = ["system", "backend", "version", "ledger"])]
     pub all: bool,
-    /// Show the evidence that a change of collectors, pins or cases owes by the repository's policy, and which of
-    /// it the change has.
-    #[arg(long, requires = "base_ref", help_heading = "What to show")]
-    #[arg(conflicts_with_all = ["system", "all", "backend", "version", "ledger", "rules_dir"])]
-    pub evidence: bool,
-    /// With --evidence: the branch to merge into; the head is compared with their merge base.
-    #[arg(long, value_name = "REF", requires = "evidence", help_heading = "What to show")]
-    pub base_ref: Option<String>,
     /// Only these backends, e.g. `vllm` or `v*`; may be repeated.
     #[arg(long, value_name = "NAME", help_heading = "What to show")]
     pub backend: Vec<String>,
@@ -79,14 +71,6 @@ impl From<&StatusArgs> for status::StatusOptions {
 impl StatusArgs {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         outputs::check(&self.output, [])?;
-        if let Some(base) = &self.base_ref {
-            let (root, head) = (self.root.clone(), self.reference.clone());
-            let options = evidence::EvidenceOptions { root, base: base.clone(), head };
-            let found = evidence::run(&options)?;
-            let text = evidence::render(found.as_ref(), self.format.of(terminal));
-            write_text(self.output.as_deref(), text)?;
-            return Ok(evidence::exit(found.as_ref()));
-        }
         if self.all {
             let map = status::map(&self.into(), &Bar::of("tables", terminal))?;
             write_text(self.output.as_deref(), map.render(self.format.of(terminal)))?;

@@ -1,6 +1,5 @@
 //! The commands, each from its options to its report.
 
-pub mod evidence;
 pub mod explain;
 pub mod explore;
 pub mod impact;

@@ -4,7 +4,6 @@ mod absent;
 pub mod chart;
 pub mod comment;
 pub(crate) mod document;
-pub(crate) mod evidence;
 pub(crate) mod explore;
 mod facts;
 mod github;

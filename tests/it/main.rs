@@ -18,7 +18,6 @@ mod convert;
 mod coverage;
 mod dedupe;
 mod docs;
-mod evidence;
 mod explore;
 mod facts;
 mod fail_closed;

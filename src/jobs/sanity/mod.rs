@@ -19,7 +19,6 @@ use crate::database::diff::{Details, Diff};
 use crate::database::facts::origins;
 use crate::database::source::Source;
 use crate::findings::{ComparedStates, Counts, Finding, Repaired, Sink, locate};
-use crate::jobs::evidence;
 use crate::jobs::impact::PlannerOptions;
 use crate::jobs::pull_request::{PullRequest, Root};
 use crate::report::Report;
@@ -133,7 +132,6 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
         repaired,
         predictions: predicted.section,
         undrawn,
-        evidence: evidence::due(before, after),
         stages: staged,
         elapsed: start.elapsed(),
         ..Report::default()
