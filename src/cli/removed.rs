@@ -25,6 +25,11 @@ const FLAGS: &[(&str, &str, &str)] = &[
         "nothing takes its place: the repository's own check of evidence_policy.yaml reports what a change owes",
     ),
     (
+        "suggest",
+        "--layout",
+        "docs/other-databases.md shows a layout to start from; `perfdb-gate suggest TABLE` prints a first spec of one of its tables",
+    ),
+    (
         "validate",
         "--watch",
         "`perfdb-gate validate --root DIR` checks the tables once the run has ended",

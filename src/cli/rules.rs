@@ -7,7 +7,6 @@ use clap::Args;
 use perfdb_gate::base::error::Result;
 use perfdb_gate::base::escape::clean_lines;
 use perfdb_gate::base::exit::Exit;
-use perfdb_gate::base::files::write_all;
 use perfdb_gate::checks::rule::Rules;
 use perfdb_gate::jobs::{explain, noise, operations, suggest};
 use perfdb_gate::report;
@@ -44,12 +43,7 @@ pub struct Explain {
 #[derive(Debug, Args)]
 pub struct SuggestArgs {
     /// The table's name, with or without `_perf`.
-    #[arg(required_unless_present = "layout")]
-    pub table: Option<String>,
-    /// Write a first layout and the specs of all tables in a folder instead, for a database that
-    /// no layout describes.
-    #[arg(long, conflicts_with_all = ["table", "reference", "rules_dir"])]
-    pub layout: bool,
+    pub table: String,
     /// Repository or folder that contains the database.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub root: PathBuf,
@@ -60,8 +54,7 @@ pub struct SuggestArgs {
     /// the same id.
     #[arg(long = "rules", value_name = "DIR")]
     pub rules_dir: Option<PathBuf>,
-    /// Write the spec to a file instead of standard output; with --layout, write
-    /// layouts/suggested.yaml and tables/suggested.yaml to a folder.
+    /// Write the spec to a file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -103,40 +96,16 @@ impl Explain {
 
 impl SuggestArgs {
     pub fn run(self, terminal: TerminalArgs) -> Result<Exit> {
-        let Some(table) = self.table else {
-            return suggest_layout(&self.root, self.output.as_deref());
-        };
         let options = suggest::SuggestOptions {
             root: self.root,
             reference: self.reference,
             rules: self.rules_dir,
-            table,
+            table: self.table,
         };
         let text = Bar::during("reading tables", terminal, || suggest::run(&options))?;
         write_text(self.output.as_deref(), text)?;
         Ok(Exit::Clean)
     }
-}
-
-/// Writes a suggested layout and its specs to a folder, or prints them.
-fn suggest_layout(root: &Path, folder: Option<&Path>) -> Result<Exit> {
-    let suggested = suggest::suggest_layout(root)?;
-    let name = suggest::SUGGESTED;
-    match folder {
-        None => report::print(&format!(
-            "# layouts/{name}.yaml\n{}\n# tables/{name}.yaml\n{}",
-            suggested.layout, suggested.tables
-        ))?,
-        Some(folder) => {
-            let files = [("layouts", suggested.layout), ("tables", suggested.tables)];
-            let folders = files.each_ref().map(|(inside, _)| folder.join(inside));
-            let files = files.map(|(inside, text)| {
-                (folder.join(inside).join(format!("{name}.yaml")), text.into_bytes())
-            });
-            write_all(&folders, &files)?;
-        }
-    }
-    Ok(Exit::Clean)
 }
 
 impl NoiseArgs {
