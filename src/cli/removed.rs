@@ -20,6 +20,11 @@ const COMMANDS: &[(&str, &str)] = &[
 /// Removed flags, each with its command and a hint.
 const FLAGS: &[(&str, &str, &str)] = &[
     (
+        "sanity",
+        "--system",
+        "`perfdb-gate explore --system NAME --table NAME` writes a page of a table",
+    ),
+    (
         "status",
         "--evidence",
         "nothing takes its place: the repository's own check of evidence_policy.yaml reports what a change owes",

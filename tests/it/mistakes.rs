@@ -45,6 +45,7 @@ const MISTAKES: &[&[&str]] = &[
     &["reach", "--system", "h200_sxm"],
     &["compare", "run", "systems", "--format", "json"],
     &["validate", "--watch", "stage"],
+    &["sanity", "--system", "h200_sxm", "--output-dir", "charts"],
 ];
 
 /// A repository with one table, without a remote.

@@ -1,7 +1,6 @@
 //! Judges the change of a pull request against its base.
 
 mod judging;
-pub mod overview;
 mod predicted;
 mod stages;
 
