@@ -59,8 +59,6 @@ pub enum ReportFormat {
     Markdown,
     /// The stages of a change, as JSON.
     Stages,
-    /// The stages of a change, as Markdown.
-    StagesMarkdown,
 }
 
 /// Renders a report.
@@ -81,7 +79,6 @@ pub fn render(view: &ReportView<'_>, format: ReportFormat) -> Result<String> {
         ReportFormat::Junit => junit::render(view),
         ReportFormat::Markdown => markdown::render(view)?,
         ReportFormat::Stages => stages::json(view)?,
-        ReportFormat::StagesMarkdown => stages::markdown(view)?,
     })
 }
 

@@ -5,8 +5,8 @@ mod input;
 mod render;
 
 pub(crate) use input::{ChangedReach, StageInput, StageSpecs};
+pub(super) use render::json;
 pub(crate) use render::schema;
-pub(super) use render::{json, markdown};
 
 use self::coverage::Coverage;
 use self::input::{Checked, StageSpec};
