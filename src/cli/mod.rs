@@ -92,7 +92,7 @@ pub enum Command {
     Status(Box<StatusArgs>),
     /// Write a page to look into a table: its curves by columns, beside its peers, findings ringed.
     Explore(Box<ExploreArgs>),
-    /// List what to measure again: from a report, holes or coverage.
+    /// List what to measure again: from a report, or from holes.
     Plan(Box<PlanArgs>),
     /// Merge a run's rows into a table key by key; a dry run without --write.
     Merge(Box<MergeArgs>),

@@ -20,6 +20,11 @@ const COMMANDS: &[(&str, &str)] = &[
 /// Removed flags, each with its command and a hint.
 const FLAGS: &[(&str, &str, &str)] = &[
     (
+        "plan",
+        "--coverage",
+        "`perfdb-gate plan --from REPORT --only RULE` plans the rows of findings, such as those of power-coverage",
+    ),
+    (
         "sanity",
         "--system",
         "`perfdb-gate explore --system NAME --table NAME` writes a page of a table",

@@ -46,6 +46,7 @@ const MISTAKES: &[&[&str]] = &[
     &["compare", "run", "systems", "--format", "json"],
     &["validate", "--watch", "stage"],
     &["sanity", "--system", "h200_sxm", "--output-dir", "charts"],
+    &["plan", "--coverage", "power=90"],
 ];
 
 /// A repository with one table, without a remote.

@@ -1,12 +1,10 @@
-//! Plans points to measure again: a rerun list from a report, missing keys, or
-//! coverage.
+//! Plans points to measure again: a rerun list from a report or from missing keys.
 //!
 //! Every wish names a row of a table: of the table to complete, or of another table that has the
 //! missing row. The list copies the columns of these rows. A collector, `measure` and `remeasure`
 //! can run it, and `merge --only` compares a run with it.
 
 mod cost;
-mod coverage;
 mod holes;
 mod options;
 mod reported;
@@ -109,21 +107,11 @@ pub fn run(options: &PlanOptions, progress: &dyn Progress) -> Result<RerunPlan> 
         return of_report(options, reported, about);
     }
     let site = options.open()?;
-    let mut notes = Vec::new();
-    let (wishes, about) = match &options.occasion {
-        Occasion::Holes => (
-            holes::wishes(&site, options, progress)?,
-            "keys that the nearest systems have and the table lacks".to_owned(),
-        ),
-        Occasion::Coverage { column, share } => (
-            coverage::wishes(&site, column, *share, &mut notes)?,
-            format!("rows that raise {column} to {:.0} % of each slice", share * 100.0),
-        ),
-        Occasion::Report(..) => (Vec::new(), String::new()),
-    };
+    let about = "keys that the nearest systems have and the table lacks".to_owned();
     let collectors = Collectors::read(&site.specs().library)?;
+    let wishes = holes::wishes(&site, options, progress)?;
     let gathered = gather(wishes, site.source.as_ref(), site.specs(), &collectors)?;
-    Ok(finish(about, gathered, notes))
+    Ok(finish(about, gathered))
 }
 
 /// Returns the last part of a path; the folder of a report is not part of a list that is kept.
@@ -159,10 +147,11 @@ fn of_report(
     let wishes = reported.into_iter().filter_map(wish).collect();
     let collectors = Collectors::read(&site.specs().library)?;
     let gathered = gather(wishes, site.source.as_ref(), site.specs(), &collectors)?;
-    Ok(finish(about, gathered, Vec::new()))
+    Ok(finish(about, gathered))
 }
 
-fn finish(about: String, gathered: GatheredPoints, mut notes: Vec<String>) -> RerunPlan {
+fn finish(about: String, gathered: GatheredPoints) -> RerunPlan {
+    let mut notes = Vec::new();
     if gathered.unserved > 0 {
         let rows = plural(gathered.unserved, "row");
         notes.push(format!(
