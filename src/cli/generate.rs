@@ -55,8 +55,6 @@ pub enum SchemaName {
     Rerun,
     /// A line between `remeasure --device process` and its command.
     Runner,
-    /// A comparison: `compare --format json`.
-    Compare,
 }
 
 impl From<ShellName> for Shell {
@@ -93,7 +91,6 @@ impl SchemaArgs {
             SchemaName::Sidecar => schema::sidecar(),
             SchemaName::Rerun => schema::rerun(),
             SchemaName::Runner => schema::runner(),
-            SchemaName::Compare => schema::compare(),
         })?;
         Ok(Exit::Clean)
     }

@@ -5,13 +5,19 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use perfdb_gate::base::error::Error;
 use perfdb_gate::specs::{Library, Specs};
 
+use super::removed;
+
 /// Returns the error to report; prints the help or version and ends the process if these were asked for.
 pub fn of(error: clap::Error, cli: &Command) -> Error {
     if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         error.exit();
     }
+    let command = std::env::args().skip(1).find_map(|arg| cli.find_subcommand(arg));
+    if let Some(removed) = removed::of(&error, command) {
+        return removed;
+    }
     let text = error.to_string();
-    let hint = hint(&error, cli);
+    let hint = hint(&error, command);
     Error::new(message(&text), hint).because(error)
 }
 
@@ -22,8 +28,7 @@ fn message(text: &str) -> String {
     said.collect::<Vec<_>>().join(" ")
 }
 
-fn hint(error: &clap::Error, cli: &Command) -> String {
-    let command = std::env::args().skip(1).find_map(|arg| cli.find_subcommand(arg));
+fn hint(error: &clap::Error, command: Option<&Command>) -> String {
     let mut said = Vec::new();
     for (kind, what) in [
         (ContextKind::SuggestedArg, ""),

@@ -2,9 +2,9 @@
 //! options.
 
 pub mod bar;
-pub mod compare;
 pub mod explore;
 pub mod generate;
+pub mod groups;
 pub mod impact;
 pub mod init;
 pub mod measure;
@@ -23,11 +23,9 @@ pub mod status;
 pub mod terminal;
 pub mod validate;
 pub mod waive;
-pub mod watch;
 
 use clap::{Parser, Subcommand};
 
-use self::compare::CompareArgs;
 use self::explore::ExploreArgs;
 use self::generate::{Completions, SchemaArgs};
 use self::impact::ImpactArgs;
@@ -36,9 +34,8 @@ use self::measure::{Measure, Remeasure};
 use self::merge::MergeArgs;
 use self::new::NewArgs;
 use self::plan::PlanArgs;
-use self::removed::Removed;
 use self::repair::{ConvertArgs, DedupeArgs};
-use self::rules::{Explain, RulesArgs, SuggestArgs};
+use self::rules::{Explain, SuggestArgs};
 use self::sanity::Sanity;
 use self::status::StatusArgs;
 use self::terminal::MOST_COLUMNS;
@@ -90,13 +87,11 @@ pub enum Command {
     Remeasure(Box<Remeasure>),
     /// Measure a plan's grid into a table; an interrupted run continues.
     Measure(Measure),
-    /// Compare two collections key by key: same, faster, slower or mixed?
-    Compare(Box<CompareArgs>),
-    /// Show which tables a system has, and how complete they are.
+    /// Show a map of tables by systems with the number of findings.
     Status(Box<StatusArgs>),
     /// Write a page to look into a table: its curves by columns, beside its peers, findings ringed.
     Explore(Box<ExploreArgs>),
-    /// List what to measure again: from a report, holes or coverage.
+    /// List what to measure again: from a report, or from holes.
     Plan(Box<PlanArgs>),
     /// Merge a run's rows into a table key by key; a dry run without --write.
     Merge(Box<MergeArgs>),
@@ -108,9 +103,7 @@ pub enum Command {
     Init(InitArgs),
     /// Accept a finding until a date: write its waiver. Without a fingerprint, list the findings.
     Waive(WaiveArgs),
-    /// List the rules.
-    Rules(RulesArgs),
-    /// Explain a rule: what it reports, why, what to do, with examples.
+    /// Explain a rule: what it reports, why, what to do, with examples. Without a rule, list all.
     Explain(Explain),
     /// Print a first spec for a table that has none, as YAML to edit.
     Suggest(SuggestArgs),
@@ -118,6 +111,4 @@ pub enum Command {
     Completions(Completions),
     /// Print the JSON Schema of a file format, for editors.
     Schema(SchemaArgs),
-    #[command(flatten)]
-    Removed(Removed),
 }

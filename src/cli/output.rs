@@ -42,8 +42,8 @@ impl OutputArgs {
 
     /// Returns true if a format shows the stages of a change.
     pub fn shows_stages(&self) -> bool {
-        let is_stages = |format| matches!(format, FormatName::Stages | FormatName::StagesMarkdown);
-        is_stages(self.format) || self.report.iter().any(|(format, _)| is_stages(*format))
+        let mut formats = self.report.iter().map(|(format, _)| format).chain([&self.format]);
+        formats.any(|format| *format == FormatName::Stages)
     }
 
     /// Returns an error if a format needs a change, for commands that judge one state.
@@ -91,8 +91,6 @@ pub enum FormatName {
     Markdown,
     /// Only `sanity`: a status per stage, for programs (schema perfdb-gate/stages/v1).
     Stages,
-    /// Only `sanity`: a status per stage, for a workflow step's summary.
-    StagesMarkdown,
 }
 
 /// The formats of documents other than reports, such as an impact or a status.

@@ -148,7 +148,6 @@ fn format_of(name: FormatName, extent: ReportExtent, terminal: TerminalArgs) -> 
         FormatName::Junit => ReportFormat::Junit,
         FormatName::Markdown => ReportFormat::Markdown,
         FormatName::Stages => ReportFormat::Stages,
-        FormatName::StagesMarkdown => ReportFormat::StagesMarkdown,
     }
 }
 

@@ -49,36 +49,19 @@ pub struct PlanArgs {
 #[group(required = true, multiple = false)]
 pub struct OccasionArgs {
     /// Rows named by a JSON report: findings of `validate` or `sanity`, points that `remeasure`
-    /// could not confirm, keys that `compare` found more than 2× apart.
+    /// could not confirm.
     #[arg(long, value_name = "FILE", help_heading = "What asks for points")]
     pub from: Option<PathBuf>,
     /// Keys that similar systems have and the table does not serve.
     #[arg(long, help_heading = "What asks for points")]
     pub holes: bool,
-    /// Rows needed so that a column is measured on this share of each slice's keys, e.g.
-    /// `power=90`.
-    #[arg(long, value_name = "COLUMN=PERCENT", value_parser = coverage, help_heading = "What asks for points")]
-    pub coverage: Option<(String, f64)>,
-}
-
-fn coverage(text: &str) -> Result<(String, f64), String> {
-    let parts = text.split_once('=').filter(|(column, _)| !column.is_empty());
-    let (column, percent) = parts.ok_or("an example: power=90")?;
-    let percent: f64 = percent.trim_end_matches('%').parse().map_err(|_| "not a percentage")?;
-    let some = percent > 0.0 && percent <= 100.0;
-    some.then(|| (column.to_owned(), percent / 100.0))
-        .ok_or_else(|| "above 0, up to 100".to_owned())
 }
 
 impl From<&PlanArgs> for plan::PlanOptions {
     fn from(args: &PlanArgs) -> Self {
-        let asks = &args.occasion;
-        let occasion = match (&asks.from, &asks.coverage) {
-            (Some(report), _) => Occasion::Report(report.clone(), args.only.clone()),
-            (_, Some((column, share))) => {
-                Occasion::Coverage { column: column.clone(), share: *share }
-            }
-            (None, None) => Occasion::Holes,
+        let occasion = match &args.occasion.from {
+            Some(report) => Occasion::Report(report.clone(), args.only.clone()),
+            None => Occasion::Holes,
         };
         Self {
             root: args.root.clone(),

@@ -6,10 +6,9 @@ use clap::Args;
 use perfdb_gate::base::error::Result;
 use perfdb_gate::base::escape::clean;
 use perfdb_gate::base::exit::Exit;
-use perfdb_gate::database::selection::Selection;
-use perfdb_gate::jobs::sanity::{self, overview};
+use perfdb_gate::jobs::sanity;
 use perfdb_gate::jobs::smoke;
-use perfdb_gate::report::{self, ReportView, RunVerdict, chart, comment};
+use perfdb_gate::report::{ReportView, RunVerdict, chart, comment};
 
 use super::bar::Bar;
 use super::impact::PlannerArgs;
@@ -24,19 +23,12 @@ pub struct Sanity {
     /// Repository that contains the database, or a folder in it; may be bare if commits are named.
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to compare")]
     pub root: PathBuf,
-    /// The branch to merge into; the head is compared with their merge base. Without it, existing
-    /// tables are drawn.
+    /// The branch to merge into; the head is compared with their merge base.
     #[arg(long, value_name = "REF", help_heading = "What to compare")]
-    #[arg(required_unless_present = "system")]
-    pub base_ref: Option<String>,
+    pub base_ref: String,
     /// The commit to compare, read without a checkout; without it, the files on disk.
     #[arg(long, alias = "ref", value_name = "REF", help_heading = "What to compare")]
     pub head_ref: Option<String>,
-    /// Systems to draw if no base is given, e.g. `h200_sxm` or `b*`; may be repeated.
-    #[arg(long, value_name = "NAME", requires = "output_dir", help_heading = "What to compare")]
-    #[arg(conflicts_with_all = ["base_ref", "output_md_file", "detail_dir", "smoke_command", "only", "skip"])]
-    #[arg(conflicts_with_all = ["html", "output", "report", "format", "fail_on"])]
-    pub system: Vec<String>,
     /// The layout of the database, e.g. `public`, instead of the one that the base's files show.
     #[arg(long, value_name = "NAME", help_heading = "What to compare")]
     pub layout: Option<String>,
@@ -67,67 +59,11 @@ pub struct Sanity {
     pub output: OutputArgs,
 }
 
-impl From<&Sanity> for overview::OverviewOptions {
-    fn from(args: &Sanity) -> Self {
-        Self {
-            root: args.root.clone(),
-            reference: args.head_ref.clone(),
-            selection: Selection {
-                systems: args.system.clone(),
-                layout: args.layout.clone(),
-                ..Selection::default()
-            },
-            rules: args.rules.rules_dir.clone(),
-            charts: args.charts,
-        }
-    }
-}
-
 impl Sanity {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         let folders = self.output_dir.iter().chain(&self.detail_dir);
         outputs::check(self.output.files().chain(&self.output_md_file), folders)?;
-        match &self.base_ref {
-            Some(base) => self.compare(base, terminal),
-            None => self.overview(),
-        }
-    }
-
-    fn options(&self, base: &str) -> sanity::SanityOptions {
-        sanity::SanityOptions {
-            root: self.root.clone(),
-            base: base.to_owned(),
-            head: self.head_ref.clone(),
-            only: self.rules.only.clone(),
-            skip: self.rules.skip.clone(),
-            rules: self.rules.rules_dir.clone(),
-            detail_dir: self.detail_dir.clone(),
-            charts: self.figures(),
-            stages: self.output.shows_stages(),
-            layout: self.layout.clone(),
-            planner: (&self.planner).into(),
-        }
-    }
-
-    /// Returns true if charts are drawn as files or in the page, not only as sketches in the
-    /// comment.
-    fn draws(&self) -> bool {
-        self.output_dir.is_some() || self.output.html.is_some()
-    }
-
-    /// Returns the maximum number of charts; 0 if no output shows charts.
-    fn figures(&self) -> usize {
-        if self.draws() {
-            self.charts
-        } else if self.output_md_file.is_some() {
-            self.charts.min(comment::SKETCHES)
-        } else {
-            0
-        }
-    }
-
-    fn compare(&self, base: &str, terminal: TerminalArgs) -> Result<Exit> {
-        let (report, figures) = sanity::run(&self.options(base), &Bar::of("tables", terminal))?;
+        let (report, figures) = sanity::run(&self.options(), &Bar::of("tables", terminal))?;
         let drawings = if self.draws() { chart::drawings(&figures)? } else { Vec::new() };
         let smoke = self.smoke_command.as_deref().map(smoke::run).transpose()?;
         let mut outcome = report.outcome(self.fail_on.least());
@@ -155,15 +91,36 @@ impl Sanity {
         Ok(self.output.inconclusive.exit(outcome.verdict, &report))
     }
 
-    /// Draws charts of existing tables, without a base.
-    fn overview(&self) -> Result<Exit> {
-        let figures = overview::run(&self.into())?;
-        let Some(folder) = &self.output_dir else { return Ok(Exit::Inconclusive) };
-        let mut outputs = Outputs::default();
-        outputs.charts(folder, &chart::drawings(&figures)?);
-        outputs.write()?;
-        let names = figures.iter().map(|f| format!("{}.svg\n", folder.join(&f.name).display()));
-        report::print(&names.collect::<String>())?;
-        Ok(if figures.is_empty() { Exit::Inconclusive } else { Exit::Clean })
+    fn options(&self) -> sanity::SanityOptions {
+        sanity::SanityOptions {
+            root: self.root.clone(),
+            base: self.base_ref.clone(),
+            head: self.head_ref.clone(),
+            only: self.rules.only.clone(),
+            skip: self.rules.skip.clone(),
+            rules: self.rules.rules_dir.clone(),
+            detail_dir: self.detail_dir.clone(),
+            charts: self.figures(),
+            stages: self.output.shows_stages(),
+            layout: self.layout.clone(),
+            planner: (&self.planner).into(),
+        }
+    }
+
+    /// Returns true if charts are drawn as files or in the page, not only as sketches in the
+    /// comment.
+    fn draws(&self) -> bool {
+        self.output_dir.is_some() || self.output.html.is_some()
+    }
+
+    /// Returns the maximum number of charts; 0 if no output shows charts.
+    fn figures(&self) -> usize {
+        if self.draws() {
+            self.charts
+        } else if self.output_md_file.is_some() {
+            self.charts.min(comment::SKETCHES)
+        } else {
+            0
+        }
     }
 }

@@ -18,7 +18,6 @@ use super::output::{FailOn, OutputArgs};
 use super::outputs::{self, Outputs};
 use super::selection::{RuleArgs, SelectionArgs};
 use super::terminal::TerminalArgs;
-use super::watch::WatchArgs;
 
 /// The arguments of `perfdb-gate validate`.
 #[derive(Debug, Args)]
@@ -50,8 +49,6 @@ pub struct Validate {
     /// aiconfigurator-core. Without it nobody is asked.
     #[arg(long, value_name = "PYTHON", conflicts_with = "traces", help_heading = "What to judge")]
     pub planner: Option<OsString>,
-    #[command(flatten)]
-    pub watch: WatchArgs,
     #[command(flatten)]
     pub rules: RuleArgs,
     #[command(flatten)]
@@ -119,10 +116,9 @@ impl Validate {
         self.output.check_one_state()?;
         outputs::check(self.output.files().chain(&gate.write_baseline), &gate.rows_dir)?;
         gate.write_baseline.as_deref().map_or(Ok(()), Baseline::check_target)?;
-        let report = match (&self.traces, &self.watch.watch) {
-            (Some(root), _) => traces::run(&self.trace_options(root))?,
-            (None, Some(folder)) => self.watch.run(folder, self.into())?,
-            (None, None) => validate::run(&self.into(), &Bar::of("tables", terminal))?,
+        let report = match &self.traces {
+            Some(root) => traces::run(&self.trace_options(root))?,
+            None => validate::run(&self.into(), &Bar::of("tables", terminal))?,
         };
         self.finish(report, terminal)
     }

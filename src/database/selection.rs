@@ -81,15 +81,6 @@ impl Selection {
             .all(|globs| globs.is_empty())
     }
 
-    /// Returns true if tables with this name are selected, independent of their place. Invalid patterns match
-    /// nothing.
-    pub fn names(&self, table: &str) -> bool {
-        let is_match = |glob: &String| {
-            matcher(glob, Of::Names).is_ok_and(|g| g.is_match(table) || g.is_match(short(table)))
-        };
-        self.tables.is_empty() || self.tables.iter().any(is_match)
-    }
-
     /// Compiles the patterns and checks that each matches something: backends within the selected systems,
     /// versions within the selected backends, tables within the selected places.
     pub fn resolve(&self, catalog: &Catalog, changed: Option<Vec<String>>) -> Result<Selected> {
@@ -128,11 +119,6 @@ impl Selected {
             && self.backends.0.is_empty()
             && self.versions.0.is_empty()
             && self.tables.0.is_empty()
-    }
-
-    /// Returns true if a system is selected, as a whole or in part.
-    pub fn has_system(&self, name: &str) -> bool {
-        self.systems.has(name)
     }
 
     /// Returns true if a version directory is judged.

@@ -1,7 +1,5 @@
 //! The commands, each from its options to its report.
 
-pub mod compare;
-pub mod evidence;
 pub mod explain;
 pub mod explore;
 #[doc(hidden)]
@@ -23,7 +21,6 @@ pub mod status;
 pub mod suggest;
 pub mod validate;
 pub mod waive;
-pub mod watch;
 
 use crate::base::escape::{clean, inert_json};
 use crate::base::words::plural;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::base::error::{Error, Result, unknown};
 use crate::base::expr::{ExprError, Vals};
 use crate::database::catalog::{Format, TableFile, place_of};
-use crate::database::diff::rows_by_key;
+use crate::database::served::rows::rows_by_key;
 use crate::database::source::{Entry, EntryKind, Source};
 use crate::database::table::{Keys, Table, TableScope};
 use crate::specs::{Serves, Specs, TableSpec};

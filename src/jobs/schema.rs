@@ -11,7 +11,6 @@ use crate::database::sidecar::{Meta, by_hand};
 use crate::findings::waiver;
 use crate::gpu::protocol::RunnerLine;
 use crate::gpu::rerun::RerunList;
-use crate::jobs::compare::CompareReport;
 use crate::jobs::impact;
 use crate::specs::layout::LayoutFile;
 use crate::{report, specs};
@@ -70,11 +69,6 @@ pub fn runner() -> String {
 /// Returns the schema of `impact --format json`.
 pub fn impact() -> String {
     text("an impact of perfdb-gate", impact::schema(written()))
-}
-
-/// Returns the schema of `compare --format json`.
-pub fn compare() -> String {
-    text("a comparison of perfdb-gate", written().into_root_schema_for::<CompareReport>())
 }
 
 /// Returns a generator for files that this program writes.

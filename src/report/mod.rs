@@ -4,7 +4,6 @@ mod absent;
 pub mod chart;
 pub mod comment;
 pub(crate) mod document;
-pub(crate) mod evidence;
 pub(crate) mod explore;
 mod facts;
 mod github;
@@ -61,8 +60,6 @@ pub enum ReportFormat {
     Markdown,
     /// The stages of a change, as JSON.
     Stages,
-    /// The stages of a change, as Markdown.
-    StagesMarkdown,
 }
 
 /// Renders a report.
@@ -83,7 +80,6 @@ pub fn render(view: &ReportView<'_>, format: ReportFormat) -> Result<String> {
         ReportFormat::Junit => junit::render(view),
         ReportFormat::Markdown => markdown::render(view)?,
         ReportFormat::Stages => stages::json(view)?,
-        ReportFormat::StagesMarkdown => stages::markdown(view)?,
     })
 }
 

@@ -9,7 +9,6 @@ use sha2::{Digest, Sha256};
 
 use super::absent::AbsentFiles;
 use super::chart::Undrawn;
-use super::evidence::Evidence;
 use super::health::JudgedPlaces;
 use super::predictions::Predictions;
 use super::stage_input::StageInput;
@@ -65,8 +64,6 @@ pub struct Report {
     pub remeasured: Option<Remeasured>,
     /// The wall-clock time of the run.
     pub elapsed: Duration,
-    /// The evidence that the change owes; `None` if its base has no policy of evidence.
-    pub(crate) evidence: Option<Evidence>,
     /// What the stages of a change need in addition; `None` if they were not requested.
     pub(crate) stages: Option<StageInput>,
     /// A sentence about the draw if the findings are a drawn sample.

@@ -166,6 +166,11 @@ fn a_layout_is_named_or_found_out() {
     assert_eq!(unknown.code(), 2);
     assert!(unknown.err().contains("elsewhere"), "{}", unknown.err());
     assert_eq!(tree.validate(&["--layout", "synthetic"]).code(), 0);
+    tree.commit();
+    let root = tree.path().display().to_string();
+    let init = run(&["init", "--root", &root, "--repository", "a/b", "--layout", "synthetic"]);
+    let there = "there    .perfdb-gate/rules/layouts/synthetic.yaml";
+    assert!(init.out().contains(there), "{}{}", init.out(), init.err());
     // With two layouts of its own, the files decide; both fit.
     tree.file(".perfdb-gate/rules/layouts/again.yaml", MERGED);
     let both = tree.validate(&[]);
@@ -199,36 +204,4 @@ fn json_lines_and_parquet_are_tables() {
     let broken = tree.validate(&["--format", "json", "--table", "warp"]);
     let message = broken.finding("table-unreadable")["message"].to_string();
     assert!(message.contains("4.jsonl line 2"), "{message}");
-}
-
-#[test]
-fn a_first_layout_is_suggested() {
-    let tree = Tree::new();
-    tree.remove("systems/h200_sxm.yaml");
-    for (system, scale) in [("zx1", 1.0), ("zx2", 2.0)] {
-        let rows = (0..16).map(|i| format!("{},{}\n", 1 << i, scale * (3.0 + f64::from(1 << i))));
-        let text = "tokens,time_us\n".to_owned() + &rows.collect::<String>();
-        tree.file(&format!("perf/{system}/spin/warp.csv"), text);
-    }
-    let root = tree.path().display().to_string();
-    let own = tree.path().join(".perfdb-gate/rules").display().to_string();
-    let printed = run(&["suggest", "--layout", "--root", &root]);
-    assert!(
-        printed.out().contains("files: [\"perf/{system}/spin/warp.csv\"]"),
-        "{}",
-        printed.out()
-    );
-    let written = run(&["suggest", "--layout", "--root", &root, "--output", &own]);
-    assert_eq!(written.code(), 0, "{}", written.err());
-    let judged = tree.validate(&["--format", "json"]);
-    assert_eq!(judged.code(), 0, "{}", judged.err());
-    assert_eq!(judged.json()["summary"]["tables"], 2);
-    // The layout becomes part of the repository.
-    tree.commit();
-    let init = run(&["init", "--root", &root, "--repository", "a/b", "--layout", "suggested"]);
-    assert!(
-        init.out().contains("there    .perfdb-gate/rules/layouts/suggested.yaml"),
-        "{}",
-        init.out()
-    );
 }

@@ -31,10 +31,8 @@ const MISTAKES: &[&[&str]] = &[
     &["sanity", "--base-ref", "origin/main"],
     &["sanity", "--base", "main"],
     &["explain", "sidecar-mising"],
-    &["explain"],
+    &["rules"],
     &["schema", "sidecars"],
-    &["compare", "systems"],
-    &["compare", "nowhere", "HEAD"],
     &["merge", "gemm_perf.parquet"],
     &["plan", "--from", "systems/h200_sxm.yaml"],
     &["waive", "0123456789abcdef", "--reason", "measured twice"],
@@ -48,6 +46,10 @@ const MISTAKES: &[&[&str]] = &[
     &["selftest", "--samples", "2"],
     &["noise", "--root", "."],
     &["rules", "--check-root", "."],
+    &["compare", "run", "systems", "--format", "json"],
+    &["validate", "--watch", "stage"],
+    &["sanity", "--system", "h200_sxm", "--output-dir", "charts"],
+    &["plan", "--coverage", "power=90"],
 ];
 
 /// A repository with one table, without a remote.

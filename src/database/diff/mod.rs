@@ -3,7 +3,7 @@
 //! Tables are paired first ([`pairs`]). If the bytes of a pair differ ([`compare`]), the rows are matched by
 //! identity ([`rows`]) and by the loader's key ([`matched`]), over cells that are comparable across files
 //! ([`cells`]). Served keys before and after are in [`served`]: by slice in [`slices`], by contents of the
-//! rows in [`held`], key by key in [`keys`]. Rows whose key was corrected are in [`rekey`]. The effect of changed rows on latency is summed up in
+//! rows in [`held`]. Rows whose key was corrected are in [`rekey`]. The effect of changed rows on latency is summed up in
 //! [`ratios`], and [`detail`] writes lists of the rows.
 
 mod cells;
@@ -13,7 +13,6 @@ mod detail;
 mod files;
 mod held;
 mod join;
-mod keys;
 mod matched;
 mod pairs;
 mod ratios;
@@ -33,7 +32,6 @@ pub(crate) use compare::Comparison;
 pub use detail::Details;
 pub(crate) use files::{ChangedFacts, files};
 pub use held::AttributeChange;
-pub use keys::{ServedPair, ServedPairs, rows_by_key};
 pub use matched::RowMatch;
 pub(crate) use pairs::{FilePair, pairs};
 pub use ratios::{FAR, Ratios};

@@ -168,6 +168,20 @@ pub fn repeats(
     found
 }
 
+/// Returns the rows that the loader reads, each with the hash of its key, in the order of the hashes and then
+/// of the file. A row may have several keys. `None` if the table lacks columns of the key.
+///
+/// # Errors
+///
+/// If a formula of the spec does not fit the table's columns.
+pub fn rows_by_key(scope: &TableScope<'_>) -> Result<Option<Vec<(u64, u32)>>, ExprError> {
+    let spec = scope.spec;
+    if spec.key.is_empty() || !has_key(scope) {
+        return Ok(None);
+    }
+    read_rows(scope, &Keys::new(&spec.key, scope)?).map(Some)
+}
+
 /// Returns true if a table has the columns that the loader's key reads. Without them, all rows would have one
 /// key.
 pub fn has_key(scope: &TableScope<'_>) -> bool {

@@ -1,12 +1,10 @@
-//! Plans points to measure again: a rerun list from a report, missing keys, or
-//! coverage.
+//! Plans points to measure again: a rerun list from a report or from missing keys.
 //!
 //! Every wish names a row of a table: of the table to complete, or of another table that has the
 //! missing row. The list copies the columns of these rows. A collector, `measure` and `remeasure`
 //! can run it, and `merge --only` compares a run with it.
 
 mod cost;
-mod coverage;
 mod holes;
 mod options;
 mod reported;
@@ -19,12 +17,8 @@ use crate::base::error::{Result, unknown};
 use crate::base::exit::Exit;
 use crate::base::progress::Progress;
 use crate::base::words::{count, plural};
-use crate::database::catalog::{Place, TableFile};
-use crate::database::source::{LooseFiles, Source};
 use crate::findings::assembled_row;
 use crate::gpu::rerun::RerunList;
-use crate::jobs::rows::loose_table;
-use crate::specs::Specs;
 
 use self::cost::Collectors;
 pub use self::options::{Occasion, PlanOptions};
@@ -113,21 +107,11 @@ pub fn run(options: &PlanOptions, progress: &dyn Progress) -> Result<RerunPlan> 
         return of_report(options, reported, about);
     }
     let site = options.open()?;
-    let mut notes = Vec::new();
-    let (wishes, about) = match &options.occasion {
-        Occasion::Holes => (
-            holes::wishes(&site, options, progress)?,
-            "keys that the nearest systems have and the table lacks".to_owned(),
-        ),
-        Occasion::Coverage { column, share } => (
-            coverage::wishes(&site, column, *share, &mut notes)?,
-            format!("rows that raise {column} to {:.0} % of each slice", share * 100.0),
-        ),
-        Occasion::Report(..) => (Vec::new(), String::new()),
-    };
+    let about = "keys that the nearest systems have and the table lacks".to_owned();
     let collectors = Collectors::read(&site.specs().library)?;
+    let wishes = holes::wishes(&site, options, progress)?;
     let gathered = gather(wishes, site.source.as_ref(), site.specs(), &collectors)?;
-    Ok(finish(about, gathered, notes))
+    Ok(finish(about, gathered))
 }
 
 /// Returns the last part of a path; the folder of a report is not part of a list that is kept.
@@ -135,79 +119,39 @@ fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-/// Builds the list of the rows that a report names. They are rows of the database at the root, or
-/// of single files.
+/// Builds the list of the rows of the database that a report names.
 fn of_report(
     options: &PlanOptions,
     mut reported: Vec<ReportedRow>,
     about: String,
 ) -> Result<RerunPlan> {
-    let is_file = |row: &ReportedRow| options.reference.is_none() && Path::new(&row.path).is_file();
-    let all_files = !reported.is_empty() && reported.iter().all(is_file);
-    match options.open() {
-        Ok(site) => {
-            // Findings on tables of several files name the files. A torn row is in none of them.
-            reported.retain_mut(|row| {
-                let at = (row.path.as_str(), row.row);
-                let Some((file, at)) = assembled_row(&site.catalog, site.source.as_ref(), at)
-                else {
-                    return !site.catalog.has_part(&row.path);
-                };
-                (row.path, row.row) = (file.entry.path.clone(), at);
-                true
-            });
-            // A path that is in the database is a table of the database, even if a file of this
-            // name is in the current folder.
-            let paths: BTreeSet<&str> =
-                site.catalog.tables.iter().map(|t| t.entry.path.as_str()).collect();
-            match reported.iter().find(|row| !paths.contains(row.path.as_str())) {
-                None => {
-                    let file = |row: &ReportedRow| {
-                        site.tables().find(|t| t.entry.path == row.path).cloned()
-                    };
-                    return of_rows(reported, about, file, site.source.as_ref(), site.specs());
-                }
-                Some(row) if !all_files => return Err(unknown("table", &row.path, paths)),
-                Some(_) => {}
-            }
-        }
-        Err(why) if !all_files => return Err(why),
-        Err(_) => {}
+    let site = options.open()?;
+    // Findings on tables of several files name the files. A torn row is in none of them.
+    reported.retain_mut(|row| {
+        let at = (row.path.as_str(), row.row);
+        let Some((file, at)) = assembled_row(&site.catalog, site.source.as_ref(), at) else {
+            return !site.catalog.has_part(&row.path);
+        };
+        (row.path, row.row) = (file.entry.path.clone(), at);
+        true
+    });
+    let paths: BTreeSet<&str> = site.catalog.tables.iter().map(|t| t.entry.path.as_str()).collect();
+    if let Some(row) = reported.iter().find(|row| !paths.contains(row.path.as_str())) {
+        return Err(unknown("table", &row.path, paths));
     }
-    let specs = Specs::overlaid(options.rules.as_deref())?;
-    of_rows(reported, about, |row| loose_file(row, &specs), &LooseFiles::default(), &specs)
-}
-
-/// Builds the list of reported rows; rows for which `file` returns `None` are left out.
-fn of_rows(
-    reported: Vec<ReportedRow>,
-    about: String,
-    file: impl Fn(&ReportedRow) -> Option<TableFile>,
-    source: &dyn Source,
-    specs: &Specs,
-) -> Result<RerunPlan> {
     let wish = |row: ReportedRow| {
-        let file = file(&row)?;
+        let file = site.tables().find(|t| t.entry.path == row.path)?.clone();
         let place = file.place.clone();
         Some(Wish { place, file, row: row.row, key: row.key, reason: row.reason })
     };
     let wishes = reported.into_iter().filter_map(wish).collect();
-    let collectors = Collectors::read(&specs.library)?;
-    Ok(finish(about, gather(wishes, source, specs, &collectors)?, Vec::new()))
+    let collectors = Collectors::read(&site.specs().library)?;
+    let gathered = gather(wishes, site.source.as_ref(), site.specs(), &collectors)?;
+    Ok(finish(about, gathered))
 }
 
-/// Returns the file of a row in a report on single files; `None` if the path does not name a table.
-fn loose_file(row: &ReportedRow, specs: &Specs) -> Option<TableFile> {
-    let mut file = loose_table(Path::new(&row.path), specs)?;
-    if let Some([system, backend, version]) = row.place.clone()
-        && specs.systems.get(&file.place.system).is_none()
-    {
-        file.place = Place { system, family: None, backend, version };
-    }
-    Some(file)
-}
-
-fn finish(about: String, gathered: GatheredPoints, mut notes: Vec<String>) -> RerunPlan {
+fn finish(about: String, gathered: GatheredPoints) -> RerunPlan {
+    let mut notes = Vec::new();
     if gathered.unserved > 0 {
         let rows = plural(gathered.unserved, "row");
         notes.push(format!(

@@ -14,13 +14,6 @@ pub enum Occasion {
     Report(PathBuf, Vec<String>),
     /// Keys that similar systems have and a table does not serve.
     Holes,
-    /// Rows that raise the share of keys with a measured column.
-    Coverage {
-        /// The name of the column.
-        column: String,
-        /// The wanted share of each slice's keys, from 0 to 1.
-        share: f64,
-    },
 }
 
 /// The options of `plan`.

@@ -1,5 +1,4 @@
-//! Reads the rows that a report names: findings of `validate` and `sanity`, points of `remeasure`,
-//! keys of `compare`.
+//! Reads the rows that a report names: findings of `validate` and `sanity`, points of `remeasure`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,8 +23,6 @@ pub struct ReportedRow {
     pub key: BTreeMap<String, Value>,
     /// The reason why the report names the row.
     pub reason: String,
-    /// System, backend and version, if the report states them for a single file.
-    pub place: Option<[String; 3]>,
 }
 
 #[derive(Deserialize)]
@@ -35,8 +32,6 @@ struct AnyReport {
     findings: Vec<ReportFinding>,
     #[serde(default)]
     measurements: Vec<ReportMeasurement>,
-    #[serde(default)]
-    tables: Vec<ReportComparison>,
 }
 
 #[derive(Deserialize)]
@@ -70,27 +65,6 @@ struct ReportMeasurement {
     verdict: String,
 }
 
-#[derive(Deserialize)]
-struct ReportComparison {
-    #[serde(default)]
-    b: String,
-    #[serde(default)]
-    system: String,
-    #[serde(default)]
-    backend: String,
-    #[serde(default)]
-    version: String,
-    #[serde(default)]
-    far: Vec<ReportFarKey>,
-}
-
-#[derive(Deserialize)]
-struct ReportFarKey {
-    row_b: usize,
-    key: BTreeMap<String, Value>,
-    ratio: f64,
-}
-
 /// Reads the rows that a report names. Findings count if their rule is in `only`; if `only` is
 /// empty, findings of all rules except infos count.
 ///
@@ -99,24 +73,20 @@ struct ReportFarKey {
 /// Returns an error if the file cannot be read or is not a JSON report of this program.
 pub fn read(path: &Path, only: &[String]) -> Result<Vec<ReportedRow>> {
     let bad = |why: Reason| {
-        let hint =
-            "--from takes a JSON report (--format json) of validate, sanity, remeasure or compare";
+        let hint = "--from takes a JSON report (--format json) of validate, sanity or remeasure";
         Error::new(format!("{}: {why}", path.display()), hint)
     };
     let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string().into()))?;
     let report: AnyReport = serde_json::from_str(&text).map_err(|e| bad(e.to_string().into()))?;
-    match report.schema.as_str() {
-        "perfdb-gate/v1" => {
-            let counts = |f: &ReportFinding| {
-                f.waived_by.is_none()
-                    && if only.is_empty() { f.severity != "info" } else { only.contains(&f.rule) }
-            };
-            let found = report.findings.iter().filter(|f| counts(f)).flat_map(of_finding);
-            Ok(found.chain(report.measurements.into_iter().filter_map(of_measurement)).collect())
-        }
-        "perfdb-gate/compare/v1" => Ok(report.tables.into_iter().flat_map(of_comparison).collect()),
-        other => Err(bad(format!("its schema is '{other}'").into())),
+    if report.schema != "perfdb-gate/v1" {
+        return Err(bad(format!("its schema is '{}'", report.schema).into()));
     }
+    let counts = |f: &ReportFinding| {
+        f.waived_by.is_none()
+            && if only.is_empty() { f.severity != "info" } else { only.contains(&f.rule) }
+    };
+    let found = report.findings.iter().filter(|f| counts(f)).flat_map(of_finding);
+    Ok(found.chain(report.measurements.into_iter().filter_map(of_measurement)).collect())
 }
 
 /// Returns the rows of a finding: all rows if the finding lists them, otherwise its examples.
@@ -125,13 +95,7 @@ fn of_finding(finding: &ReportFinding) -> Vec<ReportedRow> {
     if finding.table.is_none() {
         return Vec::new();
     }
-    let reported = |row, key, reason| ReportedRow {
-        path: finding.path.clone(),
-        row,
-        key,
-        reason,
-        place: None,
-    };
+    let reported = |row, key, reason| ReportedRow { path: finding.path.clone(), row, key, reason };
     let own = finding.examples.iter().filter(|e| !e.values.contains_key(REFERENCE));
     let own = own.map(|e| {
         let row = reported(e.row, e.key.clone(), reason(&finding.rule, &e.values));
@@ -168,18 +132,5 @@ fn of_measurement(measured: ReportMeasurement) -> Option<ReportedRow> {
     let ratio = measured.ratio.filter(|_| measured.verdict == "beyond")?;
     let ReportMeasurement { path, row, key, .. } = measured;
     let reason = format!("measured again: {:.3} times the recorded time", Figure(ratio));
-    Some(ReportedRow { path, row, key, reason, place: None })
-}
-
-fn of_comparison(table: ReportComparison) -> Vec<ReportedRow> {
-    let path = table.b;
-    let place = [table.system, table.backend, table.version];
-    let row = |far: ReportFarKey| ReportedRow {
-        path: path.clone(),
-        row: far.row_b,
-        key: far.key,
-        reason: format!("{:.2} times the compared value", Figure(far.ratio)),
-        place: Some(place.clone()),
-    };
-    table.far.into_iter().map(row).collect()
+    Some(ReportedRow { path, row, key, reason })
 }

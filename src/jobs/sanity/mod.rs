@@ -1,7 +1,6 @@
 //! Judges the change of a pull request against its base.
 
 mod judging;
-pub mod overview;
 mod predicted;
 mod stages;
 
@@ -19,7 +18,6 @@ use crate::database::diff::{Details, Diff};
 use crate::database::facts::origins;
 use crate::database::source::Source;
 use crate::findings::{ComparedStates, Counts, Finding, Repaired, Sink, locate};
-use crate::jobs::evidence;
 use crate::jobs::impact::PlannerOptions;
 use crate::jobs::pull_request::{PullRequest, Root};
 use crate::report::Report;
@@ -133,7 +131,6 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
         repaired,
         predictions: predicted.section,
         undrawn,
-        evidence: evidence::due(before, after),
         stages: staged,
         elapsed: start.elapsed(),
         ..Report::default()

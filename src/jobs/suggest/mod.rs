@@ -3,13 +3,11 @@
 //! The spec is printed as YAML to edit: rows do not show the loader's key, nor which of two rows
 //! with one key the loader serves.
 
-mod layout;
 mod learn;
 mod print;
 
 use std::path::PathBuf;
 
-pub use self::layout::{SUGGESTED, SuggestedRules, suggest as suggest_layout};
 use self::learn::Learned;
 use crate::base::error::{Error, Result, unknown};
 use crate::database::catalog::{Catalog, TableFile};

@@ -15,16 +15,7 @@ pub(super) fn yaml(learned: &Learned<'_>, unread: &[String]) -> String {
     for why in unread {
         out += &format!("# Not read: {}\n", comment(why));
     }
-    out += &format!("family: {}\ntables:\n", quoted(&learned.family));
-    out + &table(learned, &[])
-}
-
-/// Renders the entry of one table.
-pub(super) fn table(learned: &Learned<'_>, unread: &[String]) -> String {
-    let mut out = format!("  {}:\n", quoted(learned.name));
-    for why in unread {
-        out += &format!("    # Not read: {}\n", comment(why));
-    }
+    out += &format!("family: {}\ntables:\n  {}:\n", quoted(&learned.family), quoted(learned.name));
     out += "    about: \"To do: describe the content.\"\n";
     write_identity(&mut out, learned);
     out += "    columns:\n";
@@ -135,7 +126,7 @@ fn kind(column: &LearnedColumn, files: usize) -> String {
 }
 
 /// Renders a name as YAML, quoted if YAML would read it as something else.
-pub(super) fn quoted(name: &str) -> String {
+fn quoted(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let word = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];

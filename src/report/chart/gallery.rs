@@ -146,32 +146,6 @@ impl Gallery<'_> {
     }
 }
 
-/// Returns charts of at most `most` tables of one state, the largest tables first.
-///
-/// # Errors
-///
-/// If a formula of `charts/` does not fit a table.
-pub fn overview(
-    state: State<'_>,
-    files: &[&TableFile],
-    specs: &Specs,
-    most: usize,
-) -> Result<Vec<ChartFigure>> {
-    let drawer = Drawer { state, specs, charts: &super::spec::read(&specs.library)? };
-    let drawn = files.par_iter().map(|file| {
-        let Some(table) = state.table(file).ok() else { return Ok(None) };
-        let beside = Beside { change: None, rings: &Rings::default(), peer: None };
-        let figure = drawer.draw(file, &table, beside)?;
-        Ok(figure.ok().map(|f| (Reverse(table.rows), f)))
-    });
-    let drawn: Vec<Option<(Reverse<usize>, ChartFigure)>> = drawn.collect::<Result<_>>()?;
-    let mut drawn: Vec<(Reverse<usize>, ChartFigure)> = drawn.into_iter().flatten().collect();
-    drawn.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.name.cmp(&b.1.name)));
-    let mut figures: Vec<ChartFigure> = drawn.into_iter().map(|(_, f)| f).take(most).collect();
-    number(&mut figures);
-    Ok(figures)
-}
-
 /// A state of a database and the specs by which its tables are drawn.
 #[derive(Clone, Copy)]
 struct Drawer<'a> {

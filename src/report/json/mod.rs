@@ -11,7 +11,6 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use self::diff::{JsonChange, JsonFile, JsonTable, change, file, table};
-use super::evidence::Evidence;
 use super::facts::{self, JsonFact};
 use super::measured::json::{JsonMeasurement, JsonRemeasure, measurements, remeasure};
 use super::predictions::Predictions;
@@ -47,9 +46,6 @@ struct JsonReport<'a> {
     /// The change of predicted step times; absent if no rule asked for it or no step was predicted.
     #[serde(skip_serializing_if = "Option::is_none")]
     predictions: Option<&'a Predictions>,
-    /// The evidence that the change owes; absent if the base has no policy of evidence.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    evidence: Option<&'a Evidence>,
     measurements: Vec<JsonMeasurement<'a>>,
     verdict: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -173,7 +169,6 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
         files: report.diff.iter().flat_map(|d| &d.files).map(file).collect(),
         change: report.diff.as_ref().map(change),
         predictions: report.predictions.as_ref(),
-        evidence: report.evidence.as_ref(),
         measurements: report.remeasured.iter().flat_map(measurements).collect(),
         verdict: report.remeasured.as_ref().map(|r| r.outcome().name()),
         remeasure: report.remeasured.as_ref().map(remeasure),

@@ -4,8 +4,8 @@ mod coverage;
 mod render;
 
 pub(crate) use super::stage_input::{ChangedReach, StageInput, StageSpecs};
+pub(super) use render::json;
 pub(crate) use render::schema;
-pub(super) use render::{json, markdown};
 
 use self::coverage::Coverage;
 use super::Report;

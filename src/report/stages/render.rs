@@ -1,4 +1,4 @@
-//! Renders the stages of a change as JSON and as Markdown.
+//! Renders the stages of a change as JSON.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
@@ -6,16 +6,10 @@ use serde::{Serialize, Serializer};
 use super::{Stage, StageInput, StageStatus, stages};
 use crate::base::error::{Error, Result};
 use crate::base::escape::inert_json;
-use crate::base::words::{count, plural};
 use crate::findings::{Finding, Severity};
-use crate::report::document::{Document, DocumentTable};
 use crate::report::json::Tool;
-use crate::report::run::urgency;
 use crate::report::stage_input::{Checked, StageId};
 use crate::report::view::ReportView;
-
-/// The most findings of a stage that the Markdown lists.
-const LISTED: usize = 30;
 
 /// The document of `--report stages=FILE`.
 #[derive(Serialize, JsonSchema)]
@@ -142,62 +136,4 @@ fn stage_view<'a>(stage: &'a Stage<'a>) -> StageView<'a> {
         waived: stage.waived,
         reason: (!stage.reasons.is_empty()).then(|| stage.reasons.join("; ")),
     }
-}
-
-/// Renders the stages as Markdown for a step's summary.
-///
-/// # Errors
-///
-/// If nothing was compared.
-pub(in crate::report) fn markdown(view: &ReportView<'_>) -> Result<String> {
-    let report = view.raw;
-    let stages = stages(report, input(view)?, view.outcome);
-    let mut document = Document::new("perfdb-gate: stages of the change");
-    let head = report.states.head.as_deref().unwrap_or("the files on disk");
-    let verdict = view.outcome.verdict.name();
-    document.paragraph(format!("Base {}, head {head}. Verdict: {verdict}.", report.states.base));
-    let heads = ["Stage", "Result", "New findings", "Checked", "Reason"];
-    document.table("", DocumentTable::new(&heads, [], stages.iter().map(row)));
-    for stage in stages.iter().filter(|stage| !stage.findings.is_empty()) {
-        let mut worst = stage.findings.clone();
-        worst.sort_by_key(|finding| urgency(finding));
-        let rows = worst.iter().take(LISTED).map(|f| {
-            let texts = [f.severity.name(), &f.rule, &f.path, &f.message];
-            texts.map(str::to_owned).to_vec()
-        });
-        let table = DocumentTable::new(&["Severity", "Rule", "Path", "Finding"], [], rows);
-        let more = worst.len().saturating_sub(LISTED);
-        let more =
-            if more > 0 { format!("; {} more in the JSON", count(more)) } else { String::new() };
-        document.folded(&format!("{}: {}{more}", stage.spec.title, new_findings(stage)), table);
-    }
-    Ok(document.markdown())
-}
-
-/// Returns the row of a stage in the table of stages.
-fn row(stage: &Stage<'_>) -> Vec<String> {
-    let checked = stage.checked.iter().filter(|(_, n)| *n > 0);
-    let checked =
-        checked.map(|(name, n)| format!("{}: {}", name.replace('_', " "), count(*n as usize)));
-    let mut found = new_findings(stage);
-    let others = [(stage.existing, "existing"), (stage.waived, "waived")];
-    for (n, word) in others.into_iter().filter(|(n, _)| *n > 0) {
-        found += &format!(", {} {word}", count(n));
-    }
-    vec![
-        stage.spec.title.clone(),
-        stage.status.name().to_owned(),
-        found,
-        checked.collect::<Vec<_>>().join(", "),
-        stage.reasons.join("; "),
-    ]
-}
-
-/// Counts the new findings of a stage by severity, in words.
-fn new_findings(stage: &Stage<'_>) -> String {
-    let number = |severity| stage.findings.iter().filter(|f| f.severity == severity).count();
-    let each = [Severity::Error, Severity::Warning, Severity::Info];
-    let each = each.into_iter().map(|severity| (number(severity), severity.name()));
-    let said: Vec<String> = each.filter(|(n, _)| *n > 0).map(|(n, name)| plural(n, name)).collect();
-    if said.is_empty() { "none".to_owned() } else { said.join(", ") }
 }

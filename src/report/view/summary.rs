@@ -12,7 +12,6 @@ use crate::database::diff::{
     Diff, DiffSide, FAR, FaultReason, FileDiff, ServedDiff, TableDiff, VersionChanges,
 };
 use crate::findings::{Repaired, Severity};
-use crate::report::evidence::Evidence;
 use crate::report::headline::by_rule;
 use crate::report::run::Report;
 
@@ -37,7 +36,6 @@ pub(super) fn lines(report: &Report) -> Vec<String> {
         facts(diff),
         versions(diff),
         unread(diff),
-        report.evidence.as_ref().and_then(Evidence::line),
     ];
     lines.into_iter().flatten().map(|line| clean(&line)).collect()
 }

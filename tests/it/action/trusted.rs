@@ -53,9 +53,7 @@ fn every_push_is_compared_as_the_whole_pull_request() {
         assert_eq!(stages(&run)["base"], merge_base.as_str());
         let folder = Path::new(&run.outputs["folder"]);
         assert_eq!(std::fs::read_to_string(folder.join("pull-request")).unwrap(), "17\n");
-        let summary = &run.summary;
-        assert!(summary.starts_with("## perfdb-gate: stages of the change\n"), "{summary}");
-        assert!(summary.contains("<!-- perfdb-gate -->"), "the comment follows: {summary}");
+        assert!(run.summary.starts_with("<!-- perfdb-gate -->"), "the comment: {}", run.summary);
     }
     let last = push(&tree, &zeros, &[("base-ref", &first), ("head-ref", &second)]);
     assert_eq!(last.code, 0, "a base that is named counts: {}", last.log);

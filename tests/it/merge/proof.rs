@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{DIR, ledger, merge, rows, site};
-use crate::common::{self, Tree, gemm};
+use crate::common::{self, Tree, gemm, remeasured};
 use proptest::prelude::*;
 
 /// Rows of a table and of a run: `m` with a latency each, whole hundredths of a millisecond.
@@ -65,14 +65,13 @@ fn a_repair_serves_the_run_s_latencies_of_the_listed_keys_and_touches_nothing_el
     let root = tree.path().display().to_string();
     assert_eq!(common::run(&["convert", "--root", &root, "--write"]).code(), 0);
     tree.commit();
-    let run = tree.file("run/gemm_perf.txt", gemm(&own)).display().to_string();
+    tree.file("run/gemm_perf.txt", gemm(&own));
     let table = tree.path().join(DIR).join("gemm_perf.parquet");
-    let path = table.display().to_string();
     let file = |name: &str| tree.path().join(name).display().to_string();
-    let (report, list) = (file("compare.json"), file("rerun.yaml"));
-    let compared = common::run(&["compare", &path, &run, "--format", "json", "--output", &report]);
-    assert_ne!(compared.code(), 2, "{}", compared.err());
-    let planned = common::run(&["plan", "--from", &report, "--output", &list]);
+    let list = file("rerun.yaml");
+    let named = remeasured(&format!("{DIR}/gemm_perf.parquet"), &far.map(|m| m as usize - 1));
+    let report = tree.file("report.json", named).display().to_string();
+    let planned = common::run(&["plan", "--root", &root, "--from", &report, "--output", &list]);
     assert!(planned.out().contains("5 points of 1 table"), "{}{}", planned.out(), planned.err());
 
     let refused = merge(&tree, &["run"], &["--only", &list, "--policy", "min"]);

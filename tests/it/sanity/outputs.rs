@@ -103,21 +103,3 @@ fn the_comment_on_an_overlay_of_power_draws_power() {
     assert!(text.contains("    line [310, 320, 330, 340, 350, 360]\n    line [700, "), "{text}");
     assert!(text.contains("grey: the limit"), "{text}");
 }
-
-#[test]
-fn without_a_base_what_is_there_is_drawn() {
-    let tree = repository();
-    let rows: Vec<(u64, f64)> = (0..6).map(|i| (1 << i, 1.0 + i as f64)).collect();
-    tree.gemm("gemm_perf.txt", gemm(&rows));
-    let folder = tree.path().join("charts").display().to_string();
-    let root = tree.path().display().to_string();
-    let draw = |args: &[&str]| run(&[&["sanity", "--root", &root], args].concat());
-    let drawn = draw(&["--system", "h200*", "--output-dir", &folder]);
-    assert_eq!(drawn.code(), 0, "{}", drawn.err());
-    assert_eq!(drawn.out().trim(), format!("{folder}/h200_sxm-vllm-0.24.0-gemm_perf.svg"));
-    // Two rows, as committed, are no line.
-    let none = draw(&["--head-ref", "main", "--system", "h200_sxm", "--output-dir", &folder]);
-    assert_eq!((none.code(), none.out().as_str()), (3, ""));
-    assert_eq!(draw(&["--system", "h300", "--output-dir", &folder]).code(), 2);
-    assert_eq!(draw(&[]).code(), 2);
-}

@@ -83,8 +83,6 @@ fn a_finding_fails_its_stage_alone() {
     let document = stages(&tree, &["--fail-on", "never"]);
     assert!(document["head"].is_null());
     assert_eq!(statuses(&document)[0], "artifact-integrity PASS");
-    let said = compared(&tree, &["--format", "stages-markdown"]).out();
-    assert!(said.contains("| FAIL | 1 error"), "{said}");
 }
 
 #[test]
