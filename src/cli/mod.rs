@@ -88,7 +88,7 @@ pub enum Command {
     Remeasure(Box<Remeasure>),
     /// Measure a plan's grid into a table; an interrupted run continues.
     Measure(Measure),
-    /// Show which tables a system has, and how complete they are.
+    /// Show a map of tables by systems with the number of findings.
     Status(Box<StatusArgs>),
     /// Write a page to look into a table: its curves by columns, beside its peers, findings ringed.
     Explore(Box<ExploreArgs>),

@@ -34,6 +34,12 @@ const FLAGS: &[(&str, &str, &str)] = &[
         "--evidence",
         "nothing takes its place: the repository's own check of evidence_policy.yaml reports what a change owes",
     ),
+    ("status", "--all", "`perfdb-gate status` without it shows all systems"),
+    (
+        "status",
+        "--ledger",
+        "`perfdb-gate validate --ledger DIR` explains missing keys by a collector's recorded failures",
+    ),
     (
         "suggest",
         "--layout",

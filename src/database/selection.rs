@@ -121,11 +121,6 @@ impl Selected {
             && self.tables.0.is_empty()
     }
 
-    /// Returns true if a system is selected, as a whole or in part.
-    pub fn has_system(&self, name: &str) -> bool {
-        self.systems.has(name)
-    }
-
     /// Returns true if a version directory is judged.
     pub fn place(&self, place: &Place) -> bool {
         self.systems.has(&place.system)

@@ -2,7 +2,7 @@
 
 use textwrap::core::display_width;
 
-use super::template::{fenced, inert};
+use super::template::inert;
 use crate::base::escape::clean;
 
 /// A document of paragraphs, lists and tables. Both renderings escape the texts, which may contain
@@ -28,7 +28,6 @@ enum Body {
     Paragraph(String),
     List(Vec<ListItem>),
     Table(DocumentTable),
-    Commands(Vec<String>),
 }
 
 /// An item of a list, with optional lines below it.
@@ -108,11 +107,6 @@ impl Document {
         }
     }
 
-    /// Adds commands for a shell.
-    pub(crate) fn commands(&mut self, heading: &str, commands: &[String]) {
-        self.add(heading, false, Body::Commands(commands.to_vec()));
-    }
-
     /// Renders the document for a terminal.
     pub(crate) fn text(&self) -> String {
         let parts = self.parts.iter().map(|part| {
@@ -159,7 +153,6 @@ impl Body {
                 lines.collect()
             }
             Self::Table(table) => table.lines(),
-            Self::Commands(commands) => commands.iter().map(|line| clean(line) + "\n").collect(),
         }
     }
 
@@ -174,11 +167,6 @@ impl Body {
                 items.collect()
             }
             Self::Table(table) => table.markdown(),
-            Self::Commands(commands) => {
-                let lines = commands.iter().map(|line| format!("$ {}\n", fenced(line)));
-                let lines: String = lines.collect();
-                format!("```console\n{lines}```\n")
-            }
         }
     }
 }
@@ -230,14 +218,12 @@ mod tests {
         document.folded("nothing moves", DocumentTable::new(&["model"], [], []));
         let below = vec!["::error::".to_owned()];
         document.list("Lost", [ListItem { text: "one\n".into(), below }]);
-        document.commands("Next", &["ls `x`".to_owned()]);
         let text = "2 tables\n\nTables\n  table  rows\n  a_b      12\n  x|`y`     3\n\nnothing moves\n\n\
-                    Lost\n  one\\u{a}\n    \\u{3a}:error::\n\nNext\n  ls `x`\n";
+                    Lost\n  one\\u{a}\n    \\u{3a}:error::\n";
         assert_eq!(document.text(), text);
         let markdown = "## Status\n\n2 tables\n\n### Tables\n\n| table | rows |\n| --- | --: |\n\
                         | `a_b` | 12 |\n| `x\\|'y'` | 3 |\n\nnothing moves\n\n\
-                        ### Lost\n\n- `one\\u{a}`\n  - `\\u{3a}:error`::\n\n\
-                        ### Next\n\n```console\n$ ls 'x'\n```\n";
+                        ### Lost\n\n- `one\\u{a}`\n  - `\\u{3a}:error`::\n";
         assert_eq!(document.markdown(), markdown);
     }
 }

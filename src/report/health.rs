@@ -72,8 +72,8 @@ impl JudgedPlaces {
 }
 
 impl HealthMap {
-    /// Builds the map of a run; `None` if it would have a single cell or none.
-    pub fn new(judged: &JudgedPlaces, findings: &[Finding]) -> Option<Self> {
+    /// Builds the map of a run.
+    pub fn new(judged: &JudgedPlaces, findings: &[Finding]) -> Self {
         let mut cells: BTreeMap<&str, BTreeMap<&str, HealthCell>> = BTreeMap::new();
         for (table, systems) in &judged.0 {
             for (system, versions) in systems {
@@ -87,9 +87,6 @@ impl HealthMap {
             cells.entry(table).or_default().entry(system).or_default().count(finding.severity);
         }
         let systems: BTreeSet<&str> = cells.values().flat_map(BTreeMap::keys).copied().collect();
-        if cells.len() < 2 && systems.len() < 2 {
-            return None;
-        }
         let mut tables: Vec<HealthRow> = cells
             .iter()
             .map(|(table, row)| HealthRow {
@@ -104,7 +101,12 @@ impl HealthMap {
             |system: &&str| HealthCell::sum(cells.values().filter_map(|row| row.get(*system)));
         let totals = systems.iter().map(total).collect();
         let systems = systems.into_iter().map(clean).collect();
-        Some(Self { schema: "perfdb-gate/health/v1", systems, tables, totals })
+        Self { schema: "perfdb-gate/health/v1", systems, tables, totals }
+    }
+
+    /// Returns true if the map has more than one cell.
+    pub fn is_grid(&self) -> bool {
+        self.tables.len() > 1 || self.systems.len() > 1
     }
 
     /// Adds the map and its legend to a document.

@@ -99,7 +99,7 @@ fn page_view<'a>(view: &'a ReportView<'a>, charts: &'a [Drawing]) -> Page<'a> {
     let predictions = view.raw.predictions.as_ref();
     let page = Page {
         head: &view.head,
-        map: HealthMap::new(&view.raw.judged, &view.raw.findings),
+        map: Some(HealthMap::new(&view.raw.judged, &view.raw.findings)).filter(HealthMap::is_grid),
         causes: &view.causes[..view.causes.len().min(CAUSES)],
         more_causes: view.causes.len().saturating_sub(CAUSES),
         debt: findings.iter().any(|f| !f.raw.counts()),

@@ -285,7 +285,7 @@ fn the_table_of_outputs_names_the_commands_that_have_them() {
             };
             // An input of other commands has the same name.
             for flag in flags.iter().filter(|flag| **flag != "--ledger") {
-                let only_base = ["explore", "remeasure", "status"].contains(command);
+                let only_base = ["explore", "remeasure"].contains(command);
                 let known = (only_base && *flag == "--head-ref") || has(&flag);
                 assert_eq!(known, listed.contains(command), "{flag} of {command}");
             }

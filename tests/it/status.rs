@@ -1,5 +1,6 @@
 //! `perfdb-gate status`, run on small trees of synthetic rows.
 
+use crate::common::snapshot::shown;
 use crate::common::{Run, Tree, gemm, run};
 use serde_json::{Value, json};
 
@@ -22,8 +23,6 @@ fn tree() -> Tree {
         &of("h200_sxm", "gemm", "0.24.0", "gemm_perf.txt"),
         gemm(&[(1, 0.5), (2, 0.5), (2, 0.51)]),
     );
-    let meta = "schema_version: 1\nprovenance: collected\nruntime: {framework: vllm, version: 0.24.0}\ntables:\n  gemm_perf: {status: complete, collected_at: '2026-08-01', collector_ref: 0123456789abcdef, norm_dispatch: eager}\n";
-    tree.file(&of("h200_sxm", "gemm", "0.24.0", "collection_meta.yaml"), meta);
     tree.file(
         &of("h100_sxm", "gemm", "0.24.0", "gemm_perf.txt"),
         device(gemm(&[(1, 0.5), (2, 0.5)])),
@@ -47,146 +46,54 @@ fn json(tree: &Tree, args: &[&str]) -> Value {
     serde_json::from_str(&run.out()).expect("JSON")
 }
 
-fn table<'a>(status: &'a Value, name: &str) -> &'a Value {
-    let tables = status["tables"].as_array().expect("tables");
-    tables.iter().find(|t| t["table"] == name).unwrap_or_else(|| panic!("{name}: {status:#}"))
+fn cell<'a>(map: &'a Value, table: &str, system: &str) -> &'a Value {
+    let systems = map["systems"].as_array().unwrap();
+    let at = systems.iter().position(|name| name == system).unwrap();
+    let row = map["tables"].as_array().unwrap().iter().find(|row| row["table"] == table).unwrap();
+    &row["cells"][at]
 }
 
 #[test]
-fn it_tells_of_each_table_what_validate_knows() {
+fn a_cell_counts_what_validate_finds() {
     let tree = tree();
-    let status = json(&tree, &["--system", "h200_sxm"]);
-    let gemm = table(&status, "gemm_perf");
-    assert_eq!((&gemm["version"], &gemm["rows"]), (&json!("0.24.0"), &json!(3)));
-    assert_eq!(gemm["nearest"], json!({"system": "h100_sxm", "version": "0.24.0", "rows": 2}));
-    assert_eq!(gemm["last_version"], "0.22.0");
-    assert_eq!(gemm["provenance"]["collected_at"], "2026-08-01");
-    assert_eq!(gemm["notes"], json!(["norm_dispatch: \"eager\""]));
-    // The same counts as validate's, on the same table.
-    let args = ["--format", "json", "--system", "h200_sxm"];
-    let found = tree.validate(&args).json()["findings"].as_array().expect("findings").clone();
-    let of = |severity: &str| {
-        let own = |f: &&Value| f["path"] == gemm["path"] && f["severity"] == severity;
-        found.iter().filter(own).count()
-    };
-    assert_eq!(gemm["errors"], of("error"));
-    assert_eq!(gemm["warnings"], of("warning"));
-    let repeated = found.iter().find(|f| f["rule"] == "duplicate-key").expect("a finding");
-    assert_eq!((&gemm["duplicates"], &repeated["rows"]), (&json!(1), &json!(1)));
+    let map = json(&tree, &[]);
+    assert_eq!(map["schema"], "perfdb-gate/health/v1");
+    let gemm = cell(&map, "gemm", "h200_sxm");
+    assert_eq!(gemm["versions"], json!(["vllm 0.24.0", "vllm 0.22.0"]));
+    let found = tree.validate(&["--format", "json"]).json()["findings"].as_array().unwrap().clone();
+    for (count, severity) in [("errors", "error"), ("warnings", "warning"), ("infos", "info")] {
+        let is_own = |f: &&Value| {
+            f["table"] == "gemm_perf" && f["system"] == "h200_sxm" && f["severity"] == severity
+        };
+        assert_eq!(gemm[count], found.iter().filter(is_own).count(), "{severity}");
+    }
+    assert_eq!(cell(&map, "mla_bmm", "h200_sxm"), &Value::Null, "the system has no such table");
+    assert_ne!(cell(&map, "mla_bmm", "h100_sxm"), &Value::Null);
 }
 
 #[test]
-fn what_the_nearest_system_has_beyond_it_is_missing() {
+fn the_map_reads_as_shown() {
     let tree = tree();
-    let status = json(&tree, &["--system", "h200_sxm"]);
-    let bmm = table(&status, "mla_bmm_perf");
-    assert_eq!((&bmm["path"], &bmm["rows"]), (&Value::Null, &Value::Null));
-    assert_eq!(bmm["nearest"]["rows"], 1);
-    insta::assert_json_snapshot!(bmm["notes"], @r#"
-    [
-      "not collected"
-    ]
-    "#);
-    assert_eq!(status["versions"][0]["missing"], 1);
-    // Of an older version, only what was there at that version.
-    let old = json(&tree, &["--system", "h200_sxm", "--version", "0.22.0"]);
-    assert_eq!(old["tables"].as_array().unwrap().len(), 1);
-    assert_eq!(table(&old, "gemm_perf")["last_version"], Value::Null);
-    // The nearest system has another version of it.
-    assert_eq!(table(&old, "gemm_perf")["nearest"]["version"], "0.24.0");
+    let markdown = status(&tree, &["--format", "markdown"]);
+    let runs = [status(&tree, &[]), markdown, status(&tree, &["--quiet"])];
+    insta::assert_snapshot!(shown(&runs));
 }
 
 #[test]
-fn the_ledger_says_what_was_skipped() {
+fn a_selection_narrows_the_map() {
     let tree = tree();
-    let failure = |task: &str, class: &str, error: &str| {
-        json!({"module": "vllm.mla_bmm", "task_id": task, "task_params": "(1, 2)", "error_type": error,
-               "classification": class, "timestamp": task})
-    };
-    let all = json!([
-        failure("a", "unexpected", "RuntimeError"),
-        failure("b", "unexpected", "RuntimeError"),
-        failure("c", "", "WorkerSignalCrash"),
-        failure("d", "unexpected", "OutOfMemoryError"),
-    ]);
-    tree.file("logs/errors_mla_bmm.json", all.to_string());
-    let logs = tree.path().join("logs").display().to_string();
-    let args = ["--system", "h200_sxm", "--ledger", &logs];
-    let status = json(&tree, &args);
-    let told: Vec<String> = status["skipped"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|s| format!("{} {} {} {}", s["table"], s["cases"], s["class"], s["reason"]))
-        .collect();
-    assert_eq!(
-        told,
-        [
-            r#""mla_bmm_perf" 1 "-" "WorkerSignalCrash""#,
-            r#""mla_bmm_perf" 1 "unexpected" "OutOfMemoryError""#,
-            r#""mla_bmm_perf" 2 "unexpected" "RuntimeError""#,
-        ]
-    );
-    insta::assert_snapshot!(self::status(&tree, &args).shown());
+    let map = json(&tree, &["--system", "h200_sxm", "--version", "0.22.0"]);
+    assert_eq!(map["systems"], json!(["h200_sxm"]));
+    assert_eq!(cell(&map, "gemm", "h200_sxm")["versions"], json!(["vllm 0.22.0"]));
+    assert_eq!(status(&tree, &["--system", "h20"]).code(), 2);
+    assert_eq!(status(&tree, &["--backend", "sglang"]).code(), 2);
+    assert_eq!(json(&tree, &["--threads", "1"]), json(&tree, &["--threads", "4"]));
 }
 
 #[test]
-fn markdown_is_a_comment_that_commonmark_reads() {
-    use pulldown_cmark::{Event, Options, Parser, Tag};
-    let tree = tree();
-    let run = status(&tree, &["--system", "h200_sxm", "--format", "markdown"]);
-    assert_eq!(run.code(), 0, "{}", run.err());
-    let text = run.out();
-    let events: Vec<Event<'_>> = Parser::new_ext(&text, Options::ENABLE_TABLES).collect();
-    let starts = |wanted: fn(&Tag<'_>) -> bool| {
-        events.iter().filter(|e| matches!(e, Event::Start(tag) if wanted(tag))).count()
-    };
-    assert_eq!(starts(|t| matches!(t, Tag::Table(_))), 2, "{text}");
-    assert_eq!(starts(|t| matches!(t, Tag::TableRow)), 3, "one version, two tables: {text}");
-    assert_eq!(starts(|t| matches!(t, Tag::CodeBlock(_))), 1);
-    insta::assert_snapshot!(run.shown());
-}
-
-#[test]
-fn a_damaged_table_is_told_and_does_not_hide() {
+fn a_damaged_table_is_an_error_of_its_cell() {
     let tree = tree();
     tree.file(&format!("{LAYOUT}/h200_sxm/gemm/vllm/0.24.0/gemm_perf.txt"), "");
-    let status = json(&tree, &["--system", "h200_sxm"]);
-    let gemm = table(&status, "gemm_perf");
-    assert_eq!(gemm["rows"], Value::Null);
-    insta::assert_json_snapshot!(gemm["notes"], @r#"
-    [
-      "cannot be read",
-      "norm_dispatch: \"eager\""
-    ]
-    "#);
-    assert_eq!(gemm["errors"], 1);
-}
-
-#[test]
-fn names_that_fit_nothing_or_too_much_are_errors() {
-    let tree = tree();
-    assert_eq!(status(&tree, &["--system", "h20"]).code(), 2);
-    let several = status(&tree, &["--system", "h*"]);
-    assert_eq!(several.code(), 2);
-    insta::assert_snapshot!(several.shown(), @"
-    $ perfdb-gate status --root [tmp] --system h*
-    2> perfdb-gate: --system h* matches several systems
-    2> hint: status shows one system: write its whole name
-    (exit 2)
-    ");
-    assert_eq!(status(&tree, &["--system", "h200_sxm", "--backend", "sglang"]).code(), 2);
-    let (one, four) =
-        (["--system", "h200_sxm", "--threads", "1"], ["--system", "h200_sxm", "--threads", "4"]);
-    assert_eq!(status(&tree, &one).out(), status(&tree, &four).out());
-}
-
-#[test]
-fn quiet_is_the_line_that_sums_it_up() {
-    let quiet = status(&tree(), &["--system", "h200_sxm", "--quiet"]);
-    insta::assert_snapshot!(quiet.shown(), @"
-    $ perfdb-gate status --root [tmp] --system h200_sxm --quiet
-    h200_sxm: 1 table, 3 rows, 1 missing, 0 errors, 1 warning
-    (exit 0)
-    ");
+    let map = json(&tree, &[]);
+    assert_eq!(cell(&map, "gemm", "h200_sxm")["worst"], "error");
 }

@@ -106,10 +106,9 @@ impl<'a> Judging<'a> {
             findings.push(found);
             judgement.files = whole.files;
         }
-        judgement.table_rows = std::mem::take(&mut left.kept[self.head].rows);
+        let rows = &left.kept[self.head].rows;
         let subjects = self.subjects.iter();
-        judgement.rows =
-            subjects.filter_map(|path| judgement.table_rows.get(*path)).sum::<usize>() as u64;
+        judgement.rows = subjects.filter_map(|path| rows.get(*path)).sum::<usize>() as u64;
         judgement.findings = findings.pop().unwrap_or_default();
         if let Some(base) = findings.pop() {
             settle(&mut judgement, base, &left.changes, &left.successors);

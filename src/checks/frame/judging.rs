@@ -1,6 +1,6 @@
 //! A run of the loop: its terms, the states it judges and its result.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::state::JudgedState;
@@ -34,8 +34,6 @@ pub(crate) struct Judgement {
     pub files: u64,
     /// The number of rows of the judged tables.
     pub rows: u64,
-    /// The number of rows of each table that was read, by path.
-    pub table_rows: BTreeMap<String, usize>,
     /// Sorted paths of the judged tables that are in git-LFS and were not fetched.
     pub in_lfs: Vec<String>,
     /// Errors on rows that the pull request adds or changes, which the head does not have since the pull request changes

@@ -36,7 +36,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use self::failure::Failure;
-use self::record::{CaseIdentity, Record, Recorded, table_of};
+use self::record::{CaseIdentity, Record};
 use crate::base::error::{Error, Result};
 use crate::database::coverage::CoveredPoints;
 use crate::specs::TableSpec;
@@ -45,8 +45,6 @@ use crate::specs::TableSpec;
 #[derive(Debug, Default)]
 pub struct Ledger {
     failures: Vec<Failure>,
-    /// Every recorded failure, classified or not.
-    recorded: Vec<Recorded>,
     /// The collected versions by backend, if a summary names them.
     versions: BTreeMap<String, BTreeSet<String>>,
 }
@@ -138,33 +136,12 @@ impl Ledger {
         for record in kept.iter().filter(|r| r.out_of_memory()) {
             *out_of_memory.entry(record.case()).or_default() += 1;
         }
-        self.recorded.extend(kept.iter().filter_map(|record| Recorded::new(record)));
         // Another process may have caused a single failure to allocate memory.
         let is_believed = |record: &Record| {
             !record.out_of_memory() || out_of_memory.get(&record.case()).is_some_and(|n| *n > 1)
         };
         let classified = kept.iter().filter(|r| r.is_classified() && is_believed(r));
         self.failures.extend(classified.filter_map(|record| Failure::new(record)));
-    }
-
-    /// Counts the recorded failures of a table by classification and error, with `-` for a missing value.
-    /// Failures that explain no missing key are included.
-    pub fn recorded(
-        &self,
-        table: &str,
-        backend: &str,
-        version: &str,
-        tables: &[&str],
-    ) -> BTreeMap<(&str, &str), usize> {
-        let of_table = |r: &&Recorded| {
-            self.holds_for(&r.backend, backend, version)
-                && table_of(&r.operation, tables) == Some(table)
-        };
-        let mut counts = BTreeMap::new();
-        for r in self.recorded.iter().filter(of_table) {
-            *counts.entry((r.class.as_str(), r.error.as_str())).or_default() += 1;
-        }
-        counts
     }
 
     /// Returns true if a failure belongs to the given backend and a collected version.

@@ -1,4 +1,4 @@
-//! Failures as a collector writes them, and the properties by which they are counted.
+//! Failures as a collector writes them.
 
 use std::collections::BTreeSet;
 
@@ -74,31 +74,6 @@ impl Record {
         contains(&self.error_type, "outofmemory")
             || contains(&self.error_message, "out of memory")
             || contains(&self.error_message, "alloc_failed")
-    }
-}
-
-/// The properties of a failure by which it is counted.
-#[derive(Debug)]
-pub(super) struct Recorded {
-    pub backend: String,
-    pub operation: BTreeSet<String>,
-    pub class: String,
-    pub error: String,
-}
-
-impl Recorded {
-    pub fn new(record: &Record) -> Option<Self> {
-        let (backend, operation) = record.module.as_deref()?.split_once('.')?;
-        let or_dash = |text: &Option<String>| {
-            let text = text.as_deref().unwrap_or_default().trim();
-            if text.is_empty() { "-".to_owned() } else { text.to_owned() }
-        };
-        Some(Self {
-            backend: backend.to_owned(),
-            operation: words(operation),
-            class: or_dash(&record.classification),
-            error: or_dash(&record.error_type),
-        })
     }
 }
 

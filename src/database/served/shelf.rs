@@ -82,11 +82,6 @@ impl<'a> Shelf<'a> {
         self.tables.get(table)?.get(backend)
     }
 
-    /// Returns the names of the tables that a backend has on any system, sorted.
-    pub fn tables(&self, backend: &str) -> impl Iterator<Item = &'a str> {
-        self.tables.iter().filter(move |(_, b)| b.contains_key(backend)).map(|(table, _)| *table)
-    }
-
     /// Returns the versions of a table on the system of `file`.
     pub fn editions<'s>(&'s self, file: &TableFile) -> Option<&'s Editions<'a>> {
         self.editions_of(&file.table, &file.place.backend, &file.place.system)
@@ -106,15 +101,6 @@ impl<'a> Shelf<'a> {
     pub fn donors(&self, place: &Place, table: &str) -> Vec<&'a str> {
         let declared = self.reuse.get(place).into_iter().flatten();
         declared.filter(|(t, _)| *t == table).map(|(_, version)| *version).collect()
-    }
-
-    /// Returns the versions that a backend's version declares as donors of a table, in the directories of all
-    /// families.
-    pub fn declared(&self, place: &Place, table: &str) -> Vec<&'a str> {
-        let alike = |p: &&&Place| {
-            (&p.system, &p.backend, &p.version) == (&place.system, &place.backend, &place.version)
-        };
-        self.reuse.keys().filter(alike).flat_map(|p| self.donors(p, table)).collect()
     }
 
     /// Returns the files that a version of a system's backend reads for a table, even if it has no file

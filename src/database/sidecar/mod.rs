@@ -152,12 +152,6 @@ impl TableMeta {
         })
     }
 
-    /// Returns the time of the last collection.
-    pub fn collected_at(&self) -> Option<&str> {
-        let last = self.collections.iter().rev().find_map(|event| event.collected_at.as_deref());
-        self.collected_at.as_deref().or(last)
-    }
-
     /// Returns the collector's commit of the last collection.
     pub fn collector_ref(&self) -> Option<&str> {
         let last = self.collections.iter().rev().find_map(|event| event.collector_ref.as_deref());

@@ -157,10 +157,7 @@ fn chosen<'a>(
         }
     }
     let Some(best) = best else {
-        return Err(Error::new(
-            "no table is selected",
-            "`perfdb-gate status --all` lists the tables",
-        ));
+        return Err(Error::new("no table is selected", "`perfdb-gate status` lists the tables"));
     };
     let other = data
         .tables()

@@ -1,11 +1,6 @@
 //! The data from which a report was made.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
-use crate::database::ledger::Ledger;
 use crate::database::selection::Selected;
 use crate::database::served::Shelf;
 use crate::database::state::State;
@@ -17,12 +12,6 @@ pub(crate) struct JudgedData<'a> {
     pub state: State<'a>,
     /// The part of the database that was judged.
     pub selected: &'a Selected,
-    /// The rules of the run.
-    pub rules: &'a [Arc<Rule>],
-    /// The failures that a collector logged, if a log was given.
-    pub ledger: Option<&'a Ledger>,
-    /// Row counts of the judged tables and of the tables compared with, by path.
-    pub table_rows: &'a BTreeMap<String, usize>,
     /// The findings in the order of the report.
     pub findings: &'a [Finding],
 }

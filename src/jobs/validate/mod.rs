@@ -5,7 +5,6 @@ mod judged_data;
 
 pub(crate) use self::judged_data::JudgedData;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -155,7 +154,7 @@ pub(crate) fn judged<R>(
     {
         all.judge(State { source, catalog, facts, specs }, selected, terms, progress)?;
     }
-    let JudgedRoots { tables, rows, mut files, mut found, mut absent, table_rows, places } = all;
+    let JudgedRoots { tables, rows, mut files, mut found, mut absent, places } = all;
     source.steady()?;
     if let Some(since) = options.since.as_deref().filter(|_| options.selection.is_all()) {
         let deleted = deletions(source, since, &all_roots, &rules, &settings.specs)?;
@@ -174,14 +173,7 @@ pub(crate) fn judged<R>(
     sink.extend(found);
     settings.conclude(&mut sink, &rules, options.are_all())?;
     let (mut findings, counts) = sink.finish();
-    let seen = look(&JudgedData {
-        state,
-        selected: &selected[0],
-        rules: &rules,
-        ledger: ledger.as_ref(),
-        table_rows: &table_rows[0],
-        findings: &findings,
-    })?;
+    let seen = look(&JudgedData { state, selected: &selected[0], findings: &findings })?;
     roots.iter().for_each(|root| locate(findings.iter_mut(), root, source));
     // A run of all rules without any table has judged nothing, even if it read a system's YAML.
     let asked = options.since.is_none() && options.only.is_empty();
@@ -234,8 +226,6 @@ struct JudgedRoots {
     files: u64,
     found: Vec<Finding>,
     absent: AbsentFiles,
-    /// The number of rows of each table, by root.
-    table_rows: Vec<BTreeMap<String, usize>>,
     places: JudgedPlaces,
 }
 
@@ -265,7 +255,6 @@ impl JudgedRoots {
         self.files += judgement.files;
         self.found.extend(judgement.findings);
         self.absent.in_lfs.extend(judgement.in_lfs);
-        self.table_rows.push(judgement.table_rows);
         Ok(())
     }
 }

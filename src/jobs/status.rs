@@ -1,6 +1,5 @@
-//! Builds a map of all systems: tables by systems, with the worst finding of each.
+//! The health of a database: a map of tables by systems, with the worst finding of each.
 
-use super::options::StatusOptions;
 use crate::base::error::Result;
 use crate::base::exit::Exit;
 use crate::base::progress::Progress;
@@ -10,42 +9,32 @@ use crate::report::ReportView;
 use crate::report::document::Document;
 use crate::report::health::HealthMap;
 
-/// The map of a database, with its headline.
+/// The health of a database, with its headline.
 #[derive(Debug)]
-pub struct DatabaseMap {
-    /// `None` if the database has at most one table.
-    map: Option<HealthMap>,
+pub struct DatabaseHealth {
+    map: HealthMap,
     headline: String,
     tables: u64,
 }
 
-/// Builds the map of a database.
+/// Judges a database and builds its map.
 ///
 /// # Errors
 ///
-/// Returns an error if there is no database.
-pub fn map(options: &StatusOptions, progress: &dyn Progress) -> Result<DatabaseMap> {
-    let judged = ValidateOptions {
-        root: options.root.clone(),
-        reference: options.reference.clone(),
-        rules: options.rules.clone(),
-        ..ValidateOptions::default()
-    };
-    let report = validate::run(&judged, progress)?;
+/// Returns an error if there is no database, or if the options name something unknown.
+pub fn run(options: &ValidateOptions, progress: &dyn Progress) -> Result<DatabaseHealth> {
+    let report = validate::run(options, progress)?;
     let headline = ReportView::new(&report, report.outcome(None)).headline().to_owned();
-    Ok(DatabaseMap {
-        map: HealthMap::new(&report.judged, &report.findings),
-        headline,
-        tables: report.tables,
-    })
+    let map = HealthMap::new(&report.judged, &report.findings);
+    Ok(DatabaseHealth { map, headline, tables: report.tables })
 }
 
-impl DatabaseMap {
+impl DatabaseHealth {
     /// Renders the map.
     pub fn render(&self, format: DocumentFormat) -> String {
         let document = || {
             let mut document = Document::new("");
-            self.map.iter().for_each(|map| map.add_to(&mut document));
+            self.map.add_to(&mut document);
             document.paragraph(&self.headline);
             document
         };
