@@ -5,7 +5,7 @@ mod cli;
 use std::io;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::FromArgMatches;
 
 use perfdb_gate::base::error::{Error, Result};
 use perfdb_gate::base::escape::clean;
@@ -14,7 +14,7 @@ use perfdb_gate::base::interrupt;
 use perfdb_gate::base::panics::install_panic_hook;
 use perfdb_gate::base::threads;
 
-use cli::{Cli, Command, TerminalArgs, mistake};
+use cli::{Cli, Command, TerminalArgs, groups, mistake};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -22,9 +22,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     install_panic_hook();
     interrupt::watch();
-    let cli = match Cli::try_parse() {
+    let parsed = groups::command().try_get_matches();
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(error) => return failed(&mistake::of(error, &Cli::command())).into(),
+        Err(error) => return failed(&mistake::of(error, &groups::command())).into(),
     };
     if cli.terminal.verbose {
         log();
@@ -49,12 +50,11 @@ fn run(command: Command, terminal: TerminalArgs) -> Result<Exit> {
         Command::Convert(args) => args.run(terminal),
         Command::Init(args) => args.run(terminal),
         Command::Waive(args) => args.run(terminal),
-        Command::Rules(args) => args.run(),
         Command::Explain(args) => args.run(),
         Command::Suggest(args) => args.run(terminal),
         Command::Selftest(args) => args.run(terminal),
         Command::Noise(args) => args.run(terminal),
-        Command::Completions(args) => args.run(Cli::command()),
+        Command::Completions(args) => args.run(groups::command()),
         Command::Schema(args) => args.run(),
     }
 }

@@ -4,6 +4,7 @@
 pub mod bar;
 pub mod explore;
 pub mod generate;
+pub mod groups;
 pub mod impact;
 pub mod init;
 pub mod measure;
@@ -35,7 +36,7 @@ use self::merge::MergeArgs;
 use self::new::NewArgs;
 use self::plan::PlanArgs;
 use self::repair::{ConvertArgs, DedupeArgs};
-use self::rules::{Explain, NoiseArgs, RulesArgs, SuggestArgs};
+use self::rules::{Explain, NoiseArgs, SuggestArgs};
 use self::sanity::Sanity;
 use self::selftest::Selftest;
 use self::status::StatusArgs;
@@ -104,9 +105,7 @@ pub enum Command {
     Init(InitArgs),
     /// Accept a finding until a date: write its waiver. Without a fingerprint, list the findings.
     Waive(WaiveArgs),
-    /// List the rules.
-    Rules(RulesArgs),
-    /// Explain a rule: what it reports, why, what to do, with examples.
+    /// Explain a rule: what it reports, why, what to do, with examples. Without a rule, list all.
     Explain(Explain),
     /// Print a first spec for a table that has none, as YAML to edit.
     Suggest(SuggestArgs),

@@ -15,6 +15,7 @@ const COMMANDS: &[(&str, &str)] = &[
         "reach",
         "`perfdb-gate impact` shows the steps that a change moves, with the tables behind each move",
     ),
+    ("rules", "`perfdb-gate explain` without an argument lists the rules"),
 ];
 
 /// Removed flags, each with its command and a hint.

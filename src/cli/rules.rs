@@ -1,4 +1,4 @@
-//! The commands `perfdb-gate rules`, `explain`, `suggest` and `noise`, which print and learn rules
+//! The commands `perfdb-gate explain`, `suggest` and `noise`, which print and learn rules
 //! and specs.
 
 use std::path::{Path, PathBuf};
@@ -14,25 +14,16 @@ use perfdb_gate::specs::Library;
 
 use super::bar::Bar;
 use super::outputs::write_text;
-use super::terminal::{MOST_COLUMNS, TerminalArgs};
-
-/// The arguments of `perfdb-gate rules`.
-#[derive(Debug, Args)]
-pub struct RulesArgs {
-    /// Compare the table specs with a repository's own operation catalog instead.
-    #[arg(long, value_name = "DIR")]
-    pub check_root: Option<PathBuf>,
-    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
-    /// the same id.
-    #[arg(long = "rules", value_name = "DIR")]
-    pub rules_dir: Option<PathBuf>,
-}
+use super::terminal::{self, TerminalArgs};
 
 /// The arguments of `perfdb-gate explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// The rule's id, e.g. `duplicate-key`.
-    pub rule: String,
+    /// The rule's id, e.g. `duplicate-key`; without it, all rules are listed.
+    pub rule: Option<String>,
+    /// Compare the table specs with a repository's own operation catalog instead.
+    #[arg(long, value_name = "DIR", hide = true, conflicts_with = "rule")]
+    pub check_root: Option<PathBuf>,
     /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
     /// the same id.
     #[arg(long = "rules", value_name = "DIR")]
@@ -73,7 +64,7 @@ pub struct NoiseArgs {
     pub output: Option<PathBuf>,
 }
 
-impl RulesArgs {
+impl Explain {
     pub fn run(&self) -> Result<Exit> {
         let overlay = self.rules_dir.as_deref();
         if let Some(root) = &self.check_root {
@@ -81,15 +72,13 @@ impl RulesArgs {
             report::print(&clean_lines(&compared.text()))?;
             return Ok(compared.exit());
         }
-        report::print(&explain::list(&Rules::read(&library(overlay)?)?))?;
-        Ok(Exit::Clean)
-    }
-}
-
-impl Explain {
-    pub fn run(&self) -> Result<Exit> {
-        let rules = Rules::with_examples(&library(self.rules_dir.as_deref())?)?;
-        report::print(&explain::story(rules.get(&self.rule)?, width()))?;
+        report::print(&match &self.rule {
+            Some(rule) => {
+                let rules = Rules::with_examples(&library(overlay)?)?;
+                explain::story(rules.get(rule)?, terminal::columns())
+            }
+            None => explain::list(&Rules::read(&library(overlay)?)?),
+        })?;
         Ok(Exit::Clean)
     }
 }
@@ -124,10 +113,4 @@ fn library(overlay: Option<&Path>) -> Result<Library> {
         library.overlay(folder)?;
     }
     Ok(library)
-}
-
-/// Returns the width for texts: the terminal's, from 40 to [`MOST_COLUMNS`] columns.
-fn width() -> usize {
-    let columns = terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
-    columns.map_or(MOST_COLUMNS, |columns| columns.clamp(40, MOST_COLUMNS))
 }

@@ -28,3 +28,9 @@ pub enum ColorName {
     Always,
     Never,
 }
+
+/// Returns the width for texts: the terminal's, from 40 to [`MOST_COLUMNS`] columns.
+pub fn columns() -> usize {
+    let columns = terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
+    columns.map_or(MOST_COLUMNS, |columns| columns.clamp(40, MOST_COLUMNS))
+}

@@ -31,7 +31,7 @@ const MISTAKES: &[&[&str]] = &[
     &["sanity", "--base-ref", "origin/main"],
     &["sanity", "--base", "main"],
     &["explain", "sidecar-mising"],
-    &["explain"],
+    &["rules"],
     &["schema", "sidecars"],
     &["merge", "gemm_perf.parquet"],
     &["plan", "--from", "systems/h200_sxm.yaml"],

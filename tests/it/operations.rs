@@ -1,10 +1,10 @@
-//! `perfdb-gate rules --check-root`, on small trees.
+//! `perfdb-gate explain --check-root`, on small trees.
 
 use crate::common::snapshot::shown;
 use crate::common::{Run, Tree, gemm, run};
 
 fn check(tree: &Tree) -> Run {
-    run(&["rules", "--check-root", &tree.path().display().to_string()])
+    run(&["explain", "--check-root", &tree.path().display().to_string()])
 }
 
 /// A catalog that lists just what specs are written for.
@@ -34,7 +34,7 @@ fn a_catalog_that_specs_match_is_clean() {
     let run = check(&tree);
     assert_eq!(run.code(), 0, "{}{}", run.out(), run.err());
     insta::assert_snapshot!(run.shown(), @"
-    $ perfdb-gate rules --check-root [tmp]
+    $ perfdb-gate explain --check-root [tmp]
     collector/op_backend_catalog.yaml: 54 tables; the database has data of 1; 55 specs
     operation-catalog: collector/op_backend_catalog.yaml
     (exit 0)
@@ -53,7 +53,7 @@ fn both_directions_are_told() {
     let run = check(&tree);
     assert_eq!(run.code(), 1, "{}", run.err());
     insta::assert_snapshot!(run.shown(), @"
-    $ perfdb-gate rules --check-root [tmp]
+    $ perfdb-gate explain --check-root [tmp]
     in the catalog but without a spec:
       sparse_gemm_perf (gemm): it has no data
     in the catalog under another family than in the spec:
@@ -73,7 +73,7 @@ fn both_directions_are_told() {
         "family: warp\ntables:\n  warp_perf:\n    about: Synthetic.\n    columns: {side: int, latency: ms}\n    key: [side]\n    serves: last\n",
     );
     insta::assert_snapshot!(check(&tree).shown(), @"
-    $ perfdb-gate rules --check-root [tmp]
+    $ perfdb-gate explain --check-root [tmp]
     in the catalog but without a spec:
       sparse_gemm_perf (gemm): it has no data
     in the catalog under another family than in the spec:
@@ -97,11 +97,11 @@ fn without_a_catalog_nothing_is_green() {
     let broken = check(&tree);
     assert_eq!(broken.code(), 2);
     insta::assert_snapshot!(shown([&none, &broken]), @"
-    $ perfdb-gate rules --check-root [tmp]
+    $ perfdb-gate explain --check-root [tmp]
     the root contains no op_backend_catalog.yaml, so the expected tables are not known; the database has data of 1 table; 55 specs
     (exit 3)
 
-    $ perfdb-gate rules --check-root [tmp]
+    $ perfdb-gate explain --check-root [tmp]
     2> perfdb-gate: collector/op_backend_catalog.yaml: expected sequence start at line 1, column 11
     2> hint: the file must list families and their op_files
     (exit 2)

@@ -110,7 +110,7 @@ fn a_full_disk_is_one_line() {
     runs.push(run(&["selftest", "--root", &root, "--samples", "1", "--output", "/dev/full"]));
     assert_eq!(runs[3].code(), 2);
     let full = || Stdio::from(std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
-    for args in [&["validate", "--root", &root][..], &["rules"], &["explain", "duplicate-key"]] {
+    for args in [&["validate", "--root", &root][..], &["explain"], &["explain", "duplicate-key"]] {
         runs.push(Run::of(command().args(args).stdout(full())).unwrap());
     }
     assert!(runs.iter().all(|run| run.code() == 2));
@@ -139,7 +139,7 @@ fn a_full_disk_is_one_line() {
     2> perfdb-gate: cannot write to standard output: No space left on device (os error 28)
     (exit 2)
 
-    $ perfdb-gate rules
+    $ perfdb-gate explain
     2> perfdb-gate: cannot write to standard output: No space left on device (os error 28)
     (exit 2)
 

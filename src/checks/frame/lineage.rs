@@ -130,7 +130,7 @@ impl<'a> Judging<'a> {
         let (sketches, found): (Vec<Option<Arc<Sketch>>>, TableFindings) = judged.map_err(|e| {
             Error::caused(
                 format!("cannot check {path}"),
-                "the formula is in rules/tables; `perfdb-gate rules` lists the rules",
+                "the formula is in rules/tables; `perfdb-gate explain` lists the rules",
                 e,
             )
         })?;

@@ -153,7 +153,7 @@ impl Comparison<'_> {
         let failed = |e: ExprError| {
             Error::new(
                 format!("cannot compare {}: {e}", shown.entry.path),
-                "the formula is in rules/tables; `perfdb-gate rules` lists the rules",
+                "the formula is in rules/tables; `perfdb-gate explain` lists the rules",
             )
         };
         let rows = || match &both {

@@ -20,7 +20,7 @@ use crate::jobs::pull_request::{Root, judge_change};
 use crate::report::AbsentFiles;
 
 /// The hint for a rule whose formula fails.
-const IN_TABLES: &str = "the formula is in rules/tables; `perfdb-gate rules` lists the rules";
+const IN_TABLES: &str = "the formula is in rules/tables; `perfdb-gate explain` lists the rules";
 
 /// The settings and rules of a run.
 #[derive(Clone, Copy)]

@@ -59,6 +59,16 @@ pub fn gemm_parquet(rows: &[(u64, f64)]) -> Vec<u8> {
     .expect("parquet")
 }
 
+/// The commands that the program's own help lists.
+pub fn commands() -> Vec<String> {
+    let help = run(&["--help"]).out();
+    let (_, list) = help.split_once("\nCheck:\n").expect("a group of commands");
+    let (list, _) = list.split_once("\nOptions:\n").expect("the end of the groups");
+    // A line that is indented further goes on with the description before it.
+    let names = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
 /// A report that names rows of a table as measured again, far from the recorded time.
 pub fn remeasured(table: &str, rows: &[usize]) -> String {
     let row = |row: &usize| serde_json::json!({"path": table, "row": row, "key": {}, "ratio": 3.0, "verdict": "beyond"});

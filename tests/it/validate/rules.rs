@@ -5,7 +5,7 @@ use crate::common::{self, Tree, gemm, run};
 
 #[test]
 fn rules_lists_and_explain_tells() {
-    insta::assert_snapshot!("rules", run(&["rules"]).shown());
+    insta::assert_snapshot!("rules", run(&["explain"]).shown());
     insta::assert_snapshot!("explain", run(&["explain", "duplicate-key"]).shown());
     let unknown = run(&["explain", "duplicate"]);
     assert_eq!(unknown.code(), 2);
