@@ -133,8 +133,6 @@ pub fn ledger(data: &[u8]) {
     match Ledger::parse(&files) {
         Ok(ledger) => {
             let tables = ["gemm_perf", "moe_perf"];
-            let recorded = ledger.recorded("gemm_perf", "vllm", "0.24.0", &tables);
-            assert!(recorded.values().all(|n| *n > 0));
             let failures = ledger.of(gemm(), "vllm", "0.24.0", &tables);
             let explained =
                 (0..POINTS.len).filter_map(|point| failures.explain(gemm(), &POINTS, point));

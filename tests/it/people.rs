@@ -104,7 +104,7 @@ fn a_map_of_tables_and_systems() {
     let rows = gemm(&[(1, 0.5), (2, 0.6)]).replace("H200", "H100");
     tree.file("systems/data/h100_sxm/vllm/0.24.0/gemm_perf.txt", rows);
     let root = tree.path().display().to_string();
-    let map = crate::common::run(&["status", "--all", "--root", &root]);
+    let map = crate::common::run(&["status", "--root", &root]);
     assert_eq!(map.code(), 0, "{}", map.shown());
     insta::assert_snapshot!(redact(&map.out()), @"
            h100_sxm  h200_sxm  total
@@ -115,7 +115,7 @@ fn a_map_of_tables_and_systems() {
 
     16 errors, 0 warnings, 0 infos in 8 files; checked 9 tables, 34 rows
     ");
-    let json = crate::common::run(&["status", "--all", "--root", &root, "--format", "json"]);
+    let json = crate::common::run(&["status", "--root", &root, "--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&json.out()).unwrap();
     assert_eq!(json["systems"], serde_json::json!(["h100_sxm", "h200_sxm"]));
     let gemm = json["tables"].as_array().unwrap().iter().find(|t| t["table"] == "gemm").unwrap();
