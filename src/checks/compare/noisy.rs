@@ -154,12 +154,13 @@ impl<'a> Zigzag<'a> {
             let sides = all
                 .entry(slices[first])
                 .or_insert_with(|| Sides { row: first, ..Sides::default() });
+            let point =
+                |(row, size): (&u32, &f64)| (size.max(0.5).ln(), latency[*row as usize].ln());
+            let points: Vec<(f64, f64)> = series.iter().zip(sizes).map(point).collect();
             let mut before: Option<f64> = None;
-            for at in 1..series.len() - 1 {
-                let y = [at - 1, at, at + 1].map(|at| latency[series[at] as usize].ln());
-                let x = [at - 1, at, at + 1].map(|at| sizes[at].max(0.5).ln());
-                let share = (x[1] - x[0]) / (x[2] - x[0]);
-                let off = y[1] - (y[0] + (y[2] - y[0]) * share);
+            for [low, own, high] in points.array_windows() {
+                let share = (own.0 - low.0) / (high.0 - low.0);
+                let off = own.1 - (low.1 + (high.1 - low.1) * share);
                 sides.distances.push(off.abs());
                 if let Some(before) = before {
                     sides.pairs += 1;

@@ -1,10 +1,15 @@
 //! Differences between two states of a database outside of its tables.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rayon::prelude::*;
 
 use super::{FileDiff, Status};
 use crate::database::catalog::{Role, TableFile};
 use crate::database::state::State;
+use crate::database::table::Column;
+use crate::specs::facts::{KERNEL_COLUMN, KernelChoices};
 use crate::specs::system::System;
 
 /// Lists the files other than tables that differ between two states.
@@ -55,6 +60,8 @@ pub(crate) struct ChangedFacts<'a> {
     systems: BTreeSet<&'a str>,
     /// The names of tables whose facts differ, such as their family.
     tables: BTreeSet<&'a str>,
+    /// The paths of tables with rows of a kernel that stands for another backend than before.
+    kernels: BTreeSet<&'a str>,
 }
 
 impl<'a> ChangedFacts<'a> {
@@ -71,16 +78,20 @@ impl<'a> ChangedFacts<'a> {
         });
         let tables = base.catalog.tables.iter().chain(&head.catalog.tables);
         let tables: BTreeSet<&str> = tables.map(|file| &*file.table).collect();
+        // A table at another path or with other bytes is judged anyway.
+        let kernels = head.catalog.tables.par_iter();
+        let kernels = kernels.filter(|file| names_changed_kernel(base, head, file));
         let is_known_otherwise = |table: &&str| !base.specs.know_alike(head.specs, table);
         Self {
             systems: systems.map(|(name, _)| name.as_str()).collect(),
             tables: tables.into_iter().filter(is_known_otherwise).collect(),
+            kernels: kernels.map(|file| &*file.entry.path).collect(),
         }
     }
 
     /// Returns true if any fact differs.
     pub fn are_any(&self) -> bool {
-        !self.systems.is_empty() || !self.tables.is_empty()
+        !self.systems.is_empty() || !self.tables.is_empty() || !self.kernels.is_empty()
     }
 
     /// Returns true if the YAML of a system states other facts than before.
@@ -90,6 +101,23 @@ impl<'a> ChangedFacts<'a> {
 
     /// Returns true if the facts about a table differ, so that all its rows are judged again.
     pub fn are_of_table(&self, file: &TableFile) -> bool {
-        self.tables.contains(file.table.as_str())
+        self.tables.contains(&*file.table) || self.kernels.contains(&*file.entry.path)
     }
+}
+
+/// Returns true if a table has rows of a kernel about which two states say different things.
+fn names_changed_kernel<'a>(base: State<'a>, head: State<'a>, file: &TableFile) -> bool {
+    let choices = [base, head].map(|state| state.specs.tables.get(&file.table)?.kernels.as_deref());
+    if choices[0] == choices[1] {
+        return false;
+    }
+    let is_changed = |kernel: &Arc<str>| {
+        let of = |choices: Option<&'a KernelChoices>| {
+            choices?.of(&file.place.backend, &file.table, kernel)
+        };
+        of(choices[0]) != of(choices[1])
+    };
+    let columns = head.columns(file, &BTreeSet::from([KERNEL_COLUMN]));
+    let kernels = columns.as_ref().ok().and_then(|table| table.column(KERNEL_COLUMN));
+    matches!(kernels, Some(Column::Text { dict, .. }) if dict.iter().any(is_changed))
 }

@@ -42,6 +42,7 @@ pub struct KernelChoices {
 }
 
 /// The backends that a kernel's name can stand for, by the conditions of each.
+#[derive(PartialEq)]
 pub struct KernelBackends<'a> {
     /// The backends that the framework can choose.
     pub choices: &'a BTreeSet<String>,

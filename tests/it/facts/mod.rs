@@ -314,3 +314,27 @@ fn a_version_that_no_query_reaches_needs_no_line() {
     tree.file("systems/query_versions.yaml", format!("{slots}{frozen}"));
     assert_eq!(tree.validate(&only).findings(), [""; 0]);
 }
+
+#[test]
+fn a_change_of_kernels_judges_the_tables_that_name_them() {
+    let tree = Tree::new();
+    let path = |version: &str| {
+        format!("systems/data/h200_sxm/sglang/{version}/generation_attention_perf.txt")
+    };
+    tree.file(&path("0.5.14"), attention(&[("triton", 0.05)]));
+    tree.file(&path("0.5.15"), attention(&[("flash_attention", 0.02)]).replace("0.5.14", "0.5.15"));
+    tree.file(CATALOG, "families:\n- family: attention\n  op_files: [generation_attention_perf]\n  frameworks:\n    sglang:\n      choices:\n      - {backend: fa3}\n");
+    let kernels = |triton: &str| {
+        let fixed = "{framework: sglang, kernel_source: flash_attention, backend: fa4}";
+        let mapping = format!("{{framework: sglang, kernel_source: triton, backend: {triton}}}");
+        tree.file(
+            "collector/kernel_source_backends.yaml",
+            format!("mappings:\n- {fixed}\n- {mapping}\n"),
+        );
+    };
+    kernels("fa3");
+    tree.commit();
+    kernels("triton");
+    let run = tree.sanity(&["--base-ref", "main", "--only", "key-out-of-range"]);
+    assert_eq!(news(&run), [format!("+key-out-of-range warning {}", path("0.5.14"))]);
+}

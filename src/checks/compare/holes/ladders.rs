@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::base::stats::upper_median;
 use crate::checks::context::RowContext;
-use crate::database::table::{Keys, number_bits};
+use crate::database::table::{PartNumbers, number_bits};
 use crate::findings::{EXAMPLES, Hit};
 
 /// When a group of rows has too few sizes.
@@ -32,33 +32,48 @@ impl ShortLadders {
         let place = |axis: &String| spec.key.iter().position(|part| part.name == *axis);
         let is_work = |axis: &&String| self.axes.contains(axis);
         let axes: Vec<usize> = spec.axes.iter().filter(is_work).filter_map(place).collect();
-        axes.iter().filter_map(|axis| self.hit(rows, keys, &axes, *axis)).collect()
+        if axes.is_empty() {
+            return Vec::new();
+        }
+        let placed = |row: usize| (keys.without(&axes, row), row);
+        let mut placed: Vec<(u64, usize)> = (0..rows.table.rows).map(placed).collect();
+        placed.sort_unstable();
+        // The rows of each group have the same key apart from the axes.
+        let groups: Vec<&[(u64, usize)]> = placed.chunk_by(|a, b| a.0 == b.0).collect();
+        axes.iter()
+            .filter_map(|axis| self.hit(rows, keys.numbers(*axis)?, &groups, *axis))
+            .collect()
     }
 
     fn hit<'v>(
         &self,
         rows: &'v RowContext<'v>,
-        keys: &Keys<'_>,
-        axes: &[usize],
+        sizes: PartNumbers<'_>,
+        groups: &[&[(u64, usize)]],
         axis: usize,
     ) -> Option<Hit<'v>> {
-        let sizes = keys.numbers(axis)?;
-        let placed = |row: usize| (keys.without(axes, row), number_bits(sizes.get(row)), row);
-        let mut placed: Vec<(u64, u64, usize)> = (0..rows.table.rows).map(placed).collect();
-        placed.sort_unstable();
-        // The rows of each group, and the number of its sizes.
-        let groups = placed.chunk_by(|a, b| a.0 == b.0).map(|group| {
-            let rows: Vec<usize> = group.iter().map(|(_, _, row)| *row).collect();
-            (rows, group.chunk_by(|a, b| a.1 == b.1).count())
-        });
-        let mut short: Vec<(Vec<usize>, usize)> = groups.collect();
-        let total = short.len();
-        let mut counts: Vec<f64> = short.iter().map(|(_, sizes)| *sizes as f64).collect();
+        let size = |row: usize| number_bits(sizes.get(row));
+        let count = |group: &&[(u64, usize)]| {
+            let mut found: Vec<u64> = group.iter().map(|(_, row)| size(*row)).collect();
+            found.sort_unstable();
+            found.dedup();
+            found.len()
+        };
+        let counted: Vec<usize> = groups.iter().map(count).collect();
+        let total = groups.len();
+        let mut counts: Vec<f64> = counted.iter().map(|sizes| *sizes as f64).collect();
         let usual = upper_median(&mut counts);
         let name = rows.at.spec.key[axis].name.clone();
         let longest =
             if self.limited.contains(&name) { 1.0 } else { (self.short * usual).max(1.0) };
-        short.retain(|(_, sizes)| *sizes as f64 <= longest);
+        // The rows of each short group, and the number of its sizes.
+        let short = groups.iter().zip(counted).filter(|(_, sizes)| *sizes as f64 <= longest);
+        let short = short.map(|(group, sizes)| {
+            let mut rows: Vec<usize> = group.iter().map(|(_, row)| *row).collect();
+            rows.sort_by_key(|row| size(*row));
+            (rows, sizes)
+        });
+        let mut short: Vec<(Vec<usize>, usize)> = short.collect();
         let is_rare = short.len() as f64 <= self.share * total as f64;
         if total < 3 || usual < self.sizes || short.is_empty() || !is_rare {
             return None;

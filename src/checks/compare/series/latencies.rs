@@ -13,7 +13,8 @@ pub struct KeyLatencies {
 impl KeyLatencies {
     /// Takes in keys and their latencies in ms; one of 0 is none. Of a repeated key the first counts.
     pub fn of(points: impl Iterator<Item = (u64, f64)>) -> Self {
-        let mut own = Self::default();
+        let most = points.size_hint().1.unwrap_or_default();
+        let mut own = Self { by_hash: HashMap::with_capacity(most), given: 0 };
         for (hash, ms) in points.map(|(hash, ms)| (hash, ms as f32)).filter(|(_, ms)| *ms > 0.0) {
             own.by_hash.entry(hash).or_insert(ms);
             own.given += 1;

@@ -9,7 +9,7 @@ use super::odd::{OddSlice, first_rows};
 use crate::base::stats::upper_median;
 use crate::base::words::{Figure, count};
 use crate::checks::context::RowContext;
-use crate::database::table::{Keys, number_bits, part_hash};
+use crate::database::table::Keys;
 
 /// The number of rows that are compared in a larger table.
 const ROWS: usize = 16_384;
@@ -83,12 +83,11 @@ impl<'a> SlicesOfDtypes<'a> {
         let numeric: Vec<usize> = (0..self.rows.at.spec.key.len())
             .filter(|part| self.keys.numbers(*part).is_some())
             .collect();
-        let hash = |row: usize| {
-            numeric.iter().fold(0, |hash: u64, part| {
-                let number = self.keys.numbers(*part).map(|numbers| numbers.get(row));
-                hash.wrapping_add(part_hash(*part, number.map_or(0, number_bits)))
-            })
-        };
+        // The hash of a key is a sum. Its texts are the same in all rows of a slice.
+        let texts = first_rows(self.numbers).into_iter();
+        let texts: Vec<u64> = texts.map(|row| self.keys.without(&numeric, row)).collect();
+        let hashes = self.keys.hashes();
+        let hash = |row: usize, slice: u32| hashes[row].wrapping_sub(texts[slice as usize]);
         // A larger table is sampled by the hashes of its keys, so that all slices keep the same keys.
         let most = u32::MAX / self.numbers.len().div_ceil(ROWS).max(1) as u32;
         // The rows of slices with peers, by the numbers in their keys.
@@ -98,7 +97,7 @@ impl<'a> SlicesOfDtypes<'a> {
                 let latency = latency[*row as usize];
                 has_peers[**slice as usize] && latency > 0.0 && latency.is_finite()
             })
-            .map(|(row, slice)| (hash(row as usize), *slice, row as usize))
+            .map(|(row, slice)| (hash(row as usize, *slice), *slice, row as usize))
             .filter(|(hash, _, _)| (*hash >> 32) as u32 <= most)
             .collect();
         placed.sort_unstable();
@@ -168,20 +167,23 @@ impl DtypePair {
     fn floor(&self, side: usize) -> Floor {
         let mut latencies = self.latencies.clone();
         let [own, other] = [side, 1 - side];
-        latencies
-            .sort_unstable_by(|a, b| a[other].total_cmp(&b[other]).then(a[own].total_cmp(&b[own])));
+        let by_other = |a: &[f64; 2], b: &[f64; 2]| {
+            a[other].total_cmp(&b[other]).then(a[own].total_cmp(&b[own]))
+        };
         let ratio = |at: &[[f64; 2]]| {
             upper_median(
                 &mut at.iter().map(|latency| latency[own] / latency[other]).collect::<Vec<_>>(),
             )
         };
-        let (few, last) = (latencies.len().div_ceil(4), latencies.len().div_ceil(10));
-        let own_at_small = latencies[..few].iter().map(|latency| latency[own]);
-        Floor {
-            latency: upper_median(&mut own_at_small.collect::<Vec<_>>()),
-            ratio: ratio(&latencies[..few]),
-            remains: ratio(&latencies[latencies.len() - last..]),
-        }
+        // The medians of both ends do not depend on an order within them.
+        let count = latencies.len();
+        let (few, large) = (count.div_ceil(4), count - count.div_ceil(10));
+        latencies.select_nth_unstable_by(large, by_other);
+        let remains = ratio(&latencies[large..]);
+        latencies.select_nth_unstable_by(few - 1, by_other);
+        let small = &latencies[..few];
+        let mut own_at_small: Vec<f64> = small.iter().map(|latency| latency[own]).collect();
+        Floor { latency: upper_median(&mut own_at_small), ratio: ratio(small), remains }
     }
 }
 
