@@ -50,7 +50,7 @@ pub struct Expr {
 }
 
 /// The reason why a formula was refused, with the formula's text.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[error("{why} in `{text}`")]
 pub struct ExprError {
     text: String,

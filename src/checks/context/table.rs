@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 
+use crate::base::expr::ExprError;
 use crate::checks::rule_head::RuleHead;
 use crate::checks::series::{AxisSeries, Sweep};
 use crate::database::catalog::TableFile;
@@ -38,6 +39,8 @@ pub struct TableContext<'a> {
     pub seal: Option<&'a SealFile>,
     /// The series along the axes of the table's sweep, taken when a rule first asks for them.
     pub series: OnceCell<Vec<AxisSeries>>,
+    /// The longest bound of each row, taken when a rule first asks for it.
+    pub bounds: OnceCell<Result<Vec<f64>, ExprError>>,
 }
 
 /// A readable table under judgement by a rule.
@@ -76,6 +79,16 @@ impl<'a> RowContext<'a> {
             _ => Vec::new(),
         };
         self.at.series.get_or_init(taken)
+    }
+
+    /// Returns the longest of the table's bounds for each row, as [`TableScope::longest_bounds`] does.
+    ///
+    /// # Errors
+    ///
+    /// If a formula of a bound does not fit the table's columns.
+    pub fn longest_bounds(&self) -> Result<&'a [f64], ExprError> {
+        let bounds = self.at.bounds.get_or_init(|| self.scope.longest_bounds());
+        bounds.as_deref().map_err(Clone::clone)
     }
 
     /// Returns the table's system. The rule must declare that it reads rates.

@@ -104,6 +104,7 @@ pub(super) fn in_context<R>(
             meta: side.state.meta(side.file),
             seal: side.seal.as_ref(),
             series: OnceCell::new(),
+            bounds: OnceCell::new(),
         });
     }
     work(&contexts)

@@ -45,11 +45,13 @@ impl<'a> TableScope<'a> {
     /// If a formula of a bound does not fit the table's columns.
     pub fn longest_bounds(&self) -> Result<Vec<f64>, ExprError> {
         let mut longest = vec![0.0_f64; self.rows()];
-        for bound in &self.spec.bounds {
-            let seconds = bound.seconds.numbers(self)?;
-            for (row, longest) in longest.iter_mut().enumerate() {
-                // The maximum of a number and NaN, which stands for an unknown bound, is the number.
-                *longest = longest.max(seconds.get(row) * 1e3);
+        for (start, part) in self.parts() {
+            for bound in &self.spec.bounds {
+                let seconds = bound.seconds.numbers(&part)?;
+                for (row, longest) in longest[start..].iter_mut().take(part.rows()).enumerate() {
+                    // The maximum of a number and NaN, which stands for an unknown bound, is the number.
+                    *longest = longest.max(seconds.get(row) * 1e3);
+                }
             }
         }
         Ok(longest)

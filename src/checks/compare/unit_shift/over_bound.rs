@@ -22,17 +22,15 @@ pub fn least_over_bound(
     };
     let mut slices = SliceNumbers::default();
     let mut least: Vec<f64> = Vec::new();
-    for (start, part) in scope.parts() {
-        let measured = latency.value.numbers(&part)?;
-        let loaded = spec.filter.as_ref().map(|filter| filter.mask(&part)).transpose()?;
-        for (row, bound) in part.longest_bounds()?.into_iter().enumerate() {
-            let is_loaded = loaded.as_ref().is_none_or(|loaded| loaded.get(row));
-            let ratio = measured.get(row) / bound;
-            if is_loaded && bound > 0.0 && ratio > 0.0 {
-                let slice = slices.number(keys, start + row) as usize;
-                least.resize(least.len().max(slice + 1), f64::INFINITY);
-                least[slice] = least[slice].min(ratio);
-            }
+    let measured = latency.value.numbers(scope)?;
+    let loaded = spec.filter.as_ref().map(|filter| filter.mask(scope)).transpose()?;
+    for (row, bound) in scope.longest_bounds()?.into_iter().enumerate() {
+        let is_loaded = loaded.as_ref().is_none_or(|loaded| loaded.get(row));
+        let ratio = measured.get(row) / bound;
+        if is_loaded && bound > 0.0 && ratio > 0.0 {
+            let slice = slices.number(keys, row) as usize;
+            least.resize(least.len().max(slice + 1), f64::INFINITY);
+            least[slice] = least[slice].min(ratio);
         }
     }
     Ok(slices.all.into_iter().zip(least).collect())

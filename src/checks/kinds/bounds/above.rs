@@ -38,9 +38,10 @@ impl Judge for FarAbove {
             if (0..part.rows()).all(|i| measured.get(i) < least || measured.get(i).is_nan()) {
                 continue;
             }
-            for (i, bound) in part.longest_bounds()?.into_iter().enumerate() {
+            let bounds = &rows.longest_bounds()?[start..start + part.rows()];
+            for (i, bound) in bounds.iter().enumerate() {
                 let times = measured.get(i) / bound.max(self.floor_ms);
-                if bound > 0.0 && times >= self.times && times.is_finite() {
+                if *bound > 0.0 && times >= self.times && times.is_finite() {
                     far.push((start + i, times));
                 }
             }

@@ -91,18 +91,16 @@ impl BoundMargins {
                 None => return Ok(None),
             },
         };
+        let longest = rows.longest_bounds()?;
         let mut found: Vec<BelowRow> = Vec::new();
         for (start, part) in rows.scope.parts() {
-            let seconds = bound.seconds.numbers(&part)?;
             let measured = latency.value.numbers(&part)?;
-            // Nearly every part ends here: seen without a branch a row, and without its working sets.
-            if let (Vals::Rows(seconds), Vals::Rows(measured)) = (&seconds, &measured)
-                && !seconds.iter().zip(&measured[..]).fold(false, |any, (seconds, measured)| {
-                    any | self.is_below(*measured, seconds * 1e3)
-                })
-            {
+            // Nearly every part ends here: no row is below the longest of its bounds.
+            let longest = &longest[start..start + part.rows()];
+            if !(0..).zip(longest).any(|(i, longest)| self.is_below(measured.get(i), *longest)) {
                 continue;
             }
+            let seconds = bound.seconds.numbers(&part)?;
             let set = bound.working_set.as_ref().map(|s| s.numbers(&part)).transpose()?;
             let all: Vec<Vals<'_, f64>> = rows
                 .at

@@ -42,8 +42,8 @@ impl Judge for SliceSigns {
         };
         let latency = latency.value.numbers(rows.scope)?;
         let latency: Vec<f64> = (0..rows.table.rows).map(|row| latency.get(row)).collect();
-        let slices = &keys.slice_numbers().of_rows;
-        let by_dtype = SlicesOfDtypes::new(&self.dtypes, rows, keys, slices);
+        let slices = keys.slice_numbers();
+        let by_dtype = SlicesOfDtypes::new(&self.dtypes, rows, keys, &slices.of_rows);
         let pairs = by_dtype.pairs(&latency);
         let mut odd = self.equal_pairs(&by_dtype, &pairs);
         odd.extend(self.floor.odd(&by_dtype, &pairs, self.keys));

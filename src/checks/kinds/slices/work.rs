@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::odd::{OddSlice, first_rows};
+use super::odd::OddSlice;
 use crate::base::expr::ExprError;
 use crate::base::words::{Figure, count};
 use crate::checks::context::RowContext;
-use crate::database::table::Keys;
+use crate::database::table::{Keys, NumberedRows};
 
 /// When the latencies of a slice do not fit its work.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -42,16 +42,14 @@ impl SliceWork {
     /// Returns the work of every slice of a table whose spec has bounds.
     pub fn all(
         rows: &RowContext<'_>,
-        slices: &[u32],
+        slices: &NumberedRows,
         latency: &[f64],
     ) -> Result<Vec<Self>, ExprError> {
-        let mut bounds = Vec::with_capacity(rows.table.rows);
-        for (_, part) in rows.scope.parts() {
-            bounds.extend(part.longest_bounds()?);
-        }
+        let bounds = rows.longest_bounds()?;
+        let counts = slices.counts.iter().map(|count| *count as usize);
         let mut all: Vec<Self> =
-            first_rows(slices).iter().map(|_| Self { points: Vec::new() }).collect();
-        for (row, slice) in slices.iter().enumerate() {
+            counts.map(|count| Self { points: Vec::with_capacity(count) }).collect();
+        for (row, slice) in slices.of_rows.iter().enumerate() {
             let (bound, latency) = (bounds[row], latency[row]);
             if bound > 0.0 && bound.is_finite() && latency > 0.0 {
                 all[*slice as usize].points.push(WorkPoint { row, bound, latency });
