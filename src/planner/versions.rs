@@ -117,7 +117,7 @@ fn concerns(question: &Question<'_>, diff: &Diff, system: &str) -> bool {
 /// The versions to ask about, and those that are left out, each with the reason.
 pub(super) struct Chosen {
     pub asked: Vec<AskedVersion>,
-    pub left: Vec<(PlannedVersion, String)>,
+    pub left: Vec<Left>,
 }
 
 /// The reason why no versions are chosen.
@@ -152,6 +152,37 @@ pub(super) fn choose(
 ) -> Result<Chosen, Stop> {
     let surveys = trees.iter().map(|tree| Survey::of(planner, tree, systems));
     let mut surveys: Vec<Survey> = surveys.collect::<Result<_, Failure>>()?;
+    let (candidates, left) = candidates(question, &surveys, systems)?;
+    let others = changed_others(trees);
+    let mut asked = Vec::new();
+    for candidate in candidates {
+        asked.push(compared(question, (trees, &others), &mut surveys, candidate)?);
+    }
+    // The next version is compared with the current one, so that they are asked about together.
+    let backend =
+        |asked: &AskedVersion| (asked.version.system.clone(), asked.version.backend.clone());
+    let changed: BTreeSet<_> =
+        asked.iter().filter(|a| a.is_changed() && a.slot != Slot::Other).map(backend).collect();
+    asked.retain(|a| {
+        let is_beside = a.slot != Slot::Other && changed.contains(&backend(a));
+        a.is_changed() || a.refused.is_some() || is_beside || !question.versions.is_empty()
+    });
+    share_loads(&mut asked);
+    Ok(Chosen { asked, left })
+}
+
+/// A version that may be asked about, with its slot, and true if a query can ask for it.
+type Candidate = (PlannedVersion, Slot, bool);
+
+/// A version that is not asked about, with the reason.
+type Left = (PlannedVersion, String);
+
+/// Lists the versions that may be asked about, and those that are left out, each with the reason.
+fn candidates(
+    question: &Question<'_>,
+    surveys: &[Survey],
+    systems: &BTreeSet<String>,
+) -> Result<(Vec<Candidate>, Vec<Left>)> {
     let of_all = surveys.iter().flat_map(|survey| &survey.backends);
     let backends: BTreeSet<(String, String)> =
         of_all.map(|b| (b.system.clone(), b.backend.clone())).collect();
@@ -169,7 +200,7 @@ pub(super) fn choose(
         surveys.iter().flat_map(|survey| &survey.backends).filter(|b| wanted.has(&b.backend));
     let slots: Vec<&str> = slots.flat_map(|b| [b.current(), b.next()]).flatten().collect();
     let versions = Names::known(question.versions, "version", names.chain(slots.iter().copied()))?;
-    let mut candidates: Vec<(PlannedVersion, Slot, bool)> = Vec::new();
+    let mut candidates: Vec<Candidate> = Vec::new();
     let mut left = Vec::new();
     let mut more: Vec<(u64, PlannedVersion, bool)> = Vec::new();
     for (system, backend) in backends.iter().filter(|(_, backend)| wanted.has(backend)) {
@@ -210,22 +241,7 @@ pub(super) fn choose(
         }
     }
     candidates.sort_by(|a, b| a.0.cmp(&b.0));
-    let others = changed_others(trees);
-    let mut asked = Vec::new();
-    for candidate in candidates {
-        asked.push(compared(question, (trees, &others), &mut surveys, candidate)?);
-    }
-    // The next version is compared with the current one, so that they are asked about together.
-    let backend =
-        |asked: &AskedVersion| (asked.version.system.clone(), asked.version.backend.clone());
-    let changed: BTreeSet<_> =
-        asked.iter().filter(|a| a.is_changed() && a.slot != Slot::Other).map(backend).collect();
-    asked.retain(|a| {
-        let is_beside = a.slot != Slot::Other && changed.contains(&backend(a));
-        a.is_changed() || a.refused.is_some() || is_beside || !question.versions.is_empty()
-    });
-    share_loads(&mut asked);
-    Ok(Chosen { asked, left })
+    Ok((candidates, left))
 }
 
 /// Asks which files serve a version in each state, and compares them.
@@ -233,7 +249,7 @@ fn compared(
     question: &Question<'_>,
     (trees, others): (&[PlannerTree<'_>], &[String]),
     surveys: &mut [Survey],
-    (version, slot, is_queried): (PlannedVersion, Slot, bool),
+    (version, slot, is_queried): Candidate,
 ) -> Result<AskedVersion, Failure> {
     let mut answers = Vec::new();
     for (survey, tree) in surveys.iter_mut().zip(trees) {

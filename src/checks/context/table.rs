@@ -27,8 +27,6 @@ pub struct TableContext<'a> {
     pub scope: Option<&'a TableScope<'a>>,
     /// The loader's keys of the rows; `None` if the table has no rows or the spec has no key.
     pub keys: Option<&'a Keys<'a>>,
-    /// True if no two rows have the same key; unset while that is not known.
-    pub has_distinct_keys: OnceCell<bool>,
     /// The specs of tables and systems.
     pub specs: &'a Specs,
     /// The file's SHA-256 in hex; `None` unless a sidecar or seal states one.
@@ -37,10 +35,19 @@ pub struct TableContext<'a> {
     pub meta: Option<&'a Meta>,
     /// The file that seals the table; `None` if the spec names none.
     pub seal: Option<&'a SealFile>,
-    /// The series along the axes of the table's sweep, taken when a rule first asks for them.
-    pub series: OnceCell<Vec<AxisSeries>>,
-    /// The longest bound of each row, taken when a rule first asks for it.
-    pub bounds: OnceCell<Result<Vec<f64>, ExprError>>,
+    /// What rules have derived from the rows.
+    pub derived: Derived,
+}
+
+/// What rules derive from a table's rows, computed when a rule first asks for it.
+#[derive(Default)]
+pub struct Derived {
+    /// True if no two rows have the same key; unset while that is not known.
+    pub has_distinct_keys: OnceCell<bool>,
+    /// The series along the axes of the table's sweep.
+    series: OnceCell<Vec<AxisSeries>>,
+    /// The longest bound of each row.
+    bounds: OnceCell<Result<Vec<f64>, ExprError>>,
 }
 
 /// A readable table under judgement by a rule.
@@ -78,7 +85,7 @@ impl<'a> RowContext<'a> {
             }
             _ => Vec::new(),
         };
-        self.at.series.get_or_init(taken)
+        self.at.derived.series.get_or_init(taken)
     }
 
     /// Returns the longest of the table's bounds for each row, as [`TableScope::longest_bounds`] does.
@@ -87,7 +94,7 @@ impl<'a> RowContext<'a> {
     ///
     /// If a formula of a bound does not fit the table's columns.
     pub fn longest_bounds(&self) -> Result<&'a [f64], ExprError> {
-        let bounds = self.at.bounds.get_or_init(|| self.scope.longest_bounds());
+        let bounds = self.at.derived.bounds.get_or_init(|| self.scope.longest_bounds());
         bounds.as_deref().map_err(Clone::clone)
     }
 

@@ -116,7 +116,7 @@ impl<'a> Judging<'a> {
                 let latencies = own.as_ref().and_then(|sketch| sketch.latencies.as_ref());
                 let rows = context.scope.map_or(0, Scope::rows);
                 let is_distinct = latencies.is_some_and(|own| own.are_of_each(rows));
-                _ = context.has_distinct_keys.set(is_distinct);
+                _ = context.derived.has_distinct_keys.set(is_distinct);
                 sketches.push(own);
             }
             let mut in_states: Vec<Option<&TableContext<'_>>> =

@@ -1,11 +1,10 @@
 //! One table in one state, decoded, and what rules see of it.
 
-use std::cell::OnceCell;
 use std::sync::Arc;
 
 use crate::base::digest::sha256;
 use crate::base::expr::ExprError;
-use crate::checks::context::TableContext;
+use crate::checks::context::{Derived, TableContext};
 use crate::database::catalog::TableFile;
 use crate::database::seal::SealFile;
 use crate::database::state::State;
@@ -98,13 +97,11 @@ pub(super) fn in_context<R>(
             system: side.state.catalog.system(&side.file.place.system, side.state.specs),
             scope: scope.as_ref(),
             keys: keys.as_ref(),
-            has_distinct_keys: OnceCell::new(),
             specs: side.state.specs,
             digest: side.digest.as_deref(),
             meta: side.state.meta(side.file),
             seal: side.seal.as_ref(),
-            series: OnceCell::new(),
-            bounds: OnceCell::new(),
+            derived: Derived::default(),
         });
     }
     work(&contexts)

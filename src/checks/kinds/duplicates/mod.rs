@@ -57,7 +57,7 @@ impl Judge for Conflict {
         if spec.inferred {
             return whole_rows(rows);
         }
-        if rows.at.has_distinct_keys.get() == Some(&true) {
+        if rows.at.derived.has_distinct_keys.get() == Some(&true) {
             return Ok(Hits::new());
         }
         // Where the loader keeps kernels apart, rows of two are no copies.
