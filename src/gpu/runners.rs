@@ -178,20 +178,10 @@ impl Runners {
         })
     }
 
-    /// Names of the backends that have runners.
-    pub fn backends(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
-    }
-
     /// The runners of a table and backend.
     pub fn of(&self, table: &str, backend: &str) -> Vec<&Runner> {
         let runners = self.0.get(backend).into_iter().flat_map(|b| &b.calls);
         runners.filter(|runner| runner.tables.iter().any(|name| name == table)).collect()
-    }
-
-    /// The reason why a table of a backend has no runner, if one is stated.
-    pub fn without(&self, table: &str, backend: &str) -> Option<&str> {
-        self.0.get(backend)?.without.get(table).map(String::as_str)
     }
 
     /// The framework's version that a table of a backend needs; `None` if it has no runner.
@@ -253,7 +243,6 @@ mod tests {
             runners.requirement("kda_perf", "sglang").unwrap().to_string(),
             "sglang==0.5.16"
         );
-        assert!(runners.without("custom_allreduce_perf", "trtllm").unwrap().contains("mpirun"));
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub use part::{PartNumbers, PartValues};
 pub use scope::TableScope;
 pub use stored::StoredAs;
 pub use take::keep_lines;
-pub use write::{encode, write};
+pub use write::encode;
 
 use crate::database::catalog::Format;
 use crate::database::source::pointer;

@@ -1,6 +1,5 @@
 //! Writes columns to a Parquet file as the collectors do: zstd, one row group, text as strings.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use polars_arrow::array::{
@@ -16,16 +15,6 @@ use polars_parquet::write::{
 use super::parquet::one_line;
 use super::{Column, Table, Wanted, parquet};
 use crate::base::error::{Error, Result};
-use crate::base::files::write_whole;
-
-/// Writes columns of equal length to a Parquet file atomically. An existing file's mode is kept.
-///
-/// # Errors
-///
-/// The errors of [`encode`], or an error if the file cannot be written.
-pub fn write(path: &Path, columns: &[(String, Column)]) -> Result<()> {
-    write_whole(path, &encode(columns)?)
-}
 
 /// Encodes columns as Parquet, decodes the result and checks that every cell is equal.
 ///
