@@ -96,11 +96,8 @@ impl Asking<'_> {
         asked: Vec<AskedVersion>,
     ) -> Vec<(AskedVersion, Option<StateAnswer>, StateAnswer)> {
         let Some((after, before)) = trees.split_last() else { return Vec::new() };
-        let loads = |version: &AskedVersion| {
-            if self.question.loads { version.loads.clone() } else { BTreeSet::new() }
-        };
-        let mut tasks: Vec<Task<'_>> =
-            asked.iter().map(|version| self.task(version, after, loads(version))).collect();
+        let latest = asked.iter().map(|version| self.task(version, after, version.loads.clone()));
+        let mut tasks: Vec<Task<'_>> = latest.collect();
         let changed = asked.iter().filter(|version| version.is_changed());
         for tree in before {
             tasks.extend(changed.clone().map(|version| self.task(version, tree, BTreeSet::new())));
@@ -119,12 +116,8 @@ impl Asking<'_> {
         for tree in before {
             self.load_before(tree, &asked, &after, &mut befores);
         }
-        asked
-            .into_iter()
-            .zip(befores)
-            .zip(after)
-            .map(|((v, before), now)| (v, before, now))
-            .collect()
+        let answered = asked.into_iter().zip(befores).zip(after);
+        answered.map(|((version, before), after)| (version, before, after)).collect()
     }
 
     /// Everything to ask about a version of a state.
@@ -139,31 +132,24 @@ impl Asking<'_> {
     }
 
     /// Lets the engine load the earlier state of the tables that it refuses after the change.
-    fn load_before(
+    fn load_before<'t>(
         &self,
-        tree: &PlannerTree<'_>,
-        asked: &[AskedVersion],
+        tree: &'t PlannerTree<'t>,
+        asked: &'t [AskedVersion],
         after: &[StateAnswer],
         before: &mut [Option<StateAnswer>],
     ) {
-        let mut numbers = Vec::new();
-        let mut tasks = Vec::new();
-        for (number, (version, after)) in asked.iter().zip(after).enumerate() {
-            let refused = after.loads.iter().filter(|(_, error)| error.is_some());
+        let task = |(version, after): (&'t AskedVersion, &StateAnswer)| {
             let was = |name: &&String| {
                 version.changed.get(*name).is_some_and(|table| !table.before.is_empty())
             };
-            let loads: BTreeSet<String> =
-                refused.map(|(name, _)| name).filter(was).cloned().collect();
-            if !loads.is_empty() {
-                numbers.push(number);
-                tasks.push(Task { version: &version.version, tree, cases: &[], loads });
-            }
-        }
-        for (number, answer) in numbers.into_iter().zip(self.answers(&tasks)) {
-            if let Some(before) = &mut before[number] {
-                before.loads = answer.loads;
-            }
+            let refused = after.loads.iter().filter(|(_, error)| error.is_some());
+            let loads = refused.map(|(name, _)| name).filter(was).cloned().collect();
+            Task { version: &version.version, tree, cases: &[], loads }
+        };
+        let tasks: Vec<Task<'_>> = asked.iter().zip(after).map(task).collect();
+        for (before, answer) in before.iter_mut().zip(self.answers(&tasks)) {
+            before.iter_mut().for_each(|before| before.loads.clone_from(&answer.loads));
         }
     }
 

@@ -121,23 +121,14 @@ pub(super) struct Chosen {
 }
 
 /// The reason why no versions are chosen.
+#[derive(Debug, thiserror::Error)]
 pub(super) enum Stop {
     /// The question names something unknown.
-    Question(Error),
+    #[error(transparent)]
+    Question(#[from] Error),
     /// The planner gives no answer.
-    Planner(Failure),
-}
-
-impl From<Error> for Stop {
-    fn from(error: Error) -> Self {
-        Self::Question(error)
-    }
-}
-
-impl From<Failure> for Stop {
-    fn from(why: Failure) -> Self {
-        Self::Planner(why)
-    }
+    #[error(transparent)]
+    Planner(#[from] Failure),
 }
 
 /// Chooses the versions: the current and the next one of each backend, then changed versions by the number of
@@ -167,7 +158,9 @@ pub(super) fn choose(
         let is_beside = a.slot != Slot::Other && changed.contains(&backend(a));
         a.is_changed() || a.refused.is_some() || is_beside || !question.versions.is_empty()
     });
-    share_loads(&mut asked);
+    if question.loads {
+        share_loads(&mut asked);
+    }
     Ok(Chosen { asked, left })
 }
 

@@ -27,7 +27,7 @@ const CEILINGS: [Ceiling; 12] = [
     Ceiling { room: "report", lines: 6_545, target: 6_500 },
     Ceiling { room: "gpu", lines: 4_100, target: 4_100 },
     Ceiling { room: "traces", lines: 3_050, target: 3_050 },
-    Ceiling { room: "planner", lines: 2_060, target: 1_100 },
+    Ceiling { room: "planner", lines: 2_042, target: 1_100 },
     Ceiling { room: "specs", lines: 2_050, target: 2_050 },
     Ceiling { room: "cli", lines: 1_749, target: 1_700 },
     Ceiling { room: "base", lines: 1_741, target: 1_700 },
