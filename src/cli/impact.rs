@@ -59,7 +59,7 @@ pub struct ImpactArgs {
     /// Only these backends, e.g. `vllm`; may be repeated.
     #[arg(long, value_name = "NAME", help_heading = "What to predict")]
     pub backend: Vec<String>,
-    /// Only these versions; without it, changed versions, and the current and the next one of each backend.
+    /// Only these versions, e.g. `0.24.0` or `0.2*`; without it, changed versions, and the current and the next one of each backend.
     #[arg(long, value_name = "VERSION", help_heading = "What to predict")]
     pub version: Vec<String>,
     /// Only these models, by their names in the file of cases, e.g. `*Qwen3-32B*`.

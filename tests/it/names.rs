@@ -178,7 +178,7 @@ fn every_named_command_and_flag_is_one() {
 }
 
 /// Figures of pages and help texts: the file, the words before and after the figure, and the constant with its unit.
-const FIGURES: [(&str, &str, &str, &str, &str, u64); 11] = [
+const FIGURES: [(&str, &str, &str, &str, &str, u64); 12] = [
     (
         "docs/sanity.md",
         "Most comments have at most ",
@@ -228,6 +228,14 @@ const FIGURES: [(&str, &str, &str, &str, &str, u64); 11] = [
         "src/report/explore/mod.rs",
         "LARGEST",
         1_000_000,
+    ),
+    (
+        "docs/impact.md",
+        "then up to ",
+        " other changed versions",
+        "src/planner/mod.rs",
+        "MOST_VERSIONS",
+        1,
     ),
     (
         "docs/impact.md",

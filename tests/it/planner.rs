@@ -241,6 +241,22 @@ fn validate_asks_only_a_planner_that_is_named() {
 }
 
 #[test]
+fn validate_reports_what_the_planner_refuses_among_the_selected_tables() {
+    let tree = changed(|_| ());
+    tree.gemm("other_perf.txt", OTHER.replace(",x,", ",bfloat17,"));
+    let planner = FakePlanner::new("");
+    let script = planner.script().display().to_string();
+    let found = |selection: &[&str]| {
+        let args = ["--format", "json", "--planner", &script, "--only", "planner-refuses"];
+        tree.validate(&[&args[..], selection].concat()).findings().len()
+    };
+    assert_eq!((found(&["--table", "other"]), found(&["--table", "gemm"])), (1, 0));
+    assert_eq!((found(&["--version", "0.2*"]), found(&["--since", "HEAD"])), (1, 1));
+    tree.commit();
+    assert_eq!(found(&["--since", "HEAD"]), 0, "nothing changed since");
+}
+
+#[test]
 fn a_file_of_cases_is_refused_with_its_line() {
     let tree = changed(|_| ());
     let planner = FakePlanner::new("");
