@@ -56,6 +56,7 @@ impl DocumentFormat {
         }
     }
 }
+
 /// Returns the first `most` lines and, if there are more, a line with their number, such as `and 3
 /// cases more`.
 pub(crate) fn first_lines(

@@ -41,7 +41,8 @@ fn blocks() -> Vec<Block> {
     found
 }
 
-fn pages() -> Vec<PathBuf> {
+/// The pages of `docs/` and the README.
+pub fn pages() -> Vec<PathBuf> {
     let docs = std::fs::read_dir("docs").unwrap().map(|f| f.unwrap().path());
     let mut pages: Vec<PathBuf> =
         docs.filter(|p| p.extension().is_some_and(|e| e == "md")).collect();

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use regex::Regex;
 
-use crate::common::run;
+use crate::common::{commands, run};
+use crate::docs::pages;
 
 /// Names that pages quote from elsewhere: other programs, GitHub, the public database's own checks, examples.
 const FOREIGN: [&str; 34] = [
@@ -51,25 +52,14 @@ const NAMED: [&str; 10] =
 
 /// The texts that people read: pages, the action, and the help of every command.
 fn texts() -> Vec<(String, String)> {
-    let docs = std::fs::read_dir("docs").unwrap().map(|file| file.unwrap().path());
-    let mut paths: Vec<String> = docs
-        .filter(|path| path.extension().is_some_and(|end| end == "md"))
-        .map(|path| path.display().to_string())
-        .collect();
-    paths.extend(["README.md", "CONTRIBUTING.md", "SECURITY.md", "action.yml"].map(str::to_owned));
+    let mut paths: Vec<String> = pages().iter().map(|page| page.display().to_string()).collect();
+    paths.extend(["CONTRIBUTING.md", "SECURITY.md", "action.yml"].map(str::to_owned));
     let read = |path: String| (path.clone(), std::fs::read_to_string(path).unwrap());
     let mut texts: Vec<(String, String)> = paths.into_iter().map(read).collect();
     for command in commands() {
         texts.push((format!("{command} --help"), run(&[&command, "--help"]).out()));
     }
     texts
-}
-
-/// The commands that the program's own help lists.
-fn commands() -> BTreeSet<String> {
-    let help = run(&["--help"]).out();
-    let line = Regex::new(r"(?m)^  ([a-z]+)  ").unwrap();
-    line.captures_iter(&help).map(|found| found[1].to_owned()).collect()
 }
 
 /// The words of everything that pages describe, paths included.
@@ -159,7 +149,7 @@ fn every_named_command_and_flag_is_one() {
     let mut seen = 0;
     for (at, text) in texts() {
         for call in called.captures_iter(&text) {
-            if !commands.contains(&call[1]) {
+            if !commands.iter().any(|command| *command == call[1]) {
                 wrong.push(format!("{at}: {}", &call[1]));
                 continue;
             }

@@ -188,11 +188,11 @@ fn item(code: &str) -> usize {
 
 /// A file of `src/`.
 struct File {
-    /// Its path in the repository.
+    /// The file's path in the repository.
     path: String,
-    /// The number of its lines, with comments and tests.
+    /// The number of the file's lines, with comments and tests.
     lines: usize,
-    /// Its code without comments, contents of strings and tests.
+    /// The file's code without comments, contents of strings and tests.
     code: String,
 }
 

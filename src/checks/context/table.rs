@@ -35,11 +35,11 @@ pub struct TableContext<'a> {
     pub meta: Option<&'a Meta>,
     /// The file that seals the table; `None` if the spec names none.
     pub seal: Option<&'a SealFile>,
-    /// What rules have derived from the rows.
+    /// Values that several rules derive from the table's rows.
     pub derived: Derived,
 }
 
-/// What rules derive from a table's rows, computed when a rule first asks for it.
+/// Values that several rules derive from a table's rows. Each is computed when a rule first asks for it.
 #[derive(Default)]
 pub struct Derived {
     /// True if no two rows have the same key; unset while that is not known.

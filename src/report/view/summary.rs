@@ -14,12 +14,10 @@ use crate::database::diff::{
 use crate::findings::{Repaired, Severity};
 use crate::report::headline::by_rule;
 use crate::report::run::Report;
+use crate::specs::facts::KERNEL_COLUMN as KERNEL;
 
 /// The most tables named for a change of latencies.
 const MOVED: usize = 3;
-
-/// The attribute that names a row's kernel.
-const KERNEL: &str = "kernel_source";
 
 /// The most files, or fields of a file, named for a change of facts.
 const FACTS: usize = 5;
