@@ -48,6 +48,8 @@ pub struct Derived {
     series: OnceCell<Vec<AxisSeries>>,
     /// The longest bound of each row.
     bounds: OnceCell<Result<Vec<f64>, ExprError>>,
+    /// The smallest difference between two latencies.
+    step: OnceCell<f64>,
 }
 
 /// A readable table under judgement by a rule.
@@ -86,6 +88,23 @@ impl<'a> RowContext<'a> {
             _ => Vec::new(),
         };
         self.at.derived.series.get_or_init(taken)
+    }
+
+    /// Returns the smallest difference between two latencies of the table, in ms: what its timer and its writer can tell
+    /// apart. Of a large table a sample of the latencies is compared. 0 without a latency.
+    pub fn step(&self) -> f64 {
+        const SAMPLE: usize = 4096;
+        let taken = || {
+            let values = self.measured().map_or(&[][..], |(_, values)| values);
+            let sample = values.iter().step_by(values.len().div_ceil(SAMPLE).max(1));
+            let mut sample: Vec<f64> = sample.copied().filter(|v| *v > 0.0).collect();
+            sample.sort_by(f64::total_cmp);
+            let steps = sample.array_windows().map(|[a, b]| (b - a, *b));
+            // One decimal number, as two sums leave it, is no step.
+            let steps = steps.filter(|(step, value)| *step > 1e-9 * value);
+            steps.map(|(step, _)| step).min_by(f64::total_cmp).unwrap_or(0.0)
+        };
+        *self.at.derived.step.get_or_init(taken)
     }
 
     /// Returns the longest of the table's bounds for each row, as [`TableScope::longest_bounds`] does.

@@ -32,16 +32,15 @@ impl OutlierLimits {
         let point = |number: usize| {
             let mut point = OutlyingPoint::beside(scores, number, all.shown_by(file, number));
             let key = scores.curve.bends[number].point.hash;
-            point.standing = if all.recurs(at.peers, file, scores, number, self.recurs) {
-                PointStanding::Recurring
-            } else if !spike && self.at_level_of_peers(at, file, key, &point) {
-                PointStanding::Unsupported
-            } else {
-                PointStanding::Alone
-            };
-            point
+            if !spike && self.at_level_of_peers(at, file, key, &point) {
+                return None;
+            }
+            if all.recurs(at.peers, file, scores, number, self.recurs) {
+                point.standing = PointStanding::Recurring;
+            }
+            Some(point)
         };
-        (0..scores.bends.len()).filter(stands_out).map(point).collect()
+        (0..scores.bends.len()).filter(stands_out).filter_map(point).collect()
     }
 
     /// Returns the series, slow or fast ones, that are off all along their sweep in a slice whose other series are not.

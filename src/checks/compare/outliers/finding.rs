@@ -16,8 +16,7 @@ use crate::findings::{EXAMPLES, Finding, Severity, SliceEvidence};
 /// Rows that a finding lists, at most.
 const LISTED: usize = 1000;
 
-/// Returns the finding on some outliers of a table: those that stand out alone, else the unsupported ones, else the
-/// recurring ones.
+/// Returns the finding on some outliers of a table: those that stand out alone, else the recurring ones.
 pub(super) fn finding(
     rule: RuleHead<'_>,
     at: &CrossContext<'_>,
@@ -25,13 +24,10 @@ pub(super) fn finding(
     points: Vec<&OutlyingPoint>,
     limits: Option<CurveLimits>,
 ) -> Option<Finding> {
-    let with = |standing: PointStanding| points.iter().filter(move |p| p.standing == standing);
-    let [alone, unsupported, recurring] =
-        [PointStanding::Alone, PointStanding::Unsupported, PointStanding::Recurring];
-    let order = [alone, unsupported, recurring];
-    let standing = order.into_iter().find(|standing| with(*standing).next().is_some())?;
-    let recurs = with(recurring).count();
-    let mut order: Vec<&OutlyingPoint> = with(standing).copied().collect();
+    let (alone, recurring): (Vec<&OutlyingPoint>, Vec<&OutlyingPoint>) =
+        points.into_iter().partition(|point| point.standing == PointStanding::Alone);
+    let (is_alone, recurs) = (!alone.is_empty(), recurring.len());
+    let mut order = if is_alone { alone } else { recurring };
     let axes = axes(sweep(at, file), &order);
     let slices = points_by_slice(&sketch.slices, &order);
     order.sort_by(|a, b| b.factor().total_cmp(&a.factor()).then(a.row.cmp(&b.row)));
@@ -70,8 +66,8 @@ pub(super) fn finding(
     }
     let mut message = said.join("; ");
     let info = rule.severity.at_most(Severity::Info);
-    let mut severity = if standing == alone { rule.severity } else { info };
-    message += &why(standing, worst, recurs);
+    let mut severity = if is_alone { rule.severity } else { info };
+    message += &why(is_alone, recurs);
     // Few points that other tables barely confirm are not worth a warning.
     let is_minor = |limits: CurveLimits| {
         let is_near =
@@ -100,17 +96,14 @@ pub(super) fn finding(
 }
 
 /// Returns the end of the message: what other tables say of the points.
-fn why(standing: PointStanding, worst: &OutlyingPoint, recurring: usize) -> String {
-    let is_end = worst.by == (StandsOutBy::Neighbours { inner: false });
-    match standing {
-        PointStanding::Unsupported if is_end => "; they are at the end of every axis and no other table has them, so a cache or an idle expert may explain them".to_owned(),
-        PointStanding::Unsupported => "; other tables of this system agree with these points, so the neighbours are slow".to_owned(),
-        PointStanding::Recurring => "; other tables show the same, so the kernel itself has this step".to_owned(),
-        PointStanding::Alone if recurring > 0 => format!(
+fn why(is_alone: bool, recurring: usize) -> String {
+    match (is_alone, recurring) {
+        (true, 0) => String::new(),
+        (true, more) => format!(
             "; {} more also occur in other tables, so the kernel itself has that step",
-            count(recurring)
+            count(more)
         ),
-        PointStanding::Alone => String::new(),
+        (false, _) => "; other tables show the same, so the kernel itself has this step".to_owned(),
     }
 }
 
@@ -138,6 +131,6 @@ fn points_by_slice(slices: &[Slice], points: &[&OutlyingPoint]) -> Vec<SliceEvid
 }
 
 /// The columns along which the table's time grows.
-pub(super) fn sweep<'a>(at: &CrossContext<'a>, file: &TableFile) -> &'a [String] {
+fn sweep<'a>(at: &CrossContext<'a>, file: &TableFile) -> &'a [String] {
     at.state.specs.tables.get(&file.table).map_or(&[], |spec| &spec.sweep)
 }

@@ -16,22 +16,9 @@ pub struct OutlierLimits {
     pub(super) floor_ms: f64,
     /// The factor from which on the same key counts as an outlier of another table, too.
     pub(super) recurs: f64,
-    /// Limits for points at the smallest sizes; `None`: they are judged as all others are.
-    #[serde(default)]
-    pub(super) small: Option<SmallSizes>,
     /// Limits beside other tables; `None`: points are not compared with other tables.
     #[serde(default)]
     pub(super) curves: Option<CurveLimits>,
-}
-
-/// When a point at a small size counts as a kernel's step although no other table has an outlier at its key.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SmallSizes {
-    /// The largest value of the first column of the sweep that counts as small.
-    pub(super) most: f64,
-    /// The number of outliers at small sizes that other tables have, too, for each that they do not have.
-    pub(super) recurring: usize,
 }
 
 /// Limits for points in the ratio of a table to other tables.

@@ -12,11 +12,10 @@ mod point;
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
-use tracing::debug;
 
-use self::finding::{finding, sweep};
+use self::finding::finding;
 pub use self::limits::OutlierLimits;
-use self::limits::{CurveLimits, SmallSizes};
+use self::limits::CurveLimits;
 use self::point::{OutlyingPoint, PointStanding};
 use crate::base::stats::upper_median;
 use crate::checks::compare::curves::stands_out_in;
@@ -50,23 +49,6 @@ impl<const SPIKE: bool> Judge for Outliers<SPIKE> {
 
     fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
         Ok(self.0.hits(rule, at, SPIKE))
-    }
-}
-
-impl SmallSizes {
-    /// Counts points at small sizes of the sweep's first `axis` as steps of the kernel where most outliers there are.
-    fn settle(self, points: &mut [OutlyingPoint], axis: Option<&String>) {
-        let Some(axis) = axis else { return };
-        let is_small = |p: &&mut OutlyingPoint| p.key(axis).is_some_and(|size| size <= self.most);
-        let (mut alone, recurring): (Vec<_>, Vec<_>) = points
-            .iter_mut()
-            .filter(is_small)
-            .filter(|p| p.standing != PointStanding::Unsupported)
-            .partition(|p| p.standing == PointStanding::Alone);
-        debug!(alone = alone.len(), recurring = recurring.len(), "outliers at small sizes");
-        if recurring.len() >= self.recurring * alone.len() {
-            alone.iter_mut().for_each(|p| p.standing = PointStanding::Recurring);
-        }
     }
 }
 
@@ -112,25 +94,19 @@ impl OutlierLimits {
         let is_outlier = |o: &&SketchOutlier| {
             o.outlier.spike() == spike && self.is_outlier(file, &o.outlier, at)
         };
-        let all: Vec<&SketchOutlier> = sketch.outliers.iter().filter(is_outlier).collect();
-        for outlier in all.iter().copied().filter(|o| !rows.contains(&o.outlier.row)) {
+        let all = sketch.outliers.iter().filter(is_outlier);
+        let others = all.filter(|o| !rows.contains(&o.outlier.row) && self.supported(at, file, o));
+        for outlier in others {
             // Other tables may acquit an outlier: they have the same bend.
             let is_acquitted = beside.is_some_and(|(limits, scores)| {
                 let evidence = scores.of_outlier(outlier).filter(|evidence| evidence.groups > 0);
                 evidence.is_some_and(|evidence| evidence.score.abs() < limits.bends.ln())
             });
             let mut point = OutlyingPoint::by_itself(outlier);
-            point.standing = if is_acquitted || self.recurs(at, file, outlier) {
-                PointStanding::Recurring
-            } else if self.supported(at, file, &all, outlier) {
-                PointStanding::Alone
-            } else {
-                PointStanding::Unsupported
-            };
+            if is_acquitted || self.recurs(at, file, outlier) {
+                point.standing = PointStanding::Recurring;
+            }
             points.push(point);
-        }
-        if let Some(small) = self.small {
-            small.settle(&mut points, sweep(at, file).first());
         }
         points
     }
@@ -148,28 +124,13 @@ impl OutlierLimits {
         })
     }
 
-    /// Returns true if something beside its neighbours speaks for an outlier. A drop at the end of every axis has
-    /// neighbours on one side only, and a cache or an idle expert makes a first point fast: it needs a
-    /// second one of its slice, or a peer on the machine that is as slow as the neighbours say. Any other
-    /// drop has neighbours that are slow themselves where the machine's other tables are at its level.
-    fn supported(
-        &self,
-        at: &CrossContext<'_>,
-        file: &TableFile,
-        all: &[&SketchOutlier],
-        one: &SketchOutlier,
-    ) -> bool {
-        if one.outlier.spike() {
-            return true;
-        }
-        let peers = peer_latencies(at, file, one.hash);
-        let Outlier { latency, inner, .. } = one.outlier;
-        if inner {
-            return !self.at_level_of_peers(at, file, one.hash, &OutlyingPoint::by_itself(one));
-        }
-        let is_second = |o: &&&SketchOutlier| o.slice == one.slice && o.hash != one.hash;
-        let slower = |peer: &f64| *peer >= self.factor * latency;
-        all.iter().any(|o| is_second(&o)) || !peers.is_empty() && peers.iter().all(slower)
+    /// Returns false for a drop that may be none: at the end of every axis, where a cache or an idle expert is fast, or
+    /// at the level of the machine's other tables, so that its neighbours are slow.
+    fn supported(&self, at: &CrossContext<'_>, file: &TableFile, one: &SketchOutlier) -> bool {
+        let Outlier { inner, .. } = one.outlier;
+        let at_level =
+            || self.at_level_of_peers(at, file, one.hash, &OutlyingPoint::by_itself(one));
+        one.outlier.spike() || (inner && !at_level())
     }
 
     /// Returns true if the machine's other tables are nearer to a fast point than to its neighbours, by ratio.

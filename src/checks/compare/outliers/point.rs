@@ -11,8 +11,8 @@ use crate::findings::Example;
 /// The comparison in which a point stands out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum StandsOutBy {
-    /// The point's own neighbours. `inner` if it has neighbours on both sides along an axis.
-    Neighbours { inner: bool },
+    /// The point's own neighbours.
+    Neighbours,
     /// The point's neighbours in the ratio to other tables.
     References,
     /// The other series of the slice, for a whole series in the ratio to other tables.
@@ -26,8 +26,6 @@ pub(super) enum PointStanding {
     Alone,
     /// Other tables show the same point: it is a step of the kernel.
     Recurring,
-    /// Only a neighbour speaks for it.
-    Unsupported,
 }
 
 /// A point that stands out.
@@ -59,7 +57,7 @@ impl OutlyingPoint {
             latency: point.latency,
             ratio: point.ratio,
             axes: point.axes,
-            by: StandsOutBy::Neighbours { inner: point.inner },
+            by: StandsOutBy::Neighbours,
             standing: PointStanding::Alone,
             reference: None,
             key: found.key.clone(),
@@ -98,11 +96,6 @@ impl OutlyingPoint {
         }
     }
 
-    /// Returns the value of a column of the point's key, if it is a number.
-    pub fn key(&self, column: &str) -> Option<f64> {
-        self.key.iter().find(|(name, _)| name == column)?.1.as_f64()
-    }
-
     /// Returns true if the point is slower, false if it is faster.
     pub fn spike(&self) -> bool {
         self.ratio > 1.0
@@ -116,7 +109,7 @@ impl OutlyingPoint {
     /// Returns the point's row with its figures.
     pub fn example(&self) -> Example {
         let over = match self.by {
-            StandsOutBy::Neighbours { .. } => "over_neighbours",
+            StandsOutBy::Neighbours => "over_neighbours",
             StandsOutBy::References => "over_neighbours_by_references",
             StandsOutBy::Shape => "over_slice_by_references",
         };

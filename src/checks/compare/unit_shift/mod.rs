@@ -1,4 +1,4 @@
-//! Slices in another unit than the same keys have everywhere else.
+//! Slices in another unit than the same keys have everywhere else, and slices a hundred times slower or faster.
 //!
 //! No machine, backend or version makes a kernel a hundred times slower at the same sizes, so the table
 //! is held against every other of its name. A slice that shares its keys with none is held to what one
@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 pub use self::over_bound::least_over_bound;
 use self::too_long::too_long;
-use crate::base::stats::{times_off, upper_median};
+use crate::base::stats::{nearest_rank, times_off, upper_median};
 use crate::base::words::{Figure, plural, plural_verb};
 use crate::checks::compare::sketch::{Sketch, SketchPoint, Sketched, Slice, slice_id, slice_name};
 use crate::checks::context::{CrossContext, RowContext};
@@ -34,6 +34,8 @@ pub struct UnitFactors {
     from: f64,
     /// Least and most ratio that is certainly a unit's factor; its inverse too.
     factor: [f64; 2],
+    /// The largest factor between the upper and the lower quartile of the ratios to a reference for them to be one factor.
+    spread: f64,
     /// Least and greatest latency in ms at which the fastest hundredth of a slice without a reference
     /// ends.
     alone_ms: [f64; 2],
@@ -60,10 +62,20 @@ struct Shifted<'a> {
     /// The middle of the ratios between the slice's latencies and those of its references.
     ratio: f64,
     references: usize,
+    /// The factor between the quartiles of the ratios, in the middle of the references.
+    spread: f64,
     /// The smallest of the ratios to references that are not too fast themselves; 0 where all are.
     least: f64,
     /// The slice's smallest latency divided by its bound; `None` if nothing bounds it.
     over_bound: Option<f64>,
+}
+
+/// The ratios of a slice's latencies to those of a reference.
+struct Ratio {
+    /// The logarithm of their median.
+    log: f64,
+    /// The factor between their upper and their lower quartile.
+    spread: f64,
 }
 
 impl Judge for UnitFactors {
@@ -130,6 +142,7 @@ impl UnitFactors {
         let is_supported =
             |s: &Shifted<'_>| s.references > 1 || self.implausible_end(sketch, s.index).is_some();
         let is_certain = |s: &Shifted<'_>| match s.over_bound.filter(|_| s.least > self.from) {
+            _ if s.spread > self.spread => false,
             Some(over) if over > self.from => true,
             Some(_) => is_unit(s) && is_supported(s),
             None => (is_unit(s) || s.least > self.from) && is_supported(s),
@@ -137,12 +150,22 @@ impl UnitFactors {
         let certain = shifted.iter().any(is_certain);
         let severity =
             if certain { rule.severity } else { rule.severity.at_most(Severity::Warning) };
-        let side = if worst.ratio > 1.0 { "higher" } else { "lower" };
+        let [side, level] =
+            if worst.ratio > 1.0 { ["higher", "slow"] } else { ["lower", "fast"] };
+        let (is, why) = if worst.spread > self.spread {
+            let spread = Figure(worst.spread);
+            let why = format!(
+                "; half of these ratios differ by {spread:.0} times or more, so that no unit explains them"
+            );
+            (format!("implausibly {level}"), why)
+        } else {
+            ("probably in another unit".to_owned(), String::new())
+        };
         let over = worst.over_bound.filter(|over| *over > self.from).map(|over| {
             format!(", and at least {:.0} times as long as the machine needs", Figure(over))
         });
         let message = format!(
-            "{} probably in another unit: at {}, latencies are {:.0} times {side} than the median of {} at the same keys{}",
+            "{} {is}: at {}, latencies are {:.0} times {side} than the median of {} at the same keys{}{why}",
             plural_verb(shifted.len(), "slice", ["is", "are"]),
             slice_name(worst.slice),
             Figure(times_off(worst.ratio)),
@@ -166,16 +189,17 @@ impl UnitFactors {
             let end = self.implausible_end(sketch, slice)?;
             let mut others = others(at, levels, number, &sketch.slices[slice]);
             let is_alone =
-                !others.any(|(other, ..)| self.log_ratio(sketch, slice, other).is_some());
+                !others.any(|(other, ..)| self.ratio(sketch, slice, other).is_some());
             is_alone.then_some((slice, end))
         });
         let ends: Vec<(usize, f64)> = ends.collect();
         let (worst, end) = *ends.first()?;
         let [least, most] = self.alone_ms;
         let message = format!(
-            "{} probably in another unit: 1 % of the latencies of {} are below {} ms, where kernels \
-             have {least} to {most} ms; no other table has these keys",
+            "{} implausibly {}: 1 % of the latencies of {} are below {} ms, where other tables have {least} to {most} ms; \
+             no other table has these keys",
             plural_verb(ends.len(), "slice", ["is", "are"]),
+            if end > most { "slow" } else { "fast" },
             slice_name(&sketch.slices[worst]),
             Figure(end),
         );
@@ -200,23 +224,25 @@ impl UnitFactors {
                 continue;
             }
             let ratio =
-                |(other, slice, _)| Some((self.log_ratio(sketch, index, other)?, other, slice));
-            let references: Vec<(f64, &Sketch, usize)> = others().filter_map(ratio).collect();
-            let mut ratios: Vec<f64> = references.iter().map(|(ratio, ..)| *ratio).collect();
+                |(other, slice, _)| Some((self.ratio(sketch, index, other)?, other, slice));
+            let references: Vec<(Ratio, &Sketch, usize)> = others().filter_map(ratio).collect();
+            let mut ratios: Vec<f64> = references.iter().map(|(ratio, ..)| ratio.log).collect();
+            let mut spreads: Vec<f64> = references.iter().map(|(ratio, ..)| ratio.spread).collect();
             if let Some(middle) = middle(&mut ratios)
                 && middle.abs() >= self.from.ln()
             {
                 let [fastest, _] = self.alone_ms;
-                let is_sound = |(_, other, slice): &&(f64, &Sketch, usize)| {
+                let is_sound = |(_, other, slice): &&(Ratio, &Sketch, usize)| {
                     self.implausible_end(other, *slice).is_none_or(|end| end >= fastest)
                 };
                 let sound = references.iter().filter(is_sound);
-                let least = sound.map(|(ratio, ..)| *ratio).reduce(f64::min);
+                let least = sound.map(|(ratio, ..)| ratio.log).reduce(f64::min);
                 found.push(Shifted {
                     slice,
                     index,
                     ratio: middle.exp(),
                     references: ratios.len(),
+                    spread: upper_median(&mut spreads),
                     least: least.map_or(0.0, f64::exp),
                     over_bound: None,
                 });
@@ -226,14 +252,17 @@ impl UnitFactors {
         found
     }
 
-    /// Returns the logarithm of a slice's latency over another table's at the keys that both have; `None` if they share
-    /// too few.
-    fn log_ratio(&self, own: &Sketch, slice: usize, other: &Sketch) -> Option<f64> {
+    /// Returns the ratio of a slice's latencies to another table's at the keys that both have; `None` if they share too few.
+    fn ratio(&self, own: &Sketch, slice: usize, other: &Sketch) -> Option<Ratio> {
         let shared = own.common(other);
         let shared =
             shared.filter(|(a, b)| usize::from(a.slice) == slice && is_time(a) && is_time(b));
         let mut ratios: Vec<f64> = shared.map(|(a, b)| a.latency / b.latency).collect();
-        (ratios.len() >= self.points).then(|| upper_median(&mut ratios).ln())
+        ratios.sort_by(f64::total_cmp);
+        let at = |share: f64| nearest_rank(&ratios, share);
+        let (low, middle, high) = (at(0.25)?, at(0.5)?, at(0.75)?);
+        let ratio = Ratio { log: middle.ln(), spread: high / low };
+        (ratios.len() >= self.points).then_some(ratio)
     }
 
     /// Returns the end of the fastest hundredth of a slice in ms, if no kernel has such an end.

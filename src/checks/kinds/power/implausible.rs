@@ -33,6 +33,8 @@ pub struct PowerSigns {
     one_value: f64,
     /// Standard deviation of the logarithms of a slice's readings, at least.
     flat: f64,
+    /// When a slice's readings may be flat.
+    cap: PowerCap,
     /// Share of the limit that the middle of a slice's readings exceeds, in watts.
     kilowatts: f64,
     /// Share of the limit that a hundredth of a table's readings exceed.
@@ -42,6 +44,16 @@ pub struct PowerSigns {
     /// How far neighbours are apart at most, over rows drawn at random, along the axis where they are
     /// nearest.
     chance: f64,
+}
+
+/// When readings that hardly change are physics: every size is large, and the card runs at its limit throughout.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PowerCap {
+    /// The share of the limit that the middle of the readings reaches, at least.
+    share: f64,
+    /// The least latency in ms of each of the sizes.
+    small_ms: f64,
 }
 
 /// A fault of readings in words, and the rows that show it.
@@ -120,8 +132,9 @@ impl PowerSigns {
         let count = power.len() as f64;
         let (runs, severity) = (power.chunk_by(|a, b| a == b), rows.rule.severity);
         let most = runs.map(<[f64]>::len).max().unwrap_or(0);
-        let mut shares = table.shares(slice);
-        if !shares.is_empty() && upper_median(&mut shares) < self.kilowatts {
+        let share = upper_median(&mut table.shares(slice));
+        // Without a limit the share is NaN, and no comparison holds.
+        if share < self.kilowatts {
             return Some((
                 "are a thousandth of what the GPU draws: they are in kilowatts, not in watts",
                 Severity::Error,
@@ -138,7 +151,11 @@ impl PowerSigns {
             return Some((says, severity));
         }
         let says = "hardly change with the size: no kernel draws the same power at its smallest and its largest size";
-        (deviation_of_logs(&power) < self.flat).then_some((says, severity))
+        let is_large = |(_, latency): (&str, &[f64])| {
+            slice.iter().all(|row| latency[*row] >= self.cap.small_ms)
+        };
+        let is_capped = share >= self.cap.share && rows.measured().is_some_and(is_large);
+        (deviation_of_logs(&power) < self.flat && !is_capped).then_some((says, severity))
     }
 
     /// Returns true if a sample of a large slice is twice as far from every sign as a meter's readings have to be;

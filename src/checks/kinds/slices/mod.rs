@@ -25,6 +25,8 @@ pub struct SliceSigns {
     floor: FloorLimits,
     /// The share of the common keys at which two dtypes have equal latencies from which on one is a copy.
     equal: f64,
+    /// The largest share of a latency that the table's step may be, for equal latencies to be no accident.
+    step: f64,
     /// The least number of common keys of two slices that are compared.
     keys: usize,
     work: WorkLimits,
@@ -45,10 +47,13 @@ impl Judge for SliceSigns {
         let slices = keys.slice_numbers();
         let by_dtype = SlicesOfDtypes::new(&self.dtypes, rows, keys, &slices.of_rows);
         let pairs = by_dtype.pairs(&latency);
-        let mut odd = self.equal_pairs(&by_dtype, &pairs);
+        let mut odd = self.equal_pairs(&by_dtype, &pairs, rows.step());
         odd.extend(self.floor.odd(&by_dtype, &pairs, self.keys));
-        let work = SliceWork::all(rows, slices, &latency)?;
-        odd.extend(work.iter().filter_map(|work| self.work.odd(keys, work)));
+        // Arithmetic alone is no measure of kernels that are bound by what they read.
+        if rows.at.spec.bounds.iter().any(|bound| bound.name != "math") {
+            let work = SliceWork::all(rows, slices, &latency)?;
+            odd.extend(work.iter().filter_map(|work| self.work.odd(keys, work)));
+        }
         let hit = |odd: OddSlice| {
             Hit::rows(rows.at.file, odd.rows, rows.rule.severity, move |part| {
                 let examples = rows.examples(part.shown(), &["latency", "kernel_source"]);
@@ -62,15 +67,20 @@ impl Judge for SliceSigns {
 
 impl SliceSigns {
     /// Slices whose latencies are those of another dtype, or those times one factor.
-    fn equal_pairs(&self, slices: &SlicesOfDtypes<'_>, pairs: &[DtypePair]) -> Vec<OddSlice> {
+    fn equal_pairs(
+        &self,
+        slices: &SlicesOfDtypes<'_>,
+        pairs: &[DtypePair],
+        step: f64,
+    ) -> Vec<OddSlice> {
         let mut odd: Vec<OddSlice> = Vec::new();
         let mut told = Vec::new();
         for pair in pairs {
-            if pair.common() < self.keys || told.contains(&pair.second) {
+            let Proportion { factor, rows, of } = pair.proportion(step / self.step);
+            if of < self.keys || told.contains(&pair.second) {
                 continue;
             }
-            let Proportion { factor, rows } = pair.proportion();
-            if (rows.len() as f64) < self.equal * pair.common() as f64 {
+            if (rows.len() as f64) < self.equal * of as f64 {
                 continue;
             }
             told.push(pair.second);
@@ -81,7 +91,7 @@ impl SliceSigns {
                 slices.words(pair.second),
                 slices.words(pair.first),
                 count(rows.len()),
-                count(pair.common())
+                count(of)
             );
             odd.push(OddSlice { says, rows });
         }

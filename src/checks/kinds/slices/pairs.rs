@@ -20,7 +20,7 @@ const ROWS: usize = 16_384;
 pub(super) struct FloorLimits {
     /// The factor between the latencies of a slice and of every other dtype at small sizes.
     factor: f64,
-    /// The factor over a single other dtype.
+    /// The factor over one of several other dtypes, or over the only one.
     one: f64,
     /// The share of that factor that remains at large sizes.
     remains: f64,
@@ -53,6 +53,8 @@ pub(super) struct Proportion {
     /// The latency over that of the other slice.
     pub factor: f64,
     pub rows: Vec<usize>,
+    /// The number of common keys that were compared.
+    pub of: usize,
 }
 
 /// The relative difference up to which two ratios count as the same factor, because tables contain rounded numbers.
@@ -139,10 +141,10 @@ impl DtypePair {
         self.latencies.push(latency);
     }
 
-    /// Finds the factor between the latencies that most of the common keys share.
-    pub fn proportion(&self) -> Proportion {
-        let ratios = self.rows.iter().zip(&self.latencies).map(|(row, of)| (of[1] / of[0], *row));
-        let mut ratios: Vec<(f64, usize)> = ratios.collect();
+    /// Finds the factor that most latencies of at least `least` ms share.
+    pub fn proportion(&self, least: f64) -> Proportion {
+        let long = self.rows.iter().zip(&self.latencies).filter(|(_, of)| of[0].min(of[1]) >= least);
+        let mut ratios: Vec<(f64, usize)> = long.map(|(row, of)| (of[1] / of[0], *row)).collect();
         ratios.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let (mut start, mut most) = (0, 0..0);
         for end in 0..ratios.len() {
@@ -155,7 +157,8 @@ impl DtypePair {
         }
         let mut rows: Vec<usize> = ratios[most.clone()].iter().map(|(_, row)| *row).collect();
         rows.sort_unstable();
-        Proportion { factor: ratios.get(most.start).map_or(1.0, |(ratio, _)| *ratio), rows }
+        let factor = ratios.get(most.start).map_or(1.0, |(ratio, _)| *ratio);
+        Proportion { factor, rows, of: ratios.len() }
     }
 
     /// The number of keys that both have.
@@ -218,8 +221,8 @@ impl FloorLimits {
             let floors = peers.iter().map(|(pair, side)| (*pair, *side, pair.floor(*side)));
             let mut slow: Vec<(&DtypePair, usize, Floor)> =
                 floors.filter(|(_, _, floor)| is_slow(floor)).collect();
-            // Of three dtypes, two may be timed with their launches.
-            if slow.len() < peers.len() {
+            // Of three dtypes, two may be timed with their launches. With one other dtype, either may be the odd one.
+            if slow.len() < peers.len() || peers.len() == 1 {
                 slow.retain(|(_, _, floor)| floor.ratio >= self.one);
             }
             let floors = slow.iter().map(|(_, _, floor)| floor);

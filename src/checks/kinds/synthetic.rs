@@ -1,0 +1,315 @@
+//! Rows that no machine measured: points drawn on the line between their neighbours, one value over and over, rows
+//! that their own columns say are not what they seem.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::base::expr::ExprError;
+use crate::base::stats::upper_median;
+use crate::base::words::{count, plural};
+use crate::checks::context::RowContext;
+use crate::checks::judge::{Judge, Judged};
+use crate::checks::series::AxisSeries;
+use crate::findings::{Hit, Hits, Reads};
+use crate::specs::{Doubt, TableSpec};
+
+/// What gives made-up rows away.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Signs {
+    /// Rows one after the other, of different keys, that honest files never hold of one value.
+    repeated: usize,
+    /// How many points of how many series lie on a line.
+    drawn: DrawnSeries,
+}
+
+/// Series that are drawn: many of their points lie on the line between their neighbours.
+///
+/// A line is straight, or a power law (straight in the logarithms of size and latency). A point is on it when it is as
+/// near as the table's own step can say. One such point says nothing, since sweeps have flat and straight stretches;
+/// several in each of several series are an interpolation.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DrawnSeries {
+    /// Points of a series on the line, at least.
+    points: usize,
+    /// Their least share of the points that can be decided.
+    share: f64,
+    /// How many times the share that chance puts on the line, at least.
+    chance: f64,
+    /// The coarsest step of the table, over a point's latency, at which the point can be decided.
+    rounding: f64,
+    /// Rows of the table that may have a point's latency: a timer's steps repeat.
+    repeats: usize,
+    /// Such series along one axis that make a finding.
+    series: usize,
+}
+
+/// The rounding of a number with all its digits, over the number.
+const ARITHMETIC: f64 = 1e-7;
+
+/// The number of series from which an axis' usual distance from the line is computed.
+const SPREAD: usize = 256;
+
+impl Judge for Signs {
+    fn reads(&self, spec: &TableSpec) -> Reads {
+        Reads::loaded(spec)
+    }
+
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
+        let mut hits: Hits<'v> = self.repeated(rows).into_iter().collect();
+        hits.extend(self.drawn.hit(rows));
+        for doubt in &rows.at.spec.doubts {
+            hits.extend(doubted(rows, doubt)?);
+        }
+        Ok(hits)
+    }
+}
+
+/// Rows that their own columns say are not what they seem.
+fn doubted<'v>(rows: &'v RowContext<'v>, doubt: &'v Doubt) -> Result<Option<Hit<'v>>, ExprError> {
+    let mask = doubt.rows.mask(rows.scope)?;
+    let all = (0..rows.table.rows).filter(|row| mask.get(*row));
+    let say = |own: &[usize]| format!("{} {}", plural(own.len(), "row"), doubt.says);
+    Ok(hit(rows, all, doubt.rows.columns(), say))
+}
+
+/// A hit on rows that `say` describes, shown with some columns.
+fn hit<'v>(
+    rows: &'v RowContext<'v>,
+    all: impl IntoIterator<Item = usize>,
+    columns: Vec<&'v str>,
+    say: impl Fn(&[usize]) -> String + 'v,
+) -> Option<Hit<'v>> {
+    Hit::rows(rows.at.file, all, rows.rule.severity, move |part| {
+        let examples = rows.examples(part.shown(), &columns);
+        Some(rows.finding(say(part.rows)).rows(part.rows.len()).examples(examples))
+    })
+}
+
+impl Signs {
+    /// Runs of one value at different keys.
+    fn repeated<'v>(&self, rows: &'v RowContext<'v>) -> Option<Hit<'v>> {
+        let ((name, values), keys) = rows.measured().zip(rows.at.keys)?;
+        let same = |a: usize, b: usize| values[a] == values[b] && values[a] > 0.0;
+        let mut found = runs(values.len(), self.repeated, same);
+        // A row that is there again is duplicate-key's to tell.
+        let different = |run: &Range<usize>| {
+            let keys: BTreeSet<u64> = keys.hashes()[run.clone()].iter().copied().collect();
+            keys.len()
+        };
+        found.retain(|run| different(run) >= self.repeated);
+        // Two runs may touch, so the longest is told of what repeats its own value.
+        let value: BTreeMap<usize, f64> =
+            found.iter().flat_map(|run| run.clone().map(|row| (row, values[row]))).collect();
+        let all: Vec<usize> = value.keys().copied().collect();
+        hit(rows, all, vec![name, "kernel_source"], move |own| {
+            let runs = own.chunk_by(|a, b| b - a == 1 && value[a] == value[b]);
+            let longest = runs.max_by_key(|run| (run.len(), Reverse(run[0]))).unwrap_or(&[0]);
+            format!(
+                "{} at different keys repeat one value, up to {} rows in succession ({} from {})",
+                plural(own.len(), "row"),
+                longest.len(),
+                value.get(&longest[0]).copied().unwrap_or(f64::NAN),
+                rows.table.lines.place(longest[0])
+            )
+        })
+    }
+}
+
+/// Stretches of `least` rows and more that belong together, by `alike` of two of its rows.
+fn runs(rows: usize, least: usize, alike: impl Fn(usize, usize) -> bool) -> Vec<Range<usize>> {
+    // A long stretch holds two rows of every `step`-th, so most rows need no look.
+    let step = (least / 2).max(1);
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut row = 0;
+    while row + step < rows {
+        if !alike(row, row + step) {
+            row += step;
+            continue;
+        }
+        let first = found.last().map_or(0, |run| run.end);
+        let start = (first..row).rev().take_while(|r| alike(*r, row)).last().unwrap_or(row);
+        let end = (row + 1..rows).find(|r| !alike(*r, row)).unwrap_or(rows);
+        if end - start >= least {
+            found.push(start..end);
+        }
+        row = end.next_multiple_of(step).max(row + step);
+    }
+    found
+}
+
+/// A table's latencies in ms, with their step.
+struct Latencies<'a> {
+    values: &'a [f64],
+    /// The smallest difference between two of them.
+    step: f64,
+}
+
+/// The points of a series that can be decided.
+#[derive(Default)]
+struct DecidedPoints {
+    /// Rows on the line.
+    on: Vec<usize>,
+    /// The number of points that can be decided.
+    count: usize,
+    /// The sum of their rounding over their latency.
+    rounding: f64,
+}
+
+impl DrawnSeries {
+    /// The points of drawn series, along the first axis with enough of them.
+    fn hit<'v>(&self, rows: &'v RowContext<'v>) -> Option<Hit<'v>> {
+        let (name, values) = rows.measured()?;
+        let latencies = Latencies { values, step: rows.step() };
+        let (axis, series, all) =
+            rows.series().iter().find_map(|axis| self.along(axis, &latencies))?;
+        hit(rows, all, vec![name, "kernel_source"], move |own| {
+            let points = plural(own.len(), "point");
+            format!(
+                "{points} in {} series are exactly on the line between their neighbours along column {axis}",
+                count(series)
+            )
+        })
+    }
+
+    /// Returns the axis, the number of its drawn series and their points on the line.
+    fn along<'v>(
+        &self,
+        axis: &'v AxisSeries,
+        latencies: &Latencies<'_>,
+    ) -> Option<(&'v str, usize, Vec<usize>)> {
+        let long = axis.iter().filter(|(rows, _)| rows.len() >= self.points + 2);
+        let near: Vec<(&[u32], &[f64])> = long
+            .filter(|(rows, sizes)| latencies.on_line(rows, sizes).count() >= self.points)
+            .collect();
+        if near.len() < self.series {
+            return None;
+        }
+        let mut sorted: Vec<u64> = latencies.values.iter().map(|value| value.to_bits()).collect();
+        sorted.sort_unstable();
+        let usual = latencies.usual_distance(axis);
+        let decided =
+            near.into_iter().map(|(rows, sizes)| self.decide(rows, sizes, latencies, &sorted));
+        let drawn: Vec<Vec<usize>> =
+            decided.filter(|points| self.is_drawn(points, usual)).map(|points| points.on).collect();
+        (drawn.len() >= self.series).then(|| {
+            let rows: BTreeSet<usize> = drawn.iter().flatten().copied().collect();
+            (axis.axis.as_str(), drawn.len(), rows.into_iter().collect())
+        })
+    }
+
+    fn is_drawn(&self, points: &DecidedPoints, usual: f64) -> bool {
+        let (on, decided) = (points.on.len(), points.count as f64);
+        // Either side of the line, as far as the step reaches, of a distance that is usually `usual`.
+        let expected = 2.0 * points.rounding / decided / usual;
+        on >= self.points && on as f64 >= self.share.max(self.chance * expected) * decided
+    }
+
+    /// Returns the points of a series that have neighbours on both sides and a latency that the timer does not repeat.
+    fn decide(
+        &self,
+        rows: &[u32],
+        sizes: &[f64],
+        latencies: &Latencies<'_>,
+        sorted: &[u64],
+    ) -> DecidedPoints {
+        let repeats = |value: f64| {
+            let first = sorted.partition_point(|bits| *bits < value.to_bits());
+            let same = sorted[first..].iter().take_while(|bits| **bits == value.to_bits());
+            same.take(self.repeats + 1).count() > self.repeats
+        };
+        let is_decidable = |[before, own, after]: [f64; 3]| {
+            latencies.rounding(own) <= self.rounding * own && before != after && !repeats(own)
+        };
+        let mut points = DecidedPoints::default();
+        for at in 1..rows.len() - 1 {
+            let y = latencies.around(rows, at);
+            if is_decidable(y) {
+                points.count += 1;
+                points.rounding += latencies.rounding(y[1]) / y[1];
+            }
+        }
+        let on = latencies.on_line(rows, sizes);
+        let on = on.filter(|at| is_decidable(latencies.around(rows, *at)));
+        points.on = on.map(|at| rows[at] as usize).collect();
+        points
+    }
+}
+
+impl Latencies<'_> {
+    /// The latencies of a point of a series and of its two neighbours.
+    fn around(&self, rows: &[u32], at: usize) -> [f64; 3] {
+        [at - 1, at, at + 1].map(|at| self.values[rows[at] as usize])
+    }
+
+    /// The largest error of a value's rounding.
+    fn rounding(&self, value: f64) -> f64 {
+        // A little over the half, for the binary form of a decimal number.
+        (0.51 * self.step).max(ARITHMETIC * value)
+    }
+
+    /// The places of a series' points that are on the line between their neighbours.
+    fn on_line<'s>(&'s self, rows: &'s [u32], sizes: &'s [f64]) -> impl Iterator<Item = usize> + 's {
+        (1..rows.len().saturating_sub(1)).filter(move |at| {
+            let y = self.around(rows, *at);
+            y[0] != y[2] && distance(y, neighbourhood(sizes, *at)) <= self.rounding(y[1])
+        })
+    }
+
+    /// The median distance of an axis' points from their lines, over their latency.
+    fn usual_distance(&self, axis: &AxisSeries) -> f64 {
+        let mut distances = Vec::new();
+        for (rows, sizes) in axis.spread(SPREAD) {
+            for at in 1..rows.len() - 1 {
+                let y = self.around(rows, at);
+                distances.push(distance(y, neighbourhood(sizes, at)) / y[1]);
+            }
+        }
+        upper_median(&mut distances)
+    }
+}
+
+/// Returns the distance of a point from the nearer of the two lines between its neighbours.
+fn distance([y0, y1, y2]: [f64; 3], [x0, x1, x2]: [f64; 3]) -> f64 {
+    let straight = y0 + (y2 - y0) * (x1 - x0) / (x2 - x0);
+    let power = y0 * ((y2 / y0).ln() * (x1 / x0).ln() / (x2 / x0).ln()).exp();
+    // Without a logarithm of the size there is no power law; `min` leaves out what is not a number.
+    (y1 - straight).abs().min((y1 - power).abs())
+}
+
+fn neighbourhood(sizes: &[f64], at: usize) -> [f64; 3] {
+    [sizes[at - 1], sizes[at], sizes[at + 1]]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_found_whole_wherever_they_start() {
+        for start in 0..20 {
+            for len in [15, 16, 17, 40] {
+                let is_in = |r: usize| (start..start + len).contains(&r);
+                let found = runs(100, 16, |a, b| is_in(a) && is_in(b));
+                let want: Vec<Range<usize>> =
+                    (len >= 16).then_some(start..start + len).into_iter().collect();
+                assert_eq!(found, want, "{len} rows from {start}");
+            }
+        }
+        assert_eq!(runs(40, 16, |a, b| (a < 20) == (b < 20)), [0..20, 20..40]);
+        assert!(runs(0, 16, |_, _| true).is_empty());
+    }
+
+    #[test]
+    fn the_nearer_line_counts() {
+        assert!(distance([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]) < 1e-12, "straight");
+        assert!(distance([1.0, 3.0, 9.0], [1.0, 2.0, 4.0]) < 1e-12, "a power law");
+        assert!(distance([1.0, 1.5, 2.0], [0.0, 1.0, 2.0]) < 1e-12, "from size 0");
+        assert!(distance([1.0, 2.5, 9.0], [1.0, 2.0, 4.0]) > 0.1);
+    }
+}
