@@ -13,8 +13,6 @@ use crate::checks::kinds::{
     bounds, decoding, deleted, duplicates, excused, facts, header, identities, identity, moved,
     placement, power, predictions, reuse, sidecars, slices, synthetic, systems, values, waivers,
 };
-use crate::findings::Reads;
-use crate::specs::TableSpec;
 
 /// A kind of check with its parameters, as a rule file gives them.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -180,11 +178,6 @@ impl Check {
             Self::PlannerRefuses => &predictions::PlannerRefuses,
             Self::Trace(trace) => trace,
         }
-    }
-
-    /// Returns the columns and figures that the check reads of a table: all of them if the table has no spec.
-    pub(crate) fn reads(&self, spec: Option<&TableSpec>) -> Reads {
-        spec.map_or_else(Reads::all, |spec| self.judge().reads(spec))
     }
 
     /// Returns true if the check finds rows whose key or latency is impossible, so that nobody looks them up.

@@ -10,8 +10,7 @@ use crate::checks::context::{
 use crate::checks::inputs::CheckInputs;
 use crate::checks::rule_head::RuleHead;
 use crate::database::table::TableFault;
-use crate::findings::{Finding, Hits, Reads};
-use crate::specs::TableSpec;
+use crate::findings::{Finding, Hits};
 
 /// The findings of one hook.
 pub type Found = Vec<Finding>;
@@ -24,12 +23,6 @@ pub trait Judge {
     /// Returns the inputs that the check needs.
     fn needs(&self) -> CheckInputs {
         CheckInputs::default()
-    }
-
-    /// Returns the columns of a table that the check reads, and the facts about its system. A pull request that changes
-    /// neither makes no finding new.
-    fn reads(&self, _: &TableSpec) -> Reads {
-        Reads::all()
     }
 
     /// Returns true if the check is right for any table, whatever its columns mean, so that it judges tables without a

@@ -13,6 +13,7 @@ use crate::checks::context::{Item, RowContext, TableContext};
 use crate::checks::inputs::Input;
 use crate::checks::judge::Found;
 use crate::checks::rule_head::RuleHead;
+use crate::database::table::ReadsRecord;
 use crate::findings::Severity;
 use crate::specs::{Library, SpecFile, read_all};
 
@@ -57,9 +58,14 @@ impl Rule {
         self.check.judge().item(self.head(), item)
     }
 
-    /// Returns the view of a table's rows for the rule; `None` if the table cannot be read.
-    pub(crate) fn rows<'a>(&'a self, at: &'a TableContext<'a>) -> Option<RowContext<'a>> {
-        RowContext::of(at, self.head(), self.check.reads(Some(at.spec)))
+    /// Returns the view of a table's rows for the rule, which writes into `record` what the rule reads; `None` if the table
+    /// cannot be read.
+    pub(crate) fn rows<'a>(
+        &'a self,
+        at: &'a TableContext<'a>,
+        record: &'a ReadsRecord,
+    ) -> Option<RowContext<'a>> {
+        RowContext::of(at, self.head(), record)
     }
 
     /// Where its documentation can be read; none of a repository's own rules.

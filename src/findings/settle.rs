@@ -155,7 +155,8 @@ mod tests {
     use crate::database::catalog::{Format, Place};
     use crate::database::diff::RowMatch;
     use crate::database::source::{Entry, EntryKind};
-    use crate::findings::{ComparedRows, NewFacts, Reads};
+    use crate::database::table::Reads;
+    use crate::findings::{ComparedRows, NewFacts};
 
     /// A synthetic table file.
     fn file() -> TableFile {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use super::{Reads, RowHit, Severity};
+use super::{RowHit, Severity};
 use crate::database::diff::RowMatch;
+use crate::database::table::Reads;
 
 /// Novelty of a finding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -139,7 +140,7 @@ impl<'a> RowStates<'a> {
             }
             has_new_facts = match rows.facts {
                 NewFacts::None => false,
-                NewFacts::System => reads.reads_any(),
+                NewFacts::System => reads.system,
                 NewFacts::All => true,
             };
         }

@@ -24,8 +24,7 @@ use crate::checks::rule_head::RuleHead;
 use crate::checks::series::AxisSeries;
 use crate::database::catalog::TableFile;
 use crate::database::table::{Keys, NumberedRows};
-use crate::findings::{Finding, Hits, Reads, SliceEvidence, wholes};
-use crate::specs::TableSpec;
+use crate::findings::{Finding, Hits, SliceEvidence, wholes};
 
 /// When a slice is noisy.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
@@ -83,10 +82,6 @@ struct RoughSlice {
 }
 
 impl Judge for NoiseLimits {
-    fn reads(&self, spec: &TableSpec) -> Reads {
-        Reads::loaded(spec)
-    }
-
     fn needs(&self) -> CheckInputs {
         let curves = Some(CurveTerms { bends: self.disturbed, floor_ms: self.floor_ms });
         CheckInputs::of(&[Input::Peers]).with(None, curves)
@@ -94,12 +89,17 @@ impl Judge for NoiseLimits {
 
     /// One finding on the slice that zigzags most by itself.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        let (Some(keys), Some((_, latency))) = (rows.at.keys, rows.measured()) else {
+        let (Some(keys), Some((_, latency))) = (rows.keys(), rows.measured()) else {
             return Ok(Hits::new());
         };
         let NumberedRows { of_rows, counts } = keys.slice_numbers();
-        let zigzags = rows.series().iter().flat_map(|axis| Zigzag::all(axis, latency, of_rows));
-        let found = zigzags.filter(|zigzag| self.zigzag.finds(zigzag));
+        let mut slices: BTreeMap<u32, Vec<Zigzag<'_>>> = BTreeMap::new();
+        for axis in rows.series() {
+            for (slice, zigzag) in Zigzag::all(axis, latency, of_rows) {
+                slices.entry(slice).or_default().push(zigzag);
+            }
+        }
+        let found = slices.into_values().filter_map(|along| self.zigzag.least(along));
         let most = found.max_by(|a, b| a.distance.total_cmp(&b.distance));
         Ok(wholes(most.map(|zigzag| zigzag.finding(rows, keys, counts.len() > 1))))
     }
@@ -138,8 +138,8 @@ struct Zigzag<'a> {
 }
 
 impl<'a> Zigzag<'a> {
-    /// Returns the zigzag of every slice along an axis.
-    fn all(axis: &'a AxisSeries, latency: &[f64], slices: &[u32]) -> Vec<Self> {
+    /// Returns the zigzag of every slice along an axis, by the slice's number.
+    fn all(axis: &'a AxisSeries, latency: &[f64], slices: &[u32]) -> BTreeMap<u32, Self> {
         /// The distances of a slice's points, and how many pairs of points are on two sides, of how many.
         #[derive(Default)]
         struct Sides {
@@ -176,7 +176,7 @@ impl<'a> Zigzag<'a> {
             distance: upper_median(&mut sides.distances),
             flips: sides.flips as f64 / sides.pairs as f64,
         };
-        all.into_values().map(zigzag).collect()
+        all.into_iter().map(|(slice, sides)| (slice, zigzag(sides))).collect()
     }
 
     /// Words the zigzag; `named` adds the slice.
@@ -195,12 +195,18 @@ impl<'a> Zigzag<'a> {
 }
 
 impl ZigzagLimits {
-    fn finds(self, zigzag: &Zigzag<'_>) -> bool {
-        let Zigzag { points, distance, flips, row, axis } = *zigzag;
+    /// Returns the least of a slice's zigzags along its axes if it zigzags along every one with enough points.
+    fn least<'a>(self, along: Vec<Zigzag<'a>>) -> Option<Zigzag<'a>> {
         let [least, most] = self.flips;
-        tracing::debug!(points, distance, flips, row, axis, "zigzag");
-        // A comparison with NaN, where no point has a neighbour, is false.
-        points >= self.points && distance >= self.distance && (least..=most).contains(&flips)
+        let is_noise = |zigzag: &Zigzag<'_>| {
+            let Zigzag { points, distance, flips, row, axis } = *zigzag;
+            tracing::debug!(points, distance, flips, row, axis, "zigzag");
+            distance >= self.distance && (least..=most).contains(&flips)
+        };
+        let mut told: Vec<Zigzag<'_>> =
+            along.into_iter().filter(|zigzag| zigzag.points >= self.points).collect();
+        told.sort_by(|a, b| a.distance.total_cmp(&b.distance));
+        told.iter().all(is_noise).then(|| told.into_iter().next()).flatten()
     }
 }
 

@@ -58,7 +58,7 @@ impl Judge for Shares {
 
     /// One finding for a table that lacks rows here and there, whatever others have.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        if rows.at.spec.is_sparse {
+        if rows.spec.is_sparse {
             return Ok(Hits::new());
         }
         Ok(wholes(self.scattered.finding(rows)))

@@ -52,7 +52,7 @@ impl Gaps {
 impl Scattered {
     /// The finding on a table that lacks sizes here and there along every axis.
     pub fn finding(&self, rows: &RowContext<'_>) -> Option<Finding> {
-        let keys = rows.at.keys?;
+        let keys = rows.keys()?;
         let mut shares: Vec<(&str, f64)> = Vec::new();
         for axis in rows.series() {
             // Nearly every table ends here: half the share among the first is no accident of the draw.
@@ -71,7 +71,7 @@ impl Scattered {
         if least < self.share {
             return None;
         }
-        let held = rows.table.rows;
+        let held = rows.count;
         let missing = (held as f64 * least / (1.0 - least)).round() as usize;
         let mut message = format!(
             "about {} of {} are missing at scattered points, {:.0} % of the middle of sweeps along {} {}",
@@ -82,7 +82,7 @@ impl Scattered {
             names(shares.iter().map(|(axis, _)| *axis)),
         );
         let mut severity = rows.rule.severity;
-        let status = rows.at.meta.and_then(|m| m.tables.get(&rows.at.file.table));
+        let status = rows.meta().and_then(|m| m.tables.get(&rows.file.table));
         if status.is_some_and(|t| t.status == "partial") {
             message += "; the sidecar says status: partial";
             severity = severity.at_most(Severity::Info);

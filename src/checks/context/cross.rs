@@ -128,11 +128,14 @@ impl<'a> CrossContext<'a> {
         finding.table.as_ref().is_none_or(has_spec)
     }
 
-    /// Returns the scores of the judged tables' curves.
+    /// Returns the scores of the judged tables' curves: in a pull request, of those whose rows it changes.
     pub fn curve_scores(&self) -> &CurveScores {
         self.curves.get_or_init(|| {
             let before = self.history.map(|history| &history.latencies);
-            CurveScores::of(self.peers, self.judged, before)
+            let is_scored =
+                |path: &&str| self.history.is_none_or(|history| history.came.contains(*path));
+            let scored = self.judged.iter().copied().filter(is_scored).collect();
+            CurveScores::of(self.peers, &scored, before)
         })
     }
 

@@ -8,8 +8,8 @@ use crate::checks::series::{AxisSeries, Sweep};
 use crate::database::catalog::TableFile;
 use crate::database::seal::SealFile;
 use crate::database::sidecar::Meta;
-use crate::database::table::{Column, Keys, Table, TableFault, TableScope};
-use crate::findings::{Example, Finding, Reads, Severity};
+use crate::database::table::{Column, Keys, ReadsRecord, RowLines, Table, TableFault, TableScope};
+use crate::findings::{Example, Finding, Severity};
 use crate::specs::system::System;
 use crate::specs::{Specs, TableSpec};
 
@@ -52,38 +52,99 @@ pub struct Derived {
     step: OnceCell<f64>,
 }
 
-/// A readable table under judgement by a rule.
+/// A readable table under judgement by a rule. It records what the rule reads.
 pub struct RowContext<'a> {
-    /// The table's file and surroundings.
-    pub at: &'a TableContext<'a>,
-    /// The table's rows.
-    pub table: &'a Table,
-    /// The table as formulas see it: its columns, its place and its system's figures.
-    pub scope: &'a TableScope<'a>,
+    at: &'a TableContext<'a>,
+    table: &'a Table,
+    scope: TableScope<'a>,
+    record: &'a ReadsRecord,
+    /// The table's file.
+    pub file: &'a TableFile,
+    /// The table's spec.
+    pub spec: &'a TableSpec,
+    /// The specs of tables and systems.
+    pub specs: &'a Specs,
+    /// The number of rows.
+    pub count: usize,
     /// The rule that judges.
     pub rule: RuleHead<'a>,
-    /// The columns and figures that the rule reads.
-    pub reads: Reads,
 }
 
 impl<'a> RowContext<'a> {
-    /// Creates the view of a table for a rule that reads `reads`; `None` if the table cannot be read.
-    pub fn of(at: &'a TableContext<'a>, rule: RuleHead<'a>, reads: Reads) -> Option<Self> {
-        Some(Self { at, table: at.table.ok()?, scope: at.scope?, rule, reads })
+    /// Creates the view of a table for a rule that writes into `record` what it reads; `None` if the table cannot be
+    /// read.
+    pub fn of(
+        at: &'a TableContext<'a>,
+        rule: RuleHead<'a>,
+        record: &'a ReadsRecord,
+    ) -> Option<Self> {
+        let (table, scope) = (at.table.ok()?, at.scope?.recording(record));
+        let TableContext { file, spec, specs, .. } = *at;
+        Some(Self { at, table, scope, record, file, spec, specs, count: table.rows, rule })
+    }
+
+    /// Returns the sidecar of the table's directory; `None` if it is missing or cannot be read.
+    pub fn meta(&self) -> Option<&'a Meta> {
+        self.at.meta
+    }
+
+    /// Returns the file that seals the table; `None` if the spec names none.
+    pub fn seal(&self) -> Option<&'a SealFile> {
+        self.at.seal
+    }
+
+    /// Returns the file's SHA-256 in hex; `None` unless a sidecar or seal states one.
+    pub fn digest(&self) -> Option<&'a str> {
+        self.at.digest
+    }
+
+    /// Returns the place of each row in a text file.
+    pub(crate) fn lines(&self) -> &'a RowLines {
+        &self.table.lines
+    }
+
+    /// Returns the table with all its columns.
+    pub fn whole(&self) -> &'a Table {
+        self.record.all();
+        self.table
+    }
+
+    /// Returns a column.
+    pub fn column(&self, name: &str) -> Option<&'a Column> {
+        self.record.column(name);
+        self.table.column(name)
+    }
+
+    /// Returns the table as formulas see it: its columns, its place and its system's figures.
+    pub fn scope(&self) -> &TableScope<'a> {
+        &self.scope
+    }
+
+    /// Returns the loader's keys of the rows; `None` if the table has no rows or the spec has no key.
+    pub fn keys(&self) -> Option<&'a Keys<'a>> {
+        self.record.loaded(self.spec);
+        self.at.keys
+    }
+
+    /// Returns true if no two rows are known to have the same key.
+    pub fn has_distinct_keys(&self) -> bool {
+        self.record.loaded(self.spec);
+        self.at.derived.has_distinct_keys.get() == Some(&true)
     }
 
     /// Returns the name and values of the table's first measured column; `None` unless all values are numbers.
     pub fn measured(&self) -> Option<(&'a str, &'a [f64])> {
-        let (name, _) = self.at.spec.measures().next()?;
-        let Column::Float { values, .. } = self.table.column(name)? else { return None };
+        let (name, _) = self.spec.measures().next()?;
+        let Column::Float { values, .. } = self.column(name)? else { return None };
         Some((name, values))
     }
 
     /// Returns the series along the axes of the table's sweep: none for a table without a key or a latency.
     pub fn series(&self) -> &'a [AxisSeries] {
-        let taken = || match (self.at.keys, self.measured()) {
+        let (keys, measured) = (self.keys(), self.measured());
+        let taken = || match (keys, measured) {
             (Some(keys), Some((_, latency))) => {
-                Sweep::new(keys, self.table, self.at.spec).series(latency)
+                Sweep::new(keys, self.table, self.spec).series(latency)
             }
             _ => Vec::new(),
         };
@@ -94,8 +155,9 @@ impl<'a> RowContext<'a> {
     /// apart. Of a large table a sample of the latencies is compared. 0 without a latency.
     pub fn step(&self) -> f64 {
         const SAMPLE: usize = 4096;
+        let measured = self.measured();
         let taken = || {
-            let values = self.measured().map_or(&[][..], |(_, values)| values);
+            let values = measured.map_or(&[][..], |(_, values)| values);
             let sample = values.iter().step_by(values.len().div_ceil(SAMPLE).max(1));
             let mut sample: Vec<f64> = sample.copied().filter(|v| *v > 0.0).collect();
             sample.sort_by(f64::total_cmp);
@@ -113,26 +175,20 @@ impl<'a> RowContext<'a> {
     ///
     /// If a formula of a bound does not fit the table's columns.
     pub fn longest_bounds(&self) -> Result<&'a [f64], ExprError> {
+        self.spec.bounds.iter().for_each(|bound| self.record.formula(&bound.seconds));
         let bounds = self.at.derived.bounds.get_or_init(|| self.scope.longest_bounds());
         bounds.as_deref().map_err(Clone::clone)
     }
 
-    /// Returns the table's system. The rule must declare that it reads rates.
+    /// Returns the table's system, with its figures, rates and the names that its GPU reports.
     pub fn system(&self) -> Option<&'a System> {
-        debug_assert!(self.reads.reads_rates(), "{} does not say so", self.rule.id);
+        self.record.system();
         self.at.system
     }
 
-    /// Returns the table's system and globs of the names that its GPU reports. The rule must declare that it reads them.
-    pub fn devices(&self) -> Option<(&'a System, &'a [String])> {
-        debug_assert!(self.reads.reads_devices(), "{} does not say so", self.rule.id);
-        self.at.system.map(|system| (system, &system.devices[..]))
-    }
-
-    /// Returns a figure of the table's system. The rule must declare that it reads the figure.
+    /// Returns a figure of the table's system.
     pub fn figure(&self, path: &str) -> Option<f64> {
-        debug_assert!(self.reads.reads_figure(path), "{} does not say so", self.rule.id);
-        self.at.system?.figure(path)
+        self.system()?.figure(path)
     }
 
     /// Returns a finding of the rule's own severity.
@@ -142,7 +198,7 @@ impl<'a> RowContext<'a> {
 
     /// Returns a finding of another severity.
     pub fn finding_as(&self, severity: Severity, message: impl Into<String>) -> Finding {
-        Finding::on_table(self.rule.id, severity, self.at.file, message)
+        Finding::on_table(self.rule.id, severity, self.file, message)
     }
 
     /// Returns rows with their keys and the values of some columns, for people.

@@ -21,9 +21,9 @@ use crate::checks::rule::Rule;
 use crate::database::catalog::TableFile;
 use crate::database::diff::{Comparison, TableDiff};
 use crate::database::state::State;
-use crate::database::table::{TableFault, Wanted};
+use crate::database::table::{Reads, ReadsRecord, TableFault, Wanted};
 use crate::findings::{
-    ComparedRows, Finding, Hit, Hits, NewFacts, Reads, RowChange, RowStates, Severity, wholes,
+    ComparedRows, Finding, Hit, Hits, NewFacts, RowChange, RowStates, Severity, wholes,
 };
 
 /// The findings of all rules on a table by itself.
@@ -204,7 +204,7 @@ impl<'a> Judging<'a> {
         let [Some(before), Some(after), ..] = lineage.sides[..] else { return true };
         let reads_facts = || {
             let spec = self.head().state.specs.tables.get(&after.table);
-            spec.is_none_or(|spec| Reads::loaded(spec).reads_any())
+            spec.is_none_or(|spec| Reads::loaded(spec).system)
         };
         let is_unchanged = lineage.pair.as_ref().is_none_or(|pair| pair.same_bytes);
         let new_facts = self.new_facts(before, after);
@@ -282,20 +282,20 @@ impl<'a> Judging<'a> {
         let by_state = vec![Vec::new(); at.len()];
         let mut findings = TableFindings { by_state, excused: Vec::new() };
         for rule in rules {
+            let record = ReadsRecord::default();
             let rows: Vec<Option<RowContext<'_>>> =
-                at.iter().map(|context| rule.rows((*context)?)).collect();
+                at.iter().map(|context| rule.rows((*context)?, &record)).collect();
             let mut hits = Vec::new();
             for ((number, context), rows) in at.iter().enumerate().zip(&rows) {
                 hits.push(self.table_hits(number, rule, *context, rows.as_ref())?);
             }
-            let spec = at.iter().rev().flatten().next().map(|context| context.spec);
-            let mut states = RowStates::new(change, &rule.check.reads(spec));
+            let mut states = RowStates::new(change, &record.reads());
             let after = hits.pop().unwrap_or_default();
             if let Some(before) = hits.pop() {
                 findings.by_state[0].extend(states.take_base(before));
             }
             if let Some(context) = excused {
-                let rows = rule.rows(context);
+                let rows = rule.rows(context, &record);
                 let hits = self.table_hits(self.head, rule, Some(context), rows.as_ref())?;
                 findings.excused.extend(excused_errors(hits, &after, &states));
             }

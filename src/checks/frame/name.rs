@@ -18,6 +18,7 @@ use crate::checks::context::{CrossContext, History};
 use crate::checks::rule::Rule;
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
+use crate::database::table::Reads;
 use crate::findings::{Finding, Hit, Hits, RowStates};
 
 /// What is kept of the tables of some names in one state, once their points are dropped.
@@ -225,7 +226,7 @@ impl<'a> Judging<'a> {
             .filter(|f| is_changed(&f.path) && !errors.contains(f.path.as_str()))
             .cloned()
             .collect();
-        let found = self.settle_hits(rule, hits, changes);
+        let found = self.settle_hits(hits, changes);
         let table = at.iter().flat_map(|at| at.tables).next().map(|file| &file.table);
         debug!(rule = rule.id, table, took = ?start.elapsed(), "compared tables");
         let mut by_state = Vec::new();
@@ -239,7 +240,6 @@ impl<'a> Judging<'a> {
     /// The findings of each state. Rows of the head are compared with those that the rule hits in the same table before.
     fn settle_hits<'v>(
         &self,
-        rule: &Rule,
         mut hits: Vec<Hits<'v>>,
         changes: &BTreeMap<&str, ChangedRows<'_, 'a>>,
     ) -> Vec<Vec<Finding>> {
@@ -265,7 +265,8 @@ impl<'a> Judging<'a> {
             let spec = table
                 .and_then(|table| self.head().state.specs.tables.get(table))
                 .map(AsRef::as_ref);
-            let mut states = RowStates::new(&judged.change, &rule.check.reads(spec));
+            let reads = spec.map_or_else(Reads::all, Reads::loaded);
+            let mut states = RowStates::new(&judged.change, &reads);
             let base = lineage.sides[0].filter(|_| self.has_base());
             let base = base.and_then(|file| before.remove(&Some(file.entry.path.as_str())));
             findings_before.extend(states.take_base(base.unwrap_or_default()));

@@ -18,7 +18,7 @@ use crate::database::served::Shelf;
 use crate::database::source::Entry;
 use crate::database::state::State;
 use crate::database::support::{self, Matrices};
-use crate::database::table::{Column, Wanted};
+use crate::database::table::{Column, ReadsRecord, Wanted};
 use crate::findings::{Finding, Hit, RowStates, Severity};
 
 /// A state under judgement.
@@ -57,9 +57,9 @@ impl<'a> JudgedState<'a> {
     fn count_origin_mismatches(&self, file: &TableFile) -> Result<usize, ExprError> {
         let side = Side::read(self.state, file, false, Wanted::All);
         in_context(&[side], |contexts| {
-            let mut ways = 0;
+            let (mut ways, record) = (0, ReadsRecord::default());
             for rule in self.all_rules.all().filter(|rule| rule.check.needs().has(Input::Origin)) {
-                let Some(rows) = rule.rows(&contexts[0]) else { continue };
+                let Some(rows) = rule.rows(&contexts[0], &record) else { continue };
                 let hits = rule.check.judge().table(&rows)?.into_iter();
                 let mut found = hits.flat_map(|hit| Hit::settle(hit, &RowStates::unjudged()));
                 ways += usize::from(found.any(|finding| finding.severity != Severity::Info));

@@ -10,8 +10,8 @@ use crate::base::words::{Figure, plural, plural_verb};
 use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};
 use crate::database::table::number_json;
-use crate::findings::{EXAMPLES, Example, Finding, Hit, HitPart, Reads, Severity};
-use crate::specs::{ColumnKind, Identity, TableSpec};
+use crate::findings::{EXAMPLES, Example, Finding, Hit, HitPart, Severity};
+use crate::specs::{ColumnKind, Identity};
 
 /// The relative difference that the order of operations, or storage in 32 bits, may cause.
 const FLOAT_NOISE: f64 = 1e-6;
@@ -36,17 +36,11 @@ struct Contradictions<'a> {
 }
 
 impl Judge for Derived {
-    fn reads(&self, spec: &TableSpec) -> Reads {
-        let formulas = || spec.identities.iter().flat_map(Identity::formulas);
-        let columns = formulas().flat_map(Expr::columns).chain(spec.loaded_columns());
-        Reads::columns(columns).and_formulas(formulas())
-    }
-
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let (mut wrong, mut zero) = (Vec::new(), Vec::new());
-        for identity in &rows.at.spec.identities {
+        for identity in &rows.spec.identities {
             // A column that the table lacks is unknown in every row.
-            if identity.derived().is_some_and(|name| rows.table.column(name).is_none()) {
+            if identity.derived().is_some_and(|name| rows.column(name).is_none()) {
                 continue;
             }
             let broken = contradictions(rows, identity)?;
@@ -67,7 +61,7 @@ fn contradictions(
     rows: &RowContext<'_>,
     identity: &Identity,
 ) -> Result<Vec<Contradiction>, ExprError> {
-    let scope = rows.scope;
+    let scope = rows.scope();
     let columns: BTreeMap<&str, Value<'_>> = identity
         .formulas()
         .flat_map(Expr::columns)
@@ -82,7 +76,7 @@ fn contradictions(
     };
     let mut rounded = Rounded::default();
     for (name, column) in &columns {
-        let is_whole = rows.at.spec.kind(name) == Some(ColumnKind::Int);
+        let is_whole = rows.spec.kind(name) == Some(ColumnKind::Int);
         if let (Value::Number(numbers), false) = (column, is_whole) {
             let values: Vec<f64> = (0..scope.rows()).map(|row| numbers.get(row)).collect();
             rounded.half_units.insert(*name, Cow::Owned(written_halves(&values)));
@@ -141,7 +135,7 @@ fn hit<'v>(
     severity: Severity,
 ) -> Option<Hit<'v>> {
     let all: Vec<usize> = found.iter().flat_map(|f| &f.rows).map(|f| f.row).collect();
-    Hit::rows(rows.at.file, all, severity, move |part| finding(rows, &found, severity, part))
+    Hit::rows(rows.file, all, severity, move |part| finding(rows, &found, severity, part))
 }
 
 /// Describes the rows of a part, identity by identity.
@@ -204,10 +198,7 @@ impl Contradictions<'_> {
         let read: Vec<&str> = formulas.flat_map(Expr::columns).collect();
         let measured = |name: &&str| {
             self.identity.derived() == Some(*name)
-                || matches!(
-                    rows.at.spec.kind(name),
-                    Some(ColumnKind::Measure(_) | ColumnKind::Number)
-                )
+                || matches!(rows.spec.kind(name), Some(ColumnKind::Measure(_) | ColumnKind::Number))
         };
         let mut names: Vec<&str> = read.into_iter().filter(measured).collect();
         names.dedup();

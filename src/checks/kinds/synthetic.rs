@@ -14,8 +14,8 @@ use crate::base::words::{count, plural};
 use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};
 use crate::checks::series::AxisSeries;
-use crate::findings::{Hit, Hits, Reads};
-use crate::specs::{Doubt, TableSpec};
+use crate::findings::{Hit, Hits};
+use crate::specs::Doubt;
 
 /// What gives made-up rows away.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -56,14 +56,10 @@ const ARITHMETIC: f64 = 1e-7;
 const SPREAD: usize = 256;
 
 impl Judge for Signs {
-    fn reads(&self, spec: &TableSpec) -> Reads {
-        Reads::loaded(spec)
-    }
-
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let mut hits: Hits<'v> = self.repeated(rows).into_iter().collect();
         hits.extend(self.drawn.hit(rows));
-        for doubt in &rows.at.spec.doubts {
+        for doubt in &rows.spec.doubts {
             hits.extend(doubted(rows, doubt)?);
         }
         Ok(hits)
@@ -72,8 +68,8 @@ impl Judge for Signs {
 
 /// Rows that their own columns say are not what they seem.
 fn doubted<'v>(rows: &'v RowContext<'v>, doubt: &'v Doubt) -> Result<Option<Hit<'v>>, ExprError> {
-    let mask = doubt.rows.mask(rows.scope)?;
-    let all = (0..rows.table.rows).filter(|row| mask.get(*row));
+    let mask = doubt.rows.mask(rows.scope())?;
+    let all = (0..rows.count).filter(|row| mask.get(*row));
     let say = |own: &[usize]| format!("{} {}", plural(own.len(), "row"), doubt.says);
     Ok(hit(rows, all, doubt.rows.columns(), say))
 }
@@ -85,7 +81,7 @@ fn hit<'v>(
     columns: Vec<&'v str>,
     say: impl Fn(&[usize]) -> String + 'v,
 ) -> Option<Hit<'v>> {
-    Hit::rows(rows.at.file, all, rows.rule.severity, move |part| {
+    Hit::rows(rows.file, all, rows.rule.severity, move |part| {
         let examples = rows.examples(part.shown(), &columns);
         Some(rows.finding(say(part.rows)).rows(part.rows.len()).examples(examples))
     })
@@ -94,7 +90,7 @@ fn hit<'v>(
 impl Signs {
     /// Runs of one value at different keys.
     fn repeated<'v>(&self, rows: &'v RowContext<'v>) -> Option<Hit<'v>> {
-        let ((name, values), keys) = rows.measured().zip(rows.at.keys)?;
+        let ((name, values), keys) = rows.measured().zip(rows.keys())?;
         let same = |a: usize, b: usize| values[a] == values[b] && values[a] > 0.0;
         let mut found = runs(values.len(), self.repeated, same);
         // A row that is there again is duplicate-key's to tell.
@@ -115,7 +111,7 @@ impl Signs {
                 plural(own.len(), "row"),
                 longest.len(),
                 value.get(&longest[0]).copied().unwrap_or(f64::NAN),
-                rows.table.lines.place(longest[0])
+                rows.lines().place(longest[0])
             )
         })
     }
@@ -254,7 +250,11 @@ impl Latencies<'_> {
     }
 
     /// The places of a series' points that are on the line between their neighbours.
-    fn on_line<'s>(&'s self, rows: &'s [u32], sizes: &'s [f64]) -> impl Iterator<Item = usize> + 's {
+    fn on_line<'s>(
+        &'s self,
+        rows: &'s [u32],
+        sizes: &'s [f64],
+    ) -> impl Iterator<Item = usize> + 's {
         (1..rows.len().saturating_sub(1)).filter(move |at| {
             let y = self.around(rows, *at);
             y[0] != y[2] && distance(y, neighbourhood(sizes, *at)) <= self.rounding(y[1])

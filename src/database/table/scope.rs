@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Column, Table};
+use super::{Column, ReadsRecord, Table};
 use crate::base::expr::{ExprError, Lookup, Scope, Vals, Value, WholeNumbers};
 use crate::database::catalog::Place;
 use crate::specs::system::System;
@@ -24,6 +24,8 @@ pub struct TableScope<'a> {
     pub lookups: &'a Lookups,
     /// The range of rows that formulas read.
     range: Range<usize>,
+    /// What formulas read is recorded here.
+    record: Option<&'a ReadsRecord>,
 }
 
 impl<'a> TableScope<'a> {
@@ -35,7 +37,12 @@ impl<'a> TableScope<'a> {
         system: Option<&'a System>,
         lookups: &'a Lookups,
     ) -> Self {
-        Self { table, spec, place, system, lookups, range: 0..table.rows }
+        Self { table, spec, place, system, lookups, range: 0..table.rows, record: None }
+    }
+
+    /// Returns the same view, which records what formulas read.
+    pub fn recording(&self, record: &'a ReadsRecord) -> Self {
+        Self { range: self.range.clone(), record: Some(record), ..*self }
     }
 
     /// Returns the longest of the table's bounds for each row, in ms; 0 where none has a value above that.
@@ -74,6 +81,9 @@ impl Scope for TableScope<'_> {
     }
 
     fn column(&self, name: &str) -> Option<Value<'_>> {
+        if let Some(record) = self.record {
+            record.column(name);
+        }
         let constant = |text: &str| Value::Text(Vals::One(0), Cow::Owned(vec![text.into()]));
         match self.table.column(name) {
             Some(column) if super::known::fits(self.spec, name, column) => {
@@ -90,6 +100,9 @@ impl Scope for TableScope<'_> {
     }
 
     fn whole(&self, name: &str) -> Option<WholeNumbers<'_>> {
+        if let Some(record) = self.record {
+            record.column(name);
+        }
         match self.table.column(name)? {
             column @ Column::Int { values, nulls: None }
                 if super::known::fits(self.spec, name, column) =>
@@ -101,10 +114,14 @@ impl Scope for TableScope<'_> {
     }
 
     fn field(&self, path: &str) -> Option<f64> {
+        if let Some(record) = self.record {
+            record.system();
+        }
         self.system?.figure(path)
     }
 
     fn lookup(&self, function: &Lookup, text: &str) -> Option<f64> {
+        self.record.filter(|_| *function == Lookup::Flops).inspect(|record| record.system());
         self.lookups.get(function, text, self.system)
     }
 }

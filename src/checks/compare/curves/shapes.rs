@@ -1,6 +1,6 @@
 //! Whole series against references: shapes that are off all along their sweep, and how rough slices are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::evidence::{Evidence, by_groups, log_ratio};
 use super::references::{CurveReference, KEPT, ReferenceGroups};
@@ -11,7 +11,7 @@ use crate::checks::compare::series::{
 
 /// A slice less rough than that is smooth.
 const SMOOTH: f64 = 0.04;
-/// Stretches from which a slice's roughness is computed, at least.
+/// Stretches from which a slice's roughness along an axis is computed, at least.
 const STRETCHES: usize = 20;
 
 /// A series against the other series of its slice.
@@ -26,7 +26,8 @@ pub struct ShapeScore {
     pub groups: usize,
 }
 
-/// The roughness of a slice.
+/// The roughness of a slice, along the axis of its sweep that shows least: a kernel that steps along one axis is smooth
+/// along the others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Roughness {
     /// The slice's index in the sketch.
@@ -80,18 +81,35 @@ pub(super) fn roughness<'k>(
     curve: &TableCurve,
     mut references: impl Iterator<Item = &'k KeyLatencies>,
 ) -> Vec<Roughness> {
-    let slice = |(slice, stretches)| {
+    let along = |(slice, stretches)| {
         (Roughness { slice, median: f64::INFINITY, references: 0, stretches: 0 }, stretches)
     };
-    let mut slices: Vec<(Roughness, Vec<[KeyPoint; 5]>)> =
-        stretches(curve).into_iter().map(slice).collect();
+    let mut all: Vec<(Roughness, Vec<[KeyPoint; 5]>)> =
+        stretches(curve).into_iter().map(along).collect();
+    let mut smooth: BTreeSet<u32> = BTreeSet::new();
     // Noise of two measurements does not cancel, so one reference beside which a slice is smooth is enough.
-    while !slices.is_empty()
+    while !all.is_empty()
         && let Some(reference) = references.next()
     {
-        slices.retain_mut(|(one, stretches)| !one.is_smooth(stretches, reference));
+        let found = all.iter_mut().filter_map(|(one, stretches)| {
+            one.is_smooth(stretches, reference).then_some(one.slice)
+        });
+        smooth.extend(found);
+        all.retain(|(one, _)| !smooth.contains(&one.slice));
     }
-    slices.into_iter().map(|(one, _)| one).filter(|one| one.references > 0).collect()
+    along_every_axis(all.into_iter().map(|(one, _)| one).filter(|one| one.references > 0))
+}
+
+/// Returns one roughness for each slice: that along the axis which shows least.
+fn along_every_axis(all: impl Iterator<Item = Roughness>) -> Vec<Roughness> {
+    let mut least: BTreeMap<u32, Roughness> = BTreeMap::new();
+    for one in all {
+        let known = least.entry(one.slice).or_insert(one);
+        if one.median < known.median {
+            *known = one;
+        }
+    }
+    least.into_values().collect()
 }
 
 impl Roughness {
@@ -127,6 +145,7 @@ fn median(rough: &[(f64, f64)]) -> f64 {
 /// themselves: if the ratio of two states is rough, one of the states is noisy. Smooth slices are left out.
 pub(super) fn rougher(curve: &TableCurve, before: &KeyLatencies) -> Vec<Roughness> {
     let mut found = Vec::new();
+    let mut smooth = BTreeSet::new();
     for (slice, stretches) in stretches(curve) {
         let mut ratios = Vec::new();
         let (mut own, mut earlier) = (Vec::new(), Vec::new());
@@ -143,19 +162,21 @@ pub(super) fn rougher(curve: &TableCurve, before: &KeyLatencies) -> Vec<Roughnes
         let median = median(&ratios);
         if median >= SMOOTH && upper_median(&mut own) > upper_median(&mut earlier) {
             found.push(Roughness { slice, median, references: 1, stretches: ratios.len() });
+        } else {
+            smooth.insert(slice);
         }
     }
-    found
+    along_every_axis(found.into_iter().filter(|one| !smooth.contains(&one.slice)))
 }
 
-/// The stretches of each slice that has enough of them.
+/// The stretches of each slice along each axis that has enough of them.
 fn stretches(curve: &TableCurve) -> Vec<(u32, Vec<[KeyPoint; 5]>)> {
-    let mut by_slice: BTreeMap<u32, Vec<[KeyPoint; 5]>> = BTreeMap::new();
+    let mut along: BTreeMap<(u32, u8), Vec<[KeyPoint; 5]>> = BTreeMap::new();
     for stretch in &curve.stretches {
-        by_slice.entry(stretch.slice).or_default().push(stretch.points);
+        along.entry((stretch.slice, stretch.axis)).or_default().push(stretch.points);
     }
-    by_slice.retain(|_, stretches| stretches.len() >= STRETCHES);
-    by_slice.into_iter().collect()
+    let enough = along.into_iter().filter(|(_, stretches)| stretches.len() >= STRETCHES);
+    enough.map(|((slice, _), stretches)| (slice, stretches)).collect()
 }
 
 fn log(latency: f32) -> Option<f64> {

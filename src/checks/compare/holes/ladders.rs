@@ -27,8 +27,8 @@ pub struct ShortLadders {
 impl ShortLadders {
     /// Returns one hit per axis along which some groups have too few sizes.
     pub fn hits<'v>(&self, rows: &'v RowContext<'v>) -> Vec<Hit<'v>> {
-        let Some(keys) = rows.at.keys else { return Vec::new() };
-        let spec = rows.at.spec;
+        let Some(keys) = rows.keys() else { return Vec::new() };
+        let spec = rows.spec;
         let place = |axis: &String| spec.key.iter().position(|part| part.name == *axis);
         let is_work = |axis: &&String| self.axes.contains(axis);
         let axes: Vec<usize> = spec.axes.iter().filter(is_work).filter_map(place).collect();
@@ -36,7 +36,7 @@ impl ShortLadders {
             return Vec::new();
         }
         let placed = |row: usize| (keys.without(&axes, row), row);
-        let mut placed: Vec<(u64, usize)> = (0..rows.table.rows).map(placed).collect();
+        let mut placed: Vec<(u64, usize)> = (0..rows.count).map(placed).collect();
         placed.sort_unstable();
         // The rows of each group have the same key apart from the axes.
         let groups: Vec<&[(u64, usize)]> = placed.chunk_by(|a, b| a.0 == b.0).collect();
@@ -63,7 +63,7 @@ impl ShortLadders {
         let total = groups.len();
         let mut counts: Vec<f64> = counted.iter().map(|sizes| *sizes as f64).collect();
         let usual = upper_median(&mut counts);
-        let name = rows.at.spec.key[axis].name.clone();
+        let name = rows.spec.key[axis].name.clone();
         let longest =
             if self.limited.contains(&name) { 1.0 } else { (self.short * usual).max(1.0) };
         // The rows of each short group, and the number of its sizes.
@@ -80,7 +80,7 @@ impl ShortLadders {
         }
         short.sort_unstable();
         let all: Vec<usize> = short.iter().flat_map(|(rows, _)| rows).copied().collect();
-        Hit::rows(rows.at.file, all, rows.rule.severity, move |part| {
+        Hit::rows(rows.file, all, rows.rule.severity, move |part| {
             let is_own = |(rows, _): &&(Vec<usize>, usize)| rows.iter().any(|row| part.has(*row));
             let own: Vec<&(Vec<usize>, usize)> = short.iter().filter(is_own).collect();
             let sizes = match own.iter().map(|(_, sizes)| *sizes).max().unwrap_or(1) {

@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use self::finding::finding;
-pub use self::limits::OutlierLimits;
 use self::limits::CurveLimits;
+pub use self::limits::OutlierLimits;
 use self::point::{OutlyingPoint, PointStanding};
 use crate::base::stats::upper_median;
 use crate::checks::compare::curves::stands_out_in;
@@ -27,8 +27,7 @@ use crate::checks::inputs::{CheckInputs, CurveTerms, Input};
 use crate::checks::judge::{Judge, Judged};
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
-use crate::findings::{Hit, Hits, Reads, RowHit, Severity};
-use crate::specs::TableSpec;
+use crate::findings::{Hit, Hits, RowHit, Severity};
 
 /// Points that are slower (`SPIKE`) or faster than both neighbours along every axis.
 #[derive(Debug, Deserialize)]
@@ -36,10 +35,6 @@ use crate::specs::TableSpec;
 pub struct Outliers<const SPIKE: bool>(OutlierLimits);
 
 impl<const SPIKE: bool> Judge for Outliers<SPIKE> {
-    fn reads(&self, spec: &TableSpec) -> Reads {
-        Reads::loaded(spec)
-    }
-
     fn needs(&self) -> CheckInputs {
         let limits = &self.0;
         let terms = |c: CurveLimits| CurveTerms { bends: c.bends, floor_ms: limits.floor_ms };

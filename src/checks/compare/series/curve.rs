@@ -8,11 +8,11 @@ use crate::checks::inputs::CurveTerms;
 use crate::database::coverage::Coverage;
 use crate::database::table::Keys;
 
-/// Stretches that are kept of a slice, at most.
+/// Stretches that are kept of a slice along an axis, at most.
 const STRETCHES: usize = 512;
 
-/// Stretches of a table among which they are chosen, about.
-const CHOSEN_AMONG: usize = 16_384;
+/// Rows of a table that are the middle of a stretch, about.
+const SAMPLE: usize = 8_192;
 
 /// Series are kept from this fraction of the timer's floor on, since a series that is too fast should take longer.
 const SHORTER: f64 = 3.0;
@@ -77,6 +77,8 @@ impl ShapePoints {
 pub struct Stretch {
     /// The slice, as an index into the sketch's slices.
     pub slice: u32,
+    /// The number of the axis along which the points lie.
+    pub axis: u8,
     /// The points in their order.
     pub points: [KeyPoint; 5],
 }
@@ -95,7 +97,7 @@ pub struct TableCurve {
     pub shapes: Vec<ShapePoints>,
     /// Points with two neighbours that take as long as the timer needs, by slice.
     slow: Vec<u32>,
-    /// A sample of stretches of each slice's series, by the hash of their middle key.
+    /// A sample of stretches of each slice's series along each axis, by the hash of their middle key.
     pub stretches: Vec<Stretch>,
     /// The names of the parts of its keys.
     parts: Vec<String>,
@@ -118,6 +120,14 @@ impl CurveRows<'_> {
         }
         let latency = self.latency.get(row as usize) as f32;
         KeyPoint { hash: self.keys.hashes()[row as usize], latency }
+    }
+
+    /// Returns true for about [`SAMPLE`] rows, chosen by the hashes of their keys: the sample does not depend on the order
+    /// of rows, and another row moves little of it.
+    pub fn samples(&self, row: u32) -> bool {
+        let hashes = self.keys.hashes();
+        let share = (SAMPLE as f64 / hashes.len() as f64).min(1.0);
+        hashes[row as usize] <= (share * u64::MAX as f64) as u64
     }
 
     /// Returns the neighbours of a point along an axis.
@@ -157,26 +167,15 @@ impl TableCurve {
         own.parts = rows.keys.names().map(str::to_owned).collect();
         let bent: Vec<u32> = own.bends.iter().map(|b| b.row).collect();
         own.bend_keys = Coverage::of(rows.keys, &bent);
-        // The stretches with the smallest hashes of their middle keys are kept: the sample does not depend on the order of
-        // rows, and another row moves little of it.
-        let share = (CHOSEN_AMONG as f64 / scan.inner.len().max(1) as f64).min(1.0);
-        let end = (share * u64::MAX as f64) as u64;
         let is_slow = |row: &u32| rows.latency.get(*row as usize) >= floor_ms;
         let middle = |shape: &Shape| shape.rows[SHAPE_POINTS / 2];
         let is_kept =
             |shape: &&Shape| rows.latency.get(middle(shape) as usize) * SHORTER >= floor_ms;
         own.shapes.reserve_exact(scan.shapes.iter().filter(is_kept).count());
-        let mut stretches: Vec<(u32, u64, usize)> = Vec::new();
         let mut start = 0;
         for shape in &scan.shapes {
             let slice = slice(shape.rows[0] as usize);
             let inner = &scan.inner[start..shape.inner_end as usize];
-            for (first, five) in (start..).zip(inner.windows(5)) {
-                let hash = hash(five[2]);
-                if hash <= end && five.iter().all(is_slow) {
-                    stretches.push((slice, hash, first));
-                }
-            }
             start = shape.inner_end as usize;
             own.slow.resize(own.slow.len().max(slice as usize + 1), 0);
             own.slow[slice as usize] += inner.iter().filter(|row| is_slow(row)).count() as u32;
@@ -185,12 +184,16 @@ impl TableCurve {
                 own.shapes.push(ShapePoints { slice, row: middle(shape), points });
             }
         }
-        stretches.sort_unstable_by_key(|(slice, hash, first)| (*slice, *hash, scan.inner[*first]));
-        let of_slices = stretches.chunk_by(|(a, ..), (b, ..)| a == b);
-        let kept = of_slices.flat_map(|of_slice| of_slice.iter().take(STRETCHES));
-        let stretch = |(slice, _, first): &(u32, u64, usize)| Stretch {
+        let slow = scan.stretches.iter().filter(|(_, five)| five.iter().all(is_slow));
+        let sliced = slow.map(|(axis, five)| (slice(five[2] as usize), *axis, hash(five[2]), five));
+        let mut stretches: Vec<(u32, u8, u64, &[u32; 5])> = sliced.collect();
+        stretches.sort_unstable();
+        let along = stretches.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
+        let kept = along.flat_map(|along| along.iter().take(STRETCHES));
+        let stretch = |(slice, axis, _, five): &(u32, u8, u64, &[u32; 5])| Stretch {
             slice: *slice,
-            points: std::array::from_fn(|n| rows.point(scan.inner[first + n])),
+            axis: *axis,
+            points: five.map(|row| rows.point(row)),
         };
         own.stretches = kept.map(stretch).collect();
         let middles: Vec<u32> = own.shapes.iter().map(|s| s.row).collect();

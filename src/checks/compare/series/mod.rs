@@ -79,7 +79,14 @@ mod tests {
         let Some(Column::Float { values, .. }) = table.column("latency") else { panic!() };
         let latency = Vals::Rows(values.into());
         let terms = ScanTerms { outliers: Some(1.5), bends: None };
-        let found = scan(table, specs.tables.get("gemm_perf").unwrap(), &latency, |_| true, terms);
+        let found = scan(
+            table,
+            specs.tables.get("gemm_perf").unwrap(),
+            &latency,
+            |_| true,
+            |_| false,
+            terms,
+        );
         found.outliers.into_iter().map(|(outlier, _)| outlier).collect()
     }
 
@@ -169,7 +176,7 @@ mod tests {
             let terms = ScanTerms { outliers: None, bends: Some(1.2) };
             let latency = Vals::Rows(times.into());
             let spec = specs.tables.get("gemm_perf").unwrap();
-            let found = scan(&table, spec, &latency, |_| true, terms);
+            let found = scan(&table, spec, &latency, |_| true, |_| false, terms);
             found.bends.iter().map(|bend| (bend.row, bend.log_ratio > 0.0)).collect()
         };
         assert_eq!(bends(&[1.0, 2.0, 4.0, 8.0, 16.0]), []);

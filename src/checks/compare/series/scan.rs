@@ -64,6 +64,8 @@ pub struct Scan {
     pub shapes: Vec<Shape>,
     /// Rows of the points of the shapes that have two neighbours, shape by shape in the order of the sweep.
     pub inner: Vec<u32>,
+    /// Five points one after the other of the series through the rows of the sample, with the axis' number.
+    pub stretches: Vec<(u8, [u32; 5])>,
 }
 
 /// A point that may be an outlier, a bend, or both.
@@ -100,12 +102,14 @@ struct Walk {
     candidates: Vec<Candidate>,
 }
 
-/// Scans a table. `latency` is in ms, one value per row; `loaded` returns true for the rows that the loader reads.
+/// Scans a table. `latency` is in ms, one value per row; `loaded` returns true for the rows that the loader reads,
+/// `sampled` for those that are the middle of a stretch.
 pub fn scan(
     table: &Table,
     spec: &TableSpec,
     latency: &Vals<'_, f64>,
     loaded: impl Fn(usize) -> bool,
+    sampled: impl Fn(u32) -> bool,
     terms: ScanTerms,
 ) -> Scan {
     let sweep = ColumnSweep::new(table, spec);
@@ -118,13 +122,16 @@ pub fn scan(
     let is_timed = |row: u32| time(row) > 0.0 && time(row) < f64::INFINITY && loaded(row as usize);
     // The fastest of several rows with one key is the least disturbed.
     let is_faster = |a: u32, b: u32| time(a) < time(b);
+    let sample = 0..if terms.bends.is_some() { table.rows as u32 } else { 0 };
+    let sample: Vec<u32> = sample.filter(|row| sampled(*row)).collect();
     let mut points = Vec::new();
     for (number, (name, axis)) in sweep.axes.iter().enumerate() {
         let place = spec.sweep.iter().position(|column| column == name).unwrap_or_default();
         let bit = 1 << place.min(7);
         let NumberedRows { of_rows, counts } = sweep.series_of_rows(number);
         let mut is_walked = vec![number == 0; counts.len()];
-        walk.waiting(number).for_each(|row| is_walked[of_rows[row as usize] as usize] = true);
+        let walked = walk.waiting(number).chain(sample.iter().copied());
+        walked.for_each(|row| is_walked[of_rows[row as usize] as usize] = true);
         let is_in = |(row, series): &(u32, u32)| is_walked[*series as usize] && is_timed(*row);
         let rows = (0..).zip(of_rows).filter(is_in);
         for (rows, sizes) in AxisSeries::along(axis, counts.len(), rows, is_faster).iter() {
@@ -135,6 +142,10 @@ pub fn scan(
                 time: time(*row),
             };
             points.extend(rows.iter().zip(sizes).map(point));
+            let stretches = rows.array_windows().filter(|five: &&[u32; 5]| sampled(five[2]));
+            if terms.bends.is_some() {
+                found.stretches.extend(stretches.map(|five| (number as u8, *five)));
+            }
             if number > 0 {
                 walk.other_axis(&points, bit);
                 continue;

@@ -54,8 +54,9 @@ impl ReadRows<'_> {
         let bends = needs.curves.map(|terms| terms.bends);
         let terms = ScanTerms { outliers: needs.outliers, bends };
         let loaded = |row: usize| self.is_loaded(row);
-        let found = series::scan(scope.table, scope.spec, latency, loaded, terms);
         let rows = CurveRows { keys, latency };
+        let sampled = |row: u32| rows.samples(row);
+        let found = series::scan(scope.table, scope.spec, latency, loaded, sampled, terms);
         let outliers = found.outliers.iter().map(|(outlier, axes)| {
             let row = outlier.row as usize;
             let (hash, slice) = (keys.hashes()[row], slices.number(keys, row));

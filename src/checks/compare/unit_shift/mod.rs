@@ -20,8 +20,7 @@ use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Judge, Judged};
 use crate::checks::rule_head::RuleHead;
 use crate::database::table::number_json;
-use crate::findings::{Finding, Reads, Severity, SliceEvidence, wholes};
-use crate::specs::TableSpec;
+use crate::findings::{Finding, Severity, SliceEvidence, wholes};
 
 /// Factors that a unit is off by.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -87,14 +86,6 @@ impl Judge for UnitFactors {
         true
     }
 
-    fn reads(&self, spec: &TableSpec) -> Reads {
-        let measures = spec.measures().map(|(name, _)| name);
-        let bounds = spec.bounds.iter().map(|bound| &bound.seconds);
-        Reads::columns(measures.chain(spec.loaded_columns()))
-            .and_formulas(spec.loaded())
-            .and_formulas(bounds)
-    }
-
     /// Rows with a time that no kernel takes.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         Ok(too_long(rows, self.hours).into_iter().collect())
@@ -150,8 +141,7 @@ impl UnitFactors {
         let certain = shifted.iter().any(is_certain);
         let severity =
             if certain { rule.severity } else { rule.severity.at_most(Severity::Warning) };
-        let [side, level] =
-            if worst.ratio > 1.0 { ["higher", "slow"] } else { ["lower", "fast"] };
+        let [side, level] = if worst.ratio > 1.0 { ["higher", "slow"] } else { ["lower", "fast"] };
         let (is, why) = if worst.spread > self.spread {
             let spread = Figure(worst.spread);
             let why = format!(
@@ -188,8 +178,7 @@ impl UnitFactors {
         let ends = (0..sketch.counts.len()).filter_map(|slice| {
             let end = self.implausible_end(sketch, slice)?;
             let mut others = others(at, levels, number, &sketch.slices[slice]);
-            let is_alone =
-                !others.any(|(other, ..)| self.ratio(sketch, slice, other).is_some());
+            let is_alone = !others.any(|(other, ..)| self.ratio(sketch, slice, other).is_some());
             is_alone.then_some((slice, end))
         });
         let ends: Vec<(usize, f64)> = ends.collect();
@@ -223,8 +212,7 @@ impl UnitFactors {
             if away.is_empty() || upper_median(&mut away) < (self.from / SCREEN).ln() {
                 continue;
             }
-            let ratio =
-                |(other, slice, _)| Some((self.ratio(sketch, index, other)?, other, slice));
+            let ratio = |(other, slice, _)| Some((self.ratio(sketch, index, other)?, other, slice));
             let references: Vec<(Ratio, &Sketch, usize)> = others().filter_map(ratio).collect();
             let mut ratios: Vec<f64> = references.iter().map(|(ratio, ..)| ratio.log).collect();
             let mut spreads: Vec<f64> = references.iter().map(|(ratio, ..)| ratio.spread).collect();

@@ -11,16 +11,16 @@ const HOUR_MS: f64 = 3.6e6;
 /// The rows with a measured time above `hours`. What is not finite is left to latency-not-finite.
 pub(super) fn too_long<'v>(rows: &'v RowContext<'v>, hours: f64) -> Option<Hit<'v>> {
     let mut columns = Vec::new();
-    let mut longest_ms = vec![0.0_f64; rows.table.rows];
-    for (name, unit) in rows.at.spec.measures() {
+    let mut longest_ms = vec![0.0_f64; rows.count];
+    for (name, unit) in rows.spec.measures() {
         let ms = match unit {
             Unit::Ms => 1.0,
             Unit::Us => 1e-3,
             Unit::GBs | Unit::Tflops | Unit::W => continue,
         };
-        let Some(column) = rows.table.column(name) else { continue };
+        let Some(column) = rows.column(name) else { continue };
         let is_long = |time: f64| time.is_finite() && time * ms > hours * HOUR_MS;
-        let values = column.numbers(rows.table.rows);
+        let values = column.numbers(rows.count);
         if !values.iter().fold(false, |any, time| any | is_long(*time)) {
             continue;
         }
@@ -32,7 +32,7 @@ pub(super) fn too_long<'v>(rows: &'v RowContext<'v>, hours: f64) -> Option<Hit<'
         }
     }
     let all: Vec<usize> = (0..longest_ms.len()).filter(|row| longest_ms[*row] > 0.0).collect();
-    Hit::rows(rows.at.file, all, rows.rule.severity, move |part| {
+    Hit::rows(rows.file, all, rows.rule.severity, move |part| {
         let bad = part.rows;
         let longest = bad.iter().map(|row| longest_ms[*row]).fold(0.0, f64::max);
         let message = format!(

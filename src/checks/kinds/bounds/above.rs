@@ -7,8 +7,7 @@ use crate::base::expr::Scope;
 use crate::base::words::{count, plural_verb};
 use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};
-use crate::findings::{Hit, Hits, Reads};
-use crate::specs::TableSpec;
+use crate::findings::{Hit, Hits};
 
 /// The limit above which no machine of the system can need the measured time.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -21,18 +20,14 @@ pub struct FarAbove {
 }
 
 impl Judge for FarAbove {
-    fn reads(&self, spec: &TableSpec) -> Reads {
-        Reads::bounded(spec)
-    }
-
     /// Rows that take many times as long as the longest of their bounds.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        let spec = rows.at.spec;
+        let spec = rows.spec;
         let Some(latency) = spec.latency.first().filter(|_| !spec.bounds.is_empty()) else {
             return Ok(Hits::new());
         };
         let mut far: Vec<(usize, f64)> = Vec::new();
-        for (start, part) in rows.scope.parts() {
+        for (start, part) in rows.scope().parts() {
             let measured = latency.value.numbers(&part)?;
             let least = self.times * self.floor_ms;
             if (0..part.rows()).all(|i| measured.get(i) < least || measured.get(i).is_nan()) {
@@ -47,7 +42,7 @@ impl Judge for FarAbove {
             }
         }
         let all: Vec<usize> = far.iter().map(|(row, _)| *row).collect();
-        let hit = Hit::rows(rows.at.file, all, rows.rule.severity, move |part| {
+        let hit = Hit::rows(rows.file, all, rows.rule.severity, move |part| {
             let own = far.iter().filter(|(row, _)| part.has(*row));
             let most = own.map(|(_, times)| *times).fold(0.0, f64::max);
             let examples = rows.examples(part.shown(), &["latency", "kernel_source"]);

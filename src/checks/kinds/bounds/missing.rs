@@ -45,20 +45,19 @@ type ByFigure = BTreeMap<String, UnjudgedRows>;
 /// Returns a hit for each bound that cannot judge some rows: a warning where the system lacks a rate or another figure
 /// of the formula, an info where only the size of its cache is not known.
 pub(super) fn hits<'v>(rows: &'v RowContext<'v>) -> Judged<'v> {
-    // The formulas of the bounds, which the rule declares, read no other figures.
-    let Some(system) = rows.at.system else { return Ok(Hits::new()) };
+    let Some(system) = rows.system() else { return Ok(Hits::new()) };
     let mut hits = Hits::new();
-    for bound in &rows.at.spec.bounds {
+    for bound in &rows.spec.bounds {
         let mut missing = without_figure(rows, bound, system)?;
         let mut severity = rows.rule.severity.at_most(Severity::Warning);
         if missing.is_empty() && bound.working_set.is_some() && system.figure(L2_CACHE).is_none() {
-            let all = UnjudgedRows { rows: (0..rows.table.rows).collect(), ..Default::default() };
+            let all = UnjudgedRows { rows: (0..rows.count).collect(), ..Default::default() };
             missing.insert(L2_CACHE.to_owned(), all);
             severity = Severity::Info;
         }
         let all: Vec<usize> = missing.values().flat_map(|m| &m.rows).copied().collect();
         let finding = move |part: &HitPart<'_>| finding(rows, bound, &missing, severity, part);
-        hits.extend(Hit::rows(rows.at.file, all, severity, finding));
+        hits.extend(Hit::rows(rows.file, all, severity, finding));
     }
     Ok(hits)
 }
@@ -79,7 +78,7 @@ fn without_figure(
     if fields.is_empty() && rates.is_empty() {
         return Ok(missing);
     }
-    for (start, part) in rows.scope.parts() {
+    for (start, part) in rows.scope().parts() {
         let seconds = bound.seconds.numbers(&part)?;
         if (0..part.rows()).all(|i| !seconds.get(i).is_nan()) {
             continue;
@@ -110,7 +109,7 @@ struct UnstatedRates<'a> {
 impl<'a> UnstatedRates<'a> {
     /// Returns the dtypes of a text column; `None` if the system states all rates.
     fn of(rows: &RowContext<'a>, system: &System, column: &str) -> Option<Self> {
-        let Some(Column::Text { codes, dict, .. }) = rows.table.column(column) else {
+        let Some(Column::Text { codes, dict, .. }) = rows.column(column) else {
             return None;
         };
         let unstated = |dtype: &'a str| Some((missing_rate(rows, system, dtype)?, dtype));
@@ -125,7 +124,7 @@ impl<'a> UnstatedRates<'a> {
 
 /// Returns the figure with the rate of a dtype if the system does not state it.
 fn missing_rate<'a>(rows: &RowContext<'a>, system: &System, dtype: &str) -> Option<&'a str> {
-    let figure = rows.at.specs.lookups.rate(dtype)?;
+    let figure = rows.specs.lookups.rate(dtype)?;
     system.figure(figure).is_none_or(|rate| rate <= 0.0).then_some(figure)
 }
 
@@ -137,7 +136,7 @@ fn finding(
     severity: Severity,
     part: &HitPart<'_>,
 ) -> Option<Finding> {
-    let system = &rows.at.file.place.system;
+    let system = &rows.file.place.system;
     let mut says = Vec::new();
     for (figure, unjudged) in missing {
         let n = unjudged.rows.iter().filter(|row| part.has(**row)).count();

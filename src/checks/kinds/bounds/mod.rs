@@ -10,14 +10,14 @@ use serde::Deserialize;
 
 pub use self::above::FarAbove;
 use self::resource::resource;
-use crate::base::expr::{Expr, ExprError, Scope, Vals};
+use crate::base::expr::{ExprError, Scope, Vals};
 use crate::base::words::{Figure, count, plural};
 use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};
 use crate::database::table::number_json;
-use crate::findings::{EXAMPLES, Example, Finding, Hit, HitPart, Reads, RowHit, Severity};
+use crate::findings::{EXAMPLES, Example, Finding, Hit, HitPart, RowHit, Severity};
+use crate::specs::Bound;
 use crate::specs::system::{L2_CACHE, MEMORY_BANDWIDTH};
-use crate::specs::{Bound, TableSpec};
 
 /// How far below a bound a measurement must be.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -50,23 +50,14 @@ struct Below<'a> {
 }
 
 impl Judge for BoundMargins {
-    fn reads(&self, spec: &TableSpec) -> Reads {
-        let bounds = || spec.bounds.iter().flat_map(|b| b.working_set.iter().chain([&b.seconds]));
-        let columns = spec.loaded_columns().into_iter().chain(bounds().flat_map(Expr::columns));
-        // What a cache may beat is told by the cache's size and the memory's bandwidth.
-        let caches = spec.bounds.iter().any(|bound| bound.working_set.is_some());
-        let figures = if caches { &[L2_CACHE, MEMORY_BANDWIDTH][..] } else { &[] };
-        Reads::columns(columns).and_formulas(bounds()).and_figures(figures.iter().copied())
-    }
-
     /// Rows below one of the table's bounds; an error where some are so for certain.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let mut below = Vec::new();
-        for bound in &rows.at.spec.bounds {
+        for bound in &rows.spec.bounds {
             below.extend(self.below(rows, bound)?);
         }
         let graded: Vec<RowHit> = below.iter().flat_map(|below| below.hits(rows)).collect();
-        let hit = Hit::graded(rows.at.file, graded, move |part| {
+        let hit = Hit::graded(rows.file, graded, move |part| {
             let mut below: Vec<Below<'_>> = below.iter().filter_map(|b| b.within(part)).collect();
             // Bounds with certain rows come first and decide; the others are shown beside them.
             below.sort_by_key(|b| !b.certain());
@@ -82,7 +73,7 @@ impl BoundMargins {
         rows: &RowContext<'_>,
         bound: &'a Bound,
     ) -> Result<Option<Below<'a>>, ExprError> {
-        let Some(latency) = rows.at.spec.latency.first() else { return Ok(None) };
+        let Some(latency) = rows.spec.latency.first() else { return Ok(None) };
         let cache = match &bound.working_set {
             None => 0.0,
             Some(_) => match rows.figure(L2_CACHE) {
@@ -93,7 +84,7 @@ impl BoundMargins {
         };
         let longest = rows.longest_bounds()?;
         let mut found: Vec<BelowRow> = Vec::new();
-        for (start, part) in rows.scope.parts() {
+        for (start, part) in rows.scope().parts() {
             let measured = latency.value.numbers(&part)?;
             // Nearly every part ends here: no row is below the longest of its bounds.
             let longest = &longest[start..start + part.rows()];
@@ -102,13 +93,8 @@ impl BoundMargins {
             }
             let seconds = bound.seconds.numbers(&part)?;
             let set = bound.working_set.as_ref().map(|s| s.numbers(&part)).transpose()?;
-            let all: Vec<Vals<'_, f64>> = rows
-                .at
-                .spec
-                .bounds
-                .iter()
-                .map(|bound| bound.seconds.numbers(&part))
-                .collect::<Result<_, _>>()?;
+            let all = rows.spec.bounds.iter().map(|bound| bound.seconds.numbers(&part));
+            let all: Vec<Vals<'_, f64>> = all.collect::<Result<_, _>>()?;
             for i in 0..part.rows() {
                 let (bounding, measured) = (seconds.get(i) * 1e3, measured.get(i));
                 let ratio = measured / bounding;

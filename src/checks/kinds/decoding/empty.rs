@@ -25,13 +25,13 @@ impl Judge for Empty {
     }
 
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        let Some(filter) = &rows.at.spec.filter else { return Ok(Hits::new()) };
-        let loaded = filter.mask(rows.scope)?;
-        if (0..rows.table.rows).any(|row| loaded.get(row)) {
+        let Some(filter) = &rows.spec.filter else { return Ok(Hits::new()) };
+        let loaded = filter.mask(rows.scope())?;
+        if (0..rows.count).any(|row| loaded.get(row)) {
             return Ok(Hits::new());
         }
         let message =
             format!("the loader reads no row of this table: it reads only rows with {filter}");
-        Ok(wholes([rows.finding(message).rows(rows.table.rows)]))
+        Ok(wholes([rows.finding(message).rows(rows.count)]))
     }
 }

@@ -26,7 +26,7 @@ impl Judge for TornRow {
     }
 
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        let torn = &rows.table.torn;
+        let torn = &rows.whole().torn;
         if torn.rows == 0 {
             return Ok(Hits::new());
         }

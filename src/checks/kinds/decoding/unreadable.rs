@@ -42,9 +42,9 @@ impl Judge for Unreadable {
 /// A table whose bytes are not those that its sidecar digested: a flipped bit decodes to another
 /// value without an error.
 fn digest(rows: &RowContext<'_>) -> Option<Finding> {
-    let stated = rows.at.meta?.tables.get(&rows.at.file.table)?.sha256.as_deref()?;
+    let stated = rows.meta()?.tables.get(&rows.file.table)?.sha256.as_deref()?;
     let stated = stated.trim_start_matches("sha256:");
-    let found = rows.at.digest?;
+    let found = rows.digest()?;
     if stated.eq_ignore_ascii_case(found) {
         return None;
     }

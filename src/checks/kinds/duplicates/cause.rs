@@ -66,7 +66,7 @@ impl RepeatCause {
 
 /// The models whose rows share keys, sorted.
 fn models(rows: &RowContext<'_>, groups: &[KeyCopies]) -> Vec<String> {
-    let Some(column) = rows.table.column("model") else { return Vec::new() };
+    let Some(column) = rows.column("model") else { return Vec::new() };
     let named = groups.iter().take(LOOKED_AT).flat_map(|g| &g.rows).filter_map(|r| column.text(*r));
     named.map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
 }

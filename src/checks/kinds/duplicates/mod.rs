@@ -20,8 +20,8 @@ use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};
 use crate::database::served::rows::{KeyRows, copies};
 use crate::database::table::{Keys, OTHER_ROWS, number_json};
-use crate::findings::{EXAMPLES, Example, Finding, Hit, Hits, Reads, Severity};
-use crate::specs::{ColumnKind, ColumnSpec, NoiseBands, Serves, TableSpec};
+use crate::findings::{EXAMPLES, Example, Finding, Hit, Hits, Severity};
+use crate::specs::{ColumnKind, ColumnSpec, NoiseBands, Serves};
 
 /// When copies of a key contradict each other, as opposed to being measured twice.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -46,22 +46,18 @@ impl Judge for Conflict {
         true
     }
 
-    fn reads(&self, spec: &TableSpec) -> Reads {
-        Reads::loaded(spec)
-    }
-
     /// Rows whose key an earlier row has.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        let spec = rows.at.spec;
-        let scope = rows.scope;
+        let spec = rows.spec;
+        let scope = rows.scope();
         if spec.inferred {
             return whole_rows(rows);
         }
-        if rows.at.derived.has_distinct_keys.get() == Some(&true) {
+        if rows.has_distinct_keys() {
             return Ok(Hits::new());
         }
         // Where the loader keeps kernels apart, rows of two are no copies.
-        let Some(keys) = rows.at.keys else { return Ok(Hits::new()) };
+        let Some(keys) = rows.keys() else { return Ok(Hits::new()) };
         let row_key = spec.lanes.is_some().then(|| spec.row_key());
         let groups = match &row_key {
             None => copies(scope, keys)?,
@@ -75,8 +71,8 @@ impl Judge for Conflict {
             .iter()
             .map(|l| Ok((l.name.as_str(), l.value.numbers(scope)?)))
             .collect::<Result<Vec<_>, ExprError>>()?;
-        let bands = rows.at.specs.noise.bands(&rows.at.file.table, &rows.at.file.place.backend);
-        let hit = Hit::copies(rows.at.file, groups, rows.rule.severity, move |part| {
+        let bands = rows.specs.noise.bands(&rows.file.table, &rows.file.place.backend);
+        let hit = Hit::copies(rows.file, groups, rows.rule.severity, move |part| {
             let group = |copies: &KeyRows| self.group(rows, copies.clone(), &latency, &bands);
             let groups = part.copies.iter().map(group).collect();
             let apart = row_key.as_ref().map(|row_key| Keys::new(row_key, scope)).transpose();
@@ -105,7 +101,7 @@ impl Conflict {
 
     /// How bad copies are: those that meet by design only where many of them contradict each other.
     fn severity(&self, rows: &RowContext<'_>, groups: &[KeyCopies]) -> Severity {
-        let spec = rows.at.spec;
+        let spec = rows.spec;
         let warning = rows.rule.severity.at_most(Severity::Warning);
         if spec.serves == Serves::Error {
             return rows.rule.severity;
@@ -140,7 +136,7 @@ impl Conflict {
         mut groups: Vec<KeyCopies>,
         repeated: usize,
     ) -> Finding {
-        let spec = rows.at.spec;
+        let spec = rows.spec;
         let conflicts = groups.iter().filter(|g| g.conflict).count();
         let median = worst_first(&mut groups);
         let worst = groups.first().map_or(1.0, |g| g.spread);
@@ -194,7 +190,7 @@ impl Conflict {
 
 /// Whether rows differ from each other, each from each, in the columns whose sweeps meet by design.
 fn coexist(rows: &RowContext<'_>, copies: &[usize]) -> bool {
-    let columns = || rows.at.spec.coexist.iter().filter_map(|c| rows.table.column(c));
+    let columns = || rows.spec.coexist.iter().filter_map(|c| rows.column(c));
     let differ = |a: usize, b: usize| columns().any(|c| !c.equal(a, b));
     copies.iter().enumerate().all(|(i, a)| copies[..i].iter().all(|b| differ(*a, *b)))
 }
@@ -219,9 +215,9 @@ fn worst_first(groups: &mut [KeyCopies]) -> f64 {
 
 /// Columns outside the key and the measurements in which copies of a key differ: they explain why it repeats.
 fn differing_columns(rows: &RowContext<'_>, groups: &[KeyCopies]) -> Vec<String> {
-    let spec = rows.at.spec;
+    let spec = rows.spec;
     let is_measure = |c: &ColumnSpec| matches!(c.kind, ColumnKind::Measure(_));
-    rows.table
+    rows.whole()
         .columns()
         .filter(|(name, _)| !spec.column(name).is_some_and(is_measure))
         .filter(|(_, column)| {

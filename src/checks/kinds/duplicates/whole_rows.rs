@@ -11,25 +11,25 @@ use crate::specs::KeyPart;
 /// Compares whole rows, since nothing says what the table's key is.
 pub(super) fn whole_rows<'v>(rows: &'v RowContext<'v>) -> Judged<'v> {
     let parts: Vec<KeyPart> =
-        rows.table.columns().filter_map(|(name, _)| KeyPart::column(name)).collect();
+        rows.whole().columns().filter_map(|(name, _)| KeyPart::column(name)).collect();
     // A column whose name no formula can hold could tell them apart.
-    if parts.len() < rows.table.columns().count() || parts.is_empty() {
+    if parts.len() < rows.whole().columns().count() || parts.is_empty() {
         return Ok(Hits::new());
     }
-    let keys = Keys::new(&parts, rows.scope)?;
+    let keys = Keys::new(&parts, rows.scope())?;
     let copies = repeats(&keys.run_hashes(), |_| true, |a, b| keys.equal(a, b));
     let all: Vec<usize> = copies.into_iter().map(|(row, _)| row).collect();
     let severity = rows.rule.severity.at_most(Severity::Warning);
-    let hit = Hit::rows(rows.at.file, all, severity, move |part| {
+    let hit = Hit::rows(rows.file, all, severity, move |part| {
         let own = part.rows;
         let verb = if own.len() == 1 { "repeats" } else { "repeat" };
         let message =
             format!("{} {verb} an earlier row exactly, in every column", plural(own.len(), "row"));
-        let keys = Keys::new(&parts, rows.scope).ok()?;
+        let keys = Keys::new(&parts, rows.scope()).ok()?;
         let shown = &own[..own.len().min(EXAMPLES)];
         let examples = shown.iter().map(|row| Example {
             row: *row as u64,
-            line: rows.table.lines.line(*row),
+            line: rows.lines().line(*row),
             key: keys.show(*row),
             values: Vec::new(),
         });

@@ -81,12 +81,12 @@ fn operation(
 
 /// One finding with all that is wrong with the columns, as bad as the worst of it.
 fn columns(rows: &RowContext<'_>) -> Option<Finding> {
-    let spec = rows.at.spec;
+    let spec = rows.spec;
     if spec.inferred {
         let text = |(name, column): &(&str, &Column)| {
             measured_unit(name).is_some() && matches!(column, Column::Text { .. })
         };
-        let broken: Vec<&str> = rows.table.columns().filter(text).map(|(name, _)| name).collect();
+        let broken: Vec<&str> = rows.whole().columns().filter(text).map(|(name, _)| name).collect();
         if !broken.is_empty() {
             let message =
                 format!("text instead of numbers in the measured columns: {}", broken.join(", "));
@@ -118,7 +118,7 @@ fn columns(rows: &RowContext<'_>) -> Option<Finding> {
     let shown = spec.columns.iter().find_map(|column| texts(rows, column));
     let examples = shown.map(|(name, cells)| rows.examples(&cells, &[name])).unwrap_or_default();
     let finding = rows.finding_as(severity, said.join("; "));
-    let finding = finding.rows(rows.table.rows).examples(examples);
+    let finding = finding.rows(rows.count).examples(examples);
     Some(finding.parts(&all).evidence("columns", all))
 }
 
@@ -129,7 +129,7 @@ fn mismatches(rows: &RowContext<'_>, spec: &TableSpec) -> (Vec<String>, Vec<Stri
     for column in &spec.columns {
         let needed = is_read(spec, &column.name);
         let list = if needed && !column.optional { &mut errors } else { &mut warnings };
-        match rows.table.column(&column.name) {
+        match rows.column(&column.name) {
             None if column.optional => {}
             None => list.push(format!("{} is missing", column.name)),
             Some(_) if is_nested(rows, &column.name) => {}
@@ -144,7 +144,7 @@ fn mismatches(rows: &RowContext<'_>, spec: &TableSpec) -> (Vec<String>, Vec<Stri
     for name in spec.identity.iter().map(String::as_str) {
         let optional = spec.column(name).is_some_and(|c| c.optional);
         let list = if spec.reads(name) && !optional { &mut errors } else { &mut warnings };
-        match rows.table.column(name) {
+        match rows.column(name) {
             None => list.push(format!("{name} is missing")),
             Some(Column::Text { .. }) => {}
             Some(_) if is_nested(rows, name) => {}
@@ -156,8 +156,8 @@ fn mismatches(rows: &RowContext<'_>, spec: &TableSpec) -> (Vec<String>, Vec<Stri
         }
     }
     let all = spec.columns.iter().map(|column| column.name.as_str()).chain(IDENTITY);
-    let missing: Vec<&str> = all.filter(|name| rows.table.column(name).is_none()).collect();
-    for (name, _) in rows.table.columns() {
+    let missing: Vec<&str> = all.filter(|name| rows.column(name).is_none()).collect();
+    for (name, _) in rows.whole().columns() {
         let is_known = spec.column(name).is_some() || IDENTITY.contains(&name);
         if is_known || is_nested(rows, name) {
             continue;
@@ -181,7 +181,7 @@ fn first_of(all: &[String]) -> String {
 
 /// Returns true for a column that consists of other columns or has several values per row.
 fn is_nested(rows: &RowContext<'_>, name: &str) -> bool {
-    let stored = rows.table.stored.as_ref().and_then(|stored| stored.stored_type(name));
+    let stored = rows.whole().stored.as_ref().and_then(|stored| stored.stored_type(name));
     stored.is_some_and(StoredType::is_nested)
 }
 
@@ -207,7 +207,7 @@ fn no_spec(spec: &TableSpec) -> String {
 /// Rows whose cell is not a number, of a column that should hold numbers: one such cell makes the whole
 /// column text.
 fn texts<'a>(rows: &RowContext<'_>, spec: &'a ColumnSpec) -> Option<(&'a str, Vec<usize>)> {
-    let Some(Column::Text { codes, dict, .. }) = rows.table.column(&spec.name) else { return None };
+    let Some(Column::Text { codes, dict, .. }) = rows.column(&spec.name) else { return None };
     if spec.kind == ColumnKind::Text {
         return None;
     }

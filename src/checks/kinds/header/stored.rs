@@ -11,12 +11,12 @@ use crate::specs::{ColumnKind, StoredType};
 /// Why the loader cannot open a table, or reads wrong columns of it: nested columns, codecs and types that it does
 /// not know.
 pub(super) fn unopened(rows: &RowContext<'_>) -> Vec<String> {
-    let Some(stored) = &rows.table.stored else { return Vec::new() };
+    let Some(stored) = &rows.whole().stored else { return Vec::new() };
     // Tables of other layouts have other loaders.
-    if rows.at.specs.layouts.declared().is_some() {
+    if rows.specs.layouts.declared().is_some() {
         return Vec::new();
     }
-    let loader = &rows.at.specs.loader;
+    let loader = &rows.specs.loader;
     let mut faults = nested(stored);
     let unknown = stored.codecs.iter().filter(|codec| !loader.codecs.contains(codec));
     faults.extend(unknown.map(|codec| {
@@ -42,13 +42,13 @@ fn nested(stored: &StoredAs) -> Vec<String> {
 
 /// Columns of the key and the measurements whose numbers or texts are stored in a type that the loader does not read.
 fn types(rows: &RowContext<'_>, stored: &StoredAs) -> Vec<String> {
-    let (spec, loader) = (rows.at.spec, &rows.at.specs.loader);
+    let (spec, loader) = (rows.spec, &rows.specs.loader);
     let identity = spec.identity.iter().map(|name| (name.as_str(), ColumnKind::Text));
     let columns = spec.columns.iter().map(|column| (column.name.as_str(), column.kind));
     let mut faults: BTreeMap<(StoredType, &[StoredType]), Vec<&str>> = BTreeMap::new();
     for (name, kind) in columns.chain(identity).filter(|(name, _)| is_read(spec, name)) {
         // A column of another kind is reported as such.
-        let fits = rows.table.column(name).is_some_and(|found| holds(kind, found));
+        let fits = rows.column(name).is_some_and(|found| holds(kind, found));
         let types = loader.types(kind);
         let found = stored.stored_type(name).filter(|found| fits && !types.contains(found));
         if let Some(found) = found {

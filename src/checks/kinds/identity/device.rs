@@ -5,27 +5,22 @@ use crate::base::words::plural_verb;
 use crate::checks::context::RowContext;
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Judge, Judged};
-use crate::findings::{Hits, Reads};
-use crate::specs::TableSpec;
+use crate::findings::Hits;
 
 /// Rows name a GPU that is not the system's.
 pub struct DeviceNames;
 
 impl Judge for DeviceNames {
-    fn reads(&self, _: &TableSpec) -> Reads {
-        Reads::columns(["device"]).and_devices()
-    }
-
     fn needs(&self) -> CheckInputs {
         origin()
     }
 
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        let devices = rows.devices().filter(|(_, devices)| !devices.is_empty());
-        let (Some((system, devices)), Some(named)) = (devices, Named::of(rows, "device")) else {
+        let system = rows.system().filter(|system| !system.devices.is_empty());
+        let (Some(system), Some(named)) = (system, Named::of(rows, "device")) else {
             return Ok(Hits::new());
         };
-        let wanted = devices.join(" or ");
+        let wanted = system.devices.join(" or ");
         let is_own = system.device_matcher();
         let say = move |names: &str, n| {
             let rows = plural_verb(n, "row", ["was", "were"]);

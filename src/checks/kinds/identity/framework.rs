@@ -10,8 +10,7 @@ use crate::base::words::plural_verb;
 use crate::checks::context::RowContext;
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Judge, Judged};
-use crate::findings::{Hits, Reads};
-use crate::specs::TableSpec;
+use crate::findings::Hits;
 
 /// Names that rows of a backend's directory may carry, whatever their case; a backend that is not
 /// listed is known by its own name.
@@ -22,17 +21,13 @@ pub struct FrameworkNames {
 }
 
 impl Judge for FrameworkNames {
-    fn reads(&self, _: &TableSpec) -> Reads {
-        Reads::columns(["framework"])
-    }
-
     fn needs(&self) -> CheckInputs {
         origin()
     }
 
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let Some(named) = Named::of(rows, "framework") else { return Ok(Hits::new()) };
-        let backend = &rows.at.file.place.backend;
+        let backend = &rows.file.place.backend;
         let own = [backend.clone()];
         let known = self.backends.get(backend).map_or(&own[..], Vec::as_slice);
         let is_other = |name: &str| !known.iter().any(|k| k.eq_ignore_ascii_case(name));

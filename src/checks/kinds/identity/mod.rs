@@ -34,7 +34,7 @@ struct Named<'a> {
 
 impl<'a> Named<'a> {
     fn of(rows: &RowContext<'a>, column: &str) -> Option<Self> {
-        let Some(Column::Text { codes, dict, nulls }) = rows.table.column(column) else {
+        let Some(Column::Text { codes, dict, nulls }) = rows.column(column) else {
             return None;
         };
         let mut counts = vec![0; dict.len()];
@@ -71,7 +71,7 @@ impl<'a> Named<'a> {
             code => bad[code as usize],
         };
         let all: Vec<usize> = (0..self.codes.len()).filter(is_bad).collect();
-        Hit::rows(rows.at.file, all, severity, move |part| {
+        Hit::rows(rows.file, all, severity, move |part| {
             let part = part.rows;
             let mut found = self.rows_by_name(part);
             let message = say(&names(found.keys().copied()), part.len());

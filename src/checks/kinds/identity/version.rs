@@ -14,8 +14,7 @@ use crate::base::words::plural_verb;
 use crate::checks::context::RowContext;
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Judge, Judged};
-use crate::findings::{Hit, Reads, Severity};
-use crate::specs::TableSpec;
+use crate::findings::{Hit, Severity};
 
 /// How rows may spell a version.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -30,7 +29,7 @@ pub struct VersionNames {
 impl VersionNames {
     fn hit<'v>(&'v self, rows: &'v RowContext<'v>) -> Option<Hit<'v>> {
         let named = Named::of(rows, "version")?;
-        let dir = rows.at.file.place.version.as_str();
+        let dir = rows.file.place.version.as_str();
         let fits =
             |name: &str| self.versionless.iter().any(|v| v == name) || same_version(name, dir);
         // Nearly every table ends here, and compiling globs takes longer than the rest.
@@ -76,10 +75,6 @@ impl VersionNames {
 }
 
 impl Judge for VersionNames {
-    fn reads(&self, _: &TableSpec) -> Reads {
-        Reads::columns(["version"])
-    }
-
     fn needs(&self) -> CheckInputs {
         origin()
     }

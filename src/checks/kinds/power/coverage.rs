@@ -25,7 +25,7 @@ struct SliceRows {
 impl Judge for PartialPower {
     /// One finding for a table with power columns of which some rows have no reading.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        let (Some(readings), Some(keys)) = (Readings::of(rows.table), rows.at.keys) else {
+        let (Some(readings), Some(keys)) = (Readings::of(rows), rows.keys()) else {
             return Ok(Hits::new());
         };
         let NumberedRows { of_rows, counts } = keys.slice_numbers();
@@ -39,7 +39,7 @@ impl Judge for PartialPower {
             slice.measured += usize::from(readings.measured(row));
         }
         let measured: usize = slices.iter().map(|s| s.measured).sum();
-        let lacking = rows.table.rows - measured;
+        let lacking = rows.count - measured;
         if lacking == 0 {
             return Ok(Hits::new());
         }
@@ -52,7 +52,7 @@ impl Judge for PartialPower {
             let lacks = |s: &SliceRows| Reverse(s.rows - s.measured);
             lacks(s).cmp(&lacks(t)).then_with(|| a.cmp(b))
         });
-        let message = said(&short, slices.len(), measured, rows.table.rows);
+        let message = said(&short, slices.len(), measured, rows.count);
         let evidence = short.iter().map(|(slice, s)| SliceEvidence {
             slice: slice.clone(),
             figure: ("measured".into(), serde_json::json!([s.measured, s.rows])),

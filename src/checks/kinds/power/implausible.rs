@@ -16,8 +16,7 @@ use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};
 use crate::checks::series::AxisSeries;
 use crate::database::table::NumberedRows;
-use crate::findings::{Hits, Reads, Severity};
-use crate::specs::TableSpec;
+use crate::findings::{Hits, Severity};
 use crate::specs::system::POWER;
 
 /// Readings of a large slice that are looked at first.
@@ -72,19 +71,14 @@ struct PowerReadings<'a> {
 }
 
 impl Judge for PowerSigns {
-    fn reads(&self, spec: &TableSpec) -> Reads {
-        let power = ["power", "power_limit"];
-        Reads::columns(spec.loaded_columns().into_iter().chain(power)).and_figures([POWER])
-    }
-
     /// One finding for each sign in a table, on the rows that show it.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        let Some(readings) = Readings::of(rows.table) else { return Ok(Hits::new()) };
+        let Some(readings) = Readings::of(rows) else { return Ok(Hits::new()) };
         let is_read = |row: &usize| {
             let power = readings.power[*row];
             readings.measured(*row) && power > 0.0 && power.is_finite()
         };
-        let read: Vec<usize> = (0..rows.table.rows).filter(is_read).collect();
+        let read: Vec<usize> = (0..rows.count).filter(is_read).collect();
         let rating = rows.figure(POWER);
         let table = PowerReadings { readings, rows: read, rating };
         let hit = |PowerSign { says, rows: bad, severity }| {
@@ -98,7 +92,7 @@ impl Judge for PowerSigns {
 
 impl PowerSigns {
     fn signs(&self, rows: &RowContext<'_>, table: &PowerReadings<'_>) -> Vec<PowerSign> {
-        let Some(keys) = rows.at.keys else { return Vec::new() };
+        let Some(keys) = rows.keys() else { return Vec::new() };
         let NumberedRows { of_rows, counts } = keys.slice_numbers();
         let mut slices: Vec<Vec<usize>> = vec![Vec::new(); counts.len()];
         table.rows.iter().for_each(|row| slices[of_rows[*row] as usize].push(*row));

@@ -7,8 +7,7 @@ use super::{Readings, hit};
 use crate::base::words::{Figure, plural_verb};
 use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};
-use crate::findings::{Hits, Reads};
-use crate::specs::TableSpec;
+use crate::findings::Hits;
 use crate::specs::system::POWER;
 
 /// How far a row's limit may differ from the machine's rating.
@@ -20,24 +19,20 @@ pub struct LimitTolerance {
 }
 
 impl Judge for LimitTolerance {
-    fn reads(&self, _: &TableSpec) -> Reads {
-        Reads::columns(["power", "power_limit"]).and_figures([POWER])
-    }
-
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let rating = rows.figure(POWER);
-        let (Some(limit), Some(rating)) = (rows.table.column("power_limit"), rating) else {
+        let (Some(limit), Some(rating)) = (rows.column("power_limit"), rating) else {
             return Ok(Hits::new());
         };
-        let readings = Readings::of(rows.table);
-        let limits = limit.numbers(rows.table.rows);
+        let readings = Readings::of(rows);
+        let limits = limit.numbers(rows.count);
         let wrong = |i: usize| {
             let away = (limits[i] / rating - 1.0).abs();
             (away > self.tolerance || away.is_nan())
                 && !limit.is_null(i)
                 && (limits[i] != 0.0 || readings.as_ref().is_none_or(|r| r.measured(i)))
         };
-        let bad: Vec<usize> = (0..rows.table.rows).filter(|&i| wrong(i)).collect();
+        let bad: Vec<usize> = (0..rows.count).filter(|&i| wrong(i)).collect();
         let message = move |bad: &[usize]| message(bad.len(), limits[bad[0]], rating);
         Ok(hit(rows, rows.rule.severity, bad, &["power_limit"], message).into_iter().collect())
     }

@@ -13,7 +13,7 @@ pub use self::implausible::PowerSigns;
 pub use self::limit::LimitTolerance;
 pub use self::range::PowerMeter;
 use crate::checks::context::RowContext;
-use crate::database::table::{Column, Table};
+use crate::database::table::Column;
 use crate::findings::{Hit, Severity};
 
 /// The power columns of a table, in watts, one value a row.
@@ -26,10 +26,10 @@ struct Readings<'a> {
 
 impl<'a> Readings<'a> {
     /// None of a table without power.
-    fn of(table: &'a Table) -> Option<Self> {
-        let column = table.column("power")?;
-        let limit = table.column("power_limit").map(|limit| limit.numbers(table.rows));
-        Some(Self { column, power: column.numbers(table.rows), limit })
+    fn of(rows: &RowContext<'a>) -> Option<Self> {
+        let column = rows.column("power")?;
+        let limit = rows.column("power_limit").map(|limit| limit.numbers(rows.count));
+        Some(Self { column, power: column.numbers(rows.count), limit })
     }
 
     /// Whether a row has a reading. A null has none, nor has zero under a limit of zero: collectors
@@ -57,7 +57,7 @@ fn hit<'v>(
     columns: &'static [&'static str],
     message: impl Fn(&[usize]) -> String + 'v,
 ) -> Option<Hit<'v>> {
-    Hit::rows(rows.at.file, bad, severity, move |part| {
+    Hit::rows(rows.file, bad, severity, move |part| {
         let examples = rows.examples(part.shown(), columns);
         let finding = rows.finding_as(severity, message(part.rows)).rows(part.rows.len());
         Some(finding.examples(examples))

@@ -8,8 +8,7 @@ use crate::base::expr::ExprError;
 use crate::base::words::plural_verb;
 use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};
-use crate::findings::{Hits, Reads, Severity};
-use crate::specs::TableSpec;
+use crate::findings::{Hits, Severity};
 use crate::specs::system::POWER;
 
 /// The columns that show what is wrong.
@@ -25,14 +24,9 @@ pub struct PowerMeter {
 }
 
 impl Judge for PowerMeter {
-    fn reads(&self, spec: &TableSpec) -> Reads {
-        let power = ["power", "power_limit"];
-        Reads::columns(spec.loaded_columns().into_iter().chain(power)).and_figures([POWER])
-    }
-
     /// Readings that cannot be a power, or exceed the limit; an info where they are zero because the time is.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        let Some(readings) = Readings::of(rows.table) else {
+        let Some(readings) = Readings::of(rows) else {
             return Ok(Hits::new());
         };
         let rating = rows.figure(POWER);
@@ -44,7 +38,7 @@ impl Judge for PowerMeter {
                     || read <= 0.0
                     || limit.is_some_and(|l| read > l * (1.0 + self.error)))
         };
-        let bad: Vec<usize> = (0..rows.table.rows).filter(|&i| wrong(i)).collect();
+        let bad: Vec<usize> = (0..rows.count).filter(|&i| wrong(i)).collect();
         if bad.is_empty() {
             return Ok(Hits::new());
         }
@@ -78,8 +72,8 @@ impl PowerMeter {
         readings: &Readings<'_>,
         bad: Vec<usize>,
     ) -> Result<(Vec<usize>, Vec<usize>), ExprError> {
-        let Some(latency) = rows.at.spec.latency.first() else { return Ok((Vec::new(), bad)) };
-        let times = latency.value.numbers(rows.scope)?;
+        let Some(latency) = rows.spec.latency.first() else { return Ok((Vec::new(), bad)) };
+        let times = latency.value.numbers(rows.scope())?;
         let is_clamped = |i: &usize| readings.power[*i] == 0.0 && times.get(*i) == 0.0;
         Ok(bad.into_iter().partition(is_clamped))
     }

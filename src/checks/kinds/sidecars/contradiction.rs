@@ -91,10 +91,10 @@ impl Frameworks {
 
 /// A table that has not the rows that its sidecar says.
 fn row_count(rows: &RowContext<'_>) -> Option<Finding> {
-    let meta = rows.at.meta?;
-    let table = rows.at.file.table.as_str();
+    let meta = rows.meta()?;
+    let table = rows.file.table.as_str();
     let stated = meta.tables.get(table)?.rows?;
-    let found = rows.table.rows as u64;
+    let found = rows.count as u64;
     if stated == found {
         return None;
     }
@@ -103,7 +103,7 @@ fn row_count(rows: &RowContext<'_>) -> Option<Finding> {
     let severity = if explained { Severity::Info } else { rows.rule.severity };
     let why = if explained { "; its runs or comments explain the difference" } else { "" };
     let message = format!("the sidecar states {stated} rows, but the table has {found}{why}");
-    let finding = rows.finding_as(severity, message).rows(rows.table.rows);
+    let finding = rows.finding_as(severity, message).rows(rows.count);
     let finding = finding.parts([format!("{stated} {found}")]);
     Some(finding.evidence("stated", stated).evidence("found", found))
 }

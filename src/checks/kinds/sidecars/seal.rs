@@ -8,14 +8,14 @@ use crate::specs::Seal;
 
 /// A table without the file that seals it.
 pub(super) fn missing(rows: &RowContext<'_>) -> Option<Finding> {
-    let file = rows.at.seal.filter(|file| file.fields.is_none())?;
+    let file = rows.seal().filter(|file| file.fields.is_none())?;
     let name = file.path.rsplit('/').next().unwrap_or(&file.path);
     Some(rows.finding(format!("{name} is missing, and the loader refuses the table without it")))
 }
 
 /// A seal that cannot be read, or that is none of such a table.
 pub(super) fn invalid(rows: &RowContext<'_>) -> Option<Finding> {
-    let (file, seal) = rows.at.seal.zip(rows.at.spec.seal.as_ref())?;
+    let (file, seal) = rows.seal().zip(rows.spec.seal.as_ref())?;
     let wrong = match file.fields.as_ref()? {
         Err(why) => vec![why.to_string()],
         Ok(fields) => {
@@ -31,26 +31,26 @@ pub(super) fn invalid(rows: &RowContext<'_>) -> Option<Finding> {
 
 /// A seal that the table contradicts.
 pub(super) fn contradiction(rows: &RowContext<'_>) -> Option<Finding> {
-    let (file, seal) = rows.at.seal.zip(rows.at.spec.seal.as_ref())?;
+    let (file, seal) = rows.seal().zip(rows.spec.seal.as_ref())?;
     let wrong = contradictions(rows, file.known()?, seal);
     let finding = || {
         let name = file.path.rsplit('/').next().unwrap_or(&file.path);
         let message = format!("{name} says {}", wrong.join("; "));
-        rows.finding(message).rows(rows.table.rows).parts(&wrong)
+        rows.finding(message).rows(rows.count).parts(&wrong)
     };
     (!wrong.is_empty()).then(finding)
 }
 
 fn contradictions(rows: &RowContext<'_>, fields: &Map<String, Value>, seal: &Seal) -> Vec<String> {
-    let place = &rows.at.file.place;
+    let place = &rows.file.place;
     let said = |name: &String| fields.get(name).map_or_else(|| "nothing".to_owned(), brief);
     let mut wrong = Vec::new();
     let stated = fields.get(&seal.rows).and_then(Value::as_f64);
-    if stated != Some(rows.table.rows as f64) {
-        wrong.push(format!("{} rows, but the table has {}", said(&seal.rows), rows.table.rows));
+    if stated != Some(rows.count as f64) {
+        wrong.push(format!("{} rows, but the table has {}", said(&seal.rows), rows.count));
     }
     let digest = fields.get(&seal.sha256).and_then(Value::as_str);
-    if let Some(own) = rows.at.digest.filter(|own| digest != Some(*own)) {
+    if let Some(own) = rows.digest().filter(|own| digest != Some(*own)) {
         wrong.push(format!("SHA-256 {}, but that of the table is {own}", said(&seal.sha256)));
     }
     let named = [

@@ -13,8 +13,7 @@ use self::work::{SliceWork, WorkLimits};
 use crate::base::words::count;
 use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};
-use crate::findings::{Hit, Hits, Reads};
-use crate::specs::TableSpec;
+use crate::findings::{Hit, Hits};
 
 /// The signs that a slice was not measured as the rest of its table.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -33,29 +32,25 @@ pub struct SliceSigns {
 }
 
 impl Judge for SliceSigns {
-    fn reads(&self, spec: &TableSpec) -> Reads {
-        Reads::bounded(spec)
-    }
-
     /// One hit per slice with a sign.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        let (Some(keys), Some(latency)) = (rows.at.keys, rows.at.spec.latency.first()) else {
+        let (Some(keys), Some(latency)) = (rows.keys(), rows.spec.latency.first()) else {
             return Ok(Hits::new());
         };
-        let latency = latency.value.numbers(rows.scope)?;
-        let latency: Vec<f64> = (0..rows.table.rows).map(|row| latency.get(row)).collect();
+        let latency = latency.value.numbers(rows.scope())?;
+        let latency: Vec<f64> = (0..rows.count).map(|row| latency.get(row)).collect();
         let slices = keys.slice_numbers();
         let by_dtype = SlicesOfDtypes::new(&self.dtypes, rows, keys, &slices.of_rows);
         let pairs = by_dtype.pairs(&latency);
         let mut odd = self.equal_pairs(&by_dtype, &pairs, rows.step());
         odd.extend(self.floor.odd(&by_dtype, &pairs, self.keys));
         // Arithmetic alone is no measure of kernels that are bound by what they read.
-        if rows.at.spec.bounds.iter().any(|bound| bound.name != "math") {
+        if rows.spec.bounds.iter().any(|bound| bound.name != "math") {
             let work = SliceWork::all(rows, slices, &latency)?;
             odd.extend(work.iter().filter_map(|work| self.work.odd(keys, work)));
         }
         let hit = |odd: OddSlice| {
-            Hit::rows(rows.at.file, odd.rows, rows.rule.severity, move |part| {
+            Hit::rows(rows.file, odd.rows, rows.rule.severity, move |part| {
                 let examples = rows.examples(part.shown(), &["latency", "kernel_source"]);
                 let finding = rows.finding(odd.says.clone()).rows(part.rows.len());
                 Some(finding.examples(examples).parts([odd.says.as_str()]))

@@ -82,7 +82,7 @@ impl<'a> SlicesOfDtypes<'a> {
         self.texts.iter().for_each(|[_, others]| *alike.entry(others).or_default() += 1);
         let has_peers: Vec<bool> =
             self.texts.iter().map(|[_, others]| alike.get(others) > Some(&1)).collect();
-        let numeric: Vec<usize> = (0..self.rows.at.spec.key.len())
+        let numeric: Vec<usize> = (0..self.rows.spec.key.len())
             .filter(|part| self.keys.numbers(*part).is_some())
             .collect();
         // The hash of a key is a sum. Its texts are the same in all rows of a slice.
@@ -143,7 +143,8 @@ impl DtypePair {
 
     /// Finds the factor that most latencies of at least `least` ms share.
     pub fn proportion(&self, least: f64) -> Proportion {
-        let long = self.rows.iter().zip(&self.latencies).filter(|(_, of)| of[0].min(of[1]) >= least);
+        let long =
+            self.rows.iter().zip(&self.latencies).filter(|(_, of)| of[0].min(of[1]) >= least);
         let mut ratios: Vec<(f64, usize)> = long.map(|(row, of)| (of[1] / of[0], *row)).collect();
         ratios.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let (mut start, mut most) = (0, 0..0);

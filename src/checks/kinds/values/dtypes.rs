@@ -18,16 +18,16 @@ impl UnknownDtypes {
     /// Rows of a column with a dtype that neither the list of all dtypes nor the table's spec has; `None` where there
     /// are none.
     pub fn of(rows: &RowContext<'_>, name: &str) -> Option<Self> {
-        let column = rows.table.column(name)?;
+        let column = rows.column(name)?;
         let Column::Text { codes, dict, .. } = column else { return None };
-        let own = rows.at.spec.dtypes.get(name).into_iter().flatten().map(String::as_str);
-        let known: BTreeSet<&str> = rows.at.specs.lookups.dtypes().chain(own).collect();
+        let own = rows.spec.dtypes.get(name).into_iter().flatten().map(String::as_str);
+        let known: BTreeSet<&str> = rows.specs.lookups.dtypes().chain(own).collect();
         let is_unknown: Vec<bool> = dict.iter().map(|text| !known.contains(&**text)).collect();
         if !is_unknown.contains(&true) {
             return None;
         }
         let unknown = |row: &usize| is_unknown[codes[*row] as usize] && !column.is_null(*row);
-        let found: Vec<usize> = (0..rows.table.rows).filter(unknown).collect();
+        let found: Vec<usize> = (0..rows.count).filter(unknown).collect();
         let values: BTreeSet<&str> = found.iter().map(|row| &*dict[codes[*row] as usize]).collect();
         let meant = values.iter().filter_map(|text| nearest(text, known.iter().copied()));
         let meant: BTreeSet<&str> = meant.collect();

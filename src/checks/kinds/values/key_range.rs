@@ -12,9 +12,8 @@ use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};
 use crate::database::served::rows::guarded_rows;
 use crate::database::table::Column;
-use crate::findings::{Reads, Severity};
-use crate::specs::facts::KERNEL_COLUMN;
-use crate::specs::{ColumnKind, ColumnSpec, Guard, PLACE, TableSpec};
+use crate::findings::Severity;
+use crate::specs::{ColumnKind, ColumnSpec, Guard, PLACE};
 
 /// Which whole-number columns may be zero.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -28,29 +27,18 @@ pub struct KeyRange {
 }
 
 impl Judge for KeyRange {
-    fn reads(&self, spec: &TableSpec) -> Reads {
-        if spec.no_nulls {
-            return Reads::all();
-        }
-        let is_key = |c: &&ColumnSpec| !matches!(c.kind, ColumnKind::Measure(_));
-        let keys = spec.columns.iter().filter(is_key).map(|c| c.name.as_str());
-        let kernel = spec.kernels.is_some().then_some(KERNEL_COLUMN);
-        Reads::columns(keys.chain(kernel).chain(spec.uniform.iter().map(String::as_str)))
-            .and_formulas(&spec.require)
-    }
-
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        let spec = rows.at.spec;
+        let spec = rows.spec;
         let [mut wrong, mut unsettled, mut rare] = <[Wrong; 3]>::default();
         for column in &spec.columns {
             let name = column.name.as_str();
-            let Some(found) = rows.table.column(name) else {
+            let Some(found) = rows.column(name) else {
                 continue;
             };
             match column.kind {
-                ColumnKind::Int => self.int(&mut wrong, column, found, rows.table.rows),
+                ColumnKind::Int => self.int(&mut wrong, column, found, rows.count),
                 ColumnKind::Text if !column.optional && found.has_nulls() && spec.reads(name) => {
-                    for row in 0..rows.table.rows {
+                    for row in 0..rows.count {
                         wrong.add(name, row, found.is_null(row).then_some("null"));
                     }
                 }
@@ -63,7 +51,7 @@ impl Judge for KeyRange {
                 && self.dtypes.iter().any(|end| name.ends_with(end))
                 && let Some(unknown) = UnknownDtypes::of(rows, name)
             {
-                let wrong = if unknown.are_most(rows.table.rows) { &mut wrong } else { &mut rare };
+                let wrong = if unknown.are_most(rows.count) { &mut wrong } else { &mut rare };
                 for row in unknown.rows {
                     wrong.add_kind(&format!("{name} unknown"), &unknown.says, name, row);
                 }
@@ -71,9 +59,9 @@ impl Judge for KeyRange {
         }
         outside_choices(&mut rare, rows);
         if let Some(require) = &spec.require {
-            let scope = rows.scope;
+            let scope = rows.scope();
             // The header reports missing columns; the conditions on the other columns hold all the same.
-            let is_there = |c: &&str| PLACE.contains(c) || rows.table.column(c).is_some();
+            let is_there = |c: &&str| PLACE.contains(c) || rows.column(c).is_some();
             let mut conditions = require.conditions();
             conditions.retain(|condition| condition.columns().iter().all(is_there));
             let masks = conditions.iter().map(|condition| condition.mask(scope));
@@ -169,11 +157,11 @@ impl UnknownTexts<'_> {
 }
 
 fn unknown_texts<'a>(rows: &RowContext<'a>, require: &Expr) -> UnknownTexts<'a> {
-    let known = &rows.at.specs.lookups;
+    let known = &rows.specs.lookups;
     let mut columns = Vec::new();
     for (lookup, column) in require.lookups() {
         if let (true, Some(Column::Text { codes, dict, .. })) =
-            (known.is_unsettled(lookup), rows.table.column(column))
+            (known.is_unsettled(lookup), rows.column(column))
         {
             // Of what a formula looks up, rates alone are the system's.
             let system = require.reads_rates().then(|| rows.system()).flatten();
@@ -186,7 +174,7 @@ fn unknown_texts<'a>(rows: &RowContext<'a>, require: &Expr) -> UnknownTexts<'a> 
 
 /// Groups that the loader refuses since two columns do not vary together.
 fn refused_groups(wrong: &mut Wrong, rows: &RowContext<'_>, guard: &Guard) {
-    let refused = guarded_rows(rows.table, guard);
+    let refused = guarded_rows(rows.whole(), guard);
     if refused.is_empty() {
         return;
     }

@@ -50,7 +50,7 @@ impl Wrong {
 
     fn hit<'v>(self, rows: &'v RowContext<'v>, severity: Severity) -> Option<Hit<'v>> {
         let all: Vec<usize> = self.kinds.values().flat_map(|wrong| &wrong.rows).copied().collect();
-        Hit::rows(rows.at.file, all, severity, move |part| Some(self.finding(rows, severity, part)))
+        Hit::rows(rows.file, all, severity, move |part| Some(self.finding(rows, severity, part)))
     }
 
     fn finding(&self, rows: &RowContext<'_>, severity: Severity, part: &HitPart<'_>) -> Finding {

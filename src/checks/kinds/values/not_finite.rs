@@ -4,8 +4,6 @@ use super::Wrong;
 use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};
 use crate::database::table::Column;
-use crate::findings::Reads;
-use crate::specs::TableSpec;
 
 /// NaN, infinities and nulls among the measurements.
 pub struct NotFinite;
@@ -15,15 +13,10 @@ impl Judge for NotFinite {
         true
     }
 
-    fn reads(&self, spec: &TableSpec) -> Reads {
-        let measures = spec.measures().map(|(name, _)| name);
-        Reads::columns(measures.chain(spec.loaded_columns()))
-    }
-
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let mut wrong = Wrong::default();
-        for (name, _) in rows.at.spec.measures() {
-            let Some(column) = rows.table.column(name) else {
+        for (name, _) in rows.spec.measures() {
+            let Some(column) = rows.column(name) else {
                 continue;
             };
             let clean = match column {
@@ -35,7 +28,7 @@ impl Judge for NotFinite {
             if clean {
                 continue;
             }
-            for row in 0..rows.table.rows {
+            for row in 0..rows.count {
                 wrong.add(name, row, no_number(column, row));
             }
         }

@@ -4,8 +4,7 @@ use super::Wrong;
 use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};
 use crate::database::table::Column;
-use crate::findings::{Reads, Severity};
-use crate::specs::TableSpec;
+use crate::findings::Severity;
 
 /// Measurements of zero where no zero rule allows it, or below zero.
 pub struct NotPositive;
@@ -15,17 +14,12 @@ impl Judge for NotPositive {
         true
     }
 
-    fn reads(&self, spec: &TableSpec) -> Reads {
-        let measures = spec.measures().map(|(name, _)| name);
-        Reads::columns(measures.chain(spec.loaded_columns()))
-    }
-
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        let scope = rows.scope;
-        let is_unknown = rows.at.spec.inferred;
+        let scope = rows.scope();
+        let is_unknown = rows.spec.inferred;
         let mut wrong = Wrong::default();
-        for (name, _) in rows.at.spec.measures() {
-            let Some(column) = rows.table.column(name) else {
+        for (name, _) in rows.spec.measures() {
+            let Some(column) = rows.column(name) else {
                 continue;
             };
             let clean = match column {
@@ -36,8 +30,8 @@ impl Judge for NotPositive {
             if clean {
                 continue;
             }
-            let zero = rows.at.spec.zero.get(name).map(|z| z.mask(scope)).transpose()?;
-            for row in 0..rows.table.rows {
+            let zero = rows.spec.zero.get(name).map(|z| z.mask(scope)).transpose()?;
+            for row in 0..rows.count {
                 let why = match column.number(row) {
                     v if v < 0.0 => Some("below zero"),
                     // Without a spec nothing says that zero is wrong.
@@ -50,9 +44,8 @@ impl Judge for NotPositive {
             }
         }
         // A column that no lookup reads misleads only people.
-        let read = |c: &String| {
-            rows.at.spec.latency.iter().any(|l| l.value.columns().contains(&c.as_str()))
-        };
+        let read =
+            |c: &String| rows.spec.latency.iter().any(|l| l.value.columns().contains(&c.as_str()));
         let severity = if is_unknown || wrong.columns.iter().any(read) {
             rows.rule.severity
         } else {

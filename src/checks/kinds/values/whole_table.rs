@@ -10,18 +10,18 @@ use crate::database::table::Column;
 /// Adds the rows whose value of a `uniform` column is not that of most rows, and those with a null in a table that may
 /// have none.
 pub(super) fn refused_rows(wrong: &mut Wrong, rows: &RowContext<'_>) {
-    let spec = rows.at.spec;
+    let spec = rows.spec;
     for name in &spec.uniform {
-        if let Some(column) = rows.table.column(name) {
-            mixed_values(wrong, rows.table.rows, name, column);
+        if let Some(column) = rows.column(name) {
+            mixed_values(wrong, rows.count, name, column);
         }
     }
     if !spec.no_nulls {
         return;
     }
-    for (name, column) in rows.table.columns().filter(|(_, column)| column.has_nulls()) {
+    for (name, column) in rows.whole().columns().filter(|(_, column)| column.has_nulls()) {
         let says = format!("{name} is null, for which the loader refuses the whole table,");
-        for row in (0..rows.table.rows).filter(|row| column.is_null(*row)) {
+        for row in (0..rows.count).filter(|row| column.is_null(*row)) {
             wrong.add_kind(&format!("{name} null"), &says, name, row);
         }
     }

@@ -1,0 +1,108 @@
+//! The inputs by which a rule judges a table's rows.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use crate::base::expr::Expr;
+use crate::specs::TableSpec;
+
+/// The inputs of a rule's judgement of rows. The finding on a row may be new only if one of them changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// Names of the columns; `None` means any column.
+    pub(crate) columns: Option<BTreeSet<String>>,
+    /// True if facts about the table's system are read.
+    pub(crate) system: bool,
+}
+
+impl Reads {
+    /// Inputs of a rule that reads any column.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// Inputs that the loader reads of a table: key, filters and latency.
+    pub fn loaded(spec: &TableSpec) -> Self {
+        let columns = spec.loaded_columns().into_iter().map(str::to_owned).collect();
+        let mut reads = Self { columns: Some(columns), system: false };
+        spec.loaded().for_each(|formula| reads.add_formula(formula));
+        reads
+    }
+
+    fn add_column(&mut self, name: &str) {
+        if let Some(columns) = &mut self.columns
+            && !columns.contains(name)
+        {
+            columns.insert(name.to_owned());
+        }
+    }
+
+    fn add_formula(&mut self, formula: &Expr) {
+        formula.columns().into_iter().for_each(|name| self.add_column(name));
+        self.system |= formula.reads_rates() || !formula.fields().is_empty();
+    }
+}
+
+/// The inputs that a rule has read so far. Views of a table write into it what they give out.
+#[derive(Debug)]
+pub struct ReadsRecord(RefCell<Reads>);
+
+impl Default for ReadsRecord {
+    /// Nothing is read yet.
+    fn default() -> Self {
+        Self(RefCell::new(Reads { columns: Some(BTreeSet::new()), system: false }))
+    }
+}
+
+impl ReadsRecord {
+    /// Returns what was read.
+    pub fn reads(&self) -> Reads {
+        self.0.borrow().clone()
+    }
+
+    /// Adds a column.
+    pub fn column(&self, name: &str) {
+        self.0.borrow_mut().add_column(name);
+    }
+
+    /// Adds every column.
+    pub fn all(&self) {
+        self.0.borrow_mut().columns = None;
+    }
+
+    /// Adds the facts about the table's system.
+    pub fn system(&self) {
+        self.0.borrow_mut().system = true;
+    }
+
+    /// Adds what the loader reads.
+    pub fn loaded(&self, spec: &TableSpec) {
+        spec.loaded_columns().into_iter().for_each(|name| self.column(name));
+        spec.loaded().for_each(|formula| self.formula(formula));
+    }
+
+    /// Adds the columns and facts that a formula names.
+    pub fn formula(&self, formula: &Expr) {
+        self.0.borrow_mut().add_formula(formula);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::specs::Specs;
+
+    #[test]
+    fn formulas_read_facts_of_the_system_where_they_name_figures_or_look_up_rates() {
+        let specs = Specs::embedded().unwrap();
+        let gemm = specs.tables.get("gemm_perf").unwrap();
+        let record = ReadsRecord::default();
+        record.loaded(gemm);
+        assert_eq!(record.reads(), Reads::loaded(gemm));
+        assert!(!record.reads().system);
+        record.formula(&gemm.bounds[0].seconds);
+        assert!(record.reads().system);
+        record.all();
+        assert_eq!(record.reads().columns, None);
+    }
+}
