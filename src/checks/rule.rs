@@ -14,7 +14,7 @@ use crate::checks::inputs::Input;
 use crate::checks::judge::Found;
 use crate::checks::rule_head::RuleHead;
 use crate::database::table::ReadsRecord;
-use crate::findings::Severity;
+use crate::findings::{Confidence, Severity};
 use crate::specs::{Library, SpecFile, read_all};
 
 /// What is looked for, why it matters, what to do, and how it is checked.
@@ -25,6 +25,9 @@ pub struct Rule {
     pub id: String,
     /// The severity of its findings, unless the check says another.
     pub severity: Severity,
+    /// How often its warnings and infos are right, `look` unless somebody judged them. Errors are certain.
+    #[serde(default)]
+    pub confidence: Confidence,
     /// One line for lists.
     pub summary: String,
     /// What it looks for, in a few sentences: comments on pull requests show it.
@@ -48,6 +51,11 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// Returns how often its findings of a severity are right.
+    pub fn confidence_of(&self, severity: Severity) -> Confidence {
+        if severity == Severity::Error { Confidence::Certain } else { self.confidence }
+    }
+
     /// Returns the part of the rule that its check needs to write findings.
     pub fn head(&self) -> RuleHead<'_> {
         RuleHead { id: &self.id, severity: self.severity }

@@ -11,9 +11,9 @@ use crate::checks::rule::{Rule, Rules};
 use crate::database::catalog::Catalog;
 use crate::database::facts::TreeFacts;
 use crate::database::source::{Commit, Entry, Source};
-use crate::findings::Sink;
 use crate::findings::baseline::Baseline;
 use crate::findings::waiver::{Applied, WAIVER_HINT, Waivers};
+use crate::findings::{Confidence, Finding, Sink};
 use crate::specs::{Library, Specs};
 
 /// What a run uses beside the data.
@@ -28,6 +28,8 @@ pub struct Settings {
     pub baseline: Option<Baseline>,
     /// Files that changed what the embedded rules would say.
     pub overlays: Vec<String>,
+    /// The least confidence of findings that are reported; `None` for all.
+    pub min_confidence: Option<Confidence>,
 }
 
 impl Settings {
@@ -67,6 +69,7 @@ impl Settings {
             waivers: Waivers::default(),
             baseline: None,
             overlays: Vec::new(),
+            min_confidence: None,
         };
         let mut library = Library::embedded();
         for entry in source.settings()? {
@@ -141,6 +144,13 @@ impl Settings {
         facts
     }
 
+    /// Returns false for a finding below the least confidence that was asked for. Errors are certain.
+    pub fn is_reported(&self, finding: &Finding) -> bool {
+        let rule = self.rules.get(&finding.rule).ok();
+        let confidence = rule.map(|rule| rule.confidence_of(finding.severity));
+        self.min_confidence.is_none_or(|least| confidence.is_none_or(|own| own >= least))
+    }
+
     /// Marks the findings that are waived today, and says what is to be said of the waivers.
     ///
     /// # Errors
@@ -172,6 +182,7 @@ impl Settings {
         if let Some(baseline) = &self.baseline {
             sink.compare(baseline);
         }
+        sink.retain(|finding| self.is_reported(finding));
         Ok(())
     }
 }

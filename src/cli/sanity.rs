@@ -98,6 +98,7 @@ impl Sanity {
             head: self.head_ref.clone(),
             only: self.rules.only.clone(),
             skip: self.rules.skip.clone(),
+            min_confidence: self.rules.min_confidence,
             rules: self.rules.rules_dir.clone(),
             detail_dir: self.detail_dir.clone(),
             charts: self.figures(),

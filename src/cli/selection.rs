@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use perfdb_gate::database::selection::Selection;
+use perfdb_gate::findings::Confidence;
 
 /// Arguments that select tables; `*` matches any characters.
 #[derive(Debug, Clone, Args)]
@@ -46,6 +47,10 @@ pub struct RuleArgs {
     /// Do not run these rules; may be repeated.
     #[arg(long, value_name = "RULE", help_heading = "Rules")]
     pub skip: Vec<String>,
+    /// Only findings that are at least so often right, judged by hand: `certain` (95 % and more),
+    /// `likely` (75 % and more) or `look` (all). Errors are certain.
+    #[arg(long, value_name = "LEVEL", help_heading = "Rules")]
+    pub min_confidence: Option<Confidence>,
     /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
     /// the same id.
     #[arg(long = "rules", value_name = "DIR", help_heading = "Rules")]

@@ -97,6 +97,7 @@ impl From<&Validate> for validate::ValidateOptions {
             settings_ref: args.settings_ref.clone(),
             only: args.rules.only.clone(),
             skip: args.rules.skip.clone(),
+            min_confidence: args.rules.min_confidence,
             rules: args.rules.rules_dir.clone(),
             baseline: args.gate.baseline.clone(),
             ledger: args.ledger.clone(),
@@ -130,6 +131,7 @@ impl Validate {
             settings_ref: self.settings_ref.clone(),
             only: self.rules.only.clone(),
             skip: self.rules.skip.clone(),
+            min_confidence: self.rules.min_confidence,
             rules: self.rules.rules_dir.clone(),
             baseline: self.gate.baseline.clone(),
         }

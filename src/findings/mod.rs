@@ -1,6 +1,7 @@
 //! Findings: a defect, its place, its severity, and the rows that show it.
 
 pub mod baseline;
+mod confidence;
 mod evidence;
 mod hit;
 mod known;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+pub use self::confidence::Confidence;
 pub use self::evidence::{Evidence, Explained, Explanation, ModelReach, SliceEvidence};
 pub use self::hit::{Hit, HitPart, Hits, RowHit, wholes};
 pub use self::known::Repaired;

@@ -36,6 +36,11 @@ impl Sink {
         self.findings.extend(findings);
     }
 
+    /// Keeps the findings for which `is_kept` is true.
+    pub fn retain(&mut self, is_kept: impl FnMut(&Finding) -> bool) {
+        self.findings.retain(is_kept);
+    }
+
     /// Calls `say` on every finding, to add its effect on predictions.
     pub fn each(&mut self, say: impl FnMut(&mut Finding)) {
         self.findings.iter_mut().for_each(say);

@@ -11,7 +11,9 @@ pub fn list(rules: &Rules) -> String {
     let mut out = String::new();
     let width = rules.ids().map(str::len).max().unwrap_or(0);
     for rule in rules.all() {
-        out += &format!("{:width$}  {:7}  {}\n", rule.id, rule.severity.name(), rule.summary);
+        let Rule { id, severity, confidence, summary, .. } = &**rule;
+        let (severity, confidence) = (severity.name(), confidence.name());
+        out += &format!("{id:width$}  {severity:7}  {confidence:7}  {summary}\n");
     }
     out
 }
@@ -24,12 +26,15 @@ pub fn page(rules: &Rules) -> String {
     let mut out = String::from(
         "# Rules\n\n\
          Each rule is one file in `rules/` with its text, parameters and examples. This page is generated from these files. `perfdb-gate\n\
-         explain RULE` prints the same with whole examples. The severity is that of most findings; single findings can have another.\n\n\
-         | rule | severity | finds |\n|---|---|---|\n",
+         explain RULE` prints the same with whole examples. The severity is that of most findings; single findings can have another.\n\
+         The confidence says how often warnings and infos were right, judged by hand (docs/precision.md): certain from 95 % on, likely\n\
+         from 75 % on, else look. Errors are certain.\n\n\
+         | rule | severity | confidence | finds |\n|---|---|---|---|\n",
     );
     for rule in rules.all() {
-        let Rule { id, severity, summary, .. } = &**rule;
-        out += &format!("| [{id}](#{id}) | {} | {summary} |\n", severity.name());
+        let Rule { id, severity, confidence, summary, .. } = &**rule;
+        let (severity, confidence) = (severity.name(), confidence.name());
+        out += &format!("| [{id}](#{id}) | {severity} | {confidence} | {summary} |\n");
     }
     for rule in rules.all() {
         out += &section(rule);
@@ -38,7 +43,9 @@ pub fn page(rules: &Rules) -> String {
 }
 
 fn section(rule: &Rule) -> String {
-    let mut out = format!("\n## {}\n\n{}: {}.\n", rule.id, rule.severity.name(), rule.summary);
+    let Rule { id, severity, confidence, summary, .. } = rule;
+    let (severity, confidence) = (severity.name(), confidence.name());
+    let mut out = format!("\n## {id}\n\n{severity}, {confidence}: {summary}.\n");
     for (title, text, details) in parts(rule) {
         out += &format!("\n**{title}.** {}\n", literal(text.trim()));
         if !details.is_empty() {
@@ -98,7 +105,13 @@ fn parts(rule: &Rule) -> [(&'static str, &str, &[String]); 3] {
 
 /// Renders the whole text of a rule in lines of at most `width` columns.
 pub fn story(rule: &Rule, width: usize) -> String {
-    let mut out = format!("{} ({}): {}\n", rule.id, rule.severity.name(), rule.summary);
+    let mut out = format!(
+        "{} ({}, {}): {}\n",
+        rule.id,
+        rule.severity.name(),
+        rule.confidence.name(),
+        rule.summary
+    );
     let text = Options::new(width).initial_indent("  ").subsequent_indent("  ");
     let item = Options::new(width).initial_indent("  - ").subsequent_indent("    ");
     for (title, said, details) in parts(rule) {

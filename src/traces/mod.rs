@@ -48,7 +48,7 @@ use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
 use crate::checks::{Check, Input};
 use crate::database::source::{self, Entry, Source};
-use crate::findings::{Finding, Sink};
+use crate::findings::{Confidence, Finding, Sink};
 use crate::report::Report;
 
 /// The traces to judge and the rules to apply.
@@ -64,6 +64,8 @@ pub struct TraceOptions {
     pub only: Vec<String>,
     /// Ids of rules to skip.
     pub skip: Vec<String>,
+    /// The least confidence of findings that are reported; `None` reports all.
+    pub min_confidence: Option<Confidence>,
     /// A folder with rules that override the embedded ones.
     pub rules: Option<PathBuf>,
     /// A baseline to use instead of the judged repository's own.
@@ -91,7 +93,8 @@ pub fn run(options: &TraceOptions) -> Result<Report> {
     let source = source.as_ref();
     let judges = (options.root.as_path(), options.settings_ref.as_deref());
     let (overlay, baseline) = (options.rules.as_deref(), options.baseline.as_deref());
-    let settings = Settings::of(source, judges, overlay, baseline)?;
+    let mut settings = Settings::of(source, judges, overlay, baseline)?;
+    settings.min_confidence = options.min_confidence;
     let runs = |c: &Check| c.needs().has(Input::Traces) || c.needs().has(Input::Waivers);
     let rules = settings.rules.choose(&options.only, &options.skip, &runs)?;
     let files = source.files()?;

@@ -10,7 +10,7 @@ use perfdb_gate::base::error::Result;
 use perfdb_gate::checks::Input;
 use perfdb_gate::checks::rule::{ExampleFinding, ExampleTree, Rule, Rules};
 use perfdb_gate::database::selection::Selection;
-use perfdb_gate::findings::{Finding, Severity};
+use perfdb_gate::findings::{Confidence, Finding, Severity};
 use perfdb_gate::jobs::explain;
 use perfdb_gate::jobs::impact::PlannerOptions;
 use perfdb_gate::jobs::sanity;
@@ -29,8 +29,8 @@ fn a_run_reads_all_of_a_rule_but_its_examples() {
     assert!(read.ids().eq(whole.ids()));
     for (read, whole) in read.all().zip(whole.all()) {
         let texts = |rule: &Rule| {
-            let Rule { id, severity, summary, what, why, instead, check, .. } = rule;
-            format!("{id} {severity:?} {summary} {what} {why} {instead} {check:?}")
+            let Rule { id, severity, confidence, summary, what, why, instead, check, .. } = rule;
+            format!("{id} {severity:?} {confidence:?} {summary} {what} {why} {instead} {check:?}")
         };
         assert_eq!(texts(read), texts(whole));
         assert!(read.bad.files.is_empty() && read.good.files.is_empty(), "{}", read.id);
@@ -131,6 +131,36 @@ fn every_rule_fires_on_its_bad_example_and_only_there() {
         assert!(others.is_empty(), "{} on its good example: {others:#?}", rule.id);
     }
     assert!(wrong.is_empty(), "examples that show another finding:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_rule_states_how_often_it_is_right() {
+    for rule in shipped().all() {
+        let text = std::fs::read_to_string(format!("rules/{}.yaml", rule.id)).unwrap();
+        let stated = format!("\nconfidence: {}\n", rule.confidence.name());
+        assert!(text.contains(&stated), "{}", rule.id);
+        assert_eq!(rule.confidence_of(Severity::Error), Confidence::Certain);
+    }
+}
+
+#[test]
+fn findings_below_the_least_confidence_are_not_reported() {
+    let rules = shipped();
+    let judged = |rule: &str, least: Option<Confidence>| {
+        let tree = grown(&rules.get(rule).unwrap().bad.files);
+        let root = tree.path().to_owned();
+        let options = ValidateOptions { root, min_confidence: least, ..Default::default() };
+        let report = run(&options, &()).unwrap();
+        let own = report.findings.iter().filter(|found| found.rule == rule).count();
+        (own, report.counts.errors + report.counts.warnings + report.counts.infos > 0)
+    };
+    let (look, likely) = (Some(Confidence::Look), Some(Confidence::Likely));
+    assert_eq!(judged("latency-drop", None), (1, true));
+    assert_eq!(judged("latency-drop", look), (1, true));
+    assert_eq!(judged("latency-drop", likely).0, 0);
+    // An error is certain, whatever its rule.
+    assert_eq!(judged("key-out-of-range", Some(Confidence::Certain)), (1, true));
+    assert!("often".parse::<Confidence>().is_err());
 }
 
 /// One system a job, in any scheduler: together they find what one run finds.

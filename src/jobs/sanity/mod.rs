@@ -17,7 +17,7 @@ use crate::database::catalog::{Role, no_database};
 use crate::database::diff::{Details, Diff};
 use crate::database::facts::origins;
 use crate::database::source::Source;
-use crate::findings::{ComparedStates, Counts, Finding, Repaired, Sink, locate};
+use crate::findings::{ComparedStates, Confidence, Counts, Finding, Repaired, Sink, locate};
 use crate::jobs::impact::PlannerOptions;
 use crate::jobs::pull_request::{PullRequest, Root};
 use crate::report::Report;
@@ -39,6 +39,8 @@ pub struct SanityOptions {
     pub only: Vec<String>,
     /// Ids of the rules not to run.
     pub skip: Vec<String>,
+    /// The least confidence of findings that are reported; `None` reports all.
+    pub min_confidence: Option<Confidence>,
     /// A folder whose files are added to the rules of the base or replace them.
     pub rules: Option<PathBuf>,
     /// A folder for changed rows, as CSV.
@@ -65,6 +67,7 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
     let (rules, layout) = (options.rules.as_deref(), options.layout.as_deref());
     let mut pull = PullRequest::open(root, &options.base, head, rules, layout)?;
     let traces = pull.traces.take();
+    pull.settings.min_confidence = options.min_confidence;
     let settings = &pull.settings;
     let rules = &settings.rules.choose(&options.only, &options.skip, &|_| true)?;
     let by = By { settings, rules, start };
@@ -90,6 +93,7 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
     absent.missing.extend(missing);
     let (mut findings, counts) = settled(found, &mut predicted, by)?;
     repaired.extend(traces.repaired);
+    repaired.retain(|repaired| settings.is_reported(&repaired.finding));
     repaired.sort_by(|a, b| a.finding.order().cmp(&b.finding.order()));
     let (mut figures, undrawn) = drawn(roots, &diffs, (base, head), &findings, options.charts)?;
     figures.extend(traces.figures);
@@ -151,6 +155,7 @@ fn settled(
     if let Some(baseline) = &by.settings.baseline {
         sink.compare(baseline);
     }
+    sink.retain(|finding| by.settings.is_reported(finding));
     Ok(sink.finish())
 }
 

@@ -23,7 +23,7 @@ use crate::database::ledger::Ledger;
 use crate::database::selection::{Selected, Selection};
 use crate::database::source::{self, Source};
 use crate::database::state::State;
-use crate::findings::{Finding, Sink, locate};
+use crate::findings::{Confidence, Finding, Sink, locate};
 use crate::jobs::impact::{Asking, PlannerOptions, section};
 use crate::jobs::pull_request::partners;
 use crate::report::health::JudgedPlaces;
@@ -48,6 +48,8 @@ pub struct ValidateOptions {
     pub only: Vec<String>,
     /// Ids of the rules not to run.
     pub skip: Vec<String>,
+    /// The least confidence of findings that are reported; `None` reports all.
+    pub min_confidence: Option<Confidence>,
     /// A folder whose files are added to the built-in rules or replace them.
     pub rules: Option<PathBuf>,
     /// A baseline to use instead of the repository's own.
@@ -74,6 +76,7 @@ impl ValidateOptions {
             || Settings::of(source, judges, self.rules.as_deref(), self.baseline.as_deref()),
         );
         let (files, mut settings) = (files?, settings?);
+        settings.min_confidence = self.min_confidence;
         settings.choose_layout(self.selection.layout.as_deref(), &files)?;
         let roots = Catalog::some_roots(source, files, &settings.specs)?;
         debug!(

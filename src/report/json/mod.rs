@@ -5,6 +5,7 @@
 mod diff;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
@@ -16,7 +17,8 @@ use super::measured::json::{JsonMeasurement, JsonRemeasure, measurements, remeas
 use super::predictions::Predictions;
 use super::view::ReportView;
 use crate::base::escape::inert_json;
-use crate::findings::{Finding, Repaired, Severity};
+use crate::checks::rule::Rule;
+use crate::findings::{Confidence, Finding, Repaired, Severity};
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Document")]
@@ -84,6 +86,8 @@ struct JsonFinding<'a> {
     rule: &'a str,
     #[schemars(with = "Severity")]
     severity: &'static str,
+    /// How often findings like this one are right; null for a rule that is not known.
+    confidence: Option<Confidence>,
     fingerprint: String,
     path: &'a str,
     system: Option<&'a str>,
@@ -161,7 +165,7 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
             elapsed_ms: report.elapsed.as_millis() as u64,
         },
         facts: facts::json(&report.facts),
-        findings: report.findings.iter().map(finding).collect(),
+        findings: report.findings.iter().map(|found| finding(found, &report.rules)).collect(),
         unjudged: &report.outside,
         absent: report.absent.paths(),
         repaired: report.repaired.iter().map(repaired).collect(),
@@ -179,11 +183,13 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
     text
 }
 
-fn finding(finding: &Finding) -> JsonFinding<'_> {
+fn finding<'a>(finding: &'a Finding, rules: &[Arc<Rule>]) -> JsonFinding<'a> {
     let place = finding.place.as_ref();
+    let rule = rules.iter().find(|rule| rule.id == finding.rule);
     JsonFinding {
         rule: &finding.rule,
         severity: finding.severity.name(),
+        confidence: rule.map(|rule| rule.confidence_of(finding.severity)),
         fingerprint: finding.fingerprint(),
         path: &finding.path,
         system: place.map(|p| p.system.as_str()),

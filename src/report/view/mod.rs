@@ -17,7 +17,7 @@ use super::run::{Report, RunOutcome, urgency};
 use super::triage::{self, Cause};
 use crate::base::escape::clean;
 use crate::checks::rule::Rule;
-use crate::findings::Severity;
+use crate::findings::{Confidence, Severity};
 use changes::ChangesView;
 use finding::FindingView;
 use slices::SliceRow;
@@ -79,6 +79,9 @@ pub struct RuleView {
     /// The highest severity of the rule's findings.
     #[serde(skip)]
     pub severity: Severity,
+    /// How often the rule's warnings are right.
+    #[serde(skip)]
+    pub confidence: Confidence,
     pub id: String,
     pub summary: String,
     pub what: String,
@@ -173,6 +176,7 @@ impl RuleView {
     fn new(rule: &Rule) -> Self {
         Self {
             severity: rule.severity,
+            confidence: rule.confidence,
             id: clean(&rule.id),
             summary: one_line(&rule.summary),
             what: one_line(&rule.what),

@@ -100,8 +100,12 @@ fn why(is_alone: bool, recurring: usize) -> String {
     match (is_alone, recurring) {
         (true, 0) => String::new(),
         (true, more) => format!(
-            "; {} more also occur in other tables, so the kernel itself has that step",
-            count(more)
+            "; {} in other tables, so the kernel itself has that step",
+            if more == 1 {
+                "1 more also occurs".to_owned()
+            } else {
+                format!("{} more also occur", count(more))
+            }
         ),
         (false, _) => "; other tables show the same, so the kernel itself has this step".to_owned(),
     }

@@ -1,0 +1,43 @@
+//! How often the findings of a rule are right.
+
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How often the warnings and infos of a rule are right, judged by hand on data that no rule was tuned to
+/// (docs/precision.md). The order is from the least to the most confident.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Confidence {
+    /// Less than three of four were defects, or too few were judged: worth a look.
+    #[default]
+    Look,
+    /// At least 75 % were defects.
+    Likely,
+    /// At least 95 % were defects, or the finding states what the file contains.
+    Certain,
+}
+
+impl FromStr for Confidence {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let all = [Self::Look, Self::Likely, Self::Certain];
+        let found = all.into_iter().find(|confidence| confidence.name() == name);
+        found.ok_or_else(|| "the levels are certain, likely and look".to_owned())
+    }
+}
+
+impl Confidence {
+    /// Returns the name in rule files, options and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Look => "look",
+            Self::Likely => "likely",
+            Self::Certain => "certain",
+        }
+    }
+}
