@@ -252,7 +252,7 @@ impl SiblingBand {
                 let name = kernel.to_lowercase();
                 let is_of = |words: &&Vec<String>| words.iter().any(|word| name.contains(word));
                 let families: Vec<String> =
-                    self.families.iter().filter(is_of).flat_map(|w| w.first()).cloned().collect();
+                    self.families.iter().filter(is_of).filter_map(|w| w.first()).cloned().collect();
                 if families.is_empty() && is_same_backend { vec![name] } else { families }
             };
             named.flat_map(family).collect()
