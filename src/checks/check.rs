@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::checks::compare::{
-    copies, holes, no_longer_served, noisy, outliers, parity, relative_latency, support, unit_shift,
+    copies, holes, no_longer_served, noisy, outliers, parity, siblings, support, unit_shift,
 };
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::Judge;
@@ -62,8 +62,8 @@ pub enum Check {
     SliceImplausible(slices::SliceSigns),
     /// The same measurements in two places.
     Copied(copies::Copies),
-    /// Slices that stand apart from their siblings.
-    Siblings(relative_latency::DeviationBand),
+    /// Slices that are slow beside their siblings.
+    Siblings(siblings::SiblingBand),
     /// Slices in another unit than their siblings.
     UnitShift(unit_shift::UnitFactors),
     /// Points slower than both neighbours along every axis.

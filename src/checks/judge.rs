@@ -3,10 +3,7 @@
 
 use crate::base::error;
 use crate::base::expr::ExprError;
-use crate::checks::compare::relative_latency::NamedPeers;
-use crate::checks::context::{
-    ChangeContext, CrossContext, Item, RowContext, TableContext, WholeContext,
-};
+use crate::checks::context::{ChangeContext, CrossContext, Item, RowContext, TableContext};
 use crate::checks::inputs::CheckInputs;
 use crate::checks::rule_head::RuleHead;
 use crate::database::table::TableFault;
@@ -54,18 +51,13 @@ pub trait Judge {
         Ok(Hits::new())
     }
 
-    /// Returns data about the tables of one name that [`whole`](Self::whole) needs later, when the tables are dropped.
-    /// The check must declare `Input::Peers`.
-    fn peers(&self, _: &CrossContext<'_>) -> Option<NamedPeers> {
-        None
-    }
-
-    /// Judges a database as a whole, after all tables were read. The check must declare `Input::Peers`.
+    /// Judges a database as a whole, after all tables were read. The sketches of its tables have no points any more. The
+    /// check must declare `Input::Peers`.
     ///
     /// # Errors
     ///
     /// When a formula of the rule fails.
-    fn whole(&self, _: RuleHead<'_>, _: &WholeContext<'_>) -> error::Result<Found> {
+    fn whole(&self, _: RuleHead<'_>, _: &CrossContext<'_>) -> error::Result<Found> {
         Ok(Found::new())
     }
 

@@ -24,7 +24,7 @@ pub mod settings;
 pub use self::check::Check;
 pub use self::context::{
     ChangeContext, CrossContext, DirContext, FactsContext, History, Item, Reread, RowContext,
-    SystemContext, TableContext, WaiverContext, WholeContext,
+    SystemContext, TableContext, WaiverContext,
 };
 pub use self::inputs::{CheckInputs, CurveTerms, Input};
 pub use self::judge::{Found, Judge};

@@ -21,7 +21,7 @@ struct Ceiling {
 
 /// The ceilings, largest room first; `top` is `main.rs` and `lib.rs`. Lower a ceiling when its room shrinks.
 const CEILINGS: [Ceiling; 12] = [
-    Ceiling { room: "checks", lines: 13_148, target: 11_800 },
+    Ceiling { room: "checks", lines: 12_579, target: 11_800 },
     Ceiling { room: "database", lines: 10_400, target: 10_400 },
     Ceiling { room: "jobs", lines: 7_300, target: 7_300 },
     Ceiling { room: "report", lines: 6_545, target: 6_500 },

@@ -11,7 +11,7 @@ use crate::base::words::{Figure, count, names, plural};
 use crate::checks::compare::groups::{excused, groups};
 use crate::checks::compare::noisy_copy::{AlikeBy, Likeness, NoisyCopies};
 use crate::checks::compare::sketch::{Sketch, Sketched};
-use crate::checks::context::{CrossContext, WholeContext};
+use crate::checks::context::CrossContext;
 use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge, Judged};
 use crate::checks::rule_head::RuleHead;
@@ -58,8 +58,7 @@ impl Judge for Copies {
 
     /// Reports tables whose bytes are equal though their names differ, or though they have too few points to be
     /// compared point by point.
-    fn whole(&self, rule: RuleHead<'_>, at: &WholeContext<'_>) -> error::Result<Found> {
-        let at = &at.tables;
+    fn whole(&self, rule: RuleHead<'_>, at: &CrossContext<'_>) -> error::Result<Found> {
         let mut found = Found::new();
         // `cross` compares tables of one name point by point.
         let is_compared = |a: &TableFile, b: &TableFile| {

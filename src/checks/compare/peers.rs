@@ -132,12 +132,6 @@ fn parts(place: &Place) -> [&str; 3] {
     [&place.system, &place.backend, &place.version]
 }
 
-/// Iterates over the pairs of some tables.
-pub fn pairs<'a>(tables: &[Sketched<'a>]) -> impl Iterator<Item = (Sketched<'a>, Sketched<'a>)> {
-    let first = tables.iter().enumerate();
-    first.flat_map(|(i, a)| tables[i + 1..].iter().map(|b| (*a, *b)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::base::error;
 use crate::base::expr::{Expr, ExprError, Lookup, Scope, Vals, Value};
 use crate::base::words::{names, plural};
-use crate::checks::context::{CrossContext, WholeContext};
+use crate::checks::context::CrossContext;
 use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
@@ -68,8 +68,7 @@ impl Judge for SupportNeeds {
     }
 
     /// One finding for each matrix that its system's data contradicts.
-    fn whole(&self, rule: RuleHead<'_>, all: &WholeContext<'_>) -> error::Result<Found> {
-        let at = &all.tables;
+    fn whole(&self, rule: RuleHead<'_>, at: &CrossContext<'_>) -> error::Result<Found> {
         let mut found = Vec::new();
         for (name, (entry, matrix)) in at.support {
             let Some(system) = at.state.catalog.systems.get(name).filter(|_| whole(at, name))

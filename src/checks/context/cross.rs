@@ -1,4 +1,4 @@
-//! The view of the tables of one name against each other, and of a database as a whole.
+//! The view of the tables of one name, or of a whole database, against each other.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 
 use crate::checks::compare::curves::CurveScores;
 use crate::checks::compare::peers::Peers;
-use crate::checks::compare::relative_latency::NamedPeers;
 use crate::checks::compare::series::KeyLatencies;
 use crate::checks::compare::sketch::{Sketched, Sketches, Slice};
 use crate::database::catalog::{Place, TableFile};
@@ -42,14 +41,6 @@ pub struct CrossContext<'a> {
     pub peers: &'a Peers<'a>,
     /// The tables and systems that a pull request changes; `None` if a single state is judged.
     pub history: Option<&'a History>,
-}
-
-/// A database as a whole, after all tables were read.
-pub struct WholeContext<'a> {
-    /// All tables of the database; their sketches have no points any more.
-    pub tables: CrossContext<'a>,
-    /// The data that each rule kept of the tables of each name, by rule id.
-    pub peers: &'a BTreeMap<String, Vec<NamedPeers>>,
 }
 
 /// Answers about a table that need its rows once more, so rules ask only for the few tables that matter.

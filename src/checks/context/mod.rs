@@ -6,7 +6,7 @@ mod item;
 mod table;
 
 pub use self::change::ChangeContext;
-pub use self::cross::{CrossContext, History, Reread, WholeContext};
+pub use self::cross::{CrossContext, History, Reread};
 pub use self::item::{
     DirContext, FactsContext, FoundTable, Item, ProfileContext, ReportContext, SystemContext,
     WaiverContext,

@@ -12,7 +12,6 @@ use super::lineage::JudgedLineage;
 use super::scope::{Group, Lineage};
 use crate::base::error::Result;
 use crate::checks::compare::peers::Peers;
-use crate::checks::compare::relative_latency::NamedPeers;
 use crate::checks::compare::sketch::{Sketch, Sketches};
 use crate::checks::context::{CrossContext, History};
 use crate::checks::rule::Rule;
@@ -31,8 +30,6 @@ pub(super) struct KeptNames<'a> {
     pub rows: BTreeMap<String, usize>,
     /// Paths of the tables that were judged against others.
     pub compared: BTreeSet<&'a str>,
-    /// What rules keep of the tables of each name, by rule.
-    pub peers: BTreeMap<String, Vec<NamedPeers>>,
 }
 
 impl KeptNames<'_> {
@@ -42,9 +39,6 @@ impl KeptNames<'_> {
         self.sketches.append(&mut others.sketches);
         self.rows.append(&mut others.rows);
         self.compared.append(&mut others.compared);
-        for (rule, peers) in others.peers {
-            self.peers.entry(rule).or_default().extend(peers);
-        }
     }
 }
 
@@ -58,8 +52,7 @@ pub(super) struct JudgedName<'a> {
 
 /// The findings of a rule on the tables of a name.
 struct RuleFindings {
-    /// Findings by state, with what the rule keeps of the tables to judge the database as a whole.
-    by_state: Vec<(Vec<Finding>, Option<NamedPeers>)>,
+    by_state: Vec<Vec<Finding>>,
     excused: Vec<Finding>,
 }
 
@@ -183,12 +176,9 @@ impl<'a> Judging<'a> {
             rules.par_iter().map(|rule| self.by_rule(rule, &contexts, &changes)).collect();
         let found = found.into_iter().collect::<Result<Vec<RuleFindings>>>()?;
         let mut excused = Vec::new();
-        for (rule, found) in rules.into_iter().zip(found) {
-            for (kept, (findings, peers)) in kept.iter_mut().zip(found.by_state) {
+        for found in found {
+            for (kept, findings) in kept.iter_mut().zip(found.by_state) {
                 kept.findings.extend(findings);
-                if let Some(peers) = peers {
-                    kept.peers.entry(rule.id.clone()).or_default().push(peers);
-                }
             }
             excused.extend(found.excused);
         }
@@ -226,13 +216,11 @@ impl<'a> Judging<'a> {
             .filter(|f| is_changed(&f.path) && !errors.contains(f.path.as_str()))
             .cloned()
             .collect();
-        let found = self.settle_hits(hits, changes);
+        let mut by_state = self.settle_hits(hits, changes);
         let table = at.iter().flat_map(|at| at.tables).next().map(|file| &file.table);
         debug!(rule = rule.id, table, took = ?start.elapsed(), "compared tables");
-        let mut by_state = Vec::new();
-        for (mut found, at) in found.into_iter().zip(at) {
+        for (found, at) in by_state.iter_mut().zip(at) {
             found.retain(|finding| at.knows(finding));
-            by_state.push((found, judge.peers(at)));
         }
         Ok(RuleFindings { by_state, excused })
     }

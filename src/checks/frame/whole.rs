@@ -14,7 +14,7 @@ use crate::base::error::Result;
 use crate::checks::compare::peers::Peers;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::context::{
-    DirContext, FactsContext, History, Item, ProfileContext, SystemContext, WholeContext,
+    DirContext, FactsContext, History, Item, ProfileContext, SystemContext,
 };
 use crate::checks::inputs::Input;
 use crate::checks::rule::Rule;
@@ -63,10 +63,7 @@ impl<'a> Judging<'a> {
         let tables: Vec<&TableFile> = state.catalog.tables.iter().collect();
         let sketches = Sketches { by_path: kept.sketches.clone() };
         let peers = Peers::new(state, &sketches, &tables);
-        let at = WholeContext {
-            tables: self.context(number, history, (&peers, &sketches), &kept.compared),
-            peers: &kept.peers,
-        };
+        let at = self.context(number, history, (&peers, &sketches), &kept.compared);
         let rules: Vec<&Arc<Rule>> = self.comparing_rules().collect();
         let judge = |rule: &&Arc<Rule>| {
             let start = Instant::now();
@@ -76,7 +73,7 @@ impl<'a> Judging<'a> {
         };
         let found: Vec<Result<Vec<Finding>>> = rules.par_iter().map(judge).collect();
         let mut findings = found.into_iter().collect::<Result<Vec<_>>>()?.concat();
-        findings.retain(|finding| at.tables.knows(finding));
+        findings.retain(|finding| at.knows(finding));
         Ok(findings)
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::checks::compare::relative_latency::NEARBY;
+use crate::checks::compare::siblings::NEARBY;
 use crate::database::catalog::{Place, TableFile};
 use crate::database::served::Shelf;
 use crate::database::state::State;

@@ -1,4 +1,4 @@
-//! Curves against those of other tables: points, shapes, levels and noise, on synthetic GEMMs.
+//! Curves against those of other tables: points, shapes and noise, on synthetic GEMMs.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -98,16 +98,6 @@ fn a_shape_that_is_slow_all_along_its_sweep_is_found() {
     let shape = found(&tree(4, slow), "latency-spike");
     assert_eq!(shape.len(), 1, "{shape:?}");
     insta::assert_snapshot!(shape[0].2, @"2 points are slower than their neighbours along columns m, n, by up to 3.0×; the same points are smooth in other tables; 1 series is slower than the rest of the slice all along column m, by up to 3.0× compared with other tables");
-}
-
-#[test]
-fn a_level_that_the_other_systems_do_not_have_is_found() {
-    let slow = |factor: f64| move |place, _, _| if place == 0 { factor } else { 1.0 };
-    let level = found(&tree(8, slow(1.5)), "sibling-deviation");
-    assert_eq!(level.len(), 1, "{level:?}");
-    assert!(level[0].1.contains("h200_sxm/vllm/0.24.0"), "{level:?}");
-    insta::assert_snapshot!(level[0].2, @"1 slice deviates from the same data of other backends, versions or systems: at gemm_dtype=bfloat16, vllm is 1.67× slower than trtllm, 1.43× slower than its other versions");
-    assert_eq!(found(&tree(8, slow(1.0)), "sibling-deviation"), []);
 }
 
 /// Noise over all of the first place: a number up to `share` that depends on the place in the grid alone.

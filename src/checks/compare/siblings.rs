@@ -1,0 +1,299 @@
+//! Slices that are slow beside the same slices of other backends, versions and systems.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
+
+use pep440_rs::Version;
+use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::peers::Kinship;
+use super::sketch::{Sketch, Sketched, Slice, slice_id, slice_name};
+use crate::base::stats::{times_off, upper_median};
+use crate::base::words::{Figure, plural_verb};
+use crate::checks::context::CrossContext;
+use crate::checks::inputs::{CheckInputs, Input};
+use crate::checks::judge::{Judge, Judged};
+use crate::checks::rule_head::RuleHead;
+use crate::findings::{Finding, Severity, SliceEvidence, wholes};
+
+/// The name of the reference that consists of the other systems of a generation.
+pub const NEARBY: &str = "other systems";
+
+/// When a slice is slow beside its references. Each ratio is the slice's latency divided by the latency of the reference.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Band")]
+pub struct SiblingBand {
+    /// Points that a slice and its reference must share.
+    points: usize,
+    /// References that a slice must have.
+    references: usize,
+    /// Ratio to another backend that few slices exceed.
+    backends: f64,
+    /// Ratio to other versions that few slices exceed.
+    versions: f64,
+    /// Ratio to the same version on other systems, the machines' own ratio taken out, that few slices exceed.
+    systems: f64,
+    /// Ratio to the other backends divided by the same ratio on other systems, up to which the backend is slow everywhere.
+    recurs: f64,
+    /// Texts of `kernel_source` that do not say which kernel ran.
+    unnamed: Vec<String>,
+    /// Words that name one family of kernels each, whatever the backend calls them.
+    families: Vec<Vec<String>>,
+}
+
+/// The ratios of a slice by the name of the reference: each other backend, the other versions of the own backend under the
+/// backend's name, and [`NEARBY`].
+type Ratios<'a> = BTreeMap<&'a str, f64>;
+
+impl Judge for SiblingBand {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs::of(&[Input::Peers])
+    }
+
+    /// One finding for each table with slow slices.
+    fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
+        let judged: Vec<Sketched<'_>> = at.sketched().filter(|(file, _)| at.judged(file)).collect();
+        let found = judged.par_iter().map(|own| self.finding(rule, at, *own));
+        Ok(wholes(found.collect::<Vec<_>>().into_iter().flatten()))
+    }
+}
+
+impl SiblingBand {
+    fn finding(
+        &self,
+        rule: RuleHead<'_>,
+        at: &CrossContext<'_>,
+        own @ (file, sketch): Sketched<'_>,
+    ) -> Option<Finding> {
+        let backend = file.place.backend.as_str();
+        let mut slow = self.references(at, own);
+        slow.retain(|_, ratios| self.is_slow(backend, ratios));
+        let (level, mut slow): (BTreeMap<_, _>, _) =
+            slow.into_iter().partition(|(_, ratios)| self.is_level(ratios));
+        slow.retain(|slice, ratios| {
+            self.over_elsewhere(at, own, slice, ratios).is_none_or(|over| over > self.recurs)
+        });
+        let (slices, mut severity, mut why) = if slow.is_empty() {
+            (level, Severity::Info, "; it is as slow on the other systems".to_owned())
+        } else {
+            (slow, rule.severity, String::new())
+        };
+        if let Some(said) = at.declared(file) {
+            (severity, why) = (Severity::Info, format!("; the sidecar explains this ({said})"));
+        }
+        let most = |ratios: &Ratios<'_>| ratios.values().copied().fold(0.0, f64::max);
+        let (worst, ratios) = slices.iter().max_by(|a, b| most(a.1).total_cmp(&most(b.1)))?;
+        let message = format!(
+            "{} slow beside the same data of other backends, versions or systems: at {}, {backend} is {}{why}",
+            plural_verb(slices.len(), "slice", ["is", "are"]),
+            slice_name(worst),
+            words(backend, ratios),
+        );
+        let is_found = |index: &usize| slices.contains_key(&sketch.slices[*index]);
+        let rows = sketch.rows_of((0..sketch.counts.len()).filter(is_found));
+        let evidence = slices.iter().map(|(slice, ratios)| SliceEvidence {
+            slice: (*slice).clone(),
+            figure: ("ratio_over".into(), serde_json::json!(ratios)),
+        });
+        let parts = slices.keys().map(|slice| slice_id(slice));
+        let finding = Finding::on_table(rule.id, severity, file, message);
+        Some(finding.rows(rows).parts(parts).slices(evidence))
+    }
+
+    /// Returns true if a slice is slow beside most of its references.
+    fn is_slow(&self, backend: &str, ratios: &Ratios<'_>) -> bool {
+        let band = |name: &str| match name {
+            NEARBY => self.systems,
+            own if own == backend => self.versions,
+            _ => self.backends,
+        };
+        let slow = ratios.iter().filter(|(name, ratio)| **ratio > band(name)).count();
+        ratios.len() >= self.references && 2 * slow > ratios.len()
+    }
+
+    /// Returns true if a slice takes as long as the same version on other systems.
+    fn is_level(&self, ratios: &Ratios<'_>) -> bool {
+        ratios.get(NEARBY).is_some_and(|ratio| times_off(*ratio) <= self.systems)
+    }
+
+    /// Returns the ratios of a table's slices to their references, each the median over the reference's tables.
+    fn references<'a>(
+        &self,
+        at: &CrossContext<'a>,
+        own: Sketched<'a>,
+    ) -> BTreeMap<&'a Slice, Ratios<'a>> {
+        let mut all: BTreeMap<&Slice, BTreeMap<&str, Vec<f64>>> = BTreeMap::new();
+        for (kinship, other) in at.peers.elsewhere(own.0) {
+            let is_other_release = release(own) != release(other);
+            let is_reference = match kinship {
+                Kinship::Backend => true,
+                Kinship::Version => is_other_release,
+                Kinship::System => !is_other_release && is_near(at, own, other),
+                Kinship::Name => false,
+            };
+            if !is_reference {
+                continue;
+            }
+            let is_nearby = kinship == Kinship::System;
+            let machines = is_nearby.then(|| self.machines(at, own, other));
+            let name = if is_nearby { NEARBY } else { &other.0.place.backend };
+            for (slice, ratio) in self.ratios(own, other) {
+                let machine = machines.as_ref().map_or(Some(1.0), |m| m.get(slice).copied());
+                if let Some(machine) = machine {
+                    let of_slice = all.entry(slice).or_default();
+                    of_slice.entry(name).or_default().push(ratio / machine);
+                }
+            }
+        }
+        let medians = |by_name: BTreeMap<&'a str, Vec<f64>>| {
+            by_name
+                .into_iter()
+                .map(|(name, mut ratios)| (name, upper_median(&mut ratios)))
+                .collect()
+        };
+        all.into_iter().map(|(slice, by_name)| (slice, medians(by_name))).collect()
+    }
+
+    /// Returns the ratio of two tables' machines by slice: the median over the versions of other backends that both have.
+    fn machines<'a>(
+        &self,
+        at: &CrossContext<'a>,
+        (own, _): Sketched<'_>,
+        (other, _): Sketched<'_>,
+    ) -> BTreeMap<&'a Slice, f64> {
+        let others = at.sketched().filter(|(file, _)| file.place.backend != own.place.backend);
+        let (mut here, mut there) = (Vec::new(), Vec::new());
+        for one in others {
+            match &one.0.place.system {
+                system if *system == own.place.system => here.push(one),
+                system if *system == other.place.system => there.push(one),
+                _ => {}
+            }
+        }
+        let mut all: BTreeMap<&Slice, Vec<f64>> = BTreeMap::new();
+        for a in here {
+            let is_same = |b: &&Sketched<'a>| {
+                a.0.place.backend == b.0.place.backend && release(a) == release(**b)
+            };
+            for (slice, ratio) in there.iter().filter(is_same).flat_map(|b| self.ratios(a, *b)) {
+                all.entry(slice).or_default().push(ratio);
+            }
+        }
+        all.into_iter().map(|(slice, mut ratios)| (slice, upper_median(&mut ratios))).collect()
+    }
+
+    /// Returns a slice's ratio to the other backends divided by the ratio that its backend has to them elsewhere: on other
+    /// systems of the generation, else on any. `None` if no other system has both.
+    fn over_elsewhere(
+        &self,
+        at: &CrossContext<'_>,
+        own: Sketched<'_>,
+        slice: &Slice,
+        ratios: &Ratios<'_>,
+    ) -> Option<f64> {
+        let kin = at.peers.elsewhere(own.0).filter(|(kinship, _)| *kinship == Kinship::System);
+        let kin = kin.map(|(_, kin)| kin).filter(|(_, sketch)| sketch.slices.contains(slice));
+        let (near, far): (Vec<_>, Vec<_>) = kin.partition(|kin| is_near(at, own, *kin));
+        let over = |kin: &[Sketched<'_>]| self.over_kin(at, kin, slice, ratios);
+        over(&near).or_else(|| over(&far))
+    }
+
+    /// Returns the median over the systems of some tables of a backend: a slice's ratio to the other backends divided by
+    /// the tables' ratio to them.
+    fn over_kin(
+        &self,
+        at: &CrossContext<'_>,
+        kin: &[Sketched<'_>],
+        slice: &Slice,
+        ratios: &Ratios<'_>,
+    ) -> Option<f64> {
+        let mut levels: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
+        for own @ (file, _) in kin {
+            for other @ (theirs, _) in at.sketched() {
+                let (system, backend) = (&file.place.system, &theirs.place.backend);
+                if theirs.place.system == *system && *backend != file.place.backend {
+                    let ratio = self.ratios(*own, other).into_iter().find(|(s, _)| *s == slice);
+                    levels.entry((system, backend)).or_default().extend(ratio.map(|(_, r)| r));
+                }
+            }
+        }
+        let mut by_system: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for ((system, backend), mut there) in levels {
+            if let (Some(here), false) = (ratios.get(backend), there.is_empty()) {
+                by_system.entry(system).or_default().push(here / upper_median(&mut there));
+            }
+        }
+        let mut over: Vec<f64> = by_system.values_mut().map(|over| upper_median(over)).collect();
+        (!over.is_empty()).then(|| upper_median(&mut over))
+    }
+
+    /// Returns the median ratio of two tables at their common points by slice, where they do not name other kernels.
+    fn ratios<'a>(&self, a: Sketched<'a>, b: Sketched<'_>) -> Vec<(&'a Slice, f64)> {
+        let mut by_slice = a.1.room_by_slice::<f64>();
+        for (a, b) in a.1.common(b.1).filter(|(a, b)| a.latency > 0.0 && b.latency > 0.0) {
+            by_slice[a.slice as usize].push(a.latency / b.latency);
+        }
+        let enough = a.1.slices.iter().zip(by_slice).filter(|(_, r)| r.len() >= self.points);
+        let same = enough.filter(|(slice, _)| !self.name_others(a, b, slice));
+        same.map(|(slice, mut ratios)| (slice, upper_median(&mut ratios))).collect()
+    }
+
+    /// Returns true if both tables name kernels for a slice and have no family of them in common. Each backend has names of
+    /// its own for a kernel, so a name without a family counts only within one backend.
+    fn name_others(&self, a: Sketched<'_>, b: Sketched<'_>, slice: &Slice) -> bool {
+        let is_same_backend = a.0.place.backend == b.0.place.backend;
+        let families = |sketch: &Sketch| -> BTreeSet<String> {
+            let kernels = sketch.kernels_of(slice).into_iter().flatten();
+            let named = kernels.filter(|kernel| !self.unnamed.contains(kernel));
+            let family = |kernel: &String| {
+                let name = kernel.to_lowercase();
+                let is_of = |words: &&Vec<String>| words.iter().any(|word| name.contains(word));
+                let families: Vec<String> =
+                    self.families.iter().filter(is_of).filter_map(|w| w.first()).cloned().collect();
+                if families.is_empty() && is_same_backend { vec![name] } else { families }
+            };
+            named.flat_map(family).collect()
+        };
+        let (a, b) = (families(a.1), families(b.1));
+        !a.is_empty() && !b.is_empty() && a.is_disjoint(&b)
+    }
+}
+
+/// Returns the versions that measured a table: those that its rows name if they are released ones or candidates, else the
+/// version of its directory. A development build is a few commits from that.
+fn release((file, sketch): Sketched<'_>) -> Vec<&str> {
+    let is_released = |name: &&str| Version::from_str(name).is_ok_and(|v| !v.is_dev());
+    let named: Vec<&str> =
+        sketch.names.versions.iter().map(String::as_str).filter(is_released).collect();
+    if named.is_empty() { vec![&file.place.version] } else { named }
+}
+
+/// Returns true if the systems of two tables are of one generation.
+fn is_near(at: &CrossContext<'_>, (a, _): Sketched<'_>, (b, _): Sketched<'_>) -> bool {
+    let [a, b] = [a, b].map(|file| at.peers.generation(&file.place.system));
+    a.is_some() && a == b
+}
+
+/// Words ratios, the largest first, such as `5.25× slower than trtllm, as fast as its other versions`.
+fn words(backend: &str, ratios: &Ratios<'_>) -> String {
+    /// The ratio up to which two latencies are called equal.
+    const LEVEL: f64 = 1.05;
+    let mut ratios: Vec<(&str, f64)> = ratios.iter().map(|(name, ratio)| (*name, *ratio)).collect();
+    ratios.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let word = |(name, ratio): (&str, f64)| {
+        let name = match name {
+            NEARBY => "this version on other systems",
+            own if own == backend => "its other versions",
+            other => other,
+        };
+        match Figure(times_off(ratio)) {
+            times if times.0 <= LEVEL => format!("as fast as {name}"),
+            times if ratio > 1.0 => format!("{times:.2}× slower than {name}"),
+            times => format!("{times:.2}× faster than {name}"),
+        }
+    };
+    ratios.into_iter().map(word).collect::<Vec<_>>().join(", ")
+}
