@@ -92,7 +92,7 @@ fn a_factor_hides_no_copy_and_another_run_is_not_one() {
     assert_eq!(of(&times(1.0, 0.01)), None, "as near as two runs");
     let (severity, message) = of(&times(0.8, 0.0)).unwrap();
     assert_eq!(severity, "error");
-    insta::assert_snapshot!(message, @"");
+    insta::assert_snapshot!(message, @"all 288 points shared with systems/data/h200_sxm/vllm/0.23.0/gemm_perf.txt have the same measurements, each multiplied by 0.800000; which of the two is the copy is not known");
 }
 
 #[test]
