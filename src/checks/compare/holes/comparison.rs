@@ -41,6 +41,8 @@ pub struct Comparison<'a> {
     pub spec: &'a TableSpec,
     /// The judged table.
     pub file: &'a TableFile,
+    /// The slices that the judged table serves.
+    pub own_slices: Vec<&'a Slice>,
     /// The nearest systems, then other versions.
     pub references: Vec<Reference<'a>>,
     /// The keys that half of the references have, of those that all sketches would contain, so that a key that is not
@@ -98,7 +100,8 @@ impl<'a> Comparison<'a> {
             unread.map(|f| format!("{} cannot be read", f.entry.path))
         };
         let share = end as f64 / u64::MAX as f64;
-        Some(Self { at, spec, file, references, keys, share, is_distant, caveat })
+        let own_slices = own.iter().flat_map(|sketch| &sketch.slices).collect();
+        Some(Self { at, spec, file, own_slices, references, keys, share, is_distant, caveat })
     }
 
     /// Counts the sampled keys that the table would not serve.

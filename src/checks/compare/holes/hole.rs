@@ -66,7 +66,7 @@ impl Hole {
         let of: Vec<String> =
             shares.filter(|share| share.of > 0).map(HavingShare::to_string).collect();
         Some(Self {
-            words: words(grid, keys),
+            words: words(comparison, grid, keys),
             keys: comparison.estimate(missing.len()),
             examples: examples(comparison, grid, missing),
             of: of.join(" and "),
@@ -147,13 +147,12 @@ fn is_inside(grid: &KeyGrid, keys: &MissingKeys) -> bool {
 }
 
 /// The conditions of missing keys as text, slices before the axis, and the other values that the keys have in common.
-fn words(grid: &KeyGrid, keys: &MissingKeys) -> String {
+fn words(comparison: &Comparison<'_>, grid: &KeyGrid, keys: &MissingKeys) -> String {
     let (mut slices, mut axes, mut common) = (Vec::new(), Vec::new(), Vec::new());
-    // All keys have the value of a part with one value.
-    let parts = grid.points.parts.iter().enumerate().filter(|(_, part)| part.values.len() > 1);
-    for (index, part) in parts {
-        let Some(codes) = keys.conditions.get(&index) else {
-            common.extend(common_words(grid, keys, index));
+    for (index, part) in grid.points.parts.iter().enumerate() {
+        // All references' keys have the value of a part with one value.
+        let Some(codes) = keys.conditions.get(&index).filter(|_| part.values.len() > 1) else {
+            common.extend(common_words(comparison, grid, keys, index));
             continue;
         };
         let codes: Vec<usize> = codes.iter().map(|code| *code as usize).collect();
@@ -189,10 +188,19 @@ fn value_words(part: &CoveredPart, codes: &[usize]) -> String {
     format!("{} {}", part.name, names(values.iter().map(String::as_str)))
 }
 
-/// The only value of a part in missing keys, if the part is not an axis and served keys have other values.
-fn common_words(grid: &KeyGrid, keys: &MissingKeys, index: usize) -> Option<String> {
+/// The only value of a part in missing keys, if the part is not an axis and the table serves other values.
+fn common_words(
+    comparison: &Comparison<'_>,
+    grid: &KeyGrid,
+    keys: &MissingKeys,
+    index: usize,
+) -> Option<String> {
+    let part = &grid.points.parts[index];
     let codes = grid.values(index, &keys.missing);
     let code = (codes.len() == 1 && !grid.is_axis(index)).then(|| codes.first())??;
-    let is_distinct = grid.in_state(KeyState::Served).any(|key| grid.code(index, key) != *code);
-    is_distinct.then(|| value_words(&grid.points.parts[index], &[*code as usize]))
+    let is_other = |text: &String| *text != part.values[*code as usize].to_string();
+    let mut texts = comparison.own_slices.iter().filter_map(|slice| slice.get(&part.name));
+    let is_distinct = texts.any(is_other)
+        || grid.in_state(KeyState::Served).any(|key| grid.code(index, key) != *code);
+    is_distinct.then(|| value_words(part, &[*code as usize]))
 }
