@@ -201,9 +201,6 @@ pub struct Copied {
     /// Cells to set in the copy.
     #[serde(default)]
     pub set: Vec<SetCells>,
-    /// Standard deviation of the noise on measurements, relative to the latency.
-    #[serde(default)]
-    pub noise: f64,
 }
 
 /// The drawing of points along series.
@@ -219,7 +216,6 @@ pub struct DrawnSeries {
 #[serde(rename_all = "lowercase")]
 pub enum CopiedFrom {
     System,
-    Backend,
     Version,
 }
 

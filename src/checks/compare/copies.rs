@@ -9,15 +9,13 @@ use serde::Deserialize;
 use crate::base::error;
 use crate::base::words::{Figure, count, names, plural};
 use crate::checks::compare::groups::{excused, groups};
-use crate::checks::compare::noisy_copy::{AlikeBy, Likeness, NoisyCopies};
 use crate::checks::compare::sketch::{Sketch, Sketched};
 use crate::checks::context::CrossContext;
 use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge, Judged};
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
-use crate::database::table::number_json;
-use crate::findings::{Finding, Severity, wholes};
+use crate::findings::{Finding, wholes};
 
 /// When two tables are one.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -27,8 +25,17 @@ pub struct Copies {
     points: usize,
     /// Their share of the points that both tables have.
     share: f64,
-    /// How near all points must be where none are equal.
-    noise: NoisyCopies,
+}
+
+/// The evidence that one of two tables is a copy of the other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Likeness {
+    /// The number of shared points.
+    common: usize,
+    /// The number of points that are equal up to the factor.
+    equal: usize,
+    /// The factor of the second table over the first: 1 for a plain copy.
+    factor: f64,
 }
 
 /// Two ratios are one factor when they agree this closely: a product of doubles is off by 1e-16.
@@ -79,7 +86,7 @@ impl Judge for Copies {
                 };
                 let other = others.iter().find(is_new)?;
                 let rows = at.sketches.get(&copy.entry.path)?.rows;
-                let all = Likeness { common: rows, factor: 1.0, by: AlikeBy::Equal(rows) };
+                let all = Likeness { common: rows, equal: rows, factor: 1.0 };
                 finding(rule, at, other, copy, all, &[])
             }));
         }
@@ -106,11 +113,10 @@ fn equal_files<'a>(at: &CrossContext<'a>) -> Vec<Vec<&'a TableFile>> {
 
 impl Copies {
     fn alike(&self, a: &Sketch, b: &Sketch) -> Option<Likeness> {
-        let (common, equal, factor) = equal_points(a, b);
-        if equal >= self.points && equal as f64 >= self.share * common as f64 {
-            return Some(Likeness { common, factor, by: AlikeBy::Equal(equal) });
-        }
-        self.noise.likeness(a, b)
+        let like = equal_points(a, b)?;
+        let is_copy =
+            like.equal >= self.points && like.equal as f64 >= self.share * like.common as f64;
+        is_copy.then_some(like)
     }
 
     /// The findings on a group of tables: one on each table that a pull request adds, and one on the others.
@@ -178,8 +184,8 @@ fn place_of(file: &TableFile) -> String {
     [place.system.as_str(), &place.backend, &place.version].join("/")
 }
 
-/// Returns the number of points that two tables share, how many of them are equal up to a factor, and that factor.
-fn equal_points(a: &Sketch, b: &Sketch) -> (usize, usize, f64) {
+/// Counts the points that two tables share and those that are equal up to a factor; `None` if nearly none are equal.
+fn equal_points(a: &Sketch, b: &Sketch) -> Option<Likeness> {
     let positive = |(a, b): &(f64, f64)| *a > 0.0 && *b > 0.0;
     let common = || a.common(b).map(|(a, b)| (a.latency, b.latency)).filter(positive);
     // Points are in the order of a hash, so the first ones are a sample. A part that is large enough shows in it, and
@@ -191,38 +197,29 @@ fn equal_points(a: &Sketch, b: &Sketch) -> (usize, usize, f64) {
     let factors = first.iter().take(TRIED).copied().chain([1.0]);
     let factors: Vec<f64> = factors.filter(|factor| agree(&first, *factor) > 2).collect();
     if factors.is_empty() {
-        return (0, 0, 1.0);
+        return None;
     }
     let pairs: Vec<(f64, f64)> = common().collect();
     let ratios: Vec<f64> = pairs.iter().map(|(a, b)| b / a).collect();
     let equal = pairs.iter().filter(|(a, b)| a == b).count();
     let scaled = factors.iter().filter(|f| **f != 1.0).map(|f| (agree(&ratios, *f), *f));
-    match scaled.max_by(|x, y| x.0.cmp(&y.0)) {
-        Some((scaled, factor)) if scaled > equal => (pairs.len(), scaled, factor),
-        _ => (pairs.len(), equal, 1.0),
-    }
+    let (equal, factor) = match scaled.max_by(|x, y| x.0.cmp(&y.0)) {
+        Some((scaled, factor)) if scaled > equal => (scaled, factor),
+        _ => (equal, 1.0),
+    };
+    Some(Likeness { common: pairs.len(), equal, factor })
 }
 
-/// Says what `copy` has in common with its origin; `times` is the factor between them.
+/// Says what a copy, `times` its origin, has in common with it.
 fn words(like: Likeness, times: f64, origin: &TableFile) -> String {
-    let Likeness { common, factor, by } = like;
+    let Likeness { common, equal, .. } = like;
     let (points, path) = (plural(common, "point"), &origin.entry.path);
-    match by {
-        AlikeBy::Equal(equal) => {
-            let part = if equal == common { "all".to_owned() } else { format!("{equal} of") };
-            let scaled = match factor {
-                1.0 => String::new(),
-                factor => format!(", each multiplied by {:.6}", Figure(factor)),
-            };
-            format!("{part} {points} shared with {path} have the same measurements{scaled}")
-        }
-        AlikeBy::Noise(spread) => format!(
-            "nine tenths of {points} shared with {path} are within {:.1} % of {:.3} times the measurement \
-             there, evenly at all latencies; the differences between two runs are not even",
-            100.0 * spread,
-            Figure(times),
-        ),
-    }
+    let part = if equal == common { "all".to_owned() } else { format!("{equal} of") };
+    let scaled = match times {
+        1.0 => String::new(),
+        times => format!(", each multiplied by {:.6}", Figure(times)),
+    };
+    format!("{part} {points} shared with {path} have the same measurements{scaled}")
 }
 
 fn finding(
@@ -269,21 +266,14 @@ fn finding(
     // The factor is that of `b` over `a`.
     let times = if std::ptr::eq(copy, b) { like.factor } else { 1.0 / like.factor };
     let message = format!("{}; {which}{more}", words(like, times, origin));
-    // Even noise is a strong sign, but not a proof.
-    let (severity, rows, name, figure) = match like.by {
-        AlikeBy::Equal(equal) => (rule.severity, equal, "equal_points", equal.into()),
-        AlikeBy::Noise(spread) => {
-            let warning = rule.severity.at_most(Severity::Warning);
-            (warning, like.common, "spread", number_json(spread))
-        }
-    };
-    let mut finding = Finding::on_table(rule.id, severity, copy, message)
-        .rows(rows)
+    let mut finding = rule
+        .on_table(copy, message)
+        .rows(like.equal)
         .parts([origin].iter().chain(others).map(|file| place_of(file)))
         .copy_of(origin)
         .evidence("common_points", like.common)
         .evidence("factor", like.factor)
-        .evidence(name, figure);
+        .evidence("equal_points", like.equal);
     if !others.is_empty() {
         let paths: Vec<&str> = others.iter().map(|f| f.entry.path.as_str()).collect();
         finding = finding.evidence("tables", others.len() + 2).evidence("more", paths);
@@ -305,10 +295,10 @@ mod tests {
     fn plain_and_scaled_copies_are_found_and_noise_is_not() {
         let a = sketch(|i| 0.1 + i as f64 * 0.037);
         let noisy = sketch(|i| (0.1 + i as f64 * 0.037) * (1.0 + 1e-6 * (i % 7) as f64));
-        assert_eq!(equal_points(&a, &a).1, 50);
+        assert_eq!(equal_points(&a, &a).unwrap().equal, 50);
         let half = sketch(|i| (0.1 + i as f64 * 0.037) * 0.7);
-        let (_, scaled, factor) = equal_points(&a, &half);
-        assert_eq!((scaled, (factor * 10.0).round()), (50, 7.0));
-        assert!(equal_points(&a, &noisy).1 < 20);
+        let scaled = equal_points(&a, &half).unwrap();
+        assert_eq!((scaled.equal, (scaled.factor * 10.0).round()), (50, 7.0));
+        assert!(equal_points(&a, &noisy).is_none_or(|like| like.equal < 20));
     }
 }

@@ -6,17 +6,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::words::{count, plural, plural_verb};
-use crate::checks::compare::scattered::Scattered;
 use crate::checks::compare::served_keys::{keys, points_by_slice};
 use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
 use crate::checks::compare::stubs::StubSize;
-use crate::checks::context::{CrossContext, RowContext};
+use crate::checks::context::CrossContext;
 use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Judge, Judged};
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::database::served::Nearness;
-use crate::findings::{Finding, Hits, Severity, SliceEvidence, wholes};
+use crate::findings::{Finding, Severity, SliceEvidence, wholes};
 use crate::specs::Filling;
 
 /// Shares of the reference's keys.
@@ -31,8 +30,6 @@ pub struct Shares {
     points: usize,
     /// How small what is a table's own must be, whatever is served beside it.
     own: StubSize,
-    /// How much must be missing from the middle of sweeps.
-    scattered: Scattered,
 }
 
 /// A table and the tables it is compared with: their names, and what is served there.
@@ -54,14 +51,6 @@ struct ThinSlice<'a> {
 impl Judge for Shares {
     fn needs(&self) -> CheckInputs {
         CheckInputs::of(&[Input::Peers])
-    }
-
-    /// One finding for a table that lacks rows here and there, whatever others have.
-    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        if rows.spec.is_sparse {
-            return Ok(Hits::new());
-        }
-        Ok(wholes(self.scattered.finding(rows)))
     }
 
     /// One finding for each table that has far less than every reference, as a whole or of slices.

@@ -53,8 +53,6 @@ pub struct Peers<'a> {
     numbers: HashMap<&'a str, usize>,
     /// The generations of the tables' systems.
     generations: HashMap<&'a str, &'a str>,
-    /// The readable tables by backend.
-    pub by_backend: BTreeMap<&'a str, Vec<Sketched<'a>>>,
     /// The tables with each slice, by their index in `tables`, and the slice's index in the table's sketch.
     by_slice: BTreeMap<&'a Slice, Vec<(usize, usize)>>,
 }
@@ -65,8 +63,7 @@ impl<'a> Peers<'a> {
         let sketched =
             files.iter().filter_map(|file| Some((*file, sketches.get(&file.entry.path)?)));
         let mut peers = Self { files, ..Self::of(sketched.collect()) };
-        for (number, one @ (file, sketch)) in peers.tables.iter().enumerate() {
-            peers.by_backend.entry(&file.place.backend).or_default().push(*one);
+        for (number, (file, sketch)) in peers.tables.iter().enumerate() {
             let system = file.place.system.as_str();
             let facts = state.catalog.system(system, state.specs);
             peers.generations.extend(facts.and_then(System::generation).map(|g| (system, g)));

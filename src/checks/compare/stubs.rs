@@ -17,6 +17,7 @@ use crate::checks::compare::sketch::{Sketch, Sketched, Slice, slice_id, slice_na
 use crate::checks::context::CrossContext;
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
+use crate::database::served::Served;
 use crate::findings::{Finding, Severity, SliceEvidence};
 use crate::specs::Filling;
 
@@ -82,15 +83,18 @@ impl StubSize {
             message +=
                 &format!("; {} more have too few keys", plural(stubs.len() - said.len(), "slice"));
         }
-        message += &filled(at, file);
-        let mut severity = rule.severity.at_most(Severity::Warning);
+        let spec = at.state.specs.tables.get(&file.table)?;
+        let served = at.shelf.sources(&file.place, &file.table, spec.filling);
+        let sketches = at.sketches.of(served.clone().files());
+        message += &filled(&served, &sketches);
+        // A table that the loader fills is an addition by design.
+        let is_filled = stubs.iter().all(|stub| 2 * stub.served(&sketches) >= stub.median);
+        let most = if is_filled { Severity::Info } else { Severity::Warning };
+        let mut severity = rule.severity.at_most(most);
         let editions = at.shelf.editions(file)?;
         let current = at.shelf.current(&file.place.system, editions)?;
         if at.partial(file) {
             message += "; the sidecar says status: partial";
-            severity = severity.at_most(Severity::Info);
-        } else if at.planned_so(file, own.rows as u64) {
-            message += "; the sidecar says that the whole plan was measured, and reuse.yaml declares the rest";
             severity = severity.at_most(Severity::Info);
         } else if current.version != file.place.version {
             message += &format!("; version {} supersedes this one", current.version);
@@ -184,9 +188,7 @@ fn sizes(at: &CrossContext<'_>, chosen: &[bool]) -> impl Iterator<Item = usize> 
 }
 
 /// Words the tables from which the loader adds rows.
-fn filled(at: &CrossContext<'_>, file: &TableFile) -> String {
-    let Some(spec) = at.state.specs.tables.get(&file.table) else { return String::new() };
-    let served = at.shelf.sources(&file.place, &file.table, spec.filling);
+fn filled(served: &Served<'_>, sketches: &[&Sketch]) -> String {
     let versions = |files: &[&TableFile]| {
         let versions: BTreeSet<&str> = files.iter().map(|f| f.place.version.as_str()).collect();
         names(versions.into_iter())
@@ -201,11 +203,20 @@ fn filled(at: &CrossContext<'_>, file: &TableFile) -> String {
     if by.is_empty() {
         return "; nothing adds rows to it".to_owned();
     }
-    let sketches: Vec<&Sketch> = at.sketches.of(served.files());
-    format!("; {}, which makes {}", by.join(" and "), plural(keys(&sketches), "key"))
+    format!("; {}, which makes {}", by.join(" and "), plural(keys(sketches), "key"))
 }
 
 impl Stub<'_> {
+    /// The number of keys that the loader serves: of a slice, those of the file that has most.
+    fn served(&self, sketches: &[&Sketch]) -> usize {
+        let Some(slice) = self.slice else { return keys(sketches) };
+        let of_slice = |sketch: &&Sketch| {
+            let index = sketch.slices[..sketch.counts.len()].iter().position(|own| own == slice);
+            index.map(|index| sketch.slice_keys(index))
+        };
+        sketches.iter().filter_map(of_slice).max().unwrap_or(0)
+    }
+
     fn say(&self) -> String {
         let of = self.slice.map_or_else(|| "the table".to_owned(), slice_name);
         let (own, others) = (plural(self.own, "key"), plural(self.others, "other table"));

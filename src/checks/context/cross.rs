@@ -146,14 +146,6 @@ impl<'a> CrossContext<'a> {
         self.sidecar(file).is_some_and(|t| t.status == "partial")
     }
 
-    /// Returns true if `rows` rows are all that was planned of a table, because a declared donor has the rest.
-    pub(crate) fn planned_so(&self, file: &TableFile, rows: u64) -> bool {
-        let whole = |t: &TableMeta| {
-            t.status == "complete" && t.case_plan_hash.is_some() && t.rows == Some(rows)
-        };
-        self.sidecar(file).is_some_and(whole) && !self.donors(&file.place, &file.table).is_empty()
-    }
-
     /// Returns the versions that a place declares as donors of a table.
     pub fn donors(&self, place: &Place, table: &str) -> Vec<&str> {
         self.shelf.donors(place, table)

@@ -151,8 +151,8 @@ impl<'a> RowContext<'a> {
         self.at.derived.series.get_or_init(taken)
     }
 
-    /// Returns the smallest difference between two latencies of the table, in ms: what its timer and its writer can tell
-    /// apart. Of a large table a sample of the latencies is compared. 0 without a latency.
+    /// Returns the smallest difference between two latencies of the table, in ms: its timer and its writer distinguish
+    /// no less. Of a large table a sample of the latencies is compared. 0 without a latency.
     pub fn step(&self) -> f64 {
         const SAMPLE: usize = 4096;
         let measured = self.measured();

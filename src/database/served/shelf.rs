@@ -218,7 +218,7 @@ impl<'a> Shelf<'a> {
 
 /// The files from which a version is loaded, in the loader's order. Files of other backends are not included,
 /// since they provide only rows of some kernels.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Served<'a> {
     /// The version's own file.
     pub own: Option<&'a TableFile>,

@@ -12,7 +12,7 @@ use crate::faults::target::Target;
 use perfdb_gate::base::expr::ExprError;
 use perfdb_gate::base::random::Random;
 use perfdb_gate::database::catalog::TableFile;
-use perfdb_gate::database::table::{Column, Keys};
+use perfdb_gate::database::table::Keys;
 
 /// The number of common points that the rule on copied tables needs.
 const SHARED: usize = 20;
@@ -44,13 +44,6 @@ impl CleanState<'_> {
         let target = Target { table: &table, spec: &spec, scope: &scope };
         for set in &copied.set {
             target.set(set, None, &rows, &mut draft)?;
-        }
-        if copied.noise > 0.0 {
-            for (name, _) in spec.measures() {
-                let Some(Column::Float { values, .. }) = draft.column(name) else { continue };
-                let noisy = |v: &mut f64| *v *= 1.0 + copied.noise * f64::from(random.normal());
-                values.iter_mut().for_each(noisy);
-            }
         }
         let Ok(bytes) = draft.parquet() else { return Ok(None) };
         Ok(Some(Planted { rows: table.rows, ..changed(file, FileChange::Bytes(bytes)) }))
@@ -84,16 +77,13 @@ impl CleanState<'_> {
     }
 }
 
-/// Returns true if two tables differ in this part of their place; of two backends, the versions may
-/// differ too.
+/// Returns true if two tables differ in this part of their place and in no other.
 fn differs_as(part: CopiedFrom, table: &TableFile, file: &TableFile) -> bool {
     let (a, b) = (&table.place, &file.place);
-    let version = a.version != b.version;
-    let differs = (a.system != b.system, a.backend != b.backend, version);
+    let differs = (a.system != b.system, a.backend != b.backend, a.version != b.version);
     differs
         == match part {
             CopiedFrom::System => (true, false, false),
-            CopiedFrom::Backend => (false, true, version),
             CopiedFrom::Version => (false, false, true),
         }
 }

@@ -41,9 +41,12 @@ pub struct Comparison<'a> {
     pub spec: &'a TableSpec,
     /// The judged table.
     pub file: &'a TableFile,
+    /// The slices that the judged table serves.
+    pub own_slices: Vec<&'a Slice>,
     /// The nearest systems, then other versions.
     pub references: Vec<Reference<'a>>,
-    /// The references' keys that all sketches would contain, so that a key that is not found is certainly missing.
+    /// The keys that half of the references have, of those that all sketches would contain, so that a key that is not
+    /// found is certainly missing.
     pub keys: Vec<ReferenceKey<'a>>,
     /// The share of all keys that are sampled; 1 if all are.
     pub share: f64,
@@ -89,9 +92,7 @@ impl<'a> Comparison<'a> {
         let end = least_end(&own, &references);
         let mut keys =
             reference_keys(&own, &references, |slice| kernels.are_comparable(slice, is_distant));
-        if is_distant {
-            keys.retain(|key| key.is_agreed(&references));
-        }
+        keys.retain(|key| key.is_usual(&references, is_distant));
         let unread = served.iter().find(|f| !at.sketches.by_path.contains_key(&f.entry.path));
         let caveat = if at.partial(file) {
             Some("the sidecar says status: partial".to_owned())
@@ -99,7 +100,8 @@ impl<'a> Comparison<'a> {
             unread.map(|f| format!("{} cannot be read", f.entry.path))
         };
         let share = end as f64 / u64::MAX as f64;
-        Some(Self { at, spec, file, references, keys, share, is_distant, caveat })
+        let own_slices = own.iter().flat_map(|sketch| &sketch.slices).collect();
+        Some(Self { at, spec, file, own_slices, references, keys, share, is_distant, caveat })
     }
 
     /// Counts the sampled keys that the table would not serve.
@@ -119,6 +121,11 @@ impl<'a> Comparison<'a> {
         }
         let unit = 10_usize.pow(keys.max(1).ilog10().saturating_sub(1));
         format!("about {}", count((keys + unit / 2) / unit * unit))
+    }
+
+    /// The references as text.
+    pub fn names(&self) -> String {
+        self.references.iter().map(Reference::name).collect::<Vec<_>>().join(", ")
     }
 
     /// The sampled keys by the values of their parts.
@@ -151,12 +158,19 @@ impl ReferenceKey<'_> {
         coverage.row(point as usize)
     }
 
-    /// Returns true if another version has the key, or all of several other systems. Systems of other generations
-    /// count only where they agree.
-    fn is_agreed(&self, references: &[Reference<'_>]) -> bool {
-        let systems = references.iter().filter(|r| r.system.is_some()).count();
-        let having = self.had_by.iter().filter(|i| references[**i].system.is_some()).count();
-        having < self.had_by.len() || (systems > 1 && having == systems)
+    /// Returns true if half of the systems or half of the other versions have the key. Systems of other generations
+    /// count only where several agree.
+    fn is_usual(&self, references: &[Reference<'_>], is_distant: bool) -> bool {
+        let is_system = |reference: &Reference<'_>| reference.system.is_some();
+        let systems = references.iter().filter(|reference| is_system(reference)).count();
+        let having = self.had_by.iter().filter(|i| is_system(&references[**i])).count();
+        let is_half = |having: usize, of: usize| having > 0 && 2 * having >= of;
+        is_half(self.had_by.len() - having, references.len() - systems)
+            || (if is_distant {
+                systems > 1 && having == systems
+            } else {
+                is_half(having, systems)
+            })
     }
 }
 
@@ -210,28 +224,34 @@ struct Kernels<'a> {
     parts: BTreeSet<&'a str>,
     /// The table's slices.
     own: BTreeSet<KernelSlice<'a>>,
-    /// The table's slices that no reference has.
-    only_own: Vec<KernelSlice<'a>>,
+    /// The slices of each reference.
+    references: Vec<BTreeSet<KernelSlice<'a>>>,
 }
 
 impl<'a> Kernels<'a> {
     fn new(spec: &'a TableSpec, own: &[&'a Sketch], references: &[Reference<'a>]) -> Self {
-        let names_kernel = |part: &&KeyPart| part.value.columns().contains(&"kernel_source");
-        let parts = spec.key.iter().filter(names_kernel).map(|part| part.name.as_str()).collect();
-        let known = references.iter().flat_map(|r| &r.sketches).flat_map(|s| &s.slices);
-        let known: BTreeSet<KernelSlice<'a>> = known.map(|slice| split(slice, &parts)).collect();
-        let own = own.iter().flat_map(|sketch| &sketch.slices);
-        let own: BTreeSet<KernelSlice<'a>> = own.map(|slice| split(slice, &parts)).collect();
-        let only_own = own.difference(&known).cloned().collect();
-        Self { parts, own, only_own }
+        let names_kernel = |part: &&KeyPart| part.value.columns() == ["kernel_source"];
+        let parts: BTreeSet<&str> =
+            spec.key.iter().filter(names_kernel).map(|part| part.name.as_str()).collect();
+        let slices = |sketches: &[&'a Sketch]| {
+            let slices = sketches.iter().flat_map(|sketch| &sketch.slices);
+            slices.map(|slice| split(slice, &parts)).collect()
+        };
+        let own = slices(own);
+        let references = references.iter().map(|reference| slices(&reference.sketches)).collect();
+        Self { parts, own, references }
     }
 
-    /// Returns false for a reference's slice whose kernel the table's machine does not run: the table has a kernel
-    /// in its place that no reference has there, or the reference is distant and the table never has the kernel.
+    /// Returns false for a reference's slice whose kernel the table's machine does not run: the table has another
+    /// kernel in its place, which no reference runs beside it, or the reference is distant and the table never has
+    /// the kernel.
     fn are_comparable(&self, slice: &Slice, is_distant: bool) -> bool {
         let slice = split(slice, &self.parts);
-        let is_replaced =
-            !self.own.contains(&slice) && self.only_own.iter().any(|o| o.1 == slice.1);
+        let run_together = |own: &KernelSlice<'_>| {
+            self.references.iter().any(|all| all.contains(own) && all.contains(&slice))
+        };
+        let replaces = |own: &&KernelSlice<'_>| own.1 == slice.1 && !run_together(own);
+        let is_replaced = !self.own.contains(&slice) && self.own.iter().any(|own| replaces(&own));
         !is_replaced && (!is_distant || self.own.iter().any(|own| own.0 == slice.0))
     }
 }
@@ -270,7 +290,7 @@ mod tests {
         let had_by: Vec<Vec<usize>> =
             keys.iter().map(|key| key.had_by.iter().copied().collect()).collect();
         assert_eq!(had_by, [vec![0], vec![0], vec![0, 1], vec![1], vec![0]]);
-        keys.retain(|key| key.is_agreed(&references));
+        keys.retain(|key| key.is_usual(&references, true));
         assert_eq!((keys.len(), missing(&keys)), (1, vec![0]), "both have the third alone");
     }
 

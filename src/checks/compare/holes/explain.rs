@@ -29,7 +29,7 @@ pub fn explain(
     for (id, limit) in limits.filter(|(_, limit)| limit.concerns(&comparison.spec.name)) {
         let mut sampled = 0;
         for (having, keys) in &by_having {
-            let scope = MissingKeys { comparison, grid, keys, having };
+            let scope = UnservedKeys { comparison, grid, keys, having };
             let holds = limit.holds.mask(&scope)?;
             let held: Vec<usize> =
                 (0..keys.len()).filter(|i| holds.get(*i)).map(|i| keys[i]).collect();
@@ -67,7 +67,7 @@ fn explain_by_failures(comparison: &Comparison<'_>, grid: &mut KeyGrid) -> BTree
 }
 
 /// Missing keys as the condition of a limit reads them.
-struct MissingKeys<'a> {
+struct UnservedKeys<'a> {
     comparison: &'a Comparison<'a>,
     grid: &'a KeyGrid,
     keys: &'a [usize],
@@ -75,7 +75,7 @@ struct MissingKeys<'a> {
     having: &'a BTreeSet<usize>,
 }
 
-impl MissingKeys<'_> {
+impl UnservedKeys<'_> {
     /// The keys' values of a part.
     fn part(&self, index: usize) -> Value<'_> {
         let part = &self.grid.points.parts[index];
@@ -127,7 +127,7 @@ impl MissingKeys<'_> {
     }
 }
 
-impl Scope for MissingKeys<'_> {
+impl Scope for UnservedKeys<'_> {
     fn rows(&self) -> usize {
         self.keys.len()
     }

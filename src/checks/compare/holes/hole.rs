@@ -1,13 +1,14 @@
-//! The description of a block of missing keys.
+//! The description of keys that are missing together.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::comparison::{Comparison, Reference};
-use super::grid::{KeyGrid, KeyState, MissingBlock};
+use super::grid::{KeyGrid, KeyState};
+use super::missing::MissingKeys;
 use crate::base::words::names;
 use crate::database::coverage::{CoveredPart, Kind};
 use crate::database::table::REFERENCE;
@@ -36,32 +37,25 @@ pub struct Hole {
 }
 
 impl Hole {
-    /// Describes a block. Returns `None` if less than half of the nearest systems and of the other versions have it.
-    /// `workload` are key parts that do not depend on the machine.
+    /// Describes keys that are missing together. Returns `None` for sizes inside the sweep that no table of the same
+    /// version has: a lookup interpolates there, and no collector planned them. `workload` are key parts that do not
+    /// depend on the machine.
     pub fn new(
         comparison: &Comparison<'_>,
         grid: &KeyGrid,
-        block: &MissingBlock,
+        keys: &MissingKeys,
         workload: &[String],
     ) -> Option<Self> {
-        let (parts, missing) = (&grid.points.parts, &block.missing);
+        let (parts, missing) = (&grid.points.parts, &keys.missing);
         let systems = HavingShare::new(comparison, missing, "nearest system", true);
         let versions = HavingShare::new(comparison, missing, "other version", false);
-        // A lookup interpolates over keys inside the grid. They count only if a table of the same version has them,
-        // which shows that the collector plans them.
-        let is_inside = is_inside(grid, block);
-        let is_planned =
-            |reference: &&Reference<'_>| reference.version == comparison.file.place.version;
-        let matters = |share: &HavingShare<'_>| {
-            share.is_half() && (!is_inside || share.having.iter().any(is_planned))
-        };
-        if !matters(&systems) && !matters(&versions) {
+        let having = [&systems.having[..], &versions.having[..]].concat();
+        let version = &comparison.file.place.version;
+        if is_inside(grid, keys) && having.iter().all(|reference| reference.version != version) {
             return None;
         }
-        let having = [&systems.having[..], &versions.having[..]].concat();
-        let is_slice = block.conditions.keys().all(|part| parts[*part].kind != Kind::Grid);
-        let mut conditions = block.conditions.keys();
-        let is_chosen = conditions.any(|part| !workload.contains(&parts[*part].name));
+        let is_slice = keys.conditions.keys().all(|part| !grid.is_axis(*part));
+        let is_chosen = keys.conditions.keys().any(|part| !workload.contains(&parts[*part].name));
         let mut values = BTreeMap::new();
         for (index, part) in parts.iter().enumerate().filter(|(_, part)| part.values.len() > 1) {
             let codes = grid.values(index, missing).into_iter();
@@ -72,22 +66,22 @@ impl Hole {
         let of: Vec<String> =
             shares.filter(|share| share.of > 0).map(HavingShare::to_string).collect();
         Some(Self {
-            words: words(grid, block),
+            words: words(comparison, grid, keys),
             keys: comparison.estimate(missing.len()),
             examples: examples(comparison, grid, missing),
             of: of.join(" and "),
             values,
-            is_choice: is_slice && is_chosen && !versions.is_half(),
+            is_choice: is_slice && is_chosen && versions.having.is_empty(),
             had_by: having.into_iter().map(Reference::name).collect(),
         })
     }
 }
 
-/// The references of one sort, other systems or other versions, that have a block.
+/// The references of one sort, other systems or other versions, that have some missing keys.
 struct HavingShare<'a> {
     /// The sort as text: `nearest system`.
     sort: &'static str,
-    /// The references that have at least half of the block's missing keys.
+    /// The references that have at least half of the missing keys.
     having: Vec<&'a Reference<'a>>,
     /// The number of references of the sort.
     of: usize,
@@ -110,10 +104,6 @@ impl<'a> HavingShare<'a> {
             }
         }
         share
-    }
-
-    fn is_half(&self) -> bool {
-        !self.having.is_empty() && 2 * self.having.len() >= self.of
     }
 }
 
@@ -144,26 +134,25 @@ fn examples(comparison: &Comparison<'_>, grid: &KeyGrid, missing: &[usize]) -> V
     missing.into_iter().map(example).collect()
 }
 
-/// Returns true if served keys surround the block along each axis that it has a condition on.
-fn is_inside(grid: &KeyGrid, block: &MissingBlock) -> bool {
-    let mut axes = block.conditions.clone();
-    axes.retain(|part, _| grid.points.parts[*part].kind == Kind::Grid);
-    let is_surrounded = |(part, values): (&usize, &BTreeSet<u32>)| {
-        let mut others = block.conditions.clone();
-        others.remove(part);
-        let served = grid.in_state(KeyState::Served).filter(|key| grid.meets(&others, *key));
-        let served = grid.values(*part, &served.collect::<Vec<usize>>());
-        served.first() < values.first() && served.last() > values.last()
-    };
-    !axes.is_empty() && axes.iter().all(is_surrounded)
+/// Returns true if the missing keys are sizes of an axis, and the table serves smaller and larger ones in their slice.
+fn is_inside(grid: &KeyGrid, keys: &MissingKeys) -> bool {
+    let axis = keys.conditions.iter().find(|(part, _)| grid.is_axis(**part));
+    axis.is_some_and(|(axis, sizes)| {
+        let mut slice = keys.conditions.clone();
+        slice.remove(axis);
+        let served = grid.in_state(KeyState::Served).filter(|key| grid.meets(&slice, *key));
+        let served = grid.values(*axis, &served.collect::<Vec<usize>>());
+        served.first() < sizes.first() && served.last() > sizes.last()
+    })
 }
 
-/// The conditions of a block as text, slices before the grid, and the other values that its keys have in common.
-fn words(grid: &KeyGrid, block: &MissingBlock) -> String {
+/// The conditions of missing keys as text, slices before the axis, and the other values that the keys have in common.
+fn words(comparison: &Comparison<'_>, grid: &KeyGrid, keys: &MissingKeys) -> String {
     let (mut slices, mut axes, mut common) = (Vec::new(), Vec::new(), Vec::new());
     for (index, part) in grid.points.parts.iter().enumerate() {
-        let Some(codes) = block.conditions.get(&index) else {
-            common.extend(common_words(grid, block, index));
+        // All references' keys have the value of a part with one value.
+        let Some(codes) = keys.conditions.get(&index).filter(|_| part.values.len() > 1) else {
+            common.extend(common_words(comparison, grid, keys, index));
             continue;
         };
         let codes: Vec<usize> = codes.iter().map(|code| *code as usize).collect();
@@ -199,13 +188,19 @@ fn value_words(part: &CoveredPart, codes: &[usize]) -> String {
     format!("{} {}", part.name, names(values.iter().map(String::as_str)))
 }
 
-/// The only value of a part in a block, if the part is not an axis and served keys have other values.
-fn common_words(grid: &KeyGrid, block: &MissingBlock, index: usize) -> Option<String> {
+/// The only value of a part in missing keys, if the part is not an axis and the table serves other values.
+fn common_words(
+    comparison: &Comparison<'_>,
+    grid: &KeyGrid,
+    keys: &MissingKeys,
+    index: usize,
+) -> Option<String> {
     let part = &grid.points.parts[index];
-    let code = part.codes[block.missing[0]];
-    let is_common = block.missing.iter().all(|key| part.codes[*key] == code);
-    let mut served = grid.in_state(KeyState::Served);
-    let is_distinct =
-        part.kind != Kind::Grid && is_common && served.any(|key| part.codes[key] != code);
-    is_distinct.then(|| value_words(part, &[code as usize]))
+    let codes = grid.values(index, &keys.missing);
+    let code = (codes.len() == 1 && !grid.is_axis(index)).then(|| codes.first())??;
+    let is_other = |text: &String| *text != part.values[*code as usize].to_string();
+    let mut texts = comparison.own_slices.iter().filter_map(|slice| slice.get(&part.name));
+    let is_distinct = texts.any(is_other)
+        || grid.in_state(KeyState::Served).any(|key| grid.code(index, key) != *code);
+    is_distinct.then(|| value_words(part, &[*code as usize]))
 }

@@ -14,34 +14,31 @@
 //! The finding says: the loader finds no rows of `attn_dtype fp8, isl from 16384 up` (2 keys, present in 2 of 2
 //! nearest systems). It takes four steps:
 //!
-//! 1. `comparison` lists the references' keys, and whether the table would serve each. References are the nearest
-//!    systems and, if versions share nothing, the table's other versions. A table serves its own rows and those of
-//!    donors and earlier versions. All keys come from samples ([`Sketch`](super::sketch::Sketch)), and the samples of
+//! 1. `comparison` lists the keys that half of the references have, and whether the table would serve each. References
+//!    are the nearest systems and, if versions share nothing, the table's other versions. A table serves its own rows
+//!    and those of donors and earlier versions. A kernel is left out if the table has another one in its place. All keys come from samples ([`Sketch`](super::sketch::Sketch)), and the samples of
 //!    two tables contain the same keys. If a sample stands for more keys than it contains, counts are estimates and
 //!    say so. Above, there are eight keys, two of them missing.
 //! 2. `explain` takes out the missing keys that a limit or a classified failure explains.
-//! 3. `grid` describes the others by few conditions on parts of the key: `attn_dtype` is fp8 and `isl` is 16384 or
-//!    65536.
-//! 4. `hole` describes each block: its values, its place in the grid, and the references that have it. A block that
-//!    less than half of them have is not reported.
+//! 3. `missing` finds the slices, and the sizes of a slice, of which the table serves nothing: of the slice
+//!    `attn_dtype fp8` the sizes 16384 and 65536 of `isl`. Keys that are missing here and there are not a hole.
+//! 4. `hole` describes each: its values, its place in the grid, and the references that have it.
 //!
-//! `axes` reports tables whose sizes are off by one or exchanged, so that all their keys are missing.
+//! `ladders` finds short ladders, for which a table is compared with itself alone.
 
-mod axes;
 mod comparison;
 mod explain;
 mod grid;
 mod hole;
 mod ladders;
+mod missing;
 
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use self::axes::{AxisExchange, AxisShift};
-use self::comparison::{Comparison, Reference};
-use self::grid::{KeyGrid, Search};
+use self::comparison::Comparison;
 use self::hole::Hole;
 use self::ladders::ShortLadders;
 use crate::base::expr::ExprError;
@@ -57,22 +54,16 @@ use crate::findings::{EXAMPLES, Explained, Finding, Severity, wholes};
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Size")]
 pub struct HoleSize {
-    /// Share of the references' keys.
+    /// Share of the keys that half of the references have.
     share: f64,
     /// Points of a sketch.
     points: usize,
-    /// Share of a block that is missing.
-    purity: f64,
     /// Parts of a key that no machine chooses: a slice of them that another generation has is missing.
     workload: Vec<String>,
-    /// When an axis is shifted against every other backend's.
-    axes: AxisShift,
-    /// When two axes are exchanged.
-    exchanged: AxisExchange,
+    /// Share of the keys from which on those that are missing here and there are an info.
+    apart: f64,
     /// When a group of keys has fewer sizes than the others of its table.
     ladders: ShortLadders,
-    /// The share of the references' keys from which on keys that are missing at scattered places are reported.
-    scattered: f64,
 }
 
 impl Judge for HoleSize {
@@ -85,15 +76,12 @@ impl Judge for HoleSize {
         Ok(self.ladders.hits(rows))
     }
 
-    /// Makes one finding for each table that lacks keys of its references, and one for each wrong axis.
+    /// Makes one finding for each table that lacks keys of its references.
     fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
         let judged: Vec<&TableFile> = at.judged_grids().collect();
         let holes: Result<Vec<Option<Finding>>, ExprError> =
             judged.par_iter().map(|file| self.missing_keys(rule, at, file)).collect();
-        let mut findings: Vec<Finding> = holes?.into_iter().flatten().collect();
-        findings.extend(judged.iter().flat_map(|file| self.axes.findings(rule, at, file)));
-        findings.extend(judged.iter().filter_map(|file| self.exchanged.finding(rule, at, file)));
-        Ok(wholes(findings))
+        Ok(wholes(holes?.into_iter().flatten()))
     }
 }
 
@@ -111,47 +99,30 @@ impl HoleSize {
         }
         let mut grid = comparison.grid();
         let explained = explain::explain(&comparison, &mut grid, least)?;
-        let blocks = grid.blocks(Search { least, purity: self.purity, most: EXAMPLES });
-        // A block without conditions is the whole table, which row-count-parity reports.
-        let blocks = blocks.iter().filter(|block| !block.conditions.is_empty());
-        let hole = |block| Hole::new(&comparison, &grid, block, &self.workload);
-        let holes: Vec<Hole> = blocks.filter_map(hole).collect();
+        let missing = grid.missing_together(least);
+        let hole = |keys| Hole::new(&comparison, &grid, keys, &self.workload);
+        let holes: Vec<Hole> = missing.iter().filter_map(hole).take(EXAMPLES).collect();
         if !holes.is_empty() || !explained.is_empty() {
             return Ok(Some(self.finding(rule, &comparison, &holes, &explained)));
         }
-        Ok(self.scattered_loss(rule, &comparison, &grid))
+        Ok(self.missing_apart(rule, &comparison))
     }
 
-    /// Reports keys that are missing one by one: no block of them is missing as a whole.
-    fn scattered_loss(
-        &self,
-        rule: RuleHead<'_>,
-        comparison: &Comparison<'_>,
-        grid: &KeyGrid,
-    ) -> Option<Finding> {
-        let (missing, all) = (grid.missing(), comparison.keys.len());
-        tracing::debug!(
-            missing,
-            all,
-            distant = comparison.is_distant,
-            path = comparison.file.entry.path,
-            "scattered"
-        );
-        if comparison.is_distant
-            || comparison.caveat.is_some()
-            || (missing as f64) < self.scattered * all as f64
-            || missing == all
-        {
+    /// Reports that many keys are missing, and no slice or size of them as a whole.
+    fn missing_apart(&self, rule: RuleHead<'_>, comparison: &Comparison<'_>) -> Option<Finding> {
+        let (missing, all) = (comparison.missing(), comparison.keys.len());
+        let is_known = comparison.is_distant || comparison.caveat.is_some();
+        if is_known || missing == all || (missing as f64) < self.apart * all as f64 {
             return None;
         }
         let (missing, all) = (comparison.estimate(missing), comparison.estimate(all));
         let message = format!(
-            "{} of {} keys of {} are missing at scattered places, which looks like failures during the collection",
-            comparison.about(missing),
+            "compared with {} keys of {}: {} keys are missing here and there, no slice or size as a whole",
             comparison.about(all),
-            comparison.references.iter().map(Reference::name).collect::<Vec<_>>().join(", "),
+            comparison.names(),
+            comparison.about(missing),
         );
-        let finding = Finding::on_table(rule.id, rule.severity, comparison.file, message);
+        let finding = Finding::on_table(rule.id, Severity::Info, comparison.file, message);
         Some(
             finding.rows(missing).evidence("reference_keys", all).evidence("missing_keys", missing),
         )
@@ -189,7 +160,7 @@ impl HoleSize {
         let message = format!(
             "compared with {} keys of {}: {}",
             comparison.about(reference),
-            comparison.references.iter().map(Reference::name).collect::<Vec<_>>().join(", "),
+            comparison.names(),
             said.join("; ")
         );
         let examples = holes.iter().flat_map(|hole| hole.examples.iter().cloned()).take(EXAMPLES);

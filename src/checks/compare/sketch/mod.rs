@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use self::parts::SliceNumbers;
-use self::parts::{KERNEL, OPERATION, SketchNames, VERSION, axes, kernels, texts};
+use self::parts::{KERNEL, OPERATION, SketchNames, VERSION, kernels, texts};
 pub use self::point::{SketchOutlier, SketchPoint, Slice, slice_id, slice_name, slice_words};
 use self::rows::ReadRows;
 
@@ -62,8 +62,6 @@ pub struct Sketch {
     pub outliers: Vec<SketchOutlier>,
     /// The table's curves.
     pub curve: Option<Arc<TableCurve>>,
-    /// The values of its points along each axis of the sweep, by column.
-    pub axes: BTreeMap<String, BTreeSet<i64>>,
     /// The values of the points' keys, if others are compared with the table key by key.
     pub coverage: Coverage,
 }
@@ -139,7 +137,6 @@ impl Sketch {
         let names = SketchNames { kernels, operations, versions };
         let mut counts = vec![0; slices.all.len()];
         points.iter().for_each(|point| counts[point.slice as usize] += 1);
-        let axes = axes(scope, &order);
         let looks_up = needs.outliers.is_some() || needs.curves.is_some();
         let latencies = looks_up.then(|| Arc::new(read.latencies()));
         let (outliers, curve) =
@@ -163,7 +160,6 @@ impl Sketch {
             latencies,
             outliers,
             curve,
-            axes,
             coverage,
         })
     }

@@ -1,6 +1,6 @@
 //! Facts about the points of a sketch beside their latencies: sizes, kernels, slices.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::point::{SketchPoint, Slice};
 use crate::database::table::{Column, Keys, Numbering, TableScope};
@@ -38,24 +38,6 @@ pub(super) fn texts(scope: &TableScope<'_>, column: &str) -> BTreeSet<String> {
     }
     let named = dict.iter().zip(met).filter(|(name, met)| *met && !name.is_empty());
     named.map(|(name, _)| name.to_string()).collect()
-}
-
-/// The values of points along the axes of the sweep.
-pub(super) fn axes(
-    scope: &TableScope<'_>,
-    order: &[(u64, u32)],
-) -> BTreeMap<String, BTreeSet<i64>> {
-    let mut axes = BTreeMap::new();
-    for name in &scope.spec.sweep {
-        if let Some(Column::Int { values, nulls: None }) = scope.table.column(name) {
-            let coded = values.coded();
-            let mut met = vec![false; coded.numbers.len()];
-            order.iter().for_each(|(_, row)| met[coded.codes[*row as usize] as usize] = true);
-            let numbers = coded.numbers.iter().zip(met).filter(|(_, met)| *met);
-            axes.insert(name.clone(), numbers.map(|(number, _)| *number).collect());
-        }
-    }
-    axes
 }
 
 /// The kernels that the points of each slice name.

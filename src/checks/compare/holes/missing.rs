@@ -1,0 +1,164 @@
+//! The missing slices of a table, and the missing sizes of its slices.
+//!
+//! A slice is the whole table, the keys with one value of a part that is not an axis (`attn_dtype fp8`, `num_heads 8`),
+//! the keys with the same names, or the keys with the same names and shapes. The values of one further part of which the table serves nothing in a slice are
+//! missing together. Wide slices come before narrow ones, so that a dtype without any row is reported once, and not
+//! once for each of its lengths.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::grid::{Conditions, KeyGrid, KeyState};
+use crate::database::coverage::Kind;
+
+/// Keys that are missing together: values of one part, in one slice.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MissingKeys {
+    /// The values of the slice, and the missing values of the further part.
+    pub conditions: Conditions,
+    /// The missing keys, by index.
+    pub missing: Vec<usize>,
+}
+
+/// A way to put keys into slices.
+struct Slicing {
+    /// The parts of which all keys of a slice have the same values.
+    parts: Vec<usize>,
+    /// The slice of each key.
+    slices: Vec<u32>,
+}
+
+impl KeyGrid {
+    /// Finds slices and sizes of which the table serves nothing, each with at least `least` missing keys, the wider and
+    /// larger ones first. A table that serves nothing at all is not searched.
+    pub fn missing_together(&self, least: usize) -> Vec<MissingKeys> {
+        let mut left: Vec<usize> = self.in_state(KeyState::Missing).collect();
+        let mut found = Vec::new();
+        if self.in_state(KeyState::Served).next().is_none() {
+            return found;
+        }
+        for slicings in self.slicings() {
+            while let Some(largest) = self.largest(&slicings, &left, least) {
+                left.retain(|key| largest.missing.binary_search(key).is_err());
+                found.push(largest);
+            }
+        }
+        found
+    }
+
+    /// The ways to put keys into slices, the widest slices first.
+    fn slicings(&self) -> [Vec<Slicing>; 4] {
+        let parts = &self.points.parts;
+        let by_part = |part| Slicing { parts: vec![part], slices: parts[part].codes.clone() };
+        let whole = Slicing { parts: Vec::new(), slices: vec![0; self.points.len] };
+        let each = (0..parts.len()).filter(|part| !self.is_axis(*part)).map(by_part);
+        let by_kinds = |kinds: &[Kind]| Slicing {
+            parts: (0..parts.len()).filter(|part| kinds.contains(&parts[*part].kind)).collect(),
+            slices: self.points.slices(kinds),
+        };
+        let [names, shapes] = [&[Kind::Name][..], &[Kind::Name, Kind::Shape]].map(by_kinds);
+        [vec![whole], each.collect(), vec![names], vec![shapes]]
+    }
+
+    /// The most of the keys `left` that are missing together; `None` if they are fewer than `least`.
+    fn largest(&self, slicings: &[Slicing], left: &[usize], least: usize) -> Option<MissingKeys> {
+        let parts = 0..self.points.parts.len();
+        let pairs =
+            slicings.iter().flat_map(|slicing| parts.clone().map(move |along| (slicing, along)));
+        // The first of several with as many keys.
+        let found =
+            pairs.rev().filter_map(|(slicing, along)| self.missing_along(slicing, along, left));
+        let largest = found.max_by_key(|keys| keys.missing.len())?;
+        (largest.missing.len() >= least).then_some(largest)
+    }
+
+    /// The values of a further part that are missing in one slice: in the slice where these are most keys.
+    fn missing_along(
+        &self,
+        slicing: &Slicing,
+        along: usize,
+        left: &[usize],
+    ) -> Option<MissingKeys> {
+        let place = |key: usize| (slicing.slices[key], self.code(along, key));
+        let served: HashSet<(u32, u32)> = self.in_state(KeyState::Served).map(place).collect();
+        let mut by_slice: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for key in left.iter().filter(|key| !served.contains(&place(**key))) {
+            by_slice.entry(slicing.slices[*key]).or_default().push(*key);
+        }
+        let missing = by_slice.into_values().rev().max_by_key(Vec::len)?;
+        let parts = slicing.parts.iter().chain([&along]);
+        let conditions = parts.map(|part| (*part, self.values(*part, &missing))).collect();
+        Some(MissingKeys { conditions, missing })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::coverage::{Cell, CoveredPart, CoveredPoints};
+
+    /// Two dtypes, four shapes, and a grid of eight by eight.
+    fn grid(state: impl Fn([u32; 4]) -> KeyState) -> KeyGrid {
+        let part = |name: &str, kind, values: u32, each: u32| CoveredPart {
+            name: name.into(),
+            kind,
+            values: (0..values).map(|v| Cell::Number(f64::from(1 << v))).collect(),
+            codes: (0..512).map(|p| p / each % values).collect(),
+        };
+        let parts = vec![
+            part("dtype", Kind::Name, 2, 256),
+            part("shape", Kind::Shape, 4, 64),
+            part("isl", Kind::Grid, 8, 8),
+            part("batch", Kind::Grid, 8, 1),
+        ];
+        let states = (0..512).map(|p| state([0, 1, 2, 3].map(|i: usize| parts[i].codes[p])));
+        KeyGrid { states: states.collect(), points: CoveredPoints { parts, len: 512 } }
+    }
+
+    type Found = Vec<Vec<(usize, Vec<u32>)>>;
+
+    fn found(missing: impl Fn([u32; 4]) -> bool) -> Found {
+        let state = |p| if missing(p) { KeyState::Missing } else { KeyState::Served };
+        conditions(&grid(state).missing_together(4))
+    }
+
+    fn conditions(found: &[MissingKeys]) -> Found {
+        let values = |keys: &MissingKeys| {
+            keys.conditions.iter().map(|(part, v)| (*part, v.iter().copied().collect())).collect()
+        };
+        found.iter().map(values).collect()
+    }
+
+    #[test]
+    fn a_slice_is_named_by_its_values() {
+        assert_eq!(found(|p| p[0] == 1), [vec![(0, vec![1])]]);
+        assert_eq!(found(|p| p[1] == 1 || p[1] == 3), [vec![(1, vec![1, 3])]]);
+        assert_eq!(found(|p| p[0] == 1 && p[1] == 2), [vec![(0, vec![1]), (1, vec![2])]]);
+    }
+
+    #[test]
+    fn sizes_are_missing_in_the_whole_table_or_in_a_slice() {
+        assert_eq!(found(|p| p[2] == 3 || p[2] >= 6), [vec![(2, vec![3, 6, 7])]]);
+        assert_eq!(found(|p| p[0] == 0 && p[2] >= 5), [vec![(0, vec![0]), (2, vec![5, 6, 7])]]);
+        assert_eq!(found(|p| p[1] == 0 || p[3] == 7), [vec![(1, vec![0])], vec![(3, vec![7])]]);
+    }
+
+    #[test]
+    fn what_is_served_in_part_is_not_missing_together() {
+        assert!(found(|p| (p[1] * 37 + p[2] * 11 + p[3] * 5) % 23 == 0).is_empty(), "scattered");
+        assert!(found(|p| p[2] >= 6 && p[3] >= 6).is_empty(), "a corner of two axes");
+        assert!(found(|_| true).is_empty(), "the whole table");
+        assert!(found(|_| false).is_empty());
+    }
+
+    #[test]
+    fn explained_keys_neither_make_a_hole_nor_prevent_one() {
+        let state = |p: [u32; 4]| match (p[1], p[2]) {
+            (2, 7) | (0, _) => KeyState::Explained,
+            (2, _) => KeyState::Missing,
+            _ => KeyState::Served,
+        };
+        let found = grid(state).missing_together(4);
+        assert_eq!(conditions(&found), [vec![(1, vec![2])]]);
+        assert_eq!(found[0].missing.len(), 112);
+    }
+}
