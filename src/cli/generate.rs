@@ -13,15 +13,7 @@ use perfdb_gate::report;
 pub struct Completions {
     /// The shell.
     #[arg(value_enum)]
-    pub shell: ShellName,
-}
-
-/// The shells with completions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ShellName {
-    Bash,
-    Zsh,
-    Fish,
+    pub shell: Shell,
 }
 
 /// The arguments of `perfdb-gate schema`.
@@ -57,22 +49,11 @@ pub enum SchemaName {
     Runner,
 }
 
-impl From<ShellName> for Shell {
-    fn from(name: ShellName) -> Self {
-        match name {
-            ShellName::Bash => Self::Bash,
-            ShellName::Zsh => Self::Zsh,
-            ShellName::Fish => Self::Fish,
-        }
-    }
-}
-
 impl Completions {
     /// Prints the completions of a command line.
     pub fn run(&self, mut command: clap::Command) -> Result<Exit> {
         let mut script = Vec::new();
-        let shell: Shell = self.shell.into();
-        clap_complete::generate(shell, &mut command, "perfdb-gate", &mut script);
+        clap_complete::generate(self.shell, &mut command, "perfdb-gate", &mut script);
         report::print(&String::from_utf8_lossy(&script))?;
         Ok(Exit::Clean)
     }

@@ -32,6 +32,15 @@ impl FromStr for Confidence {
 }
 
 impl Confidence {
+    /// Returns the precision in the terms of code scanning.
+    pub fn precision(self) -> &'static str {
+        match self {
+            Self::Look => "medium",
+            Self::Likely => "high",
+            Self::Certain => "very-high",
+        }
+    }
+
     /// Returns the name in rule files, options and reports.
     pub fn name(self) -> &'static str {
         match self {

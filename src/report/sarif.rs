@@ -10,7 +10,7 @@ use super::run::RunVerdict;
 use super::view::finding::FindingView;
 use super::view::{ReportView, RuleView};
 use crate::base::words::count;
-use crate::findings::{Confidence, Severity};
+use crate::findings::Severity;
 
 /// The most results of a run that code scanning shows; it refuses files with more than 25,000.
 const MOST_RESULTS: usize = 5_000;
@@ -92,21 +92,12 @@ fn descriptor(rule: &RuleView) -> Value {
         },
         "defaultConfiguration": {"level": level(rule.severity)},
         // Code scanning filters by it.
-        "properties": {"precision": precision(rule.confidence)},
+        "properties": {"precision": rule.confidence.precision()},
     });
     if let Some(page) = &rule.page {
         descriptor["helpUri"] = page.as_str().into();
     }
     descriptor
-}
-
-/// Returns the precision in the terms of code scanning.
-fn precision(confidence: Confidence) -> &'static str {
-    match confidence {
-        Confidence::Certain => "very-high",
-        Confidence::Likely => "high",
-        Confidence::Look => "medium",
-    }
 }
 
 fn level(severity: Severity) -> &'static str {

@@ -41,7 +41,7 @@ const MISTAKES: &[&[&str]] = &[
     &["new", "--system", "h200", "--table", "gemm", "--backend", "vllm", "--version", "1.2.3"],
     &["new", "--system", "h200_sxm", "--table", "gems", "--backend", "vllm", "--version", "1.2.3"],
     &["new", "--system", "h200_sxm", "--table", "gemm", "--backend", "vllm", "--version", "../1"],
-    &["completions", "powershell"],
+    &["completions", "nushell"],
     &["reach", "--system", "h200_sxm"],
     &["selftest", "--samples", "2"],
     &["noise", "--root", "."],

@@ -21,15 +21,15 @@ struct Ceiling {
 
 /// The ceilings, largest room first; `top` is `main.rs` and `lib.rs`. Lower a ceiling when its room shrinks.
 const CEILINGS: [Ceiling; 12] = [
-    Ceiling { room: "checks", lines: 12_579, target: 11_800 },
+    Ceiling { room: "checks", lines: 11_800, target: 11_800 },
     Ceiling { room: "database", lines: 10_400, target: 10_400 },
     Ceiling { room: "jobs", lines: 7_300, target: 7_300 },
-    Ceiling { room: "report", lines: 6_545, target: 6_500 },
+    Ceiling { room: "report", lines: 6_540, target: 6_500 },
     Ceiling { room: "gpu", lines: 4_100, target: 4_100 },
     Ceiling { room: "traces", lines: 3_050, target: 3_050 },
     Ceiling { room: "planner", lines: 2_042, target: 1_100 },
     Ceiling { room: "specs", lines: 2_050, target: 2_050 },
-    Ceiling { room: "cli", lines: 1_749, target: 1_700 },
+    Ceiling { room: "cli", lines: 1_739, target: 1_700 },
     Ceiling { room: "base", lines: 1_741, target: 1_700 },
     Ceiling { room: "findings", lines: 1_500, target: 1_500 },
     Ceiling { room: "top", lines: 80, target: 80 },

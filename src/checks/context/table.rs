@@ -48,7 +48,7 @@ pub struct Derived {
     series: OnceCell<Vec<AxisSeries>>,
     /// The longest bound of each row.
     bounds: OnceCell<Result<Vec<f64>, ExprError>>,
-    /// The smallest difference between two latencies.
+    /// The power of ten in ms of which latencies are multiples.
     step: OnceCell<f64>,
 }
 
@@ -151,20 +151,24 @@ impl<'a> RowContext<'a> {
         self.at.derived.series.get_or_init(taken)
     }
 
-    /// Returns the smallest difference between two latencies of the table, in ms: its timer and its writer distinguish
-    /// no less. Of a large table a sample of the latencies is compared. 0 without a latency.
+    /// Returns the power of ten in ms of which most latencies of the table are multiples, as a timer counts or a writer
+    /// rounds; 0 if there is none from 1e-8 on.
     pub fn step(&self) -> f64 {
-        const SAMPLE: usize = 4096;
-        let measured = self.measured();
+        const SAMPLE: usize = 256;
+        const DECIMALS: i32 = 8;
+        let values = self.measured().map_or(&[][..], |(_, values)| values);
         let taken = || {
-            let values = measured.map_or(&[][..], |(_, values)| values);
             let sample = values.iter().step_by(values.len().div_ceil(SAMPLE).max(1));
-            let mut sample: Vec<f64> = sample.copied().filter(|v| *v > 0.0).collect();
-            sample.sort_by(f64::total_cmp);
-            let steps = sample.array_windows().map(|[a, b]| (b - a, *b));
-            // One decimal number, as two sums leave it, is no step.
-            let steps = steps.filter(|(step, value)| *step > 1e-9 * value);
-            steps.map(|(step, _)| step).min_by(f64::total_cmp).unwrap_or(0.0)
+            let sample: Vec<f64> = sample.copied().filter(|value| *value > 0.0).collect();
+            let is_multiple = |value: f64, decimals: i32| {
+                let times = value * 10_f64.powi(decimals);
+                (times - times.round()).abs() <= 1e-9 * times
+            };
+            let are_most = |decimals: &i32| {
+                let multiples = sample.iter().filter(|value| is_multiple(**value, *decimals));
+                10 * multiples.count() >= 9 * sample.len()
+            };
+            (0..=DECIMALS).find(are_most).map_or(0.0, |decimals| 10_f64.powi(-decimals))
         };
         *self.at.derived.step.get_or_init(taken)
     }

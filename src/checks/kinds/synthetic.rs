@@ -142,7 +142,7 @@ fn runs(rows: usize, least: usize, alike: impl Fn(usize, usize) -> bool) -> Vec<
 /// A table's latencies in ms, with their step.
 struct Latencies<'a> {
     values: &'a [f64],
-    /// The smallest difference between two of them.
+    /// What they are multiples of, in ms; 0 if they are of nothing.
     step: f64,
 }
 

@@ -81,8 +81,9 @@ struct JsonSummary {
     elapsed_ms: u64,
 }
 
+/// What a finding is on, and what it says.
 #[derive(Serialize, JsonSchema)]
-struct JsonFinding<'a> {
+struct JsonStatement<'a> {
     rule: &'a str,
     #[schemars(with = "Severity")]
     severity: &'static str,
@@ -98,6 +99,12 @@ struct JsonFinding<'a> {
     slice: &'a BTreeMap<String, Value>,
     rows: u64,
     message: &'a str,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct JsonFinding<'a> {
+    #[serde(flatten)]
+    statement: JsonStatement<'a>,
     evidence: BTreeMap<String, Value>,
     examples: Vec<JsonExample<'a>>,
     waived_by: Option<&'a str>,
@@ -109,18 +116,8 @@ struct JsonFinding<'a> {
 /// A finding of the base that the head no longer has.
 #[derive(Serialize, JsonSchema)]
 struct JsonRepaired<'a> {
-    rule: &'a str,
-    #[schemars(with = "Severity")]
-    severity: &'static str,
-    fingerprint: String,
-    path: &'a str,
-    system: Option<&'a str>,
-    backend: Option<&'a str>,
-    version: Option<&'a str>,
-    table: Option<&'a str>,
-    slice: &'a BTreeMap<String, Value>,
-    rows: u64,
-    message: &'a str,
+    #[serde(flatten)]
+    statement: JsonStatement<'a>,
     /// True if the finding disappeared because its table was deleted.
     with_table: bool,
 }
@@ -168,7 +165,7 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
         findings: report.findings.iter().map(|found| finding(found, &report.rules)).collect(),
         unjudged: &report.outside,
         absent: report.absent.paths(),
-        repaired: report.repaired.iter().map(repaired).collect(),
+        repaired: report.repaired.iter().map(|gone| repaired(gone, &report.rules)).collect(),
         diff: report.diff.iter().flat_map(|d| &d.tables).map(table).collect(),
         files: report.diff.iter().flat_map(|d| &d.files).map(file).collect(),
         change: report.diff.as_ref().map(change),
@@ -183,10 +180,10 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
     text
 }
 
-fn finding<'a>(finding: &'a Finding, rules: &[Arc<Rule>]) -> JsonFinding<'a> {
+fn statement<'a>(finding: &'a Finding, rules: &[Arc<Rule>]) -> JsonStatement<'a> {
     let place = finding.place.as_ref();
     let rule = rules.iter().find(|rule| rule.id == finding.rule);
-    JsonFinding {
+    JsonStatement {
         rule: &finding.rule,
         severity: finding.severity.name(),
         confidence: rule.map(|rule| rule.confidence_of(finding.severity)),
@@ -200,6 +197,12 @@ fn finding<'a>(finding: &'a Finding, rules: &[Arc<Rule>]) -> JsonFinding<'a> {
         slice: &finding.slice,
         rows: finding.rows,
         message: &finding.message,
+    }
+}
+
+fn finding<'a>(finding: &'a Finding, rules: &[Arc<Rule>]) -> JsonFinding<'a> {
+    JsonFinding {
+        statement: statement(finding, rules),
         evidence: finding.evidence.json(),
         examples: finding
             .examples
@@ -212,21 +215,7 @@ fn finding<'a>(finding: &'a Finding, rules: &[Arc<Rule>]) -> JsonFinding<'a> {
     }
 }
 
-fn repaired(repaired: &Repaired) -> JsonRepaired<'_> {
-    let finding = &repaired.finding;
-    let place = finding.place.as_ref();
-    JsonRepaired {
-        rule: &finding.rule,
-        severity: finding.severity.name(),
-        fingerprint: finding.fingerprint(),
-        path: &finding.path,
-        system: place.map(|p| p.system.as_str()),
-        backend: place.map(|p| p.backend.as_str()),
-        version: place.map(|p| p.version.as_str()),
-        table: finding.table.as_deref(),
-        slice: &finding.slice,
-        rows: finding.rows,
-        message: &finding.message,
-        with_table: repaired.with_table,
-    }
+fn repaired<'a>(repaired: &'a Repaired, rules: &[Arc<Rule>]) -> JsonRepaired<'a> {
+    let with_table = repaired.with_table;
+    JsonRepaired { statement: statement(&repaired.finding, rules), with_table }
 }

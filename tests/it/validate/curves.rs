@@ -144,40 +144,6 @@ fn a_smooth_table_is_not_blamed_for_noisy_relatives() {
 }
 
 #[test]
-fn a_drop_at_few_tokens_is_the_kernels_where_most_of_them_recur() {
-    // In both tables, every fourth n has a drop at m = 2, `recurring` of them; one table has one more.
-    let tree = |recurring: u64| {
-        let tree = Tree::new();
-        for (place, backend, version, framework) in
-            [(0, "vllm", "0.24.0", "VLLM"), (1, "sglang", "0.5.14", "SGLang")]
-        {
-            let mut text = GEMM.to_owned();
-            for (m, n) in [1, 2, 4, 8].into_iter().flat_map(|m| (1..=40).map(move |n| (m, n))) {
-                let recurs = n % 4 == 0 && n <= 4 * recurring;
-                let drop = m == 2 && (recurs || (place, n) == (0, 34));
-                let time = if drop { 0.004 } else { 0.1 } + f64::from(place) / 1e5;
-                let n = 128 * n;
-                let _ = writeln!(
-                    text,
-                    "{framework},{version},NVIDIA H200,gemm,cutlass,bfloat16,{m},{n},64,{time}"
-                );
-            }
-            tree.file(&format!("systems/data/h200_sxm/{backend}/{version}/gemm_perf.txt"), text);
-        }
-        tree
-    };
-    let severities = |recurring: u64| {
-        let found = found(&tree(recurring), "latency-drop");
-        let of = |(severity, path, _): &(String, String, String)| {
-            path.contains("vllm").then(|| severity.clone())
-        };
-        found.iter().filter_map(of).collect::<Vec<_>>()
-    };
-    assert_eq!(severities(4), ["warning"]);
-    assert_eq!(severities(5), ["info"]);
-}
-
-#[test]
 fn neither_the_order_of_rows_nor_a_ten_thousandth_decides_what_is_noisy() {
     // More stretches than are looked at, so that some are chosen.
     let at = |share: f64| grid(4, 60, move |place, m, n| noise(0.3)(place, m, n) * share);
@@ -216,7 +182,7 @@ fn a_table_without_siblings_is_held_against_what_it_was() {
     };
     let noisier = changed(0.0, 0.3);
     assert_eq!(noisier.len(), 1, "{noisier:?}");
-    insta::assert_snapshot!(noisier[0].as_str().expect("a text"), @"1 slice is noisier than before: at gemm_dtype=bfloat16, half of the points are at least 13.6 % off the line between their neighbours, in the ratio to the base");
+    insta::assert_snapshot!(noisier[0].as_str().expect("a text"), @"1 slice is noisier than before: at gemm_dtype=bfloat16, half of the points are at least 12.9 % off the line between their neighbours, in the ratio to the base");
     assert!(changed(0.3, 0.0).is_empty(), "noise that a pull request takes away");
     assert!(changed(0.0, 0.02).is_empty(), "as reruns differ");
 }

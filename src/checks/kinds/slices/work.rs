@@ -79,14 +79,6 @@ impl WorkLimits {
                 texts.into_iter().map(|(name, text)| format!("{name} {text}")).collect();
             texts.join(", ")
         };
-        tracing::debug!(
-            best,
-            large = large.len(),
-            work = work.1 / work.0,
-            growth = time.1 / time.0,
-            name = name(),
-            "work"
-        );
         let says = if !large.is_empty() && best < self.share {
             format!(
                 "{}: no large point reaches more than {:.1} % of the machine's speed",

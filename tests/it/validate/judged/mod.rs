@@ -69,7 +69,7 @@ fn a_decode_beyond_the_memory_bandwidth_is_an_error_where_no_cache_explains_it()
 }
 
 #[test]
-fn a_fast_point_at_the_level_of_its_peers_has_slow_neighbours() {
+fn a_fast_point_at_the_level_of_its_peers_is_no_drop() {
     let rows = |version: &str, middle: f64, others: f64| {
         let rows: Vec<(u64, f64)> =
             (1..=9).map(|m| (m, if m == 5 { middle } else { others })).collect();
@@ -80,12 +80,12 @@ fn a_fast_point_at_the_level_of_its_peers_has_slow_neighbours() {
         tree.gemm("gemm_perf.txt", rows("0.24.0", 0.03, 0.3));
         let path = "systems/data/h200_sxm/vllm/0.22.0/gemm_perf.txt";
         tree.file(path, rows("0.22.0", peer, peer));
-        told(&tree, "latency-drop").unwrap()
+        told(&tree, "latency-drop")
     };
-    let (severity, message) = of(0.04);
+    assert_eq!(of(0.04), None, "its neighbours are slow");
+    let (severity, message) = of(0.28).unwrap();
     assert_eq!(severity, "info");
-    insta::assert_snapshot!(message, @"1 point is faster than its neighbours along column m, by up to 10.0×; other tables of this system agree with these points, so the neighbours are slow");
-    assert_eq!(of(0.28).0, "warning");
+    insta::assert_snapshot!(message, @"1 point is faster than its neighbours along column m, by up to 10.0×");
 }
 
 /// A text table of MLA prefill, a row for each `tp_size` at ten lengths.
@@ -190,7 +190,7 @@ fn power_that_is_zero_where_the_time_is_is_an_info() {
 }
 
 #[test]
-fn one_fast_token_needs_a_second_point_or_a_peer() {
+fn a_fast_end_of_every_axis_is_no_drop() {
     let moe = |backend: &str, first: f64| {
         let header = "framework,version,device,op_name,kernel_source,moe_dtype,num_tokens,hidden_size,inter_size,topk,num_experts,moe_tp_size,moe_ep_size,distribution,latency\n";
         let row = |tokens: u32| {
@@ -204,13 +204,5 @@ fn one_fast_token_needs_a_second_point_or_a_peer() {
     let tree = Tree::new();
     let path = |backend: &str| format!("systems/data/h200_sxm/{backend}/1.0.0/moe_perf.txt");
     tree.file(&path("trtllm"), moe("TRTLLM", 0.02));
-    let (severity, message) = told(&tree, "latency-drop").unwrap();
-    assert_eq!(severity, "info");
-    insta::assert_snapshot!(message, @"1 point is faster than its neighbours along column num_tokens, by up to 12.6×; they are at the end of every axis and no other table has them, so a cache or an idle expert may explain them");
-    tree.file(&path("vllm"), moe("VLLM", 0.45));
-    assert_eq!(
-        told(&tree, "latency-drop").unwrap().0,
-        "warning",
-        "a peer takes as long as the rest"
-    );
+    assert_eq!(told(&tree, "latency-drop"), None, "an expert may be idle");
 }
