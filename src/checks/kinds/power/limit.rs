@@ -25,6 +25,10 @@ impl Judge for LimitTolerance {
             return Ok(Hits::new());
         };
         let readings = Readings::of(rows);
+        // Of a table in milliwatts power-out-of-range reports every row.
+        if readings.as_ref().is_some_and(|readings| readings.are_in_milliwatts(Some(rating))) {
+            return Ok(Hits::new());
+        }
         let limits = limit.numbers(rows.count);
         let wrong = |i: usize| {
             let away = (limits[i] / rating - 1.0).abs();

@@ -12,6 +12,7 @@ pub use self::coverage::PartialPower;
 pub use self::implausible::PowerSigns;
 pub use self::limit::LimitTolerance;
 pub use self::range::PowerMeter;
+use crate::base::stats::upper_median;
 use crate::checks::context::RowContext;
 use crate::database::table::Column;
 use crate::findings::{Hit, Severity};
@@ -42,6 +43,20 @@ impl<'a> Readings<'a> {
         !is_unread && !is_null()
     }
 
+    /// Returns true if the limits are 1,000 times the GPU's `rating` and the readings above it: the table is in milliwatts,
+    /// as NVML answers.
+    fn are_in_milliwatts(&self, rating: Option<f64>) -> bool {
+        /// How far a limit may be from the rating, as a share of it.
+        const TOLERANCE: f64 = 0.05;
+        let (Some(limits), Some(rating)) = (&self.limit, rating) else { return false };
+        let watts = limits.iter().filter(|limit| **limit > 0.0).map(|limit| limit / 1e3);
+        let mut watts: Vec<f64> = watts.collect();
+        let mut power: Vec<f64> = self.power.iter().copied().filter(|power| *power > 0.0).collect();
+        // Without values a median is NaN, and no comparison holds.
+        (upper_median(&mut watts) / rating - 1.0).abs() <= TOLERANCE
+            && upper_median(&mut power) > rating
+    }
+
     /// A row's limit, or the GPU's `rating` where it has none.
     fn limit(&self, row: usize, rating: Option<f64>) -> Option<f64> {
         let limit = self.limit.as_ref().map(|limit| limit[row]);
@@ -53,7 +68,7 @@ impl<'a> Readings<'a> {
 fn hit<'v>(
     rows: &'v RowContext<'v>,
     severity: Severity,
-    bad: Vec<usize>,
+    bad: impl IntoIterator<Item = usize>,
     columns: &'static [&'static str],
     message: impl Fn(&[usize]) -> String + 'v,
 ) -> Option<Hit<'v>> {

@@ -8,6 +8,7 @@ use crate::base::expr::ExprError;
 use crate::base::words::plural_verb;
 use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};
+use crate::database::catalog::Format;
 use crate::findings::{Hits, Severity};
 use crate::specs::system::POWER;
 
@@ -24,12 +25,34 @@ pub struct PowerMeter {
 }
 
 impl Judge for PowerMeter {
-    /// Readings that cannot be a power, or exceed the limit; an info where they are zero because the time is.
+    /// Readings that cannot be a power, or exceed the limit; an info where they are zero because the time is. Nulls that
+    /// the loader refuses.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let Some(readings) = Readings::of(rows) else {
             return Ok(Hits::new());
         };
         let rating = rows.figure(POWER);
+        if readings.are_in_milliwatts(rating) {
+            let message = |rows: &[usize]| {
+                let rows = plural_verb(rows.len(), "row", ["is", "are"]);
+                format!("power and power_limit of {rows} in milliwatts, not in watts")
+            };
+            return Ok(hit(rows, rows.rule.severity, 0..rows.count, COLUMNS, message)
+                .into_iter()
+                .collect());
+        }
+        let mut hits = Hits::new();
+        if rows.file.format == Format::Parquet {
+            let nulls = (0..rows.count).filter(|row| readings.column.is_null(*row));
+            let message = |rows: &[usize]| {
+                format!(
+                    "{} a null in power, for which the planner cannot load the table: 0.0 under a limit of 0.0 says that \
+                     power was not measured",
+                    plural_verb(rows.len(), "row", ["has", "have"])
+                )
+            };
+            hits.extend(hit(rows, rows.rule.severity, nulls, COLUMNS, message));
+        }
         // A row without a reading is fine; NaN and infinity are none.
         let wrong = |i: usize| {
             let (read, limit) = (readings.power[i], readings.limit(i, rating));
@@ -40,7 +63,7 @@ impl Judge for PowerMeter {
         };
         let bad: Vec<usize> = (0..rows.count).filter(|&i| wrong(i)).collect();
         if bad.is_empty() {
-            return Ok(Hits::new());
+            return Ok(hits);
         }
         let (clamped, bad) = self.clamped(rows, &readings, bad)?;
         if bad.is_empty() {
@@ -51,7 +74,8 @@ impl Judge for PowerMeter {
                 )
             };
             let info = rows.rule.severity.at_most(Severity::Info);
-            return Ok(hit(rows, info, clamped, COLUMNS, message).into_iter().collect());
+            hits.extend(hit(rows, info, clamped, COLUMNS, message));
+            return Ok(hits);
         }
         let percent = self.error * 100.0;
         let message = move |bad: &[usize]| {
@@ -60,7 +84,8 @@ impl Judge for PowerMeter {
                 plural_verb(bad.len(), "row", ["has", "have"])
             )
         };
-        Ok(hit(rows, rows.rule.severity, bad, COLUMNS, message).into_iter().collect())
+        hits.extend(hit(rows, rows.rule.severity, bad, COLUMNS, message));
+        Ok(hits)
     }
 }
 
