@@ -4,7 +4,7 @@
 //! the latency itself, since the steps of a kernel are in both. So a point that is twice too slow stands
 //! out in r though it hides in its own curve. The way there, a file each:
 //!
-//! 1. When a table is read, every key's latency is kept (`series::latencies`, 9 bytes per row);
+//! 1. When a table is read, every key's latency is kept (`series::curve`, 9 bytes per row);
 //!    of a judged table the points that bend, too (`series::curve`): those off the line between their neighbours by 1.3 or
 //!    more, which are one or two in a hundred. All the rest cannot stand out by 1.5 in r, or nearly so.
 //! 2. `references` picks up to nine other tables in independent groups: the backend's other versions on

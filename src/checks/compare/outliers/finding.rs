@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::limits::CurveLimits;
+use super::CurveLimits;
 use super::point::{OutlyingPoint, PointStanding, StandsOutBy};
 use crate::base::words::{Figure, count, names, plural_verb};
 use crate::checks::compare::sketch::{Sketched, Slice};

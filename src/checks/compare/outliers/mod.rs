@@ -4,24 +4,21 @@
 //! other tables ([`super::curves`]) much less is enough, since a step is in all of them; where these speak,
 //! they decide. Both make one finding for each table, the worst points first.
 
-mod beside;
 mod finding;
-mod limits;
 mod point;
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::finding::finding;
-use self::limits::CurveLimits;
-pub use self::limits::OutlierLimits;
 use self::point::{OutlyingPoint, PointStanding};
 use crate::base::stats::upper_median;
-use crate::checks::compare::curves::stands_out_in;
+use crate::checks::compare::curves::{ShapeScore, TableScores, stands_out_in};
 use crate::checks::compare::peers::Kinship;
 use crate::checks::compare::series::{KeyPoint, Outlier};
-use crate::checks::compare::sketch::{SketchOutlier, Sketched};
+use crate::checks::compare::sketch::{Sketch, SketchOutlier, Sketched};
 use crate::checks::context::CrossContext;
 use crate::checks::inputs::{CheckInputs, CurveTerms, Input};
 use crate::checks::judge::{Judge, Judged};
@@ -33,6 +30,61 @@ use crate::findings::{Hit, Hits, RowHit, Severity};
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub struct Outliers<const SPIKE: bool>(OutlierLimits);
+
+/// Limits for points beside their neighbours in the same table.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Standout")]
+pub struct OutlierLimits {
+    /// The factor between a point and every neighbour from which on the point is an outlier.
+    factor: f64,
+    /// The least logarithm of the factor, in multiples of the tail of honest reruns.
+    tails: f64,
+    /// The least latency of the slower side, in ms; the timer's resolution explains smaller ones.
+    floor_ms: f64,
+    /// The factor from which on the same key counts as an outlier of another table, too.
+    recurs: f64,
+    /// Limits beside other tables; `None`: points are not compared with other tables.
+    #[serde(default)]
+    curves: Option<CurveLimits>,
+}
+
+/// Limits for points in the ratio of a table to other tables.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CurveLimits {
+    /// The factor between a point and the line of its neighbours from which on the point is compared with other tables, and
+    /// from which on these confirm it.
+    bends: f64,
+    /// The factor in the ratio to other tables from which on a point is an outlier.
+    factor: f64,
+    /// The least logarithm of the factor, in multiples of the tail of honest reruns.
+    tails: f64,
+    /// The value of `factor` for latencies below `floor_ms`.
+    short: f64,
+    /// The least latency of the slower side, in ms; no timer resolves less.
+    least_ms: f64,
+    /// The number of independent groups of tables that must agree.
+    groups: usize,
+    /// The factor from which on a single point is a warning.
+    warns: f64,
+    /// The number of outliers that are a warning, whatever their factor.
+    points: usize,
+    /// Limits for whole series.
+    shapes: ShapeLimits,
+}
+
+/// Limits for series that deviate along the whole sweep from the other series of their slice.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ShapeLimits {
+    /// The factor in the ratio to other tables from which on a series deviates.
+    factor: f64,
+    /// The factor that few series of a slice exceed if its kernels are the same as in the other tables.
+    calm: f64,
+    /// The share of a slice's series that may exceed `calm`.
+    share: f64,
+}
 
 impl<const SPIKE: bool> Judge for Outliers<SPIKE> {
     fn needs(&self) -> CheckInputs {
@@ -104,6 +156,70 @@ impl OutlierLimits {
             points.push(point);
         }
         points
+    }
+
+    /// Returns the bends, slow or fast ones, that enough groups of tables do not have.
+    fn bends(
+        &self,
+        at: &CrossContext<'_>,
+        file: &TableFile,
+        (limits, scores): (CurveLimits, &TableScores),
+        spike: bool,
+    ) -> Vec<OutlyingPoint> {
+        let all = at.curve_scores();
+        let stands_out = |number: &usize| {
+            let (bend, found) = (&scores.curve.bends[*number], scores.bends[*number]);
+            // The longer of the latencies that the point has and that its neighbours predict.
+            let slower = f64::from(bend.point.latency) * (-found.score).exp().max(1.0);
+            let least = if slower < self.floor_ms { limits.short } else { limits.factor };
+            found.groups >= limits.groups
+                && (found.score > 0.0) == spike
+                && slower >= limits.least_ms
+                && found.score.abs()
+                    >= least.max(rerun_tail(at, file, slower).powf(limits.tails)).ln()
+        };
+        let point = |number: usize| {
+            let mut point = OutlyingPoint::beside(scores, number, all.shown_by(file, number));
+            let key = scores.curve.bends[number].point.hash;
+            if !spike && self.at_level_of_peers(at, file, key, &point) {
+                return None;
+            }
+            if all.recurs(at.peers, file, scores, number, self.recurs) {
+                point.standing = PointStanding::Recurring;
+            }
+            Some(point)
+        };
+        (0..scores.bends.len()).filter(stands_out).filter_map(point).collect()
+    }
+
+    /// Returns the series, slow or fast ones, that are off all along their sweep in a slice whose other series are not.
+    fn shapes(
+        &self,
+        sketch: &Sketch,
+        (CurveLimits { groups, shapes: limits, .. }, scores): (CurveLimits, &TableScores),
+        spike: bool,
+    ) -> Vec<OutlyingPoint> {
+        let (all, found) = (&scores.curve.shapes, &scores.shapes);
+        let judged = |s: &&ShapeScore| s.groups >= groups;
+        let slices = sketch.slices.len();
+        let (mut sizes, mut restless) = (vec![0usize; slices], vec![0usize; slices]);
+        all.iter().for_each(|shape| sizes[shape.slice as usize] += 1);
+        for score in found.iter().filter(judged).filter(|s| s.score.abs() >= limits.calm.ln()) {
+            restless[all[score.shape].slice as usize] += 1;
+        }
+        let is_calm = |slice: u32| {
+            let most = (limits.share * sizes[slice as usize] as f64).max(1.0);
+            restless[slice as usize] as f64 <= most
+        };
+        let is_off = |s: &&ShapeScore| {
+            let shape = &all[s.shape];
+            (s.score > 0.0) == spike
+                && s.score.abs() >= limits.factor.ln()
+                && shape.latency() * (-s.score).exp().max(1.0) >= self.floor_ms
+                && is_calm(shape.slice)
+        };
+        let off = found.iter().filter(judged).filter(is_off);
+        off.map(|score| OutlyingPoint::of_shape(scores, score)).collect()
     }
 
     /// Returns true if an outlier of a table is one elsewhere, too, beside the same neighbours.

@@ -11,14 +11,12 @@
 
 mod columns;
 mod curve;
-mod latencies;
 mod points;
 mod scan;
 
 pub use self::curve::{
-    AxisPoints, BendPoint, CurveRows, KeyPoint, ShapePoints, Stretch, TableCurve,
+    AxisPoints, BendPoint, CurveRows, KeyLatencies, KeyPoint, ShapePoints, Stretch, TableCurve,
 };
-pub use self::latencies::KeyLatencies;
 pub use self::points::{AxisNeighbours, NO_ROW, Sizes, Window, bend_of, least_telling, stands_out};
 pub use self::scan::{Bend, SHAPE_POINTS, Scan, ScanTerms, Shape, scan};
 

@@ -1,6 +1,5 @@
 //! The facts about a table that checks across tables need, without its rows.
 
-mod common;
 mod parts;
 mod point;
 mod rows;

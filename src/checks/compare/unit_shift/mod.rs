@@ -185,8 +185,8 @@ impl UnitFactors {
         let (worst, end) = *ends.first()?;
         let [least, most] = self.alone_ms;
         let message = format!(
-            "{} implausibly {}: 1 % of the latencies of {} are below {} ms, where other tables have {least} to {most} ms; \
-             no other table has these keys",
+            "{} implausibly {}: the fastest hundredth of the latencies of {} ends at {:.4} ms, where other tables have \
+             {least} to {most} ms; no other table has these keys",
             plural_verb(ends.len(), "slice", ["is", "are"]),
             if end > most { "slow" } else { "fast" },
             slice_name(&sketch.slices[worst]),
