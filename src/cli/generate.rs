@@ -33,6 +33,8 @@ pub enum SchemaName {
     Impact,
     /// Stages of a change: `sanity --format stages`.
     Stages,
+    /// An audit, `sanity --report audit=FILE`.
+    Audit,
     /// `rules/<rule>.yaml`.
     Rule,
     /// `rules/tables/<family>.yaml`.
@@ -65,6 +67,7 @@ impl SchemaArgs {
             SchemaName::Report => schema::report(),
             SchemaName::Impact => schema::impact(),
             SchemaName::Stages => schema::stages(),
+            SchemaName::Audit => schema::audit(),
             SchemaName::Rule => schema::rule(),
             SchemaName::Tables => schema::tables(),
             SchemaName::Layout => schema::layout(),

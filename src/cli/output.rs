@@ -42,17 +42,28 @@ impl OutputArgs {
 
     /// Returns true if a format shows the stages of a change.
     pub fn shows_stages(&self) -> bool {
-        let mut formats = self.report.iter().map(|(format, _)| format).chain([&self.format]);
-        formats.any(|format| *format == FormatName::Stages)
+        self.shows(FormatName::Stages)
+    }
+
+    /// Returns true if the audit of a change is asked for.
+    pub fn audits(&self) -> bool {
+        self.shows(FormatName::Audit)
+    }
+
+    fn shows(&self, format: FormatName) -> bool {
+        self.report.iter().map(|(format, _)| *format).chain([self.format]).any(|f| f == format)
     }
 
     /// Returns an error if a format needs a change, for commands that judge one state.
     pub fn check_one_state(&self) -> Result<(), Error> {
-        if !self.shows_stages() {
+        if !self.shows_stages() && !self.audits() {
             return Ok(());
         }
         let hint = "`perfdb-gate sanity --base-ref REF` compares a change with its base";
-        Err(Error::new("stages are those of a change, and this command judges one state", hint))
+        Err(Error::new(
+            "stages and audits are of a change, and this command judges one state",
+            hint,
+        ))
     }
 }
 
@@ -91,6 +102,9 @@ pub enum FormatName {
     Markdown,
     /// Only `sanity`: a status per stage, for programs (schema perfdb-gate/stages/v1).
     Stages,
+    /// Only `sanity`: what each changed table contained before and after, and which rules examined it
+    /// (schema perfdb-gate/audit/v1).
+    Audit,
 }
 
 /// The formats of documents other than reports, such as an impact or a status.

@@ -148,6 +148,7 @@ fn format_of(name: FormatName, extent: ReportExtent, terminal: TerminalArgs) -> 
         FormatName::Junit => ReportFormat::Junit,
         FormatName::Markdown => ReportFormat::Markdown,
         FormatName::Stages => ReportFormat::Stages,
+        FormatName::Audit => ReportFormat::Audit,
     }
 }
 

@@ -103,6 +103,7 @@ impl Sanity {
             detail_dir: self.detail_dir.clone(),
             charts: self.figures(),
             stages: self.output.shows_stages(),
+            audit: self.output.audits(),
             layout: self.layout.clone(),
             planner: (&self.planner).into(),
         }

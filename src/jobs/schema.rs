@@ -25,6 +25,11 @@ pub fn stages() -> String {
     text("stages of perfdb-gate", report::stages::schema(written()))
 }
 
+/// Returns the schema of the audit of a change, `sanity --report audit=FILE`.
+pub fn audit() -> String {
+    text("an audit of perfdb-gate", report::audit::schema(written()))
+}
+
 /// Returns the schema of a rule, `rules/<rule>.yaml`.
 pub fn rule() -> String {
     text("a rule of perfdb-gate", read().into_root_schema_for::<Rule>())

@@ -1,6 +1,7 @@
 //! The report of a run and its rendering in every format.
 
 mod absent;
+pub(crate) mod audit;
 pub mod chart;
 pub mod comment;
 pub(crate) mod document;
@@ -60,6 +61,8 @@ pub enum ReportFormat {
     Markdown,
     /// The stages of a change, as JSON.
     Stages,
+    /// The audit of a change, as JSON.
+    Audit,
 }
 
 /// Renders a report.
@@ -80,6 +83,7 @@ pub fn render(view: &ReportView<'_>, format: ReportFormat) -> Result<String> {
         ReportFormat::Junit => junit::render(view),
         ReportFormat::Markdown => markdown::render(view)?,
         ReportFormat::Stages => stages::json(view)?,
+        ReportFormat::Audit => audit::render(view)?,
     })
 }
 

@@ -84,6 +84,11 @@ impl<'a> Leftovers<'a> {
                 let path = file.entry.path.as_str();
                 self.changes.insert(path, judged.change);
                 self.judgement.in_lfs.extend(judged.is_in_lfs.then(|| path.to_owned()));
+                if judged.diff.is_some() && judged.sketches[judging.head].is_some() {
+                    let compared = judging.comparing_rules().map(|rule| rule.id.clone());
+                    let examined = judged.examined.into_iter().chain(compared).collect();
+                    self.judgement.examined.insert(path.to_owned(), examined);
+                }
             }
             self.judgement.diff.extend(judged.diff);
             self.judgement.excused.extend(judged.excused);

@@ -1,6 +1,6 @@
 //! A run of the loop: its terms, the states it judges and its result.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::state::JudgedState;
@@ -39,6 +39,8 @@ pub(crate) struct Judgement {
     /// Errors on rows that the pull request adds or changes, which the head does not have since the pull request changes
     /// what the database states.
     pub excused: Vec<Finding>,
+    /// The ids of the rules that examined a changed table's rows, by path.
+    pub examined: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Judgement {

@@ -32,6 +32,8 @@ struct TableFindings {
     by_state: Vec<Vec<Finding>>,
     /// Errors that what the pull request states excuses.
     excused: Vec<Finding>,
+    /// Ids of the rules that read rows of the table.
+    examined: Vec<String>,
 }
 
 /// The errors among the hits of a table that changes, under what the base states: on rows that the pull request adds or
@@ -61,6 +63,8 @@ pub(super) struct JudgedLineage {
     pub is_in_lfs: bool,
     /// Errors that what the pull request states excuses.
     pub excused: Vec<Finding>,
+    /// Ids of the rules that read rows of the table.
+    pub examined: Vec<String>,
 }
 
 impl JudgedLineage {
@@ -140,8 +144,17 @@ impl<'a> Judging<'a> {
             && head.is_none_or(|side| change.is_most(rows, &Reads::loaded(&side.spec)));
         let is_in_lfs = head.is_some_and(|side| matches!(side.table(), Err(TableFault::InLfs)));
         let is_in_lfs = is_in_lfs && lineage.is_subject;
-        let TableFindings { by_state: findings, excused } = found;
-        Ok(JudgedLineage { sketches, findings, diff, change, is_remade, is_in_lfs, excused })
+        let TableFindings { by_state: findings, excused, examined } = found;
+        Ok(JudgedLineage {
+            sketches,
+            findings,
+            diff,
+            change,
+            is_remade,
+            is_in_lfs,
+            excused,
+            examined,
+        })
     }
 
     /// Decodes a table, once if it is the same in two states, and says which decoded table each state has.
@@ -280,7 +293,7 @@ impl<'a> Judging<'a> {
         change: &RowChange,
     ) -> Result<TableFindings, ExprError> {
         let by_state = vec![Vec::new(); at.len()];
-        let mut findings = TableFindings { by_state, excused: Vec::new() };
+        let mut findings = TableFindings { by_state, excused: Vec::new(), examined: Vec::new() };
         for rule in rules {
             let record = ReadsRecord::default();
             let rows: Vec<Option<RowContext<'_>>> =
@@ -289,7 +302,11 @@ impl<'a> Judging<'a> {
             for ((number, context), rows) in at.iter().enumerate().zip(&rows) {
                 hits.push(self.table_hits(number, rule, *context, rows.as_ref())?);
             }
-            let mut states = RowStates::new(change, &record.reads());
+            let reads = record.reads();
+            if reads.are_any() {
+                findings.examined.push(rule.id.clone());
+            }
+            let mut states = RowStates::new(change, &reads);
             let after = hits.pop().unwrap_or_default();
             if let Some(before) = hits.pop() {
                 findings.by_state[0].extend(states.take_base(before));

@@ -9,6 +9,7 @@
 mod cells;
 mod class;
 mod compare;
+mod contents;
 mod detail;
 mod files;
 mod held;
@@ -29,6 +30,7 @@ use std::sync::Arc;
 
 pub use class::Class;
 pub(crate) use compare::Comparison;
+pub use contents::AuditedTable;
 pub use detail::Details;
 pub(crate) use files::{ChangedFacts, files};
 pub use held::AttributeChange;
@@ -56,6 +58,8 @@ pub struct Diff {
     pub unserved: Vec<Unserved>,
     /// The versions that become selectable or are hidden.
     pub versions: VersionChanges,
+    /// The contents of the changed tables; empty unless an audit was asked for.
+    pub audited: Vec<AuditedTable>,
 }
 
 /// The kind of change to a file.
@@ -223,6 +227,7 @@ impl Diff {
             all.files.extend(root.files);
             all.unserved.extend(root.unserved);
             all.versions.extend(root.versions);
+            all.audited.extend(root.audited);
         }
         all.tables.sort_by(|a, b| a.path.cmp(&b.path));
         all.files.sort_by(|a, b| a.path.cmp(&b.path));

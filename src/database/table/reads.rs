@@ -29,6 +29,11 @@ impl Reads {
         reads
     }
 
+    /// Returns true if any column is read.
+    pub(crate) fn are_any(&self) -> bool {
+        self.columns.as_ref().is_none_or(|columns| !columns.is_empty())
+    }
+
     fn add_column(&mut self, name: &str) {
         if let Some(columns) = &mut self.columns
             && !columns.contains(name)

@@ -98,7 +98,7 @@ impl PullRequest {
         let terms = Terms { rules: &[], all_rules: &self.settings.rules, ledger: None };
         let judged = judge_change((base, head), &files, None, terms, progress)?;
         let versions = VersionChanges::between(base.catalog, head.catalog);
-        Ok(Diff { tables: judged.diff, files, unserved: Vec::new(), versions })
+        Ok(Diff { tables: judged.diff, files, versions, ..Diff::default() })
     }
 }
 

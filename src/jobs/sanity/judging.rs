@@ -12,7 +12,7 @@ use crate::checks::frame::Terms;
 use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
 use crate::checks::{ChangeContext, Input, Item};
-use crate::database::diff::{Details, Diff, VersionChanges, files};
+use crate::database::diff::{AuditedTable, Details, Diff, VersionChanges, files};
 use crate::database::source::Source;
 use crate::database::state::State;
 use crate::findings::{Finding, Repaired};
@@ -29,6 +29,8 @@ pub(super) struct By<'a> {
     pub rules: &'a [Arc<Rule>],
     /// The start of the run.
     pub start: Instant,
+    /// True if the contents of changed tables are read for an audit.
+    pub audits: bool,
 }
 
 /// The result of judging all roots.
@@ -72,7 +74,7 @@ impl JudgedRoots {
         &mut self,
         root: &'a Root,
         (base, head): (State<'a>, State<'a>),
-        (By { rules, start, .. }, terms): (By<'a>, Terms<'a>),
+        (By { rules, start, audits, .. }, terms): (By<'a>, Terms<'a>),
         details: Option<&'a Details>,
         progress: &dyn Progress,
     ) -> Result<()> {
@@ -83,9 +85,16 @@ impl JudgedRoots {
         let mut diff = Diff {
             tables: std::mem::take(&mut judged.diff),
             files,
-            unserved: Vec::new(),
             versions: VersionChanges::between(base.catalog, head.catalog),
+            ..Diff::default()
         };
+        if audits {
+            let mut examined = std::mem::take(&mut judged.examined);
+            let tables = diff.tables.iter();
+            let tables =
+                tables.map(|t| AuditedTable::of((base, head), t, examined.remove(&t.path)));
+            diff.audited = tables.collect();
+        }
         let unserved = diff.find_unserved(base, head, &impossible);
         let failed =
             |why| Error::caused("cannot find the keys that are not served", IN_TABLES, why);

@@ -51,6 +51,8 @@ pub struct SanityOptions {
     pub layout: Option<String>,
     /// True if the report has stages, for which the reach of the changed rows is determined.
     pub stages: bool,
+    /// True if the contents of changed tables are read for an audit.
+    pub audit: bool,
     /// The planner that predicts step times, and what it is asked.
     pub planner: PlannerOptions,
 }
@@ -70,7 +72,7 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
     pull.settings.min_confidence = options.min_confidence;
     let settings = &pull.settings;
     let rules = &settings.rules.choose(&options.only, &options.skip, &|_| true)?;
-    let by = By { settings, rules, start };
+    let by = By { settings, rules, start, audits: options.audit };
     let (base, head) = pull.sources();
     let roots = &pull.roots;
     let (before, after) = pull.main_states();

@@ -101,8 +101,9 @@ struct JsonStatement<'a> {
     message: &'a str,
 }
 
+/// A finding with its evidence.
 #[derive(Serialize, JsonSchema)]
-struct JsonFinding<'a> {
+pub(super) struct JsonFinding<'a> {
     #[serde(flatten)]
     statement: JsonStatement<'a>,
     evidence: BTreeMap<String, Value>,
@@ -174,8 +175,13 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
         verdict: report.remeasured.as_ref().map(|r| r.outcome().name()),
         remeasure: report.remeasured.as_ref().map(remeasure),
     };
+    written(&document)
+}
+
+/// Writes a document, with characters that act on a terminal as escapes.
+pub(super) fn written(document: &impl Serialize) -> String {
     // Maps with text keys and finite numbers always serialise.
-    let mut text = inert_json(&serde_json::to_string_pretty(&document).unwrap_or_default());
+    let mut text = inert_json(&serde_json::to_string_pretty(document).unwrap_or_default());
     text.push('\n');
     text
 }
@@ -200,7 +206,7 @@ fn statement<'a>(finding: &'a Finding, rules: &[Arc<Rule>]) -> JsonStatement<'a>
     }
 }
 
-fn finding<'a>(finding: &'a Finding, rules: &[Arc<Rule>]) -> JsonFinding<'a> {
+pub(super) fn finding<'a>(finding: &'a Finding, rules: &[Arc<Rule>]) -> JsonFinding<'a> {
     JsonFinding {
         statement: statement(finding, rules),
         evidence: finding.evidence.json(),

@@ -1,5 +1,6 @@
 //! `sanity` as users run it, on small repositories.
 
+mod audit;
 mod charts;
 mod findings;
 mod lost;

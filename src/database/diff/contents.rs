@@ -1,0 +1,170 @@
+//! The contents of changed tables before and after, for the audit of a change.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::TableDiff;
+use crate::base::digest::sha256;
+use crate::database::catalog::TableFile;
+use crate::database::state::State;
+use crate::database::table::{Column, Keys, Table, TableScope, number_json};
+use crate::specs::TableSpec;
+
+/// Slices and texts that are listed, at most.
+const LISTED: usize = 1000;
+
+/// A changed table, with the rules that examined its rows.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct AuditedTable {
+    /// The path in the head, or in the base if the table was deleted.
+    pub path: String,
+    /// The contents before the change; null if the table is new.
+    pub before: Option<TableContents>,
+    /// The contents after the change; null if the table was deleted.
+    pub after: Option<TableContents>,
+    /// Sorted ids of the rules that examined all rows of the head's table.
+    pub examined: Vec<String>,
+}
+
+/// The contents of a table's file.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct TableContents {
+    /// The SHA-256 of the file in hex; null if the bytes are unavailable.
+    sha256: Option<String>,
+    /// The size of the file.
+    bytes: u64,
+    /// The reason why rows and columns are unknown.
+    unreadable: Option<String>,
+    /// The number of rows.
+    pub(crate) rows: usize,
+    /// The columns that the loader's key reads.
+    key: Vec<String>,
+    /// The columns by name.
+    columns: BTreeMap<String, ColumnContents>,
+    /// Rows that share the texts of the key, by these texts: the first thousand.
+    slices: Vec<SliceContents>,
+}
+
+/// The contents of a column.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct ColumnContents {
+    /// The type as it was decoded: int, number, bool, text.
+    r#type: String,
+    /// The number of null rows.
+    nulls: usize,
+    /// The smallest and the largest number; null for texts.
+    range: Option<[Value; 2]>,
+    /// Sorted distinct texts, the first thousand; empty for numbers.
+    texts: Vec<String>,
+}
+
+/// The rows of a slice.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct SliceContents {
+    /// The texts of the key by name.
+    slice: BTreeMap<String, String>,
+    /// The number of rows.
+    rows: u32,
+}
+
+impl AuditedTable {
+    /// Reads a changed table in both states.
+    pub(crate) fn of(
+        (base, head): (State<'_>, State<'_>),
+        diff: &TableDiff,
+        examined: Option<BTreeSet<String>>,
+    ) -> Self {
+        let contents = |state: State<'_>, path: &str| {
+            state.catalog.table(path).map(|file| TableContents::of(state, file))
+        };
+        Self {
+            path: diff.path.clone(),
+            before: contents(base, diff.old_path.as_ref().unwrap_or(&diff.path)),
+            after: contents(head, &diff.path),
+            examined: examined.into_iter().flatten().collect(),
+        }
+    }
+}
+
+impl TableContents {
+    /// Reads a table of a state.
+    fn of(state: State<'_>, file: &TableFile) -> Self {
+        let bytes = state.source.read(&file.entry);
+        let mut contents = Self {
+            sha256: bytes.as_ref().ok().map(|bytes| sha256(bytes)),
+            bytes: bytes.as_ref().map_or(file.entry.size, |bytes| bytes.len() as u64),
+            unreadable: None,
+            rows: 0,
+            key: Vec::new(),
+            columns: BTreeMap::new(),
+            slices: Vec::new(),
+        };
+        let table = match &bytes {
+            Ok(bytes) => file.decode(state.specs, bytes).map_err(|why| why.to_string()),
+            Err(why) => Err(why.to_string()),
+        };
+        match table {
+            Ok(table) => {
+                let spec = file.spec(state.specs, Some(&table));
+                let system = state.catalog.system(&file.place.system, state.specs);
+                let lookups = &state.specs.lookups;
+                let scope = TableScope::new(&table, &spec, &file.place, system, lookups);
+                contents.fill(&table, &spec, &scope);
+            }
+            Err(why) => contents.unreadable = Some(why),
+        }
+        contents
+    }
+
+    fn fill(&mut self, table: &Table, spec: &TableSpec, scope: &TableScope<'_>) {
+        let column = |(name, column)| (str::to_owned(name), ColumnContents::of(column, table.rows));
+        self.rows = table.rows;
+        self.columns = table.columns().map(column).collect();
+        self.key =
+            spec.key.iter().flat_map(|part| part.value.columns()).map(str::to_owned).collect();
+        self.key.sort_unstable();
+        self.key.dedup();
+        // Rules report a key that does not fit the columns.
+        let keys = Keys::new(&spec.key, scope).ok().filter(|_| !spec.key.is_empty());
+        let Some(keys) = keys else { return };
+        let numbers = keys.slice_numbers();
+        let mut first: Vec<usize> = Vec::new();
+        for (row, slice) in numbers.of_rows.iter().enumerate() {
+            // Slices are numbered in the order of their first rows.
+            if *slice as usize == first.len() {
+                first.push(row);
+            }
+        }
+        let slice = |(row, rows): (usize, &u32)| SliceContents {
+            slice: keys.texts(row).into_iter().collect(),
+            rows: *rows,
+        };
+        self.slices = first.into_iter().zip(&numbers.counts).take(LISTED).map(slice).collect();
+        self.slices.sort_by(|a, b| a.slice.cmp(&b.slice));
+    }
+}
+
+impl ColumnContents {
+    fn of(column: &Column, rows: usize) -> Self {
+        let is_number = matches!(column, Column::Int { .. } | Column::Float { .. });
+        let numbers = || (0..rows).map(|row| column.number(row)).filter(|number| !number.is_nan());
+        let least = numbers().reduce(f64::min).filter(|_| is_number);
+        let most = numbers().reduce(f64::max);
+        let mut texts: Vec<String> = match column {
+            Column::Text { dict, .. } => dict.iter().map(ToString::to_string).collect(),
+            _ => Vec::new(),
+        };
+        texts.sort_unstable();
+        texts.dedup();
+        texts.truncate(LISTED);
+        Self {
+            r#type: column.kind_name().to_owned(),
+            nulls: (0..rows).filter(|row| column.is_null(*row)).count(),
+            range: least.zip(most).map(|(least, most)| [number_json(least), number_json(most)]),
+            texts,
+        }
+    }
+}
