@@ -278,13 +278,13 @@ fn finding(
         ));
     }
     let since_base = worst.roughness.is_some_and(|r| r.since_base);
-    let (than, beside) = if since_base {
-        ("before", ", in the ratio to the base")
+    let (is_noisy, beside) = if since_base {
+        ("noisier than before", ", in the ratio to the base")
     } else {
-        ("in every other table", "")
+        ("noisy beside every other table", "")
     };
     let message = format!(
-        "{} noisier than {than}: at {name}, {}{beside}",
+        "{} {is_noisy}: at {name}, {}{beside}",
         plural_verb(noisy.len(), "slice", ["is", "are"]),
         said.join(", and ")
     );

@@ -35,6 +35,8 @@ pub struct TableContext<'a> {
     pub meta: Option<&'a Meta>,
     /// The file that seals the table; `None` if the spec names none.
     pub seal: Option<&'a SealFile>,
+    /// True if the loader reads other files for the table, too: donors or earlier versions.
+    pub is_filled: bool,
     /// Values that several rules derive from the table's rows.
     pub derived: Derived,
 }
@@ -96,6 +98,11 @@ impl<'a> RowContext<'a> {
     /// Returns the file's SHA-256 in hex; `None` unless a sidecar or seal states one.
     pub fn digest(&self) -> Option<&'a str> {
         self.at.digest
+    }
+
+    /// Returns true if the loader reads other files for the table, too: donors or earlier versions.
+    pub fn is_filled(&self) -> bool {
+        self.at.is_filled
     }
 
     /// Returns the place of each row in a text file.

@@ -175,7 +175,8 @@ impl<'a> Judging<'a> {
             };
             if let Some(same) = sides.first().filter(|_| is_unchanged) {
                 if lineage.is_subject {
-                    let side = Side::of(state, file, same.table.clone(), same.digest.clone());
+                    let mut side = Side::of(state, file, same.table.clone(), same.digest.clone());
+                    side.is_filled = judged.fills(file);
                     sides.push(side);
                 }
                 side_of_state.push(Some(sides.len() - 1));
@@ -187,7 +188,9 @@ impl<'a> Judging<'a> {
                 || spec.is_some_and(|spec| spec.seal.is_some());
             let columns = spec.filter(|_| !lineage.is_subject).map(|spec| Sketch::columns(spec));
             let wanted = columns.as_ref().map_or(Wanted::All, Wanted::Named);
-            sides.push(Side::read(state, file, is_stated && lineage.is_subject, wanted));
+            let mut side = Side::read(state, file, is_stated && lineage.is_subject, wanted);
+            side.is_filled = judged.fills(file);
+            sides.push(side);
             side_of_state.push(Some(sides.len() - 1));
         }
         (sides, side_of_state)
@@ -207,7 +210,8 @@ impl<'a> Judging<'a> {
         if !lineage.is_subject || !differs {
             return head;
         }
-        let side = Side::of(state, file, own.table.clone(), own.digest.clone());
+        let mut side = Side::of(state, file, own.table.clone(), own.digest.clone());
+        side.is_filled = own.is_filled;
         sides.push(side);
         Some(sides.len() - 1)
     }

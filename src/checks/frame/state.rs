@@ -68,6 +68,13 @@ impl<'a> JudgedState<'a> {
         })
     }
 
+    /// Returns true if the loader reads other files for a table, too: donors or earlier versions.
+    pub fn fills(&self, file: &TableFile) -> bool {
+        let spec = self.state.specs.tables.get(&file.table);
+        let served = spec.map(|spec| self.shelf.sources(&file.place, &spec.name, spec.filling));
+        served.is_some_and(|served| served.files().count() > 1)
+    }
+
     /// Returns the GPUs that the rows of a system's smallest readable table name.
     pub fn devices_of(&self, system: &str) -> Vec<String> {
         const MOST_TABLES: usize = 3;

@@ -19,6 +19,8 @@ pub(super) struct Side<'a> {
     /// SHA-256 of the file, in hex, where a sidecar or seal states one.
     pub digest: Option<String>,
     pub spec: Arc<TableSpec>,
+    /// Whether the loader reads other files for the table, too.
+    pub is_filled: bool,
     seal: Option<SealFile>,
 }
 
@@ -55,7 +57,7 @@ impl<'a> Side<'a> {
         let spec = file.spec(state.specs, table.as_ref().as_ref().ok());
         let seal = state.specs.tables.get(&file.table).and_then(|spec| spec.seal.as_ref());
         let seal = seal.map(|seal| SealFile::read(state.source, state.catalog, file, seal));
-        Self { state, file, table, digest, spec, seal }
+        Self { state, file, table, digest, spec, is_filled: false, seal }
     }
 
     /// Its rows, or why it cannot be read.
@@ -101,6 +103,7 @@ pub(super) fn in_context<R>(
             digest: side.digest.as_deref(),
             meta: side.state.meta(side.file),
             seal: side.seal.as_ref(),
+            is_filled: side.is_filled,
             derived: Derived::default(),
         });
     }

@@ -120,9 +120,9 @@ fn noise_over_a_whole_table_is_found() {
     let noisy = found(&tree(4, noise(0.3)), "noisy-slice");
     assert_eq!(noisy.len(), 1, "{noisy:?}");
     assert!(
-        noisy[0].2.starts_with(
-            "1 slice is noisier than in every other table: at gemm_dtype=bfloat16, half"
-        ),
+        noisy[0]
+            .2
+            .starts_with("1 slice is noisy beside every other table: at gemm_dtype=bfloat16, half"),
         "{noisy:?}"
     );
     assert_eq!(found(&tree(4, noise(0.02)), "noisy-slice"), []);

@@ -1,12 +1,14 @@
 //! Ladders of one table: groups of rows with few sizes along an axis along which the other groups have many.
 
+use std::cmp::Reverse;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::stats::upper_median;
 use crate::checks::context::RowContext;
 use crate::database::table::{PartNumbers, number_bits};
-use crate::findings::{EXAMPLES, Hit};
+use crate::findings::{EXAMPLES, Hit, Severity};
 
 /// When a group of rows has too few sizes.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -25,33 +27,59 @@ pub struct ShortLadders {
 }
 
 impl ShortLadders {
-    /// Returns one hit per axis along which some groups have too few sizes.
-    pub fn hits<'v>(&self, rows: &'v RowContext<'v>) -> Vec<Hit<'v>> {
-        let Some(keys) = rows.keys() else { return Vec::new() };
+    /// Returns a hit on the groups that have too few sizes, along the axis where most groups do: an info where the loader
+    /// reads other files for the table, too.
+    pub fn hit<'v>(&self, rows: &'v RowContext<'v>) -> Option<Hit<'v>> {
+        let keys = rows.keys()?;
         let spec = rows.spec;
         let place = |axis: &String| spec.key.iter().position(|part| part.name == *axis);
         let is_work = |axis: &&String| self.axes.contains(axis);
         let axes: Vec<usize> = spec.axes.iter().filter(is_work).filter_map(place).collect();
-        if axes.is_empty() {
-            return Vec::new();
-        }
         let placed = |row: usize| (keys.without(&axes, row), row);
         let mut placed: Vec<(u64, usize)> = (0..rows.count).map(placed).collect();
         placed.sort_unstable();
         // The rows of each group have the same key apart from the axes.
         let groups: Vec<&[(u64, usize)]> = placed.chunk_by(|a, b| a.0 == b.0).collect();
-        axes.iter()
-            .filter_map(|axis| self.hit(rows, keys.numbers(*axis)?, &groups, *axis))
-            .collect()
+        let along = axes.iter().filter_map(|axis| {
+            let (short, usual) = self.short(rows, keys.numbers(*axis)?, &groups, *axis)?;
+            Some((*axis, short, usual))
+        });
+        let (axis, short, usual) =
+            along.max_by_key(|(axis, short, _)| (short.len(), Reverse(*axis)))?;
+        let (name, total) = (&rows.spec.key[axis].name, groups.len());
+        let info = rows.rule.severity.at_most(Severity::Info);
+        let is_filled = rows.is_filled();
+        let severity = if is_filled { info } else { rows.rule.severity };
+        let all: Vec<usize> = short.iter().flat_map(|(rows, _)| rows).copied().collect();
+        Hit::rows(rows.file, all, severity, move |part| {
+            let is_own = |(rows, _): &&(Vec<usize>, usize)| rows.iter().any(|row| part.has(*row));
+            let own: Vec<&(Vec<usize>, usize)> = short.iter().filter(is_own).collect();
+            let (sizes, why) = match own.iter().map(|(_, sizes)| *sizes).max().unwrap_or(1) {
+                1 => ("one size".to_owned(), ": the planner cannot interpolate there"),
+                most => (format!("at most {most} sizes"), ": the planner extrapolates beyond them"),
+            };
+            let why =
+                if is_filled { "; donors or earlier versions may have the others" } else { why };
+            let message = format!(
+                "{} of {total} groups of keys {} {sizes} along {name}, where the median group has {usual:.0}{why}",
+                own.len(),
+                if own.len() == 1 { "has" } else { "have" },
+            );
+            let shown: Vec<usize> = own.iter().map(|(rows, _)| rows[0]).take(EXAMPLES).collect();
+            let finding = rows.finding_as(severity, message).rows(part.rows.len());
+            Some(finding.examples(rows.examples(&shown, &["latency"])))
+        })
     }
 
-    fn hit<'v>(
+    /// Returns the rows of each group with too few sizes along an axis, with the number of its sizes, and the median
+    /// number of sizes; `None` if there are none, or too many.
+    fn short(
         &self,
-        rows: &'v RowContext<'v>,
+        rows: &RowContext<'_>,
         sizes: PartNumbers<'_>,
         groups: &[&[(u64, usize)]],
         axis: usize,
-    ) -> Option<Hit<'v>> {
+    ) -> Option<(Vec<(Vec<usize>, usize)>, f64)> {
         let size = |row: usize| number_bits(sizes.get(row));
         let count = |group: &&[(u64, usize)]| {
             let mut found: Vec<u64> = group.iter().map(|(_, row)| size(*row)).collect();
@@ -63,9 +91,11 @@ impl ShortLadders {
         let total = groups.len();
         let mut counts: Vec<f64> = counted.iter().map(|sizes| *sizes as f64).collect();
         let usual = upper_median(&mut counts);
-        let name = rows.spec.key[axis].name.clone();
-        let longest =
-            if self.limited.contains(&name) { 1.0 } else { (self.short * usual).max(1.0) };
+        let longest = if self.limited.contains(&rows.spec.key[axis].name) {
+            1.0
+        } else {
+            (self.short * usual).max(1.0)
+        };
         // The rows of each short group, and the number of its sizes.
         let short = groups.iter().zip(counted).filter(|(_, sizes)| *sizes as f64 <= longest);
         let short = short.map(|(group, sizes)| {
@@ -79,22 +109,6 @@ impl ShortLadders {
             return None;
         }
         short.sort_unstable();
-        let all: Vec<usize> = short.iter().flat_map(|(rows, _)| rows).copied().collect();
-        Hit::rows(rows.file, all, rows.rule.severity, move |part| {
-            let is_own = |(rows, _): &&(Vec<usize>, usize)| rows.iter().any(|row| part.has(*row));
-            let own: Vec<&(Vec<usize>, usize)> = short.iter().filter(is_own).collect();
-            let sizes = match own.iter().map(|(_, sizes)| *sizes).max().unwrap_or(1) {
-                1 => "one size".to_owned(),
-                most => format!("at most {most} sizes"),
-            };
-            let message = format!(
-                "{} of {total} groups of keys {} {sizes} along {name}, where the median group has {usual:.0}: the planner cannot interpolate there",
-                own.len(),
-                if own.len() == 1 { "has" } else { "have" },
-            );
-            let shown: Vec<usize> = own.iter().map(|(rows, _)| rows[0]).take(EXAMPLES).collect();
-            let finding = rows.finding(message).rows(part.rows.len());
-            Some(finding.examples(rows.examples(&shown, &["latency"])))
-        })
+        Some((short, usual))
     }
 }

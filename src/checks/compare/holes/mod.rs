@@ -73,7 +73,7 @@ impl Judge for HoleSize {
 
     /// Makes one hit for each axis along which some keys of a table have fewer sizes than its others.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        Ok(self.ladders.hits(rows))
+        Ok(self.ladders.hit(rows).into_iter().collect())
     }
 
     /// Makes one finding for each table that lacks keys of its references.

@@ -60,7 +60,7 @@ fn a_ladder_of_a_third_of_the_sizes_is_reported() {
         told(&tree, "coverage-hole").map(|(_, message)| message)
     };
     let full: Vec<u64> = (0..16).map(|power| 1 << power).collect();
-    insta::assert_snapshot!(ladders([&full, &full, &full, &full[4..8]]).unwrap(), @"1 of 4 groups of keys has at most 4 sizes along m, where the median group has 16: the planner cannot interpolate there");
+    insta::assert_snapshot!(ladders([&full, &full, &full, &full[4..8]]).unwrap(), @"1 of 4 groups of keys has at most 4 sizes along m, where the median group has 16: the planner extrapolates beyond them");
     insta::assert_snapshot!(ladders([&full, &full, &full, &full[..1]]).unwrap(), @"1 of 4 groups of keys has one size along m, where the median group has 16: the planner cannot interpolate there");
     assert_eq!(ladders([&full, &full, &full, &full[..8]]), None);
 }
