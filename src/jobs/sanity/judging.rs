@@ -84,7 +84,7 @@ impl JudgedRoots {
             tables: std::mem::take(&mut judged.diff),
             files,
             unserved: Vec::new(),
-            versions: VersionChanges::between(base.catalog, head.catalog),
+            versions: VersionChanges::between(base, head),
         };
         let unserved = diff.find_unserved(base, head, &impossible);
         let failed =

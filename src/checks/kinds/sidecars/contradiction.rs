@@ -1,7 +1,5 @@
 //! Sidecars that their directory or their tables contradict.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -9,16 +7,19 @@ use super::{profile, report, seal};
 use crate::checks::context::{DirContext, Item, RowContext};
 use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge, Judged};
-use crate::checks::kinds::identity::same_version;
+use crate::checks::kinds::identity::{names_backend, same_version};
 use crate::checks::rule_head::RuleHead;
 use crate::database::sidecar::Meta;
 use crate::findings::{Finding, Severity, wholes};
 
-/// What a run may call itself in a backend's directory, beside the backend's own name.
+/// The names of directories that are backends.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Frameworks {
-    backends: BTreeMap<String, Vec<String>>,
+    /// Frameworks, whose names in the directory of another backend contradict it.
+    frameworks: Vec<String>,
+    /// Libraries, which are measured in any framework.
+    libraries: Vec<String>,
 }
 
 impl Judge for Frameworks {
@@ -38,7 +39,25 @@ impl Judge for Frameworks {
         let (Some(Ok(meta)), Some(entry)) = (at.meta, &at.dir.meta) else {
             return Vec::new();
         };
-        let finding = rule.all_on_path(&entry.path, self.contradictions(meta, at));
+        let (mut wrong, mut severity) = (contradictions(meta, at), rule.severity);
+        match self.origin(meta, at) {
+            Origin::Own => wrong.extend(other_version(meta, at)),
+            Origin::Library => {}
+            Origin::Other => {
+                wrong.insert(0, other_framework(meta, at));
+                wrong.extend(other_version(meta, at));
+            }
+            Origin::Unknown => {
+                wrong.extend(other_version(meta, at));
+                if wrong.is_empty() {
+                    severity = severity.at_most(Severity::Warning);
+                }
+                let version = env!("CARGO_PKG_VERSION");
+                let known = format!("which is not known to perfdb-gate {version}");
+                wrong.insert(0, format!("{}, {known}", other_framework(meta, at)));
+            }
+        }
+        let finding = RuleHead { severity, ..rule }.all_on_path(&entry.path, wrong);
         finding.map(|finding| finding.at(&at.dir.place)).into_iter().collect()
     }
 
@@ -48,45 +67,68 @@ impl Judge for Frameworks {
     }
 }
 
+/// How the framework that a sidecar names relates to its directory.
+enum Origin {
+    /// The directory's backend.
+    Own,
+    /// A framework that ran the directory's library.
+    Library,
+    /// Another backend.
+    Other,
+    /// A framework that neither the database nor this program knows.
+    Unknown,
+}
+
 impl Frameworks {
-    fn contradictions(&self, meta: &Meta, at: &DirContext<'_>) -> Vec<String> {
-        let place = &at.dir.place;
-        let mut wrong = Vec::new();
+    fn origin(&self, meta: &Meta, at: &DirContext<'_>) -> Origin {
         let framework = &meta.runtime.framework;
-        let names = self.backends.get(&place.backend).map_or(&[][..], Vec::as_slice);
-        let own = std::iter::once(&place.backend).chain(names);
-        if !own.into_iter().any(|n| n.eq_ignore_ascii_case(framework)) {
-            wrong.push(format!(
-                "it names the framework {framework}, but its directory is of {}",
-                place.backend
-            ));
+        let backend = &at.dir.place.backend;
+        let is = |name: &String| names_backend(framework, name);
+        if is(backend) {
+            Origin::Own
+        } else if self.libraries.contains(backend) {
+            Origin::Library
+        } else if self.frameworks.iter().any(is)
+            || at.catalog.dirs.values().any(|dir| is(&dir.place.backend))
+        {
+            Origin::Other
+        } else {
+            Origin::Unknown
         }
-        let version = &meta.runtime.version;
-        if !same_version(version, &place.version) {
-            wrong.push(format!(
-                "it names the version {version}, but its directory is {}",
-                place.version
-            ));
-        }
-        let has =
-            |table: &String| at.dir.tables.iter().any(|i| &at.catalog.tables[*i].table == table);
-        let absent: Vec<&str> =
-            meta.tables.keys().filter(|t| !has(t)).map(String::as_str).collect();
-        for (table, entry) in &meta.tables {
-            // A later event may replace rows of an earlier one, but no row is of none.
-            if let (Some(rows), Some(events)) = (entry.rows, entry.event_rows())
-                && events < rows
-            {
-                wrong.push(format!(
-                    "it states {rows} rows of {table}, but its collections add up to {events}"
-                ));
-            }
-        }
-        if !absent.is_empty() {
-            wrong.push(format!("it describes {}, which has no file", absent.join(", ")));
-        }
-        wrong
     }
+}
+
+fn other_framework(meta: &Meta, at: &DirContext<'_>) -> String {
+    let (framework, backend) = (&meta.runtime.framework, &at.dir.place.backend);
+    format!("it names the framework {framework}, but its directory is of {backend}")
+}
+
+/// Words a version that is not the directory's.
+fn other_version(meta: &Meta, at: &DirContext<'_>) -> Option<String> {
+    let (version, dir) = (&meta.runtime.version, &at.dir.place.version);
+    let is_own = same_version(version, dir) || meta.runtime.is_build(dir);
+    (!is_own).then(|| format!("it names the version {version}, but its directory is {dir}"))
+}
+
+/// Words what a sidecar says of tables that its directory or its own numbers contradict.
+fn contradictions(meta: &Meta, at: &DirContext<'_>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let has = |table: &String| at.dir.tables.iter().any(|i| &at.catalog.tables[*i].table == table);
+    let absent: Vec<&str> = meta.tables.keys().filter(|t| !has(t)).map(String::as_str).collect();
+    for (table, entry) in &meta.tables {
+        // A later event may replace rows of an earlier one, but no row is of none.
+        if let (Some(rows), Some(events)) = (entry.rows, entry.event_rows())
+            && events < rows
+        {
+            wrong.push(format!(
+                "it states {rows} rows of {table}, but its collections add up to {events}"
+            ));
+        }
+    }
+    if !absent.is_empty() {
+        wrong.push(format!("it describes {}, which has no file", absent.join(", ")));
+    }
+    wrong
 }
 
 /// A table that has not the rows that its sidecar says.
