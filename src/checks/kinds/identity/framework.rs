@@ -38,7 +38,11 @@ impl Judge for FrameworkNames {
                 names_backend(name, other) || names.iter().any(|n| n.eq_ignore_ascii_case(name))
             })
         };
-        let mut others = named.names.iter().map(|(name, _)| *name).filter(|name| is_other(name));
+        let mut others = named
+            .names
+            .iter()
+            .filter_map(|(name, count)| (*count > 0).then_some(*name))
+            .filter(|name| is_other(name));
         let is_known = named.nulls > 0 || others.any(of_other);
         let severity = rows.rule.severity;
         let severity = if is_known { severity } else { severity.at_most(Severity::Warning) };

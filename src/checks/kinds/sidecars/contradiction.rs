@@ -40,22 +40,22 @@ impl Judge for Frameworks {
             return Vec::new();
         };
         let (mut wrong, mut severity) = (contradictions(meta, at), rule.severity);
-        match self.origin(meta, at) {
-            Origin::Own => wrong.extend(other_version(meta, at)),
-            Origin::Library => {}
-            Origin::Other => {
-                wrong.insert(0, other_framework(meta, at));
-                wrong.extend(other_version(meta, at));
-            }
-            Origin::Unknown => {
-                wrong.extend(other_version(meta, at));
+        let (framework, backend) = (&meta.runtime.framework, &at.dir.place.backend);
+        let is_own = names_backend(framework, backend);
+        if is_own || !self.libraries.contains(backend) {
+            wrong.extend(other_version(meta, at));
+        }
+        if !is_own && !self.libraries.contains(backend) {
+            let mut said =
+                format!("it names the framework {framework}, but its directory is of {backend}");
+            if !self.is_known(framework, at) {
+                said += ", which is not known to perfdb-gate ";
+                said += env!("CARGO_PKG_VERSION");
                 if wrong.is_empty() {
                     severity = severity.at_most(Severity::Warning);
                 }
-                let version = env!("CARGO_PKG_VERSION");
-                let known = format!("which is not known to perfdb-gate {version}");
-                wrong.insert(0, format!("{}, {known}", other_framework(meta, at)));
             }
+            wrong.insert(0, said);
         }
         let finding = RuleHead { severity, ..rule }.all_on_path(&entry.path, wrong);
         finding.map(|finding| finding.at(&at.dir.place)).into_iter().collect()
@@ -67,40 +67,12 @@ impl Judge for Frameworks {
     }
 }
 
-/// How the framework that a sidecar names relates to its directory.
-enum Origin {
-    /// The directory's backend.
-    Own,
-    /// A framework that ran the directory's library.
-    Library,
-    /// Another backend.
-    Other,
-    /// A framework that neither the database nor this program knows.
-    Unknown,
-}
-
 impl Frameworks {
-    fn origin(&self, meta: &Meta, at: &DirContext<'_>) -> Origin {
-        let framework = &meta.runtime.framework;
-        let backend = &at.dir.place.backend;
-        let is = |name: &String| names_backend(framework, name);
-        if is(backend) {
-            Origin::Own
-        } else if self.libraries.contains(backend) {
-            Origin::Library
-        } else if self.frameworks.iter().any(is)
-            || at.catalog.dirs.values().any(|dir| is(&dir.place.backend))
-        {
-            Origin::Other
-        } else {
-            Origin::Unknown
-        }
+    /// Returns true if a framework's name is that of a backend, here or elsewhere in the database.
+    fn is_known(&self, framework: &str, at: &DirContext<'_>) -> bool {
+        let backends = at.catalog.dirs.values().map(|dir| &dir.place.backend);
+        self.frameworks.iter().chain(backends).any(|backend| names_backend(framework, backend))
     }
-}
-
-fn other_framework(meta: &Meta, at: &DirContext<'_>) -> String {
-    let (framework, backend) = (&meta.runtime.framework, &at.dir.place.backend);
-    format!("it names the framework {framework}, but its directory is of {backend}")
 }
 
 /// Words a version that is not the directory's.

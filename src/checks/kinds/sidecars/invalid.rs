@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{profile, report, seal};
 use crate::checks::context::{Item, RowContext};
@@ -22,21 +22,10 @@ pub struct KnownSidecar {
     schema_versions: Vec<i64>,
     provenances: Vec<String>,
     statuses: Vec<String>,
-    /// The fields of `runtime`, in schema 2.
-    runtime: Fields,
-    /// The fields of a table, in schema 2.
-    table: Fields,
-    /// The fields of a collection event, in schema 2.
-    event: Fields,
-}
-
-/// The known fields of a mapping.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Fields {
-    required: Vec<String>,
-    #[serde(default)]
-    optional: Vec<String>,
+    /// The fields that schema 2 requires of a table.
+    table: Vec<String>,
+    /// The fields that schema 2 requires of a collection event.
+    event: Vec<String>,
 }
 
 impl Judge for KnownSidecar {
@@ -93,88 +82,32 @@ impl KnownSidecar {
                 add(&place, &event.status, &self.statuses);
             }
         }
-        if meta.schema_version == 1 {
-            let early = meta.tables.iter().filter(|(_, table)| !table.collections.is_empty());
-            wrong.extend(
-                early.map(|(name, _)| format!("tables.{name}.collections needs schema_version 2")),
-            );
-        }
         if meta.schema_version == 2 {
-            self.add_fields(&meta.fields, &mut wrong);
+            self.add_missing(&meta.fields, &mut wrong);
         }
         wrong
     }
 
-    fn add_fields(&self, sidecar: &Value, wrong: &mut Vec<String>) {
-        wrong.extend(self.runtime.differences("runtime", sidecar.get("runtime")));
+    fn add_missing(&self, sidecar: &Value, wrong: &mut Vec<String>) {
         let tables = sidecar.get("tables").and_then(Value::as_object);
         for (name, table) in tables.into_iter().flatten() {
             let place = format!("tables.{name}");
-            wrong.extend(self.table.differences(&place, Some(table)));
+            wrong.extend(missing(&self.table, &place, table));
             let events = table.get("collections").and_then(Value::as_array);
             for (i, event) in events.into_iter().flatten().enumerate() {
-                let place = format!("{place}.collections[{i}]");
-                wrong.extend(self.event.differences(&place, Some(event)));
-                if let Some(runtime) = event.get("runtime") {
-                    wrong.extend(
-                        self.runtime.differences(&format!("{place}.runtime"), Some(runtime)),
-                    );
-                }
+                wrong.extend(missing(&self.event, &format!("{place}.collections[{i}]"), event));
             }
         }
     }
 }
 
-impl Fields {
-    /// Words the required fields that are missing or empty, and fields that look like a misspelt known one. Other
-    /// unknown fields are part of a newer schema.
-    fn differences(&self, place: &str, found: Option<&Value>) -> Vec<String> {
-        let nothing = Map::new();
-        let found = found.and_then(Value::as_object).unwrap_or(&nothing);
-        let is_missing = |name: &&String| match found.get(*name) {
-            None | Some(Value::Null) => true,
-            Some(Value::String(text)) => text.trim().is_empty(),
-            Some(Value::Array(items)) => items.is_empty(),
-            Some(_) => false,
-        };
-        let missing = self.required.iter().filter(is_missing);
-        let mut wrong: Vec<String> =
-            missing.map(|name| format!("{place}.{name} is missing")).collect();
-        let known: Vec<&String> = self.required.iter().chain(&self.optional).collect();
-        let unused = known.iter().filter(|known| !found.contains_key(known.as_str()));
-        let unused: Vec<&&String> = unused.collect();
-        for name in found.keys().filter(|name| !known.contains(name)) {
-            let meant = unused.iter().find(|known| is_misspelt(name, known));
-            wrong.extend(
-                meant.map(|meant| format!("{place}.{name} is not read; did you mean {meant}?")),
-            );
-        }
-        wrong
-    }
-}
-
-/// Returns true if a name looks like another one with a typing error.
-fn is_misspelt(name: &str, known: &str) -> bool {
-    const MOST_EDITS: usize = 2;
-    known.len() > 2 * MOST_EDITS && strsim::damerau_levenshtein(name, known) <= MOST_EDITS
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_missing_and_a_misspelt_field_are_named_and_a_new_one_is_carried() {
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let fields =
-            Fields { required: names(&["framework"]), optional: names(&["image", "image_digest"]) };
-        let differences = |found: Value| fields.differences("runtime", Some(&found)).join("; ");
-        let found = serde_json::json!({"framework": "vllm", "source_commit": "x", "abi": {}});
-        assert_eq!(differences(found), "");
-        let found = serde_json::json!({"framework": " ", "image_digets": "x"});
-        assert_eq!(
-            differences(found),
-            "runtime.framework is missing; runtime.image_digets is not read; did you mean image_digest?"
-        );
-    }
+/// Words the required fields that a mapping lacks or that are empty.
+fn missing(required: &[String], place: &str, found: &Value) -> Vec<String> {
+    let is_missing = |name: &&String| match found.get(name.as_str()) {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.trim().is_empty(),
+        Some(Value::Array(items)) => items.is_empty(),
+        Some(_) => false,
+    };
+    required.iter().filter(is_missing).map(|name| format!("{place}.{name} is missing")).collect()
 }
