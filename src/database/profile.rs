@@ -90,8 +90,8 @@ fn is_below(folder: &str, path: &str) -> bool {
     folder.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Returns the files that a document lists wherever: `{"target": "data/x.parquet", "sha256": "…"}` or
-/// `{"data/x.parquet": "…"}`.
+/// Returns the files of data that a document lists wherever: `{"target": "data/x.parquet", "sha256": "…"}` or
+/// `{"data/x.parquet": "…"}`. A name without folders, such as that of a system's YAML, may be of any root.
 fn listed(document: &Value) -> Vec<(String, String)> {
     let is_digest = |text: &str| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
     let digest = |value: &Value| value.as_str().filter(|t| is_digest(t)).map(str::to_owned);
@@ -100,7 +100,7 @@ fn listed(document: &Value) -> Vec<(String, String)> {
             let target = fields.get("target").and_then(Value::as_str);
             let target = target.zip(fields.get("sha256")).into_iter();
             let named = fields.iter().map(|(name, value)| (name.as_str(), value));
-            let own = target.chain(named.filter(|(name, _)| name.contains('.')));
+            let own = target.chain(named).filter(|(path, _)| path.starts_with("data/"));
             let own = own.filter_map(|(path, value)| Some((path.to_owned(), digest(value)?)));
             own.chain(fields.values().flat_map(listed)).collect()
         }

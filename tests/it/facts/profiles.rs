@@ -134,8 +134,13 @@ fn files_that_documents_list_have_one_of_their_digests() {
     let digest = |rows: &str| sha256(&table(rows));
     provenance("tp4-provenance.json", &[digest("VLLM,1,0.5\n")]);
     provenance("tp2-provenance.json", &[digest("VLLM,1,0.6\n"), digest("VLLM,1,0.7\n")]);
+    let foreign = format!(
+        "{{\"files\": [{{\"target\": \"h200_sxm.yaml\", \"sha256\": \"{}\"}}]}}",
+        "0".repeat(64)
+    );
+    tree.file("systems/profiles/x/fpm_hf.json", foreign);
     let about = |found: Vec<String>| -> Vec<String> {
-        found.into_iter().filter(|line| line.contains("provenance")).collect()
+        found.into_iter().filter(|line| line.contains("another SHA-256")).collect()
     };
     assert_eq!(about(contradictions(&tree)), [""; 0]);
     root("full", "VLLM,1,0.8\n");
