@@ -78,10 +78,7 @@ impl<'a> ProfileContext<'a> {
     fn other_files(&self, document: &Profile) -> Vec<String> {
         let State { catalog, source, .. } = self.state;
         let tables = catalog.tables.iter().map(|table| &table.entry);
-        let mut files = catalog.beside.iter().map(|(entry, _)| entry).chain(tables).peekable();
-        if document.listed.is_empty() || files.peek().is_none() {
-            return Vec::new();
-        }
+        let files = catalog.beside.iter().map(|(entry, _)| entry).chain(tables);
         let all = Profile::documents(catalog).filter_map(|e| Profile::read(source, e).ok());
         let all: Vec<(String, String)> = all.flat_map(|document| document.listed).collect();
         let folder = format!("{}/", self.entry.folder());
