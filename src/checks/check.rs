@@ -85,7 +85,7 @@ pub enum Check {
     /// Tables without a sidecar that states their origin.
     SidecarMissing,
     /// A sidecar that cannot be read.
-    SidecarInvalid,
+    SidecarInvalid(sidecars::KnownSidecar),
     /// A sidecar that its directory or its tables contradict.
     SidecarContradiction(sidecars::Frameworks),
     /// Declared reuse that nothing can be taken from.
@@ -159,7 +159,7 @@ impl Check {
             Self::Parity(shares) => shares,
             Self::Coverage(size) => size,
             Self::SidecarMissing => &sidecars::SidecarMissing,
-            Self::SidecarInvalid => &sidecars::SidecarInvalid,
+            Self::SidecarInvalid(known) => known,
             Self::SidecarContradiction(frameworks) => frameworks,
             Self::ReuseInvalid => &reuse::ReuseInvalid,
             Self::ReuseForbidden => &reuse::ReuseForbidden,

@@ -12,6 +12,7 @@ use crate::database::catalog::Catalog;
 use crate::database::facts::TreeFacts;
 use crate::database::source::{Commit, Entry, Source};
 use crate::findings::baseline::Baseline;
+use crate::findings::exceptions::{self, Exceptions};
 use crate::findings::waiver::{Applied, WAIVER_HINT, Waivers};
 use crate::findings::{Confidence, Finding, Sink};
 use crate::specs::{Library, Specs};
@@ -24,6 +25,8 @@ pub struct Settings {
     pub rules: Rules,
     /// Signed exceptions.
     pub waivers: Waivers,
+    /// Exceptions that the owners of the database signed in a file of their own.
+    pub exceptions: Exceptions,
     /// Findings that are known.
     pub baseline: Option<Baseline>,
     /// Files that changed what the embedded rules would say.
@@ -67,10 +70,22 @@ impl Settings {
             specs: Specs::default(),
             rules: Rules::default(),
             waivers: Waivers::default(),
+            exceptions: Exceptions::default(),
             baseline: None,
             overlays: Vec::new(),
             min_confidence: None,
         };
+        let text = |path: &str| -> Result<Option<String>> {
+            Ok(source.top_file(path)?.and_then(|entry| source.text(&entry).ok()))
+        };
+        if let Some(signed) = text(exceptions::PATH)? {
+            settings.exceptions = Exceptions::parse(&signed);
+        }
+        let misses =
+            ["json", "csv"].map(|ending| text(&format!("{}.{ending}", exceptions::MISSES)));
+        if let [Ok(Some(manifest)), Ok(Some(misses))] = &misses {
+            settings.exceptions.expect(manifest, misses);
+        }
         let mut library = Library::embedded();
         for entry in source.settings()? {
             let shown = format!(".perfdb-gate/{}", entry.path);
@@ -151,13 +166,17 @@ impl Settings {
         self.min_confidence.is_none_or(|least| confidence.is_none_or(|own| own >= least))
     }
 
-    /// Marks the findings that are waived today, and says what is to be said of the waivers.
+    /// Marks the findings that are waived or excused today, and says what is to be said of the waivers and exceptions.
     ///
     /// # Errors
     ///
     /// When a waiver's condition reads what findings do not have.
     pub fn waive(&self, sink: &mut Sink) -> Result<Applied> {
-        sink.waive(&self.waivers, today()).map_err(|e| e.of(&self.waivers.path))
+        let mut applied =
+            sink.waive(&self.waivers, today()).map_err(|e| e.of(&self.waivers.path))?;
+        applied.expired_exceptions =
+            sink.excuse(&self.exceptions, today(), &|id| self.rules.contains(id));
+        Ok(applied)
     }
 
     /// Applies waivers and the baseline, and judges the waivers themselves by the rules that ran: only
@@ -175,9 +194,13 @@ impl Settings {
         };
         let path = self.waivers.path.as_str();
         let context = WaiverContext { path, expired: &applied.expired, unused: &unused };
-        let item = Item::Waivers(context);
-        for rule in rules {
-            sink.extend(rule.item(&item));
+        let (expired, unused) = (&applied.expired_exceptions, &self.exceptions.unread);
+        let theirs = WaiverContext { path: exceptions::PATH, expired, unused };
+        for context in [context, theirs] {
+            let item = Item::Waivers(context);
+            for rule in rules {
+                sink.extend(rule.item(&item));
+            }
         }
         if let Some(baseline) = &self.baseline {
             sink.compare(baseline);

@@ -232,13 +232,16 @@ impl<'a> FactReader<'a> {
             return None;
         }
         let home = self.catalog.folder.as_str();
-        let is_named = |e: &&Entry| {
-            let above = e.path.strip_suffix(file.file.as_str());
-            let ends_so = above.is_some_and(|above| above.is_empty() || above.ends_with('/'));
-            ends_so && (!file.beside || e.folder() == home)
+        let named = |name: &str| {
+            let is_named = |e: &&Entry| {
+                let above = e.path.strip_suffix(name);
+                let ends_so = above.is_some_and(|above| above.is_empty() || above.ends_with('/'));
+                ends_so && (!file.beside || e.folder() == home)
+            };
+            let found = self.catalog.others.iter().filter(is_named);
+            found.max_by_key(|e| (shared_folders(&e.path, home), Reverse(&e.path)))
         };
-        let found = self.catalog.others.iter().filter(is_named);
-        found.max_by_key(|e| (shared_folders(&e.path, home), Reverse(&e.path)))
+        named(&file.file).or_else(|| named(file.formerly.as_deref()?))
     }
 
     fn text(&self, entry: &Entry) -> Result<String, Reason> {

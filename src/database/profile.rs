@@ -14,6 +14,11 @@ const ENDING: &str = ".profile.json";
 /// The file that says on which machine the profiles of a database were measured.
 const EVIDENCE: &str = "profile-evidence.json";
 
+/// The ends of the names of documents beside the tables that only need to be JSON: pins of data sets, the origin of
+/// profiles, and the lists of files of a folder.
+const DOCUMENTS: [&str; 4] =
+    ["hf_dataset.json", "_hf.json", "-provenance.json", "_matrix/index.json"];
+
 /// A profile, or the evidence of profiles.
 #[derive(Debug)]
 pub struct Profile {
@@ -21,6 +26,8 @@ pub struct Profile {
     pub sha256: String,
     /// The files that the document pins, with the SHA-256 of each.
     pub pins: Vec<(Pinned, String)>,
+    /// The files that a further document lists with their SHA-256, by the ends of their paths.
+    pub listed: Vec<(String, String)>,
     /// The paths of the profile's tables, relative to the folder of the systems.
     pub tables: Vec<String>,
 }
@@ -38,7 +45,21 @@ impl Profile {
     /// Returns the profiles of a catalog and the evidence of them.
     pub fn files(catalog: &Catalog) -> impl Iterator<Item = &Entry> {
         let files = catalog.beside.iter().map(|(entry, _)| entry).chain(catalog.others.iter());
-        files.filter(|e| e.path.ends_with(ENDING) || e.name() == EVIDENCE)
+        files.filter(|entry| Self::is_of(entry))
+    }
+
+    /// Returns the further JSON documents below the folder of the systems or in a folder above it.
+    pub fn documents(catalog: &Catalog) -> impl Iterator<Item = &Entry> {
+        let files = catalog.beside.iter().map(|(entry, _)| entry).chain(catalog.others.iter());
+        let is_above = |entry: &Entry| is_below(entry.folder(), &catalog.folder);
+        let is_document = |path: &str| DOCUMENTS.iter().any(|ending| path.ends_with(ending));
+        let documents = files.filter(move |entry| is_document(&entry.path));
+        documents.filter(move |e| is_below(&catalog.folder, &e.path) || is_above(e))
+    }
+
+    /// Returns true for a profile or the evidence of profiles, and false for a further document.
+    pub fn is_of(entry: &Entry) -> bool {
+        entry.path.ends_with(ENDING) || entry.name() == EVIDENCE
     }
 
     /// Reads a profile or the evidence of profiles.
@@ -57,8 +78,34 @@ impl Profile {
         Ok(Self {
             sha256: sha256(text.as_bytes()),
             pins: retained.chain(yaml).collect(),
+            listed: listed(&document),
             tables: tables.filter_map(|table| text_of(table, "relative_path")).collect(),
         })
+    }
+}
+
+/// Returns true for the path of a file in a folder or below it, and for the folder itself.
+fn is_below(folder: &str, path: &str) -> bool {
+    let rest = path.strip_prefix(folder);
+    folder.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Returns the files of data that a document lists wherever: `{"target": "data/x.parquet", "sha256": "…"}` or
+/// `{"data/x.parquet": "…"}`. A name without folders, such as that of a system's YAML, may be of any root.
+fn listed(document: &Value) -> Vec<(String, String)> {
+    let is_digest = |text: &str| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let digest = |value: &Value| value.as_str().filter(|t| is_digest(t)).map(str::to_owned);
+    match document {
+        Value::Object(fields) => {
+            let target = fields.get("target").and_then(Value::as_str);
+            let target = target.zip(fields.get("sha256")).into_iter();
+            let named = fields.iter().map(|(name, value)| (name.as_str(), value));
+            let own = target.chain(named).filter(|(path, _)| path.starts_with("data/"));
+            let own = own.filter_map(|(path, value)| Some((path.to_owned(), digest(value)?)));
+            own.chain(fields.values().flat_map(listed)).collect()
+        }
+        Value::Array(items) => items.iter().flat_map(listed).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
     }
 }
 

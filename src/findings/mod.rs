@@ -3,6 +3,7 @@
 pub mod baseline;
 mod confidence;
 mod evidence;
+pub mod exceptions;
 mod hit;
 mod known;
 mod lines;

@@ -4,6 +4,7 @@ use jiff::civil::Date;
 
 use super::{Finding, Novelty, Severity};
 use crate::findings::baseline::Baseline;
+use crate::findings::exceptions::Exceptions;
 use crate::findings::waiver::{Applied, WaiverError, Waivers};
 
 /// Collects findings, waives them, compares them with a baseline, sorts and counts them.
@@ -58,6 +59,16 @@ impl Sink {
             finding.novelty = Novelty::of(new);
             self.baselined += u64::from(!new && finding.waived_by.is_none());
         }
+    }
+
+    /// Applies the exceptions of the database's owners; returns descriptions of those past their date.
+    pub fn excuse(
+        &mut self,
+        exceptions: &Exceptions,
+        today: Date,
+        is_rule: &dyn Fn(&str) -> bool,
+    ) -> Vec<String> {
+        exceptions.apply(&mut self.findings, today, is_rule)
     }
 
     /// Returns the findings in the order of reports, and their counts.

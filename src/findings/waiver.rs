@@ -181,6 +181,8 @@ impl Waivers {
 pub struct Applied {
     /// Messages on waivers past their last day.
     pub expired: Vec<String>,
+    /// Messages on the owners' exceptions past their last day.
+    pub expired_exceptions: Vec<String>,
     /// Waivers that match no finding: rule id and message.
     pub unused: Vec<(String, String)>,
 }

@@ -187,7 +187,9 @@ impl Impact {
         );
         let finding = on_version(rule, rule.severity, version, head, message).of_change();
         let parts: BTreeSet<String> = reasons_of.iter().map(|(why, _)| why.clone()).collect();
-        Some(finding.parts(parts).evidence("lost", reasons_of.len()))
+        let models: BTreeSet<&str> = reasons_of.iter().map(|(_, model)| *model).collect();
+        let models: Vec<&str> = models.into_iter().collect();
+        Some(finding.parts(parts).evidence("lost", reasons_of.len()).evidence("models", models))
     }
 
     /// Steps of a version whose time moved.

@@ -9,10 +9,11 @@ use super::tree::PlannerTree;
 
 /// Files that only decide which versions a query can name and which files serve them, both of which the planner has
 /// answered.
-const RESOLVED: [&str; 5] = [
+const RESOLVED: [&str; 6] = [
     "collection_meta.yaml",
     "reuse.yaml",
     "INCOMPLETE.txt",
+    "op_kernel_source_manifest.yaml",
     "perf_data_reuse_manifest.yaml",
     "query_versions.yaml",
 ];

@@ -203,7 +203,8 @@ impl<'a> Judging<'a> {
                 is_own && !selected.system(&system.name)
             })
         };
-        for entry in Profile::files(state.catalog).filter(|entry| !is_left_out(entry)) {
+        let documents = Profile::files(state.catalog).chain(Profile::documents(state.catalog));
+        for entry in documents.filter(|entry| !is_left_out(entry)) {
             files += 1;
             let profile = Profile::read(state.source, entry);
             let mut found = self.item(&Item::Profile(ProfileContext { entry, profile, state }));

@@ -24,7 +24,7 @@ impl Judge for FactsInvalid {
         // Code that was written anew is not a defect; what it holds now is not known here.
         let (severity, message) = if at.is_code {
             let message = format!("{why}, so the values of rules/facts.yaml are used");
-            (rule.severity.at_most(Severity::Warning), message)
+            (rule.severity.at_most(Severity::Info), message)
         } else {
             (rule.severity, format!("cannot be read: {why}"))
         };
@@ -36,22 +36,23 @@ impl Judge for FactsInvalid {
         if at.head.catalog.systems.is_empty() {
             return Ok(Found::new());
         }
-        let still: BTreeSet<&str> = stated(at.head).map(|(name, _)| name).collect();
-        let gone = stated(at.base).filter(|(name, _)| !still.contains(name));
-        let severity = rule.severity.at_most(Severity::Warning);
-        let finding = |(_, path): (&str, &str)| {
+        let still: BTreeSet<&str> = stated(at.head).map(|(name, ..)| name).collect();
+        let gone = stated(at.base).filter(|(name, ..)| !still.contains(name));
+        let finding = |(_, path, is_code): (&str, &str, bool)| {
+            let most = if is_code { Severity::Info } else { Severity::Warning };
             let message =
                 "the file is deleted, so nothing in the database states these facts any more";
-            Finding::on_path(rule.id, severity, path, message).of_change()
+            Finding::on_path(rule.id, rule.severity.at_most(most), path, message).of_change()
         };
         Ok(gone.map(finding).collect())
     }
 }
 
-/// The facts that files of a state are about, each with its file. A support matrix is about its system, if that has a
-/// YAML.
-fn stated<'a>(state: State<'a>) -> impl Iterator<Item = (&'a str, &'a str)> {
-    let files = state.facts.files().map(|file| (file.name.as_str(), file.entry.path.as_str()));
+/// The facts that files of a state are about, each with its file, and true for a file of code. A support matrix is
+/// about its system, if that has a YAML.
+fn stated<'a>(state: State<'a>) -> impl Iterator<Item = (&'a str, &'a str, bool)> {
+    let files = state.facts.files();
+    let files = files.map(|file| (file.name.as_str(), file.entry.path.as_str(), file.is_code));
     let matrices = state.catalog.support.iter();
-    files.chain(matrices.map(|(system, entry)| (system.as_str(), entry.path.as_str())))
+    files.chain(matrices.map(|(system, entry)| (system.as_str(), entry.path.as_str(), false)))
 }

@@ -54,8 +54,6 @@ pub struct Catalog {
     pub tables: Vec<TableFile>,
     /// The support matrices by system.
     pub support: BTreeMap<String, Entry>,
-    /// The manifest of rows that backends share.
-    pub manifest: Option<Entry>,
     /// Tables at a wrong depth or with a misspelt name, links and submodules, each with the name of the
     /// affected system. The name is empty if all systems are affected.
     pub strays: Vec<(Entry, String)>,

@@ -25,7 +25,7 @@ impl Catalog {
         self.systems.insert(system.name.clone(), system);
     }
 
-    /// Adds the files beside the systems: support matrices and the manifest of shared rows.
+    /// Adds the support matrices beside the systems.
     pub(super) fn add_claims(&mut self, files: &[Entry]) {
         let find = |path: String| {
             let at = files.binary_search_by(|f| f.path.as_str().cmp(&path)).ok()?;
@@ -33,10 +33,6 @@ impl Catalog {
         };
         for (name, system) in &self.systems {
             self.support.extend(find(system.matrix()).map(|m| (name.clone(), m)));
-            let folder = system.folder();
-            if self.manifest.is_none() {
-                self.manifest = find(join(folder, "perf_data_reuse_manifest.yaml"));
-            }
         }
     }
 

@@ -1,14 +1,15 @@
 //! The versions that the loader lists only before or only after a change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::database::catalog::{Catalog, VersionDir};
+use crate::database::slots::slots;
+use crate::database::state::State;
 
-/// The versions that a change makes selectable or hides, as `system backend version`, sorted. A directory without
-/// tables counts: its version takes all rows from donors.
+/// The versions that a change makes selectable or hides, as `system backend version`, sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VersionChanges {
-    /// The versions that the loader lists only after the change.
+    /// The versions that a query can ask for only after the change.
     pub selectable: Vec<String>,
     /// The versions whose directories stay but are skipped after the change, because a marker file says that they are
     /// incomplete.
@@ -16,14 +17,17 @@ pub struct VersionChanges {
 }
 
 impl VersionChanges {
-    /// Compares the version directories of two states.
-    pub(crate) fn between(base: &Catalog, head: &Catalog) -> Self {
-        let (before, after) = (listed(base), listed(head));
-        let was_listed = |name: &String| before.get(name) == Some(&true);
-        let changed = after.into_iter().filter(|(name, is)| *is != was_listed(name));
-        let (new, hidden): (Vec<_>, Vec<_>) = changed.partition(|(_, is_listed)| *is_listed);
-        let names = |of: Vec<(String, bool)>| of.into_iter().map(|(name, _)| name).collect();
-        Self { selectable: names(new), hidden: names(hidden) }
+    /// Compares the versions of two states.
+    pub(crate) fn between(base: State<'_>, head: State<'_>) -> Self {
+        let (before, after) = (selectable(base), selectable(head));
+        let was_read = listed(base.catalog);
+        let was_read = |name: &String| was_read.get(name) == Some(&true);
+        let hidden = listed(head.catalog).into_iter();
+        let hidden = hidden.filter(|(name, is_read)| !*is_read && was_read(name));
+        Self {
+            selectable: after.difference(&before).cloned().collect(),
+            hidden: hidden.map(|(name, _)| name).collect(),
+        }
     }
 
     /// Adds the changes of another root.
@@ -31,6 +35,32 @@ impl VersionChanges {
         self.selectable.extend(other.selectable);
         self.hidden.extend(other.hidden);
     }
+}
+
+/// Returns the versions that a query can ask for: those of the slots that the database states, or else every version
+/// that the loader lists. A directory without tables counts, since its version takes all rows from donors. Queries do
+/// not name the version of a library, which a system's YAML states.
+fn selectable(state: State<'_>) -> BTreeSet<String> {
+    let State { catalog, specs, .. } = state;
+    let slots = specs.query_versions.as_ref().map(|versions| slots(catalog, versions));
+    let slots_of = |system: &str, backend: &str| slots.as_ref()?.get(system)?.get(backend);
+    let is_library = |system: &str, backend: &str| {
+        let field = format!("misc.{backend}_version");
+        catalog.system(system, specs).is_some_and(|system| system.texts.contains_key(&field))
+    };
+    let mut names = BTreeSet::new();
+    for VersionDir { place, .. } in catalog.dirs.values().filter(|dir| !dir.is_vetoed()) {
+        let (system, backend) = (place.system.as_str(), place.backend.as_str());
+        if is_library(system, backend) {
+            continue;
+        }
+        let name = |version: &str| format!("{system} {backend} {version}");
+        match slots_of(system, backend) {
+            Some(slots) => names.extend(slots.versions().map(name)),
+            None => drop(names.insert(name(&place.version))),
+        }
+    }
+    names
 }
 
 /// Returns every version that has a directory, with true if the loader reads one of its directories.

@@ -146,13 +146,20 @@ impl<'a> Shelf<'a> {
         system: &str,
         editions: &'s Editions<'a>,
     ) -> Option<&'s Edition<'a>> {
-        let newest = editions.newest()?;
-        let file = newest.files.first()?;
+        let file = editions.newest()?.files.first()?;
+        let (backend, table) = (&file.place.backend, &file.table);
+        // A version that the loader skips as incomplete does not answer queries.
+        let is_read = |edition: &&Edition<'_>| {
+            let loader = self.loaders.get(system);
+            loader.is_none_or(|loader| loader.own(backend, edition.version, table).is_some())
+        };
+        let newest = editions.iter().rev().find(is_read)?;
         let named = self.named.get(system).and_then(|n| n.get(file.place.backend.as_str()));
         let named = named.and_then(|version| editions.get(version));
         let slots = self.slots(system, &file.place.backend);
         let reads = |slots: &Slots<'_>| {
-            editions.get(slots.current).or_else(|| editions.before(slots.current).last())
+            let earlier = || editions.before(slots.current).filter(is_read).last();
+            editions.get(slots.current).filter(is_read).or_else(earlier)
         };
         named.or_else(|| slots.and_then(reads)).or(Some(newest))
     }

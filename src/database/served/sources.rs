@@ -71,7 +71,7 @@ impl<'a> SystemShelf<'a> {
         let mut this = Self::default();
         // The loader looks in family directories first, then in the flat layout.
         let (families, flat): (Vec<_>, Vec<_>) = dirs.partition(|d| d.place.family.is_some());
-        for dir in families.into_iter().chain(flat) {
+        for dir in families.into_iter().chain(flat).filter(|dir| !dir.is_vetoed()) {
             let versions = this.backends.entry(&dir.place.backend).or_default();
             let version = dir.place.version.as_str();
             let edition = versions.entry(version).or_insert_with(|| VersionTables {
@@ -80,9 +80,6 @@ impl<'a> SystemShelf<'a> {
             });
             edition.donors.extend(reuse(dir).unwrap_or_default());
             edition.reuses_all |= dir.reuses_all();
-            if dir.is_vetoed() {
-                continue;
-            }
             for file in dir.tables.iter().filter_map(|i| catalog.tables.get(*i)) {
                 edition.tables.entry(&file.table).or_insert(file);
             }

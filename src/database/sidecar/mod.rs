@@ -1,7 +1,6 @@
 //! Sidecars: `collection_meta.yaml` (the origin of tables) and `reuse.yaml` (donors).
 
 mod reuse;
-mod strict;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +42,7 @@ impl Sidecars {
     }
 }
 
-/// The contents of a version directory's `collection_meta.yaml`; unknown fields are ignored.
+/// The contents of a version directory's `collection_meta.yaml`.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 pub struct Meta {
     /// The schema version: 1, or 2 if tables list their collection events.
@@ -59,15 +58,39 @@ pub struct Meta {
     /// The numbers in the comments on each table, such as the number of appended rows.
     #[serde(skip)]
     commented: BTreeMap<String, BTreeSet<u64>>,
+    /// All fields as written, in schema 2; null otherwise.
+    #[serde(skip)]
+    pub fields: serde_json::Value,
 }
 
 /// The framework of a collection run.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct Runtime {
-    /// The framework's name; wide expert parallelism has separate names.
+    /// The framework's name, which may have further parts: `wideep_sglang`, `vllm_xpu`.
     pub framework: String,
     /// The framework's version.
     pub version: String,
+    /// The digest of the image that ran the framework, such as `sha256:c4ca651192e5…`.
+    #[serde(default)]
+    pub image_digest: Option<String>,
+    /// The framework's git commit.
+    #[serde(default)]
+    pub source_commit: Option<String>,
+}
+
+impl Runtime {
+    /// Returns true if a version directory `dev-<start>`, with any further parts, names the runtime's image, commit or
+    /// version by its first hexadecimal digits.
+    pub fn is_build(&self, dir: &str) -> bool {
+        const FEWEST_DIGITS: usize = 7;
+        let Some(rest) = dir.strip_prefix("dev-") else { return false };
+        let start = rest.split('-').next().unwrap_or_default();
+        let is_digest =
+            start.len() >= FEWEST_DIGITS && start.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let digest = self.image_digest.as_deref().map(|d| d.strip_prefix("sha256:").unwrap_or(d));
+        let mut builds = [digest, self.source_commit.as_deref()].into_iter().flatten();
+        is_digest && builds.any(|build| build.starts_with(start))
+    }
 }
 
 /// The entry of a table in `collection_meta.yaml`.
@@ -182,32 +205,13 @@ impl Meta {
     pub fn parse(text: &str) -> Result<Self, Reason> {
         let mut meta: Self = crate::base::yaml::parse(text)?;
         meta.commented = commented(text, &meta.tables);
-        if ![1, 2].contains(&meta.schema_version) {
-            return Err(
-                format!("schema_version is {}, but must be 1 or 2", meta.schema_version).into()
-            );
-        }
-        if let Some(p) = &meta.provenance
-            && !["legacy", "collected", "local"].contains(&p.as_str())
-        {
-            return Err(
-                format!("provenance is '{p}', but must be legacy, collected or local").into()
-            );
-        }
         if meta.runtime.framework.is_empty() || meta.runtime.version.is_empty() {
             return Err("runtime lacks a framework or a version".into());
         }
         if meta.schema_version == 2 {
-            strict::check(&crate::base::yaml::parse(text)?)?;
+            meta.fields = crate::base::yaml::parse(text)?;
         }
         for (table, entry) in &meta.tables {
-            check_status(&format!("tables.{table}"), &entry.status)?;
-            if meta.schema_version == 1 && !entry.collections.is_empty() {
-                return Err(format!("tables.{table}.collections needs schema_version 2").into());
-            }
-            for (i, event) in entry.collections.iter().enumerate() {
-                check_status(&format!("tables.{table}.collections[{i}]"), &event.status)?;
-            }
             let plans = entry.collections.iter().map(|event| &event.case_plan_hash);
             let mut plans = plans.chain([&entry.case_plan_hash]).flatten();
             if plans.any(|h| h.contains(EMPTY_DIGEST)) {
@@ -228,14 +232,6 @@ impl Meta {
         let by_events = entry.event_rows() == Some(found) || events.clone().any(|n| n == found);
         let added = |n: &u64| *n == found || entry.rows.is_some_and(|rows| rows + n == found);
         by_events || self.commented.get(table).is_some_and(|numbers| numbers.iter().any(added))
-    }
-}
-
-/// Checks the status of a table or of a collection event, which `place` names.
-fn check_status(place: &str, status: &str) -> Result<(), Reason> {
-    match status {
-        "complete" | "partial" => Ok(()),
-        _ => Err(format!("{place}.status is '{status}', but must be complete or partial").into()),
     }
 }
 

@@ -180,6 +180,18 @@ impl Source for Commit {
         Ok(entries)
     }
 
+    fn top_file(&self, path: &str) -> Result<Option<Entry>> {
+        let found = self.with_repository(|repo| {
+            let top = repo.find_tree(self.tree)?;
+            let Ok(found) = top.get_path(Path::new(path)) else { return Ok(None) };
+            let blob = found.to_object(repo)?.peel_to_blob().ok();
+            Ok(blob.map(|blob| (blob.id(), blob.size() as u64)))
+        });
+        let found = found.map_err(git_error("cannot read the tree"))?;
+        let kind = |(id, size)| Entry { path: path.to_owned(), size, kind: EntryKind::Blob(id) };
+        Ok(found.map(kind))
+    }
+
     fn read_file(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
         guard_size(&entry.path, entry.size)?;
         let oid = match &entry.kind {

@@ -16,6 +16,10 @@ pub trait Source: Sync {
     /// the repository's top (or at the root outside of a repository), by their path inside that folder.
     fn settings(&self) -> Result<Vec<Entry>>;
 
+    /// Returns the file at a path from the repository's top (or from the root outside of a repository); `None` if
+    /// it does not exist.
+    fn top_file(&self, path: &str) -> Result<Option<Entry>>;
+
     /// Reads the bytes of a file that the source lists.
     fn read_file(&self, entry: &Entry) -> Result<Vec<u8>, ReadError>;
 

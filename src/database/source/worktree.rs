@@ -172,6 +172,17 @@ impl Source for WorkTree {
         Ok(files.map(entry).collect())
     }
 
+    fn top_file(&self, path: &str) -> Result<Option<Entry>> {
+        let at = self.top()?.unwrap_or_else(|| self.root.clone()).join(path);
+        let meta = std::fs::symlink_metadata(&at).ok().filter(std::fs::Metadata::is_file);
+        let entry = |meta: std::fs::Metadata| Entry {
+            path: path.to_owned(),
+            size: meta.len(),
+            kind: EntryKind::Path(at.clone()),
+        };
+        Ok(meta.map(entry))
+    }
+
     fn read_file(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
         guard_size(&entry.path, entry.size)?;
         match &entry.kind {

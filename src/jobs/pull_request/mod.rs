@@ -97,7 +97,7 @@ impl PullRequest {
         let files = files(base, head);
         let terms = Terms { rules: &[], all_rules: &self.settings.rules, ledger: None };
         let judged = judge_change((base, head), &files, None, terms, progress)?;
-        let versions = VersionChanges::between(base.catalog, head.catalog);
+        let versions = VersionChanges::between(base, head);
         Ok(Diff { tables: judged.diff, files, versions, ..Diff::default() })
     }
 }

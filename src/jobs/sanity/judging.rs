@@ -85,7 +85,7 @@ impl JudgedRoots {
         let mut diff = Diff {
             tables: std::mem::take(&mut judged.diff),
             files,
-            versions: VersionChanges::between(base.catalog, head.catalog),
+            versions: VersionChanges::between(base, head),
             ..Diff::default()
         };
         if audits {

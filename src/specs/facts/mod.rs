@@ -46,6 +46,9 @@ pub struct FactFile {
     /// True if the file must be in the folder of the systems' YAML.
     #[serde(default)]
     pub beside: bool,
+    /// The end of the path in earlier versions of the database; used if `file` does not exist.
+    #[serde(default)]
+    pub formerly: Option<String>,
 }
 
 /// The location of the attention lanes' file, and the tables that have lanes.
@@ -78,14 +81,14 @@ pub struct PinFile {
 impl LanesFile {
     /// Returns the location of the lanes' file.
     pub fn place(&self) -> FactFile {
-        FactFile { file: self.file.clone(), beside: self.beside }
+        FactFile { file: self.file.clone(), beside: self.beside, formerly: None }
     }
 }
 
 impl PinFile {
     /// Returns the location of the source file.
     pub fn place(&self) -> FactFile {
-        FactFile { file: self.file.clone(), beside: false }
+        FactFile { file: self.file.clone(), beside: false, formerly: None }
     }
 }
 

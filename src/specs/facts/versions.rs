@@ -11,23 +11,29 @@ use crate::base::reason::Reason;
 /// The contents of `query_versions.yaml`: the versions of each backend that a query can name, with exceptions
 /// for single systems. Rows of all other versions only fill gaps of these versions.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct QueryVersions {
-    schema_version: i64,
     /// The versions by backend.
     #[serde(default)]
-    defaults: BTreeMap<String, Authored>,
+    defaults: Option<BTreeMap<String, Authored>>,
     /// The exceptions by system, then by backend. They have no next version.
     #[serde(default)]
-    overrides: BTreeMap<String, BTreeMap<String, Authored>>,
+    overrides: Option<BTreeMap<String, BTreeMap<String, Authored>>>,
 }
 
+/// The versions of a backend as written: by the name of their slot, or in a list whose first one is current.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Authored {
-    current: String,
-    #[serde(default)]
-    previous: Option<String>,
+#[serde(untagged)]
+enum Authored {
+    Slots(BTreeMap<String, Option<Names>>),
+    Names(Names),
+}
+
+/// One version or several.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+enum Names {
+    One(String),
+    Several(Vec<String>),
 }
 
 /// The versions of a system's backend that a query can reach.
@@ -35,10 +41,35 @@ struct Authored {
 pub struct Slots<'a> {
     /// The newest version that was collected completely.
     pub current: &'a str,
-    /// The version before `current`.
-    pub previous: Option<&'a str>,
+    /// The other versions that the database states, such as the one before `current`.
+    pub others: Vec<&'a str>,
     /// The newest version with data on any system, if it is newer than `current`.
     pub next: Option<&'a str>,
+}
+
+impl Names {
+    fn list(&self) -> &[String] {
+        match self {
+            Self::One(name) => std::slice::from_ref(name),
+            Self::Several(names) => names,
+        }
+    }
+}
+
+impl Authored {
+    /// Returns all versions, the current one first; nothing if no version is current.
+    fn versions(&self) -> Vec<&str> {
+        let slots = match self {
+            Self::Names(names) => return names.list().iter().map(String::as_str).collect(),
+            Self::Slots(slots) => slots,
+        };
+        let named = |slot: &str| slots.get(slot).into_iter().flatten().flat_map(Names::list);
+        if named("current").next().is_none() {
+            return Vec::new();
+        }
+        let others = slots.keys().filter(|slot| *slot != "current");
+        named("current").chain(others.flat_map(|slot| named(slot))).map(String::as_str).collect()
+    }
 }
 
 impl QueryVersions {
@@ -48,12 +79,8 @@ impl QueryVersions {
     ///
     /// One line, if the text is not YAML of this form.
     pub fn parse(text: &str) -> Result<Self, Reason> {
-        let versions: Self = crate::base::yaml::parse(text)?;
-        if versions.schema_version == 1 {
-            Ok(versions)
-        } else {
-            Err(format!("schema_version is {}, not 1", versions.schema_version).into())
-        }
+        let versions: Option<Self> = crate::base::yaml::parse(text)?;
+        versions.ok_or_else(|| "the file is empty".into())
     }
 
     /// Returns the versions of a system's backend that a query can reach; `None` if the file does not mention
@@ -64,25 +91,27 @@ impl QueryVersions {
         backend: &str,
         fleet: impl Iterator<Item = &'a str>,
     ) -> Option<Slots<'a>> {
-        let own = self.overrides.get(system).and_then(|o| o.get(backend));
-        let authored = own.or_else(|| self.defaults.get(backend))?;
-        let current = Version::from_str(&authored.current).ok();
+        let own = self.overrides.as_ref().and_then(|all| all.get(system)?.get(backend));
+        let authored = own.or_else(|| self.defaults.as_ref()?.get(backend))?.versions();
+        let (stated, others) = authored.split_first()?;
+        let current = Version::from_str(stated).ok();
         let parsed = fleet.filter_map(|v| Some((Version::from_str(v).ok()?, v)));
         let newer = parsed.filter(|(v, _)| current.as_ref().is_some_and(|current| v > current));
         let next = if own.is_some() { None } else { newer.max().map(|(_, version)| version) };
-        Some(Slots { current: &authored.current, previous: authored.previous.as_deref(), next })
+        Some(Slots { current: stated, others: others.to_vec(), next })
     }
 
     /// Returns true if the file has its own versions for this system and backend.
     pub fn is_frozen(&self, system: &str, backend: &str) -> bool {
-        self.overrides.get(system).is_some_and(|o| o.contains_key(backend))
+        let own = self.overrides.as_ref().and_then(|all| all.get(system));
+        own.is_some_and(|own| own.contains_key(backend))
     }
 }
 
 impl<'a> Slots<'a> {
     /// Returns the reachable versions, the current one first.
     pub fn versions(&self) -> impl Iterator<Item = &'a str> {
-        [Some(self.current), self.previous, self.next].into_iter().flatten()
+        std::iter::once(self.current).chain(self.others.iter().copied()).chain(self.next)
     }
 }
 
@@ -102,7 +131,7 @@ mod tests {
         let reached: Vec<&str> = slots.versions().collect();
         assert_eq!(reached, ["1.3.0rc20", "1.2.0rc5", "1.3.0rc23"]);
         let frozen = versions.slots("a100_sxm", "trtllm", fleet.into_iter()).unwrap();
-        assert_eq!(frozen, Slots { current: "1.0.0", previous: None, next: None });
+        assert_eq!(frozen, Slots { current: "1.0.0", others: Vec::new(), next: None });
         assert!(versions.is_frozen("a100_sxm", "trtllm") && !versions.is_frozen("x", "trtllm"));
         let none = versions.slots("h200_sxm", "sglang", [].into_iter()).unwrap();
         assert_eq!(none.next, None);
@@ -110,10 +139,23 @@ mod tests {
     }
 
     #[test]
+    fn lists_and_further_slots_are_read() {
+        let reached = |entry: &str| {
+            let text = format!("schema_version: 2\ndefaults: {{vllm: {entry}}}\nfurther: []\n");
+            let versions = QueryVersions::parse(&text).unwrap();
+            let slots = versions.slots("h200_sxm", "vllm", ["0.24.0", "0.25.0"].into_iter());
+            slots.map(|slots| slots.versions().collect::<Vec<_>>().join(" "))
+        };
+        let all = Some("0.24.0 0.22.0 0.23.0 0.25.0".to_owned());
+        assert_eq!(reached("{current: 0.24.0, previous: [0.22.0, 0.23.0]}"), all);
+        assert_eq!(reached("{current: [0.24.0, 0.22.0], stable: 0.23.0, previous: null}"), all);
+        assert_eq!(reached("[0.24.0, 0.22.0, 0.23.0]"), all);
+        assert_eq!(reached("{current: null, previous: 0.22.0}"), None, "no version is current");
+    }
+
+    #[test]
     fn what_is_malformed_is_refused() {
-        assert!(QueryVersions::parse("schema_version: 2\n").is_err());
-        assert!(
-            QueryVersions::parse("schema_version: 1\ndefaults: {a: {currant: '1'}}\n").is_err()
-        );
+        assert!(QueryVersions::parse("defaults: {a: {current: {b: '1'}}}\n").is_err());
+        assert!(QueryVersions::parse("defaults: 7\n").is_err());
     }
 }

@@ -56,9 +56,9 @@ fn faults(path: &str) -> Vec<Vec<u8>> {
             "groups:\n- {op_file: a, kernel_source: k, tier: any, frameworks: []}\n",
         ],
         VERSIONS => &[
-            "schema_version: 2\n",
-            "schema_version: 1\ndefaults: {vllm: '0.24.0'}\n",
-            "schema_version: 1\ndefault: {}\n",
+            "defaults: 7\n",
+            "defaults: {vllm: {current: {a: '0.24.0'}}}\n",
+            "overrides: {h200_sxm: vllm}\n",
         ],
         KERNELS => &["mapping: []\n", "mappings:\n- {framework: vllm, backend: triton}\n"],
         LANES => {
@@ -178,12 +178,27 @@ fn facts_that_are_deleted_are_a_warning() {
 }
 
 #[test]
-fn a_list_that_the_loader_no_longer_has_is_a_warning() {
+fn a_list_that_the_loader_no_longer_has_is_an_info() {
     let tree = tree();
     tree.file(
         super::LOADER,
         "pub fn heads(model: &str) -> Option<u32> {\n    PINS.get(model)\n}\n",
     );
     let run = validate(&tree, &[]);
-    assert_eq!(run.findings(), [format!("facts-invalid warning {}", super::LOADER)]);
+    assert_eq!(run.findings(), [format!("facts-invalid info {}", super::LOADER)]);
+}
+
+#[test]
+fn slots_with_lists_and_the_manifest_under_its_old_name_are_read() {
+    let tree = tree();
+    tree.file(VERSIONS, "schema_version: 2\ndefaults:\n  vllm: {current: 0.24.0, previous: [0.22.0, 0.23.0], stable: 0.20.0}\n");
+    tree.remove(MANIFEST);
+    let old = "systems/op_kernel_source_manifest.yaml";
+    tree.file(old, GOOD_MANIFEST);
+    let run = validate(&tree, &[]);
+    assert_eq!(run.findings(), [""; 0]);
+    let json = run.json();
+    let facts = json["facts"].as_array().unwrap();
+    let manifest = facts.iter().find(|fact| fact["name"] == "reuse-manifest").unwrap();
+    assert_eq!(manifest["path"], old);
 }

@@ -1,8 +1,10 @@
 //! What a tree says of itself beside its tables, on small trees of synthetic rows.
 
+mod exceptions;
 mod invalid;
 mod profiles;
 mod roots;
+mod selectable;
 mod sidecars;
 mod suggest;
 mod systems;

@@ -88,3 +88,63 @@ fn copies_are_equal_and_rows_name_them() {
     torn.file("systems/profile-evidence.json", "{");
     insta::assert_snapshot!(contradictions(&torn).join("\n"), @"profile-evidence.json: EOF while parsing an object at line 1 column 1");
 }
+
+#[test]
+fn further_documents_only_need_to_be_json() {
+    let tree = tree();
+    let files = [
+        "systems/profiles/x/hf_dataset.json",
+        "systems/profiles/x/four_gpu_hf_dataset.json",
+        "systems/x_fpm_hf.json",
+        "systems/profiles/x/b300-tp4-provenance.json",
+        "systems/fpe_support_matrix/index.json",
+    ];
+    files.iter().for_each(|path| drop(tree.file(path, "{\"format_version\": 1}\n")));
+    tree.file("systems/profiles/y/hf_dataset.json", "{\"format_version\": 2}\n");
+    assert_eq!(contradictions(&tree), [""; 0]);
+    for path in files {
+        tree.file(path, "{\"format_version\": 1\n");
+        let name = path.rsplit('/').next().unwrap();
+        let found = contradictions(&tree).join("\n");
+        assert!(found.starts_with(&format!("{name}: EOF while parsing")), "{path}: {found}");
+        tree.file(path, "{}\n");
+    }
+}
+
+#[test]
+fn files_that_documents_list_have_one_of_their_digests() {
+    let tree = tree();
+    let table = |rows: &str| format!("framework,version,latency\n{rows}");
+    let own = "data/h200_sxm/gemm/vllm/dev-1aa0e96/gemm_perf.txt";
+    let root = |profile: &str, rows: &str| {
+        let folder = format!("systems/profiles/x/{profile}");
+        tree.file(&format!("{folder}/h200_sxm.yaml"), yaml());
+        tree.file(&format!("{folder}/{own}"), table(rows));
+    };
+    root("full", "VLLM,1,0.5\n");
+    root("bounded", "VLLM,1,0.6\n");
+    let provenance = |file: &str, digests: &[String]| {
+        let lists: Vec<String> = digests
+            .iter()
+            .map(|digest| format!("{{\"files\": {{\"{own}\": \"{digest}\"}}}}"))
+            .collect();
+        let text = format!("{{\"profiles\": [{}], \"launch_sha256\": \"x\"}}\n", lists.join(", "));
+        tree.file(&format!("systems/profiles/x/{file}"), text);
+    };
+    let digest = |rows: &str| sha256(&table(rows));
+    provenance("tp4-provenance.json", &[digest("VLLM,1,0.5\n")]);
+    provenance("tp2-provenance.json", &[digest("VLLM,1,0.6\n"), digest("VLLM,1,0.7\n")]);
+    let foreign = format!(
+        "{{\"files\": [{{\"target\": \"h200_sxm.yaml\", \"sha256\": \"{}\"}}]}}",
+        "0".repeat(64)
+    );
+    tree.file("systems/profiles/x/fpm_hf.json", foreign);
+    let about = |found: Vec<String>| -> Vec<String> {
+        found.into_iter().filter(|line| line.contains("another SHA-256")).collect()
+    };
+    assert_eq!(about(contradictions(&tree)), [""; 0]);
+    root("full", "VLLM,1,0.8\n");
+    let wrong = format!("systems/profiles/x/full/{own} has another SHA-256 than the listed one");
+    let files = ["tp2-provenance.json", "tp4-provenance.json"];
+    assert_eq!(about(contradictions(&tree)), files.map(|file| format!("{file}: {wrong}")));
+}

@@ -37,19 +37,79 @@ fn events_of_schema_2_make_up_the_table() {
     assert_eq!(judged(2, &events(3, &[3, 2])).findings(), [""; 0]);
     let short = judged(2, &events(3, &[1, 1]));
     insta::assert_snapshot!(message(&short.finding("sidecar-contradiction")), @"it states 3 rows of gemm_perf, but its collections add up to 2");
+    let doubt = |run: Run| {
+        let finding = run.finding("sidecar-invalid");
+        assert_eq!(finding["severity"], "warning");
+        message(&finding)
+    };
     let status = judged(2, &events(3, &[3]).replace("      status: partial", "      status: done"));
-    insta::assert_snapshot!(message(&status.finding("sidecar-invalid")), @"tables.gemm_perf.collections[0].status is 'done', but must be complete or partial");
+    insta::assert_snapshot!(doubt(status), @"tables.gemm_perf.collections[0].status is 'done', not complete or partial; perfdb-gate knows the loader of aiconfigurator 095f58a51c4c of 2026-08-21");
     let unattested = judged(2, &events(3, &[3]).replace("case_plan_hash: sha256:2", "abi: torch"));
-    insta::assert_snapshot!(message(&unattested.finding("sidecar-invalid")), @"tables.gemm_perf.collections[0].case_plan_hash is missing");
-    let unknown = judged(
-        2,
-        &events(3, &[3]).replace("      status", "      classified_failures: 2\n      status"),
-    );
-    insta::assert_snapshot!(message(&unknown.finding("sidecar-invalid")), @"the loader of schema 2 refuses the field tables.gemm_perf.collections[0].classified_failures");
-    let early = judged(1, &events(3, &[3]));
-    insta::assert_snapshot!(message(&early.finding("sidecar-invalid")), @"tables.gemm_perf.collections needs schema_version 2");
+    insta::assert_snapshot!(doubt(unattested), @"tables.gemm_perf.collections[0].case_plan_hash is missing; perfdb-gate knows the loader of aiconfigurator 095f58a51c4c of 2026-08-21");
     let other = judged(3, "  gemm_perf: {status: complete}\n");
-    insta::assert_snapshot!(message(&other.finding("sidecar-invalid")), @"schema_version is 3, but must be 1 or 2");
+    insta::assert_snapshot!(doubt(other), @"schema_version is '3', not 1 or 2; perfdb-gate knows the loader of aiconfigurator 095f58a51c4c of 2026-08-21");
+    let further = events(3, &[3]).replace(
+        "      status",
+        "      transport: nvlink\n      abi: {torch: 2.13.0}\n      status",
+    );
+    assert_eq!(judged(2, &further).findings(), [""; 0], "new fields are carried");
+}
+
+const COMMIT: &str = "1aa0e962b206102b7c439a4a0c4981cfec6e87bc";
+const DIGEST: &str = "sha256:c4ca651192e57e91989b5176c3665148131b9a171e53861dee87f5e57cef25b5";
+
+/// What is reported of a sidecar whose runtime has these fields, in the directory of a version of a backend.
+fn runtime(backend: &str, version: &str, runtime: &str) -> Vec<String> {
+    let tree = Tree::new();
+    let dir = format!("systems/data/h200_sxm/gemm/{backend}/{version}");
+    tree.file(&format!("{dir}/gemm_perf.txt"), gemm(&[(1, 0.5), (2, 0.6), (3, 0.7)]));
+    let meta = format!(
+        "schema_version: 1\nruntime: {{{runtime}}}\ntables:\n  gemm_perf: {{status: complete}}\n"
+    );
+    tree.file(&format!("{dir}/collection_meta.yaml"), meta);
+    let run = tree.validate(&["--format", "json", "--only", "sidecar-contradiction"]);
+    let json = run.json();
+    let findings = json["findings"].as_array().unwrap().iter();
+    findings.map(|f| format!("{} {}", f["severity"].as_str().unwrap(), message(f))).collect()
+}
+
+#[test]
+fn a_directory_may_name_the_image_or_the_commit() {
+    let build = |dir: &str| {
+        let fields = format!(
+            "framework: sglang, version: 0.0.0.dev0, image_digest: '{DIGEST}', source_commit: {COMMIT}"
+        );
+        runtime("sglang", dir, &fields)
+    };
+    for dir in ["dev-c4ca651192e5", "dev-c4ca651192e5-tp267c0e788b4b2", "dev-1aa0e962b206"] {
+        assert_eq!(build(dir), [""; 0], "{dir}");
+    }
+    for dir in ["dev-800cc9adea5b", "dev-c4ca6", "0.5.14"] {
+        let wrong = format!("error it names the version 0.0.0.dev0, but its directory is {dir}");
+        assert_eq!(build(dir), [wrong]);
+    }
+}
+
+#[test]
+fn the_backend_may_be_a_part_of_the_runtimes_name() {
+    let named = |backend: &str, name: &str| {
+        runtime(backend, "0.24.0", &format!("framework: {name}, version: 0.24.0"))
+    };
+    for (backend, name) in [
+        ("trtllm", "trtllm_a2a"),
+        ("vllm", "wideep_vllm"),
+        ("vllm", "vllm_xpu"),
+        ("sglang", "SGLang"),
+    ] {
+        assert_eq!(named(backend, name), [""; 0], "{name}");
+    }
+    let other = "error it names the framework wideep_sglang, but its directory is of vllm";
+    assert_eq!(named("vllm", "wideep_sglang"), [other]);
+    let [unknown] = &named("vllm", "newfw")[..] else { panic!("one finding") };
+    assert!(unknown.starts_with("warning it names the framework newfw, but its directory is of vllm, which is not known to perfdb-gate "), "{unknown}");
+    // A library's directory has the library's version, its sidecar the framework's.
+    assert_eq!(runtime("nccl", "2.29.7", "framework: sglang, version: 0.0.0.dev0"), [""; 0]);
+    assert_eq!(runtime("nccl", "2.29.7", "framework: nccl, version: 2.30.7").len(), 1);
 }
 
 #[test]

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Named, origin};
+use super::{Named, names_backend, origin};
 use crate::base::words::plural_verb;
 use crate::checks::context::RowContext;
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Judge, Judged};
-use crate::findings::Hits;
+use crate::findings::{Hits, Severity};
 
 /// Names that rows of a backend's directory may carry, whatever their case; a backend that is not
 /// listed is known by its own name.
@@ -30,12 +30,27 @@ impl Judge for FrameworkNames {
         let backend = &rows.file.place.backend;
         let own = [backend.clone()];
         let known = self.backends.get(backend).map_or(&own[..], Vec::as_slice);
-        let is_other = |name: &str| !known.iter().any(|k| k.eq_ignore_ascii_case(name));
+        let is_other = |name: &str| {
+            !names_backend(name, backend) && !known.iter().any(|k| k.eq_ignore_ascii_case(name))
+        };
+        let of_other = |name: &str| {
+            self.backends.iter().any(|(other, names)| {
+                names_backend(name, other) || names.iter().any(|n| n.eq_ignore_ascii_case(name))
+            })
+        };
+        let mut others = named
+            .names
+            .iter()
+            .filter_map(|(name, count)| (*count > 0).then_some(*name))
+            .filter(|name| is_other(name));
+        let is_known = named.nulls > 0 || others.any(of_other);
+        let severity = rows.rule.severity;
+        let severity = if is_known { severity } else { severity.at_most(Severity::Warning) };
         let say = move |names: &str, n| {
             let rows = plural_verb(n, "row", ["names", "name"]);
             format!("{rows} {names} as framework, but the directory is of {backend}")
         };
-        let hit = named.hit(rows, "framework", rows.rule.severity, is_other, say);
+        let hit = named.hit(rows, "framework", severity, is_other, say);
         Ok(hit.into_iter().collect())
     }
 }

@@ -20,6 +20,12 @@ use crate::findings::{EXAMPLES, Hit, Severity};
 /// Names that a finding's evidence counts the rows of; a damaged column may hold another in each row.
 const MOST_NAMES: usize = 1000;
 
+/// Returns true if a framework's name is a backend's, or has it as one part: `wideep_sglang`, `vllm_xpu`.
+pub(super) fn names_backend(framework: &str, backend: &str) -> bool {
+    framework.eq_ignore_ascii_case(backend)
+        || framework.split('_').any(|part| part.eq_ignore_ascii_case(backend))
+}
+
 /// What the checks here look at.
 fn origin() -> CheckInputs {
     CheckInputs::of(&[Input::Origin])

@@ -1,7 +1,5 @@
 //! Sidecars that their directory or their tables contradict.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -9,16 +7,19 @@ use super::{profile, report, seal};
 use crate::checks::context::{DirContext, Item, RowContext};
 use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge, Judged};
-use crate::checks::kinds::identity::same_version;
+use crate::checks::kinds::identity::{names_backend, same_version};
 use crate::checks::rule_head::RuleHead;
 use crate::database::sidecar::Meta;
 use crate::findings::{Finding, Severity, wholes};
 
-/// What a run may call itself in a backend's directory, beside the backend's own name.
+/// The names of directories that are backends.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Frameworks {
-    backends: BTreeMap<String, Vec<String>>,
+    /// Frameworks, whose names in the directory of another backend contradict it.
+    frameworks: Vec<String>,
+    /// Libraries, which are measured in any framework.
+    libraries: Vec<String>,
 }
 
 impl Judge for Frameworks {
@@ -38,7 +39,25 @@ impl Judge for Frameworks {
         let (Some(Ok(meta)), Some(entry)) = (at.meta, &at.dir.meta) else {
             return Vec::new();
         };
-        let finding = rule.all_on_path(&entry.path, self.contradictions(meta, at));
+        let (mut wrong, mut severity) = (contradictions(meta, at), rule.severity);
+        let (framework, backend) = (&meta.runtime.framework, &at.dir.place.backend);
+        let is_own = names_backend(framework, backend);
+        if is_own || !self.libraries.contains(backend) {
+            wrong.extend(other_version(meta, at));
+        }
+        if !is_own && !self.libraries.contains(backend) {
+            let mut said =
+                format!("it names the framework {framework}, but its directory is of {backend}");
+            if !self.is_known(framework, at) {
+                said += ", which is not known to perfdb-gate ";
+                said += env!("CARGO_PKG_VERSION");
+                if wrong.is_empty() {
+                    severity = severity.at_most(Severity::Warning);
+                }
+            }
+            wrong.insert(0, said);
+        }
+        let finding = RuleHead { severity, ..rule }.all_on_path(&entry.path, wrong);
         finding.map(|finding| finding.at(&at.dir.place)).into_iter().collect()
     }
 
@@ -49,44 +68,39 @@ impl Judge for Frameworks {
 }
 
 impl Frameworks {
-    fn contradictions(&self, meta: &Meta, at: &DirContext<'_>) -> Vec<String> {
-        let place = &at.dir.place;
-        let mut wrong = Vec::new();
-        let framework = &meta.runtime.framework;
-        let names = self.backends.get(&place.backend).map_or(&[][..], Vec::as_slice);
-        let own = std::iter::once(&place.backend).chain(names);
-        if !own.into_iter().any(|n| n.eq_ignore_ascii_case(framework)) {
-            wrong.push(format!(
-                "it names the framework {framework}, but its directory is of {}",
-                place.backend
-            ));
-        }
-        let version = &meta.runtime.version;
-        if !same_version(version, &place.version) {
-            wrong.push(format!(
-                "it names the version {version}, but its directory is {}",
-                place.version
-            ));
-        }
-        let has =
-            |table: &String| at.dir.tables.iter().any(|i| &at.catalog.tables[*i].table == table);
-        let absent: Vec<&str> =
-            meta.tables.keys().filter(|t| !has(t)).map(String::as_str).collect();
-        for (table, entry) in &meta.tables {
-            // A later event may replace rows of an earlier one, but no row is of none.
-            if let (Some(rows), Some(events)) = (entry.rows, entry.event_rows())
-                && events < rows
-            {
-                wrong.push(format!(
-                    "it states {rows} rows of {table}, but its collections add up to {events}"
-                ));
-            }
-        }
-        if !absent.is_empty() {
-            wrong.push(format!("it describes {}, which has no file", absent.join(", ")));
-        }
-        wrong
+    /// Returns true if a framework's name is that of a backend, here or elsewhere in the database.
+    fn is_known(&self, framework: &str, at: &DirContext<'_>) -> bool {
+        let backends = at.catalog.dirs.values().map(|dir| &dir.place.backend);
+        self.frameworks.iter().chain(backends).any(|backend| names_backend(framework, backend))
     }
+}
+
+/// Words a version that is not the directory's.
+fn other_version(meta: &Meta, at: &DirContext<'_>) -> Option<String> {
+    let (version, dir) = (&meta.runtime.version, &at.dir.place.version);
+    let is_own = same_version(version, dir) || meta.runtime.is_build(dir);
+    (!is_own).then(|| format!("it names the version {version}, but its directory is {dir}"))
+}
+
+/// Words what a sidecar says of tables that its directory or its own numbers contradict.
+fn contradictions(meta: &Meta, at: &DirContext<'_>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let has = |table: &String| at.dir.tables.iter().any(|i| &at.catalog.tables[*i].table == table);
+    let absent: Vec<&str> = meta.tables.keys().filter(|t| !has(t)).map(String::as_str).collect();
+    for (table, entry) in &meta.tables {
+        // A later event may replace rows of an earlier one, but no row is of none.
+        if let (Some(rows), Some(events)) = (entry.rows, entry.event_rows())
+            && events < rows
+        {
+            wrong.push(format!(
+                "it states {rows} rows of {table}, but its collections add up to {events}"
+            ));
+        }
+    }
+    if !absent.is_empty() {
+        wrong.push(format!("it describes {}, which has no file", absent.join(", ")));
+    }
+    wrong
 }
 
 /// A table that has not the rows that its sidecar says.

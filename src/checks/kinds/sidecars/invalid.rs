@@ -1,16 +1,34 @@
-//! Sidecars that cannot be read.
+//! Sidecars that cannot be read, or that differ from what the loader is known to read.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
 
 use super::{profile, report, seal};
 use crate::checks::context::{Item, RowContext};
 use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge, Judged};
 use crate::checks::rule_head::RuleHead;
-use crate::findings::wholes;
+use crate::database::sidecar::Meta;
+use crate::findings::{Severity, wholes};
 
-/// A `collection_meta.yaml` that cannot be read as one.
-pub struct SidecarInvalid;
+/// The fields and values of a `collection_meta.yaml` that the loader is known to read. A newer loader may read others,
+/// so that a difference is not an error.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KnownSidecar {
+    /// The version of the loader that these values are from, and its date.
+    source: String,
+    schema_versions: Vec<i64>,
+    provenances: Vec<String>,
+    statuses: Vec<String>,
+    /// The fields that schema 2 requires of a table.
+    table: Vec<String>,
+    /// The fields that schema 2 requires of a collection event.
+    event: Vec<String>,
+}
 
-impl Judge for SidecarInvalid {
+impl Judge for KnownSidecar {
     fn needs(&self) -> CheckInputs {
         CheckInputs::of(&[Input::VersionDirs])
     }
@@ -27,9 +45,69 @@ impl Judge for SidecarInvalid {
             return profile::unreadable(rule, at);
         }
         let Item::Dir(at) = item else { return Found::new() };
-        let (Some(Err(why)), Some(entry)) = (at.meta, &at.dir.meta) else {
-            return Vec::new();
+        let (Some(meta), Some(entry)) = (at.meta, &at.dir.meta) else { return Found::new() };
+        let finding = match meta {
+            Err(why) => Some(rule.on_path(&entry.path, why.to_string())),
+            Ok(meta) => {
+                let rule = RuleHead { severity: rule.severity.at_most(Severity::Warning), ..rule };
+                rule.all_on_path(&entry.path, self.unknown_in(meta)).map(|mut finding| {
+                    finding.message +=
+                        &format!("; perfdb-gate knows the loader of {}", self.source);
+                    finding
+                })
+            }
         };
-        vec![rule.on_path(&entry.path, why.to_string()).at(&at.dir.place)]
+        finding.map(|finding| finding.at(&at.dir.place)).into_iter().collect()
     }
+}
+
+impl KnownSidecar {
+    /// Words what a sidecar has or lacks that the loader is not known to read.
+    fn unknown_in(&self, meta: &Meta) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let mut add = |name: &str, value: &str, known: &[String]| {
+            if !known.iter().any(|known| known == value) {
+                wrong.push(format!("{name} is '{value}', not {}", known.join(" or ")));
+            }
+        };
+        let schemas: Vec<String> = self.schema_versions.iter().map(ToString::to_string).collect();
+        add("schema_version", &meta.schema_version.to_string(), &schemas);
+        if let Some(provenance) = &meta.provenance {
+            add("provenance", provenance, &self.provenances);
+        }
+        for (name, table) in &meta.tables {
+            add(&format!("tables.{name}.status"), &table.status, &self.statuses);
+            for (i, event) in table.collections.iter().enumerate() {
+                let place = format!("tables.{name}.collections[{i}].status");
+                add(&place, &event.status, &self.statuses);
+            }
+        }
+        if meta.schema_version == 2 {
+            self.add_missing(&meta.fields, &mut wrong);
+        }
+        wrong
+    }
+
+    fn add_missing(&self, sidecar: &Value, wrong: &mut Vec<String>) {
+        let tables = sidecar.get("tables").and_then(Value::as_object);
+        for (name, table) in tables.into_iter().flatten() {
+            let place = format!("tables.{name}");
+            wrong.extend(missing(&self.table, &place, table));
+            let events = table.get("collections").and_then(Value::as_array);
+            for (i, event) in events.into_iter().flatten().enumerate() {
+                wrong.extend(missing(&self.event, &format!("{place}.collections[{i}]"), event));
+            }
+        }
+    }
+}
+
+/// Words the required fields that a mapping lacks or that are empty.
+fn missing(required: &[String], place: &str, found: &Value) -> Vec<String> {
+    let is_missing = |name: &&String| match found.get(name.as_str()) {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.trim().is_empty(),
+        Some(Value::Array(items)) => items.is_empty(),
+        Some(_) => false,
+    };
+    required.iter().filter(is_missing).map(|name| format!("{place}.{name} is missing")).collect()
 }

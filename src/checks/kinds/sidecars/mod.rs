@@ -9,6 +9,6 @@ mod report;
 mod seal;
 
 pub use self::contradiction::Frameworks;
-pub use self::invalid::SidecarInvalid;
+pub use self::invalid::KnownSidecar;
 pub use self::legacy::LegacyMarker;
 pub use self::missing::SidecarMissing;

@@ -9,6 +9,7 @@ use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::{Role, TableFile};
 use crate::database::profile::{Pinned, Profile};
 use crate::database::source::Entry;
+use crate::database::state::State;
 use crate::database::table::Column;
 
 /// The column in which rows name the profile that contains them.
@@ -24,6 +25,9 @@ struct NamingTable<'a> {
 /// Returns a finding with all that contradicts a profile.
 pub(super) fn contradiction(rule: RuleHead<'_>, at: &ProfileContext<'_>) -> Found {
     let Ok(profile) = &at.profile else { return Found::new() };
+    if !Profile::is_of(at.entry) {
+        return rule.all_on_path(&at.entry.path, at.other_files(profile)).into_iter().collect();
+    }
     let naming = at.naming_tables();
     let mut wrong: Vec<String> =
         profile.pins.iter().filter_map(|(pinned, digest)| at.unmet(pinned, digest)).collect();
@@ -35,7 +39,10 @@ pub(super) fn contradiction(rule: RuleHead<'_>, at: &ProfileContext<'_>) -> Foun
 
 /// Returns a finding on a profile that cannot be read.
 pub(super) fn unreadable(rule: RuleHead<'_>, at: &ProfileContext<'_>) -> Found {
-    let why = at.profile.as_ref().err();
+    // A document above the root belongs to another root.
+    let folder = &at.state.catalog.folder;
+    let is_own = Profile::is_of(at.entry) || at.entry.path.starts_with(folder.as_str());
+    let why = at.profile.as_ref().err().filter(|_| is_own);
     why.map(|why| rule.on_path(&at.entry.path, why.to_string())).into_iter().collect()
 }
 
@@ -64,6 +71,30 @@ impl<'a> ProfileContext<'a> {
                 }
             }
         }
+    }
+
+    /// Words the files below a document's folder that it lists and whose SHA-256 no document lists. Profiles of one
+    /// folder have files of the same name, each in its own document.
+    fn other_files(&self, document: &Profile) -> Vec<String> {
+        let State { catalog, source, .. } = self.state;
+        let tables = catalog.tables.iter().map(|table| &table.entry);
+        let files = catalog.beside.iter().map(|(entry, _)| entry).chain(tables);
+        let all = Profile::documents(catalog).filter_map(|e| Profile::read(source, e).ok());
+        let all: Vec<(String, String)> = all.flat_map(|document| document.listed).collect();
+        let folder = format!("{}/", self.entry.folder());
+        let paths: BTreeSet<&str> = document.listed.iter().map(|(path, _)| path.as_str()).collect();
+        let is_other = |entry: &&Entry| {
+            let Some(below) = entry.path.strip_prefix(&folder) else { return false };
+            let is_named = |path: &str| {
+                below
+                    .strip_suffix(path)
+                    .is_some_and(|above| above.is_empty() || above.ends_with('/'))
+            };
+            let Some(path) = paths.iter().find(|path| is_named(path)) else { return false };
+            !all.iter().any(|(other, digest)| other == path && self.has(entry, digest))
+        };
+        let other = files.filter(is_other);
+        other.map(|e| format!("{} has another SHA-256 than the listed one", e.path)).collect()
     }
 
     /// Returns the path of a file from its path relative to the folder of the systems.
