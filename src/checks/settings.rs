@@ -18,6 +18,7 @@ use crate::findings::{Confidence, Finding, Sink};
 use crate::specs::{Library, Specs};
 
 /// What a run uses beside the data.
+#[derive(Default)]
 pub struct Settings {
     /// What is known of tables and systems, overlays included.
     pub specs: Specs,
@@ -66,15 +67,7 @@ impl Settings {
         rules: Option<&Path>,
         baseline: Option<&Path>,
     ) -> Result<Self> {
-        let mut settings = Self {
-            specs: Specs::default(),
-            rules: Rules::default(),
-            waivers: Waivers::default(),
-            exceptions: Exceptions::default(),
-            baseline: None,
-            overlays: Vec::new(),
-            min_confidence: None,
-        };
+        let mut settings = Self::default();
         let text = |path: &str| -> Result<Option<String>> {
             Ok(source.top_file(path)?.and_then(|entry| source.text(&entry).ok()))
         };

@@ -1,7 +1,6 @@
 //! Findings: a defect, its place, its severity, and the rows that show it.
 
 pub mod baseline;
-mod confidence;
 mod evidence;
 pub mod exceptions;
 mod hit;
@@ -9,6 +8,7 @@ mod known;
 mod lines;
 mod locate;
 mod settle;
+mod severity;
 mod sink;
 mod states;
 pub mod waiver;
@@ -16,54 +16,23 @@ pub(crate) mod waiver_entry;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-pub use self::confidence::Confidence;
 pub use self::evidence::{Evidence, Explained, Explanation, ModelReach, SliceEvidence};
 pub use self::hit::{Hit, HitPart, Hits, RowHit, wholes};
 pub use self::known::Repaired;
 pub(crate) use self::known::{BaseFindings, Successor};
 pub(crate) use self::lines::number_lines;
 pub(crate) use self::locate::{SOURCE_FILE, assembled_row, locate};
+pub(crate) use self::settle::excused_errors;
+pub use self::severity::{Confidence, Severity};
 pub use self::sink::{Counts, Sink};
 pub use self::states::Novelty;
 pub(crate) use self::states::{ComparedRows, NewFacts, RowChange, RowStates};
 use crate::base::digest::hex;
 use crate::database::catalog::{Place, TableFile};
 pub use crate::database::table::{EXAMPLES, Example};
-
-/// Severity of a finding.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// A defect that a maintainer would fix.
-    Error,
-    /// A suspicious value that a maintainer should check.
-    Warning,
-    /// Information that needs no action.
-    Info,
-}
-
-impl Severity {
-    /// Limits the severity to `most` at worst; a milder severity stays as it is.
-    pub fn at_most(self, most: Self) -> Self {
-        self.max(most)
-    }
-
-    /// The severity's name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-            Self::Info => "info",
-        }
-    }
-}
 
 /// The states that a finding was found in, by the names that a command takes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,8 +4,10 @@
 //! changes a column or fact that the rule reads, and the base has no equally bad hit of the rule on the
 //! row's key. New rows and the others are separate findings.
 
+use std::collections::BTreeSet;
+
 use super::hit::{HitRows, RowHits};
-use super::{Finding, Hit, HitPart, Novelty, RowChange, RowHit, RowStates, Severity};
+use super::{Finding, Hit, HitPart, Hits, Novelty, RowChange, RowHit, RowStates, Severity};
 use crate::database::catalog::TableFile;
 use crate::database::served::rows::KeyRows;
 
@@ -110,6 +112,21 @@ impl<'v> Hit<'v> {
         };
         parts.iter().zip(states.novelties()).filter_map(finding).collect()
     }
+}
+
+/// The errors among the hits of a table that changes, under what the base states: on rows that the pull request adds or
+/// changes and that the head does not hit as badly.
+pub(crate) fn excused_errors<'v>(
+    hits: Hits<'v>,
+    head: &Hits<'v>,
+    states: &RowStates<'_>,
+) -> Vec<Finding> {
+    let rows = head.iter().flat_map(Hit::graded_rows);
+    let errors: BTreeSet<usize> =
+        rows.filter(|(_, grade)| *grade == Severity::Error).map(|(row, _)| row).collect();
+    let has_error = head.iter().any(|hit| hit.error().is_some());
+    let hits = hits.into_iter().filter(|hit| hit.file().is_some() || !has_error);
+    hits.filter_map(|hit| hit.error_on_new_rows(states, |row| errors.contains(&row))).collect()
 }
 
 /// Divides hits into those on new rows and the others.

@@ -21,24 +21,24 @@ struct Ceiling {
 
 /// The ceilings, largest room first; `top` is `main.rs` and `lib.rs`. Lower a ceiling when its room shrinks.
 const CEILINGS: [Ceiling; 12] = [
-    Ceiling { room: "checks", lines: 11_800, target: 11_800 },
-    Ceiling { room: "database", lines: 10_400, target: 10_400 },
+    Ceiling { room: "checks", lines: 11_995, target: 11_800 },
+    Ceiling { room: "database", lines: 10_441, target: 10_400 },
     Ceiling { room: "jobs", lines: 7_300, target: 7_300 },
-    Ceiling { room: "report", lines: 6_540, target: 6_500 },
+    Ceiling { room: "report", lines: 6_606, target: 6_500 },
     Ceiling { room: "gpu", lines: 4_100, target: 4_100 },
     Ceiling { room: "traces", lines: 3_050, target: 3_050 },
-    Ceiling { room: "planner", lines: 2_042, target: 1_100 },
-    Ceiling { room: "specs", lines: 2_050, target: 2_050 },
-    Ceiling { room: "cli", lines: 1_739, target: 1_700 },
+    Ceiling { room: "planner", lines: 2_045, target: 1_100 },
+    Ceiling { room: "specs", lines: 2_065, target: 2_050 },
+    Ceiling { room: "cli", lines: 1_752, target: 1_700 },
     Ceiling { room: "base", lines: 1_741, target: 1_700 },
-    Ceiling { room: "findings", lines: 1_500, target: 1_500 },
+    Ceiling { room: "findings", lines: 1_634, target: 1_500 },
     Ceiling { room: "top", lines: 80, target: 80 },
 ];
 
 /// Lines of code that later issues may add to the total. An issue that raises the ceilings of rooms takes the same
 /// number off its allowance; what it leaves lapses.
 const ALLOWANCES: [(&str, isize); 7] = [
-    ("facts that age", 900),
+    ("facts that age", 433),
     ("fail closed", 900),
     ("physics", 500),
     ("page", 600),
@@ -51,11 +51,8 @@ const ALLOWANCES: [(&str, isize); 7] = [
 const FILE_LINES: usize = 350;
 
 /// Longer files, with their lines. This list only shrinks.
-const LONG_FILES: [(&str, usize); 3] = [
-    ("src/findings/mod.rs", 357),
-    ("src/report/chart/svg.rs", 357),
-    ("src/report/chart/table.rs", 371),
-];
+const LONG_FILES: [(&str, usize); 2] =
+    [("src/report/chart/svg.rs", 357), ("src/report/chart/table.rs", 371)];
 
 /// The maximum number of lines of a function, from its name to its closing brace.
 const FUNCTION_LINES: usize = 80;

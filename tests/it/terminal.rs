@@ -91,7 +91,7 @@ fn one_run_writes_several_formats() {
     assert!(wrong.iter().all(|run| run.code() == 2));
     insta::assert_snapshot!(shown(&wrong), @"
     $ perfdb-gate validate --root [tmp] --report pdf=x
-    2> perfdb-gate: invalid value 'pdf=x' for '--report <FORMAT=FILE>': 'pdf' is not a format: the formats are human, concise, json, sarif, github, junit, markdown, stages
+    2> perfdb-gate: invalid value 'pdf=x' for '--report <FORMAT=FILE>': 'pdf' is not a format: the formats are human, concise, json, sarif, github, junit, markdown, stages, audit
     2> hint: `perfdb-gate validate --help` lists what it takes
     (exit 2)
 

@@ -1,7 +1,6 @@
 //! One table in all states: it is decoded once, compared with what it was, sketched for comparisons with others, and
 //! judged by itself.
 
-use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,7 +22,7 @@ use crate::database::diff::{Comparison, TableDiff};
 use crate::database::state::State;
 use crate::database::table::{Reads, ReadsRecord, TableFault, Wanted};
 use crate::findings::{
-    ComparedRows, Finding, Hit, Hits, NewFacts, RowChange, RowStates, Severity, wholes,
+    ComparedRows, Finding, Hits, NewFacts, RowChange, RowStates, excused_errors, wholes,
 };
 
 /// The findings of all rules on a table by itself.
@@ -34,17 +33,6 @@ struct TableFindings {
     excused: Vec<Finding>,
     /// Ids of the rules that read rows of the table.
     examined: Vec<String>,
-}
-
-/// The errors among the hits of a table that changes, under what the base states: on rows that the pull request adds or
-/// changes and that the head does not hit as badly.
-fn excused_errors<'v>(hits: Hits<'v>, head: &Hits<'v>, states: &RowStates<'_>) -> Vec<Finding> {
-    let rows = head.iter().flat_map(Hit::graded_rows);
-    let errors: BTreeSet<usize> =
-        rows.filter(|(_, grade)| *grade == Severity::Error).map(|(row, _)| row).collect();
-    let has_error = head.iter().any(|hit| hit.error().is_some());
-    let hits = hits.into_iter().filter(|hit| hit.file().is_some() || !has_error);
-    hits.filter_map(|hit| hit.error_on_new_rows(states, |row| errors.contains(&row))).collect()
 }
 
 /// The result of judging a table in all states.
@@ -175,8 +163,7 @@ impl<'a> Judging<'a> {
             };
             if let Some(same) = sides.first().filter(|_| is_unchanged) {
                 if lineage.is_subject {
-                    let mut side = Side::of(state, file, same.table.clone(), same.digest.clone());
-                    side.is_filled = judged.fills(file);
+                    let side = Side::of(state, file, same.table.clone(), same.digest.clone());
                     sides.push(side);
                 }
                 side_of_state.push(Some(sides.len() - 1));
@@ -188,10 +175,12 @@ impl<'a> Judging<'a> {
                 || spec.is_some_and(|spec| spec.seal.is_some());
             let columns = spec.filter(|_| !lineage.is_subject).map(|spec| Sketch::columns(spec));
             let wanted = columns.as_ref().map_or(Wanted::All, Wanted::Named);
-            let mut side = Side::read(state, file, is_stated && lineage.is_subject, wanted);
-            side.is_filled = judged.fills(file);
-            sides.push(side);
+            sides.push(Side::read(state, file, is_stated && lineage.is_subject, wanted));
             side_of_state.push(Some(sides.len() - 1));
+        }
+        for (judged, number) in self.states.iter().zip(&side_of_state) {
+            let side = number.map(|number| &mut sides[number]);
+            side.into_iter().for_each(|side| side.is_filled = judged.fills(side.file));
         }
         (sides, side_of_state)
     }
@@ -210,8 +199,7 @@ impl<'a> Judging<'a> {
         if !lineage.is_subject || !differs {
             return head;
         }
-        let mut side = Side::of(state, file, own.table.clone(), own.digest.clone());
-        side.is_filled = own.is_filled;
+        let side = Side::of(state, file, own.table.clone(), own.digest.clone());
         sides.push(side);
         Some(sides.len() - 1)
     }

@@ -83,11 +83,6 @@ impl Column {
         }
     }
 
-    /// Creates a column of numbers that are all null.
-    pub fn null_numbers(rows: usize) -> Self {
-        Self::Float { values: vec![f64::NAN; rows], nulls: Some(vec![true; rows]) }
-    }
-
     /// Returns the cells as numbers, NaN where null; `None` if a cell is not exactly representable.
     fn exact_numbers(&self) -> Option<Vec<f64>> {
         match self {

@@ -50,8 +50,11 @@ pub fn columns(
             let session = sessions.get(p.session)?;
             p.answer.as_ref()?.power_w.and(session.about.power_limit_w)
         };
-        columns.push(("power".into(), floats(answers.iter().map(|a| a.power_w))));
-        columns.push(("power_limit".into(), floats(points.iter().map(limit))));
+        // The planner reads no nulls here: 0 W under a limit of 0 W was not measured.
+        let power = answers.iter().map(|a| a.power_w.or(Some(0.0)));
+        columns.push(("power".into(), floats(power)));
+        let limits = points.iter().map(|point| limit(point).or(Some(0.0)));
+        columns.push(("power_limit".into(), floats(limits)));
     }
     Ok(columns)
 }

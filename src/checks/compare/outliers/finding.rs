@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::CurveLimits;
 use super::point::{OutlyingPoint, PointStanding, StandsOutBy};
 use crate::base::words::{Figure, count, names, plural_verb};
 use crate::checks::compare::sketch::{Sketched, Slice};
@@ -16,13 +15,14 @@ use crate::findings::{EXAMPLES, Finding, Severity, SliceEvidence};
 /// Rows that a finding lists, at most.
 const LISTED: usize = 1000;
 
-/// Returns the finding on some outliers of a table: those that stand out alone, else the recurring ones.
+/// Returns the finding on some outliers of a table: those that stand out alone, else the recurring ones. A
+/// minor finding is an info.
 pub(super) fn finding(
     rule: RuleHead<'_>,
     at: &CrossContext<'_>,
     (file, sketch): Sketched<'_>,
     points: Vec<&OutlyingPoint>,
-    limits: Option<CurveLimits>,
+    is_minor: impl Fn(&[&OutlyingPoint]) -> bool,
 ) -> Option<Finding> {
     let (alone, recurring): (Vec<&OutlyingPoint>, Vec<&OutlyingPoint>) =
         points.into_iter().partition(|point| point.standing == PointStanding::Alone);
@@ -68,13 +68,7 @@ pub(super) fn finding(
     let info = rule.severity.at_most(Severity::Info);
     let mut severity = if is_alone { rule.severity } else { info };
     message += &why(is_alone, recurs);
-    // Few points that other tables barely confirm are not worth a warning.
-    let is_minor = |limits: CurveLimits| {
-        let is_near =
-            |p: &&OutlyingPoint| p.by == StandsOutBy::References && p.factor() < limits.warns;
-        order.len() < limits.points && order.iter().all(is_near)
-    };
-    if limits.is_some_and(is_minor) {
+    if is_minor(&order) {
         severity = info;
     }
     let examples = order.iter().take(EXAMPLES).map(|o| o.example()).collect();

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::finding::finding;
-use self::point::{OutlyingPoint, PointStanding};
+use self::point::{OutlyingPoint, PointStanding, StandsOutBy};
 use crate::base::stats::upper_median;
 use crate::checks::compare::curves::{ShapeScore, TableScores, stands_out_in};
 use crate::checks::compare::peers::Kinship;
@@ -114,10 +114,20 @@ impl OutlierLimits {
             let hits: Vec<RowHit> = points.iter().map(hit).collect();
             found.extend(Hit::graded(file, hits, move |part| {
                 let part = points.iter().filter(|p| part.has(p.row as usize)).collect();
-                finding(rule, at, (file, sketch), part, self.curves)
+                finding(rule, at, (file, sketch), part, |points| self.are_minor(points))
             }));
         }
         found
+    }
+
+    /// Returns true for a few points that other tables barely confirm: they are not worth a warning.
+    fn are_minor(&self, points: &[&OutlyingPoint]) -> bool {
+        let is_near = |point: &&OutlyingPoint, limits: CurveLimits| {
+            point.by == StandsOutBy::References && point.factor() < limits.warns
+        };
+        self.curves.is_some_and(|limits| {
+            points.len() < limits.points && points.iter().all(|point| is_near(point, limits))
+        })
     }
 
     /// The outliers of a table.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 pub use self::parts::SliceNumbers;
 use self::parts::{KERNEL, OPERATION, SketchNames, VERSION, kernels, texts};
+use self::point::SharedPoints;
 pub use self::point::{SketchOutlier, SketchPoint, Slice, slice_id, slice_name, slice_words};
 use self::rows::ReadRows;
 
@@ -163,6 +164,13 @@ impl Sketch {
         })
     }
 
+    /// Pairs of latencies at the keys that both sketches would hold if both tables had them.
+    pub fn common<'a>(&'a self, other: &'a Self) -> SharedPoints<'a> {
+        let end = self.end.min(other.end);
+        let within = |s: &'a Self| &s.points[..s.points.partition_point(|p| p.hash <= end)];
+        SharedPoints { a: within(self), b: within(other) }
+    }
+
     /// An empty list for each slice, with room for something of each of its points.
     pub fn room_by_slice<T>(&self) -> Vec<Vec<T>> {
         let points = self.counts.iter().map(|count| *count as usize);
@@ -218,5 +226,33 @@ impl Sketches {
     /// Keys of the table at `path`, 0 where it cannot be read.
     pub fn keys(&self, path: &str) -> usize {
         self.by_path.get(path).map_or(0, |s| s.keys)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sketch(points: &[(u64, f64)], end: u64) -> Sketch {
+        let points: Vec<SketchPoint> =
+            points.iter().map(|(hash, latency)| SketchPoint::new(*hash, *latency, 0)).collect();
+        Sketch {
+            rows: points.len(),
+            keys: points.len(),
+            points,
+            slices: vec![BTreeMap::new()],
+            end,
+            ..Sketch::default()
+        }
+    }
+
+    #[test]
+    fn sketches_share_the_keys_that_both_tables_have() {
+        let a = sketch(&[(1, 0.1), (4, 0.4), (9, 0.9)], u64::MAX);
+        let b = sketch(&[(1, 0.2), (5, 0.5)], 6);
+        // Beyond 6 the other table may have the key without its sketch holding it.
+        let common: Vec<(f64, f64)> = a.common(&b).map(|(a, b)| (a.latency, b.latency)).collect();
+        assert_eq!(common, [(0.1, 0.2)]);
+        assert_eq!(a.common(&a).count(), 3);
     }
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::Sketch;
 use crate::checks::compare::series::{AxisPoints, Outlier};
 
 /// The texts of a key by name: dtypes, kernels, phases.
@@ -65,19 +64,10 @@ pub struct SketchOutlier {
     pub key: Vec<(String, Value)>,
 }
 
-impl Sketch {
-    /// Pairs of latencies at the keys that both sketches would hold if both tables had them.
-    pub fn common<'a>(&'a self, other: &'a Self) -> SharedPoints<'a> {
-        let end = self.end.min(other.end);
-        let within = |s: &'a Self| &s.points[..s.points.partition_point(|p| p.hash <= end)];
-        SharedPoints { a: within(self), b: within(other) }
-    }
-}
-
 /// Iterates over the keys that two sketches share.
 pub struct SharedPoints<'a> {
-    a: &'a [SketchPoint],
-    b: &'a [SketchPoint],
+    pub(super) a: &'a [SketchPoint],
+    pub(super) b: &'a [SketchPoint],
 }
 
 impl Iterator for SharedPoints<'_> {
@@ -96,33 +86,5 @@ impl Iterator for SharedPoints<'_> {
                 }
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sketch(points: &[(u64, f64)], end: u64) -> Sketch {
-        let points: Vec<SketchPoint> =
-            points.iter().map(|(hash, latency)| SketchPoint::new(*hash, *latency, 0)).collect();
-        Sketch {
-            rows: points.len(),
-            keys: points.len(),
-            points,
-            slices: vec![BTreeMap::new()],
-            end,
-            ..Sketch::default()
-        }
-    }
-
-    #[test]
-    fn sketches_share_the_keys_that_both_tables_have() {
-        let a = sketch(&[(1, 0.1), (4, 0.4), (9, 0.9)], u64::MAX);
-        let b = sketch(&[(1, 0.2), (5, 0.5)], 6);
-        // Beyond 6 the other table may have the key without its sketch holding it.
-        let common: Vec<(f64, f64)> = a.common(&b).map(|(a, b)| (a.latency, b.latency)).collect();
-        assert_eq!(common, [(0.1, 0.2)]);
-        assert_eq!(a.common(&a).count(), 3);
     }
 }

@@ -8,7 +8,7 @@ use super::options::{MergeOptions, NotMerged, refuse};
 use crate::base::words::{names, plural, plural_verb};
 use crate::database::table::Column;
 use crate::jobs::repair::measurements::compared_columns;
-use crate::specs::measured_unit;
+use crate::specs::{Unit, measured_unit};
 
 /// Refuses rows of the run without a latency. `counts` selects the merged rows; `zero` is true if a
 /// latency of zero is allowed.
@@ -34,9 +34,12 @@ pub(super) fn check_times(
 pub(super) fn check_losses(rows: &StackRows<'_>) -> Result<(), NotMerged> {
     let measured = rows.stack.table.columns().filter(|(name, _)| measured_unit(name).is_some());
     for (name, column) in measured {
+        // A power of zero was not measured.
+        let is_power = measured_unit(name) == Some(Unit::W);
+        let lacks = |row: usize| column.is_null(row) || is_power && column.number(row) == 0.0;
         let loses = |group: &&MeasurementGroup| {
             let before = rows.loaded.served(&group.own);
-            column.is_null(group.winner) && before.is_some_and(|row| !column.is_null(row))
+            lacks(group.winner) && before.is_some_and(|row| !lacks(row))
         };
         let losing: Vec<_> = rows.of(MergeEffect::Replaced).filter(loses).collect();
         if let Some(first) = losing.first() {

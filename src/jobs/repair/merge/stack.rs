@@ -148,13 +148,15 @@ fn check_columns(model: &Table, file: &str, table: &Table) -> Result<(), NotMerg
     Ok(())
 }
 
-/// Joins a column of several tables; rows of a table without the column are null.
+/// Joins a column of several tables. A table without the column, which is one of power, has 0 W in its rows: the planner
+/// reads no nulls.
 fn joined<'a>(
     tables: impl Iterator<Item = &'a Table> + Clone,
     name: &str,
 ) -> Result<Column, String> {
-    let absent: Vec<Column> = tables.clone().map(|t| Column::null_numbers(t.rows)).collect();
-    let parts = tables.zip(&absent).map(|(t, nulls)| t.column(name).unwrap_or(nulls));
+    let zeros = |table: &Table| Column::Float { values: vec![0.0; table.rows], nulls: None };
+    let absent: Vec<Column> = tables.clone().map(zeros).collect();
+    let parts = tables.zip(&absent).map(|(t, zeros)| t.column(name).unwrap_or(zeros));
     let parts: Vec<&Column> = parts.collect();
     Column::joined(&parts).map_err(|why| format!("column {name} contains {why}"))
 }

@@ -1,9 +1,39 @@
-//! How often the findings of a rule are right.
+//! How bad a finding is, and how often the findings of its rule are right.
 
 use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// Severity of a finding.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// A defect that a maintainer would fix.
+    Error,
+    /// A suspicious value that a maintainer should check.
+    Warning,
+    /// Information that needs no action.
+    Info,
+}
+
+impl Severity {
+    /// Limits the severity to `most` at worst; a milder severity stays as it is.
+    pub fn at_most(self, most: Self) -> Self {
+        self.max(most)
+    }
+
+    /// The severity's name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Info => "info",
+        }
+    }
+}
 
 /// How often the warnings and infos of a rule are right, judged by hand on data that no rule was tuned to
 /// (docs/precision.md). The order is from the least to the most confident.
