@@ -10,6 +10,7 @@ mod locate;
 mod settle;
 mod sink;
 mod states;
+mod unknown;
 pub mod waiver;
 pub(crate) mod waiver_entry;
 
@@ -30,6 +31,7 @@ pub(crate) use self::locate::{SOURCE_FILE, assembled_row, locate};
 pub use self::sink::{Counts, Sink};
 pub use self::states::Novelty;
 pub(crate) use self::states::{ComparedRows, NewFacts, RowChange, RowStates};
+pub(crate) use self::unknown::{inherit_unknown, unknown_of};
 use crate::base::digest::hex;
 use crate::database::catalog::{Place, TableFile};
 pub use crate::database::table::{EXAMPLES, Example};

@@ -54,8 +54,8 @@ pub(super) fn outside(paths: &[String]) -> Option<String> {
 }
 
 /// Words which facts come from the judged tree and which from `rules/`; `None` if the tree states
-/// none.
-pub(super) fn facts(all: &[Fact]) -> Option<String> {
+/// none. `date` is the year and month of the newest facts in `rules/`.
+pub(super) fn facts(all: &[Fact], date: &str) -> Option<String> {
     all.iter().find(|f| f.path.is_some())?;
     let from = |origin: FactOrigin| {
         let names = all.iter().filter(|f| f.from == origin).map(|f| f.name.as_str());
@@ -63,8 +63,8 @@ pub(super) fn facts(all: &[Fact]) -> Option<String> {
     };
     let mut said = match (from(FactOrigin::Tree), from(FactOrigin::Rules)) {
         (tree, rules) if rules.is_empty() => format!("{tree} from the checked tree"),
-        (tree, rules) if tree.is_empty() => format!("{rules} from rules/"),
-        (tree, rules) => format!("{tree} from the checked tree; {rules} from rules/"),
+        (tree, rules) if tree.is_empty() => format!("{rules} from rules/ of {date}"),
+        (tree, rules) => format!("{tree} from the checked tree; {rules} from rules/ of {date}"),
     };
     for why in all.iter().filter_map(unread) {
         said += &format!("; {why}");

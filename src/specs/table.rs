@@ -47,8 +47,8 @@ pub enum Filling {
     /// Other files fill each key that the version lacks.
     #[default]
     Always,
-    /// Other files are used only if the version has no file of the table.
-    WhereAbsent,
+    /// Earlier versions of the backend fill each key that the version lacks; no other file does.
+    Earlier,
     /// Other files are never used.
     Never,
 }

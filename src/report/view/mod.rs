@@ -116,7 +116,7 @@ impl<'a> ReportView<'a> {
                 notes,
             },
             overlays,
-            facts: facts(&report.facts),
+            facts: facts(&report.facts, &report.facts_date),
             outside: outside.clone(),
             absent,
             drawn,
