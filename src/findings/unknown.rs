@@ -29,7 +29,8 @@ impl Finding {
 
 /// Marks novelties that the base has in any file as inherited.
 pub(crate) fn inherit_unknown(findings: &mut [Finding], base: &BTreeSet<NoveltyKey>) {
-    let is_known = |f: &&mut Finding| f.is_new() && f.novelty_key().is_some_and(|k| base.contains(&k));
+    let is_known =
+        |f: &&mut Finding| f.is_new() && f.novelty_key().is_some_and(|k| base.contains(&k));
     findings.iter_mut().filter(is_known).for_each(|finding| finding.novelty = Novelty::Inherited);
 }
 

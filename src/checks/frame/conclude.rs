@@ -11,8 +11,8 @@ use crate::checks::context::History;
 use crate::database::catalog::TableFile;
 use crate::database::diff::{Class, DiffSide, TableDiff};
 use crate::findings::{
-    BaseFindings, Finding, Novelty, RowChange, Severity, Successor, inherit_unknown,
-    number_lines, unknown_of,
+    BaseFindings, Finding, Novelty, RowChange, Severity, Successor, inherit_unknown, number_lines,
+    unknown_of,
 };
 
 /// What is collected name by name, for rules on whole states and for the end of the run.

@@ -56,10 +56,8 @@ fn placement(rule: RuleHead<'_>, file: &TableFile, specs: &Specs) -> Option<Find
         let severity = rule.severity.at_most(Severity::Warning);
         Finding::on_table(rule.id, severity, file, message).unknown(&what)
     };
-    let finding = finding
-        .parts([found])
-        .evidence("family", found)
-        .evidence("own_family", own.as_str());
+    let finding =
+        finding.parts([found]).evidence("family", found).evidence("own_family", own.as_str());
     Some(finding)
 }
 

@@ -123,8 +123,7 @@ impl<'a> SystemShelf<'a> {
             return found;
         }
         let is_open = filling == Filling::Always;
-        let declared =
-            if is_open { self.declared(backend, version, table) } else { Vec::new() };
+        let declared = if is_open { self.declared(backend, version, table) } else { Vec::new() };
         found.extend(declared.iter().map(|(_, file)| plain(file, Channel::Declared)));
         for (other, file) in self.earlier(backend, version, table) {
             if declared.iter().all(|(donor, _)| *donor != other) {
@@ -140,12 +139,7 @@ impl<'a> SystemShelf<'a> {
 
     /// Returns the declared donors that have the table, each version once, in file order. Versions that a marker file
     /// makes donors come last, newest first.
-    fn declared(
-        &self,
-        backend: &str,
-        version: &str,
-        table: &str,
-    ) -> Vec<(&'a str, &'a TableFile)> {
+    fn declared(&self, backend: &str, version: &str, table: &str) -> Vec<(&'a str, &'a TableFile)> {
         let mut found: Vec<(&'a str, &'a TableFile)> = Vec::new();
         let Some(versions) = self.backends.get(backend) else { return found };
         let Some(edition) = versions.get(version) else { return found };

@@ -132,8 +132,11 @@ fn mismatches(rows: &RowContext<'_>, spec: &TableSpec) -> (Vec<String>, Vec<Stri
         match rows.column(&column.name) {
             None if column.optional => {}
             None => {
-                let list =
-                    if needed && rows.is_elsewhere(&column.name) { &mut errors } else { &mut warnings };
+                let list = if needed && rows.is_elsewhere(&column.name) {
+                    &mut errors
+                } else {
+                    &mut warnings
+                };
                 list.push(format!("{} is missing", column.name));
             }
             Some(_) if is_nested(rows, &column.name) => {}
@@ -168,7 +171,8 @@ fn mismatches(rows: &RowContext<'_>, spec: &TableSpec) -> (Vec<String>, Vec<Stri
     }
     let misspelt = unknown_names(rows).into_iter().filter_map(|(name, meant)| Some((name, meant?)));
     warnings.extend(
-        misspelt.map(|(name, meant)| format!("{name} is not a known column (did you mean {meant}?)")),
+        misspelt
+            .map(|(name, meant)| format!("{name} is not a known column (did you mean {meant}?)")),
     );
     (errors, warnings)
 }
@@ -192,14 +196,21 @@ fn unknown(rows: &RowContext<'_>) -> Vec<Finding> {
     let finding = |name: &str| {
         let what = format!("the column {name}");
         let says = if rows.spec.exact {
-            format!("the loader refuses a table with the column {name}; a newer one that takes it is")
+            format!(
+                "the loader refuses a table with the column {name}; a newer one that takes it is"
+            )
         } else {
             format!("{what} is")
         };
         rows.novelty(&what, &says).rows(rows.count)
     };
     let novel = unknown_names(rows).into_iter().filter(|(_, meant)| meant.is_none());
-    novel.map(|(name, _)| finding(name)).collect()
+    let novel: Vec<&str> = novel.map(|(name, _)| name).collect();
+    if novel.len() > SHOWN {
+        let what = format!("a table with the columns {}", names(novel.iter().copied()));
+        return vec![rows.novelty(&what, &format!("{what} is")).rows(rows.count)];
+    }
+    novel.into_iter().map(finding).collect()
 }
 
 /// The first few of some texts.

@@ -26,7 +26,8 @@ impl Judge for DeviceNames {
             let rows = plural_verb(n, "row", ["was", "were"]);
             format!("{rows} measured on {names}, but the system has {wanted}")
         };
-        let is_known = |name: &str| rows.specs.systems.values().any(|system| system.is_device(name));
+        let is_known =
+            |name: &str| rows.specs.systems.values().any(|system| system.is_device(name));
         let new = named.named(|name| !is_own(name) && !is_known(name));
         let hit = named.hit(
             rows,

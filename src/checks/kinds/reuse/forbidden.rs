@@ -4,7 +4,6 @@ use crate::checks::context::Item;
 use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
-use crate::findings::{Finding, Severity};
 use crate::specs::Filling;
 
 /// Declared reuse of tables that the loader takes from their own version alone.
@@ -32,13 +31,8 @@ impl Judge for ReuseForbidden {
             return Vec::new();
         }
         let message =
-            format!(
-                "{} cannot be reused; a loader that does not ignore these declarations is {}",
-                wrong.join(", "),
-                at.specs.shipped.not_known()
-            );
-        let severity = rule.severity.at_most(Severity::Warning);
-        let finding = Finding::on_path(rule.id, severity, &entry.path, message);
+            format!("{} cannot be reused; the loader ignores these declarations", wrong.join(", "));
+        let finding = rule.on_path(&entry.path, message);
         let what = format!("a loader that reuses {}", wrong.join(", "));
         vec![finding.at(&at.dir.place).parts(wrong).unknown(&what)]
     }

@@ -48,8 +48,7 @@ impl Judge for KeyRange {
                 | ColumnKind::Number
                 | ColumnKind::Measure(_) => {}
             }
-            if column.kind == ColumnKind::Text
-                && self.dtypes.iter().any(|end| name.ends_with(end))
+            if column.kind == ColumnKind::Text && self.dtypes.iter().any(|end| name.ends_with(end))
             {
                 unknown_dtypes(&mut dtypes, rows, name);
             }
@@ -90,8 +89,8 @@ impl Judge for KeyRange {
             refused_groups(&mut refused, rows, guard);
         }
         let warning = rows.rule.severity.at_most(Severity::Warning);
-        let graded =
-            [(wrong, rows.rule.severity), (outside, warning), (unsettled, Severity::Info)].into_iter();
+        let graded = [(wrong, rows.rule.severity), (outside, warning), (unsettled, Severity::Info)]
+            .into_iter();
         let graded = graded.filter_map(|(wrong, severity)| wrong.hit(rows, severity));
         let of_loader = |kind: &str, rows: &RowContext<'_>| {
             format!("a loader of {} that takes them ({kind})", rows.spec.name)
