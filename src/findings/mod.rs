@@ -32,8 +32,7 @@ pub use self::sink::{Counts, Sink};
 pub use self::states::Novelty;
 pub(crate) use self::states::{ComparedRows, NewFacts, RowChange, RowStates};
 pub(crate) use self::unknown::{inherit_unknown, unknown_of};
-use crate::base::digest::hex;
-use crate::base::escape::quoted;
+use crate::base::{digest::hex, escape::quoted};
 use crate::database::catalog::{Place, TableFile};
 pub use crate::database::table::{EXAMPLES, Example};
 

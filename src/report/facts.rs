@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::base::escape::clean;
 use crate::base::words::{names, plural};
 use crate::database::facts::{Fact, FactOrigin};
+use crate::specs::{Library, ShippedFacts};
 
 /// A fact about the database, such as its list of families.
 #[derive(Serialize, JsonSchema)]
@@ -54,9 +55,11 @@ pub(super) fn outside(paths: &[String]) -> Option<String> {
 }
 
 /// Words which facts come from the judged tree and which from `rules/`; `None` if the tree states
-/// none. `date` is the year and month of the newest facts in `rules/`.
-pub(super) fn facts(all: &[Fact], date: &str) -> Option<String> {
+/// none.
+pub(super) fn facts(all: &[Fact]) -> Option<String> {
     all.iter().find(|f| f.path.is_some())?;
+    let shipped = ShippedFacts::read(&Library::embedded()).unwrap_or_default();
+    let date = shipped.date();
     let from = |origin: FactOrigin| {
         let names = all.iter().filter(|f| f.from == origin).map(|f| f.name.as_str());
         names.collect::<Vec<_>>().join(", ")

@@ -38,8 +38,6 @@ pub struct Report {
     pub absent: AbsentFiles,
     /// The facts about the database with their sources.
     pub facts: Vec<Fact>,
-    /// The year and month of the facts in the embedded rules.
-    pub facts_date: String,
     /// The number of tables judged or compared.
     pub tables: u64,
     /// The number of sidecars and system files judged or compared.

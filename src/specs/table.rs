@@ -47,7 +47,7 @@ pub enum Filling {
     /// Other files fill each key that the version lacks.
     #[default]
     Always,
-    /// Earlier versions of the backend fill each key that the version lacks; no other file does.
+    /// Earlier versions of the backend fill each missing key, and no other file does.
     Earlier,
     /// Other files are never used.
     Never,
@@ -62,7 +62,6 @@ pub struct Bucket {
     /// The rows that go into the map.
     pub rows: Expr,
     /// A text column, if the loader has a map for each of its texts, which it asks only after all others.
-    #[serde(default)]
     pub apart: Option<String>,
 }
 

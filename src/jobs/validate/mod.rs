@@ -186,7 +186,6 @@ pub(crate) fn judged<R>(
         rules,
         overlays: settings.overlays.clone(),
         facts: origins(facts.iter().map(|facts| &facts.origins[..])),
-        facts_date: settings.specs.shipped.date().to_owned(),
         outside,
         strict: options.strict,
         absent,

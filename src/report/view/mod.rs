@@ -116,7 +116,7 @@ impl<'a> ReportView<'a> {
                 notes,
             },
             overlays,
-            facts: facts(&report.facts, &report.facts_date),
+            facts: facts(&report.facts),
             outside: outside.clone(),
             absent,
             drawn,

@@ -256,8 +256,8 @@ fn a_table_of_many_columns_is_told_in_a_few_words() {
         .iter()
         .filter(|f| f["rule"] == "header-mismatch")
         .collect();
-    insta::assert_snapshot!(message(found[1]), @"a table with the columns c0, c1, c2, c3, c4 and 1995 more is not known to perfdb-gate 0.2.0, whose facts are of 2026-10");
-    insta::assert_snapshot!(message(found[0]), @"the columns are not those of gemm_perf: gemm_dtype is missing, m is missing, n is missing, k is missing, latency is missing, framework is missing, version is missing, device is missing, op_name is missing, kernel_source is missing");
+    insta::assert_snapshot!(message(found[0]), @"a table with the columns c0, c1, c2, c3, c4 and 1995 more is not known to perfdb-gate [version], whose facts are of 2026-10");
+    insta::assert_snapshot!(message(found[1]), @"the columns are not those of gemm_perf: gemm_dtype is missing, m is missing, n is missing, k is missing, latency is missing, framework is missing, version is missing, device is missing, op_name is missing, kernel_source is missing");
 }
 
 #[test]

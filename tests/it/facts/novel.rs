@@ -257,6 +257,30 @@ fn a_corrected_label_is_relabelled_and_not_lost() {
     assert_eq!(tree.sanity(&only).finding("no-longer-served")["severity"], "error");
 }
 
+#[test]
+fn earlier_versions_fill_the_all_reduce_of_a_backend() {
+    let tree = Tree::new();
+    let text = |version: &str, gpus: &[u32], columns: &str| {
+        let sizes = (7..30).map(|power| 1_u64 << power);
+        let rows = sizes.flat_map(|size| {
+            gpus.iter().map(move |n| {
+                let latency = 0.004 + 1e-9 * size as f64 * f64::from(*n);
+                format!("VLLM,{version},NVIDIA H200,all_reduce,k,half,{n},{size},{latency:.6}\n")
+            })
+        });
+        format!("{HEAD}{columns},num_gpus,message_size,latency\n{}", rows.collect::<String>())
+    };
+    let holes = |table: &str, columns: &str| {
+        for (version, gpus) in [("0.24.0", &[2, 4, 8][..]), ("0.25.0", &[2])] {
+            let dir = format!("systems/data/h200_sxm/comm/vllm/{version}");
+            tree.file(&format!("{dir}/{table}.txt"), text(version, gpus, columns));
+        }
+        tree.validate(&["--format", "json", "--only", "coverage-hole", "--table", table]).findings()
+    };
+    assert_eq!(holes("custom_allreduce_perf", "allreduce_dtype"), [""; 0]);
+    assert_eq!(holes("nccl_perf", "nccl_dtype").len(), 1, "no version fills another's");
+}
+
 /// Every shipped list has a source and a date, and `explain` shows those of a rule.
 #[test]
 fn every_shipped_list_has_a_date() {

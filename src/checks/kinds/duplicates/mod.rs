@@ -176,9 +176,10 @@ impl Conflict {
         let examples =
             groups.iter().take(EXAMPLES).map(|g| example(g, keys, latency, spec.serves)).collect();
         let finding = rows.finding_as(severity, message);
-        let finding = match &cause {
-            RepeatCause::Unknown(column) => finding.unknown(&format!("the column {column}")),
-            _ => finding,
+        let finding = if let RepeatCause::Unknown(column) = &cause {
+            finding.unknown(&format!("the column {column}"))
+        } else {
+            finding
         };
         finding
             .rows(repeated)

@@ -111,7 +111,7 @@ fn a_dtype_that_no_list_has_is_a_warning() {
     };
     let (level, message) = of("BFLOAT16", 1).unwrap();
     assert_eq!(level, "warning");
-    insta::assert_snapshot!(message, @"the gemm_dtype BFLOAT16 (did you mean bfloat16?) in 40 rows is not known to perfdb-gate 0.2.0, whose facts are of 2026-10");
+    insta::assert_snapshot!(message, @"the gemm_dtype BFLOAT16 (did you mean bfloat16?) in 40 rows is not known to perfdb-gate [version], whose facts are of 2026-10");
     assert_eq!(of("bfloat16\u{200b}", 1).unwrap().0, "warning");
     assert_eq!(of("bf17", 4).unwrap().0, "warning");
     assert_eq!(of("nvfp4_wo", 1), None);
