@@ -281,6 +281,35 @@ fn earlier_versions_fill_the_all_reduce_of_a_backend() {
     assert_eq!(holes("nccl_perf", "nccl_dtype").len(), 1, "no version fills another's");
 }
 
+#[test]
+fn ranks_that_the_nodes_do_not_have_explain_missing_keys_of_all_to_all() {
+    let tree = Tree::new();
+    let columns = "comm_backend,phase,comm_dtype,ep_size,node_num,hidden_size,topk,num_experts,num_tokens,transmit_us,notify_us,latency";
+    let systems = [
+        ("b200_sxm", include_str!("../../../systems/b200_sxm.yaml"), "NVIDIA B200", &[2, 4, 8][..]),
+        ("gb200", include_str!("../../../systems/gb200.yaml"), "NVIDIA GB200", &[2, 4]),
+    ];
+    for (system, yaml, device, ranks) in systems {
+        tree.file(&format!("systems/{system}.yaml"), yaml.replace("../data/", "data/"));
+        let tokens = (0..12).map(|power| 1_u64 << power);
+        let rows = tokens.flat_map(|tokens| {
+            ranks.iter().map(move |ranks| {
+                let latency = 20.0 + tokens as f64 * 0.01 * f64::from(*ranks);
+                format!("VLLM,0.24.0,{device},moe_a2a,k,deepep,combine,bfloat16,{ranks},1,4096,8,256,{tokens},{latency:.3},0.5,{latency:.3}\n")
+            })
+        });
+        let text = format!("{HEAD}{columns}\n{}", rows.collect::<String>());
+        tree.file(&format!("systems/data/{system}/comm/vllm/0.24.0/moe_a2a_perf.txt"), text);
+    }
+    let run = tree.validate(&["--format", "json", "--only", "coverage-hole"]);
+    let hole = run.finding("coverage-hole");
+    assert_eq!(hole["severity"], "info");
+    assert!(
+        hole["message"].as_str().unwrap().contains("more-ranks-than-the-nodes-have"),
+        "{hole:#}"
+    );
+}
+
 /// Every shipped list has a source and a date, and `explain` shows those of a rule.
 #[test]
 fn every_shipped_list_has_a_date() {
