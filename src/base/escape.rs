@@ -83,6 +83,15 @@ pub(crate) fn file_stem(parts: &[&str], between: &str) -> String {
     name
 }
 
+/// A word of a shell command, quoted if it has special characters.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._+-/=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{clean, file_stem, inert_json};

@@ -158,7 +158,7 @@ impl Rules {
         "charts",
     ];
     /// Files in `rules/` that are not rules.
-    const OTHERS: [&str; 11] = [
+    const OTHERS: [&str; 12] = [
         "cases",
         "collectors",
         "dtypes",
@@ -169,6 +169,7 @@ impl Rules {
         "operations",
         "recipes",
         "runners",
+        "sources",
         "stages",
     ];
 

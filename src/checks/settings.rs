@@ -198,6 +198,7 @@ impl Settings {
         if let Some(baseline) = &self.baseline {
             sink.compare(baseline);
         }
+        sink.merge_unknown(&self.specs.shipped.not_known());
         sink.retain(|finding| self.is_reported(finding));
         Ok(())
     }

@@ -8,7 +8,7 @@ use perfdb_gate::base::exit::Exit;
 use perfdb_gate::checks::rule::Rules;
 use perfdb_gate::jobs::{explain, suggest};
 use perfdb_gate::report;
-use perfdb_gate::specs::Library;
+use perfdb_gate::specs::{Library, ShippedFacts};
 
 use super::bar::Bar;
 use super::outputs::write_text;
@@ -50,8 +50,10 @@ impl Explain {
         let overlay = self.rules_dir.as_deref();
         report::print(&match &self.rule {
             Some(rule) => {
-                let rules = Rules::with_examples(&library(overlay)?)?;
-                explain::story(rules.get(rule)?, terminal::columns())
+                let library = library(overlay)?;
+                let (rules, shipped) =
+                    (Rules::with_examples(&library)?, ShippedFacts::read(&library)?);
+                explain::story(rules.get(rule)?, &shipped, terminal::columns())
             }
             None => explain::list(&Rules::read(&library(overlay)?)?),
         })?;

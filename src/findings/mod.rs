@@ -11,6 +11,7 @@ mod settle;
 mod severity;
 mod sink;
 mod states;
+mod unknown;
 pub mod waiver;
 pub(crate) mod waiver_entry;
 
@@ -30,7 +31,8 @@ pub use self::severity::{Confidence, Severity};
 pub use self::sink::{Counts, Sink};
 pub use self::states::Novelty;
 pub(crate) use self::states::{ComparedRows, NewFacts, RowChange, RowStates};
-use crate::base::digest::hex;
+pub(crate) use self::unknown::{inherit_unknown, unknown_of};
+use crate::base::{digest::hex, escape::quoted};
 use crate::database::catalog::{Place, TableFile};
 pub use crate::database::table::{EXAMPLES, Example};
 
@@ -315,13 +317,4 @@ impl Finding {
         let slice = serde_json::to_string(&self.slice).unwrap_or_default();
         (&self.path, self.severity, &self.rule, slice)
     }
-}
-
-/// A word of a shell command, quoted if it has special characters.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._+-/=".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }

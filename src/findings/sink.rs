@@ -10,7 +10,7 @@ use crate::findings::waiver::{Applied, WaiverError, Waivers};
 /// Collects findings, waives them, compares them with a baseline, sorts and counts them.
 #[derive(Debug, Default)]
 pub struct Sink {
-    findings: Vec<Finding>,
+    pub(super) findings: Vec<Finding>,
     baselined: u64,
 }
 

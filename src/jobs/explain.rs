@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use textwrap::{Options, fill, indent};
 
 use crate::checks::rule::{ExampleTree, Rule, Rules};
+use crate::specs::ShippedFacts;
 
 /// Lists all rules, one per line.
 pub fn list(rules: &Rules) -> String {
@@ -104,7 +105,7 @@ fn parts(rule: &Rule) -> [(&'static str, &str, &[String]); 3] {
 }
 
 /// Renders the whole text of a rule in lines of at most `width` columns.
-pub fn story(rule: &Rule, width: usize) -> String {
+pub fn story(rule: &Rule, shipped: &ShippedFacts, width: usize) -> String {
     let mut out = format!(
         "{} ({}, {}): {}\n",
         rule.id,
@@ -119,6 +120,11 @@ pub fn story(rule: &Rule, width: usize) -> String {
         for detail in details {
             out += &format!("{}\n", fill(&words(detail), &item));
         }
+    }
+    let mut lists = shipped.of_rule(&rule.id).peekable();
+    if lists.peek().is_some() {
+        out += "\nThe shipped lists that it uses, with their age\n";
+        lists.for_each(|list| out += &format!("{}\n", fill(&list, &item)));
     }
     for (title, example) in
         [("An example that it finds", &rule.bad), ("One that is right", &rule.good)]

@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::base::escape::clean;
 use crate::base::words::{names, plural};
 use crate::database::facts::{Fact, FactOrigin};
+use crate::specs::{Library, ShippedFacts};
 
 /// A fact about the database, such as its list of families.
 #[derive(Serialize, JsonSchema)]
@@ -57,14 +58,16 @@ pub(super) fn outside(paths: &[String]) -> Option<String> {
 /// none.
 pub(super) fn facts(all: &[Fact]) -> Option<String> {
     all.iter().find(|f| f.path.is_some())?;
+    let shipped = ShippedFacts::read(&Library::embedded()).unwrap_or_default();
+    let date = shipped.date();
     let from = |origin: FactOrigin| {
         let names = all.iter().filter(|f| f.from == origin).map(|f| f.name.as_str());
         names.collect::<Vec<_>>().join(", ")
     };
     let mut said = match (from(FactOrigin::Tree), from(FactOrigin::Rules)) {
         (tree, rules) if rules.is_empty() => format!("{tree} from the checked tree"),
-        (tree, rules) if tree.is_empty() => format!("{rules} from rules/"),
-        (tree, rules) => format!("{tree} from the checked tree; {rules} from rules/"),
+        (tree, rules) if tree.is_empty() => format!("{rules} from rules/ of {date}"),
+        (tree, rules) => format!("{tree} from the checked tree; {rules} from rules/ of {date}"),
     };
     for why in all.iter().filter_map(unread) {
         said += &format!("; {why}");

@@ -16,6 +16,7 @@ mod loader;
 mod no_rows;
 mod noise;
 mod overrides;
+mod shipped;
 pub mod system;
 mod table;
 mod table_file;
@@ -32,6 +33,7 @@ pub use library::{Library, SpecFile, read_all};
 pub use limit::{Limit, Limits, NEAREST};
 pub use loader::{Codec, LoaderFacts, StoredType};
 pub use noise::{Noise, NoiseBand, NoiseBands};
+pub use shipped::{ShippedFacts, ShippedList};
 pub use table::{
     Bound, Bucket, Doubt, Filling, Guard, IDENTITY, Identity, KeyPart, PLACE, Seal, SealPlace,
     Serves, TableSpec,
@@ -61,6 +63,8 @@ pub struct Specs {
     pub limits: Arc<Limits>,
     /// Capabilities of the planner's loader.
     pub loader: Arc<LoaderFacts>,
+    /// The sources and dates of the shipped lists.
+    pub shipped: Arc<ShippedFacts>,
     /// The files of a database that state facts, and the values that apply without them.
     pub facts: FactFiles,
     /// The family of each table, including tables without a spec, as the judged tree's operation catalog
@@ -203,6 +207,7 @@ impl Specs {
         for file in library.file("rules/loader.yaml") {
             specs.loader = Arc::new(file.parse()?);
         }
+        specs.shipped = Arc::new(ShippedFacts::read(&library)?);
         specs.facts = FactFiles::read(library.file("rules/facts.yaml"))?;
         let pins = specs.facts.pins.iter().map(|(list, pin)| (list.clone(), pin.values.clone()));
         specs.lookups.pins = pins.collect();

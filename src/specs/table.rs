@@ -47,8 +47,8 @@ pub enum Filling {
     /// Other files fill each key that the version lacks.
     #[default]
     Always,
-    /// Other files are used only if the version has no file of the table.
-    WhereAbsent,
+    /// Earlier versions of the backend fill each missing key, and no other file does.
+    Earlier,
     /// Other files are never used.
     Never,
 }
@@ -61,6 +61,8 @@ pub struct Bucket {
     pub name: String,
     /// The rows that go into the map.
     pub rows: Expr,
+    /// A text column, if the loader has a map for each of its texts, which it asks only after all others.
+    pub apart: Option<String>,
 }
 
 /// Columns that the loader expects to vary together. In a group of rows with equal `by`, if `varies` takes
@@ -308,7 +310,8 @@ impl TableSpec {
 
     /// Returns the columns that the key, the loader's filters or the latency read.
     pub fn loaded_columns(&self) -> BTreeSet<&str> {
-        self.loaded().flat_map(Expr::columns).collect()
+        let apart = self.buckets.iter().filter_map(|bucket| bucket.apart.as_deref());
+        self.loaded().flat_map(Expr::columns).chain(apart).collect()
     }
 
     /// Returns true if the key, the loader's filters or the latency read the column.

@@ -100,8 +100,7 @@ struct TableEntry {
     /// The file beside the table that seals it.
     #[serde(default)]
     seal: Option<Seal>,
-    /// The cases in which donors and earlier versions fill gaps: key by key, only if the version has no such
-    /// file, or never.
+    /// The cases in which donors and earlier versions fill gaps: key by key, earlier versions only, or never.
     #[serde(default)]
     shared: Option<SharedValue>,
 }
@@ -119,8 +118,8 @@ enum SharedValue {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum SharedCase {
-    /// Other files are used only if the version has no file of the table.
-    WhereAbsent,
+    /// Earlier versions of the backend fill each missing key, and no other file does.
+    Earlier,
 }
 
 impl SharedValue {
@@ -128,7 +127,7 @@ impl SharedValue {
         match self {
             Self::Flag(true) => Filling::Always,
             Self::Flag(false) => Filling::Never,
-            Self::Case(SharedCase::WhereAbsent) => Filling::WhereAbsent,
+            Self::Case(SharedCase::Earlier) => Filling::Earlier,
         }
     }
 }

@@ -14,7 +14,9 @@ use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::Place;
-use crate::database::diff::{ServedDiff, SliceName, TableDiff, Unserved, UnservedSlice};
+use crate::database::diff::{
+    Relabelled, ServedDiff, SliceName, TableDiff, Unserved, UnservedSlice,
+};
 use crate::database::served::Shelf;
 use crate::findings::{Finding, Severity, SliceEvidence};
 
@@ -72,11 +74,12 @@ impl<'a> Loss<'a> {
 
     fn finding(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>) -> Option<Finding> {
         let (first, _) = self.changes.first()?;
-        let unmeasured = self.unmeasured();
-        if self.unserved.is_none() && unmeasured.is_empty() {
+        let (unmeasured, relabelled) = (self.unmeasured(), self.relabelled());
+        if self.unserved.is_none() && unmeasured.is_empty() && relabelled.is_empty() {
             return None;
         }
         let mut said: Vec<String> = self.unserved.map(words).into_iter().collect();
+        said.extend(relabelled);
         said.extend(unmeasured.iter().map(|(column, keys)| {
             format!(
                 "{} no longer {} a measured {column}",
@@ -108,6 +111,18 @@ impl<'a> Loss<'a> {
                 .evidence("end_values", serde_json::json!(unserved.end_values));
         }
         Some(finding)
+    }
+
+    /// Words the slices that come back under another name: `relabelled: mla_dtype=bfloat16 comes back as mla_dtype=fp8 (880
+    /// keys, × 0.99)`.
+    fn relabelled(&self) -> Vec<String> {
+        let slices = self.changes.iter().flat_map(|(_, served)| &served.rows.relabelled);
+        let named = slices.map(|Relabelled { from, to, keys, ratio }| {
+            let keys = plural(*keys as usize, "key");
+            let (from, to) = (slice_text(from), slice_text(to));
+            format!("relabelled: {from} comes back as {to} ({keys}, × {ratio:.2})")
+        });
+        named.collect()
     }
 
     /// Counts the remaining keys that lose a measurement, by column.

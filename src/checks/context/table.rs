@@ -1,6 +1,7 @@
 //! The view of one table: its file, its rows and what is known about its columns.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
 use crate::base::expr::ExprError;
 use crate::checks::rule_head::RuleHead;
@@ -8,6 +9,7 @@ use crate::checks::series::{AxisSeries, Sweep};
 use crate::database::catalog::TableFile;
 use crate::database::seal::SealFile;
 use crate::database::sidecar::Meta;
+use crate::database::state::State;
 use crate::database::table::{Column, Keys, ReadsRecord, RowLines, Table, TableFault, TableScope};
 use crate::findings::{Example, Finding, Severity};
 use crate::specs::system::System;
@@ -27,8 +29,8 @@ pub struct TableContext<'a> {
     pub scope: Option<&'a TableScope<'a>>,
     /// The loader's keys of the rows; `None` if the table has no rows or the spec has no key.
     pub keys: Option<&'a Keys<'a>>,
-    /// The specs of tables and systems.
-    pub specs: &'a Specs,
+    /// The state that has the table.
+    pub state: State<'a>,
     /// The file's SHA-256 in hex; `None` unless a sidecar or seal states one.
     pub digest: Option<&'a str>,
     /// The sidecar of the table's directory; `None` if it is missing or cannot be read.
@@ -81,7 +83,8 @@ impl<'a> RowContext<'a> {
         record: &'a ReadsRecord,
     ) -> Option<Self> {
         let (table, scope) = (at.table.ok()?, at.scope?.recording(record));
-        let TableContext { file, spec, specs, .. } = *at;
+        let TableContext { file, spec, state, .. } = *at;
+        let specs = state.specs;
         Some(Self { at, table, scope, record, file, spec, specs, count: table.rows, rule })
     }
 
@@ -120,6 +123,16 @@ impl<'a> RowContext<'a> {
     pub fn column(&self, name: &str) -> Option<&'a Column> {
         self.record.column(name);
         self.table.column(name)
+    }
+
+    /// Returns true if another table of the same name in this state has the column.
+    pub fn is_elsewhere(&self, column: &str) -> bool {
+        const LOOKED_AT: usize = 64;
+        let (state, names) = (self.at.state, BTreeSet::from([column]));
+        let is_other =
+            |f: &&TableFile| f.table == self.file.table && f.entry.path != self.file.entry.path;
+        let mut others = state.catalog.tables.iter().filter(is_other).take(LOOKED_AT);
+        others.any(|f| state.columns(f, &names).is_ok_and(|table| table.column(column).is_some()))
     }
 
     /// Returns the table as formulas see it: its columns, its place and its system's figures.
@@ -210,6 +223,13 @@ impl<'a> RowContext<'a> {
     /// Returns a finding of another severity.
     pub fn finding_as(&self, severity: Severity, message: impl Into<String>) -> Finding {
         Finding::on_table(self.rule.id, severity, self.file, message)
+    }
+
+    /// Returns a warning on what this program does not know. `what` names it in the same words in every file; `says` is
+    /// the start of a sentence that ends with an `is`.
+    pub fn novelty(&self, what: &str, says: &str) -> Finding {
+        let message = format!("{says} {}", self.specs.shipped.not_known());
+        self.finding_as(self.rule.severity.at_most(Severity::Warning), message).unknown(what)
     }
 
     /// Returns rows with their keys and the values of some columns, for people.

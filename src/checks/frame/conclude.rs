@@ -11,7 +11,8 @@ use crate::checks::context::History;
 use crate::database::catalog::TableFile;
 use crate::database::diff::{Class, DiffSide, TableDiff};
 use crate::findings::{
-    BaseFindings, Finding, Novelty, RowChange, Severity, Successor, number_lines,
+    BaseFindings, Finding, Novelty, RowChange, Severity, Successor, inherit_unknown, number_lines,
+    unknown_of,
 };
 
 /// What is collected name by name, for rules on whole states and for the end of the run.
@@ -135,6 +136,7 @@ fn settle(
         let file = successors.get(path)?;
         Some(Successor { path: &file.entry.path, place: &file.place, table: &file.table })
     };
+    let novelties = unknown_of(&base);
     let base = BaseFindings::new(base, successor);
     let mut findings = std::mem::take(&mut judgement.findings);
     // Findings follow the measurements, which stay if only their keys are corrected.
@@ -145,6 +147,7 @@ fn settle(
         finding.novelty = if is_rekeyed { Novelty::Inherited } else { base.novelty(finding) };
     }
     base.mark_moved(&mut findings);
+    inherit_unknown(&mut findings, &novelties);
     let lacking = |side: DiffSide| -> BTreeSet<&str> {
         let lacking = judgement.diff.iter().filter(|table| table.lacks(side));
         lacking.map(|table| table.path.as_str()).collect()

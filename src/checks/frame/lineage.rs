@@ -338,7 +338,7 @@ impl<'a> Judging<'a> {
             (Ok(_), Some(rows)) => judge.table(rows)?,
             (Ok(_), None) => Hits::new(),
         };
-        hits.extend(wholes(rule.item(&Item::Place(context.file, context.specs))));
+        hits.extend(wholes(rule.item(&Item::Place(context.file, context.state.specs))));
         Ok(hits)
     }
 }

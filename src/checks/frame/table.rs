@@ -99,7 +99,7 @@ pub(super) fn in_context<R>(
             system: side.state.catalog.system(&side.file.place.system, side.state.specs),
             scope: scope.as_ref(),
             keys: keys.as_ref(),
-            specs: side.state.specs,
+            state: side.state,
             digest: side.digest.as_deref(),
             meta: side.state.meta(side.file),
             seal: side.seal.as_ref(),

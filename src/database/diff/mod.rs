@@ -3,7 +3,8 @@
 //! Tables are paired first ([`pairs`]). If the bytes of a pair differ ([`compare`]), the rows are matched by
 //! identity ([`rows`]) and by the loader's key ([`matched`]), over cells that are comparable across files
 //! ([`cells`]). Served keys before and after are in [`served`]: by slice in [`slices`], by contents of the
-//! rows in [`held`]. Rows whose key was corrected are in [`rekey`]. The effect of changed rows on latency is summed up in
+//! rows in [`held`]. Rows whose key was corrected are in [`rekey`], slices that come back
+//! under another name in [`relabel`]. The effect of changed rows on latency is summed up in
 //! [`ratios`], and [`detail`] writes lists of the rows.
 
 mod cells;
@@ -18,6 +19,7 @@ mod matched;
 mod pairs;
 mod ratios;
 mod rekey;
+mod relabel;
 mod rows;
 mod served;
 mod slices;
@@ -37,6 +39,7 @@ pub use held::AttributeChange;
 pub use matched::RowMatch;
 pub(crate) use pairs::{FilePair, pairs};
 pub use ratios::{FAR, Ratios};
+pub use relabel::Relabelled;
 pub use rows::RowDiff;
 pub use served::ServedDiff;
 pub use slices::{LostKey, SliceDiff, SliceLatency, SliceName};

@@ -11,6 +11,7 @@ use super::cells::SharedColumns;
 use super::held::{AttributeChange, attributes, changed_keys, columns_changed, unmeasured};
 use super::join::{HashedRow, JoinedKeys};
 use super::ratios::{LatencyChange, PairedTables};
+use super::relabel::Relabelled;
 use super::slices::{LostKey, SliceDiff, SliceName, SlicedKeys, slices};
 use crate::base::expr::ExprError;
 use crate::base::stats::quantile;
@@ -42,7 +43,7 @@ pub struct ServedDiff {
     pub attributes: Vec<AttributeChange>,
     /// All slices of the key space, sorted by name.
     pub slices: Vec<SliceDiff>,
-    /// The keys that are served before but not after the change.
+    /// The keys that are served before but not after the change, without those of relabelled slices.
     pub lost_keys: Vec<LostKey>,
     /// The names of all slices, indexed by [`LostKey::slice`].
     pub key_slices: Vec<SliceName>,
@@ -57,6 +58,8 @@ pub struct ServedDiff {
 pub struct ServedRows {
     /// The rows of base and head that serve the common keys.
     pub common: Vec<(u32, u32)>,
+    /// The slices that are served under another name after the change.
+    pub relabelled: Vec<Relabelled>,
     /// The rows of base and head that serve the rekeyed keys.
     pub(super) rekeyed: Vec<(u32, u32)>,
     /// The hash of the loader's key of every row, in the base and in the head.
@@ -152,11 +155,15 @@ impl PairedTables<'_> {
             served.attributes = attributes(self.spec, base, head, &joined.common);
         }
         let (base, head) = (base_keys.as_ref(), head_keys.as_ref());
-        let SlicedKeys { all, lost, names } = slices(&joined, &latencies, base, head, noise);
+        let relabelled = self.relabelled(&joined, (base, head), &noise)?;
+        let SlicedKeys { all, mut lost, names } = slices(&joined, &latencies, base, head, noise);
+        let is_back =
+            |key: &LostKey| relabelled.iter().any(|slice| slice.from == names[key.slice as usize]);
+        lost.retain(|key| !is_back(key));
         (served.slices, served.lost_keys, served.key_slices) = (all, lost, names);
         let hashes = |keys: Option<Keys<'_>>| keys.map(Keys::into_hashes).unwrap_or_default();
         let keys = (hashes(base_keys), hashes(head_keys));
-        served.rows = ServedRows { common: joined.common, rekeyed, keys };
+        served.rows = ServedRows { common: joined.common, relabelled, rekeyed, keys };
         Ok(Some(served))
     }
 

@@ -84,7 +84,7 @@ impl SliceLatency {
         self.changed == 0
     }
 
-    fn of(changes: &[&LatencyChange], noise: NoiseBands<'_>) -> Option<Self> {
+    pub(super) fn of(changes: &[&LatencyChange], noise: NoiseBands<'_>) -> Option<Self> {
         let changes = changes.iter().filter_map(|change| Some((*change, change.ratio()?)));
         let changes: Vec<(&LatencyChange, f64)> = changes.collect();
         let sorted = |of: fn(&(&LatencyChange, f64)) -> f64| {

@@ -8,13 +8,15 @@ use hashbrown::hash_table::Entry;
 use smallvec::SmallVec;
 
 use crate::base::expr::{ExprError, Vals};
-use crate::database::table::{Column, Keys, Table, TableScope, lane_ranks};
-use crate::specs::{Guard, Serves};
+use crate::database::table::{Column, Keys, Table, TableScope, lane_ranks, text_hash};
+use crate::specs::{Bucket, Guard, Serves};
 
 /// The rows that the loader reads, and the maps that each row goes into.
 struct Admission<'a> {
     loaded: Option<Vals<'a, bool>>,
     buckets: Vec<Vals<'a, bool>>,
+    /// For each map, the column whose texts it keeps apart.
+    apart: Vec<Option<&'a Column>>,
 }
 
 impl<'a> Admission<'a> {
@@ -26,7 +28,13 @@ impl<'a> Admission<'a> {
         } else {
             spec.buckets.iter().map(|b| b.rows.mask(scope)).collect::<Result<_, _>>()?
         };
-        Ok(Self { loaded, buckets })
+        let column = |bucket: &Bucket| scope.table.column(bucket.apart.as_ref()?);
+        let apart = if spec.buckets.is_empty() {
+            vec![None]
+        } else {
+            spec.buckets.iter().map(column).collect()
+        };
+        Ok(Self { loaded, buckets, apart })
     }
 
     /// Returns the number of the loader's maps.
@@ -78,7 +86,9 @@ pub fn each_read_row(
             keys.hashes().iter().enumerate().filter(|(row, _)| admission.goes(number, *row))
         {
             // A row may go into several of the loader's maps and has a separate key in each.
-            each(hash.wrapping_add(number as u64), row as u32);
+            let text = admission.apart[number].and_then(|column| column.text(row));
+            let map = text.map_or(number as u64, text_hash);
+            each(hash.wrapping_add(map), row as u32);
         }
     }
     Ok(())
@@ -125,7 +135,8 @@ pub fn copies(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<KeyRows>, E
     let mut groups: Vec<KeyRows> = Vec::new();
     for number in 0..admission.buckets() {
         let goes = |i: usize| admission.goes(number, i);
-        let found = repeats(&hashes, goes, |a, b| keys.equal(a, b));
+        let is_one_map = |a, b| admission.apart[number].is_none_or(|column| column.equal(a, b));
+        let found = repeats(&hashes, goes, |a, b| keys.equal(a, b) && is_one_map(a, b));
         groups.extend(by_first(found));
     }
     // A row in two maps may have the same competitors in both.

@@ -7,8 +7,8 @@
 //! 4. other backends, newest version first. The loader takes only rows of the kernels that the reuse manifest shares.
 //!
 //! The first row of a key wins over all files. The table's spec can limit the channels: collectives of a
-//! library (NCCL, oneCCL) only use the first one, and a backend's own collectives use the others only if the
-//! version has no file.
+//! library (NCCL, oneCCL) only use the first one, and a backend's own collectives only use
+//! the first and the third.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -116,44 +116,33 @@ impl<'a> SystemShelf<'a> {
         let own = self.own(backend, version, table);
         let mut found: Vec<TableSource<'a>> =
             own.map(|file| plain(file, Channel::Own)).into_iter().collect();
-        let alone = match filling {
-            Filling::Always => false,
-            Filling::WhereAbsent => own.is_some(),
-            Filling::Never => true,
-        };
-        if alone {
+        if filling == Filling::Never {
             return found;
         }
-        // Reuse of communication data was never declared by the marker.
-        let declared = self.declared(backend, version, table, filling == Filling::Always);
+        let is_open = filling == Filling::Always;
+        let declared = if is_open { self.declared(backend, version, table) } else { Vec::new() };
         found.extend(declared.iter().map(|(_, file)| plain(file, Channel::Declared)));
         for (other, file) in self.earlier(backend, version, table) {
             if declared.iter().all(|(donor, _)| *donor != other) {
                 found.push(plain(file, Channel::Earlier));
             }
         }
-        for other in manifest.lenders(table, backend) {
+        for other in manifest.lenders(table, backend).into_iter().filter(|_| is_open) {
             let files = self.newest_first(&other, table).into_iter();
             found.extend(files.map(|file| plain(file, Channel::OtherBackend)));
         }
         found
     }
 
-    /// Returns the declared donors that have the table, each version once, in file order. If `by_marker`,
-    /// versions that a marker file makes donors come last, newest first.
-    fn declared(
-        &self,
-        backend: &str,
-        version: &str,
-        table: &str,
-        by_marker: bool,
-    ) -> Vec<(&'a str, &'a TableFile)> {
+    /// Returns the declared donors that have the table, each version once, in file order. Versions that a marker file
+    /// makes donors come last, newest first.
+    fn declared(&self, backend: &str, version: &str, table: &str) -> Vec<(&'a str, &'a TableFile)> {
         let mut found: Vec<(&'a str, &'a TableFile)> = Vec::new();
         let Some(versions) = self.backends.get(backend) else { return found };
         let Some(edition) = versions.get(version) else { return found };
         let named = edition.donors.iter().filter(|(of, _)| of == table);
         let mut donors: Vec<&str> = named.map(|(_, donor)| donor.as_str()).collect();
-        if by_marker && edition.reuses_all {
+        if edition.reuses_all {
             let all = self.newest_first(backend, table);
             donors.extend(all.iter().map(|file| file.place.version.as_str()));
         }

@@ -9,9 +9,14 @@ use crate::base::expr::{NULL_CODE, Scope, Value};
 const CAPABILITY: &str = "gpu.sm_version";
 
 /// Returns the rank of each row's kernel in the loader's order: the pinned kernel first, then kernels with
-/// more rows. `None` if the loader does not keep kernels apart.
+/// more rows. Rows of maps that the loader asks after all others come last. `None` if the loader does not keep kernels
+/// apart.
 pub(crate) fn lane_ranks(scope: &TableScope<'_>) -> Option<Vec<u32>> {
-    let lanes = scope.spec.lanes.as_ref()?;
+    let Some(lanes) = scope.spec.lanes.as_ref() else {
+        let last = scope.spec.buckets.iter().find(|bucket| bucket.apart.is_some())?;
+        let is_last = last.rows.mask(scope).ok()?;
+        return Some((0..scope.rows()).map(|row| u32::from(is_last.get(row))).collect());
+    };
     let Some(Value::Text(codes, names)) = scope.column(&lanes.column) else { return None };
     let mut counts = vec![0usize; names.len()];
     for row in (0..scope.rows()).map(|row| codes.get(row)).filter(|code| *code != NULL_CODE) {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::base::error::Result;
-use crate::findings::quoted;
+use crate::base::escape::quoted;
 use crate::gpu::rerun::{RerunOperation, RerunPoint};
 use crate::specs::Library;
 

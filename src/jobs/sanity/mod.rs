@@ -157,6 +157,7 @@ fn settled(
     if let Some(baseline) = &by.settings.baseline {
         sink.compare(baseline);
     }
+    sink.merge_unknown(&by.settings.specs.shipped.not_known());
     sink.retain(|finding| by.settings.is_reported(finding));
     Ok(sink.finish())
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::series::{POINTS, is_served};
 use super::spec::ChartSpec;
 use crate::database::table::{Column, Table, TableScope};
-use crate::specs::{ColumnKind, KeyPart, TableSpec, measured_unit};
+use crate::specs::{Bucket, ColumnKind, KeyPart, TableSpec, measured_unit};
 
 /// Returns the columns for the x axis: the chart's own, then those of the sweep. A table without a
 /// spec is drawn along the integer column with most values. Columns with too few values for a line
@@ -64,7 +64,9 @@ pub(in crate::report) fn fixed_parts(
             parts.extend(KeyPart::column(column));
         }
     }
-    let buckets = scope.spec.buckets.iter();
+    let has = |column: &str| tables().all(|table| table.column(column).is_some());
+    let is_told = |bucket: &&Bucket| bucket.rows.columns().into_iter().all(has);
+    let buckets = scope.spec.buckets.iter().filter(is_told);
     parts.extend(buckets.map(|b| KeyPart { name: b.name.clone(), value: b.rows.clone() }));
     parts
 }

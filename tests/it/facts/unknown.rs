@@ -102,7 +102,7 @@ fn rows_of_a_forward_pass_are_what_its_loader_takes() {
         run.findings(),
         [
             format!("duplicate-key error {FPM}"),
-            format!("key-out-of-range error {FPM}"),
+            format!("key-out-of-range warning {FPM}"),
             format!("synthetic-rows warning {FPM}"),
         ]
     );

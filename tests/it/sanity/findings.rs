@@ -93,7 +93,8 @@ fn what_is_wrong_with_a_file_is_old_where_it_was_wrong_before() {
     tree.gemm("gemm_perf.txt", with(",note", &[(1, 0.5), (2, 0.6), (3, 0.7)]));
     assert_eq!(news(&tree, &[]), [format!("was header-mismatch warning {path} 3")]);
     tree.gemm("gemm_perf.txt", with(",note,mood", &[(1, 0.5), (2, 0.6)]));
-    assert_eq!(news(&tree, &[]), [format!("header-mismatch warning {path} 2")]);
+    let found = format!("header-mismatch warning {path} 2");
+    assert_eq!(news(&tree, &[]), [found.clone(), format!("was {found}")], "one for each column");
     // The same in another place is the same; one that comes anew is not.
     tree.remove(&format!("{FLAT}/gemm_perf.txt"));
     tree.file(&format!("{FAMILY}/gemm_perf.txt"), with(",note", &[(1, 0.5), (2, 0.6)]));

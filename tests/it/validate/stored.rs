@@ -107,7 +107,7 @@ fn columns_that_the_loader_does_not_read_may_have_any_flat_type() {
     assert_eq!(found["severity"], "warning");
     assert_eq!(
         message(&found),
-        "the columns are not those of gemm_perf: spread is not a known column"
+        "the column spread is not known to perfdb-gate [version], whose facts are of 2026-10"
     );
 }
 

@@ -16,6 +16,8 @@ pub(super) enum RepeatCause {
     Aliases(Vec<String>),
     /// Kernels that the key does not distinguish.
     Kernels,
+    /// A column that the table's spec does not have, which may be a part of the key.
+    Unknown(String),
     /// Something else that copies differ in.
     Other,
 }
@@ -23,10 +25,13 @@ pub(super) enum RepeatCause {
 impl RepeatCause {
     pub(super) fn of(rows: &RowContext<'_>, groups: &[KeyCopies], differs: &[String]) -> Self {
         let has = |name: &str| differs.iter().any(|d| d == name);
+        let unknown = differs.iter().find(|name| rows.spec.kind(name).is_none());
         if groups.iter().all(|g| g.by_design) {
             Self::Design
         } else if differs.is_empty() {
             Self::Rerun
+        } else if let Some(unknown) = unknown {
+            Self::Unknown(unknown.clone())
         } else if has("kernel_source") {
             Self::Kernels
         } else if has("model") {
@@ -42,11 +47,13 @@ impl RepeatCause {
             Self::Design => "by-design",
             Self::Aliases(_) => "model-aliases",
             Self::Kernels => "kernels",
+            Self::Unknown(_) => "unknown-column",
             Self::Other => "other",
         }
     }
 
-    pub(super) fn say(&self, differs: &[String]) -> String {
+    /// The clause of the finding's message; `not_known` ends a sentence on an unknown column.
+    pub(super) fn say(&self, differs: &[String], not_known: &str) -> String {
         let columns = differs.join(", ");
         match self {
             Self::Rerun => String::new(),
@@ -57,6 +64,11 @@ impl RepeatCause {
                 format!(
                     "; the copies differ in {columns}, which is not part of the key: {}",
                     names(models.iter().map(String::as_str))
+                )
+            }
+            Self::Unknown(column) => {
+                format!(
+                    "; the copies differ in {columns}, and {column}, which may be a part of the key, is {not_known}"
                 )
             }
             Self::Kernels | Self::Other => format!("; the copies differ in {columns}"),

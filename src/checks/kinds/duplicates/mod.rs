@@ -100,9 +100,17 @@ impl Conflict {
     }
 
     /// How bad copies are: those that meet by design only where many of them contradict each other.
-    fn severity(&self, rows: &RowContext<'_>, groups: &[KeyCopies]) -> Severity {
+    fn severity(
+        &self,
+        rows: &RowContext<'_>,
+        groups: &[KeyCopies],
+        cause: &RepeatCause,
+    ) -> Severity {
         let spec = rows.spec;
         let warning = rows.rule.severity.at_most(Severity::Warning);
+        if matches!(cause, RepeatCause::Unknown(_)) {
+            return warning;
+        }
         if spec.serves == Serves::Error {
             return rows.rule.severity;
         }
@@ -142,7 +150,8 @@ impl Conflict {
         let worst = groups.first().map_or(1.0, |g| g.spread);
         let differs = differing_columns(rows, &groups);
 
-        let severity = self.severity(rows, &groups);
+        let cause = RepeatCause::of(rows, &groups, &differs);
+        let severity = self.severity(rows, &groups, &cause);
         let served = match spec.serves {
             Serves::First => "the loader uses the first and drops the others",
             Serves::Last => "the loader uses the last and drops the others",
@@ -163,11 +172,16 @@ impl Conflict {
                 message += &format!(", {} of them within rerun noise", count(reruns));
             }
         }
-        let cause = RepeatCause::of(rows, &groups, &differs);
-        message += &cause.say(&differs);
+        message += &cause.say(&differs, &rows.specs.shipped.not_known());
         let examples =
             groups.iter().take(EXAMPLES).map(|g| example(g, keys, latency, spec.serves)).collect();
-        rows.finding_as(severity, message)
+        let finding = rows.finding_as(severity, message);
+        let finding = if let RepeatCause::Unknown(column) = &cause {
+            finding.unknown(&format!("the column {column}"))
+        } else {
+            finding
+        };
+        finding
             .rows(repeated)
             .examples(examples)
             .evidence("keys", groups.len())

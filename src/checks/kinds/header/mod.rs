@@ -38,7 +38,7 @@ impl Judge for Header {
     }
 
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        Ok(wholes(columns(rows)))
+        Ok(wholes(columns(rows).into_iter().chain(unknown(rows))))
     }
 
     /// Tables whose rows name an operation that no other table of the name has.
@@ -92,7 +92,8 @@ fn columns(rows: &RowContext<'_>) -> Option<Finding> {
                 format!("text instead of numbers in the measured columns: {}", broken.join(", "));
             return Some(rows.finding(message).parts(broken));
         }
-        return Some(rows.finding_as(Severity::Info, no_spec(spec)));
+        let what = format!("a spec of {}", spec.name);
+        return Some(rows.finding_as(Severity::Info, no_spec(spec)).unknown(&what));
     }
     let (mut errors, warnings) = mismatches(rows, spec);
     let unopened = unopened(rows);
@@ -128,10 +129,16 @@ fn mismatches(rows: &RowContext<'_>, spec: &TableSpec) -> (Vec<String>, Vec<Stri
     let (mut errors, mut warnings) = (Vec::new(), Vec::new());
     for column in &spec.columns {
         let needed = is_read(spec, &column.name);
-        let list = if needed && !column.optional { &mut errors } else { &mut warnings };
         match rows.column(&column.name) {
             None if column.optional => {}
-            None => list.push(format!("{} is missing", column.name)),
+            None => {
+                let list = if needed && rows.is_elsewhere(&column.name) {
+                    &mut errors
+                } else {
+                    &mut warnings
+                };
+                list.push(format!("{} is missing", column.name));
+            }
             Some(_) if is_nested(rows, &column.name) => {}
             Some(found) if !fits(column, found) => {
                 let wanted = kind_name(column.kind);
@@ -143,34 +150,67 @@ fn mismatches(rows: &RowContext<'_>, spec: &TableSpec) -> (Vec<String>, Vec<Stri
     }
     for name in spec.identity.iter().map(String::as_str) {
         let optional = spec.column(name).is_some_and(|c| c.optional);
-        let list = if spec.reads(name) && !optional { &mut errors } else { &mut warnings };
+        let is_needed = spec.reads(name) && !optional;
         match rows.column(name) {
-            None => list.push(format!("{name} is missing")),
+            // A sidecar names the runtime of all rows.
+            None if !is_needed && rows.meta().is_some() => {}
+            None => {
+                let list =
+                    if is_needed && rows.is_elsewhere(name) { &mut errors } else { &mut warnings };
+                list.push(format!("{name} is missing"));
+            }
             Some(Column::Text { .. }) => {}
             Some(_) if is_nested(rows, name) => {}
             // A column that no row fills is as good as missing; another type is no identity at all.
             Some(Column::Other(null)) if null == "null" => {
+                let list = if is_needed { &mut errors } else { &mut warnings };
                 list.push(format!("{name} is null in every row"));
             }
             Some(found) => errors.push(format!("{name} is {}, not text", found.kind_name())),
         }
     }
+    let misspelt = unknown_names(rows).into_iter().filter_map(|(name, meant)| Some((name, meant?)));
+    warnings.extend(
+        misspelt
+            .map(|(name, meant)| format!("{name} is not a known column (did you mean {meant}?)")),
+    );
+    (errors, warnings)
+}
+
+/// The columns that the spec does not have, each with the missing column that it may be meant for.
+fn unknown_names<'r>(rows: &RowContext<'r>) -> Vec<(&'r str, Option<&'r str>)> {
+    let spec = rows.spec;
     let all = spec.columns.iter().map(|column| column.name.as_str()).chain(IDENTITY);
     let missing: Vec<&str> = all.filter(|name| rows.column(name).is_none()).collect();
-    for (name, _) in rows.whole().columns() {
-        let is_known = spec.column(name).is_some() || IDENTITY.contains(&name);
-        if is_known || is_nested(rows, name) {
-            continue;
-        }
-        let meant = nearest(name, missing.iter().copied());
-        let meant = meant.map(|meant| format!(" (did you mean {meant}?)")).unwrap_or_default();
-        if spec.exact {
-            errors.push(format!("the loader refuses a table with the column {name}{meant}"));
-        } else {
-            warnings.push(format!("{name} is not a known column{meant}"));
-        }
+    let names = rows.whole().columns().map(|(name, _)| name);
+    let is_known = |name: &&str| spec.column(name).is_some() || IDENTITY.contains(name);
+    let unknown = names.filter(|name| !is_known(name) && !is_nested(rows, name));
+    unknown.map(|name| (name, nearest(name, missing.iter().copied()))).collect()
+}
+
+/// One warning for each column that the spec does not have, unless it seems to be a misspelt one.
+fn unknown(rows: &RowContext<'_>) -> Vec<Finding> {
+    if rows.spec.inferred {
+        return Vec::new();
     }
-    (errors, warnings)
+    let finding = |name: &str| {
+        let what = format!("the column {name}");
+        let says = if rows.spec.exact {
+            format!(
+                "the loader refuses a table with the column {name}; a newer one that takes it is"
+            )
+        } else {
+            format!("{what} is")
+        };
+        rows.novelty(&what, &says).rows(rows.count)
+    };
+    let novel = unknown_names(rows).into_iter().filter(|(_, meant)| meant.is_none());
+    let novel: Vec<&str> = novel.map(|(name, _)| name).collect();
+    if novel.len() > SHOWN {
+        let what = format!("a table with the columns {}", names(novel.iter().copied()));
+        return vec![rows.novelty(&what, &format!("{what} is")).rows(rows.count)];
+    }
+    novel.into_iter().map(finding).collect()
 }
 
 /// The first few of some texts.

@@ -1,11 +1,11 @@
 //! Rows of another GPU than the system's.
 
 use super::{Named, origin};
-use crate::base::words::plural_verb;
+use crate::base::words::{plural, plural_verb};
 use crate::checks::context::RowContext;
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Judge, Judged};
-use crate::findings::Hits;
+use crate::findings::{Hit, Hits, Severity};
 
 /// Rows name a GPU that is not the system's.
 pub struct DeviceNames;
@@ -26,7 +26,24 @@ impl Judge for DeviceNames {
             let rows = plural_verb(n, "row", ["was", "were"]);
             format!("{rows} measured on {names}, but the system has {wanted}")
         };
-        let hit = named.hit(rows, "device", rows.rule.severity, |name| !is_own(name), say);
-        Ok(hit.into_iter().collect())
+        let is_known =
+            |name: &str| rows.specs.systems.values().any(|system| system.is_device(name));
+        let new = named.named(|name| !is_own(name) && !is_known(name));
+        let hit = named.hit(
+            rows,
+            "device",
+            rows.rule.severity,
+            |name| !is_own(name) && is_known(name),
+            say,
+        );
+        let novelty = new.and_then(|(texts, all)| {
+            let what = format!("the device {texts}");
+            Hit::rows(rows.file, all, Severity::Warning, move |part| {
+                let says = format!("{what}, which {} have,", plural(part.rows.len(), "row"));
+                let finding = rows.novelty(&what, &format!("{says} is")).rows(part.rows.len());
+                Some(finding.examples(rows.examples(part.shown(), &["device"])))
+            })
+        });
+        Ok(hit.into_iter().chain(novelty).collect())
     }
 }

@@ -4,7 +4,7 @@ mod device;
 mod framework;
 mod version;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::device::DeviceNames;
 pub use self::framework::FrameworkNames;
@@ -90,6 +90,17 @@ impl<'a> Named<'a> {
             let found = serde_json::to_value(found).unwrap_or_default();
             Some(finding.evidence("cause", cause).evidence("found", found))
         })
+    }
+
+    /// The names that `is_wrong` picks in words, and the rows that have them; `None` without such rows.
+    fn named(&self, is_wrong: impl Fn(&str) -> bool) -> Option<(String, Vec<usize>)> {
+        let wrong: Vec<bool> =
+            self.names.iter().map(|(name, count)| *count > 0 && is_wrong(name)).collect();
+        let picked = self.names.iter().zip(&wrong).filter(|(_, wrong)| **wrong);
+        let texts: BTreeSet<&str> = picked.map(|((name, _), _)| *name).collect();
+        let has = |code: &u32| wrong.get(*code as usize) == Some(&true);
+        let rows = || (0..self.codes.len()).filter(|row| has(&self.codes[*row])).collect();
+        (!texts.is_empty()).then(|| (names(texts.iter().copied()), rows()))
     }
 
     /// How many of some rows have each name.

@@ -33,6 +33,7 @@ impl Judge for ReuseForbidden {
         let message =
             format!("{} cannot be reused; the loader ignores these declarations", wrong.join(", "));
         let finding = rule.on_path(&entry.path, message);
-        vec![finding.at(&at.dir.place).parts(wrong)]
+        let what = format!("a loader that reuses {}", wrong.join(", "));
+        vec![finding.at(&at.dir.place).parts(wrong).unknown(&what)]
     }
 }

@@ -2,44 +2,40 @@
 
 use std::collections::BTreeSet;
 
+use super::Wrong;
 use crate::base::error::nearest;
 use crate::base::words::names;
 use crate::checks::context::RowContext;
 use crate::database::table::Column;
 
-/// The rows of a column whose dtype is not known.
-pub(super) struct UnknownDtypes {
-    /// The values with the nearest known ones, in words.
-    pub says: String,
-    pub rows: Vec<usize>,
-}
+/// The maximum number of unknown dtypes of a column that are novelties by themselves; a damaged column may hold another
+/// text in each row.
+const MOST: usize = 16;
 
-impl UnknownDtypes {
-    /// Rows of a column with a dtype that neither the list of all dtypes nor the table's spec has; `None` where there
-    /// are none.
-    pub fn of(rows: &RowContext<'_>, name: &str) -> Option<Self> {
-        let column = rows.column(name)?;
-        let Column::Text { codes, dict, .. } = column else { return None };
-        let own = rows.spec.dtypes.get(name).into_iter().flatten().map(String::as_str);
-        let known: BTreeSet<&str> = rows.specs.lookups.dtypes().chain(own).collect();
-        let is_unknown: Vec<bool> = dict.iter().map(|text| !known.contains(&**text)).collect();
-        if !is_unknown.contains(&true) {
-            return None;
+/// Adds the rows of a column whose dtype neither the list of all dtypes nor the table's spec has.
+pub(super) fn unknown_dtypes(wrong: &mut Wrong, rows: &RowContext<'_>, name: &str) {
+    let Some(column @ Column::Text { codes, dict, .. }) = rows.column(name) else { return };
+    let own = rows.spec.dtypes.get(name).into_iter().flatten().map(String::as_str);
+    let known: BTreeSet<&str> = rows.specs.lookups.dtypes().chain(own).collect();
+    let unknown = dict.iter().map(|text| !known.contains(&**text)).collect::<Vec<_>>();
+    let count = unknown.iter().filter(|unknown| **unknown).count();
+    let kind = |text: &str| {
+        let kind = format!("the {name} {}", names([text].into_iter()));
+        let meant = nearest(text, known.iter().copied());
+        let meant = meant.map(|meant| format!(" (did you mean {meant}?)")).unwrap_or_default();
+        (kind.clone(), kind + &meant)
+    };
+    let many = (format!("the {name} of many texts"), format!("the {name} of {count} texts"));
+    let kinds: Vec<_> = dict
+        .iter()
+        .zip(&unknown)
+        .map(|(text, unknown)| {
+            unknown.then(|| if count > MOST { many.clone() } else { kind(text) })
+        })
+        .collect();
+    for row in (0..rows.count).filter(|row| count > 0 && !column.is_null(*row)) {
+        if let Some((kind, says)) = &kinds[codes[row] as usize] {
+            wrong.add_kind(kind, says, name, row);
         }
-        let unknown = |row: &usize| is_unknown[codes[*row] as usize] && !column.is_null(*row);
-        let found: Vec<usize> = (0..rows.count).filter(unknown).collect();
-        let values: BTreeSet<&str> = found.iter().map(|row| &*dict[codes[*row] as usize]).collect();
-        let meant = values.iter().filter_map(|text| nearest(text, known.iter().copied()));
-        let meant: BTreeSet<&str> = meant.collect();
-        let mut says = format!("{name} is not a known dtype ({}", names(values.into_iter()));
-        if !meant.is_empty() {
-            says += &format!("; did you mean {}?", names(meant.into_iter()));
-        }
-        (!found.is_empty()).then(|| Self { says: says + ")", rows: found })
-    }
-
-    /// Returns true if these are most rows of a table.
-    pub fn are_most(&self, rows: usize) -> bool {
-        2 * self.rows.len() > rows
     }
 }

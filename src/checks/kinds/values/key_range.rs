@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Wrong;
-use super::dtypes::UnknownDtypes;
+use super::dtypes::unknown_dtypes;
 use super::kernels::outside_choices;
 use super::whole_table::refused_rows;
 use crate::base::expr::{Expr, Scope};
@@ -29,7 +29,8 @@ pub struct KeyRange {
 impl Judge for KeyRange {
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let spec = rows.spec;
-        let [mut wrong, mut unsettled, mut rare] = <[Wrong; 3]>::default();
+        let [mut wrong, mut unsettled, mut outside] = <[Wrong; 3]>::default();
+        let [mut dtypes, mut refused] = <[Wrong; 2]>::default();
         for column in &spec.columns {
             let name = column.name.as_str();
             let Some(found) = rows.column(name) else {
@@ -47,17 +48,12 @@ impl Judge for KeyRange {
                 | ColumnKind::Number
                 | ColumnKind::Measure(_) => {}
             }
-            if column.kind == ColumnKind::Text
-                && self.dtypes.iter().any(|end| name.ends_with(end))
-                && let Some(unknown) = UnknownDtypes::of(rows, name)
+            if column.kind == ColumnKind::Text && self.dtypes.iter().any(|end| name.ends_with(end))
             {
-                let wrong = if unknown.are_most(rows.count) { &mut wrong } else { &mut rare };
-                for row in unknown.rows {
-                    wrong.add_kind(&format!("{name} unknown"), &unknown.says, name, row);
-                }
+                unknown_dtypes(&mut dtypes, rows, name);
             }
         }
-        outside_choices(&mut rare, rows);
+        outside_choices(&mut outside, rows);
         if let Some(require) = &spec.require {
             let scope = rows.scope();
             // The header reports missing columns; the conditions on the other columns hold all the same.
@@ -78,7 +74,7 @@ impl Judge for KeyRange {
                         row,
                     );
                 } else {
-                    wrong.add_kind(
+                    refused.add_kind(
                         "values that the loader refuses",
                         "the loader refuses the values",
                         "values",
@@ -86,16 +82,22 @@ impl Judge for KeyRange {
                     );
                 }
             }
-            wrong.columns.extend(require.columns().iter().map(|c| (*c).to_owned()));
+            refused.columns.extend(require.columns().iter().map(|c| (*c).to_owned()));
         }
-        refused_rows(&mut wrong, rows);
+        refused_rows(&mut refused, rows);
         if let Some(guard) = &spec.guard {
-            refused_groups(&mut wrong, rows, guard);
+            refused_groups(&mut refused, rows, guard);
         }
         let warning = rows.rule.severity.at_most(Severity::Warning);
-        let graded =
-            [(wrong, rows.rule.severity), (rare, warning), (unsettled, Severity::Info)].into_iter();
-        Ok(graded.filter_map(|(wrong, severity)| wrong.hit(rows, severity)).collect())
+        let graded = [(wrong, rows.rule.severity), (outside, warning), (unsettled, Severity::Info)]
+            .into_iter();
+        let graded = graded.filter_map(|(wrong, severity)| wrong.hit(rows, severity));
+        let of_loader = |kind: &str, rows: &RowContext<'_>| {
+            format!("a loader of {} that takes them ({kind})", rows.spec.name)
+        };
+        let dtypes = dtypes.novelties(rows, |kind, _| kind.to_owned(), " is");
+        let refused = refused.novelties(rows, of_loader, "; a loader that takes them is");
+        Ok(graded.chain(dtypes).chain(refused).collect())
     }
 }
 

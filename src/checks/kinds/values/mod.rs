@@ -48,6 +48,28 @@ impl Wrong {
         }
     }
 
+    /// Hits on what only shipped facts call wrong, one for each kind. `what` names the novelty by the kind; `then` joins
+    /// the clause with the end of its sentence.
+    fn novelties<'v>(
+        self,
+        rows: &'v RowContext<'v>,
+        what: fn(&str, &RowContext<'_>) -> String,
+        then: &'static str,
+    ) -> impl Iterator<Item = Hit<'v>> {
+        let Self { kinds, columns } = self;
+        kinds.into_iter().filter_map(move |(kind, wrong)| {
+            let severity = rows.rule.severity.at_most(Severity::Warning);
+            let what = what(&kind, rows);
+            let one = Self { kinds: [(kind, wrong)].into(), columns: columns.clone() };
+            let all = one.kinds.values().flat_map(|wrong| &wrong.rows).copied().collect::<Vec<_>>();
+            Hit::rows(rows.file, all, severity, move |part| {
+                let mut finding = one.finding(rows, severity, part).unknown(&what);
+                finding.message += &format!("{then} {}", rows.specs.shipped.not_known());
+                Some(finding)
+            })
+        })
+    }
+
     fn hit<'v>(self, rows: &'v RowContext<'v>, severity: Severity) -> Option<Hit<'v>> {
         let all: Vec<usize> = self.kinds.values().flat_map(|wrong| &wrong.rows).copied().collect();
         Hit::rows(rows.file, all, severity, move |part| Some(self.finding(rows, severity, part)))

@@ -1,0 +1,67 @@
+//! Novelties: findings that rest on shipped facts alone.
+//!
+//! A column, dtype or name that this program does not know may be newer than its facts. The same novelty in several
+//! files is one info.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Finding, Novelty, Severity, Sink};
+use crate::base::words::{names, plural};
+
+/// The name of the evidence that names the novelty.
+const UNKNOWN: &str = "unknown";
+
+/// A novelty: the rule that reports it, and what is unknown.
+type NoveltyKey = (String, String);
+
+impl Finding {
+    /// Marks the finding as a novelty. `what` names it in the same words in every file: `the column rank`.
+    pub fn unknown(mut self, what: &str) -> Self {
+        self.slice.insert(UNKNOWN.to_owned(), what.into());
+        self.evidence(UNKNOWN, what)
+    }
+
+    fn novelty_key(&self) -> Option<NoveltyKey> {
+        let what = self.slice.get(UNKNOWN)?.as_str()?;
+        Some((self.rule.clone(), what.to_owned()))
+    }
+}
+
+/// Marks novelties that the base has in any file as inherited.
+pub(crate) fn inherit_unknown(findings: &mut [Finding], base: &BTreeSet<NoveltyKey>) {
+    let is_known =
+        |f: &&mut Finding| f.is_new() && f.novelty_key().is_some_and(|k| base.contains(&k));
+    findings.iter_mut().filter(is_known).for_each(|finding| finding.novelty = Novelty::Inherited);
+}
+
+/// Returns the novelties among findings.
+pub(crate) fn unknown_of(findings: &[Finding]) -> BTreeSet<NoveltyKey> {
+    findings.iter().filter_map(Finding::novelty_key).collect()
+}
+
+impl Sink {
+    /// Turns the findings of a novelty in several files into one info on the first file. `not_known` ends its sentence.
+    pub fn merge_unknown(&mut self, not_known: &str) {
+        let mut merged: BTreeMap<(NoveltyKey, bool), Vec<Finding>> = BTreeMap::new();
+        for finding in std::mem::take(&mut self.findings) {
+            match finding.novelty_key().filter(|_| finding.waived_by.is_none()) {
+                Some(key) => merged.entry((key, finding.is_old())).or_default().push(finding),
+                None => self.findings.push(finding),
+            }
+        }
+        for (((_, what), _), mut same) in merged {
+            same.sort_by(|a, b| a.order().cmp(&b.order()));
+            let paths: BTreeSet<&str> = same.iter().map(|finding| &*finding.path).collect();
+            if paths.len() > 1 {
+                let files = plural(paths.len(), "file");
+                let named = names(paths.iter().copied());
+                let listed: Vec<&str> = paths.into_iter().collect();
+                let message = format!("{what} in {files} ({named}) is {not_known}");
+                let rows = same.iter().map(|finding| finding.rows).sum();
+                let first = same[0].clone().evidence("files", listed);
+                same = vec![Finding { severity: Severity::Info, message, rows, ..first }];
+            }
+            self.findings.append(&mut same);
+        }
+    }
+}
