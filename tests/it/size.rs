@@ -21,7 +21,7 @@ struct Ceiling {
 
 /// The ceilings, largest room first; `top` is `main.rs` and `lib.rs`. Lower a ceiling when its room shrinks.
 const CEILINGS: [Ceiling; 12] = [
-    Ceiling { room: "checks", lines: 12_138, target: 11_800 },
+    Ceiling { room: "checks", lines: 12_158, target: 11_800 },
     Ceiling { room: "database", lines: 10_525, target: 10_400 },
     Ceiling { room: "jobs", lines: 7_300, target: 7_300 },
     Ceiling { room: "report", lines: 6_611, target: 6_500 },
@@ -38,7 +38,7 @@ const CEILINGS: [Ceiling; 12] = [
 /// Lines of code that later issues may add to the total. An issue that raises the ceilings of rooms takes the same
 /// number off its allowance; what it leaves lapses.
 const ALLOWANCES: [(&str, isize); 7] = [
-    ("facts that age", 102),
+    ("facts that age", 82),
     ("fail closed", 900),
     ("physics", 500),
     ("page", 600),

@@ -26,6 +26,9 @@ pub struct ShortLadders {
     share: f64,
 }
 
+/// The rows of a group with too few sizes, and the number of its sizes.
+type ShortGroup = (Vec<usize>, usize);
+
 impl ShortLadders {
     /// Returns a hit on the groups that have too few sizes, along the axis where most groups do: an info where the loader
     /// reads other files for the table, too.
@@ -52,8 +55,8 @@ impl ShortLadders {
         let severity = if is_filled { info } else { rows.rule.severity };
         let all: Vec<usize> = short.iter().flat_map(|(rows, _)| rows).copied().collect();
         Hit::rows(rows.file, all, severity, move |part| {
-            let is_own = |(rows, _): &&(Vec<usize>, usize)| rows.iter().any(|row| part.has(*row));
-            let own: Vec<&(Vec<usize>, usize)> = short.iter().filter(is_own).collect();
+            let is_own = |(rows, _): &&ShortGroup| rows.iter().any(|row| part.has(*row));
+            let own: Vec<&ShortGroup> = short.iter().filter(is_own).collect();
             let (sizes, why) = match own.iter().map(|(_, sizes)| *sizes).max().unwrap_or(1) {
                 1 => ("one size".to_owned(), ": the planner cannot interpolate there"),
                 most => (format!("at most {most} sizes"), ": the planner extrapolates beyond them"),
@@ -79,7 +82,7 @@ impl ShortLadders {
         sizes: PartNumbers<'_>,
         groups: &[&[(u64, usize)]],
         axis: usize,
-    ) -> Option<(Vec<(Vec<usize>, usize)>, f64)> {
+    ) -> Option<(Vec<ShortGroup>, f64)> {
         let size = |row: usize| number_bits(sizes.get(row));
         let count = |group: &&[(u64, usize)]| {
             let mut found: Vec<u64> = group.iter().map(|(_, row)| size(*row)).collect();
@@ -103,7 +106,7 @@ impl ShortLadders {
             rows.sort_by_key(|row| size(*row));
             (rows, sizes)
         });
-        let mut short: Vec<(Vec<usize>, usize)> = short.collect();
+        let mut short: Vec<ShortGroup> = short.collect();
         let is_rare = short.len() as f64 <= self.share * total as f64;
         if total < 3 || usual < self.sizes || short.is_empty() || !is_rare {
             return None;

@@ -38,7 +38,8 @@ impl Judge for Header {
     }
 
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        Ok(wholes(columns(rows).into_iter().chain(unknown(rows))))
+        let found = columns(rows).into_iter().chain(unknown(rows)).chain(without_identity(rows));
+        Ok(wholes(found))
     }
 
     /// Tables whose rows name an operation that no other table of the name has.
@@ -175,6 +176,18 @@ fn mismatches(rows: &RowContext<'_>, spec: &TableSpec) -> (Vec<String>, Vec<Stri
             .map(|(name, meant)| format!("{name} is not a known column (did you mean {meant}?)")),
     );
     (errors, warnings)
+}
+
+/// An info on the columns of identity that a table lacks beside a sidecar.
+fn without_identity(rows: &RowContext<'_>) -> Option<Finding> {
+    rows.meta().filter(|_| !rows.spec.inferred)?;
+    let identity = rows.spec.identity.iter().map(String::as_str);
+    let missing: Vec<&str> =
+        identity.filter(|name| rows.column(name).is_none() && !rows.spec.reads(name)).collect();
+    let lacks = names(missing.iter().copied());
+    let said = format!("the table has no column {lacks}; the sidecar names the runtime");
+    let finding = rows.finding_as(Severity::Info, said).parts(missing.iter().copied());
+    (!missing.is_empty()).then_some(finding)
 }
 
 /// The columns that the spec does not have, each with the missing column that it may be meant for.

@@ -9,7 +9,7 @@ use crate::base::words::plural_verb;
 use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};
 use crate::database::catalog::Format;
-use crate::findings::{Hits, Severity};
+use crate::findings::{EXAMPLES, Hits, Severity, wholes};
 use crate::specs::system::POWER;
 
 /// The columns that show what is wrong.
@@ -51,7 +51,13 @@ impl Judge for PowerMeter {
                     plural_verb(rows.len(), "row", ["has", "have"])
                 )
             };
-            hits.extend(hit(rows, rows.rule.severity, nulls, COLUMNS, message));
+            // One null is enough, whatever rows a change leaves alone, so the table is not divided by rows.
+            let nulls: Vec<usize> = nulls.collect();
+            if !nulls.is_empty() {
+                let examples = rows.examples(&nulls[..nulls.len().min(EXAMPLES)], COLUMNS);
+                let finding = rows.finding(message(&nulls)).rows(nulls.len());
+                hits.extend(wholes([finding.examples(examples)]));
+            }
         }
         // A row without a reading is fine; NaN and infinity are none.
         let wrong = |i: usize| {

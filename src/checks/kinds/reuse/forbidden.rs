@@ -33,7 +33,6 @@ impl Judge for ReuseForbidden {
         let message =
             format!("{} cannot be reused; the loader ignores these declarations", wrong.join(", "));
         let finding = rule.on_path(&entry.path, message);
-        let what = format!("a loader that reuses {}", wrong.join(", "));
-        vec![finding.at(&at.dir.place).parts(wrong).unknown(&what)]
+        vec![finding.at(&at.dir.place).parts(wrong)]
     }
 }

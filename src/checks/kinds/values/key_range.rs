@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::Wrong;
 use super::dtypes::unknown_dtypes;
 use super::kernels::outside_choices;
-use super::whole_table::refused_rows;
+use super::whole_table::{mixed_rows, null_rows};
 use crate::base::expr::{Expr, Scope};
 use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};
@@ -84,7 +84,8 @@ impl Judge for KeyRange {
             }
             refused.columns.extend(require.columns().iter().map(|c| (*c).to_owned()));
         }
-        refused_rows(&mut refused, rows);
+        mixed_rows(&mut wrong, rows);
+        null_rows(&mut refused, rows);
         if let Some(guard) = &spec.guard {
             refused_groups(&mut refused, rows, guard);
         }

@@ -7,16 +7,18 @@ use crate::base::words::names;
 use crate::checks::context::RowContext;
 use crate::database::table::Column;
 
-/// Adds the rows whose value of a `uniform` column is not that of most rows, and those with a null in a table that may
-/// have none.
-pub(super) fn refused_rows(wrong: &mut Wrong, rows: &RowContext<'_>) {
-    let spec = rows.spec;
-    for name in &spec.uniform {
+/// Adds the rows whose value of a `uniform` column is not that of most rows: the table contradicts itself.
+pub(super) fn mixed_rows(wrong: &mut Wrong, rows: &RowContext<'_>) {
+    for name in &rows.spec.uniform {
         if let Some(column) = rows.column(name) {
             mixed_values(wrong, rows.count, name, column);
         }
     }
-    if !spec.no_nulls {
+}
+
+/// Adds the rows with a null in a table that may have none.
+pub(super) fn null_rows(wrong: &mut Wrong, rows: &RowContext<'_>) {
+    if !rows.spec.no_nulls {
         return;
     }
     for (name, column) in rows.whole().columns().filter(|(_, column)| column.has_nulls()) {
