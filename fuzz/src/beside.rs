@@ -201,7 +201,7 @@ pub fn reuse(data: &[u8]) {
     let every: BTreeMap<String, Result<Reuse, Reason>> = every.collect();
     let shelf = Shelf::new(&CATALOG, &every, &SPECS);
     for dir in CATALOG.dirs.values() {
-        for filling in [Filling::Always, Filling::WhereAbsent, Filling::Never] {
+        for filling in [Filling::Always, Filling::Earlier, Filling::Never] {
             let files = shelf.sources(&dir.place, "gemm_perf", filling).files();
             let paths: Vec<&str> = files.map(|f| f.entry.path.as_str()).collect();
             let apart: BTreeSet<&&str> = paths.iter().collect();

@@ -54,6 +54,10 @@ impl Source for Memory {
         Ok(Vec::new())
     }
 
+    fn top_file(&self, _: &str) -> Result<Option<Entry>> {
+        Ok(None)
+    }
+
     fn read_file(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
         let missing = || ReadError::NotAFile("there is no such file".to_owned());
         self.0.get(&entry.path).cloned().ok_or_else(missing)

@@ -53,6 +53,10 @@ impl Source for Overlay<'_> {
         self.below.settings()
     }
 
+    fn top_file(&self, path: &str) -> Result<Option<Entry>> {
+        self.below.top_file(path)
+    }
+
     fn read_file(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {
         match self.changes.get(&entry.path) {
             Some(FileChange::Bytes(bytes)) => Ok(bytes.clone()),
