@@ -25,7 +25,7 @@ pub struct Rule {
     pub id: String,
     /// The severity of its findings, unless the check says another.
     pub severity: Severity,
-    /// How often its warnings and infos are right, `look` unless somebody judged them. Errors are certain.
+    /// The share of the rule's warnings and infos that are right; `look` until somebody judges them. Errors are certain.
     #[serde(default)]
     pub confidence: Confidence,
     /// One line for lists.

@@ -29,6 +29,8 @@ pub struct Fact {
     pub name: String,
     /// The origin of the value in use: the judged tree, or `rules/` as a fallback.
     pub from: FactOrigin,
+    /// The year and month of the value in `rules/`; `None` if the tree's value is used.
+    pub date: Option<String>,
     /// The file in the tree, if it exists.
     pub path: Option<String>,
     /// The reason why the file is not used, so that `rules/` applies; `None` if there is no problem.
@@ -120,6 +122,9 @@ impl TreeFacts {
         }
         let matrix = catalog.support.values().next().map(|entry| entry.folder().to_owned());
         facts.origins.push(Fact::new("support-matrix", matrix, None));
+        for fact in facts.origins.iter_mut().filter(|fact| fact.from == FactOrigin::Rules) {
+            fact.date = Some(specs.shipped.date().to_owned());
+        }
         facts
     }
 
@@ -215,7 +220,7 @@ impl Fact {
     fn new(name: &str, path: Option<String>, problem: Option<String>) -> Self {
         let stated = path.is_some() && problem.is_none();
         let from = if stated { FactOrigin::Tree } else { FactOrigin::Rules };
-        Self { name: name.to_owned(), from, path, problem }
+        Self { name: name.to_owned(), from, date: None, path, problem }
     }
 }
 

@@ -1,4 +1,4 @@
-//! How bad a finding is, and how often the findings of its rule are right.
+//! The severity of a finding, and the confidence in the findings of a rule.
 
 use std::str::FromStr;
 
@@ -35,7 +35,7 @@ impl Severity {
     }
 }
 
-/// How often the warnings and infos of a rule are right, judged by hand on data that no rule was tuned to
+/// The share of a rule's warnings and infos that are right. Each was judged by hand, on data that no rule was tuned to
 /// (docs/precision.md). The order is from the least to the most confident.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,

@@ -6,7 +6,6 @@ use serde::Serialize;
 use crate::base::escape::clean;
 use crate::base::words::{names, plural};
 use crate::database::facts::{Fact, FactOrigin};
-use crate::specs::{Library, ShippedFacts};
 
 /// A fact about the database, such as its list of families.
 #[derive(Serialize, JsonSchema)]
@@ -58,8 +57,7 @@ pub(super) fn outside(paths: &[String]) -> Option<String> {
 /// none.
 pub(super) fn facts(all: &[Fact]) -> Option<String> {
     all.iter().find(|f| f.path.is_some())?;
-    let shipped = ShippedFacts::read(&Library::embedded()).unwrap_or_default();
-    let date = shipped.date();
+    let date = all.iter().find_map(|fact| fact.date.as_deref()).unwrap_or_default();
     let from = |origin: FactOrigin| {
         let names = all.iter().filter(|f| f.from == origin).map(|f| f.name.as_str());
         names.collect::<Vec<_>>().join(", ")

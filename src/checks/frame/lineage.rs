@@ -31,7 +31,7 @@ struct TableFindings {
     by_state: Vec<Vec<Finding>>,
     /// Errors that what the pull request states excuses.
     excused: Vec<Finding>,
-    /// Ids of the rules that read rows of the table.
+    /// Ids of the rules that read rows of the table; empty without a base, since only audits of a change list them.
     examined: Vec<String>,
 }
 
@@ -295,7 +295,7 @@ impl<'a> Judging<'a> {
                 hits.push(self.table_hits(number, rule, *context, rows.as_ref())?);
             }
             let reads = record.reads();
-            if reads.are_any() {
+            if self.has_base() && reads.are_any() {
                 findings.examined.push(rule.id.clone());
             }
             let mut states = RowStates::new(change, &reads);

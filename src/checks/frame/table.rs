@@ -19,7 +19,7 @@ pub(super) struct Side<'a> {
     /// SHA-256 of the file, in hex, where a sidecar or seal states one.
     pub digest: Option<String>,
     pub spec: Arc<TableSpec>,
-    /// Whether the loader reads other files for the table, too.
+    /// True if the loader also reads files of other backends or versions for this table.
     pub is_filled: bool,
     seal: Option<SealFile>,
 }

@@ -17,13 +17,13 @@ use crate::checks::series::AxisSeries;
 use crate::findings::{Hit, Hits};
 use crate::specs::Doubt;
 
-/// What gives made-up rows away.
+/// The limits beyond which rows count as made up.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Signs {
     /// Rows one after the other, of different keys, that honest files never hold of one value.
     repeated: usize,
-    /// How many points of how many series lie on a line.
+    /// The limits for series whose points lie on a line.
     drawn: DrawnSeries,
 }
 
@@ -39,7 +39,7 @@ struct DrawnSeries {
     points: usize,
     /// Their least share of the points that can be decided.
     share: f64,
-    /// How many times the share that chance puts on the line, at least.
+    /// The least factor between the share of points on the line and the share that chance puts there.
     chance: f64,
     /// The coarsest step of the table, over a point's latency, at which the point can be decided.
     rounding: f64,
@@ -142,7 +142,7 @@ fn runs(rows: usize, least: usize, alike: impl Fn(usize, usize) -> bool) -> Vec<
 /// A table's latencies in ms, with their step.
 struct Latencies<'a> {
     values: &'a [f64],
-    /// What they are multiples of, in ms; 0 if they are of nothing.
+    /// The number in ms of which nine tenths of the latencies are multiples; 0 if there is none.
     step: f64,
 }
 

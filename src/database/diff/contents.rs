@@ -131,18 +131,12 @@ impl TableContents {
         let keys = Keys::new(&spec.key, scope).ok().filter(|_| !spec.key.is_empty());
         let Some(keys) = keys else { return };
         let numbers = keys.slice_numbers();
-        let mut first: Vec<usize> = Vec::new();
-        for (row, slice) in numbers.of_rows.iter().enumerate() {
-            // Slices are numbered in the order of their first rows.
-            if *slice as usize == first.len() {
-                first.push(row);
-            }
-        }
         let slice = |(row, rows): (usize, &u32)| SliceContents {
             slice: keys.texts(row).into_iter().collect(),
             rows: *rows,
         };
-        self.slices = first.into_iter().zip(&numbers.counts).take(LISTED).map(slice).collect();
+        self.slices =
+            numbers.first_rows().into_iter().zip(&numbers.counts).take(LISTED).map(slice).collect();
         self.slices.sort_by(|a, b| a.slice.cmp(&b.slice));
     }
 }

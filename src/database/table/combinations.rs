@@ -38,6 +38,20 @@ pub(crate) struct NumberedRows {
     pub counts: Vec<u32>,
 }
 
+impl NumberedRows {
+    /// Returns the first row of each combination, by the combination's number.
+    pub fn first_rows(&self) -> Vec<usize> {
+        let mut first: Vec<usize> = Vec::with_capacity(self.counts.len());
+        for (row, number) in self.of_rows.iter().enumerate() {
+            // Combinations are numbered in the order of their first rows.
+            if *number as usize == first.len() {
+                first.push(row);
+            }
+        }
+        first
+    }
+}
+
 impl<'a> Combinations<'a> {
     /// Adds a column of codes below `count`.
     pub fn add_codes(&mut self, codes: impl Into<Cow<'a, [u32]>>, count: usize) {

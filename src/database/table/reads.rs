@@ -23,10 +23,14 @@ impl Reads {
 
     /// Inputs that the loader reads of a table: key, filters and latency.
     pub fn loaded(spec: &TableSpec) -> Self {
-        let columns = spec.loaded_columns().into_iter().map(str::to_owned).collect();
-        let mut reads = Self { columns: Some(columns), system: false };
-        spec.loaded().for_each(|formula| reads.add_formula(formula));
+        let mut reads = Self::none();
+        reads.add_loaded(spec);
         reads
+    }
+
+    /// No input yet.
+    fn none() -> Self {
+        Self { columns: Some(BTreeSet::new()), system: false }
     }
 
     /// Returns true if any column is read.
@@ -42,6 +46,11 @@ impl Reads {
         }
     }
 
+    fn add_loaded(&mut self, spec: &TableSpec) {
+        spec.loaded_columns().into_iter().for_each(|name| self.add_column(name));
+        spec.loaded().for_each(|formula| self.add_formula(formula));
+    }
+
     fn add_formula(&mut self, formula: &Expr) {
         formula.columns().into_iter().for_each(|name| self.add_column(name));
         self.system |= formula.reads_rates() || !formula.fields().is_empty();
@@ -55,7 +64,7 @@ pub struct ReadsRecord(RefCell<Reads>);
 impl Default for ReadsRecord {
     /// Nothing is read yet.
     fn default() -> Self {
-        Self(RefCell::new(Reads { columns: Some(BTreeSet::new()), system: false }))
+        Self(RefCell::new(Reads::none()))
     }
 }
 
@@ -82,8 +91,7 @@ impl ReadsRecord {
 
     /// Adds what the loader reads.
     pub fn loaded(&self, spec: &TableSpec) {
-        spec.loaded_columns().into_iter().for_each(|name| self.column(name));
-        spec.loaded().for_each(|formula| self.formula(formula));
+        self.0.borrow_mut().add_loaded(spec);
     }
 
     /// Adds the columns and facts that a formula names.

@@ -24,7 +24,7 @@ pub struct TableScope<'a> {
     pub lookups: &'a Lookups,
     /// The range of rows that formulas read.
     range: Range<usize>,
-    /// What formulas read is recorded here.
+    /// The record of the columns and figures that formulas read.
     record: Option<&'a ReadsRecord>,
 }
 
@@ -121,7 +121,11 @@ impl Scope for TableScope<'_> {
     }
 
     fn lookup(&self, function: &Lookup, text: &str) -> Option<f64> {
-        self.record.filter(|_| *function == Lookup::Flops).inspect(|record| record.system());
+        if let Some(record) = self.record
+            && *function == Lookup::Flops
+        {
+            record.system();
+        }
         self.lookups.get(function, text, self.system)
     }
 }

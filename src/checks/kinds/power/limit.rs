@@ -25,7 +25,7 @@ impl Judge for LimitTolerance {
             return Ok(Hits::new());
         };
         let readings = Readings::of(rows);
-        // Of a table in milliwatts power-out-of-range reports every row.
+        // power-out-of-range reports every row of a table that states milliwatts.
         if readings.as_ref().is_some_and(|readings| readings.are_in_milliwatts(Some(rating))) {
             return Ok(Hits::new());
         }

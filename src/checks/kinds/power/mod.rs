@@ -46,7 +46,7 @@ impl<'a> Readings<'a> {
     /// Returns true if the limits are 1,000 times the GPU's `rating` and the readings above it: the table is in milliwatts,
     /// as NVML answers.
     fn are_in_milliwatts(&self, rating: Option<f64>) -> bool {
-        /// How far a limit may be from the rating, as a share of it.
+        /// The largest difference between a stated limit and the card's rating, as a share of the rating.
         const TOLERANCE: f64 = 0.05;
         let (Some(limits), Some(rating)) = (&self.limit, rating) else { return false };
         let watts = limits.iter().filter(|limit| **limit > 0.0).map(|limit| limit / 1e3);

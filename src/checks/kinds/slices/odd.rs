@@ -7,15 +7,3 @@ pub(super) struct OddSlice {
     /// The rows of the slice.
     pub rows: Vec<usize>,
 }
-
-/// The first row of each slice, by the slice's number.
-pub(super) fn first_rows(slices: &[u32]) -> Vec<usize> {
-    let mut first: Vec<usize> = Vec::new();
-    for (row, slice) in slices.iter().enumerate() {
-        // Slices are numbered in the order of their first rows.
-        if *slice as usize == first.len() {
-            first.push(row);
-        }
-    }
-    first
-}

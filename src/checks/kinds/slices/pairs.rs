@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::odd::{OddSlice, first_rows};
+use super::odd::OddSlice;
 use crate::base::stats::upper_median;
 use crate::base::words::{Figure, count};
 use crate::checks::context::RowContext;
-use crate::database::table::Keys;
+use crate::database::table::{Keys, NumberedRows};
 
 /// The number of rows that are compared in a larger table.
 const ROWS: usize = 16_384;
@@ -32,6 +32,8 @@ pub(super) struct SlicesOfDtypes<'a> {
     keys: &'a Keys<'a>,
     /// The slice of each row.
     numbers: &'a [u32],
+    /// The first row of each slice.
+    first_rows: Vec<usize>,
     /// The texts of each slice's key: those of dtypes, then the others.
     texts: Vec<[Vec<String>; 2]>,
 }
@@ -65,15 +67,17 @@ impl<'a> SlicesOfDtypes<'a> {
         dtypes: &[String],
         rows: &'a RowContext<'a>,
         keys: &'a Keys<'a>,
-        slices: &'a [u32],
+        slices: &'a NumberedRows,
     ) -> Self {
         let is_dtype = |name: &str| dtypes.iter().any(|end| name.ends_with(end.as_str()));
-        let texts = first_rows(slices).into_iter().map(|row| {
+        let first_rows = slices.first_rows();
+        let texts = first_rows.iter().map(|row| {
             let (own, others): (Vec<_>, Vec<_>) =
-                keys.texts(row).into_iter().partition(|(name, _)| is_dtype(name));
+                keys.texts(*row).into_iter().partition(|(name, _)| is_dtype(name));
             [own, others].map(|texts| texts.into_iter().map(|(_, text)| text).collect())
         });
-        Self { rows, keys, numbers: slices, texts: texts.collect() }
+        let texts = texts.collect();
+        Self { rows, keys, numbers: &slices.of_rows, first_rows, texts }
     }
 
     /// Compares every two slices that differ in a dtype alone.
@@ -86,8 +90,8 @@ impl<'a> SlicesOfDtypes<'a> {
             .filter(|part| self.keys.numbers(*part).is_some())
             .collect();
         // The hash of a key is a sum. Its texts are the same in all rows of a slice.
-        let texts = first_rows(self.numbers).into_iter();
-        let texts: Vec<u64> = texts.map(|row| self.keys.without(&numeric, row)).collect();
+        let texts = self.first_rows.iter().map(|row| self.keys.without(&numeric, *row));
+        let texts: Vec<u64> = texts.collect();
         let hashes = self.keys.hashes();
         let hash = |row: usize, slice: u32| hashes[row].wrapping_sub(texts[slice as usize]);
         // A larger table is sampled by the hashes of its keys, so that all slices keep the same keys.
@@ -222,7 +226,7 @@ impl FloorLimits {
             let floors = peers.iter().map(|(pair, side)| (*pair, *side, pair.floor(*side)));
             let mut slow: Vec<(&DtypePair, usize, Floor)> =
                 floors.filter(|(_, _, floor)| is_slow(floor)).collect();
-            // Of three dtypes, two may be timed with their launches. With one other dtype, either may be the odd one.
+            // Two of three dtypes may be timed with their launches. Where there are two dtypes, either may be the odd one.
             if slow.len() < peers.len() || peers.len() == 1 {
                 slow.retain(|(_, _, floor)| floor.ratio >= self.one);
             }
