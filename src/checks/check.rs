@@ -107,7 +107,7 @@ pub enum Check {
     /// Data that a pull request takes away as a whole.
     Deleted,
     /// Keys and measurements that a pull request takes away.
-    NoLongerServed,
+    NoLongerServed(no_longer_served::NoLongerServed),
     /// Slices whose latencies a pull request moves without a new measurement.
     LatencyMoved(moved::MoveLimits),
     /// Errors that a pull request excuses by changing what the database states.
@@ -170,7 +170,7 @@ impl Check {
             Self::SystemInvalid(fields) => fields,
             Self::SystemSuspicious(plausible) => plausible,
             Self::Deleted => &deleted::Deleted,
-            Self::NoLongerServed => &no_longer_served::NoLongerServed,
+            Self::NoLongerServed(limits) => limits,
             Self::LatencyMoved(limits) => limits,
             Self::Excused(excuses) => excuses,
             Self::PredictionLost => &predictions::LostPredictions,

@@ -140,7 +140,7 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// If the name is unknown, or several layouts fit the files.
+    /// If the name is unknown.
     pub fn choose_layout(&mut self, name: Option<&str>, files: &[Entry]) -> Result<()> {
         self.specs.choose_layout(name, files.iter().map(|entry| entry.path.as_str()))
     }

@@ -212,8 +212,8 @@ impl Impact {
         let tables = diff.tables.iter().filter(|table| paths.contains(&table.path));
         let class = Class::of_all(tables.filter_map(|table| table.class));
         let op = point.ops.first();
-        let is_expected =
-            !class.keeps_latencies() || (class == Class::AppendOnly && !asked.has_other_first());
+        let is_expected = !(class.keeps_latencies() || class == Class::Prune)
+            || (class == Class::AppendOnly && !asked.has_other_first());
         let severity = if is_expected || worst.abs() < limit {
             rule.severity.at_most(Severity::Info)
         } else {

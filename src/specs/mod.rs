@@ -164,7 +164,7 @@ impl Specs {
     ///
     /// # Errors
     ///
-    /// If the name is unknown, or if several layouts fit the paths.
+    /// If the name is unknown.
     pub fn choose_layout<'p>(
         &mut self,
         name: Option<&str>,

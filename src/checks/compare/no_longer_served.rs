@@ -1,10 +1,14 @@
 //! Reports keys and measurements that were served before a pull request and are not served any more.
 //!
 //! Lost keys are found by [`Diff::find_unserved`](crate::database::diff::Diff::find_unserved). A lost shape and the
-//! lost end of a sweep are warnings. Lost points inside a sweep are an info, since the planner interpolates them.
+//! lost end of a sweep are warnings. Lost points inside a sweep are an info, since the planner interpolates them, unless
+//! most points of a slice go or the interpolation misses them.
 //! Parquet that becomes text serves nothing any more ([`turned_to_text`](super::turned_to_text)).
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::turned_to_text::turned_to_text;
 use crate::base::expr::ExprError;
@@ -26,8 +30,14 @@ const NAMED: usize = 3;
 /// The maximum number of slices that the evidence lists.
 const LISTED: usize = 20;
 
-/// Reports keys and measurements that are not served any more.
-pub struct NoLongerServed;
+/// When lost points inside of sweeps are more than an info.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "LostKeys")]
+pub struct NoLongerServed {
+    /// The least number of points of a slice that must go, and that the interpolation must miss.
+    keys: u64,
+}
 
 impl Judge for NoLongerServed {
     fn needs(&self) -> CheckInputs {
@@ -36,7 +46,8 @@ impl Judge for NoLongerServed {
 
     fn change(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
         let losses = Loss::all(at);
-        let mut found: Found = losses.values().filter_map(|loss| loss.finding(rule, at)).collect();
+        let mut found: Found =
+            losses.values().filter_map(|loss| loss.finding(self, rule, at)).collect();
         found.extend(turned_to_text(rule, at));
         Ok(found)
     }
@@ -47,8 +58,8 @@ impl Judge for NoLongerServed {
 struct Loss<'a> {
     /// The changed tables that lose keys or measurements.
     changes: Vec<(&'a TableDiff, &'a ServedDiff)>,
-    /// The keys that no version serves any more; `None` without such keys.
-    unserved: Option<&'a Unserved>,
+    /// The keys that no query reaches any more: those of the current version, and others.
+    unserved: Vec<&'a Unserved>,
 }
 
 impl<'a> Loss<'a> {
@@ -66,19 +77,27 @@ impl<'a> Loss<'a> {
         for unserved in &at.diff.unserved {
             let key = (&*unserved.place.system, &*unserved.place.backend, &*unserved.table);
             if let Some(loss) = losses.get_mut(&key) {
-                loss.unserved = Some(unserved);
+                loss.unserved.push(unserved);
             }
         }
         losses
     }
 
-    fn finding(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>) -> Option<Finding> {
+    fn finding(
+        &self,
+        limits: &NoLongerServed,
+        rule: RuleHead<'_>,
+        at: &ChangeContext<'_>,
+    ) -> Option<Finding> {
         let (first, _) = self.changes.first()?;
         let (unmeasured, relabelled) = (self.unmeasured(), self.relabelled());
-        if self.unserved.is_none() && unmeasured.is_empty() && relabelled.is_empty() {
+        if self.unserved.is_empty() && unmeasured.is_empty() && relabelled.is_empty() {
             return None;
         }
-        let mut said: Vec<String> = self.unserved.map(words).into_iter().collect();
+        let mut said: Vec<String> = self.unserved.iter().map(|lost| words(lost)).collect();
+        let missed: Vec<String> =
+            self.unserved.iter().filter_map(|lost| limits.missed(lost)).collect();
+        said.extend(missed.iter().cloned());
         said.extend(relabelled);
         said.extend(unmeasured.iter().map(|(column, keys)| {
             format!(
@@ -87,13 +106,14 @@ impl<'a> Loss<'a> {
                 if *keys == 1 { "has" } else { "have" },
             )
         }));
-        let whole_slices = self.unserved.map_or(0, |unserved| unserved.whole_slices);
-        let severity = self.severity(rule, at, !unmeasured.is_empty());
+        let whole_slices: usize = self.unserved.iter().map(|lost| lost.whole_slices).sum();
+        let is_more = !unmeasured.is_empty() || !missed.is_empty();
+        let severity = self.severity(rule, at, is_more);
         let finding = Finding::on_path(rule.id, severity, &first.path, said.join("; "));
-        let keys = self.unserved.map_or(0, Unserved::keys);
+        let keys: u64 = self.sum(Unserved::keys);
         let mut finding = finding.at(&first.place).rows(keys as usize).of_change();
         finding.table = Some(first.table.clone());
-        let slices = self.unserved.into_iter().flat_map(|unserved| &unserved.slices);
+        let slices = self.unserved.iter().flat_map(|unserved| &unserved.slices);
         finding.parts = slices.clone().map(|(slice, _)| slice_text(slice)).collect();
         let listed = slices.take(LISTED).map(|(slice, lost)| SliceEvidence {
             slice: slice.iter().cloned().collect(),
@@ -103,12 +123,12 @@ impl<'a> Loss<'a> {
             .slices(listed)
             .evidence("whole_slices", whole_slices)
             .evidence("unmeasured", serde_json::json!(unmeasured));
-        if let Some(unserved) = self.unserved {
+        if let Some(first) = self.unserved.first() {
             finding = finding
-                .evidence("shapes", unserved.shapes())
-                .evidence("shorter_sweeps", unserved.shorter_sweeps())
-                .evidence("inner_values", serde_json::json!(unserved.inner_values))
-                .evidence("end_values", serde_json::json!(unserved.end_values));
+                .evidence("shapes", self.sum(Unserved::shapes))
+                .evidence("shorter_sweeps", self.sum(Unserved::shorter_sweeps))
+                .evidence("inner_values", serde_json::json!(first.inner_values))
+                .evidence("end_values", serde_json::json!(first.end_values));
         }
         Some(finding)
     }
@@ -134,17 +154,18 @@ impl<'a> Loss<'a> {
         unmeasured
     }
 
-    fn severity(
-        &self,
-        rule: RuleHead<'_>,
-        at: &ChangeContext<'_>,
-        loses_measurements: bool,
-    ) -> Severity {
-        let is_any = |count: fn(&Unserved) -> u64| self.unserved.map_or(0, count) > 0;
-        if self.unserved.is_some_and(|u| u.whole_slices > 0) && self.is_needed(at) {
+    /// Adds up a number of keys or shapes that are lost.
+    fn sum(&self, number: fn(&Unserved) -> u64) -> u64 {
+        self.unserved.iter().map(|unserved| number(unserved)).sum()
+    }
+
+    /// Returns the severity; `is_more` is true if measurements or points that cannot be interpolated are lost.
+    fn severity(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>, is_more: bool) -> Severity {
+        let is_whole = self.unserved.iter().any(|unserved| unserved.whole_slices > 0);
+        let is_lost = self.sum(Unserved::shapes) + self.sum(Unserved::shorter_sweeps) > 0;
+        if is_whole && self.is_needed(at) {
             Severity::Error
-        } else if loses_measurements || is_any(Unserved::shapes) || is_any(Unserved::shorter_sweeps)
-        {
+        } else if is_more || is_lost {
             rule.severity
         } else {
             Severity::Info
@@ -168,7 +189,45 @@ impl<'a> Loss<'a> {
     }
 }
 
-/// Words the keys that no version serves any more.
+impl NoLongerServed {
+    /// Words the slices of which most points go, and those whose points the planner does not interpolate right; `None`
+    /// without such slices.
+    fn missed(&self, unserved: &Unserved) -> Option<String> {
+        let slices = || unserved.slices.iter().filter(|(_, lost)| lost.inner >= self.keys);
+        let hollow: Vec<_> = slices().filter(|(_, lost)| lost.inner > lost.remaining).collect();
+        let misread = |lost: &UnservedSlice| {
+            lost.misread >= self.keys && 2 * lost.misread > lost.interpolated
+        };
+        let misread: Vec<_> = slices().filter(|(_, lost)| misread(lost)).collect();
+        let mut said = Vec::new();
+        if let Some((slice, lost)) = hollow.first() {
+            let lost = format!(
+                "{} of {}",
+                count(lost.inner as usize),
+                count((lost.inner + lost.remaining) as usize)
+            );
+            let slices = plural_verb(hollow.len(), "slice", ["loses", "lose"]);
+            said.push(format!("{slices} most points within the sweeps{} ({lost})", named(slice)));
+        }
+        if let Some((slice, lost)) = misread.first() {
+            said.push(format!(
+                "interpolated from what remains, {} of {} points{} differ from the lost latencies by more than 99 of 100 \
+                 honest reruns do",
+                count(lost.misread as usize),
+                count(lost.interpolated as usize),
+                named(slice),
+            ));
+        }
+        (!said.is_empty()).then(|| said.join("; "))
+    }
+}
+
+/// Names a slice: ` of gemm_dtype=fp8`; empty if the table has a single slice.
+fn named(slice: &SliceName) -> String {
+    if slice.is_empty() { String::new() } else { format!(" of {}", slice_text(slice)) }
+}
+
+/// Words the keys that no query reaches any more.
 fn words(unserved: &Unserved) -> String {
     let Place { system, backend, .. } = &unserved.place;
     let versions = unserved.slices.values().flat_map(|slice| &slice.versions);
@@ -176,12 +235,16 @@ fn words(unserved: &Unserved) -> String {
     let versions: Vec<&str> = versions.into_iter().collect();
     let origin = format!("{backend} {} on {system}", versions.join(", "));
     let keys = unserved.keys() as usize;
+    let by = match &unserved.current {
+        Some(current) => format!("the current version {current}"),
+        None => "any version".to_owned(),
+    };
     let mut parts = Vec::new();
     let shapes = unserved.shapes() as usize;
     if shapes > 0 {
         let of_shapes = unserved.slices.values().map(|slice| slice.of_lost_shapes).sum::<u64>();
         let mut text = format!(
-            "{} ({}) of {origin} {} no longer served by any version{}",
+            "{} ({}) of {origin} {} no longer served by {by}{}",
             plural(shapes, "shape"),
             plural(of_shapes as usize, "key"),
             if shapes == 1 { "is" } else { "are" },

@@ -76,13 +76,13 @@ impl SiblingBand {
         slow.retain(|slice, ratios| {
             self.over_elsewhere(at, own, slice, ratios).is_none_or(|over| over > self.recurs)
         });
-        let (slices, mut severity, mut why) = if slow.is_empty() {
+        let (slices, severity, mut why) = if slow.is_empty() {
             (level, Severity::Info, "; it is as slow on the other systems".to_owned())
         } else {
             (slow, rule.severity, String::new())
         };
         if let Some(said) = at.declared(file) {
-            (severity, why) = (Severity::Info, format!("; the sidecar explains this ({said})"));
+            why += &format!("; its sidecar says {said}");
         }
         let most = |ratios: &Ratios<'_>| ratios.values().copied().fold(0.0, f64::max);
         let (worst, ratios) = slices.iter().max_by(|a, b| most(a.1).total_cmp(&most(b.1)))?;

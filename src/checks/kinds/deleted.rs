@@ -1,7 +1,7 @@
 //! Data that a pull request takes away as a whole: a system, all of its tables, the database.
 //!
 //! A single table that goes is part of the diff. What is judged here leaves a user of a system with
-//! nothing at all.
+//! nothing at all, as does a folder of systems that moves.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::{Catalog, SystemFile};
-use crate::findings::Finding;
+use crate::findings::{Finding, Severity};
 
 /// Data that a pull request takes away as a whole.
 pub struct Deleted;
@@ -34,6 +34,7 @@ fn check(rule: RuleHead<'_>, base: &Catalog, head: &Catalog) -> Found {
     if base.systems.is_empty() {
         return found;
     }
+    found.extend(moved_folder(rule, base, head));
     let (had, has) = (tables_by_system(base), tables_by_system(head));
     if head.systems.is_empty() {
         let first = base.systems.values().next();
@@ -72,6 +73,19 @@ fn check(rule: RuleHead<'_>, base: &Catalog, head: &Catalog) -> Found {
         found.push(finding(rule, path, message, lost).evidence("system", name));
     }
     found
+}
+
+/// A warning if the systems' folder has another path: whatever reads the old one, such as the planner's package, finds
+/// no data any more.
+fn moved_folder(rule: RuleHead<'_>, base: &Catalog, head: &Catalog) -> Option<Finding> {
+    let is_moved = base.folder != head.folder && !head.systems.is_empty();
+    let message = format!(
+        "the systems' folder moved here from {}; whatever reads the old path finds no data any more",
+        base.folder
+    );
+    let severity = rule.severity.at_most(Severity::Warning);
+    let finding = Finding::on_path(rule.id, severity, &head.folder, message).of_change();
+    is_moved.then(|| finding.evidence("tables", head.tables.len()))
 }
 
 fn finding(rule: RuleHead<'_>, path: &str, message: String, tables: usize) -> Finding {

@@ -69,7 +69,7 @@ fn facts<'a>(at: &ChangeContext<'a>, error: &Finding) -> Vec<&'a str> {
         // The file that maps kernels to backends decides on warnings only, so it cannot excuse an error.
         Role::Facts => !file.path.ends_with(&at.head.specs.facts.kernel_sources.file),
         Role::Sidecar => is_own(&file.path),
-        Role::Other | Role::Trace => false,
+        Role::Other | Role::Settings | Role::Trace => false,
     });
     files.map(|file| file.path.as_str()).collect()
 }

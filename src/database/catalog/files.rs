@@ -111,6 +111,8 @@ pub enum Role {
     Facts,
     /// Any other file below a data directory, such as a note, a link or a table that no loader reads.
     Other,
+    /// A file that decides how later runs judge: one below `.perfdb-gate/`, or `.gitattributes`.
+    Settings,
     /// A workload card, config or metric file of an end-to-end trace.
     Trace,
 }

@@ -28,7 +28,7 @@ impl Catalog {
     ///
     /// # Errors
     ///
-    /// If the files cannot be listed, have several layouts, or contain no perf database.
+    /// If the files cannot be listed or contain no perf database.
     pub fn read(source: &dyn Source, specs: &Specs) -> Result<Self> {
         let files = source.files()?;
         let specs = settled(specs, &files)?;
@@ -88,7 +88,7 @@ impl Catalog {
     ///
     /// # Errors
     ///
-    /// If the files cannot be listed or have several layouts.
+    /// If the files cannot be listed.
     pub fn walk(source: &dyn Source, specs: &Specs) -> Result<Self> {
         let files = source.files()?;
         let specs = settled(specs, &files)?;

@@ -4,7 +4,8 @@
 //! identity ([`rows`]) and by the loader's key ([`matched`]), over cells that are comparable across files
 //! ([`cells`]). Served keys before and after are in [`served`]: by slice in [`slices`], by contents of the
 //! rows in [`held`]. Rows whose key was corrected are in [`rekey`], slices that come back
-//! under another name in [`relabel`]. The effect of changed rows on latency is summed up in
+//! under another name in [`relabel`]. Keys that no query reaches any more
+//! are in [`unserved`], and the planner's answers for them in [`interpolated`]. The effect of changed rows on latency is summed up in
 //! [`ratios`], and [`detail`] writes lists of the rows.
 
 mod cells;
@@ -14,6 +15,7 @@ mod contents;
 mod detail;
 mod files;
 mod held;
+mod interpolated;
 mod join;
 mod matched;
 mod pairs;
@@ -57,7 +59,7 @@ pub struct Diff {
     /// The changed files other than tables (sidecars, system YAML, others below the data directories), sorted
     /// by path.
     pub files: Vec<FileDiff>,
-    /// The keys that no version serves any more, by table.
+    /// The keys that no query reaches any more, by table.
     pub unserved: Vec<Unserved>,
     /// The versions that become selectable or are hidden.
     pub versions: VersionChanges,
@@ -295,7 +297,7 @@ impl Diff {
         ServedDiff::sum(self.tables.iter().filter_map(|t| t.served.as_ref()))
     }
 
-    /// Counts the keys, and the shapes, that no version serves any more.
+    /// Counts the keys, and the shapes, that no query reaches any more.
     pub fn unserved_counts(&self) -> (u64, u64) {
         let counts = self.unserved.iter().map(|table| (table.keys(), table.shapes()));
         counts.fold((0, 0), |sum, table| (sum.0 + table.0, sum.1 + table.1))

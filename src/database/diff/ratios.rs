@@ -154,6 +154,11 @@ impl LatencyChange {
     pub fn ratio(&self) -> Option<f64> {
         ratio(self.before, self.after)
     }
+
+    /// Returns true if the latency changed and one of the two is not positive.
+    pub fn is_without_ratio(&self) -> bool {
+        self.ratio().is_none() && self.before.to_bits() != self.after.to_bits()
+    }
 }
 
 /// Returns the median ratios of equal parts of the rows, sorted by their latency before.

@@ -181,6 +181,36 @@ impl TableMeta {
         self.collector_ref.as_deref().or(last)
     }
 
+    /// Returns the table's collections. An entry of schema 1 is one collection.
+    fn all_collections(&self) -> impl Iterator<Item = CollectionEvent> {
+        let own = CollectionEvent {
+            status: self.status.clone(),
+            rows: self.rows,
+            case_plan_hash: self.case_plan_hash.clone(),
+            collected_at: self.collected_at.clone(),
+            collector_ref: self.collector_ref.clone().or_else(|| self.collector_hash.clone()),
+        };
+        let own = Some(own).filter(|_| self.collections.is_empty());
+        own.into_iter().chain(self.collections.iter().cloned())
+    }
+
+    /// Returns true if the entry states a collection that `before` does not: it names its collector, it is not older than
+    /// those before, and it has at least `measured` rows and at most `rows`, the number of the table's rows.
+    pub fn adds_collection(&self, before: Option<&Self>, measured: u64, rows: u64) -> bool {
+        let before: Vec<_> = before.into_iter().flat_map(Self::all_collections).collect();
+        let last = before.iter().filter_map(|event| event.collected_at.as_deref()).max();
+        let is_new = |event: &CollectionEvent| {
+            let is_same = |old: &CollectionEvent| {
+                (&old.collected_at, &old.collector_ref)
+                    == (&event.collected_at, &event.collector_ref)
+            };
+            let is_later = event.collected_at.is_some() && event.collected_at.as_deref() >= last;
+            let fits = event.rows.is_some_and(|n| (measured..=rows).contains(&n));
+            event.collector_ref.is_some() && is_later && fits && !before.iter().any(is_same)
+        };
+        self.all_collections().any(|event| is_new(&event))
+    }
+
     /// Returns the sum of the rows of all events; `None` if there are no events or one lacks its row count.
     pub fn event_rows(&self) -> Option<u64> {
         let rows = self.collections.iter().map(|event| event.rows);

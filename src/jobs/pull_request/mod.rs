@@ -1,10 +1,12 @@
 //! Opens the two states of a pull request, in the one way that all jobs share.
 
 mod roots;
+mod settings;
 
 use std::path::Path;
 
 pub(crate) use self::roots::{Root, partners};
+pub(crate) use self::settings::SettingsChange;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::checks::Input;
@@ -26,6 +28,8 @@ pub(crate) struct PullRequest {
     pub settings: Settings,
     /// The roots of both states in pairs, the main root first.
     pub roots: Vec<Root>,
+    /// The changes to the settings of later runs.
+    pub settings_change: SettingsChange,
     /// The specs of traces, if files of traces may have changed.
     pub traces: Option<TraceSpecs>,
 }
@@ -52,6 +56,7 @@ impl PullRequest {
             rayon::join(|| (base.files(), head.files()), || Settings::read(&tip, rules, None));
         let mut settings = settings?;
         let (base_files, head_files) = (files.0?, files.1?);
+        let settings_change = SettingsChange::between(base.as_ref(), head.as_ref())?;
         let shown = if base_files.is_empty() { &head_files } else { &base_files };
         settings.choose_layout(layout, shown)?;
         let specs = &settings.specs;
@@ -68,7 +73,7 @@ impl PullRequest {
             || Root::all((base.as_ref(), before), (head.as_ref(), after), specs),
         );
         let traces = traces?;
-        Ok(Self { base, head, settings, roots, traces })
+        Ok(Self { base, head, settings, roots, settings_change, traces })
     }
 
     /// Returns the sources of the base and of the head.

@@ -32,6 +32,7 @@ pub(super) fn lines(report: &Report) -> Vec<String> {
         served(diff),
         moved(diff),
         facts(diff),
+        settings(diff),
         versions(diff),
         unread(diff),
     ];
@@ -96,8 +97,9 @@ fn served(diff: &Diff) -> Option<String> {
     let mut parts = Vec::new();
     if served.common > 0 {
         let changed: Vec<f64> = served.ratios.iter().copied().filter(|r| *r != 1.0).collect();
-        let latency = match served.median_ratio() {
+        let mut latency = match served.median_ratio() {
             _ if served.same_latencies() => "no latency changed".to_owned(),
+            Some(_) if changed.is_empty() => "all latencies above zero stay the same".to_owned(),
             None => "no latencies to compare".to_owned(),
             Some(_) => {
                 let far = served.ratios.iter().filter(|r| (*r - 1.0).abs() > FAR).count();
@@ -113,6 +115,10 @@ fn served(diff: &Diff) -> Option<String> {
                 )
             }
         };
+        if served.without_ratio > 0 {
+            let keys = plural(served.without_ratio as usize, "key");
+            latency += &format!("; {keys} got or lost a latency that is not above zero");
+        }
         parts.push(format!("{} on both sides: {latency}", plural(served.common as usize, "key")));
     }
     if served.rekeyed > 0 {
@@ -126,7 +132,7 @@ fn served(diff: &Diff) -> Option<String> {
             format!("{} lost, all of them impossible or served by other versions", keys(removed))
         }
         (_, unserved) => format!(
-            "{} that no version serves any more, {} of them as a whole",
+            "{} that no query reaches any more, {} of them as a whole",
             plural(unserved as usize, "key"),
             plural(shapes as usize, "shape"),
         ),
@@ -162,7 +168,7 @@ fn facts(diff: &Diff) -> Option<String> {
     let states_facts = |file: &&FileDiff| match file.role {
         Role::System | Role::Facts => true,
         Role::Sidecar => file.path.ends_with(".txt"),
-        Role::Other | Role::Trace => false,
+        Role::Other | Role::Settings | Role::Trace => false,
     };
     let files: Vec<&FileDiff> = diff.files.iter().filter(states_facts).collect();
     let said: Vec<String> = files
@@ -178,6 +184,18 @@ fn facts(diff: &Diff) -> Option<String> {
     let rest = files.len() - said.len();
     let more = if rest > 0 { format!("; {rest} more") } else { String::new() };
     (!said.is_empty()).then(|| format!("Facts changed: {}{more}", said.join("; ")))
+}
+
+/// Names the changed files that decide how later runs judge.
+fn settings(diff: &Diff) -> Option<String> {
+    let files = diff.files.iter().filter(|file| file.role == Role::Settings);
+    let said: Vec<String> =
+        files.map(|file| format!("{} {}", file.path, file.status.name())).collect();
+    let rest = said.len().saturating_sub(FACTS);
+    let more = if rest > 0 { format!("; {rest} more") } else { String::new() };
+    let first = said.iter().take(FACTS).cloned().collect::<Vec<_>>().join("; ");
+    (!said.is_empty())
+        .then(|| format!("This changes how later runs judge, once it is merged: {first}{more}"))
 }
 
 /// Names the versions that become selectable and those that are hidden.

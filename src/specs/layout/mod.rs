@@ -4,6 +4,7 @@
 mod file;
 mod pattern;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ pub use self::file::{Fill, LayoutFile, LayoutReader, ReaderName, TableFiles};
 use self::pattern::pattern;
 pub use self::pattern::{braced, filled};
 use super::SpecFile;
-use crate::base::error::{Error, Result, unknown};
+use crate::base::error::{Result, unknown};
 use crate::base::reason::Reason;
 
 /// The name of the layout that the planner's loader reads.
@@ -274,35 +275,34 @@ impl Layouts {
     }
 
     /// Chooses the layout: the named one, else the one of the overlay, else the one whose marks are among the
-    /// paths.
+    /// paths. If several have their marks, it is the public one, else the one with most tables: a file that looks like
+    /// a table of another layout must not hide the database.
     ///
     /// # Errors
     ///
-    /// If the name is unknown, or if several layouts fit.
+    /// If the name is unknown.
     pub(super) fn choose<'p>(
         &mut self,
         name: Option<&str>,
         paths: impl Iterator<Item = &'p str> + Clone,
     ) -> Result<()> {
-        let fitting: Vec<&str> = match name {
-            Some(name) if self.known.contains_key(name) => vec![name],
+        let fits = || self.known.values().filter(|layout| layout.is_of(paths.clone()));
+        let chosen = match name {
             Some(name) => {
-                return Err(unknown("layout", name, self.known.keys().map(String::as_str)));
+                let known = || self.known.keys().map(String::as_str);
+                Some(self.known.get(name).ok_or_else(|| unknown("layout", name, known()))?)
             }
-            None if self.own.len() == 1 => self.own.iter().map(String::as_str).collect(),
-            None => {
-                let fits = self.known.values().filter(|layout| layout.is_of(paths.clone()));
-                fits.map(|layout| layout.name.as_str()).collect()
-            }
+            None if self.own.len() == 1 => self.own.iter().find_map(|name| self.known.get(name)),
+            None => fits().find(|layout| layout.name == PUBLIC).or_else(|| {
+                // Of layouts with as many tables, the first one by name.
+                let tables = |layout: &&Arc<Layout>| {
+                    Reverse(paths.clone().filter(|path| layout.has_table(path)).count())
+                };
+                fits().min_by_key(tables)
+            }),
         };
-        if fitting.len() > 1 {
-            return Err(Error::new(
-                format!("the files have several layouts: {}", fitting.join(", ")),
-                "name one with --layout",
-            ));
-        }
+        self.chosen = chosen.cloned();
         self.is_settled = true;
-        self.chosen = fitting.first().and_then(|name| self.known.get(*name)).cloned();
         Ok(())
     }
 }

@@ -1,0 +1,76 @@
+//! The planner's answer for keys that went from within sweeps: it interpolates between the points that remain.
+
+use hashbrown::HashMap;
+use smallvec::SmallVec;
+
+/// The values of a key along the axes of its table.
+pub(super) type AxisPoint = SmallVec<[f64; 2]>;
+
+/// Points of one version that differ along one axis: the version, the hash of their shape, the number of the axis, and
+/// the bits of their values along the other axes.
+type Line<'a> = (&'a str, u64, usize, SmallVec<[u64; 2]>);
+
+/// The served points along each axis, with their latencies in ms.
+#[derive(Default)]
+pub(super) struct ServedLines<'a>(HashMap<Line<'a>, Vec<(f64, f64)>>);
+
+fn line<'a>(version: &'a str, shape: u64, axis: usize, point: &[f64]) -> Line<'a> {
+    let others = point.iter().enumerate().filter(|(number, _)| *number != axis);
+    (version, shape, axis, others.map(|(_, value)| value.to_bits()).collect())
+}
+
+impl<'a> ServedLines<'a> {
+    /// Adds a served point.
+    pub fn add(&mut self, version: &'a str, shape: u64, point: &[f64], latency: f64) {
+        for (axis, value) in point.iter().enumerate() {
+            let points = self.0.entry(line(version, shape, axis, point)).or_default();
+            points.push((*value, latency));
+        }
+    }
+
+    /// Sorts the points, so that they can be looked up. The first of several points with one key is served.
+    pub fn sort(&mut self) {
+        for points in self.0.values_mut() {
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            points.dedup_by(|later, first| later.0 == first.0);
+        }
+    }
+
+    /// Returns the linear interpolation between the two neighbours of a point, over the point's own `latency`; along the
+    /// axis where it is closest to that. `None` if no axis has neighbours on both sides.
+    pub fn interpolated(
+        &self,
+        version: &'a str,
+        shape: u64,
+        point: &[f64],
+        latency: f64,
+    ) -> Option<f64> {
+        let ratios = point.iter().enumerate().filter_map(|(axis, value)| {
+            let points = self.0.get(&line(version, shape, axis, point))?;
+            let above = points.partition_point(|(at, _)| at < value);
+            let (low, high) = (points.get(above.checked_sub(1)?)?, points.get(above)?);
+            let share = (value - low.0) / (high.0 - low.0);
+            super::ratios::ratio(latency, low.1 + share * (high.1 - low.1))
+        });
+        ratios.min_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_is_interpolated_along_the_axis_that_fits_it_best() {
+        let mut lines = ServedLines::default();
+        for (x, y, latency) in [(1.0, 1.0, 1.0), (3.0, 1.0, 3.0), (2.0, 0.0, 9.0), (2.0, 2.0, 9.0)]
+        {
+            lines.add("1", 7, &[x, y], latency);
+        }
+        lines.sort();
+        assert_eq!(lines.interpolated("1", 7, &[2.0, 1.0], 2.0), Some(1.0));
+        assert_eq!(lines.interpolated("1", 7, &[2.0, 1.0], 9.0), Some(1.0));
+        assert_eq!(lines.interpolated("1", 7, &[4.0, 1.0], 4.0), None);
+        assert_eq!(lines.interpolated("2", 7, &[2.0, 1.0], 2.0), None);
+    }
+}

@@ -1,0 +1,74 @@
+//! Changes of a pull request to the files that decide how later pull requests are judged.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::base::error::Result;
+use crate::checks::Check;
+use crate::checks::rule::Rule;
+use crate::checks::settings::Settings;
+use crate::database::catalog::Role;
+use crate::database::diff::{FileDiff, Status};
+use crate::database::source::{SETTINGS, Source};
+use crate::findings::Finding;
+use crate::traces::TraceSpecs;
+
+/// The file that decides which files are in git-LFS.
+const ATTRIBUTES: &str = ".gitattributes";
+
+/// The changed settings of a repository.
+#[derive(Debug, Default)]
+pub(crate) struct SettingsChange {
+    /// The changed files below `.perfdb-gate/`, and `.gitattributes`.
+    pub files: Vec<FileDiff>,
+    /// The reason why no later run could read the settings; `None` if they can be read.
+    fault: Option<String>,
+}
+
+impl SettingsChange {
+    /// Compares the settings of two states. Changed ones are read as a later run would read them.
+    ///
+    /// # Errors
+    ///
+    /// If the files of a state cannot be listed.
+    pub(super) fn between(base: &dyn Source, head: &dyn Source) -> Result<Self> {
+        let (before, after) = (ids(base)?, ids(head)?);
+        let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        let files = paths.into_iter().filter_map(|path| {
+            let status = match (before.get(path), after.get(path)) {
+                (Some(before), Some(after)) if before == after => return None,
+                (Some(_), Some(_)) => Status::Modified,
+                (None, _) => Status::Added,
+                (_, None) => Status::Deleted,
+            };
+            let (path, role) = (path.clone(), Role::Settings);
+            Some(FileDiff { path, status, role, changes: Vec::new() })
+        });
+        let files: Vec<FileDiff> = files.collect();
+        let read = || {
+            let settings = Settings::read(head, None, None)?;
+            TraceSpecs::read(&settings.specs).map(|_| ())
+        };
+        let fault = (!files.is_empty()).then(read).and_then(Result::err);
+        Ok(Self { files, fault: fault.map(|error| error.message) })
+    }
+
+    /// Returns an error if no later run could read the settings.
+    pub(crate) fn finding(&self, rules: &[Arc<Rule>]) -> Option<Finding> {
+        let rule = rules.iter().find(|rule| matches!(rule.check, Check::FactsInvalid))?;
+        let why = self.fault.as_ref()?;
+        let named = self.files.iter().find(|file| why.starts_with(&file.path));
+        let path = named.map_or(SETTINGS, |file| &file.path);
+        let message = format!("once merged, every later run ends with an error: {why}");
+        Some(Finding::on_path(&rule.id, rule.severity, path, message).of_change())
+    }
+}
+
+/// Returns the ids of the settings' contents by path.
+fn ids(source: &dyn Source) -> Result<BTreeMap<String, Option<git2::Oid>>> {
+    let settings = source.settings()?.into_iter();
+    let settings = settings.map(|entry| (format!("{SETTINGS}/{}", entry.path), source.id(&entry)));
+    let attributes = source.top_file(ATTRIBUTES)?;
+    let attributes = attributes.map(|entry| (ATTRIBUTES.to_owned(), source.id(&entry)));
+    Ok(settings.chain(attributes).collect())
+}
