@@ -207,7 +207,10 @@ impl NoLongerServed {
                 count((lost.inner + lost.remaining) as usize)
             );
             let slices = plural_verb(hollow.len(), "slice", ["loses", "lose"]);
-            said.push(format!("{slices} most points within the sweeps{} ({lost})", named(slice)));
+            said.push(format!(
+                "{slices} most points within the sweeps, for example {lost}{}",
+                named(slice)
+            ));
         }
         if let Some((slice, lost)) = misread.first() {
             said.push(format!(

@@ -11,6 +11,7 @@ use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::{Catalog, SystemFile};
+use crate::database::source::Entry;
 use crate::findings::{Finding, Severity};
 
 /// Data that a pull request takes away as a whole.
@@ -75,10 +76,17 @@ fn check(rule: RuleHead<'_>, base: &Catalog, head: &Catalog) -> Found {
     found
 }
 
-/// A warning if the systems' folder has another path: whatever reads the old one, such as the planner's package, finds
-/// no data any more.
+/// A warning if the systems' folder has another path and no link leads there from the old one: whatever reads the old
+/// one, such as the planner's package, finds no data any more.
 fn moved_folder(rule: RuleHead<'_>, base: &Catalog, head: &Catalog) -> Option<Finding> {
-    let is_moved = base.folder != head.folder && !head.systems.is_empty();
+    let is_link = |entry: &Entry| {
+        let above = base.folder.strip_prefix(&entry.path);
+        let is_there = above.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        is_there && entry.kind.leads_away().is_some()
+    };
+    let is_moved = base.folder != head.folder
+        && !head.systems.is_empty()
+        && !head.others.iter().chain(head.beside.iter().map(|(entry, _)| entry)).any(is_link);
     let message = format!(
         "the systems' folder moved here from {}; whatever reads the old path finds no data any more",
         base.folder

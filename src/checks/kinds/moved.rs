@@ -21,7 +21,8 @@ use crate::database::state::State;
 pub struct MoveLimits {
     /// The factor between the latencies before and after, in the median of a slice's keys.
     factor: f64,
-    /// The least number of keys of a slice that move by more than honest reruns do.
+    /// The least number of keys of a slice: of those that move by more than honest reruns do, and of all where single
+    /// ones move.
     keys: u64,
 }
 
@@ -52,7 +53,8 @@ impl Judge for MoveLimits {
                 if slices.is_empty() || entries.add_collection(keys, diff.head_rows) {
                     continue;
                 }
-                let said: Vec<String> = slices.iter().filter_map(|slice| words(slice)).collect();
+                let said: Vec<String> =
+                    slices.iter().filter_map(|slice| words(slice, is_whole)).collect();
                 let what = if is_whole {
                     format!("latencies move by {} or more", Figure(self.factor))
                 } else {
@@ -85,23 +87,19 @@ impl MoveLimits {
     /// rerun leaves them.
     fn has_single_cells(&self, slice: &SliceDiff) -> bool {
         let moved = |l: SliceLatency| l.beyond_noise > 0 && 2 * l.changed < slice.common;
-        slice.latency.is_some_and(moved)
+        slice.common >= self.keys && slice.latency.is_some_and(moved)
     }
 }
 
-/// Names a slice with its moved keys and their ratios.
-fn words(slice: &SliceDiff) -> Option<String> {
+/// Names a slice with its moved keys, and their ratios if it moved as a whole.
+fn words(slice: &SliceDiff, is_whole: bool) -> Option<String> {
     let texts = slice.slice.iter().map(|(name, text)| format!("{name} {text}"));
     let name = texts.collect::<Vec<_>>().join(", ");
     let latency = slice.latency?;
     let keys = plural(latency.beyond_noise as usize, "key");
     let (low, high) = (Figure(latency.low), Figure(latency.high));
-    // Where most latencies stay, both percentiles are 1.
-    let ratios = if low.0 == 1.0 && high.0 == 1.0 {
-        String::new()
-    } else {
-        format!(", after over before {low:.2} to {high:.2}")
-    };
+    let ratios =
+        if is_whole { format!(", after over before {low:.2} to {high:.2}") } else { String::new() };
     Some(format!("{name} ({keys}{ratios})"))
 }
 

@@ -91,12 +91,14 @@ fn a_table_that_goes_is_listed_and_a_system_is_an_error() {
 }
 
 #[test]
-fn moving_the_database_deletes_nothing() {
+fn moving_the_database_deletes_nothing_and_is_a_warning() {
     let tree = two_systems();
     tree.rename("systems", "aic-core/systems");
     tree.commit();
     let run = compare(&tree, "HEAD~1", "HEAD");
-    assert_eq!((run.code(), deleted(&run)), (0, Vec::new()), "{:?}", run.findings());
+    let found = deleted(&run);
+    assert_eq!((run.code(), found.len(), &*found[0].0), (0, 1, "aic-core/systems"), "{found:?}");
+    assert!(found[0].1.starts_with("the systems' folder moved here from systems"), "{found:?}");
 }
 
 #[cfg(unix)]

@@ -4,6 +4,7 @@ mod audit;
 mod charts;
 mod findings;
 mod lost;
+mod moved;
 mod outputs;
 mod pictures;
 mod rows;
