@@ -157,12 +157,14 @@ impl DeviceArgs {
         }
     }
 
-    fn open(&self, terminal: TerminalArgs) -> Result<Box<dyn Device>> {
+    /// Opens the device that measures a database, of which `judged` is a folder.
+    fn open(&self, judged: &Path, terminal: TerminalArgs) -> Result<Box<dyn Device>> {
         let patience = Duration::from_secs(self.point_timeout);
         let tell = if terminal.quiet { |_: &str| {} } else { tell };
         if let Some(folder) = self.collectors()? {
             let command = self.command.as_deref();
-            return Ok(Box::new(Process::collectors(folder, command, patience, tell)?));
+            let process = Process::collectors(folder, command, judged, patience, tell)?;
+            return Ok(Box::new(process));
         }
         Ok(match self.device {
             DeviceName::Cuda => Box::new(Cuda::open()?),
@@ -211,7 +213,7 @@ impl Remeasure {
         }
         self.output.check_one_state()?;
         outputs::check(self.output.files(), &self.output_dir)?;
-        let mut device = self.device.open(terminal)?;
+        let mut device = self.device.open(&self.root, terminal)?;
         let bar = Bar::of("points", terminal);
         let report = remeasure::run(&self.into(), device.as_mut(), &bar)?;
         drop(bar);
@@ -248,7 +250,7 @@ impl Measure {
         let options: measure::MeasureOptions = self.into();
         // A wrong plan is reported before a GPU is opened.
         let plan = measure::PlannedPoints::find(&specs.library, &options.plan)?;
-        let mut device = self.device.open(terminal)?;
+        let mut device = self.device.open(&self.output_dir, terminal)?;
         let bar = Bar::of("points", terminal);
         let collected = measure::run(&specs, &plan, &options, device.as_mut(), &bar)?;
         drop(bar);
