@@ -8,7 +8,7 @@ use perfdb_gate::base::error::{Error, Result};
 use perfdb_gate::base::exit::Exit;
 use perfdb_gate::gpu::cuda::Cuda;
 use perfdb_gate::gpu::device::Device;
-use perfdb_gate::gpu::process::{COLLECTORS, PYTORCH, Process};
+use perfdb_gate::gpu::process::{COLLECTORS, PYTORCH, Process, Program};
 use perfdb_gate::jobs::{measure, remeasure};
 use perfdb_gate::report::{self, ReportView, chart};
 use perfdb_gate::specs::Specs;
@@ -161,18 +161,13 @@ impl DeviceArgs {
     fn open(&self, judged: &Path, terminal: TerminalArgs) -> Result<Box<dyn Device>> {
         let patience = Duration::from_secs(self.point_timeout);
         let tell = if terminal.quiet { |_: &str| {} } else { tell };
-        if let Some(folder) = self.collectors()? {
-            let command = self.command.as_deref();
-            let process = Process::collectors(folder, command, judged, patience, tell)?;
-            return Ok(Box::new(process));
-        }
-        Ok(match self.device {
-            DeviceName::Cuda => Box::new(Cuda::open()?),
-            DeviceName::Process => {
-                let command = self.command.as_deref().unwrap_or_default();
-                Box::new(Process::start(command, patience, tell)?)
-            }
-        })
+        let command = self.command.as_deref();
+        let program = match (self.collectors()?, self.device) {
+            (Some(folder), _) => Program::of_collectors(folder, command, judged, tell)?,
+            (None, DeviceName::Cuda) => return Ok(Box::new(Cuda::open()?)),
+            (None, DeviceName::Process) => Program::Command(command.unwrap_or_default().to_owned()),
+        };
+        Ok(Box::new(Process::start(program, patience, tell)?))
     }
 }
 

@@ -286,8 +286,16 @@ mod tests {
             assert!(error.contains(why), "{entry}: {error}");
         }
         for name in [
-            "collector.m.f", "collector:f", "os:system", "collector.:f", "collector..m:f",
-            "collector.m:f:g", "collector.m:", "collector.m:f()", "collector.m.:f", "collectors.m:f",
+            "collector.m.f",
+            "collector:f",
+            "os:system",
+            "collector.:f",
+            "collector..m:f",
+            "collector.m:f:g",
+            "collector.m:",
+            "collector.m:f()",
+            "collector.m.:f",
+            "collectors.m:f",
         ] {
             let error = read(&format!("run: '{name}'\n    args: []")).unwrap_err();
             assert!(error.contains("below `collector.`"), "{name}: {error}");

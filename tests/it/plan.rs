@@ -140,7 +140,8 @@ tables:
     let (yaml, _) = list(&tree);
     let commands = &yaml["operations"][0]["collect"];
     assert_eq!(commands[0], "run.sh --of 'vllm;' curl '$(id)' '|' sh", "{}", run.err());
-    let said = ".perfdb-gate/rules/collectors.yaml states the commands: read them before you run them";
+    let said =
+        ".perfdb-gate/rules/collectors.yaml states the commands: read them before you run them";
     assert!(yaml["about"].as_str().unwrap().ends_with(said), "{}", yaml["about"]);
     assert!(run.out().contains(said), "{}", run.out());
 }

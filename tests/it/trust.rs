@@ -1,7 +1,6 @@
 //! What a judged tree may decide, as SECURITY.md states it, and where programs are started.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use regex::Regex;
 
@@ -54,18 +53,22 @@ fn settings_are_read_in_one_place() {
     // `waive` adds to the file of waivers. `init` and `new` write files and validate with them.
     assert_eq!(own(files_with("SETTINGS")), ["jobs/waive.rs"]);
     let named = own(files_with("\".perfdb-gate"));
-    assert_eq!(named, ["base/files.rs", "checks/settings.rs", "jobs/init/mod.rs", "jobs/new/mod.rs"]);
+    assert_eq!(
+        named,
+        ["base/files.rs", "checks/settings.rs", "jobs/init/mod.rs", "jobs/new/mod.rs"]
+    );
 }
 
 #[test]
 fn files_that_are_not_honoured_are_not_read() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
-    let before = tree.validate(&[]);
+    let validate = || tree.validate(&["--format", "json"]);
+    let before = validate();
     for (kind, _) in KINDS.iter().filter(|(_, own)| !own) {
         tree.file(&format!(".perfdb-gate/rules/{}", kind.replace('*', "some")), "[");
     }
-    let after = tree.validate(&[]);
+    let after = validate();
     assert_eq!((after.code(), after.findings()), (before.code(), before.findings()));
     tree.file(".perfdb-gate/rules/limits.yaml", "[");
     assert_eq!(tree.validate(&[]).code(), 2, "one that is honoured is read");

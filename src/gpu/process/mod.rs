@@ -13,7 +13,6 @@ mod program;
 mod tests;
 
 use std::io::Write;
-use std::path::Path;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
@@ -21,8 +20,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use self::error::ProcessError;
-pub use self::program::COLLECTORS;
-use self::program::{Program, Running};
+use self::program::Running;
+pub use self::program::{COLLECTORS, Program};
 use super::device::{About, Answer, Device, MeasureError, Point, SAMPLES};
 use super::protocol::{Hello, PointRequest, Reply, is_answer};
 use super::work::Work;
@@ -67,33 +66,13 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a command through the shell and asks for its device. `patience` is the longest time for a
-    /// point, and `tell` receives messages on the progress.
+    /// Starts a program and asks for its device. `patience` is the longest time for a point, and `tell`
+    /// receives messages on the progress.
     ///
     /// # Errors
     ///
-    /// When the command does not start, or does not describe its device.
-    pub fn start(command: &str, patience: Duration, tell: fn(&str)) -> Result<Self> {
-        Self::run(Program::Command(command.to_owned()), patience, tell)
-    }
-
-    /// Starts the runner of the collectors in a folder, or a command instead. The runner imports nothing of
-    /// the repository that contains the folder `judged`, except its collectors.
-    ///
-    /// # Errors
-    ///
-    /// When the folder has no collectors, or the runner does not describe its device.
-    pub fn collectors(
-        folder: &Path,
-        command: Option<&str>,
-        judged: &Path,
-        patience: Duration,
-        tell: fn(&str),
-    ) -> Result<Self> {
-        Self::run(Program::of_collectors(folder, command, judged, tell)?, patience, tell)
-    }
-
-    fn run(program: Program, patience: Duration, tell: fn(&str)) -> Result<Self> {
+    /// When the program does not start, or does not describe its device.
+    pub fn start(program: Program, patience: Duration, tell: fn(&str)) -> Result<Self> {
         let mut process = Self {
             program,
             running: None,

@@ -18,7 +18,7 @@ const PYTHON: &str = "python3";
 
 /// A program that measures.
 #[derive(Debug, Clone)]
-pub(super) enum Program {
+pub enum Program {
     /// A line of the user for the shell, which runs it in the user's folder.
     Command(String),
     /// The built-in runner of collectors.
@@ -46,8 +46,8 @@ impl fmt::Display for Program {
 }
 
 impl Program {
-    /// Prepares the built-in runner for the collectors in a folder, or a command instead. `judged` is a
-    /// folder of the database, whose repository the runner must not import.
+    /// Prepares the built-in runner for the collectors in a folder, or a command instead. The runner imports
+    /// nothing of the repository that contains the folder `judged`, except its collectors.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl Program {
     /// # Errors
     ///
     /// If the program or its folder cannot be created.
-    pub fn start(&self) -> std::io::Result<Running> {
+    pub(super) fn start(&self) -> std::io::Result<Running> {
         let (mut command, _folder) = match self {
             Self::Command(line) => {
                 let mut shell = Command::new("sh");

@@ -1,5 +1,6 @@
 //! Code of a judged checkout: nothing that perfdb-gate starts imports or calls it.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -53,6 +54,10 @@ impl Checkout {
                 judged.file(&format!("{folder}{module}.py"), leaves);
             }
         }
+        for program in ["python3", "nvidia-smi", "sh"] {
+            let path = judged.file(program, format!("#!/bin/sh\necho {program} >> {mark}\n"));
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
         judged.commit();
         caller.file("collectors/collector/vllm/starts.py", STARTS);
         Self { judged, caller }
@@ -76,6 +81,7 @@ impl Checkout {
         let named = format!(":.:lib:/nowhere:{top}:{lib}:{}", link.display());
         command.current_dir(self.judged.path()).env("PYTHONPATH", named);
         command.env("PYTHONUSERBASE", self.in_judged("base"));
+        command.env("PATH", format!(".:{}", std::env::var("PATH").unwrap()));
     }
 
     /// The command with the caller's collectors, which a relative path names.
@@ -125,6 +131,8 @@ fn python_would_import_the_checkout_if_it_were_not_isolated() {
     python.args(["-c", "import csv, torch, aisimulate_core"]);
     checkout.lead(&mut python);
     python.output().unwrap();
+    assert_eq!(checkout.ran(), "python3\n");
+    python.env("PATH", std::env::var("PATH").unwrap()).output().unwrap();
     for module in ["csv", "torch", "aisimulate_core/__init__", "sitecustomize", "usercustomize"] {
         assert!(checkout.ran().contains(module), "{module}: {}", checkout.ran());
     }
