@@ -13,6 +13,7 @@ pub(crate) mod glob;
 pub mod interrupt;
 pub mod panics;
 pub mod progress;
+pub(crate) mod python;
 pub mod random;
 pub mod reason;
 pub(crate) mod relation;

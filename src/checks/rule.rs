@@ -147,32 +147,6 @@ fn by_id(mut rule: Rule, file: &SpecFile) -> Result<(String, Arc<Rule>)> {
 pub struct Rules(BTreeMap<String, Arc<Rule>>);
 
 impl Rules {
-    /// Folders of a [`Library`] that some room reads; a file elsewhere is a misspelt folder.
-    const FOLDERS: [&str; 7] = [
-        "rules",
-        "rules/layouts",
-        "rules/tables",
-        "rules/plans",
-        "rules/traces",
-        "systems",
-        "charts",
-    ];
-    /// Files in `rules/` that are not rules.
-    const OTHERS: [&str; 12] = [
-        "cases",
-        "collectors",
-        "dtypes",
-        "facts",
-        "limits",
-        "loader",
-        "noise",
-        "operations",
-        "recipes",
-        "runners",
-        "sources",
-        "stages",
-    ];
-
     /// Reads the rules among the files; one of the same id is replaced. The examples of embedded rules,
     /// half of their text, are left out: a run has no use for them.
     ///
@@ -199,11 +173,10 @@ impl Rules {
         library: &Library,
         parse: impl Fn(&SpecFile) -> Result<Rule> + Sync,
     ) -> Result<Self> {
-        if let Some(file) = library.unread(&Self::FOLDERS).next() {
+        if let Some(file) = library.unread().next() {
             return Err(file.malformed("files in this folder are not read"));
         }
-        let files = library.folder("rules").filter(|f| !Self::OTHERS.contains(&f.stem()));
-        let rules = read_all(files, |file| by_id(parse(file)?, file))?;
+        let rules = read_all(library.rules(), |file| by_id(parse(file)?, file))?;
         Ok(Self(rules.into_iter().collect()))
     }
 

@@ -15,7 +15,7 @@ use crate::findings::baseline::Baseline;
 use crate::findings::exceptions::{self, Exceptions};
 use crate::findings::waiver::{Applied, WAIVER_HINT, Waivers};
 use crate::findings::{Confidence, Finding, Sink};
-use crate::specs::{Library, Specs};
+use crate::specs::{Library, Specs, is_honoured};
 
 /// What a run uses beside the data.
 #[derive(Default)]
@@ -32,6 +32,8 @@ pub struct Settings {
     pub baseline: Option<Baseline>,
     /// Files that changed what the embedded rules would say.
     pub overlays: Vec<String>,
+    /// Files of the database's own that are not honoured.
+    pub declined: Vec<String>,
     /// The least confidence of findings that are reported; `None` for all.
     pub min_confidence: Option<Confidence>,
 }
@@ -109,8 +111,12 @@ impl Settings {
                     if let Some(inside) =
                         path.strip_prefix("rules/").filter(|p| p.ends_with(".yaml"))
                     {
-                        library.add(inside, &shown, text()?);
-                        settings.overlays.push(shown.clone());
+                        if is_honoured(inside) {
+                            library.add(inside, &shown, text()?);
+                            settings.overlays.push(shown.clone());
+                        } else {
+                            settings.declined.push(shown.clone());
+                        }
                     }
                 }
             }

@@ -8,7 +8,7 @@ use perfdb_gate::base::error::{Error, Result};
 use perfdb_gate::base::exit::Exit;
 use perfdb_gate::gpu::cuda::Cuda;
 use perfdb_gate::gpu::device::Device;
-use perfdb_gate::gpu::process::{COLLECTORS, PYTORCH, Process};
+use perfdb_gate::gpu::process::{COLLECTORS, PYTORCH, Process, Program};
 use perfdb_gate::jobs::{measure, remeasure};
 use perfdb_gate::report::{self, ReportView, chart};
 use perfdb_gate::specs::Specs;
@@ -157,20 +157,17 @@ impl DeviceArgs {
         }
     }
 
-    fn open(&self, terminal: TerminalArgs) -> Result<Box<dyn Device>> {
+    /// Opens the device that measures a database, of which `judged` is a folder.
+    fn open(&self, judged: &Path, terminal: TerminalArgs) -> Result<Box<dyn Device>> {
         let patience = Duration::from_secs(self.point_timeout);
         let tell = if terminal.quiet { |_: &str| {} } else { tell };
-        if let Some(folder) = self.collectors()? {
-            let command = self.command.as_deref();
-            return Ok(Box::new(Process::collectors(folder, command, patience, tell)?));
-        }
-        Ok(match self.device {
-            DeviceName::Cuda => Box::new(Cuda::open()?),
-            DeviceName::Process => {
-                let command = self.command.as_deref().unwrap_or_default();
-                Box::new(Process::start(command, patience, tell)?)
-            }
-        })
+        let command = self.command.as_deref();
+        let program = match (self.collectors()?, self.device) {
+            (Some(folder), _) => Program::of_collectors(folder, command, judged, tell)?,
+            (None, DeviceName::Cuda) => return Ok(Box::new(Cuda::open()?)),
+            (None, DeviceName::Process) => Program::Command(command.unwrap_or_default().to_owned()),
+        };
+        Ok(Box::new(Process::start(program, patience, tell)?))
     }
 }
 
@@ -211,7 +208,7 @@ impl Remeasure {
         }
         self.output.check_one_state()?;
         outputs::check(self.output.files(), &self.output_dir)?;
-        let mut device = self.device.open(terminal)?;
+        let mut device = self.device.open(&self.root, terminal)?;
         let bar = Bar::of("points", terminal);
         let report = remeasure::run(&self.into(), device.as_mut(), &bar)?;
         drop(bar);
@@ -248,7 +245,7 @@ impl Measure {
         let options: measure::MeasureOptions = self.into();
         // A wrong plan is reported before a GPU is opened.
         let plan = measure::PlannedPoints::find(&specs.library, &options.plan)?;
-        let mut device = self.device.open(terminal)?;
+        let mut device = self.device.open(&self.output_dir, terminal)?;
         let bar = Bar::of("points", terminal);
         let collected = measure::run(&specs, &plan, &options, device.as_mut(), &bar)?;
         drop(bar);

@@ -1,7 +1,8 @@
 """Measures rows with the functions of a database's own collectors, for `perfdb-gate remeasure --runner collectors`.
 
-Usage: python3 THIS DIR, where DIR is the repository that contains the folder `collector`, in an environment in which
-the collectors run. Reads a request per line and answers a line each; docs/runner-protocol.md explains the form. A
+Usage: python3 -I THIS DIR [FOLDER ...], where DIR is the repository that contains the folder `collector`, in an
+environment in which the collectors run. Modules are also imported from each FOLDER, and with -I neither from the working
+folder nor from PYTHONPATH. Reads a request per line and answers a line each; docs/runner-protocol.md explains the form. A
 request's `call` names a function with its arguments. The function runs as it is, into a folder of its own, and the
 rows that it writes there are the answer. What collectors print goes to standard error.
 """
@@ -86,7 +87,7 @@ def together(call, path):
     job = json.dumps([sys.path, call["module"], call["function"], arguments(None, call), path])
     env = {**os.environ, "WORLD_SIZE": str(count), "MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
     ranks = [{**env, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]
-    running = [subprocess.Popen([sys.executable, "-c", TOGETHER, job], env=rank, stdin=subprocess.DEVNULL) for rank in ranks]
+    running = [subprocess.Popen([sys.executable, "-I", "-c", TOGETHER, job], env=rank, stdin=subprocess.DEVNULL) for rank in ranks]
     try:
         while None in (codes := [process.poll() for process in running]) and not any(codes):
             time.sleep(0.1)
@@ -214,10 +215,10 @@ def about():
     return {"device": torch.cuda.get_device_name(0), "versions": versions, "launch_us": launch_us(torch)}
 
 
-def main(folder):
+def main(folder, *modules):
     replies, sys.stdout = os.fdopen(os.dup(1), "w"), sys.stderr
     os.dup2(2, 1)  # what C code prints
-    sys.path[:0] = [folder, os.path.join(folder, "collector")]
+    sys.path[:0] = [folder, os.path.join(folder, "collector"), *modules]
     os.environ["COLLECTOR_MEASURE_POWER"] = "false"
 
     def say(reply):
@@ -241,4 +242,4 @@ def main(folder):
             os._exit(3)  # nothing more can be measured in this process
 
 
-main(os.path.abspath(sys.argv[1]))
+main(*map(os.path.abspath, sys.argv[1:]))

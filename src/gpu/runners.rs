@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 use pep440_rs::{Version, VersionSpecifiers};
@@ -42,7 +43,7 @@ pub struct Runner {
     /// The framework's version; `None` means that of the backend.
     #[serde(default)]
     requires: Option<Requirement>,
-    /// Python module and function, joined by a colon.
+    /// Python module below `collector` and function, joined by a colon.
     pub run: String,
     /// Positional arguments.
     pub args: Vec<Argument>,
@@ -166,10 +167,14 @@ impl Runners {
         let runners = self.0.values().flat_map(|b| &b.calls);
         runners.into_iter().find_map(|runner| {
             let asks = |arg: &Argument| matches!(arg, Argument::Form(Form::Case { .. }));
+            let is_name = |name: &str| Path::new(name).file_name().is_some_and(|own| own == name);
             if runner.tables.is_empty() {
                 Some(format!("{} has no tables", runner.run))
-            } else if !runner.run.contains(':') {
-                Some(format!("{}: `run` is a module and a function, joined by `:`", runner.run))
+            } else if !is_collectors(&runner.run) {
+                let form = "a module below `collector.` and its function, joined by `:`";
+                Some(format!("{}: `run` is {form}", runner.run))
+            } else if !runner.file.as_deref().is_none_or(is_name) {
+                Some(format!("{}: `file` is the name of a file, without a folder", runner.run))
             } else if runner.args.iter().any(asks) != runner.cases.is_some() {
                 Some(format!("{}: `cases` and {{case: N}} need each other", runner.run))
             } else {
@@ -189,6 +194,15 @@ impl Runners {
         let own = self.of(table, backend).first()?.requires.as_ref();
         own.or(self.0.get(backend).map(|b| &b.requires))
     }
+}
+
+/// Returns true if a text names a function of a module below `collector`.
+fn is_collectors(run: &str) -> bool {
+    let is_word = |word: &str| {
+        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let inside = run.strip_prefix("collector.").and_then(|inside| inside.split_once(':'));
+    inside.is_some_and(|(module, function)| module.split('.').all(is_word) && is_word(function))
 }
 
 /// A version that a framework must have, such as `vllm==0.24.0` or `trtllm>=1.3.0rc20`.
@@ -254,17 +268,37 @@ mod tests {
             let runners: Runners = crate::base::yaml::parse(&text).map_err(|e| e.to_string())?;
             runners.fault().map_or(Ok(runners), Err)
         };
-        assert!(read("run: m:f\n    args: [a, 1, true, {list: b}, {real: c}]").is_ok());
+        let run = "run: collector.m:f\n   ";
+        assert!(read(&format!("{run} args: [a, 1, true, {{list: b}}, {{real: c}}]")).is_ok());
+        assert!(read(&format!("{run} args: []\n    file: a.txt")).is_ok());
         for (entry, why) in [
-            ("run: m.f\n    args: []", "a module and a function"),
-            ("run: m:f\n    args: [{case: 3}]", "need each other"),
-            ("run: m:f\n    args: [a +]", "line 6"),
-            ("run: m:f\n    args: [{lst: a}]", "line 6"),
-            ("run: m:f\n    requires: vllm 0.24.0\n    args: []", "line 6"),
-            ("run: m:f\n    arguments: []", "line 6"),
+            ("args: [{case: 3}]", "need each other"),
+            ("args: [a +]", "line 6"),
+            ("args: [{lst: a}]", "line 6"),
+            ("requires: vllm 0.24.0\n    args: []", "line 6"),
+            ("arguments: []", "line 6"),
+            ("args: []\n    file: ../a.txt", "without a folder"),
+            ("args: []\n    file: /a.txt", "without a folder"),
+            ("args: []\n    file: ..", "without a folder"),
+            ("args: []\n    file: ''", "without a folder"),
         ] {
-            let error = read(entry).unwrap_err();
+            let error = read(&format!("{run} {entry}")).unwrap_err();
             assert!(error.contains(why), "{entry}: {error}");
+        }
+        for name in [
+            "collector.m.f",
+            "collector:f",
+            "os:system",
+            "collector.:f",
+            "collector..m:f",
+            "collector.m:f:g",
+            "collector.m:",
+            "collector.m:f()",
+            "collector.m.:f",
+            "collectors.m:f",
+        ] {
+            let error = read(&format!("run: '{name}'\n    args: []")).unwrap_err();
+            assert!(error.contains("below `collector.`"), "{name}: {error}");
         }
     }
 

@@ -2,17 +2,16 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tempfile::TempDir;
 
 use crate::base::child::Child;
-use crate::base::interrupt::{Leftover, RemovedOnSignal};
+use crate::base::python::PythonFolder;
 
 /// The source of the program that asks the package.
 pub const RUNNER: &str = include_str!("runner.py");
@@ -29,8 +28,7 @@ const LONGEST: usize = 60_000;
 /// A running process of the runner, in an empty folder of its own.
 pub(super) struct Session {
     child: Child,
-    folder: TempDir,
-    _removed: RemovedOnSignal,
+    folder: PythonFolder,
 }
 
 /// The reason why a process gave no answer.
@@ -77,19 +75,15 @@ fn said(words: &str) -> String {
 impl Session {
     /// Starts the runner in an interpreter: isolated from the caller's environment, in an empty folder.
     pub fn start(python: &Path) -> Result<Self, Failure> {
-        let folder = tempfile::tempdir().map_err(Failure::Start)?;
-        let _removed = RemovedOnSignal::new(Leftover::Folder(folder.path().to_owned()));
+        let folder = PythonFolder::new().map_err(Failure::Start)?;
         let log = std::fs::File::create(folder.path().join("stderr")).map_err(Failure::Start)?;
-        let empty = folder.path().join("empty");
-        std::fs::create_dir(&empty).map_err(Failure::Start)?;
-        let mut command = Command::new(python);
-        command.args(["-I", "-c", RUNNER]).current_dir(empty).stderr(Stdio::from(log));
-        command.env_clear();
+        let mut command = folder.command(python, RUNNER);
+        command.stderr(Stdio::from(log)).env_clear();
         let inherited =
             INHERITED.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
         command.envs(inherited);
         let child = Child::start(&mut command).map_err(Failure::Start)?;
-        Ok(Self { child, folder, _removed })
+        Ok(Self { child, folder })
     }
 
     /// Sends a request and waits for its reply. Other lines of the process are skipped.
@@ -154,6 +148,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use serde_json::json;
+    use tempfile::TempDir;
 
     use super::*;
 

@@ -18,6 +18,45 @@ static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
 static SYSTEMS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/systems");
 static CHARTS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/charts");
 
+/// The kinds of files in a folder with the layout of `rules/`, as paths in which `*.yaml` stands for any
+/// name. Each has `true` if a database's own file of the kind is honoured, and `false` if only the caller
+/// decides: what is called and what is measured. SECURITY.md lists them.
+pub const KINDS: [(&str, bool); 19] = [
+    // A rule.
+    ("*.yaml", true),
+    ("cases.yaml", true),
+    ("charts/*.yaml", true),
+    ("collectors.yaml", true),
+    ("dtypes.yaml", true),
+    ("facts.yaml", true),
+    ("layouts/*.yaml", true),
+    ("limits.yaml", true),
+    ("loader.yaml", true),
+    ("noise.yaml", true),
+    ("operations.yaml", true),
+    ("plans/*.yaml", false),
+    ("recipes.yaml", true),
+    ("runners.yaml", false),
+    ("sources.yaml", true),
+    ("stages.yaml", true),
+    ("systems/*.yaml", true),
+    ("tables/*.yaml", true),
+    ("traces/*.yaml", true),
+];
+
+/// Returns the kind of a file by its path in a folder with the layout of `rules/`; `None` if nothing reads it.
+fn kind_of(inside: &str) -> Option<(&'static str, bool)> {
+    let name = inside.rsplit('/').next().unwrap_or(inside);
+    let any = format!("{}*.yaml", &inside[..inside.len() - name.len()]);
+    let find = |kind: &str| KINDS.iter().find(|(known, _)| *known == kind).copied();
+    find(inside).or_else(|| find(&any))
+}
+
+/// Returns true unless a database's own file is of a kind that only the caller decides.
+pub fn is_honoured(inside: &str) -> bool {
+    kind_of(inside).is_none_or(|(_, is_honoured)| is_honoured)
+}
+
 /// A YAML file of rules, tables, systems or charts.
 #[derive(Debug, Clone)]
 pub struct SpecFile {
@@ -39,6 +78,11 @@ pub struct Library {
 }
 
 impl SpecFile {
+    /// Returns the file's kind, one of [`KINDS`]; `None` if nothing reads it.
+    pub fn kind(&self) -> Option<&'static str> {
+        kind_of(self.role.strip_prefix("rules/").unwrap_or(&self.role)).map(|(kind, _)| kind)
+    }
+
     /// Returns the file's name without its folder and `.yaml`.
     pub fn stem(&self) -> &str {
         self.role.rsplit('/').next().unwrap_or(&self.role).trim_end_matches(".yaml")
@@ -147,11 +191,14 @@ impl Library {
         self.documents.iter().filter(move |d| d.role == role)
     }
 
-    /// Returns the files outside the given folders. Such files are never read, for example because a folder's
-    /// name is misspelt.
-    pub fn unread<'a>(&'a self, folders: &'a [&str]) -> impl Iterator<Item = &'a SpecFile> {
-        let folder = |d: &SpecFile| d.role.rsplit_once('/').map_or("", |(f, _)| f).to_owned();
-        self.documents.iter().filter(move |d| !folders.contains(&folder(d).as_str()))
+    /// Returns the files of no kind, which are never read, for example because a folder's name is misspelt.
+    pub fn unread(&self) -> impl Iterator<Item = &SpecFile> {
+        self.documents.iter().filter(|d| d.kind().is_none())
+    }
+
+    /// Returns the rules, in the order in which later ones replace earlier ones.
+    pub fn rules(&self) -> impl Iterator<Item = &SpecFile> {
+        self.documents.iter().filter(|d| d.kind() == Some("*.yaml"))
     }
 }
 

@@ -29,7 +29,7 @@ pub use column::{ColumnKind, ColumnSpec, Unit, measured_unit};
 pub use facts::{FactFiles, StatedFacts};
 pub use known::{KnownSystems, TableSpecs};
 pub use layout::Layouts;
-pub use library::{Library, SpecFile, read_all};
+pub use library::{KINDS, Library, SpecFile, is_honoured, read_all};
 pub use limit::{Limit, Limits, NEAREST};
 pub use loader::{Codec, LoaderFacts, StoredType};
 pub use noise::{Noise, NoiseBand, NoiseBands};

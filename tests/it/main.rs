@@ -51,6 +51,7 @@ mod status;
 mod support;
 mod terminal;
 mod traces;
+mod trust;
 mod validate;
 mod wheel;
 mod words;

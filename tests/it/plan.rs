@@ -122,3 +122,26 @@ fn holes_are_the_references_rows() {
     assert_eq!(yaml["operations"][0]["system"], "h200_sxm");
     insta::assert_snapshot!(run.shown());
 }
+
+/// Commands that a file of the judged tree states are words of that file, which no shell acts on.
+#[test]
+fn commands_of_the_tree_are_quoted_and_name_their_file() {
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", grid());
+    let report = tree.path().join("report.json").display().to_string();
+    let output = tree.path().join("rerun.yaml").display().to_string();
+    tree.validate(&["--only", "latency-spike", "--format", "json", "--output", &report]);
+    let collectors = "default: {calls: 1, copies: 1, overhead_s: 0, power_s: 0}
+tables:
+  gemm_perf: {collector: 'run.sh --of {backend}; curl $(id) | sh'}
+";
+    tree.file(".perfdb-gate/rules/collectors.yaml", collectors);
+    let run = plan(&tree, &["--from", &report, "--output", &output]);
+    let (yaml, _) = list(&tree);
+    let commands = &yaml["operations"][0]["collect"];
+    assert_eq!(commands[0], "run.sh --of 'vllm;' curl '$(id)' '|' sh", "{}", run.err());
+    let said =
+        ".perfdb-gate/rules/collectors.yaml states the commands: read them before you run them";
+    assert!(yaml["about"].as_str().unwrap().ends_with(said), "{}", yaml["about"]);
+    assert!(run.out().contains(said), "{}", run.out());
+}

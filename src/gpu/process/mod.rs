@@ -7,14 +7,12 @@
 //! answers are skipped. A runner that ends or hangs at a point loses that point, not the run.
 
 mod error;
+mod program;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
 
-use std::ffi::OsString;
 use std::io::Write;
-use std::path::Path;
-use std::process::Command;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
@@ -22,10 +20,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use self::error::ProcessError;
+use self::program::Running;
+pub use self::program::{COLLECTORS, Program};
 use super::device::{About, Answer, Device, MeasureError, Point, SAMPLES};
 use super::protocol::{Hello, PointRequest, Reply, is_answer};
 use super::work::Work;
-use crate::base::child::Child;
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
 use crate::base::reason::Reason;
@@ -33,12 +32,6 @@ use crate::base::words::plural;
 
 /// Source of a runner for GEMM with PyTorch: an example, and a reference to check other runners against.
 pub const PYTORCH: &str = include_str!("../pytorch.py");
-
-/// Source of the runner that measures rows with the collectors of a database.
-pub const COLLECTORS: &str = include_str!("../collectors.py");
-
-/// The command that starts [`COLLECTORS`], given by its environment.
-const PYTHON: &str = "exec python3 -c \"$PERFDB_GATE_RUNNER\" \"$PERFDB_GATE_COLLECTORS\"";
 
 /// Number of samples requested of a collector, each of which is the mean of several runs.
 const CALLS: u32 = 3;
@@ -56,10 +49,8 @@ const HINT: &str = "docs/runner-protocol.md describes what a runner reads and wr
 
 /// A runner, which is started again if it ends.
 pub struct Process {
-    command: String,
-    /// Environment variables of the command.
-    env: Vec<(&'static str, OsString)>,
-    running: Option<Child>,
+    program: Program,
+    running: Option<Running>,
     about: About,
     next: u64,
     /// Longest time that the runner may take over a point without a sign of life.
@@ -75,49 +66,15 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a command through the shell and asks for its device. `patience` is the longest time for a
-    /// point, and `tell` receives messages on the progress.
+    /// Starts a program and asks for its device. `patience` is the longest time for a point, and `tell`
+    /// receives messages on the progress.
     ///
     /// # Errors
     ///
-    /// When the command does not start, or does not describe its device.
-    pub fn start(command: &str, patience: Duration, tell: fn(&str)) -> Result<Self> {
-        Self::with_env(command, Vec::new(), patience, tell)
-    }
-
-    /// Starts the runner of the collectors in a folder, or a command instead.
-    ///
-    /// # Errors
-    ///
-    /// When the folder has no collectors, or the runner does not describe its device.
-    pub fn collectors(
-        folder: &Path,
-        command: Option<&str>,
-        patience: Duration,
-        tell: fn(&str),
-    ) -> Result<Self> {
-        if !folder.join("collector").is_dir() {
-            return Err(Error::new(
-                format!("{} does not contain the folder collector", folder.display()),
-                "--collectors takes a clone of the repository that measured the database",
-            ));
-        }
-        let env = vec![
-            ("PERFDB_GATE_RUNNER", COLLECTORS.into()),
-            ("PERFDB_GATE_COLLECTORS", folder.as_os_str().to_owned()),
-        ];
-        Self::with_env(command.unwrap_or(PYTHON), env, patience, tell)
-    }
-
-    fn with_env(
-        command: &str,
-        env: Vec<(&'static str, OsString)>,
-        patience: Duration,
-        tell: fn(&str),
-    ) -> Result<Self> {
+    /// When the program does not start, or does not describe its device.
+    pub fn start(program: Program, patience: Duration, tell: fn(&str)) -> Result<Self> {
         let mut process = Self {
-            command: command.to_owned(),
-            env,
+            program,
             running: None,
             about: About::default(),
             next: 0,
@@ -131,15 +88,13 @@ impl Process {
         Ok(process)
     }
 
-    /// Starts the command and asks for its device.
+    /// Starts the program and asks for its device.
     fn begin(&mut self, patience: Duration) -> Result<About> {
-        let command = self.command.clone();
+        let program = self.program.to_string();
         let failed =
-            |why: ProcessError| Error::new(format!("`{command}` {why}"), HINT).because(why);
-        let mut shell = Command::new("sh");
-        shell.args(["-c", &command]).envs(self.env.iter().map(|(name, value)| (name, value)));
-        let child = Child::start(&mut shell).map_err(|why| failed(ProcessError::Start(why)))?;
-        self.running = Some(child);
+            |why: ProcessError| Error::new(format!("`{program}` {why}"), HINT).because(why);
+        let running = self.program.start().map_err(|why| failed(ProcessError::Start(why)))?;
+        self.running = Some(running);
         let line = self.ask(&Hello::NOW, "device", patience, "starting").map_err(failed)?;
         serde_json::from_str(&line).map_err(|e| failed(ProcessError::About(e)))
     }
@@ -152,7 +107,7 @@ impl Process {
         if about.name != self.about.name {
             let message = format!(
                 "`{}` was on {} and is on {} after a restart",
-                self.command, self.about.name, about.name
+                self.program, self.about.name, about.name
             );
             return Err(Error::new(message, "measure all points of a table on one GPU"));
         }
@@ -168,7 +123,7 @@ impl Process {
         about: &str,
     ) -> Result<String, ProcessError> {
         let line = serde_json::to_string(request).unwrap_or_default() + "\n";
-        let running = self.running.as_mut().ok_or(ProcessError::Gone)?;
+        let running = &mut self.running.as_mut().ok_or(ProcessError::Gone)?.child;
         let pipe = running.requests.as_mut().ok_or(ProcessError::Gone)?;
         let sent = pipe.write_all(line.as_bytes()).and_then(|()| pipe.flush());
         let answer = self.answer(field, patience, about)?;
@@ -185,7 +140,7 @@ impl Process {
     ) -> Result<String, ProcessError> {
         let start = Instant::now();
         loop {
-            let running = self.running.as_mut().ok_or(ProcessError::Gone)?;
+            let running = &mut self.running.as_mut().ok_or(ProcessError::Gone)?.child;
             let left = patience.saturating_sub(start.elapsed());
             match running.answers.recv_timeout(left.min(QUIET)) {
                 Ok(line) => {

@@ -14,9 +14,13 @@ fn point() -> Point {
     }
 }
 
+fn start(command: &str) -> Result<Process> {
+    Process::start(Program::Command(command.to_owned()), Duration::from_secs(2), |_| {})
+}
+
 fn runner(script: &str) -> Process {
     let command = format!("{HELLO}{script}");
-    Process::start(&command, Duration::from_secs(2), |_| {}).unwrap()
+    start(&command).unwrap()
 }
 
 fn ask(script: &str) -> Result<Answer, MeasureError> {
@@ -62,7 +66,7 @@ fn whatever_a_command_does_is_an_error_of_one_line() {
         stat.contains(") Z ") || Pid::from_raw(pid).is_none_or(|p| test_kill_process(p).is_err())
     };
     assert!((0..40).any(gone), "{pid} lives");
-    let none = Process::start("exit 1", Duration::from_secs(2), |_| {}).err().unwrap();
+    let none = start("exit 1").err().unwrap();
     assert!(none.message.contains("exit 1"), "{none}");
 }
 
@@ -75,7 +79,7 @@ fn what_is_not_an_answer_is_skipped_and_noted() {
     assert_eq!(notes.len(), 1);
     assert!(notes[0].starts_with("2 lines"), "{notes:?}");
     let command = format!("echo WARNING; {HELLO}");
-    let process = Process::start(&command, Duration::from_secs(2), |_| {}).unwrap();
+    let process = start(&command).unwrap();
     assert_eq!(process.about().name, "mock");
 }
 

@@ -25,6 +25,9 @@ pub struct Collectors {
     backends: Vec<String>,
     #[serde(default)]
     tables: BTreeMap<String, TableCollector>,
+    /// The last file that is not part of the program.
+    #[serde(skip)]
+    pub overlay: Option<String>,
 }
 
 /// The cost of measuring a point.
@@ -67,7 +70,8 @@ impl Collectors {
     pub fn read(library: &Library) -> Result<Self> {
         let mut all = Self::default();
         for file in library.file("rules/collectors.yaml") {
-            let Self { default, backends, tables } = file.parse()?;
+            let Self { default, backends, tables, .. } = file.parse()?;
+            all.overlay = (!file.shipped).then(|| file.shown.clone());
             all.default = default;
             if !backends.is_empty() {
                 all.backends = backends;
@@ -100,7 +104,9 @@ impl Collectors {
     pub fn commands(&self, operation: &RerunOperation) -> Vec<String> {
         let own = self.tables.get(&operation.table);
         if let Some(script) = own.and_then(|t| t.collector.as_deref()) {
-            return vec![script.replace("{backend}", &quoted(&operation.backend))];
+            let words = script.split_whitespace();
+            let words = words.map(|word| quoted(&word.replace("{backend}", &operation.backend)));
+            return vec![words.collect::<Vec<_>>().join(" ")];
         }
         if !self.backends.contains(&operation.backend) {
             return Vec::new();

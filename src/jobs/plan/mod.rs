@@ -111,7 +111,7 @@ pub fn run(options: &PlanOptions, progress: &dyn Progress) -> Result<RerunPlan> 
     let collectors = Collectors::read(&site.specs().library)?;
     let wishes = holes::wishes(&site, options, progress)?;
     let gathered = gather(wishes, site.source.as_ref(), site.specs(), &collectors)?;
-    Ok(finish(about, gathered))
+    Ok(finish(about, gathered, collectors.overlay))
 }
 
 /// Returns the last part of a path; the folder of a report is not part of a list that is kept.
@@ -147,11 +147,18 @@ fn of_report(
     let wishes = reported.into_iter().filter_map(wish).collect();
     let collectors = Collectors::read(&site.specs().library)?;
     let gathered = gather(wishes, site.source.as_ref(), site.specs(), &collectors)?;
-    Ok(finish(about, gathered))
+    Ok(finish(about, gathered, collectors.overlay))
 }
 
-fn finish(about: String, gathered: GatheredPoints) -> RerunPlan {
+/// Builds the plan of points. `overlay` is the file that states the commands, if the program does not.
+fn finish(mut about: String, gathered: GatheredPoints, overlay: Option<String>) -> RerunPlan {
     let mut notes = Vec::new();
+    let has_commands = gathered.operations.iter().any(|o| !o.collect.is_empty());
+    if let Some(file) = overlay.filter(|_| has_commands) {
+        let note = format!("{file} states the commands: read them before you run them");
+        about += &format!("; {note}");
+        notes.push(note);
+    }
     if gathered.unserved > 0 {
         let rows = plural(gathered.unserved, "row");
         notes.push(format!(

@@ -13,6 +13,7 @@ use crate::base::error::{Error, Result};
 use crate::base::interrupt::Finishing;
 use crate::base::progress::Progress;
 use crate::base::words::plural;
+use crate::checks::settings::Settings;
 use crate::database::catalog::TableFile;
 use crate::findings::Sink;
 use crate::gpu::device::{About, Device};
@@ -86,10 +87,19 @@ pub fn run(
             states,
             samples,
             unmeasured,
-            notes: device.notes(),
+            notes: device.notes().into_iter().chain(declined(&site.settings)).collect(),
         }),
         elapsed: start.elapsed(),
         ..Report::default()
+    })
+}
+
+/// Sentences about files of the judged tree that are not honoured.
+fn declined(settings: &Settings) -> impl Iterator<Item = String> {
+    settings.declined.iter().map(|file| {
+        format!(
+            "{file} is not honoured: only the program and --rules state what is called and measured"
+        )
     })
 }
 
@@ -124,6 +134,8 @@ impl Remeasurement<'_> {
                     "--where selects rows; rules/runners.yaml lists what the collectors can measure"
                 }
             };
+            let notes = declined(&self.site.settings);
+            let hint = std::iter::once(hint.to_owned()).chain(notes).collect::<Vec<_>>().join("; ");
             let tables = plural(files.len(), "table");
             let message = format!("the selection contains no measurable row of {tables}");
             return Err(Error::new(message, hint));

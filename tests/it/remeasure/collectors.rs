@@ -87,7 +87,7 @@ def run_moe_torch(*args, perf_filename, device):
 const ATTENTION_HEAD: &str = "framework,version,device,op_name,kernel_source,batch_size,isl,num_heads,num_key_value_heads,head_dim,beam_width,attn_dtype,kv_cache_dtype,step,window_size,latency\n";
 
 /// A tree with a table of attention for these lengths, and the folder of the collectors.
-fn tree(lengths: &[u32]) -> (Tree, PathBuf) {
+pub(super) fn tree(lengths: &[u32]) -> (Tree, PathBuf) {
     let tree = Tree::new();
     let row = |isl: &u32| {
         format!(
@@ -115,7 +115,8 @@ fn remeasure((tree, folder): &(Tree, PathBuf), more: &[&str]) -> Run {
     Run::of(command((tree, folder)).args(more)).unwrap()
 }
 
-fn command((tree, folder): (&Tree, &PathBuf)) -> std::process::Command {
+/// The command that measures a tree with the collectors in a folder.
+pub(super) fn command((tree, folder): (&Tree, &PathBuf)) -> std::process::Command {
     let mut command = common::command();
     command.args(["remeasure", "--runner", "collectors", "--root"]).arg(tree.path());
     command.arg("--collectors").arg(folder).args(["--format", "json", "--controls", "0"]);

@@ -2,6 +2,8 @@
 
 mod collectors;
 mod process;
+#[cfg(unix)]
+mod strangers;
 
 use std::collections::BTreeSet;
 

@@ -1,0 +1,129 @@
+//! Programs that measure: the user's command, or the built-in runner of collectors.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::base::child::Child;
+use crate::base::error::{Error, Result};
+use crate::base::escape::clean;
+use crate::base::python::PythonFolder;
+
+/// Source of the runner that measures rows with the collectors of a database.
+pub const COLLECTORS: &str = include_str!("../collectors.py");
+
+/// The interpreter of [`COLLECTORS`], by its name in PATH.
+const PYTHON: &str = "python3";
+
+/// A program that measures.
+#[derive(Debug, Clone)]
+pub enum Program {
+    /// A line of the user for the shell, which runs it in the user's folder.
+    Command(String),
+    /// The built-in runner of collectors.
+    Collectors {
+        /// Folder that contains the folder `collector`.
+        folder: PathBuf,
+        /// Further folders to import from.
+        modules: Vec<PathBuf>,
+    },
+}
+
+/// A running program. The process ends before its folder is removed.
+pub(super) struct Running {
+    pub child: Child,
+    _folder: Option<PythonFolder>,
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Command(line) => line,
+            Self::Collectors { .. } => PYTHON,
+        })
+    }
+}
+
+impl Program {
+    /// Prepares the built-in runner for the collectors in a folder, or a command instead. The runner imports
+    /// nothing of the repository that contains the folder `judged`, except its collectors.
+    ///
+    /// # Errors
+    ///
+    /// If the folder has no collectors.
+    pub fn of_collectors(
+        folder: &Path,
+        command: Option<&str>,
+        judged: &Path,
+        tell: fn(&str),
+    ) -> Result<Self> {
+        let real = folder.canonicalize().ok().filter(|real| real.join("collector").is_dir());
+        let folder = real.ok_or_else(|| {
+            Error::new(
+                format!("{} does not contain the folder collector", folder.display()),
+                "--collectors takes a clone of the repository that measured the database",
+            )
+        })?;
+        if let Some(line) = command {
+            return Ok(Self::Command(line.to_owned()));
+        }
+        let named = std::env::var_os("PYTHONPATH").unwrap_or_default();
+        let modules = modules(&named, &tree(judged), &folder, tell);
+        Ok(Self::Collectors { folder, modules })
+    }
+
+    /// Starts the program.
+    ///
+    /// # Errors
+    ///
+    /// If the program or its folder cannot be created.
+    pub(super) fn start(&self) -> std::io::Result<Running> {
+        let (mut command, _folder) = match self {
+            Self::Command(line) => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", line]);
+                (shell, None)
+            }
+            Self::Collectors { folder, modules } => {
+                let own = PythonFolder::new()?;
+                let mut python = own.command(Path::new(PYTHON), COLLECTORS);
+                python.arg(folder).args(modules);
+                // Collectors start interpreters, which are not isolated, in folders of the runner.
+                python.env("PYTHONPATH", std::env::join_paths(modules).unwrap_or_default());
+                python.env("PYTHONNOUSERSITE", "1");
+                (python, Some(own))
+            }
+        };
+        Ok(Running { child: Child::start(&mut command)?, _folder })
+    }
+}
+
+/// The repository that contains a folder, which need not exist yet; the folder itself outside of a
+/// repository.
+fn tree(folder: &Path) -> PathBuf {
+    let folder = folder.canonicalize().or_else(|_| std::path::absolute(folder)).unwrap_or_default();
+    let real = folder.ancestors().find_map(|above| above.canonicalize().ok()).unwrap_or_default();
+    // The repository of another user is one, too, so git is not asked.
+    let top = real.ancestors().find(|above| above.join(".git").exists());
+    top.map_or(folder, Path::to_owned)
+}
+
+/// The folders of a PYTHONPATH that are absolute and outside of the judged tree, or belong to the
+/// collectors.
+fn modules(named: &OsStr, tree: &Path, collectors: &Path, tell: fn(&str)) -> Vec<PathBuf> {
+    let mut kept = Vec::new();
+    for entry in std::env::split_paths(named) {
+        // An empty entry, which Python takes for the working folder, is not a path.
+        let Ok(real) = entry.canonicalize() else { continue };
+        if entry.is_absolute() && (!real.starts_with(tree) || real.starts_with(collectors)) {
+            kept.push(real);
+        } else {
+            let shown = clean(&entry.display().to_string());
+            tell(&format!(
+                "PYTHONPATH: {shown} is left out, because it is relative or inside of the judged tree"
+            ));
+        }
+    }
+    kept
+}
