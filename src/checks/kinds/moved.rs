@@ -86,8 +86,9 @@ impl MoveLimits {
     /// Returns true if latencies of a slice moved beyond noise while most others stay the same to the last bit, as no
     /// rerun leaves them.
     fn has_single_cells(&self, slice: &SliceDiff) -> bool {
-        let moved = |l: SliceLatency| l.beyond_noise > 0 && 2 * l.changed < slice.common;
-        slice.common >= self.keys && slice.latency.is_some_and(moved)
+        let moved =
+            |l: SliceLatency| l.keys >= self.keys && l.beyond_noise > 0 && 2 * l.changed < l.keys;
+        slice.latency.is_some_and(moved)
     }
 }
 

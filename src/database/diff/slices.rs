@@ -59,6 +59,8 @@ pub struct SliceLatency {
     pub low: f64,
     /// The 95th percentile of the ratios.
     pub high: f64,
+    /// The number of keys with a ratio.
+    pub keys: u64,
     /// The number of keys whose latency changed at all.
     pub changed: u64,
     /// The number of keys that differ by more than 99 of 100 honest reruns do.
@@ -104,6 +106,7 @@ impl SliceLatency {
             ratio: quantile(&ratios, 0.5),
             low: quantile(&ratios, 0.05),
             high: quantile(&ratios, 0.95),
+            keys: ratios.len() as u64,
             changed: ratios.iter().filter(|ratio| **ratio != 1.0).count() as u64,
             beyond_noise: changes.iter().filter(is_beyond).count() as u64,
         })

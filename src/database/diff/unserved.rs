@@ -50,7 +50,7 @@ pub struct Unserved {
 pub struct UnservedSlice {
     /// The number of keys.
     pub keys: u64,
-    /// The number of keys that the changed tables still serve.
+    /// The number of the slice's keys in the file that still has most of them.
     pub remaining: u64,
     /// The number of lost keys between others of a sweep.
     pub inner: u64,
@@ -185,16 +185,20 @@ impl<'a> LosingTables<'a> {
         self.place_keys(base, spec, impossible, &mut lost)?;
         let mut ends: HashMap<u64, Option<SweepEnds>> = HashMap::new();
         ends.extend(lost.values().filter_map(|key| Some((key.at.as_ref()?.0, None))));
-        let mut served_slices = BTreeSet::new();
+        let mut served_slices: BTreeMap<SliceName, u64> = BTreeMap::new();
         let mut lines = ServedLines::default();
         for file in self.versions(head) {
-            served_slices.append(&mut each_read_key(head, file, spec, |key| {
+            let slices = each_read_key(head, file, spec, |key| {
                 lost.remove(&key.hash);
                 if let Some(ends) = ends.get_mut(&key.shape) {
                     widen(ends, &key.point);
                     lines.add(&file.place.version, key.shape, &key.point, key.latency);
                 }
-            })?);
+            })?;
+            for (slice, keys) in slices {
+                let most = served_slices.entry(slice).or_default();
+                *most = keys.max(*most);
+            }
         }
         lines.sort();
         let mut found = self.sum_up(&lost, &ends, &served_slices, spec);
@@ -245,7 +249,7 @@ impl<'a> LosingTables<'a> {
         &self,
         lost: &HashMap<u64, LostKey<'_>>,
         ends: &HashMap<u64, Option<SweepEnds>>,
-        served_slices: &BTreeSet<SliceName>,
+        served_slices: &BTreeMap<SliceName, u64>,
         spec: &TableSpec,
     ) -> Option<Unserved> {
         let (first, _) = self.changes.first().filter(|_| !lost.is_empty())?;
@@ -289,8 +293,11 @@ impl<'a> LosingTables<'a> {
             values.sort_unstable_by(f64::total_cmp);
             values.dedup();
         }
-        let is_whole = |slice: &&SliceName| !served_slices.contains(*slice);
+        let is_whole = |slice: &&SliceName| !served_slices.contains_key(*slice);
         found.whole_slices = found.slices.keys().filter(is_whole).count();
+        for (slice, lost) in &mut found.slices {
+            lost.remaining = served_slices.get(slice).copied().unwrap_or_default();
+        }
         Some(found)
     }
 
@@ -321,11 +328,6 @@ impl<'a> LosingTables<'a> {
             let tail = noise.at(latency.min(latency * ratio)).map_or(1.0 + FAR, |band| band.p99);
             slice.misread += u64::from(times_off(ratio) > tail);
         }
-        for slice in self.changes.iter().flat_map(|(_, served)| &served.slices) {
-            if let Some(lost) = found.slices.get_mut(&slice.slice) {
-                lost.remaining += slice.common + slice.gained;
-            }
-        }
     }
 }
 
@@ -354,23 +356,23 @@ struct ReadKey {
     latency: f64,
 }
 
-/// Calls `each` for every row that the loader reads, and returns the slices of these rows. A table that cannot be
+/// Calls `each` for every row that the loader reads, and returns the slices of these rows with their numbers of rows. A table that cannot be
 /// read, or lacks columns of the key, serves nothing; other rules report it.
 fn each_read_key(
     state: State<'_>,
     file: &TableFile,
     spec: &TableSpec,
     mut each: impl FnMut(ReadKey),
-) -> Result<BTreeSet<SliceName>, ExprError> {
-    let mut slices = BTreeSet::new();
-    let Ok(table) = state.columns(file, &spec.loaded_columns()) else { return Ok(slices) };
+) -> Result<BTreeMap<SliceName, u64>, ExprError> {
+    let Ok(table) = state.columns(file, &spec.loaded_columns()) else { return Ok(BTreeMap::new()) };
     let scope = TableScope::new(&table, spec, &file.place, None, &state.specs.lookups);
     if spec.inferred || spec.key.is_empty() || !has_key(&scope) {
-        return Ok(slices);
+        return Ok(BTreeMap::new());
     }
     let keys = Keys::new(&spec.key, &scope)?;
     let NumberedRows { of_rows, counts } = keys.slice_numbers();
-    let mut is_met = vec![false; counts.len()];
+    // The first row and the number of rows of each slice.
+    let mut read: Vec<Option<(usize, u64)>> = vec![None; counts.len()];
     let part = |axis: &String| keys.names().position(|name| name == axis);
     let parts: Vec<usize> = spec.axes.iter().filter_map(part).collect();
     let numbers: Vec<_> = parts.iter().map(|part| keys.numbers(*part)).collect();
@@ -386,11 +388,9 @@ fn each_read_key(
         let shape = keys.without(&parts, row).wrapping_add(map);
         let latency = latencies.iter().map(|part| part.get(row)).sum();
         each(ReadKey { row, hash, shape, point, latency });
-        if !std::mem::replace(&mut is_met[of_rows[row] as usize], true) {
-            slices.insert(keys.texts(row));
-        }
+        read[of_rows[row] as usize].get_or_insert((row, 0)).1 += 1;
     })?;
-    Ok(slices)
+    Ok(read.into_iter().flatten().map(|(row, rows)| (keys.texts(row), rows)).collect())
 }
 
 /// Extends the ends of a sweep to a served point.
