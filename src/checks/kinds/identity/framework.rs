@@ -10,7 +10,7 @@ use crate::base::words::plural_verb;
 use crate::checks::context::RowContext;
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Judge, Judged};
-use crate::findings::{Hits, Severity};
+use crate::findings::Hits;
 
 /// Names that rows of a backend's directory may carry, whatever their case; a backend that is not
 /// listed is known by its own name.
@@ -38,19 +38,13 @@ impl Judge for FrameworkNames {
                 names_backend(name, other) || names.iter().any(|n| n.eq_ignore_ascii_case(name))
             })
         };
-        let mut others = named
-            .names
-            .iter()
-            .filter_map(|(name, count)| (*count > 0).then_some(*name))
-            .filter(|name| is_other(name));
-        let is_known = named.nulls > 0 || others.any(of_other);
-        let severity = rows.rule.severity;
-        let severity = if is_known { severity } else { severity.at_most(Severity::Warning) };
+        let new = named.novelty(rows, "framework", |name| is_other(name) && !of_other(name));
         let say = move |names: &str, n| {
             let rows = plural_verb(n, "row", ["names", "name"]);
             format!("{rows} {names} as framework, but the directory is of {backend}")
         };
-        let hit = named.hit(rows, "framework", severity, is_other, say);
-        Ok(hit.into_iter().collect())
+        let is_known = |name: &str| is_other(name) && of_other(name);
+        let hit = named.hit(rows, "framework", rows.rule.severity, is_known, say);
+        Ok(hit.into_iter().chain(new).collect())
     }
 }

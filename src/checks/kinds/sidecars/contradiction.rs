@@ -39,26 +39,29 @@ impl Judge for Frameworks {
         let (Some(Ok(meta)), Some(entry)) = (at.meta, &at.dir.meta) else {
             return Vec::new();
         };
-        let (mut wrong, mut severity) = (contradictions(meta, at), rule.severity);
+        let mut wrong = contradictions(meta, at);
         let (framework, backend) = (&meta.runtime.framework, &at.dir.place.backend);
         let is_own = names_backend(framework, backend);
-        if is_own || !self.libraries.contains(backend) {
+        let is_library = self.libraries.contains(backend);
+        if is_own || !is_library {
             wrong.extend(other_version(meta, at));
         }
-        if !is_own && !self.libraries.contains(backend) {
-            let mut said =
-                format!("it names the framework {framework}, but its directory is of {backend}");
-            if !self.is_known(framework, at) {
-                said += ", which is not known to perfdb-gate ";
-                said += env!("CARGO_PKG_VERSION");
-                if wrong.is_empty() {
-                    severity = severity.at_most(Severity::Warning);
-                }
+        let other =
+            format!("it names the framework {framework}, but its directory is of {backend}");
+        let mut new = None;
+        if !is_own && !is_library {
+            if self.is_known(framework, at) {
+                wrong.insert(0, other);
+            } else {
+                let what = format!("the framework {framework}");
+                let message = format!("{other}; {what} is {}", at.specs.shipped.not_known());
+                let severity = rule.severity.at_most(Severity::Warning);
+                let rule = RuleHead { severity, ..rule };
+                new = Some(rule.on_path(&entry.path, message).unknown(&what));
             }
-            wrong.insert(0, said);
         }
-        let finding = RuleHead { severity, ..rule }.all_on_path(&entry.path, wrong);
-        finding.map(|finding| finding.at(&at.dir.place)).into_iter().collect()
+        let found = rule.all_on_path(&entry.path, wrong).into_iter().chain(new);
+        found.map(|finding| finding.at(&at.dir.place)).collect()
     }
 
     /// A table that does not have the number of rows that its sidecar says.
