@@ -28,7 +28,7 @@ impl Judge for DeviceNames {
         };
         let is_known =
             |name: &str| rows.specs.systems.values().any(|system| system.is_device(name));
-        let new = named.novelty(rows, "device", |name| !is_own(name) && !is_known(name));
+        let new = named.novelty(rows, "device", "", |name| !is_own(name) && !is_known(name));
         let hit = named.hit(
             rows,
             "device",

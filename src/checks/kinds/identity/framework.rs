@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Named, names_backend, origin};
+use super::{Named, in_directory_of, names_backend, origin};
 use crate::base::words::plural_verb;
 use crate::checks::context::RowContext;
 use crate::checks::inputs::CheckInputs;
@@ -18,6 +18,8 @@ use crate::findings::Hits;
 #[serde(deny_unknown_fields)]
 pub struct FrameworkNames {
     backends: BTreeMap<String, Vec<String>>,
+    /// Those of the backends that are libraries, which are measured in any framework.
+    libraries: Vec<String>,
 }
 
 impl Judge for FrameworkNames {
@@ -38,13 +40,17 @@ impl Judge for FrameworkNames {
                 names_backend(name, other) || names.iter().any(|n| n.eq_ignore_ascii_case(name))
             })
         };
-        let new = named.novelty(rows, "framework", |name| is_other(name) && !of_other(name));
+        // Only the directory of a framework contradicts the name of another one.
+        let is_framework = self.backends.contains_key(backend) && !self.libraries.contains(backend);
+        let is_wrong = |name: &str| is_other(name) && is_framework && of_other(name);
+        let place = if is_framework { String::new() } else { in_directory_of(backend) };
+        let is_new = |name: &str| is_other(name) && !is_wrong(name);
+        let new = named.novelty(rows, "framework", &place, is_new);
         let say = move |names: &str, n| {
             let rows = plural_verb(n, "row", ["names", "name"]);
             format!("{rows} {names} as framework, but the directory is of {backend}")
         };
-        let is_known = |name: &str| is_other(name) && of_other(name);
-        let hit = named.hit(rows, "framework", rows.rule.severity, is_known, say);
+        let hit = named.hit(rows, "framework", rows.rule.severity, is_wrong, say);
         Ok(hit.into_iter().chain(new).collect())
     }
 }

@@ -26,6 +26,11 @@ pub(super) fn names_backend(framework: &str, backend: &str) -> bool {
         || framework.split('_').any(|part| part.eq_ignore_ascii_case(backend))
 }
 
+/// Words the directory in which a framework is not known.
+pub(super) fn in_directory_of(backend: &str) -> String {
+    format!(" in a directory of {backend}")
+}
+
 /// What the checks here look at.
 fn origin() -> CheckInputs {
     CheckInputs::of(&[Input::Origin])
@@ -92,11 +97,13 @@ impl<'a> Named<'a> {
         })
     }
 
-    /// A warning on the rows whose names `is_new` picks: names that this program does not know.
+    /// A warning on the rows whose names `is_new` picks: names that this program does not know. `place` follows the names
+    /// if it knows them elsewhere.
     fn novelty<'v>(
         &self,
         rows: &'v RowContext<'v>,
         column: &'static str,
+        place: &str,
         is_new: impl Fn(&str) -> bool,
     ) -> Option<Hit<'v>> {
         let new: Vec<bool> =
@@ -106,7 +113,7 @@ impl<'a> Named<'a> {
         if texts.is_empty() {
             return None;
         }
-        let what = format!("the {column} {}", names(texts.iter().copied()));
+        let what = format!("the {column} {}{place}", names(texts.iter().copied()));
         let has = |code: &u32| new.get(*code as usize) == Some(&true);
         let all: Vec<usize> = (0..self.codes.len()).filter(|row| has(&self.codes[*row])).collect();
         Hit::rows(rows.file, all, Severity::Warning, move |part| {
