@@ -78,3 +78,40 @@ fn the_tables_of_an_unknown_family_are_one_info() {
     tree.rename("systems/data/h200_sxm/warp", "systems/data/h200_sxm/attention");
     assert_eq!(tree.validate(&only).findings().len(), 2);
 }
+
+#[test]
+fn any_framework_may_measure_a_library() {
+    let tree = Tree::new();
+    // One library that perfdb-gate knows and one that it does not know.
+    for (backend, framework) in [("nccl", "SGLang"), ("nvshmem", "vllm")] {
+        let dir = format!("systems/data/h200_sxm/comm/{backend}/2.29.7");
+        let row = format!("{framework},2.29.7,NVIDIA H200,all_reduce,k,half,2,1024,0.5\n");
+        let head = "framework,version,device,op_name,kernel_source,nccl_dtype,num_gpus,message_size,latency\n";
+        tree.file(&format!("{dir}/nccl_perf.txt"), format!("{head}{row}"));
+        let meta =
+            sidecar("nccl_perf").replace("framework: vllm", &format!("framework: {framework}"));
+        tree.file(&format!("{dir}/collection_meta.yaml"), meta);
+    }
+    let only =
+        ["--format", "json", "--only", "framework-mismatch", "--only", "sidecar-contradiction"];
+    // Rows and sidecar of the unknown library are one novelty in two files.
+    let expected = [
+        "framework-mismatch warning systems/data/h200_sxm/comm/nccl/2.29.7/nccl_perf.txt",
+        "framework-mismatch info systems/data/h200_sxm/comm/nvshmem/2.29.7/nccl_perf.txt",
+    ];
+    assert_eq!(tree.validate(&only).findings(), expected);
+}
+
+#[test]
+fn an_unknown_figure_of_two_systems_is_one_info() {
+    let tree = Tree::new();
+    let yaml = include_str!("../../../systems/h200_sxm.yaml").replace("../data/", "data/");
+    for name in ["h200_sxm", "h200_b"] {
+        let yaml = yaml.replace("\ngpu:\n", "\ngpu:\n  warp_bw: 7\n").replace("h200_sxm", name);
+        assert!(yaml.contains("warp_bw"));
+        tree.file(&format!("systems/{name}.yaml"), yaml);
+    }
+    tree.file("systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt", gemm(&[(1, 0.5)]));
+    let found = tree.validate(&["--format", "json", "--only", "system-suspicious"]).findings();
+    assert_eq!(found, ["system-suspicious info systems/h200_b.yaml"]);
+}
