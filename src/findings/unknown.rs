@@ -41,21 +41,26 @@ pub(crate) fn unknown_of(findings: &[Finding]) -> BTreeSet<NoveltyKey> {
 
 impl Sink {
     /// Turns the findings of a novelty in several files into one info on the first file. `not_known` ends its sentence.
+    /// If several rules report the novelty, only the findings of one rule stay.
     pub fn merge_unknown(&mut self, not_known: &str) {
-        let mut merged: BTreeMap<(NoveltyKey, bool), Vec<Finding>> = BTreeMap::new();
+        let mut merged: BTreeMap<(String, bool), Vec<Finding>> = BTreeMap::new();
         for finding in std::mem::take(&mut self.findings) {
             match finding.novelty_key().filter(|_| finding.waived_by.is_none()) {
-                Some(key) => merged.entry((key, finding.is_old())).or_default().push(finding),
+                Some((_, what)) => {
+                    merged.entry((what, finding.is_old())).or_default().push(finding);
+                }
                 None => self.findings.push(finding),
             }
         }
-        for (((_, what), _), mut same) in merged {
+        for ((what, _), mut same) in merged {
             same.sort_by(|a, b| a.order().cmp(&b.order()));
-            let paths: BTreeSet<&str> = same.iter().map(|finding| &*finding.path).collect();
+            let paths: BTreeSet<String> = same.iter().map(|finding| finding.path.clone()).collect();
+            let rule = most_used_rule(&same).to_owned();
+            same.retain(|finding| finding.rule == rule);
             if paths.len() > 1 {
                 let files = plural(paths.len(), "file");
-                let named = names(paths.iter().copied());
-                let listed: Vec<&str> = paths.into_iter().collect();
+                let named = names(paths.iter().map(String::as_str));
+                let listed: Vec<String> = paths.into_iter().collect();
                 let message = format!("{what} in {files} ({named}) is {not_known}");
                 let rows = same.iter().map(|finding| finding.rows).sum();
                 let first = same[0].clone().evidence("files", listed);
@@ -64,4 +69,11 @@ impl Sink {
             self.findings.append(&mut same);
         }
     }
+}
+
+/// Returns the rule of most of the findings; of several, the first in the alphabet.
+fn most_used_rule(findings: &[Finding]) -> &str {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    findings.iter().for_each(|finding| *counts.entry(&finding.rule).or_default() += 1);
+    counts.into_iter().rev().max_by_key(|(_, count)| *count).map_or("", |(rule, _)| rule)
 }

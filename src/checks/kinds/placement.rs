@@ -52,7 +52,11 @@ fn placement(rule: RuleHead<'_>, file: &TableFile, specs: &Specs) -> Option<Find
         rule.on_table(file, message)
     } else {
         let message = format!("{message}; another family is {}", specs.shipped.not_known());
-        let what = format!("the family {found} of {}", file.table);
+        let is_family = |family: &String| family == found;
+        let is_known = specs.families.values().any(is_family)
+            || specs.tables.values().any(|spec| is_family(&spec.family));
+        let of_table = if is_known { format!(" of {}", file.table) } else { String::new() };
+        let what = format!("the family {found}{of_table}");
         let severity = rule.severity.at_most(Severity::Warning);
         Finding::on_table(rule.id, severity, file, message).unknown(&what)
     };

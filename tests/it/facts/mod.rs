@@ -3,6 +3,7 @@
 mod exceptions;
 mod invalid;
 mod novel;
+mod older;
 mod profiles;
 mod roots;
 mod selectable;

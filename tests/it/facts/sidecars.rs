@@ -106,7 +106,7 @@ fn the_backend_may_be_a_part_of_the_runtimes_name() {
     let other = "error it names the framework wideep_sglang, but its directory is of vllm";
     assert_eq!(named("vllm", "wideep_sglang"), [other]);
     let [unknown] = &named("vllm", "newfw")[..] else { panic!("one finding") };
-    assert!(unknown.starts_with("warning it names the framework newfw, but its directory is of vllm, which is not known to perfdb-gate "), "{unknown}");
+    assert!(unknown.starts_with("warning it names the framework newfw, but its directory is of vllm; the framework newfw is not known to perfdb-gate "), "{unknown}");
     // A library's directory has the library's version, its sidecar the framework's.
     assert_eq!(runtime("nccl", "2.29.7", "framework: sglang, version: 0.0.0.dev0"), [""; 0]);
     assert_eq!(runtime("nccl", "2.29.7", "framework: nccl, version: 2.30.7").len(), 1);

@@ -1,11 +1,11 @@
 //! Rows of another GPU than the system's.
 
 use super::{Named, origin};
-use crate::base::words::{plural, plural_verb};
+use crate::base::words::plural_verb;
 use crate::checks::context::RowContext;
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Judge, Judged};
-use crate::findings::{Hit, Hits, Severity};
+use crate::findings::Hits;
 
 /// Rows name a GPU that is not the system's.
 pub struct DeviceNames;
@@ -28,7 +28,7 @@ impl Judge for DeviceNames {
         };
         let is_known =
             |name: &str| rows.specs.systems.values().any(|system| system.is_device(name));
-        let new = named.named(|name| !is_own(name) && !is_known(name));
+        let new = named.novelty(rows, "device", "", |name| !is_own(name) && !is_known(name));
         let hit = named.hit(
             rows,
             "device",
@@ -36,14 +36,6 @@ impl Judge for DeviceNames {
             |name| !is_own(name) && is_known(name),
             say,
         );
-        let novelty = new.and_then(|(texts, all)| {
-            let what = format!("the device {texts}");
-            Hit::rows(rows.file, all, Severity::Warning, move |part| {
-                let says = format!("{what}, which {} have,", plural(part.rows.len(), "row"));
-                let finding = rows.novelty(&what, &format!("{says} is")).rows(part.rows.len());
-                Some(finding.examples(rows.examples(part.shown(), &["device"])))
-            })
-        });
-        Ok(hit.into_iter().chain(novelty).collect())
+        Ok(hit.into_iter().chain(new).collect())
     }
 }

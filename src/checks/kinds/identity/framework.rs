@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Named, names_backend, origin};
+use super::{Named, in_directory_of, names_backend, origin};
 use crate::base::words::plural_verb;
 use crate::checks::context::RowContext;
 use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Judge, Judged};
-use crate::findings::{Hits, Severity};
+use crate::findings::Hits;
 
 /// Names that rows of a backend's directory may carry, whatever their case; a backend that is not
 /// listed is known by its own name.
@@ -18,6 +18,8 @@ use crate::findings::{Hits, Severity};
 #[serde(deny_unknown_fields)]
 pub struct FrameworkNames {
     backends: BTreeMap<String, Vec<String>>,
+    /// Those of the backends that are libraries, which are measured in any framework.
+    libraries: Vec<String>,
 }
 
 impl Judge for FrameworkNames {
@@ -38,19 +40,17 @@ impl Judge for FrameworkNames {
                 names_backend(name, other) || names.iter().any(|n| n.eq_ignore_ascii_case(name))
             })
         };
-        let mut others = named
-            .names
-            .iter()
-            .filter_map(|(name, count)| (*count > 0).then_some(*name))
-            .filter(|name| is_other(name));
-        let is_known = named.nulls > 0 || others.any(of_other);
-        let severity = rows.rule.severity;
-        let severity = if is_known { severity } else { severity.at_most(Severity::Warning) };
+        // Only the directory of a framework contradicts the name of another one.
+        let is_framework = self.backends.contains_key(backend) && !self.libraries.contains(backend);
+        let is_wrong = |name: &str| is_other(name) && is_framework && of_other(name);
+        let place = if is_framework { String::new() } else { in_directory_of(backend) };
+        let is_new = |name: &str| is_other(name) && !is_wrong(name);
+        let new = named.novelty(rows, "framework", &place, is_new);
         let say = move |names: &str, n| {
             let rows = plural_verb(n, "row", ["names", "name"]);
             format!("{rows} {names} as framework, but the directory is of {backend}")
         };
-        let hit = named.hit(rows, "framework", severity, is_other, say);
-        Ok(hit.into_iter().collect())
+        let hit = named.hit(rows, "framework", rows.rule.severity, is_wrong, say);
+        Ok(hit.into_iter().chain(new).collect())
     }
 }

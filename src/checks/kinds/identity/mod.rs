@@ -11,7 +11,7 @@ pub use self::framework::FrameworkNames;
 pub use self::version::VersionNames;
 pub(super) use self::version::same_version;
 use crate::base::expr::NULL_CODE;
-use crate::base::words::names;
+use crate::base::words::{names, plural_verb};
 use crate::checks::context::RowContext;
 use crate::checks::inputs::{CheckInputs, Input};
 use crate::database::table::Column;
@@ -24,6 +24,11 @@ const MOST_NAMES: usize = 1000;
 pub(super) fn names_backend(framework: &str, backend: &str) -> bool {
     framework.eq_ignore_ascii_case(backend)
         || framework.split('_').any(|part| part.eq_ignore_ascii_case(backend))
+}
+
+/// Words the directory in which a framework is not known.
+pub(super) fn in_directory_of(backend: &str) -> String {
+    format!(" in a directory of {backend}")
 }
 
 /// What the checks here look at.
@@ -92,15 +97,31 @@ impl<'a> Named<'a> {
         })
     }
 
-    /// The names that `is_wrong` picks in words, and the rows that have them; `None` without such rows.
-    fn named(&self, is_wrong: impl Fn(&str) -> bool) -> Option<(String, Vec<usize>)> {
-        let wrong: Vec<bool> =
-            self.names.iter().map(|(name, count)| *count > 0 && is_wrong(name)).collect();
-        let picked = self.names.iter().zip(&wrong).filter(|(_, wrong)| **wrong);
+    /// A warning on the rows whose names `is_new` picks: names that this program does not know. `place` follows the names
+    /// if it knows them elsewhere.
+    fn novelty<'v>(
+        &self,
+        rows: &'v RowContext<'v>,
+        column: &'static str,
+        place: &str,
+        is_new: impl Fn(&str) -> bool,
+    ) -> Option<Hit<'v>> {
+        let new: Vec<bool> =
+            self.names.iter().map(|(name, count)| *count > 0 && is_new(name)).collect();
+        let picked = self.names.iter().zip(&new).filter(|(_, new)| **new);
         let texts: BTreeSet<&str> = picked.map(|((name, _), _)| *name).collect();
-        let has = |code: &u32| wrong.get(*code as usize) == Some(&true);
-        let rows = || (0..self.codes.len()).filter(|row| has(&self.codes[*row])).collect();
-        (!texts.is_empty()).then(|| (names(texts.iter().copied()), rows()))
+        if texts.is_empty() {
+            return None;
+        }
+        let what = format!("the {column} {}{place}", names(texts.iter().copied()));
+        let has = |code: &u32| new.get(*code as usize) == Some(&true);
+        let all: Vec<usize> = (0..self.codes.len()).filter(|row| has(&self.codes[*row])).collect();
+        Hit::rows(rows.file, all, Severity::Warning, move |part| {
+            let count = part.rows.len();
+            let says = format!("{what}, which {},", plural_verb(count, "row", ["has", "have"]));
+            let finding = rows.novelty(&what, &format!("{says} is")).rows(count);
+            Some(finding.examples(rows.examples(part.shown(), &[column])))
+        })
     }
 
     /// How many of some rows have each name.

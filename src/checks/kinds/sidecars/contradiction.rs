@@ -7,7 +7,7 @@ use super::{profile, report, seal};
 use crate::checks::context::{DirContext, Item, RowContext};
 use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge, Judged};
-use crate::checks::kinds::identity::{names_backend, same_version};
+use crate::checks::kinds::identity::{in_directory_of, names_backend, same_version};
 use crate::checks::rule_head::RuleHead;
 use crate::database::sidecar::Meta;
 use crate::findings::{Finding, Severity, wholes};
@@ -39,26 +39,29 @@ impl Judge for Frameworks {
         let (Some(Ok(meta)), Some(entry)) = (at.meta, &at.dir.meta) else {
             return Vec::new();
         };
-        let (mut wrong, mut severity) = (contradictions(meta, at), rule.severity);
+        let mut wrong = contradictions(meta, at);
         let (framework, backend) = (&meta.runtime.framework, &at.dir.place.backend);
         let is_own = names_backend(framework, backend);
-        if is_own || !self.libraries.contains(backend) {
+        // Only the directory of a framework contradicts the name and the version of another one.
+        let is_framework = self.frameworks.contains(backend);
+        if is_own || is_framework {
             wrong.extend(other_version(meta, at));
         }
-        if !is_own && !self.libraries.contains(backend) {
-            let mut said =
-                format!("it names the framework {framework}, but its directory is of {backend}");
-            if !self.is_known(framework, at) {
-                said += ", which is not known to perfdb-gate ";
-                said += env!("CARGO_PKG_VERSION");
-                if wrong.is_empty() {
-                    severity = severity.at_most(Severity::Warning);
-                }
-            }
-            wrong.insert(0, said);
+        let other =
+            format!("it names the framework {framework}, but its directory is of {backend}");
+        let mut new = None;
+        if is_framework && !is_own && self.is_known(framework, at) {
+            wrong.insert(0, other);
+        } else if !is_own && !self.libraries.contains(backend) {
+            let place = if is_framework { String::new() } else { in_directory_of(backend) };
+            let what = format!("the framework {framework}{place}");
+            let message = format!("{other}; {what} is {}", at.specs.shipped.not_known());
+            let severity = rule.severity.at_most(Severity::Warning);
+            let rule = RuleHead { severity, ..rule };
+            new = Some(rule.on_path(&entry.path, message).unknown(&what));
         }
-        let finding = RuleHead { severity, ..rule }.all_on_path(&entry.path, wrong);
-        finding.map(|finding| finding.at(&at.dir.place)).into_iter().collect()
+        let found = rule.all_on_path(&entry.path, wrong).into_iter().chain(new);
+        found.map(|finding| finding.at(&at.dir.place)).collect()
     }
 
     /// A table that does not have the number of rows that its sidecar says.

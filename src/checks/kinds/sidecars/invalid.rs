@@ -1,16 +1,19 @@
 //! Sidecars that cannot be read, or that differ from what the loader is known to read.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{profile, report, seal};
+use crate::base::words::names;
 use crate::checks::context::{Item, RowContext};
 use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge, Judged};
 use crate::checks::rule_head::RuleHead;
 use crate::database::sidecar::Meta;
-use crate::findings::{Severity, wholes};
+use crate::findings::{Finding, Severity, wholes};
 
 /// The fields and values of a `collection_meta.yaml` that the loader is known to read. A newer loader may read others,
 /// so that a difference is not an error.
@@ -46,49 +49,59 @@ impl Judge for KnownSidecar {
         }
         let Item::Dir(at) = item else { return Found::new() };
         let (Some(meta), Some(entry)) = (at.meta, &at.dir.meta) else { return Found::new() };
-        let finding = match meta {
-            Err(why) => Some(rule.on_path(&entry.path, why.to_string())),
+        let found = match meta {
+            Err(why) => vec![rule.on_path(&entry.path, why.to_string())],
             Ok(meta) => {
                 let rule = RuleHead { severity: rule.severity.at_most(Severity::Warning), ..rule };
-                rule.all_on_path(&entry.path, self.unknown_in(meta)).map(|mut finding| {
-                    finding.message +=
-                        &format!("; perfdb-gate knows the loader of {}", self.source);
-                    finding
-                })
+                let finding = |(what, says): (String, Vec<String>)| {
+                    let finding = rule.all_on_path(&entry.path, says)?;
+                    let message = format!(
+                        "{}; perfdb-gate knows the loader of {}",
+                        finding.message, self.source
+                    );
+                    Some(Finding { message, ..finding }.unknown(&what))
+                };
+                self.unknown_in(meta).into_iter().filter_map(finding).collect()
             }
         };
-        finding.map(|finding| finding.at(&at.dir.place)).into_iter().collect()
+        found.into_iter().map(|finding| finding.at(&at.dir.place)).collect()
     }
 }
 
 impl KnownSidecar {
-    /// Words what a sidecar has or lacks that the loader is not known to read.
-    fn unknown_in(&self, meta: &Meta) -> Vec<String> {
-        let mut wrong = Vec::new();
-        let mut add = |name: &str, value: &str, known: &[String]| {
+    /// Words what a sidecar has or lacks that the loader is not known to read, by the novelty.
+    fn unknown_in(&self, meta: &Meta) -> BTreeMap<String, Vec<String>> {
+        let mut wrong: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut add = |name: &str, place: &str, value: &str, known: &[String]| {
             if !known.iter().any(|known| known == value) {
-                wrong.push(format!("{name} is '{value}', not {}", known.join(" or ")));
+                let says = format!("{place}{name} is '{value}', not {}", known.join(" or "));
+                wrong.entry(format!("the {name} '{value}' of a sidecar")).or_default().push(says);
             }
         };
         let schemas: Vec<String> = self.schema_versions.iter().map(ToString::to_string).collect();
-        add("schema_version", &meta.schema_version.to_string(), &schemas);
+        add("schema_version", "", &meta.schema_version.to_string(), &schemas);
         if let Some(provenance) = &meta.provenance {
-            add("provenance", provenance, &self.provenances);
+            add("provenance", "", provenance, &self.provenances);
         }
         for (name, table) in &meta.tables {
-            add(&format!("tables.{name}.status"), &table.status, &self.statuses);
+            add("status", &format!("tables.{name}."), &table.status, &self.statuses);
             for (i, event) in table.collections.iter().enumerate() {
-                let place = format!("tables.{name}.collections[{i}].status");
-                add(&place, &event.status, &self.statuses);
+                let place = format!("tables.{name}.collections[{i}].");
+                add("status", &place, &event.status, &self.statuses);
             }
         }
         if meta.schema_version == 2 {
-            self.add_missing(&meta.fields, &mut wrong);
+            let missing = self.missing_in(&meta.fields);
+            let fields: BTreeSet<&str> = missing.iter().map(|(field, _)| &**field).collect();
+            let what = format!("a sidecar without {}", names(fields.into_iter()));
+            wrong.insert(what, missing.into_iter().map(|(_, says)| says).collect());
         }
         wrong
     }
 
-    fn add_missing(&self, sidecar: &Value, wrong: &mut Vec<String>) {
+    /// The fields that schema 2 requires and that a sidecar lacks, each with a clause.
+    fn missing_in(&self, sidecar: &Value) -> Vec<(String, String)> {
+        let mut wrong = Vec::new();
         let tables = sidecar.get("tables").and_then(Value::as_object);
         for (name, table) in tables.into_iter().flatten() {
             let place = format!("tables.{name}");
@@ -98,16 +111,18 @@ impl KnownSidecar {
                 wrong.extend(missing(&self.event, &format!("{place}.collections[{i}]"), event));
             }
         }
+        wrong
     }
 }
 
-/// Words the required fields that a mapping lacks or that are empty.
-fn missing(required: &[String], place: &str, found: &Value) -> Vec<String> {
+/// The required fields that a mapping lacks or that are empty, each with a clause.
+fn missing(required: &[String], place: &str, found: &Value) -> Vec<(String, String)> {
     let is_missing = |name: &&String| match found.get(name.as_str()) {
         None | Some(Value::Null) => true,
         Some(Value::String(text)) => text.trim().is_empty(),
         Some(Value::Array(items)) => items.is_empty(),
         Some(_) => false,
     };
-    required.iter().filter(is_missing).map(|name| format!("{place}.{name} is missing")).collect()
+    let said = |name: &String| (name.clone(), format!("{place}.{name} is missing"));
+    required.iter().filter(is_missing).map(said).collect()
 }

@@ -13,20 +13,29 @@ pub(super) fn missing(rows: &RowContext<'_>) -> Option<Finding> {
     Some(rows.finding(format!("{name} is missing, and the loader refuses the table without it")))
 }
 
-/// A seal that cannot be read, or that is none of such a table.
+/// A seal that cannot be read or lacks a field: an error. A seal of another kind is a warning, since a newer loader may
+/// read it.
 pub(super) fn invalid(rows: &RowContext<'_>) -> Option<Finding> {
     let (file, seal) = rows.seal().zip(rows.spec.seal.as_ref())?;
-    let wrong = match file.fields.as_ref()? {
-        Err(why) => vec![why.to_string()],
+    let wrong: Vec<(bool, String)> = match file.fields.as_ref()? {
+        Err(why) => vec![(false, why.to_string())],
         Ok(fields) => {
-            seal.one_of.iter().filter_map(|(n, any)| other_value(fields, n, any)).collect()
+            let other = |(name, any): (&String, &Vec<Value>)| {
+                Some((fields.contains_key(name), other_value(fields, name, any)?))
+            };
+            seal.one_of.iter().filter_map(other).collect()
         }
     };
-    let finding = || {
-        let message = format!("{}: {}", file.path, wrong.join("; "));
-        rows.finding(message).parts(&wrong)
-    };
-    (!wrong.is_empty()).then(finding)
+    let is_new = !wrong.is_empty() && wrong.iter().all(|(has_field, _)| *has_field);
+    let wrong: Vec<String> = wrong.into_iter().map(|(_, says)| says).collect();
+    let said = wrong.join("; ");
+    if is_new {
+        let what = format!("a seal of {} whose {said}", rows.spec.name);
+        return Some(
+            rows.novelty(&what, &format!("{}: {said}, which is", file.path)).parts(&wrong),
+        );
+    }
+    (!wrong.is_empty()).then(|| rows.finding(format!("{}: {said}", file.path)).parts(&wrong))
 }
 
 /// A seal that the table contradicts.

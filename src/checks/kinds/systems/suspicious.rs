@@ -73,7 +73,7 @@ impl Judge for Plausible {
         let Ok(system) = &at.file.system else {
             return Vec::new();
         };
-        let mut odd = self.misnamed(system, at);
+        let mut odd = Vec::new();
         for relation in &self.relations {
             // A relation between figures that are not all given says nothing.
             let given = relation.holds.fields().iter().all(|f| system.figure(f).is_some());
@@ -87,31 +87,34 @@ impl Judge for Plausible {
         odd.extend(
             self.versions.iter().filter_map(|(field, b)| without_data(field, b, system, at)),
         );
-        rule.all_on_path(&at.file.path, odd).into_iter().collect()
+        let found = rule.all_on_path(&at.file.path, odd);
+        found.into_iter().chain(misnamed(rule, system, at)).collect()
     }
 }
 
-impl Plausible {
-    /// Words the figures of the GPU and the node whose names no known system has.
-    fn misnamed(&self, system: &System, at: &SystemContext<'_>) -> Vec<String> {
-        let own = |name: &&String| name.starts_with("gpu.") || name.starts_with("node.");
-        let known: BTreeSet<&str> = at
-            .specs
-            .systems
-            .values()
-            .flat_map(|system| system.figures.keys())
-            .filter(own)
-            .map(String::as_str)
-            .collect();
-        let names = system.figures.keys().filter(own);
-        let unknown = names.filter(|name| !known.contains(name.as_str()));
-        let say = |name: &String| {
-            let unused = known.iter().copied().filter(|known| system.figure(known).is_none());
-            let near = nearest(name, unused).map(|near| format!("; did you mean {near}?"));
-            format!("{name} is not the name of a figure{}", near.unwrap_or_default())
-        };
-        unknown.map(say).collect()
-    }
+/// Findings on the figures of the GPU and the node whose names no known system has.
+fn misnamed(rule: RuleHead<'_>, system: &System, at: &SystemContext<'_>) -> Found {
+    let own = |name: &&String| name.starts_with("gpu.") || name.starts_with("node.");
+    let known: BTreeSet<&str> = at
+        .specs
+        .systems
+        .values()
+        .flat_map(|system| system.figures.keys())
+        .filter(own)
+        .map(String::as_str)
+        .collect();
+    let names = system.figures.keys().filter(own);
+    let unknown = names.filter(|name| !known.contains(name.as_str()));
+    let finding = |name: &String| {
+        let unused = known.iter().copied().filter(|known| system.figure(known).is_none());
+        let near = nearest(name, unused).map(|near| format!("; did you mean {near}?"));
+        let near = near.unwrap_or_default();
+        let said = at.specs.shipped.not_known();
+        let message = format!("{name} is not the name of a figure{near}; it is {said}");
+        let finding = rule.on_path(&at.file.path, message).parts([name.clone()]);
+        finding.unknown(&format!("the figure {name}"))
+    };
+    unknown.map(finding).collect()
 }
 
 impl Rising {

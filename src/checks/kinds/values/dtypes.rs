@@ -1,6 +1,6 @@
 //! Dtypes that no query names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Wrong;
 use crate::base::error::nearest;
@@ -12,30 +12,64 @@ use crate::database::table::Column;
 /// text in each row.
 const MOST: usize = 16;
 
-/// Adds the rows of a column whose dtype neither the list of all dtypes nor the table's spec has.
-pub(super) fn unknown_dtypes(wrong: &mut Wrong, rows: &RowContext<'_>, name: &str) {
+/// Rows with an unknown dtype.
+#[derive(Default)]
+struct UnknownDtype<'a> {
+    columns: Vec<&'a str>,
+    /// The known dtype that may be meant, in words.
+    meant: String,
+    rows: BTreeSet<usize>,
+}
+
+/// Adds the rows whose dtype neither the list of all dtypes nor the table's spec has, by dtype. `columns` hold dtypes.
+pub(super) fn unknown_dtypes<'a>(
+    wrong: &mut Wrong,
+    rows: &RowContext<'a>,
+    columns: impl Iterator<Item = &'a str>,
+) {
+    let mut found = BTreeMap::new();
+    columns.for_each(|name| add_unknown(&mut found, rows, name));
+    for (text, dtype) in &found {
+        let says = match dtype.columns[..] {
+            [column] => format!("the {column} {text}{}", dtype.meant),
+            _ => format!("the dtype {text}{}", dtype.meant),
+        };
+        for row in &dtype.rows {
+            wrong.add_kind(&format!("the dtype {text}"), &says, dtype.columns[0], *row);
+        }
+        wrong.columns.extend(dtype.columns[1..].iter().map(|column| (*column).to_owned()));
+    }
+}
+
+/// Adds the rows of a column with an unknown dtype, by dtype.
+fn add_unknown<'a>(
+    found: &mut BTreeMap<String, UnknownDtype<'a>>,
+    rows: &RowContext<'a>,
+    name: &'a str,
+) {
     let Some(column @ Column::Text { codes, dict, .. }) = rows.column(name) else { return };
     let own = rows.spec.dtypes.get(name).into_iter().flatten().map(String::as_str);
     let known: BTreeSet<&str> = rows.specs.lookups.dtypes().chain(own).collect();
     let unknown = dict.iter().map(|text| !known.contains(&**text)).collect::<Vec<_>>();
     let count = unknown.iter().filter(|unknown| **unknown).count();
-    let kind = |text: &str| {
-        let kind = format!("the {name} {}", names([text].into_iter()));
-        let meant = nearest(text, known.iter().copied());
-        let meant = meant.map(|meant| format!(" (did you mean {meant}?)")).unwrap_or_default();
-        (kind.clone(), kind + &meant)
+    let label = |text: &str| {
+        let many = || "of many texts".to_owned();
+        if count > MOST { many() } else { names([text].into_iter()) }
     };
-    let many = (format!("the {name} of many texts"), format!("the {name} of {count} texts"));
-    let kinds: Vec<_> = dict
-        .iter()
-        .zip(&unknown)
-        .map(|(text, unknown)| {
-            unknown.then(|| if count > MOST { many.clone() } else { kind(text) })
-        })
-        .collect();
+    let labels: Vec<Option<String>> =
+        dict.iter().zip(&unknown).map(|(text, unknown)| unknown.then(|| label(text))).collect();
     for row in (0..rows.count).filter(|row| count > 0 && !column.is_null(*row)) {
-        if let Some((kind, says)) = &kinds[codes[row] as usize] {
-            wrong.add_kind(kind, says, name, row);
+        let code = codes[row] as usize;
+        let Some(label) = &labels[code] else { continue };
+        if !found.contains_key(label) {
+            found.insert(label.clone(), UnknownDtype::default());
         }
+        let Some(dtype) = found.get_mut(label) else { continue };
+        if dtype.columns.last() != Some(&name) {
+            dtype.columns.push(name);
+            let meant = nearest(&dict[code], known.iter().copied()).filter(|_| count <= MOST);
+            dtype.meant = meant.map(|m| format!(" (did you mean {m}?)")).unwrap_or_default();
+        }
+        dtype.rows.insert(row);
     }
 }

@@ -48,11 +48,11 @@ impl Judge for KeyRange {
                 | ColumnKind::Number
                 | ColumnKind::Measure(_) => {}
             }
-            if column.kind == ColumnKind::Text && self.dtypes.iter().any(|end| name.ends_with(end))
-            {
-                unknown_dtypes(&mut dtypes, rows, name);
-            }
         }
+        let texts = spec.columns.iter().filter(|column| column.kind == ColumnKind::Text);
+        let texts = texts.map(|column| column.name.as_str());
+        let holds_dtypes = |name: &&str| self.dtypes.iter().any(|end| name.ends_with(end));
+        unknown_dtypes(&mut dtypes, rows, texts.filter(holds_dtypes));
         outside_choices(&mut outside, rows);
         if let Some(require) = &spec.require {
             let scope = rows.scope();
