@@ -228,7 +228,7 @@ fn a_table_without_its_log_and_a_log_in_use_are_left_alone() {
 
     let other = tree.path().join("other");
     let about = Mock::new(0).about;
-    let held = perfdb_gate::gpu::record::Log::open(&other.join(TABLE), &about).unwrap();
+    let held = perfdb_gate::gpu::record::Log::open(&other, &other.join(TABLE), &about).unwrap();
     let used = measure(&other, &mut Mock::new(0)).unwrap_err();
     insta::assert_snapshot!(redact(&format!("{alone}\n{used}")), @"
     [tmp]/data/h200_sxm/mla_bmm/cublas/13.1.0/mla_bmm_perf.parquet exists without its log

@@ -19,6 +19,7 @@ use super::repository::{
 use super::stamps::{Stamped, Stamps};
 use super::{Dated, Entry, EntryKind, ReadError, Source, history};
 use crate::base::error::{Error, Result};
+use crate::base::read::read;
 
 /// A folder on disk.
 pub struct WorkTree {
@@ -163,7 +164,9 @@ impl Source for WorkTree {
     fn settings(&self) -> Result<Vec<Entry>> {
         let folder = self.top()?.unwrap_or_else(|| self.root.clone()).join(SETTINGS);
         let walk = walkdir::WalkDir::new(&folder).sort_by_file_name().into_iter();
-        let files = walk.filter_map(Result::ok).filter(|e| e.file_type().is_file());
+        let is_read = |kind: std::fs::FileType| !kind.is_dir() && !kind.is_symlink();
+        let files = walk.filter_map(Result::ok).filter(|e| is_read(e.file_type()));
+        // Reading a device or a pipe is an error.
         let entry = |e: walkdir::DirEntry| Entry {
             path: slashes(e.path().strip_prefix(&folder).unwrap_or(e.path())),
             size: e.metadata().map_or(0, |m| m.len()),
@@ -188,7 +191,7 @@ impl Source for WorkTree {
         match &entry.kind {
             EntryKind::Path(path) => {
                 self.stamps.note(path);
-                let read = std::fs::read(path);
+                let read = read(path);
                 if read.as_ref().is_err_and(|e| e.kind() == ErrorKind::PermissionDenied) {
                     self.stamps.deny(path);
                 }
@@ -216,7 +219,7 @@ impl Source for WorkTree {
 
     fn is_in_lfs(&self, path: &str) -> bool {
         let top = self.top().ok().flatten().unwrap_or_else(|| self.root.clone());
-        self.attributes.is_in_lfs(path, |path| std::fs::read(top.join(path)).ok())
+        self.attributes.is_in_lfs(path, |path| read(&top.join(path)).ok())
     }
 
     fn changed_since(&self, reference: &str) -> Result<Vec<String>> {
