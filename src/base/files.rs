@@ -88,8 +88,7 @@ fn is_abandoned(path: &Path) -> bool {
     ours && plain() && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
-/// Writes `text` to a file atomically. Devices and pipes are written directly. If the path is a link outside
-/// of a git repository, its target is written.
+/// Writes `text` to a file atomically, as [`write_all`] does.
 ///
 /// # Errors
 ///
@@ -98,7 +97,8 @@ pub fn write_whole(path: &Path, text: &[u8]) -> Result<()> {
     Output::new(path, text)?.place()
 }
 
-/// Creates missing folders and writes all files. Every file is written under a temporary name before the
+/// Creates missing folders and writes all files. Devices and pipes are written directly. If a path is a link outside
+/// of a git repository, its target is written. Every other file is written under a temporary name before the
 /// first one gets its final name, so that an error leaves none of them.
 ///
 /// # Errors
@@ -140,15 +140,15 @@ impl<'a> Output<'a> {
             return Ok(Self::Device(device, target, text));
         }
         let folder = Folder::named(folder_of(&target)).map_err(failed)?;
-        let name = target.file_name().unwrap_or_default();
-        let file = folder.stage(name, before.map(|m| m.permissions()), text).map_err(failed)?;
+        let file = folder.stage(before.map(|m| m.permissions()), text).map_err(failed)?;
         Ok(Self::File { target, file })
     }
 
     pub(super) fn place(self) -> Result<()> {
         match self {
             Self::File { target, file } => {
-                let placed = Folder::named(folder_of(&target)).and_then(|f| f.place(file));
+                let name = target.file_name().unwrap_or_default();
+                let placed = Folder::named(folder_of(&target)).and_then(|f| f.place(file, name));
                 placed.map_err(|e| unwritten(&target, &e))
             }
             Self::Device(mut device, target, text) => {

@@ -1,11 +1,11 @@
 //! Folders that are held open: names are looked up in them and never lead through a symbolic link.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::{File, Permissions, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, renameat, unlinkat};
+use rustix::fs::{Mode, OFlags, mkdirat, openat, renameat};
 use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
@@ -27,7 +27,6 @@ pub(super) struct Folder {
 /// A file that is completely written but does not have its final name yet.
 pub(super) struct StagedFile {
     file: NamedTempFile,
-    name: OsString,
     _removed: RemovedOnSignal,
 }
 
@@ -61,7 +60,7 @@ impl Folder {
         if file.metadata().is_ok_and(|about| about.is_file()) {
             return Ok(Some(file));
         }
-        Err(self.other_kind(name, &ErrorKind::InvalidInput.into()))
+        Err(self.unopened(name, &ErrorKind::IsADirectory.into()))
     }
 
     fn open(&self, name: &OsStr, flags: OFlags) -> Result<Option<File>> {
@@ -70,18 +69,15 @@ impl Folder {
         match openat(&self.handle, name, flags, Mode::from(0o666)) {
             Ok(opened) => Ok(Some(opened.into())),
             Err(Errno::NOENT) => Ok(None),
-            Err(e) => Err(self.other_kind(name, &e.into())),
+            Err(e) => Err(self.unopened(name, &e.into())),
         }
     }
 
     /// Returns the error for a name that could not be opened.
-    fn other_kind(&self, name: &OsStr, error: &io::Error) -> Error {
+    fn unopened(&self, name: &OsStr, error: &io::Error) -> Error {
         let path = self.path.join(name);
         match path.symlink_metadata().map(|about| about.file_type()) {
             Ok(kind) if kind.is_symlink() => refused(&path, "a symbolic link"),
-            Ok(kind) if kind.is_dir() && error.kind() == ErrorKind::InvalidInput => {
-                refused(&path, "a folder")
-            }
             Ok(kind) if !kind.is_dir() && !kind.is_file() => {
                 refused(&path, "a device, pipe or socket")
             }
@@ -89,19 +85,13 @@ impl Folder {
         }
     }
 
-    /// Writes a temporary file that will get a name in the folder. It is removed if a signal ends the process.
-    pub(super) fn stage(
-        &self,
-        name: &OsStr,
-        mode: Option<Permissions>,
-        bytes: &[u8],
-    ) -> io::Result<StagedFile> {
-        let flags =
-            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    /// Writes a temporary file to which [`Folder::place`] gives a name. It is removed if a signal ends the process.
+    pub(super) fn stage(&self, mode: Option<Permissions>, bytes: &[u8]) -> io::Result<StagedFile> {
+        let new = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let create = |path: &Path| -> io::Result<File> {
             let name = path.file_name().unwrap_or_default();
             // A new file gets the mode that the umask leaves; a replaced file keeps its own.
-            Ok(openat(&self.handle, name, flags, Mode::from(0o666))?.into())
+            Ok(openat(&self.handle, name, new, Mode::from(0o666))?.into())
         };
         let mut builder = tempfile::Builder::new();
         let mut file = builder.prefix(STAGED).make_in(&self.path, create)?;
@@ -112,20 +102,15 @@ impl Folder {
         mode.map_or(Ok(()), |mode| file.as_file().set_permissions(mode))?;
         file.as_file_mut().write_all(bytes)?;
         file.as_file().sync_all()?;
-        Ok(StagedFile { file, name: name.to_owned(), _removed: removed })
+        Ok(StagedFile { file, _removed: removed })
     }
 
-    /// Gives a staged file its name.
-    pub(super) fn place(&self, mut staged: StagedFile) -> io::Result<()> {
+    /// Gives a staged file its name, in the place of the file that has it.
+    pub(super) fn place(&self, mut staged: StagedFile, name: &OsStr) -> io::Result<()> {
         let temporary = staged.file.path().file_name().unwrap_or_default();
-        renameat(&self.handle, temporary, &self.handle, &staged.name)?;
+        renameat(&self.handle, temporary, &self.handle, name)?;
         staged.file.disable_cleanup(true);
         Ok(())
-    }
-
-    /// Removes a file.
-    pub(super) fn remove(&self, name: &OsStr) -> io::Result<()> {
-        Ok(unlinkat(&self.handle, name, AtFlags::empty())?)
     }
 }
 

@@ -7,7 +7,7 @@ use std::fs::{File, TryLockError};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use rustix::fs::OFlags;
+use rustix::fs::{AtFlags, OFlags, unlinkat};
 
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result};
@@ -48,8 +48,7 @@ impl TreeFiles {
     ///
     /// If the top cannot be opened.
     pub fn at(folder: &Path) -> Result<Self> {
-        let here = folder.as_os_str().is_empty();
-        let (top, path) = top_of(if here { Path::new(".") } else { folder });
+        let (top, path) = top_of(&folder.join("."));
         let existing = || path.ancestors().find(|f| f.is_dir()).map(Path::to_owned);
         let top = top.or_else(existing).unwrap_or_default();
         let prefix = path.strip_prefix(&top).unwrap_or(&path).to_owned();
@@ -67,9 +66,7 @@ impl TreeFiles {
         let top = self.top.path.display();
         if let Err(TryLockError::WouldBlock) = self.top.handle.try_lock() {
             eprintln!("perfdb-gate: waiting for another run that writes to {top}");
-            let hint = "wait until the other run ends, and run this again";
-            let failed = |e| Error::caused(format!("cannot lock {top}"), hint, e);
-            self.top.handle.lock().map_err(failed)?;
+            self.top.handle.lock().map_err(|e| unwritten(&self.top.path, &e))?;
         }
         Ok(())
     }
@@ -80,10 +77,8 @@ impl TreeFiles {
     ///
     /// If the file is not a regular file, is too large or cannot be read.
     pub fn read(&self, path: &Path) -> Result<Option<Vec<u8>>> {
-        let read = |file| read_open(&file, path);
-        let bytes = self.open(path)?.map(read).transpose().map_err(|e| {
-            Error::caused(format!("cannot read {}", path.display()), "check its permissions", e)
-        })?;
+        let read = |file| read_open(&file, path).map_err(|e| unread(path, e));
+        let bytes = self.open(path)?.map(read).transpose()?;
         let digest = bytes.as_deref().map(sha256);
         self.read.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), digest);
         Ok(bytes)
@@ -96,7 +91,7 @@ impl TreeFiles {
     /// Those of [`TreeFiles::read`], and if it is not UTF-8 text.
     pub fn text(&self, path: &Path) -> Result<Option<String>> {
         let text = self.read(path)?.map(String::from_utf8).transpose();
-        text.map_err(|e| Error::caused(format!("cannot read {}", path.display()), "", e))
+        text.map_err(|e| unread(path, e))
     }
 
     /// Returns true if a regular file exists.
@@ -127,7 +122,7 @@ impl TreeFiles {
             sweep(&folder.path);
             let replaced = folder.file(name, OFlags::RDONLY)?;
             let mode = replaced.and_then(|file| Some(file.metadata().ok()?.permissions()));
-            let file = folder.stage(name, mode, bytes).map_err(|e| unwritten(path, &e))?;
+            let file = folder.stage(mode, bytes).map_err(|e| unwritten(path, &e))?;
             staged.push((path, file));
         }
         let known = self.read.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -141,7 +136,8 @@ impl TreeFiles {
         }
         record.map_or(Ok(()), Output::place)?;
         for (path, file) in staged {
-            self.place(path)?.0.place(file).map_err(|e| unwritten(path, &e))?;
+            let (folder, name) = self.place(path)?;
+            folder.place(file, name).map_err(|e| unwritten(path, &e))?;
         }
         Ok(())
     }
@@ -164,14 +160,8 @@ impl TreeFiles {
     /// If the file cannot be removed.
     pub fn remove(&self, path: &Path) -> Result<()> {
         let (folder, name) = self.place(path)?;
-        folder.remove(name).map_err(|e| unwritten(path, &e))
-    }
-
-    /// Removes the temporary files and folders that killed runs left in a folder.
-    pub fn sweep(&self, folder: &Path) {
-        if let Ok(Some(folder)) = self.folder(folder, false) {
-            sweep(&folder.path);
-        }
+        let removed = unlinkat(&folder.handle, name, AtFlags::empty());
+        removed.map_err(|e| unwritten(path, &e.into()))
     }
 
     fn open(&self, path: &Path) -> Result<Option<File>> {
@@ -198,4 +188,12 @@ impl TreeFiles {
         }
         Ok(Some(folder))
     }
+}
+
+fn unread(path: &Path, why: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::caused(
+        format!("cannot read {}", path.display()),
+        "check the file and its permissions",
+        why,
+    )
 }

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 pub use self::error::{RepairError, SidecarError};
 use self::restate::{TableContent, restated};
 use crate::base::error::Result;
+use crate::base::files::sweep;
 use crate::base::threads;
 use crate::base::tree_files::TreeFiles;
 use crate::database::catalog::TableFile;
@@ -87,7 +88,7 @@ impl DiskChange {
 
     /// Removes temporary files that interrupted repairs left in the folders of the selected tables.
     fn sweep(&self) {
-        self.folders.iter().for_each(|folder| self.tree.sweep(folder));
+        self.folders.iter().for_each(|folder| sweep(folder));
     }
 
     /// Writes a record, if there is one, and all files and sidecars, then removes the files that are gone.
