@@ -55,3 +55,5 @@ mod validate;
 mod wheel;
 mod words;
 mod writers;
+#[cfg(unix)]
+mod writing;

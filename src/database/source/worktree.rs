@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::attributes::Attributes;
+use super::attributes::{self, Attributes};
 use super::commit::Commit;
 use super::index::Index;
 use super::names::{
@@ -97,6 +97,17 @@ impl WorkTree {
     }
 }
 
+/// Checks that the files which git reads in a folder are no devices or pipes: libgit2 would wait for a pipe.
+fn check_git_files(folder: &Path) -> Result<()> {
+    let files = [".gitignore", attributes::FILE].map(|name| folder.join(name));
+    let is_other = |about: std::fs::Metadata| !about.is_file() && !about.is_dir();
+    let other = files.iter().find(|file| std::fs::metadata(file).is_ok_and(is_other));
+    other.map_or(Ok(()), |file| {
+        let message = format!("{} is not a regular file", file.display());
+        Err(Error::new(message, "git reads this file: remove it"))
+    })
+}
+
 impl Source for WorkTree {
     fn files(&self) -> Result<Vec<Entry>> {
         let repo = repository(&self.root)?.map(|(repo, _)| repo);
@@ -104,6 +115,9 @@ impl Source for WorkTree {
         if repo.is_some() {
             self.index().whole(&self.root, &self.prefix)?;
             entries = self.index().empty_submodules(&self.root, &self.prefix);
+            let (real, above) = (self.root.canonicalize(), self.prefix.matches('/').count());
+            let real = real.unwrap_or_default();
+            real.ancestors().skip(1).take(above).try_for_each(check_git_files)?;
         }
         let mut walk = walkdir::WalkDir::new(&self.root).into_iter();
         while let Some(item) = walk.next() {
@@ -116,6 +130,7 @@ impl Source for WorkTree {
             let relative = item.path().strip_prefix(&self.root).unwrap_or(item.path());
             let path = format!("{}{}", self.prefix, slashes(relative));
             if item.file_type().is_dir() {
+                repo.as_ref().map_or(Ok(()), |_| check_git_files(item.path()))?;
                 // Hidden folders are no databases, and ignored folders, such as build outputs, may contain
                 // copies. A tracked folder is never ignored, because a pull request could change .gitignore
                 // to hide files. Below `systems` and `data`, all folders count, because skipped tables would

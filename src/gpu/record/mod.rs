@@ -25,6 +25,9 @@ use crate::database::table;
 use crate::gpu::device::{About, Answer};
 use crate::specs::TableSpec;
 
+/// The file name of the sidecar beside a table.
+const SIDECAR: &str = "collection_meta.yaml";
+
 /// A log opened for writing, by one process at a time.
 pub struct Log {
     tree: TreeFiles,
@@ -65,6 +68,7 @@ impl Log {
             let hint = "the log is written next to the recorded table";
             Error::caused(format!("cannot write {}", path.display()), hint, e)
         };
+        tree.has(&table.with_file_name(SIDECAR))?;
         let file = tree.log(&path)?;
         file.try_lock().map_err(|_| {
             let message = format!("another process writes measurements to {}", path.display());
@@ -163,7 +167,7 @@ impl Log {
         let written =
             Written { table: self.table.clone(), rows, failed: self.points.len() - rows, spread };
         self.tree.lock()?;
-        let path = self.table.with_file_name("collection_meta.yaml");
+        let path = self.table.with_file_name(SIDECAR);
         let before = self.tree.text(&path)?;
         let meta = sidecar::text((&path, before), origin, &self.sessions, &written, &bytes)?;
         self.tree.write(None, &[(self.table.clone(), bytes), (path, meta.into_bytes())])?;
