@@ -1,32 +1,30 @@
 //! Atomic writes: a reader never sees a partly written report or table.
 
 use std::collections::BTreeSet;
-use std::fs::{File, TryLockError};
-use std::io::{ErrorKind, Write};
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
-
 use crate::base::error::{Error, Result};
-use crate::base::interrupt::{Leftover, RemovedOnSignal};
-
-/// The prefix of temporary files and folders that later get their final names.
-pub(crate) const STAGED: &str = ".perfdb-gate-";
+use crate::base::folder::{Folder, STAGED, StagedFile, folder_of, unwritten};
+use crate::base::top::check_unlinked;
 
 /// Checks at the start of a run that the output `files` and `folders` can be written. `folders` will be
 /// created later, with their parents.
 ///
 /// # Errors
 ///
-/// If two files have the same path, or a file or folder cannot be written.
+/// If two files have the same path, a link of a repository leads to a file or folder, or one cannot be written.
 pub fn check_targets(files: &[&Path], folders: &[&Path]) -> Result<()> {
     for folder in folders {
+        check_unlinked(folder)?;
         let existing = folder.ancestors().find(|f| f.as_os_str().is_empty() || f.exists());
         let existing = existing.filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
         can_create_in(existing).map_err(|e| unwritten(folder, &e))?;
     }
     let mut taken: BTreeSet<PathBuf> = BTreeSet::new();
     for file in files {
+        check_unlinked(file)?;
         let place = place_of(file);
         match std::fs::metadata(&place) {
             Ok(found) if found.is_dir() => {
@@ -59,11 +57,7 @@ fn place_of(file: &Path) -> PathBuf {
     file.canonicalize().ok().or_else(through_folder).unwrap_or_else(|| file.to_owned())
 }
 
-fn folder_of(file: &Path) -> &Path {
-    file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-pub(super) fn can_create_in(folder: &Path) -> std::io::Result<()> {
+fn can_create_in(folder: &Path) -> std::io::Result<()> {
     tempfile::Builder::new().prefix(STAGED).tempfile_in(folder).map(drop)
 }
 
@@ -94,29 +88,17 @@ fn is_abandoned(path: &Path) -> bool {
     ours && plain() && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
-/// Locks a new temporary file or folder, so that [`sweep`] of other runs keeps it. Returns false if a sweep
-/// removed it before it was locked.
-pub(crate) fn lock_staged(staged: &File, path: &Path) -> bool {
-    let locked = match staged.try_lock() {
-        Ok(()) => true,
-        Err(TryLockError::WouldBlock) => false,
-        // A file system without locks is not swept.
-        Err(TryLockError::Error(_)) => return true,
-    };
-    locked && path.exists()
-}
-
-/// Writes `text` to a file atomically. Devices and pipes are written directly. If the path is a link, its
-/// target is written.
+/// Writes `text` to a file atomically, as [`write_all`] does.
 ///
 /// # Errors
 ///
 /// If the file cannot be written.
 pub fn write_whole(path: &Path, text: &[u8]) -> Result<()> {
-    Staged::new(path, text)?.place()
+    Output::new(path, text)?.place()
 }
 
-/// Creates missing folders and writes all files. Every file is written under a temporary name before the
+/// Creates missing folders and writes all files. Devices and pipes are written directly. If a path is a link outside
+/// of a git repository, its target is written. Every other file is written under a temporary name before the
 /// first one gets its final name, so that an error leaves none of them.
 ///
 /// # Errors
@@ -124,6 +106,7 @@ pub fn write_whole(path: &Path, text: &[u8]) -> Result<()> {
 /// If a folder cannot be created or a file cannot be written.
 pub fn write_all(folders: &[PathBuf], files: &[(PathBuf, Vec<u8>)]) -> Result<()> {
     for folder in folders {
+        check_unlinked(folder)?;
         std::fs::create_dir_all(folder).map_err(|e| {
             let hint = "--output-dir takes a folder, which is created if it does not exist";
             Error::new(format!("cannot create {}: {}", folder.display(), e.kind()), hint)
@@ -131,42 +114,24 @@ pub fn write_all(folders: &[PathBuf], files: &[(PathBuf, Vec<u8>)]) -> Result<()
     }
     let beside: BTreeSet<&Path> = files.iter().map(|(path, _)| folder_of(path)).collect();
     beside.into_iter().for_each(sweep);
-    let staged: Vec<Staged<'_>> =
-        files.iter().map(|(path, text)| Staged::new(path, text)).collect::<Result<_>>()?;
-    staged.into_iter().try_for_each(Staged::place)
+    let staged: Vec<Output<'_>> =
+        files.iter().map(|(path, text)| Output::new(path, text)).collect::<Result<_>>()?;
+    staged.into_iter().try_for_each(Output::place)
 }
 
-/// Creates a temporary file in a folder. It is removed if a signal ends the process.
-pub(super) fn stage(folder: &Path) -> std::io::Result<(NamedTempFile, RemovedOnSignal)> {
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    {
-        // A new file gets the mode that the umask leaves; a replaced file keeps its own.
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let mut create = || builder.prefix(STAGED).tempfile_in(folder);
-    let mut file = create()?;
-    while !lock_staged(file.as_file(), file.path()) {
-        file = create()?;
-    }
-    let removed = RemovedOnSignal::new(Leftover::File(file.path().to_owned()));
-    Ok((file, removed))
-}
-
-/// An output file that is completely written but does not have its final name yet.
-enum Staged<'a> {
+/// An output that the user names, completely written but without its final name yet.
+pub(super) enum Output<'a> {
     File {
-        file: NamedTempFile,
         target: PathBuf,
-        _removed: RemovedOnSignal,
+        file: StagedFile,
     },
     /// A device or a pipe, which cannot be replaced by a renamed file.
     Device(File, PathBuf, &'a [u8]),
 }
 
-impl<'a> Staged<'a> {
-    fn new(path: &Path, text: &'a [u8]) -> Result<Self> {
+impl<'a> Output<'a> {
+    pub(super) fn new(path: &Path, text: &'a [u8]) -> Result<Self> {
+        check_unlinked(path)?;
         let failed = |e| unwritten(path, &e);
         let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let before = std::fs::metadata(&target).ok();
@@ -174,39 +139,21 @@ impl<'a> Staged<'a> {
             let device = std::fs::OpenOptions::new().write(true).open(&target).map_err(failed)?;
             return Ok(Self::Device(device, target, text));
         }
-        let (mut file, _removed) = stage(folder_of(&target)).map_err(failed)?;
-        if let Some(before) = before {
-            file.as_file().set_permissions(before.permissions()).map_err(failed)?;
-        }
-        file.write_all(text).map_err(failed)?;
-        file.as_file().sync_all().map_err(failed)?;
-        Ok(Self::File { file, target, _removed })
+        let folder = Folder::named(folder_of(&target)).map_err(failed)?;
+        let file = folder.stage(before.map(|m| m.permissions()), text).map_err(failed)?;
+        Ok(Self::File { target, file })
     }
 
-    fn place(self) -> Result<()> {
+    pub(super) fn place(self) -> Result<()> {
         match self {
-            Self::File { file, target, .. } => {
-                file.persist(&target).map(drop).map_err(|e| unwritten(&target, &e.error))
+            Self::File { target, file } => {
+                let name = target.file_name().unwrap_or_default();
+                let placed = Folder::named(folder_of(&target)).and_then(|f| f.place(file, name));
+                placed.map_err(|e| unwritten(&target, &e))
             }
             Self::Device(mut device, target, text) => {
                 device.write_all(text).map_err(|e| unwritten(&target, &e))
             }
         }
     }
-}
-
-pub(crate) fn unwritten(path: &Path, error: &std::io::Error) -> Error {
-    let folder = folder_of(path);
-    let (why, hint) = match error.kind() {
-        ErrorKind::NotFound if !folder.exists() => (
-            format!("the folder {} does not exist", folder.display()),
-            format!("`mkdir -p {}` creates it", folder.display()),
-        ),
-        ErrorKind::PermissionDenied => (
-            "permission denied".to_owned(),
-            format!("the user that runs perfdb-gate may not write to {}", folder.display()),
-        ),
-        kind => (kind.to_string(), "check that its disk has free space".to_owned()),
-    };
-    Error::new(format!("cannot write {}: {why}", path.display()), hint)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::base::dates::today;
 use crate::base::error::{Error, Result};
+use crate::base::read::read_text;
 use crate::base::reason::Reason;
 use crate::checks::context::{Item, WaiverContext};
 use crate::checks::rule::{Rule, Rules};
@@ -136,7 +137,7 @@ impl Settings {
             let bad = |why: Reason| {
                 Error::new(format!("{}: {why}", path.display()), "--write-baseline writes one")
             };
-            let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string().into()))?;
+            let text = read_text(path).map_err(|e| bad(e.to_string().into()))?;
             settings.baseline = Some(Baseline::parse(&text).map_err(bad)?);
         }
         Ok(settings)

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use perfdb_gate::base::error::{Error, Result};
 use perfdb_gate::base::files::{check_targets, write_all};
+use perfdb_gate::base::read::read_text;
 use perfdb_gate::database::source::named_like_a_table;
 use perfdb_gate::gpu::rerun::RerunList;
 use perfdb_gate::report::chart::Drawing;
@@ -36,7 +37,7 @@ pub fn check<'a>(
 
 /// Returns true if a file is a rerun list, which `plan --output` writes.
 fn is_rerun_list(path: &Path) -> bool {
-    std::fs::read_to_string(path).is_ok_and(|text| RerunList::is_one(&text))
+    read_text(path).is_ok_and(|text| RerunList::is_one(&text))
 }
 
 /// Returns true if a path is a file, not standard output.

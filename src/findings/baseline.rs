@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::base::error::{Error, Result};
+use crate::base::read::read_text;
 use crate::base::reason::Reason;
 use crate::findings::{Finding, Severity};
 
@@ -76,7 +77,7 @@ impl Baseline {
             let message = format!("{} exists and is not a baseline: {why}", path.display());
             Error::new(message, "--write-baseline replaces only a baseline: name another file")
         };
-        let text = std::fs::read_to_string(path).map_err(|e| other(e.to_string()))?;
+        let text = read_text(path).map_err(|e| other(e.to_string()))?;
         if text.is_empty() {
             return Ok(());
         }

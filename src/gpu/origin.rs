@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::base::read::read_text;
 use crate::base::words::{names, plural};
 use crate::database::source;
 
@@ -46,7 +47,7 @@ fn imports(folder: &Path, file: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut unread = vec![file.to_owned()];
     while let Some(path) = unread.pop() {
-        let text = std::fs::read_to_string(folder.join(path)).unwrap_or_default();
+        let text = read_text(&folder.join(path)).unwrap_or_default();
         for name in text.lines().filter_map(imported) {
             let Some(path) = path_of(name) else { continue };
             if path != file && folder.join(&path).is_file() && found.insert(path.clone()) {

@@ -7,9 +7,9 @@ use jiff::civil::Date;
 
 use crate::base::dates::today;
 use crate::base::error::{Error, Result, nearest};
-use crate::base::files::write_all;
 use crate::base::progress::Progress;
 use crate::base::reason::Reason;
+use crate::base::tree_files::TreeFiles;
 use crate::database::source::{SETTINGS, WorkTree};
 use crate::findings::waiver::{WAIVER_HINT, parse_date};
 use crate::findings::waiver_entry::WaiverEntry;
@@ -81,6 +81,9 @@ pub fn run(options: &WaiveOptions, progress: &dyn Progress) -> Result<String> {
             Error::new("git does not know the name of the person who approves", hint)
         })?,
     };
+    let top = tree.top()?.unwrap_or_else(|| options.root.clone());
+    let files = TreeFiles::at_root(&top)?;
+    files.lock()?;
     let all = found(options.root.clone(), progress)?;
     let finding = all
         .iter()
@@ -98,16 +101,11 @@ pub fn run(options: &WaiveOptions, progress: &dyn Progress) -> Result<String> {
         until,
     };
     let shown = format!("{SETTINGS}/waivers.yaml");
-    let top = tree.top()?.unwrap_or_else(|| options.root.clone());
     let path = top.join(&shown);
     let bad = |why: Reason| Error::new(format!("{shown}: {why}"), WAIVER_HINT);
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(e) => return Err(bad(e.to_string().into())),
-    };
+    let text = files.text(&path)?.unwrap_or_default();
     let after = entry.added_to(&shown, &text).map_err(bad)?;
-    write_all(&[top.join(SETTINGS)], &[(path, after.into_bytes())])?;
+    files.write(None, &[(path, after.into_bytes())])?;
     Ok(format!(
         "added to {shown}:\n\n{}\nNext: commit the file. In a pull request a waiver counts once it is on the \
          base branch.\n",

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 
 use crate::base::error::{Error, Result};
+use crate::base::read::read_text;
 use crate::base::yaml;
 
 static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
@@ -149,7 +150,7 @@ impl Library {
                 continue;
             }
             let shown = item.path().display().to_string();
-            let text = std::fs::read_to_string(item.path())
+            let text = read_text(item.path())
                 .map_err(|e| Error::new(format!("cannot read {shown}: {e}"), ""))?;
             let relative = item.path().strip_prefix(folder).unwrap_or(item.path());
             self.add(&relative.to_string_lossy().replace('\\', "/"), &shown, text);

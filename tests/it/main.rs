@@ -56,3 +56,5 @@ mod validate;
 mod wheel;
 mod words;
 mod writers;
+#[cfg(unix)]
+mod writing;

@@ -228,7 +228,7 @@ fn a_table_without_its_log_and_a_log_in_use_are_left_alone() {
 
     let other = tree.path().join("other");
     let about = Mock::new(0).about;
-    let held = perfdb_gate::gpu::record::Log::open(&other.join(TABLE), &about).unwrap();
+    let held = perfdb_gate::gpu::record::Log::open(&other, &other.join(TABLE), &about).unwrap();
     let used = measure(&other, &mut Mock::new(0)).unwrap_err();
     insta::assert_snapshot!(redact(&format!("{alone}\n{used}")), @"
     [tmp]/data/h200_sxm/mla_bmm/cublas/13.1.0/mla_bmm_perf.parquet exists without its log
@@ -236,6 +236,37 @@ fn a_table_without_its_log_and_a_log_in_use_are_left_alone() {
     ");
     drop(held);
     assert!(measure(&other, &mut Mock::new(usize::MAX)).is_ok());
+}
+
+#[cfg(unix)]
+#[test]
+fn measurements_are_not_written_through_a_link() {
+    use std::os::unix::fs::symlink;
+    let version = TABLE.rsplit_once('/').unwrap().0;
+    for (link, to) in [
+        ("", "away"),
+        ("h200_sxm", "away"),
+        (version, "away"),
+        (&*format!("{version}/collection_meta.yaml"), "nowhere"),
+        (TABLE, "nowhere"),
+        (&*TABLE.replace(".parquet", ".samples.jsonl"), "/dev/zero"),
+    ] {
+        let (tree, outside) = (Tree::new(), tempfile::tempdir().unwrap());
+        tree.git(&["init", "-q"]);
+        let away = outside.path().join("away");
+        std::fs::create_dir(&away).unwrap();
+        let folder = tree.path().join("systems/data");
+        let path = if link.is_empty() { folder.clone() } else { folder.join(link) };
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink(outside.path().join(to), &path).unwrap();
+        let mut mock = Mock::new(usize::MAX);
+        let refused = measure(&folder, &mut mock).unwrap_err();
+        let said = format!("{} is a symbolic link", path.display());
+        assert!(refused.message.contains(&said), "{refused}");
+        assert_eq!(mock.measured.len(), 0, "nothing is measured in vain");
+        assert_eq!(std::fs::read_dir(&away).unwrap().count(), 0);
+        assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
+    }
 }
 
 /// A measured table with the latency of some rows five times as long.

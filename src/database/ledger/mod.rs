@@ -38,6 +38,7 @@ use serde::Deserialize;
 use self::failure::Failure;
 use self::record::{CaseIdentity, Record};
 use crate::base::error::{Error, Result};
+use crate::base::read::read_text;
 use crate::database::coverage::CoveredPoints;
 use crate::specs::TableSpec;
 
@@ -90,7 +91,7 @@ impl Ledger {
             let path = entry.map_err(|e| bad(folder, e.to_string()))?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if is_summary(&name).is_some() {
-                let text = std::fs::read_to_string(&path).map_err(|e| bad(&path, e.to_string()))?;
+                let text = read_text(&path).map_err(|e| bad(&path, e.to_string()))?;
                 files.insert(name, text);
             }
         }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::read::{ReadError, guard_size};
 use crate::base::digest::sha256;
+use crate::base::read::read;
 
 /// The contents of an LFS pointer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +54,7 @@ pub(super) fn resolve(
     let path = git_dir.join("lfs/objects").join(&oid[..2]).join(&oid[2..4]).join(oid);
     let Ok(about) = std::fs::metadata(&path) else { return Ok(None) };
     guard_size(name, about.len())?;
-    let Ok(bytes) = std::fs::read(path) else { return Ok(None) };
+    let Ok(bytes) = read(&path) else { return Ok(None) };
     let found = sha256(&bytes);
     if bytes.len() as u64 != pointer.size || !found.eq_ignore_ascii_case(oid) {
         return Err(ReadError::DamagedLfs);

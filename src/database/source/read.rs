@@ -1,5 +1,6 @@
 //! Errors of reading a file's bytes, and size limits.
 
+use crate::base::read::largest;
 use crate::base::reason::Reason;
 
 /// The reason why a file cannot be read; shown in one line.
@@ -58,19 +59,8 @@ impl From<ReadError> for Reason {
     }
 }
 
-/// The maximal size of a Parquet file in bytes. The public database's largest table has 1.4 MB.
-const LARGEST: u64 = 128 << 20;
-/// The maximal size of a text table in bytes. Collectors write much smaller staging files.
-const LARGEST_TEXT: u64 = 128 << 20;
-/// The maximal size of a YAML file in bytes; these files are written by people.
-const LARGEST_YAML: u64 = 4 << 20;
-
 /// Refuses oversized files before memory is allocated for them.
 pub(super) fn guard_size(path: &str, size: u64) -> Result<(), ReadError> {
-    let most = match path.rsplit('.').next() {
-        Some("parquet") => LARGEST,
-        Some("yaml") => LARGEST_YAML,
-        _ => LARGEST_TEXT,
-    };
+    let most = largest(path);
     if size > most { Err(ReadError::TooLarge { size, most }) } else { Ok(()) }
 }

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::attributes::Attributes;
+use super::attributes::{self, Attributes};
 use super::commit::Commit;
 use super::index::Index;
 use super::names::{
@@ -19,6 +19,7 @@ use super::repository::{
 use super::stamps::{Stamped, Stamps};
 use super::{Dated, Entry, EntryKind, ReadError, Source, history};
 use crate::base::error::{Error, Result};
+use crate::base::read::read;
 
 /// A folder on disk.
 pub struct WorkTree {
@@ -96,6 +97,17 @@ impl WorkTree {
     }
 }
 
+/// Checks that the files which git reads in a folder are no devices or pipes: libgit2 would wait for a pipe.
+fn check_git_files(folder: &Path) -> Result<()> {
+    let files = [".gitignore", attributes::FILE].map(|name| folder.join(name));
+    let is_other = |about: std::fs::Metadata| !about.is_file() && !about.is_dir();
+    let other = files.iter().find(|file| std::fs::metadata(file).is_ok_and(is_other));
+    other.map_or(Ok(()), |file| {
+        let message = format!("{} is not a regular file", file.display());
+        Err(Error::new(message, "git reads this file: remove it"))
+    })
+}
+
 impl Source for WorkTree {
     fn files(&self) -> Result<Vec<Entry>> {
         let repo = repository(&self.root)?.map(|(repo, _)| repo);
@@ -103,6 +115,9 @@ impl Source for WorkTree {
         if repo.is_some() {
             self.index().whole(&self.root, &self.prefix)?;
             entries = self.index().empty_submodules(&self.root, &self.prefix);
+            let (real, above) = (self.root.canonicalize(), self.prefix.matches('/').count());
+            let real = real.unwrap_or_default();
+            real.ancestors().skip(1).take(above).try_for_each(check_git_files)?;
         }
         let mut walk = walkdir::WalkDir::new(&self.root).into_iter();
         while let Some(item) = walk.next() {
@@ -115,6 +130,7 @@ impl Source for WorkTree {
             let relative = item.path().strip_prefix(&self.root).unwrap_or(item.path());
             let path = format!("{}{}", self.prefix, slashes(relative));
             if item.file_type().is_dir() {
+                repo.as_ref().map_or(Ok(()), |_| check_git_files(item.path()))?;
                 // Hidden folders are no databases, and ignored folders, such as build outputs, may contain
                 // copies. A tracked folder is never ignored, because a pull request could change .gitignore
                 // to hide files. Below `systems` and `data`, all folders count, because skipped tables would
@@ -163,7 +179,9 @@ impl Source for WorkTree {
     fn settings(&self) -> Result<Vec<Entry>> {
         let folder = self.top()?.unwrap_or_else(|| self.root.clone()).join(SETTINGS);
         let walk = walkdir::WalkDir::new(&folder).sort_by_file_name().into_iter();
-        let files = walk.filter_map(Result::ok).filter(|e| e.file_type().is_file());
+        let is_read = |kind: std::fs::FileType| !kind.is_dir() && !kind.is_symlink();
+        let files = walk.filter_map(Result::ok).filter(|e| is_read(e.file_type()));
+        // Reading a device or a pipe is an error.
         let entry = |e: walkdir::DirEntry| Entry {
             path: slashes(e.path().strip_prefix(&folder).unwrap_or(e.path())),
             size: e.metadata().map_or(0, |m| m.len()),
@@ -188,7 +206,7 @@ impl Source for WorkTree {
         match &entry.kind {
             EntryKind::Path(path) => {
                 self.stamps.note(path);
-                let read = std::fs::read(path);
+                let read = read(path);
                 if read.as_ref().is_err_and(|e| e.kind() == ErrorKind::PermissionDenied) {
                     self.stamps.deny(path);
                 }
@@ -216,7 +234,7 @@ impl Source for WorkTree {
 
     fn is_in_lfs(&self, path: &str) -> bool {
         let top = self.top().ok().flatten().unwrap_or_else(|| self.root.clone());
-        self.attributes.is_in_lfs(path, |path| std::fs::read(top.join(path)).ok())
+        self.attributes.is_in_lfs(path, |path| read(&top.join(path)).ok())
     }
 
     fn changed_since(&self, reference: &str) -> Result<Vec<String>> {

@@ -10,22 +10,27 @@ mod rows;
 mod sidecar;
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use self::entries::LogLine;
 pub use self::entries::{Key, LogPoint, Origin, Session, Written};
 use crate::base::dates::today;
 use crate::base::error::{Error, Result};
-use crate::base::files::write_whole;
+use crate::base::read::read_open;
 use crate::base::reason::Reason;
+use crate::base::tree_files::TreeFiles;
 use crate::database::table;
 use crate::gpu::device::{About, Answer};
 use crate::specs::TableSpec;
 
+/// The file name of the sidecar beside a table.
+const SIDECAR: &str = "collection_meta.yaml";
+
 /// A log opened for writing, by one process at a time.
 pub struct Log {
+    tree: TreeFiles,
     table: PathBuf,
     file: File,
     /// The current session. It is written to the log before its first point.
@@ -37,14 +42,14 @@ pub struct Log {
 }
 
 impl Log {
-    /// Opens or creates the log of a table. Drops a last line that a kill cut off. No other process can
-    /// open the log until this one ends.
+    /// Opens or creates the log of a table, whose path starts with that of `folder`. Drops a last line that
+    /// a kill cut off. No other process can open the log until this one ends.
     ///
     /// # Errors
     ///
     /// When the name is not that of a Parquet file, or a table exists without its log. Also when another
     /// process has the log open, or the log cannot be read or contains anything else.
-    pub fn open(table: &Path, about: &About) -> Result<Self> {
+    pub fn open(folder: &Path, table: &Path, about: &About) -> Result<Self> {
         if table.extension().is_none_or(|e| e != "parquet") {
             return Err(Error::new(
                 format!("{} is not the name of a table", table.display()),
@@ -52,7 +57,8 @@ impl Log {
             ));
         }
         let path = table.with_extension("samples.jsonl");
-        if table.exists() && !path.exists() {
+        let tree = TreeFiles::at(folder)?;
+        if tree.has(table)? && !tree.has(&path)? {
             return Err(Error::new(
                 format!("{} exists without its log", table.display()),
                 "a table is replaced only from its own log: record into another folder",
@@ -62,18 +68,13 @@ impl Log {
             let hint = "the log is written next to the recorded table";
             Error::caused(format!("cannot write {}", path.display()), hint, e)
         };
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(failed)?;
-        }
-        let mut options = OpenOptions::new();
-        let options = options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(&path).map_err(failed)?;
+        tree.has(&table.with_file_name(SIDECAR))?;
+        let file = tree.log(&path)?;
         file.try_lock().map_err(|_| {
             let message = format!("another process writes measurements to {}", path.display());
             Error::new(message, "wait until it ends, or record into another folder")
         })?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(failed)?;
+        let bytes = read_open(&file, &path).map_err(failed)?;
         let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);
         let (mut sessions, mut points) = (Vec::new(), BTreeMap::new());
         for (number, line) in bytes[..whole].split(|b| *b == b'\n').enumerate() {
@@ -97,7 +98,7 @@ impl Log {
         }
         file.set_len(whole as u64).map_err(failed)?;
         let now = Session { date: today().to_string(), about: about.clone() };
-        Ok(Self { table: table.to_owned(), file, now, begun: false, sessions, points })
+        Ok(Self { tree, table: table.to_owned(), file, now, begun: false, sessions, points })
     }
 
     /// Returns true if no point is measured.
@@ -165,9 +166,11 @@ impl Log {
         let spread = rows::spread(self.points.values().filter_map(|p| p.answer.as_ref()));
         let written =
             Written { table: self.table.clone(), rows, failed: self.points.len() - rows, spread };
-        let meta = sidecar::text(&self.table, origin, &self.sessions, &written, &bytes)?;
-        write_whole(&self.table, &bytes)?;
-        write_whole(&self.table.with_file_name("collection_meta.yaml"), meta.as_bytes())?;
+        self.tree.lock()?;
+        let path = self.table.with_file_name(SIDECAR);
+        let before = self.tree.text(&path)?;
+        let meta = sidecar::text((&path, before), origin, &self.sessions, &written, &bytes)?;
+        self.tree.write(None, &[(self.table.clone(), bytes), (path, meta.into_bytes())])?;
         Ok(written)
     }
 }

@@ -10,25 +10,24 @@ use crate::base::error::{Error, Result};
 use crate::base::reason::Reason;
 use crate::database::sidecar::Meta;
 
-/// The sidecar's text with the table's entry; entries of other tables stay as they are.
+/// The sidecar's text with the table's entry; entries of other tables in the text `before` stay as they are.
 ///
 /// # Errors
 ///
-/// When the existing sidecar cannot be read, or states another framework or version.
+/// When the existing sidecar is malformed, or states another framework or version.
 pub fn text(
-    table: &Path,
+    (path, before): (&Path, Option<String>),
     origin: &Origin<'_>,
     sessions: &[Session],
     written: &Written,
     bytes: &[u8],
 ) -> Result<String> {
-    let path = table.with_file_name("collection_meta.yaml");
     let bad = |why: Reason| {
         Error::new(format!("{}: {why}", path.display()), "record into an empty directory")
     };
-    let mut tables = match std::fs::read_to_string(&path) {
-        Err(_) => Map::new(),
-        Ok(text) => {
+    let mut tables = match before {
+        None => Map::new(),
+        Some(text) => {
             let meta = Meta::parse(&text).map_err(bad)?;
             let runtime = (meta.runtime.framework.as_str(), meta.runtime.version.as_str());
             if runtime != (origin.framework, origin.version) {

@@ -3,13 +3,12 @@
 //! Existing files are kept, so that a second run changes nothing. A test compares the templates
 //! with `docs/ci.md`.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
-use crate::base::files::write_all;
 use crate::base::progress::Progress;
+use crate::base::tree_files::TreeFiles;
 use crate::base::words::plural;
 use crate::database::selection::Selection;
 use crate::database::source::WorkTree;
@@ -161,6 +160,8 @@ pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<Setup> {
         Error::new(message, "workflows and hooks need a git repository: `git init` creates one")
     })?;
     let action = PublishedAction::of(options)?;
+    let tree = TreeFiles::at_root(&top)?;
+    tree.lock()?;
     let selection = Selection { layout: options.layout.clone(), ..Selection::default() };
     let judged =
         ValidateOptions { root: options.root.clone(), selection, ..ValidateOptions::default() };
@@ -172,13 +173,14 @@ pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<Setup> {
     let (report, layout) = validate::judged(&judged, progress, text)?;
     let mut outputs = Vec::new();
     let mut files = Vec::new();
-    let uses_lfs = std::fs::read_to_string(top.join(".gitattributes"))
-        .is_ok_and(|text| text.contains("filter=lfs"));
+    let attributes = tree.read(&top.join(".gitattributes"))?.unwrap_or_default();
+    let uses_lfs = String::from_utf8_lossy(&attributes).contains("filter=lfs");
     let mut missing_hook = None;
     for (path, text) in TEMPLATES.iter().filter(|(path, _)| options.comment || *path != COMMENT) {
         let text = fitted(text, &action, uses_lfs);
-        let outcome = outcome(&top.join(path), &text);
-        if *path == HOOKS && outcome == InitOutcome::Kept && !has_hook(&top.join(path)) {
+        let before = tree.read(&top.join(path))?;
+        let outcome = outcome(before.as_deref(), &text);
+        if *path == HOOKS && outcome == InitOutcome::Kept && !has_hook(before.as_deref()) {
             missing_hook = Some(text.clone());
         }
         files.push(((*path).to_owned(), outcome));
@@ -188,22 +190,20 @@ pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<Setup> {
     }
     if let (Some(name), Some(text)) = (&options.layout, &layout) {
         let path = format!(".perfdb-gate/rules/layouts/{name}.yaml");
-        let outcome = outcome(&top.join(&path), text);
+        let outcome = outcome(tree.read(&top.join(&path))?.as_deref(), text);
         if outcome == InitOutcome::Written {
             outputs.push((top.join(&path), text.clone().into_bytes()));
         }
         files.push((path, outcome));
     }
     // An existing baseline was agreed on: later findings are not added to it.
-    let is_new = !top.join(BASELINE).exists();
+    let is_new = !tree.has(&top.join(BASELINE))?;
     files
         .push((BASELINE.to_owned(), if is_new { InitOutcome::Written } else { InitOutcome::Kept }));
     if is_new {
         outputs.push((top.join(BASELINE), Baseline::of(&report.findings).text().into_bytes()));
     }
-    let folders: BTreeSet<PathBuf> =
-        outputs.iter().filter_map(|(path, _)| path.parent().map(Path::to_owned)).collect();
-    write_all(&folders.into_iter().collect::<Vec<_>>(), &outputs)?;
+    tree.write(None, &outputs)?;
     let known = report.findings.iter().filter(|f| f.waived_by.is_none()).count();
     let known = is_new.then_some(known);
     Ok(Setup { files, known, hook: missing_hook, tagged: action.is_tag })
@@ -223,18 +223,18 @@ fn fitted(text: &str, action: &PublishedAction, uses_lfs: bool) -> String {
     text
 }
 
-fn outcome(path: &Path, text: &str) -> InitOutcome {
-    match std::fs::read(path) {
-        Ok(there) if there == text.as_bytes() => InitOutcome::Same,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => InitOutcome::Written,
-        // A file that exists and cannot be read is kept too.
-        _ => InitOutcome::Kept,
+/// Returns the outcome for a file with the bytes `before`, if it exists.
+fn outcome(before: Option<&[u8]>, text: &str) -> InitOutcome {
+    match before {
+        None => InitOutcome::Written,
+        Some(before) if before == text.as_bytes() => InitOutcome::Same,
+        Some(_) => InitOutcome::Kept,
     }
 }
 
 /// Returns true if a hook configuration already names perfdb-gate.
-fn has_hook(path: &Path) -> bool {
-    std::fs::read_to_string(path).is_ok_and(|text| text.contains("perfdb-gate"))
+fn has_hook(bytes: Option<&[u8]>) -> bool {
+    String::from_utf8_lossy(bytes.unwrap_or_default()).contains("perfdb-gate")
 }
 
 impl Setup {

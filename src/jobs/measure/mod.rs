@@ -141,7 +141,7 @@ fn measure(
 ) -> Result<Collected> {
     let works = grid.points(specs, methods, device)?;
     let table = options.folder.join(&grid.file.entry.path);
-    let mut log = Log::open(&table, device.about())?;
+    let mut log = Log::open(&options.folder, &table, device.about())?;
     let keyed = |point: Point| (point.key.iter().cloned().collect::<Key>(), point);
     let left: Vec<(Key, Point)> =
         works.points.into_iter().map(keyed).filter(|(key, _)| !log.has(key)).collect();

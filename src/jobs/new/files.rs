@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::options::NewOptions;
 use crate::base::error::{Error, Result, unknown};
+use crate::base::tree_files::TreeFiles;
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, SystemFile};
 use crate::database::source::WorkTree;
@@ -28,6 +29,8 @@ pub struct NewFile {
 pub struct NewPlace {
     /// The folder that contains the paths of files: the repository's top, or the root outside of one.
     pub top: PathBuf,
+    /// The files below `top`.
+    pub tree: TreeFiles,
     /// The path of the system's YAML below `top`.
     pub yaml_path: String,
     /// The system's YAML, if it exists.
@@ -63,6 +66,10 @@ impl NewPlace {
         let spec = spec(&specs, &options.table)?;
         let has_database = !catalog.systems.is_empty();
         let top = source.top()?.filter(|_| has_database).unwrap_or_else(|| options.root.clone());
+        let tree = TreeFiles::at_root(&top)?;
+        if options.write {
+            tree.lock()?;
+        }
         let systems = if has_database { catalog.folder.as_str() } else { "systems" };
         let yaml = catalog.systems.get(&options.system).filter(|s| s.yaml == s.path).cloned();
         let prefix = if systems.is_empty() { String::new() } else { format!("{systems}/") };
@@ -72,6 +79,7 @@ impl NewPlace {
         Ok(Self {
             folder: format!("{data}/{}/{}/{}", spec.family, options.backend, options.version),
             top,
+            tree,
             yaml_path,
             yaml,
             system: options.system.clone(),

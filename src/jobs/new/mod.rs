@@ -12,7 +12,6 @@ use self::files::NewPlace;
 pub use self::options::NewOptions;
 use crate::base::error::{Error, Result};
 use crate::base::escape::{clean, clean_lines};
-use crate::base::files::write_all;
 use crate::database::selection::Selection;
 use crate::jobs::validate::{self, ValidateOptions};
 use crate::report::Report;
@@ -63,8 +62,7 @@ pub fn run(options: &NewOptions) -> Result<NewTable> {
         let new = files.iter().filter(|file| !file.exists);
         let outputs: Vec<(PathBuf, Vec<u8>)> =
             new.map(|file| (place.top.join(&file.path), file.bytes.clone())).collect();
-        let folders = outputs.iter().filter_map(|(path, _)| path.parent().map(Path::to_owned));
-        write_all(&folders.collect::<Vec<_>>(), &outputs)?;
+        place.tree.write(None, &outputs)?;
         report = validated(&options.root, &place, None)?;
     }
     Ok(NewTable { files, header: None, report: Some(report), written, options: options.clone() })

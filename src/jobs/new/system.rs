@@ -1,7 +1,5 @@
 //! The YAML of a new table's system, from what is known of its GPU.
 
-use std::path::Path;
-
 use super::files::{NewFile, NewPlace};
 use super::options::NewOptions;
 use crate::base::error::{Error, Result, nearest};
@@ -13,7 +11,9 @@ use crate::specs::Specs;
 /// known system with the GPU at hand.
 pub(super) fn file(place: &NewPlace, options: &NewOptions) -> Result<NewFile> {
     if let Some(yaml) = &place.yaml {
-        return existing(&place.top.join(&yaml.yaml), &yaml.yaml);
+        return kept(place, &yaml.yaml)?.ok_or_else(|| {
+            Error::new(format!("{} was removed during the run", yaml.yaml), "run this again")
+        });
     }
     let gpu = || Cuda::open().ok().map(|gpu| gpu.about().name.clone());
     let (text, says) = described(&place.specs, &options.system, gpu)?;
@@ -27,13 +27,11 @@ pub(super) fn file(place: &NewPlace, options: &NewOptions) -> Result<NewFile> {
     Ok(NewFile { path: place.yaml_path.clone(), bytes, text: Some(text), says, exists: false })
 }
 
-/// Reads a file that is kept.
-pub(super) fn existing(path: &Path, shown: &str) -> Result<NewFile> {
-    let bytes = std::fs::read(path).map_err(|e| {
-        Error::caused(format!("cannot read {}", path.display()), "check its permissions", e)
-    })?;
-    let (path, says) = (shown.to_owned(), "kept as it is".to_owned());
-    Ok(NewFile { path, bytes, text: None, says, exists: true })
+/// Reads a file that is kept; `None` if it does not exist.
+pub(super) fn kept(place: &NewPlace, path: &str) -> Result<Option<NewFile>> {
+    let bytes = place.tree.read(&place.top.join(path))?;
+    let (path, says) = (path.to_owned(), "kept as it is".to_owned());
+    Ok(bytes.map(|bytes| NewFile { path, bytes, text: None, says, exists: true }))
 }
 
 /// Returns the YAML of a known system, and where it comes from. `gpu` looks for the GPU at hand.

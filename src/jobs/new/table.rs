@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::files::{NewFile, NewPlace};
 use super::options::NewOptions;
-use super::system::existing;
+use super::system::kept;
 use crate::base::error::{Error, Result};
 use crate::base::words::plural;
 use crate::database::catalog::{self, Format, TableFile};
@@ -23,7 +23,7 @@ pub(super) fn file(
     system: &NewFile,
 ) -> Result<(NewFile, RowLines)> {
     let path = format!("{}/{}.parquet", place.folder, place.spec.name);
-    if place.top.join(&path).exists() {
+    if place.tree.has(&place.top.join(&path))? {
         let hint = "`perfdb-gate merge` adds rows to a table; remove the file to start again";
         return Err(Error::new(format!("{path} exists already"), hint));
     }
@@ -95,13 +95,11 @@ pub(super) fn sidecar(place: &NewPlace, options: &NewOptions) -> Result<NewFile>
     let path = format!("{}/collection_meta.yaml", place.folder);
     let table = &place.spec.name;
     let text = by_hand(&options.backend, &options.version, table);
-    let target = place.top.join(&path);
-    if !target.exists() {
+    let Some(file) = kept(place, &path)? else {
         let bytes = text.clone().into_bytes();
         let says = "where the rows come from".to_owned();
         return Ok(NewFile { path, bytes, text: Some(text), says, exists: false });
-    }
-    let file = existing(&target, &path)?;
+    };
     let meta = Meta::parse(&String::from_utf8_lossy(&file.bytes));
     if meta.is_ok_and(|meta| meta.tables.contains_key(table)) {
         return Ok(file);

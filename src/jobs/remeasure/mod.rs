@@ -215,7 +215,7 @@ impl Remeasurement<'_> {
                 "wait until the GPU is free, or measure without --record",
             ));
         }
-        Log::open(path, about).map(Some)
+        Log::open(path.parent().unwrap_or(path), path, about).map(Some)
     }
 
     /// Writes the recorded table; does nothing if no point was recorded.

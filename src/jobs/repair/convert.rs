@@ -1,12 +1,13 @@
 //! Converts text tables to Parquet files as collectors write them, cell for cell.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::restate::TableContent;
 use super::{DiskChange, Refused, RepairError, RepairOptions, disk, refusals};
 use crate::base::error::Result;
 use crate::base::exit::Exit;
 use crate::base::reason::Reason;
+use crate::base::tree_files::TreeFiles;
 use crate::base::words::{count, plural};
 use crate::database::catalog::{Format, TableFile};
 use crate::database::table::{Column, Table, each_row, encode};
@@ -51,9 +52,10 @@ pub struct Converted {
 /// Returns an error if there is no database, or if the selection names something unknown. Tables
 /// that cannot be converted are in [`Converted::refused`].
 pub fn run(options: &RepairOptions) -> Result<Converted> {
-    let site = super::open(options)?;
-    let made = super::map(&site, |file| file.format == Format::Csv, |file| convert(&site, file));
-    let mut change = DiskChange::of(&site);
+    let (site, tree) = super::open(options)?;
+    let work = |file: &TableFile| convert(&site, &tree, file);
+    let made = super::map(&site, |file| file.format == Format::Csv, work);
+    let mut change = DiskChange::of(&site, tree);
     let tables = made.len();
     let (mut conversions, mut refused) = (Vec::new(), Vec::new());
     for made in made {
@@ -91,15 +93,19 @@ impl ConvertedFiles {
     }
 }
 
-fn convert(site: &Site, file: &TableFile) -> Result<ConvertedFiles, RepairError> {
+fn convert(site: &Site, tree: &TreeFiles, file: &TableFile) -> Result<ConvertedFiles, RepairError> {
     let (text, table) = super::read(site, file)?;
     let path = disk(file)?.to_owned();
     let target = path.with_extension("parquet");
     let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let columns = collected(table, site.specs().tables.get(&file.table).map(AsRef::as_ref));
     let rows = same_cells(&columns, &text)?;
-    let exists = target.symlink_metadata().is_ok();
-    let bytes = if exists { existing(&target, &name, &columns, &text)? } else { encode(&columns)? };
+    let existing = tree.read(&target)?;
+    let exists = existing.is_some();
+    let bytes = match existing {
+        Some(bytes) => checked(bytes, &name, &columns, &text)?,
+        None => encode(&columns)?,
+    };
     let conversion = Conversion {
         path: file.entry.path.clone(),
         name,
@@ -129,17 +135,13 @@ pub(crate) fn collected(table: Table, spec: Option<&TableSpec>) -> Vec<(String, 
 }
 
 /// Returns the bytes of an existing Parquet file if it has the same cells as the text.
-fn existing(
-    target: &Path,
+fn checked(
+    bytes: Vec<u8>,
     name: &str,
     columns: &[(String, Column)],
     text: &[u8],
 ) -> Result<Vec<u8>, RepairError> {
     let name = name.to_owned();
-    let bytes = match std::fs::read(target) {
-        Ok(bytes) => bytes,
-        Err(source) => return Err(RepairError::Target { name, source }),
-    };
     let existing = match Table::decode(&bytes, Format::Parquet, &|_| false) {
         Ok(table) => table.into_columns(),
         Err(fault) => return Err(RepairError::BrokenTarget { name, fault }),
@@ -217,7 +219,7 @@ impl Converted {
     /// Returns an error if a file cannot be written or removed.
     pub fn write(self) -> Result<()> {
         self.change.sweep();
-        self.change.make()
+        self.change.make(None)
     }
 
     /// Renders the result for people; `written` is true if the conversion was written.

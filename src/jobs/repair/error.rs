@@ -21,9 +21,9 @@ pub enum RepairError {
     /// The table is not a regular file.
     #[error("it is not a file on disk")]
     NotOnDisk,
-    /// The new bytes cannot be encoded, or do not read back the same.
+    /// The new bytes cannot be encoded or do not read back the same, or a file beside the table cannot be read.
     #[error(transparent)]
-    Encode(#[from] Error),
+    Failed(#[from] Error),
     /// The lines cannot be separated, or their cells differ from the new file's.
     #[error(transparent)]
     Text(#[from] Reason),
@@ -45,13 +45,6 @@ pub enum RepairError {
     /// Rows cannot be removed from the text line by line.
     #[error("its lines cannot be separated")]
     Lines,
-    /// The existing Parquet file cannot be read.
-    #[error("{name} in the same folder: {}", .source.kind())]
-    Target {
-        /// The file's name.
-        name: String,
-        source: std::io::Error,
-    },
     /// The existing Parquet file is not a table.
     #[error("{name} exists in the same folder, but {fault}")]
     BrokenTarget { name: String, fault: TableFault },
@@ -71,7 +64,7 @@ pub enum RepairError {
 pub enum SidecarError {
     /// The sidecar cannot be read.
     #[error(transparent)]
-    Read(#[from] std::io::Error),
+    Read(#[from] Error),
     /// The file is not a valid sidecar.
     #[error(transparent)]
     Invalid(#[from] Reason),

@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 pub use self::error::{RepairError, SidecarError};
 use self::restate::{TableContent, restated};
 use crate::base::error::Result;
-use crate::base::files::{sweep, unwritten, write_all};
+use crate::base::files::sweep;
 use crate::base::threads;
+use crate::base::tree_files::TreeFiles;
 use crate::database::catalog::TableFile;
 use crate::database::selection::Selection;
 use crate::database::source::EntryKind;
@@ -50,8 +51,9 @@ fn refusals(refused: &[Refused]) -> String {
 }
 
 /// Files to write, and files to remove after all others are written.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct DiskChange {
+    tree: TreeFiles,
     files: Vec<(PathBuf, Vec<u8>)>,
     /// New texts of sidecars by path; several tables can share a sidecar.
     sidecars: BTreeMap<PathBuf, String>,
@@ -62,9 +64,10 @@ struct DiskChange {
 
 impl DiskChange {
     /// Returns a change without files for the selected tables.
-    fn of(site: &Site) -> Self {
+    fn of(site: &Site, tree: TreeFiles) -> Self {
         let folder = |file: &TableFile| Some(disk(file).ok()?.parent()?.to_owned());
-        Self { folders: site.tables().filter_map(folder).collect(), ..Self::default() }
+        let folders = site.tables().filter_map(folder).collect();
+        Self { tree, files: Vec::new(), sidecars: BTreeMap::new(), gone: Vec::new(), folders }
     }
 
     /// Updates the sidecar of a table for its new file, if there is a sidecar.
@@ -72,8 +75,10 @@ impl DiskChange {
         let path = file.with_file_name("collection_meta.yaml");
         let text = match self.sidecars.get(&path) {
             Some(text) => text.clone(),
-            None if !path.exists() => return Ok(()),
-            None => std::fs::read_to_string(&path)?,
+            None => match self.tree.text(&path)? {
+                Some(text) => text,
+                None => return Ok(()),
+            },
         };
         if let Some(text) = restated(&text, now)? {
             self.sidecars.insert(path, text);
@@ -86,21 +91,21 @@ impl DiskChange {
         self.folders.iter().for_each(|folder| sweep(folder));
     }
 
-    /// Writes all files and sidecars, then removes the files that are gone.
-    fn make(self) -> Result<()> {
+    /// Writes a record, if there is one, and all files and sidecars, then removes the files that are gone.
+    fn make(self, record: Option<(&Path, &[u8])>) -> Result<()> {
         let sidecars = self.sidecars.into_iter().map(|(path, text)| (path, text.into_bytes()));
         let files: Vec<_> = self.files.into_iter().chain(sidecars).collect();
-        write_all(&[], &files)?;
-        for path in &self.gone {
-            std::fs::remove_file(path).map_err(|e| unwritten(path, &e))?;
-        }
-        Ok(())
+        self.tree.write(record, &files)?;
+        self.gone.iter().try_for_each(|path| self.tree.remove(path))
     }
 }
 
-/// Opens the database on disk whose tables are to be changed.
-fn open(options: &RepairOptions) -> Result<Site> {
-    Site::open(&options.root, None, options.rules.as_deref(), &options.selection)
+/// Opens the database on disk whose tables are to be changed, and locks its files.
+fn open(options: &RepairOptions) -> Result<(Site, TreeFiles)> {
+    let tree = TreeFiles::at_root(&options.root)?;
+    tree.lock()?;
+    let site = Site::open(&options.root, None, options.rules.as_deref(), &options.selection)?;
+    Ok((site, tree))
 }
 
 /// Applies `work` to the selected tables for which `fit` is true, in parallel; results are in the

@@ -42,7 +42,7 @@ pub struct Deduped {
 /// Returns an error if there is no database, if the selection names something unknown, or if no
 /// table has a column to ignore. Tables that cannot be changed are in [`Deduped::refused`].
 pub fn run(options: &RepairOptions, policy: Policy) -> Result<Deduped> {
-    let site = super::open(options)?;
+    let (site, tree) = super::open(options)?;
     let columns = Mutex::new(BTreeSet::new());
     let seen = |table: &Table| {
         let names = table.columns().map(|(name, _)| name.to_owned());
@@ -50,7 +50,7 @@ pub fn run(options: &RepairOptions, policy: Policy) -> Result<Deduped> {
     };
     let made = super::map(&site, |_| true, |file| plan::plan(&site, file, &policy, &seen));
     let tables = made.len();
-    let mut change = DiskChange::of(&site);
+    let mut change = DiskChange::of(&site, tree);
     let (mut plans, mut refused) = (Vec::new(), Vec::new());
     for made in made {
         match made.and_then(|made| made.map(|made| add_to(&mut change, made)).transpose()) {
@@ -109,7 +109,7 @@ impl Deduped {
     ///
     /// Returns an error if `ledger` exists already, since it may be the only record of an earlier
     /// run, or if a file cannot be written.
-    pub fn write(mut self, ledger: &Path) -> Result<()> {
+    pub fn write(self, ledger: &Path) -> Result<()> {
         self.change.sweep();
         if self.dropped() == 0 {
             return Ok(());
@@ -121,8 +121,7 @@ impl Deduped {
             ));
         }
         let lines: String = self.plans.iter().map(|p| p.ledger(&self.policy)).collect();
-        self.change.files.insert(0, (ledger.to_owned(), lines.into_bytes()));
-        self.change.make()
+        self.change.make(Some((ledger, lines.as_bytes())))
     }
 
     /// Renders the plan for people; `ledger` is the record if the rows were removed.

@@ -31,7 +31,7 @@ use crate::base::dates::today;
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result, unknown};
 use crate::base::exit::Exit;
-use crate::base::files::write_all;
+use crate::base::tree_files::TreeFiles;
 use crate::base::words::plural_verb;
 use crate::database::catalog::{Format, TableFile};
 use crate::database::table::{Table, TableFault, TableScope};
@@ -42,22 +42,22 @@ use crate::specs::{Specs, TableSpec};
 /// A merge that was made in memory, or refused.
 #[derive(Debug)]
 pub struct Merge {
+    tree: TreeFiles,
     options: MergeOptions,
     run: Vec<RunFile>,
     outcome: Result<PreparedMerge, String>,
 }
 
 /// A merge that was made in memory.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct PreparedMerge {
     /// Sentences for people.
     facts: Vec<String>,
     /// True if the run has no measurements.
     is_empty: bool,
-    /// Digest of the table's old bytes.
-    before: String,
-    /// The record, the sidecar and the table, in the order of writing; empty if the table does not
-    /// change.
+    /// The record of the merge.
+    record: String,
+    /// The sidecar and the table, in the order of writing; empty if the table does not change.
     files: Vec<(PathBuf, Vec<u8>)>,
 }
 
@@ -70,14 +70,16 @@ struct PreparedMerge {
 pub fn run(options: &MergeOptions) -> Result<Merge> {
     let specs = Specs::overlaid(options.rules.as_deref())?;
     let file = table_file(options, &specs)?;
-    let (bytes, own) = own_rows(options, &file, &specs)?;
+    let tree = TreeFiles::at(options.table.parent().unwrap_or(&options.table))?;
+    tree.lock()?;
+    let (bytes, own) = own_rows(&tree, options, &file, &specs)?;
     let run = shards::files(&options.with, &file.table)?;
-    let outcome = match prepared(options, &file, &run, &specs, (&bytes, own)) {
+    let outcome = match prepared((&tree, options), &file, &run, &specs, (&bytes, own)) {
         Ok(prepared) => Ok(prepared),
         Err(NotMerged::Refused(why)) => Err(why),
         Err(NotMerged::Failed(error)) => return Err(error),
     };
-    Ok(Merge { options: options.clone(), run, outcome })
+    Ok(Merge { tree, options: options.clone(), run, outcome })
 }
 
 /// Returns the table of the options as a file of a database, by its path.
@@ -93,16 +95,12 @@ fn table_file(options: &MergeOptions, specs: &Specs) -> Result<TableFile> {
 
 /// Reads the table's bytes and rows; empty bytes and `None` if the table does not exist yet.
 fn own_rows(
+    tree: &TreeFiles,
     options: &MergeOptions,
     file: &TableFile,
     specs: &Specs,
 ) -> Result<(Vec<u8>, Option<Table>)> {
-    let path = &options.table;
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), None)),
-        Err(e) => return Err(Error::caused(format!("cannot read {}", path.display()), "", e)),
-    };
+    let Some(bytes) = tree.read(&options.table)? else { return Ok((Vec::new(), None)) };
     match file.decode(specs, &bytes) {
         Ok(table) => Ok((bytes, Some(table))),
         Err(TableFault::Empty) => Ok((bytes, None)),
@@ -112,7 +110,7 @@ fn own_rows(
 
 /// Makes and proves the merge, and prepares the files to write.
 fn prepared(
-    options: &MergeOptions,
+    (tree, options): (&TreeFiles, &MergeOptions),
     file: &TableFile,
     run: &[RunFile],
     specs: &Specs,
@@ -125,7 +123,7 @@ fn prepared(
     let before = sha256(bytes);
     let Some(stack) = Stack::read(file, own, run, specs, options.incomplete)? else {
         let facts = vec!["all files of the run are empty".to_owned()];
-        return Ok(PreparedMerge { facts, is_empty: true, before, files: Vec::new() });
+        return Ok(PreparedMerge { facts, is_empty: true, ..PreparedMerge::default() });
     };
     let spec = file.spec(specs, Some(&stack.table));
     for name in &options.ignore {
@@ -151,10 +149,9 @@ fn prepared(
     checks::check_new(&rows, options)?;
     checks::check_conflicts(&rows, &options.ignore)?;
     let merged = Merged::make(&rows)?;
-    let mut files = Vec::new();
+    let (mut record, mut files) = (String::new(), Vec::new());
     if merged.taken().next().is_some() {
-        let record = record::record(options, run, &before, &rows, &merged);
-        files.push((options.ledger.clone(), record.into_bytes()));
+        record = record::record(options, run, &before, &rows, &merged);
         let event = MergeEvent {
             table: file.table.clone(),
             date: today().to_string(),
@@ -169,13 +166,13 @@ fn prepared(
             keys: record::digest_of_keys(&rows, &merged),
             collector: run.iter().find_map(|f| record::collector(&f.path, &file.table)),
         };
-        files.extend(sidecar(options, &event, &merged).map_err(NotMerged::refused)?);
+        files.extend(sidecar(tree, options, &event, &merged).map_err(NotMerged::refused)?);
     }
     let facts = text::facts(options, &rows, &listed, &merged);
-    if !files.is_empty() {
+    if !record.is_empty() {
         files.push((options.table.clone(), merged.bytes));
     }
-    Ok(PreparedMerge { facts, is_empty: rows.groups.is_empty(), before, files })
+    Ok(PreparedMerge { facts, is_empty: rows.groups.is_empty(), record, files })
 }
 
 /// Compares the keys of the run with the rerun list, if there is one.
@@ -210,15 +207,14 @@ fn listed(
 /// Updates the table's sidecar with the new row count, the new digest and the merge; `None` if
 /// there is no sidecar or it does not mention the table.
 fn sidecar(
+    tree: &TreeFiles,
     options: &MergeOptions,
     event: &MergeEvent,
     merged: &Merged,
 ) -> Result<Option<(PathBuf, Vec<u8>)>, RepairError> {
     let path = options.table.with_file_name("collection_meta.yaml");
-    if !path.exists() {
-        return Ok(None);
-    }
-    let text = std::fs::read_to_string(&path).map_err(super::SidecarError::from)?;
+    let text = tree.text(&path).map_err(super::SidecarError::from)?;
+    let Some(text) = text else { return Ok(None) };
     let now = TableContent { table: &event.table, rows: merged.rows as u64, bytes: &merged.bytes };
     let text = restated(&text, &now)?.unwrap_or(text);
     Ok(with_event(&text, event)?.map(|text| (path, text.into_bytes())))
@@ -239,7 +235,7 @@ impl Merge {
                         "dry run: nothing was written; add --write to merge".to_owned()
                     }
                     files => {
-                        let beside = if files > 2 { ", and in the sidecar" } else { "" };
+                        let beside = if files > 1 { ", and in the sidecar" } else { "" };
                         format!("merged; recorded in {}{beside}", self.options.ledger.display())
                     }
                 });
@@ -266,15 +262,11 @@ impl Merge {
     /// Returns an error if another merge's record exists at the same path, if the table has changed
     /// since it was read, or if a file cannot be written.
     pub fn write(self) -> Result<()> {
-        let Ok(PreparedMerge { before, files, .. }) = self.outcome else { return Ok(()) };
-        let Some((_, text)) = files.first() else { return Ok(()) };
-        record::check_free(&self.options.ledger, text)?;
-        if sha256(&std::fs::read(&self.options.table).unwrap_or_default()) != before {
-            return Err(Error::new(
-                format!("{} has changed since it was read", self.options.table.display()),
-                "another program wrote the file: run the merge again",
-            ));
+        let Ok(PreparedMerge { record, files, .. }) = self.outcome else { return Ok(()) };
+        if files.is_empty() {
+            return Ok(());
         }
-        write_all(&[], &files)
+        record::check_free(&self.options.ledger, record.as_bytes())?;
+        self.tree.write(Some((&self.options.ledger, record.as_bytes())), &files)
     }
 }

@@ -12,6 +12,7 @@ use super::options::MergeOptions;
 use super::shards::RunFile;
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result};
+use crate::base::read::{read, read_text};
 use crate::database::sidecar::Meta;
 use crate::jobs::repair::measurements::cells;
 
@@ -64,7 +65,7 @@ pub(super) fn digest_of_keys(rows: &StackRows<'_>, merged: &Merged) -> String {
 /// Returns an error if the file is another record, which may be the only one of its merge, or if it
 /// cannot be read.
 pub(super) fn check_free(path: &Path, record: &[u8]) -> Result<()> {
-    match std::fs::read(path) {
+    match read(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Ok(text) if text == record => Ok(()),
         Ok(_) => Err(Error::new(
@@ -80,7 +81,7 @@ pub(super) fn check_free(path: &Path, record: &[u8]) -> Result<()> {
 
 /// Returns the collector's commit and digest from the sidecar beside a run's file.
 pub(super) fn collector(file: &Path, table: &str) -> Option<(String, String)> {
-    let text = std::fs::read_to_string(file.with_file_name("collection_meta.yaml")).ok()?;
+    let text = read_text(&file.with_file_name("collection_meta.yaml")).ok()?;
     let meta = Meta::parse(&text).ok()?;
     let entry = meta.tables.get(table)?;
     Some((entry.collector_ref.clone()?, entry.collector_hash.clone()?))

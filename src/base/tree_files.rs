@@ -1,0 +1,199 @@
+//! The files of a tree that a command reads and writes: never through a symbolic link below the tree's top, and
+//! by one process at a time.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{File, TryLockError};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::fs::{AtFlags, OFlags, unlinkat};
+
+use crate::base::digest::sha256;
+use crate::base::error::{Error, Result};
+use crate::base::files::{Output, sweep};
+use crate::base::folder::{Folder, unwritten};
+use crate::base::read::read_open;
+use crate::base::top::{refused, top_of};
+
+/// The files below a folder that a user names, inside of a repository or not. Methods take paths that start with
+/// the folder's path.
+#[derive(Debug)]
+pub struct TreeFiles {
+    /// The folder as the user names it.
+    named: PathBuf,
+    /// The top of the repository; outside of one, the deepest folder of `named` that exists.
+    top: Folder,
+    /// The path of the folder below `top`.
+    prefix: PathBuf,
+    /// Digests of the files that were read, by path; `None` if a file did not exist.
+    read: Mutex<BTreeMap<PathBuf, Option<String>>>,
+}
+
+impl TreeFiles {
+    /// Opens the tree at a root. The root itself may be reached through links.
+    ///
+    /// # Errors
+    ///
+    /// If the root cannot be opened.
+    pub fn at_root(root: &Path) -> Result<Self> {
+        let real = root.canonicalize().map_err(|e| unwritten(root, &e))?;
+        Ok(Self { named: root.to_owned(), ..Self::at(&real)? })
+    }
+
+    /// Opens the tree that contains a folder, which may not exist yet. Inside of a repository, no link below its
+    /// top may lead to the folder.
+    ///
+    /// # Errors
+    ///
+    /// If the top cannot be opened.
+    pub fn at(folder: &Path) -> Result<Self> {
+        let (top, path) = top_of(&folder.join("."));
+        let existing = || path.ancestors().find(|f| f.is_dir()).map(Path::to_owned);
+        let top = top.or_else(existing).unwrap_or_default();
+        let prefix = path.strip_prefix(&top).unwrap_or(&path).to_owned();
+        let top = Folder::named(&top).map_err(|e| unwritten(folder, &e))?;
+        Ok(Self { named: folder.to_owned(), top, prefix, read: Mutex::default() })
+    }
+
+    /// Waits until no other process has the lock of the tree, and takes it until `self` is dropped. On a file
+    /// system without locks, [`TreeFiles::write`] refuses files that another process wrote.
+    ///
+    /// # Errors
+    ///
+    /// If the lock of another process cannot be waited for.
+    pub fn lock(&self) -> Result<()> {
+        let top = self.top.path.display();
+        if let Err(TryLockError::WouldBlock) = self.top.handle.try_lock() {
+            eprintln!("perfdb-gate: waiting for another run that writes to {top}");
+            self.top.handle.lock().map_err(|e| unwritten(&self.top.path, &e))?;
+        }
+        Ok(())
+    }
+
+    /// Reads a file; `None` if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// If the file is not a regular file, is too large or cannot be read.
+    pub fn read(&self, path: &Path) -> Result<Option<Vec<u8>>> {
+        let read = |file| read_open(&file, path).map_err(|e| unread(path, e));
+        let bytes = self.open(path)?.map(read).transpose()?;
+        let digest = bytes.as_deref().map(sha256);
+        self.read.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), digest);
+        Ok(bytes)
+    }
+
+    /// Reads a text file; `None` if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TreeFiles::read`], and if it is not UTF-8 text.
+    pub fn text(&self, path: &Path) -> Result<Option<String>> {
+        let text = self.read(path)?.map(String::from_utf8).transpose();
+        text.map_err(|e| unread(path, e))
+    }
+
+    /// Returns true if a regular file exists.
+    ///
+    /// # Errors
+    ///
+    /// If the path is of another kind.
+    pub fn has(&self, path: &Path) -> Result<bool> {
+        Ok(self.open(path)?.is_some())
+    }
+
+    /// Writes a record at a path that the user names, if there is one, and the `files`, whose folders are created.
+    /// Every file is written under a temporary name before the first one gets its final name, so that an error
+    /// leaves none of them.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be written, or has changed since it was read.
+    pub fn write(
+        &self,
+        record: Option<(&Path, &[u8])>,
+        files: &[(PathBuf, Vec<u8>)],
+    ) -> Result<()> {
+        let record = record.map(|(path, text)| Output::new(path, text)).transpose()?;
+        let mut staged = Vec::new();
+        for (path, bytes) in files {
+            let (folder, name) = self.place(path)?;
+            sweep(&folder.path);
+            let replaced = folder.file(name, OFlags::RDONLY)?;
+            let mode = replaced.and_then(|file| Some(file.metadata().ok()?.permissions()));
+            let file = folder.stage(mode, bytes).map_err(|e| unwritten(path, &e))?;
+            staged.push((path, file));
+        }
+        let known = self.read.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for (path, digest) in files.iter().filter_map(|(path, _)| known.get_key_value(path)) {
+            if self.read(path)?.as_deref().map(sha256) != *digest {
+                return Err(Error::new(
+                    format!("{} has changed since it was read", path.display()),
+                    "another program wrote the file: run the command again",
+                ));
+            }
+        }
+        record.map_or(Ok(()), Output::place)?;
+        for (path, file) in staged {
+            let (folder, name) = self.place(path)?;
+            folder.place(file, name).map_err(|e| unwritten(path, &e))?;
+        }
+        Ok(())
+    }
+
+    /// Opens a file to append to it, and creates it with its folders if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be opened or is not a regular file.
+    pub fn log(&self, path: &Path) -> Result<File> {
+        let (folder, name) = self.place(path)?;
+        let file = folder.file(name, OFlags::RDWR | OFlags::CREATE)?;
+        file.ok_or_else(|| unwritten(path, &std::io::ErrorKind::NotFound.into()))
+    }
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be removed.
+    pub fn remove(&self, path: &Path) -> Result<()> {
+        let (folder, name) = self.place(path)?;
+        let removed = unlinkat(&folder.handle, name, AtFlags::empty());
+        removed.map_err(|e| unwritten(path, &e.into()))
+    }
+
+    fn open(&self, path: &Path) -> Result<Option<File>> {
+        let folder = self.folder(path.parent().unwrap_or(path), false)?;
+        let name = path.file_name().unwrap_or_default();
+        folder.map_or(Ok(None), |folder| folder.file(name, OFlags::RDONLY))
+    }
+
+    /// Opens the folder of a file, and creates it if it does not exist.
+    fn place<'p>(&self, path: &'p Path) -> Result<(Folder, &'p OsStr)> {
+        let folder = self.folder(path.parent().unwrap_or(path), true)?;
+        let folder = folder.ok_or_else(|| unwritten(path, &std::io::ErrorKind::NotFound.into()))?;
+        Ok((folder, path.file_name().unwrap_or_default()))
+    }
+
+    fn folder(&self, path: &Path, create: bool) -> Result<Option<Folder>> {
+        let outside = || refused(path, "outside of the tree");
+        let below = path.strip_prefix(&self.named).map_err(|_| outside())?;
+        let mut folder = self.top.again().map_err(|e| unwritten(path, &e))?;
+        for part in self.prefix.components().chain(below.components()) {
+            let Component::Normal(name) = part else { return Err(outside()) };
+            let Some(inner) = folder.folder(name, create)? else { return Ok(None) };
+            folder = inner;
+        }
+        Ok(Some(folder))
+    }
+}
+
+fn unread(path: &Path, why: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::caused(
+        format!("cannot read {}", path.display()),
+        "check the file and its permissions",
+        why,
+    )
+}
