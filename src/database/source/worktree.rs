@@ -97,7 +97,7 @@ impl WorkTree {
     }
 }
 
-/// Checks that the files which git reads in a folder are no devices or pipes: libgit2 would wait for a pipe.
+/// Checks that the files which git reads in a folder are neither devices nor pipes: libgit2 would wait for a pipe.
 fn check_git_files(folder: &Path) -> Result<()> {
     let files = [".gitignore", attributes::FILE].map(|name| folder.join(name));
     let is_other = |about: std::fs::Metadata| !about.is_file() && !about.is_dir();
