@@ -1,5 +1,6 @@
 //! What a run uses beside the data: rules with their overlays, waivers, a baseline.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -141,6 +142,19 @@ impl Settings {
             settings.baseline = Some(Baseline::parse(&text).map_err(bad)?);
         }
         Ok(settings)
+    }
+
+    /// Returns the ids of the contents of the files that decide how later runs judge, by path: those below
+    /// `.perfdb-gate/`, and `.gitattributes`, which decides what is in git-LFS.
+    ///
+    /// # Errors
+    ///
+    /// If the files cannot be listed.
+    pub fn ids(source: &dyn Source) -> Result<BTreeMap<String, Option<git2::Oid>>> {
+        let attributes =
+            source.top_file(".gitattributes")?.map(|e| (e.path.clone(), source.id(&e)));
+        let id = |entry: Entry| (format!(".perfdb-gate/{}", entry.path), source.id(&entry));
+        Ok(source.settings()?.into_iter().map(id).chain(attributes).collect())
     }
 
     /// Chooses the layout of a database from its files, or by its name.

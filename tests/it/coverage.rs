@@ -92,6 +92,23 @@ fn a_partial_collection_is_an_info() {
 }
 
 #[test]
+fn a_plan_of_cases_that_no_reference_ran_is_an_info() {
+    let tree = tree();
+    let state = |system: &str, plan: &str| {
+        let meta = META.to_owned()
+            + &format!("tables: {{gemm_perf: {{status: complete, case_plan_hash: {plan}}}}}\n");
+        let folder = format!("systems/data/{system}/gemm/vllm/0.24.0");
+        tree.file(&format!("{folder}/collection_meta.yaml"), meta);
+    };
+    state("h200_sxm", "aa");
+    assert_eq!(severities(&tree, &[]), ["warning"], "the reference states none");
+    state("h100_sxm", "bb");
+    assert_eq!(severities(&tree, &[]), ["info"]);
+    state("h100_sxm", "aa");
+    assert_eq!(severities(&tree, &[]), ["warning"], "the same plan");
+}
+
+#[test]
 fn a_classified_failure_explains_its_case() {
     let tree = tree();
     let failure = |m: u32, class: &str, dtype: &str| {

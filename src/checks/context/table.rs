@@ -127,12 +127,24 @@ impl<'a> RowContext<'a> {
 
     /// Returns true if another table of the same name in this state has the column.
     pub fn is_elsewhere(&self, column: &str) -> bool {
+        self.some_other_has(column, |_| true)
+    }
+
+    /// Returns true if a text column of another table of this name contains a text.
+    pub fn is_text_elsewhere(&self, column: &str, text: &str) -> bool {
+        let contains = |found: &Column| matches!(found, Column::Text { dict, .. } if dict.iter().any(|t| **t == *text));
+        self.some_other_has(column, contains)
+    }
+
+    /// Returns true if one of the first other tables of this name has a column that meets a condition.
+    fn some_other_has(&self, column: &str, is_met: impl Fn(&Column) -> bool) -> bool {
         const LOOKED_AT: usize = 64;
         let (state, names) = (self.at.state, BTreeSet::from([column]));
         let is_other =
             |f: &&TableFile| f.table == self.file.table && f.entry.path != self.file.entry.path;
         let mut others = state.catalog.tables.iter().filter(is_other).take(LOOKED_AT);
-        others.any(|f| state.columns(f, &names).is_ok_and(|table| table.column(column).is_some()))
+        let has = |table: Table| table.column(column).is_some_and(&is_met);
+        others.any(|f| state.columns(f, &names).is_ok_and(has))
     }
 
     /// Returns the table as formulas see it: its columns, its place and its system's figures.

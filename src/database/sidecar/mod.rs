@@ -175,6 +175,12 @@ impl TableMeta {
         })
     }
 
+    /// Returns the digests of the plans of cases that were run.
+    pub fn plans(&self) -> BTreeSet<&str> {
+        let events = self.collections.iter().map(|event| &event.case_plan_hash);
+        events.chain([&self.case_plan_hash]).flatten().map(String::as_str).collect()
+    }
+
     /// Returns the collector's commit of the last collection.
     pub fn collector_ref(&self) -> Option<&str> {
         let last = self.collections.iter().rev().find_map(|event| event.collector_ref.as_deref());

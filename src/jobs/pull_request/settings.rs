@@ -1,6 +1,6 @@
 //! Changes of a pull request to the files that decide how later pull requests are judged.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::base::error::Result;
@@ -9,12 +9,9 @@ use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
 use crate::database::catalog::Role;
 use crate::database::diff::{FileDiff, Status};
-use crate::database::source::{SETTINGS, Source};
+use crate::database::source::Source;
 use crate::findings::Finding;
 use crate::traces::TraceSpecs;
-
-/// The file that decides which files are in git-LFS.
-const ATTRIBUTES: &str = ".gitattributes";
 
 /// The changed settings of a repository.
 #[derive(Debug, Default)]
@@ -32,7 +29,7 @@ impl SettingsChange {
     ///
     /// If the files of a state cannot be listed.
     pub(super) fn between(base: &dyn Source, head: &dyn Source) -> Result<Self> {
-        let (before, after) = (ids(base)?, ids(head)?);
+        let (before, after) = (Settings::ids(base)?, Settings::ids(head)?);
         let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
         let files = paths.into_iter().filter_map(|path| {
             let status = match (before.get(path), after.get(path)) {
@@ -58,17 +55,8 @@ impl SettingsChange {
         let rule = rules.iter().find(|rule| matches!(rule.check, Check::FactsInvalid))?;
         let why = self.fault.as_ref()?;
         let named = self.files.iter().find(|file| why.starts_with(&file.path));
-        let path = named.map_or(SETTINGS, |file| &file.path);
+        let path = &named.or(self.files.first())?.path;
         let message = format!("once merged, every later run ends with an error: {why}");
         Some(Finding::on_path(&rule.id, rule.severity, path, message).of_change())
     }
-}
-
-/// Returns the ids of the settings' contents by path.
-fn ids(source: &dyn Source) -> Result<BTreeMap<String, Option<git2::Oid>>> {
-    let settings = source.settings()?.into_iter();
-    let settings = settings.map(|entry| (format!("{SETTINGS}/{}", entry.path), source.id(&entry)));
-    let attributes = source.top_file(ATTRIBUTES)?;
-    let attributes = attributes.map(|entry| (ATTRIBUTES.to_owned(), source.id(&entry)));
-    Ok(settings.chain(attributes).collect())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::common::Tree;
+use crate::common::{Tree, gemm};
 
 /// The tables in `fixtures/tables`: a title, the place of the table, the good table, and cases. A line
 /// `# what | rules` starts a case, whose row follows. `{a}` and `{b}` stand for digests.
@@ -75,4 +75,23 @@ fn a_further_column_or_a_null_is_refused_where_the_loader_refuses_it() {
     let end = last.rfind(',').unwrap();
     let without = with("", "").replace(last, &last[..=end]);
     assert!(rules(place, &without).contains("key-out-of-range"));
+}
+
+#[test]
+fn a_dtype_that_other_tables_spell_in_other_letters_is_an_error() {
+    let tree = Tree::new();
+    let rows = gemm(&[(1, 0.5), (2, 0.6)]);
+    let upper = |from: &str, to: &str| rows.replace("0.24.0", "0.25.0").replace(from, to);
+    let put = |version: &str, text: String| {
+        tree.file(&format!("systems/data/h200_sxm/vllm/{version}/gemm_perf.txt"), text);
+    };
+    let judge = || tree.validate(&["--only", "key-out-of-range", "--format", "json"]);
+    put("0.25.0", upper("bfloat16", "BFLOAT16"));
+    assert_eq!(judge().finding("key-out-of-range")["severity"], "warning", "nothing else has it");
+    put("0.24.0", rows.clone());
+    let found = judge().finding("key-out-of-range");
+    assert_eq!(found["severity"], "error");
+    insta::assert_snapshot!(found["message"].as_str().unwrap(), @"the gemm_dtype BFLOAT16, which other tables here call bfloat16, in 2 rows");
+    put("0.25.0", upper("bfloat16", "bfloat12"));
+    assert_eq!(judge().finding("key-out-of-range")["severity"], "warning");
 }

@@ -9,6 +9,7 @@ use crate::checks::context::CrossContext;
 use crate::database::catalog::TableFile;
 use crate::database::coverage::{Coverage, CoveredPoints};
 use crate::database::served::Nearness;
+use crate::database::sidecar::TableMeta;
 use crate::specs::{Filling, KeyPart, TableSpec};
 
 /// A table that the judged table is compared with.
@@ -74,13 +75,16 @@ impl<'a> Comparison<'a> {
         let (nearness, near) = at.shelf.near(file);
         let is_distant = nearness == Nearness::SameVersion;
         let mut references = Vec::new();
+        let mut files = Vec::new();
         for (system, _, edition) in near {
+            files.extend(edition.files.iter().copied());
             let sketches = at.sketches.of(at.shelf.served(spec, edition).fresh());
             let version = edition.version;
             references.push(Reference { system: Some(system), version, sketches });
         }
         if spec.filling != Filling::Always {
             for edition in at.shelf.other_versions(editions, current.version) {
+                files.extend(edition.files.iter().copied());
                 let sketches = at.sketches.of(edition.files.iter().copied());
                 let version = edition.version;
                 references.push(Reference { system: None, version, sketches });
@@ -96,6 +100,8 @@ impl<'a> Comparison<'a> {
         let unread = served.iter().find(|f| !at.sketches.by_path.contains_key(&f.entry.path));
         let caveat = if at.partial(file) {
             Some("the sidecar says status: partial".to_owned())
+        } else if have_other_plans(at, file, &files) {
+            Some("the sidecars state other plans of cases (case_plan_hash)".to_owned())
         } else {
             unread.map(|f| format!("{} cannot be read", f.entry.path))
         };
@@ -172,6 +178,18 @@ impl ReferenceKey<'_> {
                 is_half(having, systems)
             })
     }
+}
+
+/// Returns true if the sidecars of a table and of all its references state plans of cases, and none of theirs is the
+/// table's.
+fn have_other_plans(at: &CrossContext<'_>, file: &TableFile, references: &[&TableFile]) -> bool {
+    let plans = |file: &TableFile| at.sidecar(file).map(TableMeta::plans).unwrap_or_default();
+    let own = plans(file);
+    let is_other = |reference: &&TableFile| {
+        let other = plans(reference);
+        !other.is_empty() && own.is_disjoint(&other)
+    };
+    !own.is_empty() && references.iter().all(is_other)
 }
 
 fn has_points(sketches: &[&Sketch]) -> bool {

@@ -18,12 +18,15 @@ struct UnknownDtype<'a> {
     columns: Vec<&'a str>,
     /// The known dtype that may be meant, in words.
     meant: String,
+    /// True if the tree itself has that dtype, in other letters: upper or lower case.
+    is_misspelt: bool,
     rows: BTreeSet<usize>,
 }
 
-/// Adds the rows whose dtype neither the list of all dtypes nor the table's spec has, by dtype. `columns` hold dtypes.
+/// Adds the rows whose dtype neither the list of all dtypes nor the table's spec has, by dtype: to `wrong` those that the
+/// tree itself spells otherwise, to `unknown` the others. `columns` hold dtypes.
 pub(super) fn unknown_dtypes<'a>(
-    wrong: &mut Wrong,
+    (wrong, unknown): (&mut Wrong, &mut Wrong),
     rows: &RowContext<'a>,
     columns: impl Iterator<Item = &'a str>,
 ) {
@@ -34,10 +37,11 @@ pub(super) fn unknown_dtypes<'a>(
             [column] => format!("the {column} {text}{}", dtype.meant),
             _ => format!("the dtype {text}{}", dtype.meant),
         };
+        let to = if dtype.is_misspelt { &mut *wrong } else { &mut *unknown };
         for row in &dtype.rows {
-            wrong.add_kind(&format!("the dtype {text}"), &says, dtype.columns[0], *row);
+            to.add_kind(&format!("the dtype {text}"), &says, dtype.columns[0], *row);
         }
-        wrong.columns.extend(dtype.columns[1..].iter().map(|column| (*column).to_owned()));
+        to.columns.extend(dtype.columns[1..].iter().map(|column| (*column).to_owned()));
     }
 }
 
@@ -67,8 +71,16 @@ fn add_unknown<'a>(
         let Some(dtype) = found.get_mut(label) else { continue };
         if dtype.columns.last() != Some(&name) {
             dtype.columns.push(name);
-            let meant = nearest(&dict[code], known.iter().copied()).filter(|_| count <= MOST);
-            dtype.meant = meant.map(|m| format!(" (did you mean {m}?)")).unwrap_or_default();
+            let text = &*dict[code];
+            let mut other_case = known.iter().filter(|known| known.eq_ignore_ascii_case(text));
+            let spelt = other_case.find(|known| rows.is_text_elsewhere(name, known));
+            let meant = nearest(text, known.iter().copied()).filter(|_| count <= MOST);
+            dtype.is_misspelt |= count <= MOST && spelt.is_some();
+            dtype.meant = match (spelt, meant) {
+                (Some(spelt), Some(_)) => format!(", which other tables here call {spelt},"),
+                (None, Some(meant)) => format!(" (did you mean {meant}?)"),
+                (_, None) => String::new(),
+            };
         }
         dtype.rows.insert(row);
     }
