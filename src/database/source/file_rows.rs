@@ -65,7 +65,9 @@ impl Header {
         if name.len() > LONGEST_NAME || self.names.len() == MOST_COLUMNS {
             return Err(unreadable(
                 "the header",
-                format!("a table has at most {MOST_COLUMNS} columns, with names of at most {LONGEST_NAME} bytes"),
+                format!(
+                    "a table has at most {MOST_COLUMNS} columns, with names of at most {LONGEST_NAME} bytes"
+                ),
             ));
         }
         self.numbers.insert(name.to_owned(), self.names.len());
@@ -179,7 +181,8 @@ impl FileRows {
     ///
     /// If there are more groups than tables of any name.
     pub fn groups(&self, names: &[&str]) -> Result<Vec<RowGroup>, ReadError> {
-        let columns: Vec<Option<usize>> = names.iter().map(|name| self.header.known(name)).collect();
+        let columns: Vec<Option<usize>> =
+            names.iter().map(|name| self.header.known(name)).collect();
         let mut numbers: HashMap<Vec<&str>, usize> = HashMap::new();
         let mut groups: Vec<RowGroup> = Vec::new();
         for row in 0..self.len() as u32 {
@@ -215,7 +218,8 @@ impl FileRows {
 
     /// Reads the rows of a text file. Line ends inside a cell become spaces, so that each row is one line.
     fn read_text(&mut self, path: &str, mut reader: csv::Reader<&[u8]>) -> Result<(), ReadError> {
-        for (number, name) in reader.headers().map_err(|e| unreadable(path, e))?.iter().enumerate() {
+        for (number, name) in reader.headers().map_err(|e| unreadable(path, e))?.iter().enumerate()
+        {
             let name = name.trim_start_matches('\u{feff}').trim();
             if self.header.column(name)? != number {
                 return Err(unreadable(path, format!("the header names {name} twice")));
@@ -328,7 +332,10 @@ fn flatten<'v>(
     for (name, value) in fields {
         let name = if prefix.is_empty() { name.clone() } else { format!("{prefix}_{name}") };
         if name.len() > LONGEST_NAME {
-            return Err(unreadable("the name of a field", format!("it has more than {LONGEST_NAME} bytes")));
+            return Err(unreadable(
+                "the name of a field",
+                format!("it has more than {LONGEST_NAME} bytes"),
+            ));
         }
         match value {
             // Lists and deeper objects are not cells of a row.
