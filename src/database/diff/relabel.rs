@@ -18,7 +18,7 @@ const PAIRED: f64 = 0.95;
 const BEYOND_NOISE: f64 = 0.05;
 
 /// The number of gained keys with the same other parts that a lost key is paired with.
-const TRIED: usize = 8;
+const TRIED: usize = 16;
 
 /// A slice that is served under another name after a change.
 #[derive(Debug, Clone, PartialEq)]
