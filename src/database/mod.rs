@@ -7,6 +7,7 @@ pub mod coverage;
 pub mod diff;
 pub mod facts;
 pub mod ledger;
+mod limits;
 pub mod profile;
 pub mod seal;
 pub mod selection;

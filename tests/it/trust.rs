@@ -55,7 +55,7 @@ fn settings_are_read_in_one_place() {
     let named = own(files_with("\".perfdb-gate"));
     assert_eq!(
         named,
-        ["base/files.rs", "checks/settings.rs", "jobs/init/mod.rs", "jobs/new/mod.rs"]
+        ["base/folder.rs", "checks/settings.rs", "jobs/init/mod.rs", "jobs/new/mod.rs"]
     );
 }
 

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::format::Format;
 use super::paths::join;
 use super::{Catalog, Place, SystemFile, TableFile, VersionDir};
-use crate::database::source::{Assembly, Entry, EntryKind, Part, Source, distinct_cells};
+use crate::database::limits::MOST_HELD;
+use crate::database::source::{
+    Assembly, Entry, EntryKind, FileRows, Part, ReadError, SelectedRows, Source,
+};
 use crate::specs::Specs;
-use crate::specs::layout::{Layout, LayoutTable, filled};
+use crate::specs::layout::{Dialect, Layout, LayoutTable, filled};
 use crate::specs::system::System;
 
 /// The name, system, backend and version of a table.
@@ -31,8 +32,9 @@ impl Catalog {
         layout: &Arc<Layout>,
         specs: &Specs,
     ) -> Self {
+        let mut held = 0;
         let found: Vec<Vec<FileOfTable<'_>>> =
-            files.par_iter().map(|entry| files_of_table(source, entry, layout)).collect();
+            files.iter().map(|entry| files_of_table(source, entry, layout, &mut held)).collect();
         let mut catalog = Self { layout: Some(layout.clone()), ..Self::default() };
         // A link or submodule in the place of a table is reported, since its rows are not judged.
         let leading_away = files.iter().filter(|entry| entry.kind.leads_away().is_some());
@@ -63,6 +65,7 @@ impl Catalog {
             }
         }
         catalog.tables.sort_by(|a, b| a.entry.path.cmp(&b.entry.path));
+        catalog.refuse_many();
         for (number, file) in catalog.tables.iter().enumerate() {
             if let Some(dir) = catalog.dirs.get_mut(&folder_of(&file.place)) {
                 dir.tables.push(number);
@@ -112,6 +115,7 @@ fn files_of_table<'l>(
     source: &dyn Source,
     entry: &Entry,
     layout: &'l Layout,
+    held: &mut usize,
 ) -> Vec<FileOfTable<'l>> {
     if entry.kind.leads_away().is_some() {
         return Vec::new();
@@ -119,28 +123,62 @@ fn files_of_table<'l>(
     let found = layout.tables.iter().find_map(|table| Some((table, table.parts(&entry.path)?)));
     let Some((table, parts)) = found else { return Vec::new() };
     let names = table.identity_columns(&parts);
-    let cells = match &table.dialect {
-        Some(dialect) if !names.is_empty() => {
-            let cells = |bytes: Vec<u8>| distinct_cells(dialect, &entry.path, &bytes, &names);
-            source.read_file(entry).and_then(cells)
-        }
-        Some(_) | None => Ok(vec![Vec::new()]),
+    let groups = match &table.dialect {
+        Some(dialect) if !names.is_empty() => row_groups(source, entry, (dialect, &names), held),
+        Some(_) | None => Ok(Vec::new()),
     };
+    let mut entry = entry.clone();
+    let mut groups = groups.unwrap_or_else(|limit| {
+        entry.kind = EntryKind::Broken(limit.to_string());
+        Vec::new()
+    });
     // A file that cannot be read, or has no rows, is one table of an unknown place; reading it is a finding.
-    let cells = cells.ok().filter(|cells: &Vec<Vec<String>>| !cells.is_empty());
-    let cells = cells.unwrap_or_else(|| vec![Vec::new()]);
-    let file = |cells: Vec<String>| {
+    if groups.is_empty() {
+        groups.push((Vec::new(), None));
+    }
+    let file = |(cells, selected): (Vec<String>, Option<SelectedRows>)| {
         let rows: BTreeMap<String, String> =
             names.iter().map(|name| (*name).to_owned()).zip(cells).collect();
         let mut values = parts.clone();
         values.extend(rows.clone());
         let added =
             table.columns.iter().filter_map(|name| Some((name.clone(), parts.get(name)?.clone())));
-        let part = Part { entry: entry.clone(), rows, added: added.collect() };
+        let part = Part { entry: entry.clone(), rows, added: added.collect(), selected };
         let identity = table.identity.each_ref().map(|text| filled(text, &values));
         FileOfTable { identity, table, part }
     };
-    cells.into_iter().map(file).collect()
+    groups.into_iter().map(file).collect()
+}
+
+/// Decodes a file with rows of several tables once for all of them, and groups the rows by their cells in some columns.
+/// There is no group if the file cannot be read. `held` counts the bytes of all decoded files.
+///
+/// # Errors
+///
+/// If the file has rows of too many tables, or if too much was decoded.
+fn row_groups(
+    source: &dyn Source,
+    entry: &Entry,
+    (dialect, names): (&Dialect, &[&str]),
+    held: &mut usize,
+) -> Result<Vec<(Vec<String>, Option<SelectedRows>)>, ReadError> {
+    if *held <= MOST_HELD {
+        let bytes = source.read_file(entry);
+        let file = bytes.and_then(|bytes| FileRows::read(dialect, &entry.path, &bytes));
+        let Ok(file) = file.map(Arc::new) else { return Ok(Vec::new()) };
+        *held += file.size();
+        if *held <= MOST_HELD {
+            let select = |(cells, numbers)| {
+                let file = file.clone();
+                (cells, Some(SelectedRows { file, numbers }))
+            };
+            return Ok(file.groups(names)?.into_iter().map(select).collect());
+        }
+    }
+    let most = MOST_HELD >> 20;
+    Err(ReadError::NotAFile(format!(
+        "the files with rows of several tables take more than {most} MiB in memory"
+    )))
 }
 
 /// Returns the deepest folder that contains the files of all parts.

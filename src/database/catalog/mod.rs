@@ -24,7 +24,7 @@ mod places;
 mod roots;
 mod walk;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 pub use by_path::place_of;
@@ -34,6 +34,7 @@ pub(crate) use format::is_misspelt;
 pub(crate) use paths::is_passed_over;
 
 use crate::base::error::Error;
+use crate::database::limits::MOST_TABLES;
 use crate::database::source::{Entry, EntryKind};
 use crate::specs::Specs;
 use crate::specs::layout::Layout;
@@ -73,8 +74,23 @@ impl Catalog {
 
     /// Returns the table at a path.
     pub fn table(&self, path: &str) -> Option<&TableFile> {
-        let mut tables = self.tables.iter().inspect(|_| tracing::trace!("lookup"));
-        tables.find(|file| file.entry.path == path)
+        let at = self.tables.binary_search_by(|file| file.entry.path.as_str().cmp(path));
+        tracing::trace!("lookup");
+        at.ok().map(|at| &self.tables[at])
+    }
+
+    /// Makes tables unreadable of whose name there are more than in any database, since tables of a name are compared with
+    /// each other.
+    fn refuse_many(&mut self) {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for TableFile { entry, table, .. } in &mut self.tables {
+            let count = counts.entry(table).or_default();
+            *count += 1;
+            if *count > MOST_TABLES {
+                let why = format!("the database has more than {MOST_TABLES} tables of this name");
+                entry.kind = EntryKind::Broken(why);
+            }
+        }
     }
 
     /// Returns true if a table is assembled from the file at a path.
@@ -86,9 +102,10 @@ impl Catalog {
 
     /// Adds the paths of the tables that are assembled from a file with one of these paths.
     pub fn add_assembled(&self, paths: &mut Vec<String>) {
+        let known: HashSet<&String> = paths.iter().collect();
         let is_of = |table: &&TableFile| match &table.entry.kind {
             EntryKind::Assembled(assembly) => {
-                assembly.parts.iter().any(|part| paths.contains(&part.entry.path))
+                assembly.parts.iter().any(|part| known.contains(&part.entry.path))
             }
             EntryKind::Path(_)
             | EntryKind::Blob(_)

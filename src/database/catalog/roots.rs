@@ -72,6 +72,7 @@ impl Catalog {
         let others = std::mem::take(&mut roots[0].others);
         for root in &mut roots {
             root.add_unread();
+            root.refuse_many();
             root.others = others.clone();
         }
         // A YAML file that happens to be beside a folder of tables is not a database of its own.

@@ -17,6 +17,9 @@ const PAIRED: f64 = 0.95;
 /// database corrected in September 2026 have 0, 0.001 and 0.008, with all 880 keys paired and ratios of 0.995.
 const BEYOND_NOISE: f64 = 0.05;
 
+/// The number of gained keys with the same other parts that a lost key is paired with.
+const TRIED: usize = 16;
+
 /// A slice that is served under another name after a change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Relabelled {
@@ -60,18 +63,21 @@ impl PairedTables<'_> {
             let (old, new) = (Keys::new(&others, &base)?, Keys::new(&others, &head)?);
             let mut by_hash: HashMap<u64, Vec<u32>> = HashMap::new();
             for row in &joined.gained {
-                by_hash.entry(new.hashes()[*row as usize]).or_default().push(*row);
+                let rows = by_hash.entry(new.hashes()[*row as usize]).or_default();
+                rows.extend((rows.len() < TRIED).then_some(*row));
             }
-            let mut pairs: BTreeMap<(u32, u32), Vec<(u32, u32)>> = BTreeMap::new();
+            let mut pairs: Vec<(u32, u32)> = Vec::new();
             for (_, row) in &joined.lost {
                 let same = by_hash.get(&old.hashes()[*row as usize]).into_iter().flatten();
-                for pair in same.map(|other| (*row, *other)) {
-                    pairs.entry(slices(&pair)).or_default().push(pair);
-                }
+                pairs.extend(same.map(|other| (*row, *other)));
             }
-            for ((from, _), pairs) in pairs {
-                let latencies = self.latencies(&pairs)?;
-                let latency = SliceLatency::of(&latencies.iter().collect::<Vec<_>>(), *noise);
+            pairs.sort_by_key(slices);
+            let all_latencies = self.latencies(&pairs)?;
+            let mut latencies = all_latencies.iter();
+            for pairs in pairs.chunk_by(|a, b| slices(a) == slices(b)) {
+                let (from, _) = slices(&pairs[0]);
+                let latencies: Vec<_> = latencies.by_ref().take(pairs.len()).collect();
+                let latency = SliceLatency::of(&latencies, *noise);
                 let Some(latency) = latency.filter(|latency| {
                     let count = pairs.len() as f64;
                     count >= PAIRED * lost[&from] as f64

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::file_rows::FileRows;
 use crate::specs::layout::Dialect;
 
 /// A file of a source.
@@ -83,6 +84,17 @@ pub struct Part {
     pub rows: BTreeMap<String, String>,
     /// Columns that the file lacks, with the value of all rows.
     pub added: BTreeMap<String, String>,
+    /// The selected rows; `None` if all rows belong to the table.
+    pub selected: Option<SelectedRows>,
+}
+
+/// Rows of a file that has rows of several tables and is decoded once for all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SelectedRows {
+    /// The rows of the file.
+    pub file: Arc<FileRows>,
+    /// The numbers of the selected rows, ascending.
+    pub numbers: Vec<u32>,
 }
 
 impl EntryKind {

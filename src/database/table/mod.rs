@@ -14,7 +14,6 @@ mod json;
 mod key;
 mod known;
 mod lanes;
-mod limits;
 mod lines;
 mod numbering;
 mod parquet;

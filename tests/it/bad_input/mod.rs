@@ -2,6 +2,8 @@
 
 mod documents;
 mod forged;
+#[cfg(unix)]
+mod growth;
 mod parquet;
 mod readers;
 
@@ -16,6 +18,8 @@ fn rules(name: &str, bytes: &[u8]) -> Vec<String> {
     let run = tree.validate(&["--format", "json"]);
     assert!([0, 1].contains(&run.code()), "{}", run.err());
     assert_eq!(run.err(), "", "nothing is said outside the report");
+    #[cfg(unix)]
+    growth::assert_small();
     run.findings().iter().map(|f| f.split(' ').next().unwrap().to_owned()).collect()
 }
 

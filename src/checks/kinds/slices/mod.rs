@@ -4,6 +4,8 @@ mod odd;
 mod pairs;
 mod work;
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -41,7 +43,7 @@ impl Judge for SliceSigns {
         let latency: Vec<f64> = (0..rows.count).map(|row| latency.get(row)).collect();
         let slices = keys.slice_numbers();
         let by_dtype = SlicesOfDtypes::new(&self.dtypes, rows, keys, &slices);
-        let pairs = by_dtype.pairs(&latency);
+        let pairs = by_dtype.pairs(&latency, self.keys);
         let mut odd = self.equal_pairs(&by_dtype, &pairs, rows.step());
         odd.extend(self.floor.odd(&by_dtype, &pairs, self.keys));
         // Arithmetic alone is no measure of kernels that are bound by what they read.
@@ -69,7 +71,7 @@ impl SliceSigns {
         step: f64,
     ) -> Vec<OddSlice> {
         let mut odd: Vec<OddSlice> = Vec::new();
-        let mut told = Vec::new();
+        let mut told = BTreeSet::new();
         for pair in pairs {
             let Proportion { factor, rows, of } = pair.proportion(step / self.step);
             if of < self.keys || told.contains(&pair.second) {
@@ -78,7 +80,7 @@ impl SliceSigns {
             if (rows.len() as f64) < self.equal * of as f64 {
                 continue;
             }
-            told.push(pair.second);
+            told.insert(pair.second);
             let times = format!("{factor:.4}");
             let times = if times == "1.0000" { String::new() } else { format!("{times} times ") };
             let says = format!(

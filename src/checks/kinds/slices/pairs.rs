@@ -1,6 +1,7 @@
 //! Slices of one operation that differ in a dtype, at the keys that they have in common.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::take;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,6 +14,11 @@ use crate::database::table::{Keys, NumberedRows};
 
 /// The number of rows that are compared in a larger table.
 const ROWS: usize = 16_384;
+/// The maximal number of compared rows, however few keys a table has.
+const MOST_ROWS: usize = 4 * ROWS;
+/// The number of slices before it in the file that a slice is compared with. Of the known tables, none has more than
+/// eight slices that differ in a dtype alone.
+const NEAREST: usize = 32;
 
 /// When a slice is much slower than the other dtypes at small sizes only.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -36,6 +42,19 @@ pub(super) struct SlicesOfDtypes<'a> {
     first_rows: Vec<usize>,
     /// The texts of each slice's key: those of dtypes, then the others.
     texts: Vec<[Vec<String>; 2]>,
+}
+
+/// A row of a slice with peers, ordered by the numbers in its key.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct PlacedRow {
+    /// The hash of the numbers in the key.
+    hash: u64,
+    /// The slices that differ in a dtype alone.
+    group: u32,
+    /// The place of the row's slice in the group.
+    place: usize,
+    slice: u32,
+    row: usize,
 }
 
 /// Two slices that differ in a dtype and in no other text.
@@ -80,12 +99,19 @@ impl<'a> SlicesOfDtypes<'a> {
         Self { rows, keys, numbers: &slices.of_rows, first_rows, texts }
     }
 
-    /// Compares every two slices that differ in a dtype alone.
-    pub fn pairs(&self, latency: &[f64]) -> Vec<DtypePair> {
-        let mut alike: BTreeMap<&Vec<String>, usize> = BTreeMap::new();
-        self.texts.iter().for_each(|[_, others]| *alike.entry(others).or_default() += 1);
-        let has_peers: Vec<bool> =
-            self.texts.iter().map(|[_, others]| alike.get(others) > Some(&1)).collect();
+    /// Compares slices that differ in a dtype alone. Slices with fewer than `least` rows are left out.
+    pub fn pairs(&self, latency: &[f64], least: usize) -> Vec<DtypePair> {
+        let mut alike: BTreeMap<&Vec<String>, Vec<u32>> = BTreeMap::new();
+        for (slice, [_, others]) in (0u32..).zip(&self.texts) {
+            alike.entry(others).or_default().push(slice);
+        }
+        // The group of each slice with peers, and its place among them.
+        let mut places: Vec<Option<(u32, usize)>> = vec![None; self.texts.len()];
+        for (group, slices) in (0u32..).zip(alike.values().filter(|slices| slices.len() > 1)) {
+            for (place, slice) in slices.iter().enumerate() {
+                places[*slice as usize] = Some((group, place));
+            }
+        }
         let numeric: Vec<usize> = (0..self.rows.spec.key.len())
             .filter(|part| self.keys.numbers(*part).is_some())
             .collect();
@@ -97,27 +123,29 @@ impl<'a> SlicesOfDtypes<'a> {
         // A larger table is sampled by the hashes of its keys, so that all slices keep the same keys.
         let most = u32::MAX / self.numbers.len().div_ceil(ROWS).max(1) as u32;
         // The rows of slices with peers, by the numbers in their keys.
-        let mut placed: Vec<(u64, u32, usize)> = (0u32..)
-            .zip(self.numbers)
-            .filter(|(row, slice)| {
-                let latency = latency[*row as usize];
-                has_peers[**slice as usize] && latency > 0.0 && latency.is_finite()
+        let mut placed: Vec<PlacedRow> = (0..self.numbers.len())
+            .filter(|row| latency[*row] > 0.0 && latency[*row].is_finite())
+            .filter_map(|row| {
+                let slice = self.numbers[row];
+                let (group, place) = places[slice as usize]?;
+                Some(PlacedRow { hash: hash(row, slice), group, place, slice, row })
             })
-            .map(|(row, slice)| (hash(row as usize, *slice), *slice, row as usize))
-            .filter(|(hash, _, _)| (*hash >> 32) as u32 <= most)
+            .filter(|row| (row.hash >> 32) as u32 <= most)
             .collect();
         placed.sort_unstable();
         // If a slice has several rows with one key, only the first one is compared.
-        placed.dedup_by_key(|(hash, slice, _)| (*hash, *slice));
+        placed.dedup_by_key(|row| (row.hash, row.slice));
+        let mut counts = vec![0; self.texts.len()];
+        placed.iter().for_each(|row| counts[row.slice as usize] += 1);
+        placed.retain(|row| counts[row.slice as usize] >= least);
+        placed.truncate(MOST_ROWS);
         let mut pairs: BTreeMap<(usize, usize), DtypePair> = BTreeMap::new();
-        for at in placed.chunk_by(|a, b| a.0 == b.0) {
-            for (n, (_, a, row_a)) in at.iter().enumerate() {
-                for (_, b, row_b) in &at[n + 1..] {
-                    let (a, b) = (*a as usize, *b as usize);
-                    if self.texts[a][1] == self.texts[b][1] {
-                        let pair = pairs.entry((a, b)).or_insert_with(|| DtypePair::new(a, b));
-                        pair.add(*row_b, [latency[*row_a], latency[*row_b]]);
-                    }
+        for at in placed.chunk_by(|a, b| (a.hash, a.group) == (b.hash, b.group)) {
+            for (n, a) in at.iter().enumerate() {
+                for b in at[n + 1..].iter().take_while(|b| b.place - a.place <= NEAREST) {
+                    let slices = (a.slice as usize, b.slice as usize);
+                    let pair = pairs.entry(slices).or_insert_with(|| DtypePair::of(slices));
+                    pair.add(b.row, [latency[a.row], latency[b.row]]);
                 }
             }
         }
@@ -129,14 +157,17 @@ impl<'a> SlicesOfDtypes<'a> {
         self.texts[slice][0].join(" and ")
     }
 
-    /// The rows of a slice.
-    fn rows_of(&self, slice: usize) -> Vec<usize> {
-        (0..self.numbers.len()).filter(|row| self.numbers[*row] as usize == slice).collect()
+    /// The rows of each slice.
+    fn rows_by_slice(&self) -> Vec<Vec<usize>> {
+        let mut rows = vec![Vec::new(); self.texts.len()];
+        let slices = self.numbers.iter().enumerate();
+        slices.for_each(|(row, slice)| rows[*slice as usize].push(row));
+        rows
     }
 }
 
 impl DtypePair {
-    fn new(first: usize, second: usize) -> Self {
+    fn of((first, second): (usize, usize)) -> Self {
         Self { first, second, rows: Vec::new(), latencies: Vec::new() }
     }
 
@@ -218,6 +249,7 @@ impl FloorLimits {
             peers.entry(pair.first).or_default().push((pair, 0));
             peers.entry(pair.second).or_default().push((pair, 1));
         }
+        let mut rows = slices.rows_by_slice();
         let mut odd = Vec::new();
         for (slice, peers) in peers {
             let is_slow = |floor: &Floor| {
@@ -247,7 +279,7 @@ impl FloorLimits {
                 others.join(" and "),
                 count(keys),
             );
-            odd.push(OddSlice { says, rows: slices.rows_of(slice) });
+            odd.push(OddSlice { says, rows: take(&mut rows[slice]) });
         }
         odd
     }

@@ -8,14 +8,11 @@ mod cells;
 use std::collections::BTreeMap;
 
 use self::cells::Cells;
-use super::limits::{MOST_CELLS, MOST_COLUMNS};
 use super::lines::{LineCounter, RowLines, past_line_end};
 use super::{Column, Table, TableFault, Torn};
 use crate::base::reason::Reason;
+use crate::database::limits::{LONGEST_LINE, MOST_CELLS, MOST_COLUMNS};
 use crate::specs::ColumnKind;
-
-/// The maximal length of a line in bytes; a file with a longer line is not a text table.
-const LONGEST_LINE: usize = 1 << 20;
 
 /// The byte order mark of UTF-8, which some editors write.
 const BOM: &[u8] = b"\xef\xbb\xbf";

@@ -6,7 +6,7 @@ use polars_arrow::io::ipc::format::ipc;
 use polars_arrow::io::ipc::format::ipc::planus::{self, ReadAsRoot as _};
 
 use super::errors::{FileError, one_line};
-use crate::database::table::limits::MOST_COLUMNS;
+use crate::database::limits::MOST_COLUMNS;
 
 /// The maximal size of all names and metadata of an unfolded schema in bytes. pandas writes a kilobyte of
 /// metadata for ten columns.

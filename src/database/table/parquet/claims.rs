@@ -15,7 +15,7 @@ use polars_parquet_format::{
 use super::chunk::{Chunk, ChunkGroup};
 use super::errors::{ColumnError, FileError};
 use super::walk::{Walk, size};
-use crate::database::table::limits::MOST_FOOTER;
+use crate::database::limits::MOST_FOOTER;
 
 /// The fields in which a copy of a column's metadata must equal the footer's.
 type MetadataFacts<'a> = (i32, i32, &'a [String], [i64; 4], [Option<i64>; 2]);

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use crate::database::table::limits::{LONGEST_TEXT, MOST_BYTES, MOST_CELLS, MOST_COLUMNS};
+use crate::database::limits::{LONGEST_TEXT, MOST_BYTES, MOST_CELLS, MOST_COLUMNS};
 
 /// The reason why a file is not decoded. The text follows "cannot be read:".
 #[derive(Debug, thiserror::Error)]

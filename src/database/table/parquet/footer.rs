@@ -14,7 +14,7 @@ use polars_parquet_format::{ColumnChunk, ColumnMetaData, FileMetaData, KeyValue,
 use super::chunk::{Chunk, ChunkGroup};
 use super::errors::{ColumnError, FileError, one_line};
 use super::{claims, codec};
-use crate::database::table::limits::{LONGEST_NAME, MOST_CELLS, MOST_COLUMNS, MOST_FOOTER};
+use crate::database::limits::{LONGEST_NAME, MOST_CELLS, MOST_COLUMNS, MOST_FOOTER};
 
 /// The maximal nesting depth of columns.
 const DEEPEST: usize = 16;

@@ -20,7 +20,7 @@ use super::errors::ColumnError;
 use super::runs::{ones, take};
 use super::values;
 use super::walk::{RawPage, Walk, size};
-use crate::database::table::limits::MOST_BYTES;
+use crate::database::limits::MOST_BYTES;
 use crate::specs::Codec;
 
 /// The ratio of decompressed to compressed size for which memory is reserved.

@@ -8,8 +8,8 @@ use polars_arrow::types::NativeType;
 
 use super::errors::ColumnError;
 use crate::base::expr::NULL_CODE;
+use crate::database::limits::LONGEST_TEXT;
 use crate::database::table::Column;
-use crate::database::table::limits::LONGEST_TEXT;
 
 /// Decodes a text column from dictionary indices or from texts.
 pub(super) fn column(arrays: Vec<ArrayRef>) -> Result<Column, ColumnError> {

@@ -6,7 +6,7 @@ use polars_parquet_format::{PageHeader, PageType};
 use super::chunk::Chunk;
 use super::errors::ColumnError;
 use super::runs::take;
-use crate::database::table::limits::LONGEST_TEXT;
+use crate::database::limits::LONGEST_TEXT;
 
 /// The maximal size of texts in a page's header in bytes. Its statistics contain a smallest and a largest
 /// text, each under two names.

@@ -1,4 +1,5 @@
-//! Limits of tables, above those of all known tables. They bound the memory that a damaged or malicious file can take.
+//! Limits of tables, above those of all known tables. They bound the memory and time that damaged or malicious files can
+//! take.
 
 /// The maximal number of columns; the widest known table has under 100.
 pub(super) const MOST_COLUMNS: usize = 4096;
@@ -21,3 +22,17 @@ pub(super) const LONGEST_TEXT: usize = 1 << 16;
 
 /// The maximal length of a column's name in bytes.
 pub(super) const LONGEST_NAME: usize = 1024;
+
+/// The maximal length of a line in bytes; a file with a longer line is not a text table.
+pub(super) const LONGEST_LINE: usize = 1 << 20;
+
+/// The maximal size of a JSON document in bytes. A parsed value takes up to a hundred times as much.
+pub(super) const LARGEST_DOCUMENT: usize = 8 << 20;
+
+/// The maximal size in bytes of decoded files that are in memory together: those of one table, or all with rows of
+/// several tables. Those of the largest known database have 24 MB.
+pub(super) const MOST_HELD: usize = 256 << 20;
+
+/// The maximal number of tables of one name, each of which is compared with the others; the public database has up
+/// to 39. A file may have rows of as many tables.
+pub(super) const MOST_TABLES: usize = 1024;
