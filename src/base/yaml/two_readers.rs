@@ -1,0 +1,359 @@
+//! Fields of YAML that two programs read: Python with PyYAML (YAML 1.1), and the planner's core with serde_yaml 0.9
+//! (YAML 1.2). A value that they read differently, or that one refuses, is a defect of the file.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::rc::Rc;
+
+use serde::Deserialize;
+
+use super::node::{Content, Document, Node};
+use super::reading::{self, Reading};
+use crate::base::reason::Reason;
+
+/// The fields of a file that the loaders read.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoaderFields {
+    /// True if the planner's core reads the file, not Python alone.
+    #[serde(default)]
+    core: bool,
+    /// The types by dotted path, where `*` is any key or item.
+    #[serde(default)]
+    fields: BTreeMap<String, FieldType>,
+}
+
+/// The type that the loaders need of a field. A question mark means that it may be null.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+enum FieldType {
+    #[serde(rename = "f64")]
+    Float,
+    #[serde(rename = "f64?")]
+    MaybeFloat,
+    #[serde(rename = "u64")]
+    Unsigned,
+    #[serde(rename = "u32")]
+    Unsigned32,
+    #[serde(rename = "text")]
+    Text,
+    #[serde(rename = "text?")]
+    MaybeText,
+    /// A text that the core reads before it knows which type it needs.
+    #[serde(rename = "untyped text")]
+    UntypedText,
+    #[serde(rename = "map")]
+    Map,
+    #[serde(rename = "map?")]
+    MaybeMap,
+    /// A map whose keys are numbers.
+    #[serde(rename = "u32 map")]
+    NumberMap,
+    /// A map whose keys are texts.
+    #[serde(rename = "text map")]
+    TextMap,
+    /// A version, or several, which Python turns into text.
+    #[serde(rename = "version")]
+    Version,
+}
+
+/// A value that the loaders refuse or read differently.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The field's dotted path; empty if the whole file is refused.
+    pub path: String,
+    /// The reason, for people.
+    why: String,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() {
+            f.write_str(&self.why)
+        } else {
+            write!(f, "{}: {}", self.path, self.why)
+        }
+    }
+}
+
+/// The readers' names in messages.
+const PYTHON: &str = "PyYAML (YAML 1.1)";
+const CORE: &str = "the planner's core (YAML 1.2)";
+
+impl LoaderFields {
+    /// Returns the values of a YAML text that its loaders refuse or read differently, in the order of the text.
+    pub fn refusals(&self, text: &str) -> Vec<Refusal> {
+        // Line breaks of YAML 1.1, which both loaders end comments at.
+        let text = text.replace(['\u{85}', '\u{2028}', '\u{2029}'], "\n");
+        let document = Document::read(&text);
+        let mut found = Vec::new();
+        let whole_file = |why: String| Refusal { path: String::new(), why };
+        if let Some(line) = document.tab(&text) {
+            found.push(whole_file(format!(
+                "{PYTHON} refuses the tab between words in line {line}; write a space"
+            )));
+        }
+        let mut directives = text.lines().take_while(|line| line.starts_with(['%', '#']));
+        let is_foreign = |line: &&str| {
+            line.starts_with('%')
+                && !["%YAML 1.1", "%YAML 1.2", "%TAG "].iter().any(|known| line.starts_with(known))
+        };
+        if let Some(line) = directives.find(is_foreign).filter(|_| self.core) {
+            found.push(whole_file(format!("{CORE} refuses the directive {line}")));
+        }
+        if document.is_malformed {
+            found.push(whole_file("it ends lines with U+0085, U+2028 or U+2029, which the loaders read as line breaks".into()));
+        }
+        if let Some(top) = &document.top {
+            self.walk(&mut Vec::new(), top, &mut found);
+        }
+        found
+    }
+
+    /// Returns what was read from a text.
+    ///
+    /// # Errors
+    ///
+    /// One line, if it could not be read, or a loader refuses or misreads it.
+    pub fn checked<T>(&self, text: &str, read: Result<T, Reason>) -> Result<T, Reason> {
+        let read = read?;
+        let refusals: Vec<String> = self.refusals(text).iter().map(ToString::to_string).collect();
+        if refusals.is_empty() { Ok(read) } else { Err(refusals.join("; ").into()) }
+    }
+
+    fn walk(&self, path: &mut Vec<String>, node: &Node, found: &mut Vec<Refusal>) {
+        let field = self.field(path);
+        let why = unreadable(node).or_else(|| field?.fault(node, self.core));
+        found.extend(why.map(|why| Refusal { path: shown(path), why }));
+        let mut enter = |name: String, child: &Node| {
+            path.push(name);
+            self.walk(path, child, found);
+            path.pop();
+        };
+        match &node.content {
+            Content::Scalar(..) => {}
+            Content::List(items) => {
+                items.iter().enumerate().for_each(|(i, item)| enter(format!("[{i}]"), item));
+            }
+            Content::Map(pairs) => {
+                pairs.iter().for_each(|(key, value)| enter(name(key), value));
+                self.merged(path, pairs, found);
+            }
+        }
+    }
+
+    /// Adds the fields that PyYAML takes from a merge key (`<<`), which the core ignores.
+    fn merged(&self, path: &[String], pairs: &[(Rc<Node>, Rc<Node>)], found: &mut Vec<Refusal>) {
+        let merges = pairs.iter().filter(|(key, _)| self.core && name(key) == "<<");
+        for (_, value) in merges {
+            let maps = match &value.content {
+                Content::List(maps) => maps.as_slice(),
+                _ => std::slice::from_ref(value),
+            };
+            for map in maps {
+                let Content::Map(further) = &map.content else { continue };
+                let further = further.iter().map(|(key, _)| name(key));
+                for key in further.filter(|key| !pairs.iter().any(|(own, _)| name(own) == *key)) {
+                    let path = [path, &[key]].concat();
+                    if self.field(&path).is_some() {
+                        let why =
+                            format!("{CORE} ignores merge keys (<<), from which {PYTHON} takes it");
+                        found.push(Refusal { path: shown(&path), why });
+                    }
+                }
+            }
+        }
+    }
+
+    fn field(&self, path: &[String]) -> Option<FieldType> {
+        let is_at = |pattern: &&String| {
+            let parts = pattern.split('.');
+            parts.clone().count() == path.len()
+                && parts.zip(path).all(|(part, name)| part == "*" || part == name)
+        };
+        self.fields.keys().find(is_at).map(|pattern| self.fields[pattern])
+    }
+}
+
+impl FieldType {
+    /// Words the reason why the loaders refuse a node or read it differently.
+    fn fault(self, node: &Node, core: bool) -> Option<String> {
+        let needs = self.needs();
+        let (text, is_plain) = match &node.content {
+            Content::Scalar(text, is_plain) => (text, *is_plain && node.tag.is_none()),
+            Content::Map(pairs) => {
+                let of_keys = match self {
+                    Self::Map | Self::MaybeMap => return None,
+                    Self::NumberMap => Self::Unsigned32,
+                    Self::TextMap => Self::Text,
+                    Self::Version => return None,
+                    _ => return Some(format!("a map, but the loaders need {needs}")),
+                };
+                return pairs
+                    .iter()
+                    .find_map(|(key, _)| of_keys.fault(key, core))
+                    .map(|why| format!("key {why}"));
+            }
+            Content::List(_) if self == Self::Version => return None,
+            Content::List(_) => return Some(format!("a list, but the loaders need {needs}")),
+        };
+        let readings = (python(node), if core { self.core(node) } else { python(node) });
+        if self.accepts(text, readings) {
+            return None;
+        }
+        let said = |reading: Reading, reader: &str| match reading {
+            Reading::Refused => format!("is refused by {reader}"),
+            _ => format!("is {reading} for {reader}"),
+        };
+        let core = core.then(|| format!(" and {}", said(readings.1, CORE)));
+        let (python, core) = (said(readings.0, PYTHON), core.unwrap_or_default());
+        let hint = self.spelling(text, is_plain).map(|hint| format!("; write {hint}"));
+        let shown = if text.is_empty() { "no value" } else { text };
+        Some(format!("{shown} {python}{core}, but they need {needs}{}", hint.unwrap_or_default()))
+    }
+
+    fn accepts(self, text: &str, (python, core): (Reading, Reading)) -> bool {
+        let is_nothing = (python, core) == (Reading::Nothing, Reading::Nothing);
+        let whole = |most: i128| matches!((python, core), (Reading::Whole(a), Reading::Whole(b)) if a == b && (0..=most).contains(&a));
+        let numbers = python.number().zip(core.number());
+        let is_number = numbers.is_some_and(|(a, b)| a == b || a.is_nan() && b.is_nan());
+        match self {
+            Self::Float => is_number,
+            Self::MaybeFloat => is_number || is_nothing,
+            Self::Unsigned => whole(u64::MAX.into()),
+            Self::Unsigned32 => whole(u32::MAX.into()),
+            Self::Text | Self::UntypedText => (python, core) == (Reading::Text, Reading::Text),
+            Self::MaybeText => is_nothing || (python, core) == (Reading::Text, Reading::Text),
+            Self::MaybeMap => is_nothing,
+            Self::Version => match python {
+                Reading::Text | Reading::Nothing | Reading::Date => true,
+                Reading::Whole(number) => number.to_string() == text,
+                Reading::Fraction(number) => format!("{number:?}") == text,
+                Reading::Flag(_) | Reading::Refused => false,
+            },
+            Self::Map | Self::NumberMap | Self::TextMap => false,
+        }
+    }
+
+    fn needs(self) -> &'static str {
+        match self {
+            Self::Float | Self::MaybeFloat => "one number",
+            Self::Unsigned => "a whole number that is not negative",
+            Self::Unsigned32 => "a whole number from 0 to 4294967295",
+            Self::Text | Self::MaybeText | Self::UntypedText | Self::Version => "text",
+            Self::Map | Self::MaybeMap | Self::TextMap => "a map",
+            Self::NumberMap => "a map whose keys are whole numbers",
+        }
+    }
+
+    /// Returns the value of a scalar for the core, which knows the type that it needs.
+    fn core(self, node: &Node) -> Reading {
+        let Content::Scalar(text, is_plain) = &node.content else { return Reading::Refused };
+        if !is_plain {
+            return Reading::Text;
+        }
+        let untyped = match node.tag.as_deref() {
+            None | Some("tag:yaml.org,2002:int" | "tag:yaml.org,2002:float") => reading::core(text),
+            Some(_) => Reading::Text,
+        };
+        match self {
+            Self::Float | Self::MaybeFloat => match (reading::core_float(text), untyped) {
+                (Some(number), _) => Reading::Fraction(number),
+                (None, Reading::Nothing) => Reading::Nothing,
+                (None, _) => Reading::Refused,
+            },
+            Self::Text => Reading::Text,
+            Self::MaybeText if untyped != Reading::Nothing => Reading::Text,
+            _ => untyped,
+        }
+    }
+
+    /// Returns a spelling that both loaders read alike, if it is clear which value is meant.
+    fn spelling(self, text: &str, is_plain: bool) -> Option<String> {
+        let hint = match self {
+            Self::Text | Self::MaybeText | Self::UntypedText | Self::Version => {
+                return (is_plain && !text.is_empty() && !text.contains('\''))
+                    .then(|| format!("'{text}'"));
+            }
+            _ => {
+                let core = reading::core_float(text).or(reading::core(text).number());
+                let (python, core) = (reading::python(text).number(), core);
+                let number = python
+                    .or(core)
+                    .filter(|_| python.is_none() || core.is_none() || python == core)?;
+                if number.fract() == 0.0
+                    && number.abs() < 1e15
+                    && !(text.contains(['e', 'E'])
+                        && matches!(self, Self::Float | Self::MaybeFloat))
+                {
+                    format!("{number}")
+                } else {
+                    exponential(number)
+                }
+            }
+        };
+        let node = Node::plain(&hint);
+        self.accepts(&hint, (python(&node), self.core(&node))).then_some(hint)
+    }
+}
+
+/// Spells a number with the point and the signed exponent that YAML 1.1 needs: `8.64e+11`.
+fn exponential(number: f64) -> String {
+    let text = format!("{number:e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let point = if digits.contains('.') { "" } else { ".0" };
+    let sign = if exponent.starts_with('-') { "" } else { "+" };
+    format!("{digits}{point}e{sign}{exponent}")
+}
+
+/// Words the reason why PyYAML refuses a node, and with it the whole file.
+fn unreadable(node: &Node) -> Option<String> {
+    const KNOWN: [&str; 12] = [
+        "null",
+        "bool",
+        "int",
+        "float",
+        "binary",
+        "timestamp",
+        "omap",
+        "pairs",
+        "set",
+        "str",
+        "seq",
+        "map",
+    ];
+    let line = node.line;
+    let known = |tag: &str| {
+        tag.strip_prefix("tag:yaml.org,2002:").is_some_and(|name| KNOWN.contains(&name))
+    };
+    if let Some(tag) = node.tag.as_deref().filter(|tag| !known(tag)) {
+        return Some(format!("{PYTHON} refuses the tag {tag} in line {line}"));
+    }
+    let Content::Scalar(text, _) = &node.content else { return None };
+    (python(node) == Reading::Refused)
+        .then(|| format!("{PYTHON} refuses {text} in line {line}; quote it if it is text"))
+}
+
+/// Returns the value of a scalar for PyYAML.
+fn python(node: &Node) -> Reading {
+    let Content::Scalar(text, is_plain) = &node.content else { return Reading::Refused };
+    match node.tag.as_deref().map(|tag| tag.strip_prefix("tag:yaml.org,2002:").unwrap_or("")) {
+        None if *is_plain => reading::python(text),
+        Some("int") => reading::python_int(text),
+        Some("float") => reading::python_float(text),
+        Some("null") => Reading::Nothing,
+        Some("") => Reading::Refused,
+        Some(_) | None => Reading::Text,
+    }
+}
+
+/// The name of a key; empty if it is not a text.
+fn name(key: &Node) -> String {
+    match &key.content {
+        Content::Scalar(text, _) => text.clone(),
+        Content::List(_) | Content::Map(_) => String::new(),
+    }
+}
+
+fn shown(path: &[String]) -> String {
+    path.join(".").replace(".[", "[")
+}
