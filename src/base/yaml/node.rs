@@ -71,21 +71,24 @@ impl Document {
     /// Returns the line, counted from 1, of the first tab that separates tokens. Tabs in comments, quoted texts and
     /// blocks are content.
     pub(super) fn tab(&self, text: &str) -> Option<usize> {
-        let mut quoted = self.quoted.iter().peekable();
         let (mut line, mut in_comment, mut before) = (1, false, b'\n');
         for (at, byte) in text.bytes().enumerate() {
-            while quoted.next_if(|place| place.end <= at).is_some() {}
-            let is_content = in_comment || quoted.peek().is_some_and(|place| place.start <= at);
             match byte {
                 b'\n' => (line, in_comment) = (line + 1, false),
                 b'\r' => in_comment = false,
-                b'\t' if !is_content => return Some(line),
-                b'#' if !is_content && before.is_ascii_whitespace() => in_comment = true,
+                b'\t' if !in_comment && !self.is_quoted(at) => return Some(line),
+                b'#' if before.is_ascii_whitespace() && !self.is_quoted(at) => in_comment = true,
                 _ => {}
             }
             before = byte;
         }
         None
+    }
+
+    /// Returns true if a byte is in a quoted text or a block.
+    pub(super) fn is_quoted(&self, at: usize) -> bool {
+        let after = self.quoted.partition_point(|place| place.start <= at);
+        after > 0 && self.quoted[after - 1].contains(&at)
     }
 
     /// Reads the next node; `None` at the end of a list, a map or the document.

@@ -116,9 +116,12 @@ pub(super) fn python_int(text: &str) -> Reading {
         i128::from_str_radix(digits, radix).map(|number| Reading::Whole(number * sign as i128));
     let add =
         |sum: f64, digit: char| Some(sum * f64::from(radix) + f64::from(digit.to_digit(radix)?));
-    let rounded = || digits.chars().try_fold(0.0, add).or_else(|| base_60(digits));
-    let rounded =
-        || rounded().filter(|_| !digits.is_empty()).map(|number| Reading::Fraction(number * sign));
+    let rounded = || digits.chars().try_fold(0.0, add).filter(|_| !digits.is_empty());
+    let rounded = || rounded().map(|number| Reading::Fraction(number * sign));
+    if digits.contains(':') {
+        let number = base_60(digits).map(|number| Reading::Whole((number * sign) as i128));
+        return number.unwrap_or(Reading::Refused);
+    }
     exact.ok().or_else(rounded).unwrap_or(Reading::Refused)
 }
 

@@ -79,20 +79,28 @@ impl fmt::Display for Refusal {
 const PYTHON: &str = "PyYAML (YAML 1.1)";
 const CORE: &str = "the planner's core (YAML 1.2)";
 
+/// Characters that end a line in YAML 1.1 alone.
+const BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
+
 impl LoaderFields {
     /// Returns the values of a YAML text that its loaders refuse or read differently, in the order of the text.
     pub fn refusals(&self, text: &str) -> Vec<Refusal> {
-        // Line breaks of YAML 1.1, which both loaders end comments at.
-        let text = text.replace(['\u{85}', '\u{2028}', '\u{2029}'], "\n");
-        let document = Document::read(&text);
+        let mut document = Document::read(text);
         let mut found = Vec::new();
         let whole_file = |why: String| Refusal { path: String::new(), why };
-        if let Some(line) = document.tab(&text) {
+        if let Some(line) = document.tab(text) {
             found.push(whole_file(format!(
                 "{PYTHON} refuses the tab between words in line {line}; write a space"
             )));
         }
-        let mut directives = text.lines().take_while(|line| line.starts_with(['%', '#']));
+        if text.match_indices(BREAKS).any(|(at, _)| !document.is_quoted(at)) {
+            document = Document::read(&text.replace(BREAKS, "\n"));
+            let why =
+                "U+0085, U+2028 or U+2029 ends a line for the loaders, so that they refuse it";
+            found.extend(document.is_malformed.then(|| whole_file(why.into())));
+        }
+        let mut directives =
+            text.lines().take_while(|line| line.is_empty() || line.starts_with(['%', '#']));
         let is_foreign = |line: &&str| {
             line.starts_with('%')
                 && !["%YAML 1.1", "%YAML 1.2", "%TAG "].iter().any(|known| line.starts_with(known))
@@ -100,8 +108,9 @@ impl LoaderFields {
         if let Some(line) = directives.find(is_foreign).filter(|_| self.core) {
             found.push(whole_file(format!("{CORE} refuses the directive {line}")));
         }
-        if document.is_malformed {
-            found.push(whole_file("it ends lines with U+0085, U+2028 or U+2029, which the loaders read as line breaks".into()));
+        let first = text.strip_prefix('\u{feff}').and_then(|text| text.lines().next());
+        if self.core && first.is_some_and(|line| !line.is_empty() && !line.starts_with('#')) {
+            found.push(whole_file(format!("{CORE} refuses the byte order mark")));
         }
         if let Some(top) = &document.top {
             self.walk(&mut Vec::new(), top, &mut found);
@@ -121,6 +130,11 @@ impl LoaderFields {
     }
 
     fn walk(&self, path: &mut Vec<String>, node: &Node, found: &mut Vec<Refusal>) {
+        // A file of nothing but faults needs no more of them.
+        const MOST: usize = 20;
+        if found.len() >= MOST {
+            return;
+        }
         let field = self.field(path);
         let why = unreadable(node).or_else(|| field?.fault(node, self.core));
         found.extend(why.map(|why| Refusal { path: shown(path), why }));
@@ -152,9 +166,10 @@ impl LoaderFields {
             for map in maps {
                 let Content::Map(further) = &map.content else { continue };
                 let further = further.iter().map(|(key, _)| name(key));
-                for key in further.filter(|key| !pairs.iter().any(|(own, _)| name(own) == *key)) {
-                    let path = [path, &[key]].concat();
-                    if self.field(&path).is_some() {
+                for key in further {
+                    let path = [path, std::slice::from_ref(&key)].concat();
+                    let is_read = self.field(&path).is_some();
+                    if is_read && !pairs.iter().any(|(own, _)| name(own) == key) {
                         let why =
                             format!("{CORE} ignores merge keys (<<), from which {PYTHON} takes it");
                         found.push(Refusal { path: shown(&path), why });
@@ -186,7 +201,7 @@ impl FieldType {
                     Self::NumberMap => Self::Unsigned32,
                     Self::TextMap => Self::Text,
                     Self::Version => return None,
-                    _ => return Some(format!("a map, but the loaders need {needs}")),
+                    _ => return Some(format!("it is a map, but {needs} is needed")),
                 };
                 return pairs
                     .iter()
@@ -194,21 +209,25 @@ impl FieldType {
                     .map(|why| format!("key {why}"));
             }
             Content::List(_) if self == Self::Version => return None,
-            Content::List(_) => return Some(format!("a list, but the loaders need {needs}")),
+            Content::List(_) => return Some(format!("it is a list, but {needs} is needed")),
         };
         let readings = (python(node), if core { self.core(node) } else { python(node) });
         if self.accepts(text, readings) {
             return None;
         }
-        let said = |reading: Reading, reader: &str| match reading {
-            Reading::Refused => format!("is refused by {reader}"),
-            _ => format!("is {reading} for {reader}"),
-        };
-        let core = core.then(|| format!(" and {}", said(readings.1, CORE)));
-        let (python, core) = (said(readings.0, PYTHON), core.unwrap_or_default());
         let hint = self.spelling(text, is_plain).map(|hint| format!("; write {hint}"));
-        let shown = if text.is_empty() { "no value" } else { text };
-        Some(format!("{shown} {python}{core}, but they need {needs}{}", hint.unwrap_or_default()))
+        let hint = hint.unwrap_or_default();
+        let why = match readings {
+            (python, read) if python == read => {
+                let readers = if core { format!("{PYTHON} and {CORE}") } else { PYTHON.to_owned() };
+                format!("is {python} for {readers}, but {needs} is needed")
+            }
+            (python, Reading::Refused) => {
+                format!("is {python} for {PYTHON}, but {CORE} needs {needs}")
+            }
+            (python, core) => format!("is {python} for {PYTHON} and {core} for {CORE}"),
+        };
+        Some(format!("{text} {why}{hint}"))
     }
 
     fn accepts(self, text: &str, (python, core): (Reading, Reading)) -> bool {
@@ -236,7 +255,7 @@ impl FieldType {
 
     fn needs(self) -> &'static str {
         match self {
-            Self::Float | Self::MaybeFloat => "one number",
+            Self::Float | Self::MaybeFloat => "a number",
             Self::Unsigned => "a whole number that is not negative",
             Self::Unsigned32 => "a whole number from 0 to 4294967295",
             Self::Text | Self::MaybeText | Self::UntypedText | Self::Version => "text",
@@ -280,14 +299,11 @@ impl FieldType {
                 let number = python
                     .or(core)
                     .filter(|_| python.is_none() || core.is_none() || python == core)?;
-                if number.fract() == 0.0
-                    && number.abs() < 1e15
-                    && !(text.contains(['e', 'E'])
-                        && matches!(self, Self::Float | Self::MaybeFloat))
-                {
-                    format!("{number}")
-                } else {
+                let is_float = matches!(self, Self::Float | Self::MaybeFloat);
+                if text.contains(['e', 'E']) && is_float || number.abs() >= 1e15 {
                     exponential(number)
+                } else {
+                    number.to_string()
                 }
             }
         };

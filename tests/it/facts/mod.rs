@@ -4,6 +4,7 @@ mod exceptions;
 mod invalid;
 mod novel;
 mod profiles;
+mod readers;
 mod roots;
 mod selectable;
 mod sidecars;

@@ -49,10 +49,11 @@ impl Judge for SystemFields {
         };
         let mut wrong: Vec<String> = at.file.unread.iter().cloned().collect();
         wrong.extend(at.file.refused.iter().map(ToString::to_string));
-        for name in self.texts.iter().filter(|t| !system.texts.contains_key(*t)) {
+        let is_refused = |path: &str| at.file.refused.iter().any(|refusal| refusal.path == path);
+        let texts = self.texts.iter().filter(|name| !is_refused(name));
+        for name in texts.filter(|name| !system.texts.contains_key(*name)) {
             wrong.push(format!("{name} is missing"));
         }
-        let is_refused = |path: &str| at.file.refused.iter().any(|refusal| refusal.path == path);
         for (path, field) in self.figures.iter().filter(|(path, _)| !is_refused(path)) {
             match system.figure(path) {
                 Some(value) => wrong.extend(field.judge(path, value)),
