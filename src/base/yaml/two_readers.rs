@@ -51,9 +51,6 @@ enum FieldType {
     /// A map whose keys are texts.
     #[serde(rename = "text map")]
     TextMap,
-    /// A version, or several, which Python turns into text.
-    #[serde(rename = "version")]
-    Version,
 }
 
 /// A value that the loaders refuse or read differently.
@@ -200,7 +197,6 @@ impl FieldType {
                     Self::Map | Self::MaybeMap => return None,
                     Self::NumberMap => Self::Unsigned32,
                     Self::TextMap => Self::Text,
-                    Self::Version => return None,
                     _ => return Some(format!("it is a map, but {needs} is needed")),
                 };
                 return pairs
@@ -208,11 +204,10 @@ impl FieldType {
                     .find_map(|(key, _)| of_keys.fault(key, core))
                     .map(|why| format!("key {why}"));
             }
-            Content::List(_) if self == Self::Version => return None,
             Content::List(_) => return Some(format!("it is a list, but {needs} is needed")),
         };
         let readings = (python(node), if core { self.core(node) } else { python(node) });
-        if self.accepts(text, readings) {
+        if self.accepts(readings) {
             return None;
         }
         let hint = self.spelling(text, is_plain).map(|hint| format!("; write {hint}"));
@@ -230,7 +225,7 @@ impl FieldType {
         Some(format!("{text} {why}{hint}"))
     }
 
-    fn accepts(self, text: &str, (python, core): (Reading, Reading)) -> bool {
+    fn accepts(self, (python, core): (Reading, Reading)) -> bool {
         let is_nothing = (python, core) == (Reading::Nothing, Reading::Nothing);
         let whole = |most: i128| matches!((python, core), (Reading::Whole(a), Reading::Whole(b)) if a == b && (0..=most).contains(&a));
         let numbers = python.number().zip(core.number());
@@ -243,12 +238,6 @@ impl FieldType {
             Self::Text | Self::UntypedText => (python, core) == (Reading::Text, Reading::Text),
             Self::MaybeText => is_nothing || (python, core) == (Reading::Text, Reading::Text),
             Self::MaybeMap => is_nothing,
-            Self::Version => match python {
-                Reading::Text | Reading::Nothing | Reading::Date => true,
-                Reading::Whole(number) => number.to_string() == text,
-                Reading::Fraction(number) => format!("{number:?}") == text,
-                Reading::Flag(_) | Reading::Refused => false,
-            },
             Self::Map | Self::NumberMap | Self::TextMap => false,
         }
     }
@@ -258,7 +247,7 @@ impl FieldType {
             Self::Float | Self::MaybeFloat => "a number",
             Self::Unsigned => "a whole number that is not negative",
             Self::Unsigned32 => "a whole number from 0 to 4294967295",
-            Self::Text | Self::MaybeText | Self::UntypedText | Self::Version => "text",
+            Self::Text | Self::MaybeText | Self::UntypedText => "text",
             Self::Map | Self::MaybeMap | Self::TextMap => "a map",
             Self::NumberMap => "a map whose keys are whole numbers",
         }
@@ -289,7 +278,7 @@ impl FieldType {
     /// Returns a spelling that both loaders read alike, if it is clear which value is meant.
     fn spelling(self, text: &str, is_plain: bool) -> Option<String> {
         let hint = match self {
-            Self::Text | Self::MaybeText | Self::UntypedText | Self::Version => {
+            Self::Text | Self::MaybeText | Self::UntypedText => {
                 return (is_plain && !text.is_empty() && !text.contains('\''))
                     .then(|| format!("'{text}'"));
             }
@@ -308,7 +297,7 @@ impl FieldType {
             }
         };
         let node = Node::plain(&hint);
-        self.accepts(&hint, (python(&node), self.core(&node))).then_some(hint)
+        self.accepts((python(&node), self.core(&node))).then_some(hint)
     }
 }
 
