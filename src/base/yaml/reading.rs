@@ -1,6 +1,7 @@
 //! The two meanings of a YAML text without quotes: that of PyYAML (YAML 1.1) and that of serde_yaml 0.9 (YAML 1.2).
 
 use std::fmt;
+use std::num::IntErrorKind;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -100,7 +101,7 @@ pub(super) fn python_float(text: &str) -> Reading {
     number.map_or(Reading::Refused, |number| Reading::Fraction(f64::from(sign) * number))
 }
 
-/// Returns the number that PyYAML makes of a text with the tag `!!int`.
+/// Returns the number that PyYAML makes of a text with the tag `!!int`. Beyond 128 bits it is infinite here.
 pub(super) fn python_int(text: &str) -> Reading {
     let text = text.replace('_', "");
     let (sign, digits) = signed(&text);
@@ -111,18 +112,16 @@ pub(super) fn python_int(text: &str) -> Reading {
         _ if digits.starts_with('0') => (digits, 8),
         _ => (digits, 10),
     };
-    let sign = f64::from(sign);
-    let exact =
-        i128::from_str_radix(digits, radix).map(|number| Reading::Whole(number * sign as i128));
-    let add =
-        |sum: f64, digit: char| Some(sum * f64::from(radix) + f64::from(digit.to_digit(radix)?));
-    let rounded = || digits.chars().try_fold(0.0, add).filter(|_| !digits.is_empty());
-    let rounded = || rounded().map(|number| Reading::Fraction(number * sign));
     if digits.contains(':') {
-        let number = base_60(digits).map(|number| Reading::Whole((number * sign) as i128));
+        let number =
+            base_60(digits).map(|number| Reading::Whole((f64::from(sign) * number) as i128));
         return number.unwrap_or(Reading::Refused);
     }
-    exact.ok().or_else(rounded).unwrap_or(Reading::Refused)
+    match i128::from_str_radix(digits, radix) {
+        Ok(number) => Reading::Whole(i128::from(sign) * number),
+        Err(why) if *why.kind() == IntErrorKind::PosOverflow => Reading::Fraction(f64::INFINITY),
+        Err(_) => Reading::Refused,
+    }
 }
 
 fn signed(text: &str) -> (i8, &str) {

@@ -18,33 +18,23 @@ pub struct LoaderFields {
     /// True if the planner's core reads the file, not Python alone.
     #[serde(default)]
     core: bool,
-    /// The types by dotted path, where `*` is any key or item.
+    /// The types by dotted path, where `*` is any key or item. A question mark after the path allows null.
     #[serde(default)]
     fields: BTreeMap<String, FieldType>,
 }
 
-/// The type that the loaders need of a field. A question mark means that it may be null.
+/// The type that the loaders need of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 enum FieldType {
-    #[serde(rename = "f64")]
-    Float,
-    #[serde(rename = "f64?")]
-    MaybeFloat,
-    #[serde(rename = "u64")]
-    Unsigned,
-    #[serde(rename = "u32")]
-    Unsigned32,
-    #[serde(rename = "text")]
+    F64,
+    U64,
+    U32,
     Text,
-    #[serde(rename = "text?")]
-    MaybeText,
     /// A text that the core reads before it knows which type it needs.
     #[serde(rename = "untyped text")]
-    UntypedText,
-    #[serde(rename = "map")]
+    Untyped,
     Map,
-    #[serde(rename = "map?")]
-    MaybeMap,
     /// A map whose keys are numbers.
     #[serde(rename = "u32 map")]
     NumberMap,
@@ -64,11 +54,8 @@ pub struct Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.path.is_empty() {
-            f.write_str(&self.why)
-        } else {
-            write!(f, "{}: {}", self.path, self.why)
-        }
+        let colon = if self.path.is_empty() { "" } else { ": " };
+        write!(f, "{}{colon}{}", self.path, self.why)
     }
 }
 
@@ -83,32 +70,27 @@ impl LoaderFields {
     /// Returns the values of a YAML text that its loaders refuse or read differently, in the order of the text.
     pub fn refusals(&self, text: &str) -> Vec<Refusal> {
         let mut document = Document::read(text);
-        let mut found = Vec::new();
-        let whole_file = |why: String| Refusal { path: String::new(), why };
-        if let Some(line) = document.tab(text) {
-            found.push(whole_file(format!(
-                "{PYTHON} refuses the tab between words in line {line}; write a space"
-            )));
-        }
+        let tab = document.tab(text).map(|line| {
+            format!("{PYTHON} refuses the tab between words in line {line}; write a space")
+        });
         if text.match_indices(BREAKS).any(|(at, _)| !document.is_quoted(at)) {
             document = Document::read(&text.replace(BREAKS, "\n"));
-            let why =
-                "U+0085, U+2028 or U+2029 ends a line for the loaders, so that they refuse it";
-            found.extend(document.is_malformed.then(|| whole_file(why.into())));
         }
-        let mut directives =
-            text.lines().take_while(|line| line.is_empty() || line.starts_with(['%', '#']));
-        let is_foreign = |line: &&str| {
-            line.starts_with('%')
-                && !["%YAML 1.1", "%YAML 1.2", "%TAG "].iter().any(|known| line.starts_with(known))
-        };
-        if let Some(line) = directives.find(is_foreign).filter(|_| self.core) {
-            found.push(whole_file(format!("{CORE} refuses the directive {line}")));
-        }
+        let broken = document.is_malformed.then(|| {
+            "U+0085, U+2028 or U+2029 ends a line for the loaders, so that they refuse it".into()
+        });
+        let directives = || text.lines().take_while(|l| l.is_empty() || l.starts_with(['%', '#']));
+        let known = ["%YAML 1.1", "%YAML 1.2", "%TAG ", "#"];
+        let is_foreign =
+            |l: &&str| !l.is_empty() && !known.iter().any(|known| l.starts_with(known));
+        let foreign = directives().find(is_foreign).map(|l| format!("{CORE} refuses {l}"));
         let first = text.strip_prefix('\u{feff}').and_then(|text| text.lines().next());
-        if self.core && first.is_some_and(|line| !line.is_empty() && !line.starts_with('#')) {
-            found.push(whole_file(format!("{CORE} refuses the byte order mark")));
-        }
+        let mark = first.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let mark = mark.map(|_| format!("{CORE} refuses the byte order mark"));
+        let of_core = [foreign, mark].into_iter().flatten().filter(|_| self.core);
+        let whole_file = [tab, broken].into_iter().flatten().chain(of_core);
+        let whole_file = whole_file.map(|why| Refusal { path: String::new(), why });
+        let mut found: Vec<Refusal> = whole_file.collect();
         if let Some(top) = &document.top {
             self.walk(&mut Vec::new(), top, &mut found);
         }
@@ -133,7 +115,11 @@ impl LoaderFields {
             return;
         }
         let field = self.field(path);
-        let why = unreadable(node).or_else(|| field?.fault(node, self.core));
+        let fault = |(field, may_be_null): (FieldType, bool)| {
+            let is_null = may_be_null && python(node) == Reading::Nothing;
+            field.fault(node, self.core).filter(|_| !is_null)
+        };
+        let why = unreadable(node).or_else(|| fault(field?));
         found.extend(why.map(|why| Refusal { path: shown(path), why }));
         let mut enter = |name: String, child: &Node| {
             path.push(name);
@@ -155,34 +141,31 @@ impl LoaderFields {
     /// Adds the fields that PyYAML takes from a merge key (`<<`), which the core ignores.
     fn merged(&self, path: &[String], pairs: &[(Rc<Node>, Rc<Node>)], found: &mut Vec<Refusal>) {
         let merges = pairs.iter().filter(|(key, _)| self.core && name(key) == "<<");
-        for (_, value) in merges {
-            let maps = match &value.content {
-                Content::List(maps) => maps.as_slice(),
-                _ => std::slice::from_ref(value),
-            };
-            for map in maps {
-                let Content::Map(further) = &map.content else { continue };
-                let further = further.iter().map(|(key, _)| name(key));
-                for key in further {
-                    let path = [path, std::slice::from_ref(&key)].concat();
-                    let is_read = self.field(&path).is_some();
-                    if is_read && !pairs.iter().any(|(own, _)| name(own) == key) {
-                        let why =
-                            format!("{CORE} ignores merge keys (<<), from which {PYTHON} takes it");
-                        found.push(Refusal { path: shown(&path), why });
-                    }
-                }
+        let maps = merges.flat_map(|(_, value)| match &value.content {
+            Content::List(maps) => maps.as_slice(),
+            _ => std::slice::from_ref(value),
+        });
+        let keys = maps.flat_map(|map| match &map.content {
+            Content::Map(further) => further.as_slice(),
+            _ => &[],
+        });
+        for key in keys.map(|(key, _)| name(key)) {
+            let path = [path, std::slice::from_ref(&key)].concat();
+            if self.field(&path).is_some() && !pairs.iter().any(|(own, _)| name(own) == key) {
+                let why = format!("{CORE} ignores merge keys (<<), from which {PYTHON} takes it");
+                found.push(Refusal { path: shown(&path), why });
             }
         }
     }
 
-    fn field(&self, path: &[String]) -> Option<FieldType> {
-        let is_at = |pattern: &&String| {
-            let parts = pattern.split('.');
-            parts.clone().count() == path.len()
-                && parts.zip(path).all(|(part, name)| part == "*" || part == name)
-        };
-        self.fields.keys().find(is_at).map(|pattern| self.fields[pattern])
+    /// Returns the type of a field, and true if it may be null.
+    fn field(&self, path: &[String]) -> Option<(FieldType, bool)> {
+        self.fields.iter().find_map(|(pattern, field)| {
+            let parts = pattern.trim_end_matches('?').split('.');
+            let is_at = parts.clone().count() == path.len()
+                && parts.zip(path).all(|(part, name)| part == "*" || part == name);
+            is_at.then_some((*field, pattern.ends_with('?')))
+        })
     }
 }
 
@@ -194,8 +177,8 @@ impl FieldType {
             Content::Scalar(text, is_plain) => (text, *is_plain && node.tag.is_none()),
             Content::Map(pairs) => {
                 let of_keys = match self {
-                    Self::Map | Self::MaybeMap => return None,
-                    Self::NumberMap => Self::Unsigned32,
+                    Self::Map => return None,
+                    Self::NumberMap => Self::U32,
                     Self::TextMap => Self::Text,
                     _ => return Some(format!("it is a map, but {needs} is needed")),
                 };
@@ -226,75 +209,58 @@ impl FieldType {
     }
 
     fn accepts(self, (python, core): (Reading, Reading)) -> bool {
-        let is_nothing = (python, core) == (Reading::Nothing, Reading::Nothing);
-        let whole = |most: i128| matches!((python, core), (Reading::Whole(a), Reading::Whole(b)) if a == b && (0..=most).contains(&a));
         let numbers = python.number().zip(core.number());
-        let is_number = numbers.is_some_and(|(a, b)| a == b || a.is_nan() && b.is_nan());
+        let most = if self == Self::U32 { u32::MAX.into() } else { u64::MAX.into() };
         match self {
-            Self::Float => is_number,
-            Self::MaybeFloat => is_number || is_nothing,
-            Self::Unsigned => whole(u64::MAX.into()),
-            Self::Unsigned32 => whole(u32::MAX.into()),
-            Self::Text | Self::UntypedText => (python, core) == (Reading::Text, Reading::Text),
-            Self::MaybeText => is_nothing || (python, core) == (Reading::Text, Reading::Text),
-            Self::MaybeMap => is_nothing,
+            Self::F64 => numbers.is_some_and(|(a, b)| a == b || a.is_nan() && b.is_nan()),
+            Self::U64 | Self::U32 => match python {
+                Reading::Whole(number) => python == core && (0..=most).contains(&number),
+                _ => false,
+            },
+            Self::Text | Self::Untyped => (python, core) == (Reading::Text, Reading::Text),
             Self::Map | Self::NumberMap | Self::TextMap => false,
         }
     }
 
     fn needs(self) -> &'static str {
         match self {
-            Self::Float | Self::MaybeFloat => "a number",
-            Self::Unsigned => "a whole number that is not negative",
-            Self::Unsigned32 => "a whole number from 0 to 4294967295",
-            Self::Text | Self::MaybeText | Self::UntypedText => "text",
-            Self::Map | Self::MaybeMap | Self::TextMap => "a map",
+            Self::F64 => "a number",
+            Self::U64 => "a whole number that is not negative",
+            Self::U32 => "a whole number from 0 to 4294967295",
+            Self::Text | Self::Untyped => "text",
+            Self::Map | Self::TextMap => "a map",
             Self::NumberMap => "a map whose keys are whole numbers",
         }
     }
 
     /// Returns the value of a scalar for the core, which knows the type that it needs.
     fn core(self, node: &Node) -> Reading {
-        let Content::Scalar(text, is_plain) = &node.content else { return Reading::Refused };
-        if !is_plain {
-            return Reading::Text;
-        }
+        let Content::Scalar(text, true) = &node.content else { return Reading::Text };
         let untyped = match node.tag.as_deref() {
             None | Some("tag:yaml.org,2002:int" | "tag:yaml.org,2002:float") => reading::core(text),
             Some(_) => Reading::Text,
         };
         match self {
-            Self::Float | Self::MaybeFloat => match (reading::core_float(text), untyped) {
-                (Some(number), _) => Reading::Fraction(number),
-                (None, Reading::Nothing) => Reading::Nothing,
-                (None, _) => Reading::Refused,
-            },
+            Self::F64 if untyped != Reading::Nothing => {
+                reading::core_float(text).map_or(Reading::Refused, Reading::Fraction)
+            }
             Self::Text => Reading::Text,
-            Self::MaybeText if untyped != Reading::Nothing => Reading::Text,
             _ => untyped,
         }
     }
 
     /// Returns a spelling that both loaders read alike, if it is clear which value is meant.
     fn spelling(self, text: &str, is_plain: bool) -> Option<String> {
-        let hint = match self {
-            Self::Text | Self::MaybeText | Self::UntypedText => {
-                return (is_plain && !text.is_empty() && !text.contains('\''))
-                    .then(|| format!("'{text}'"));
-            }
-            _ => {
-                let core = reading::core_float(text).or(reading::core(text).number());
-                let (python, core) = (reading::python(text).number(), core);
-                let number = python
-                    .or(core)
-                    .filter(|_| python.is_none() || core.is_none() || python == core)?;
-                let is_float = matches!(self, Self::Float | Self::MaybeFloat);
-                if text.contains(['e', 'E']) && is_float || number.abs() >= 1e15 {
-                    exponential(number)
-                } else {
-                    number.to_string()
-                }
-            }
+        let hint = if matches!(self, Self::Text | Self::Untyped) {
+            let is_clear = is_plain && !text.is_empty() && !text.contains('\'');
+            return is_clear.then(|| format!("'{text}'"));
+        } else {
+            let core = reading::core_float(text).or(reading::core(text).number());
+            let python = reading::python(text).number();
+            let number = python.or(core).filter(|n| python.or(Some(*n)) == core.or(Some(*n)))?;
+            let has_exponent = self == Self::F64 && text.contains(['e', 'E']);
+            let is_long = has_exponent || number.abs() >= 1e15;
+            if is_long { exponential(number) } else { number.to_string() }
         };
         let node = Node::plain(&hint);
         self.accepts((python(&node), self.core(&node))).then_some(hint)
@@ -312,23 +278,11 @@ fn exponential(number: f64) -> String {
 
 /// Words the reason why PyYAML refuses a node, and with it the whole file.
 fn unreadable(node: &Node) -> Option<String> {
-    const KNOWN: [&str; 12] = [
-        "null",
-        "bool",
-        "int",
-        "float",
-        "binary",
-        "timestamp",
-        "omap",
-        "pairs",
-        "set",
-        "str",
-        "seq",
-        "map",
-    ];
+    const KNOWN: &str = "null bool int float binary timestamp omap pairs set str seq map";
     let line = node.line;
     let known = |tag: &str| {
-        tag.strip_prefix("tag:yaml.org,2002:").is_some_and(|name| KNOWN.contains(&name))
+        tag.strip_prefix("tag:yaml.org,2002:")
+            .is_some_and(|name| KNOWN.split(' ').any(|known| known == name))
     };
     if let Some(tag) = node.tag.as_deref().filter(|tag| !known(tag)) {
         return Some(format!("{PYTHON} refuses the tag {tag} in line {line}"));

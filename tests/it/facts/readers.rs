@@ -159,7 +159,7 @@ fn sidecars_that_python_refuses_are_errors() {
         (one.replace("status: ", "status: !x "), "the tag !x"),
         (one.replace("schema_version: 1", "schema_version: '1'"), "a number is needed"),
         (one.replace("complete}", "complete, note: 2026-02-31}"), "refuses 2026-02-31"),
-        (format!("%FOO a\n---\n{one}"), "the directive %FOO a"),
+        (format!("%FOO a\n---\n{one}"), "refuses %FOO a"),
     ] {
         let said = on(meta, &text);
         assert!(said.contains(word), "{text}\n{said}");
