@@ -90,7 +90,9 @@ impl TreeFacts {
     /// Reads the files that `rules/facts.yaml` names. A file that cannot be read or parsed is reported in
     /// [`TreeFacts::origins`], and `rules/` applies instead.
     pub fn read(source: &dyn Source, catalog: &Catalog, specs: &Specs) -> Self {
-        let mut facts = Self { sidecars: Sidecars::read(source, catalog), ..Self::default() };
+        let loader = &specs.loader.yaml;
+        let sidecars = Sidecars::read(source, catalog, loader);
+        let mut facts = Self { sidecars, ..Self::default() };
         let files = &specs.facts;
         let reader = FactReader { source, catalog };
         facts.tree.operations = facts.add(OPERATIONS, &files.operation_catalog, &reader, |text| {
@@ -100,13 +102,13 @@ impl TreeFacts {
             ReuseManifest::parse(text.as_bytes())
         });
         facts.tree.query_versions =
-            facts.add(QUERY_VERSIONS, &files.query_versions, &reader, QueryVersions::parse);
-        facts.tree.lanes = facts.add(
-            "attention-lanes",
-            &files.attention_lanes.place(),
-            &reader,
-            AttentionLanes::parse,
-        );
+            facts.add(QUERY_VERSIONS, &files.query_versions, &reader, |text| {
+                loader.query_versions.checked(text, QueryVersions::parse(text))
+            });
+        facts.tree.lanes =
+            facts.add("attention-lanes", &files.attention_lanes.place(), &reader, |text| {
+                loader.attention_lanes.checked(text, AttentionLanes::parse(text))
+            });
         // A tree without this file has no choices either, so that nothing takes its place.
         if reader.find(&files.kernel_sources).is_some() {
             facts.tree.kernel_sources =

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::column::ColumnKind;
+use crate::base::yaml::LoaderFields;
 
 /// The contents of `rules/loader.yaml`.
 #[derive(Debug, Default, Clone, Deserialize)]
@@ -19,6 +20,26 @@ pub struct LoaderFacts {
     types: LoaderTypes,
     /// True if the loader reads text tables.
     pub text_tables: bool,
+    /// The fields of the YAML files that the loaders read.
+    pub yaml: LoaderFiles,
+}
+
+/// The fields that the loaders read, by YAML file.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoaderFiles {
+    /// The file that describes a system.
+    pub system: LoaderFields,
+    /// `collection_meta.yaml` of schema 1.
+    pub sidecar: LoaderFields,
+    /// `collection_meta.yaml` of schema 2.
+    pub sidecar_2: LoaderFields,
+    /// `reuse.yaml`.
+    pub reuse: LoaderFields,
+    /// `query_versions.yaml`.
+    pub query_versions: LoaderFields,
+    /// `attention_lane_defaults.yaml`.
+    pub attention_lanes: LoaderFields,
 }
 
 /// The stored types that the loader accepts, by kind of column.

@@ -31,7 +31,7 @@ pub use known::{KnownSystems, TableSpecs};
 pub use layout::Layouts;
 pub use library::{KINDS, Library, SpecFile, is_honoured, read_all};
 pub use limit::{Limit, Limits, NEAREST};
-pub use loader::{Codec, LoaderFacts, StoredType};
+pub use loader::{Codec, LoaderFacts, LoaderFiles, StoredType};
 pub use noise::{Noise, NoiseBand, NoiseBands};
 pub use shipped::{ShippedFacts, ShippedList};
 pub use table::{

@@ -124,6 +124,7 @@ impl System {
                 let values = items.iter().filter_map(Value::as_f64).collect();
                 self.also.insert(path[ALSO.len()..].to_owned(), values);
             }
+            Value::Null => {}
             // Lists and flags elsewhere are kept by name, so that a misspelt field is reported.
             other => {
                 self.texts.insert(path.to_owned(), other.to_string());

@@ -99,6 +99,7 @@ impl Catalog {
             yaml: format!("systems/{name}.yaml"),
             data_dir: String::new(),
             unread: None,
+            refused: Vec::new(),
         };
         self.systems.entry(name.clone()).or_insert_with(system);
         self.tables.push(TableFile { entry, place, table, format });

@@ -3,6 +3,7 @@
 use super::format::Format;
 use super::paths::join;
 use crate::base::reason::Reason;
+use crate::base::yaml::Refusal;
 use crate::database::source::Entry;
 use crate::specs::system::System;
 
@@ -86,6 +87,8 @@ pub struct SystemFile {
     pub data_dir: String,
     /// The reason why the data directory is not read although the loader would read it; `None` if it is read.
     pub unread: Option<String>,
+    /// The values of the YAML that its loaders refuse or read differently.
+    pub refused: Vec<Refusal>,
 }
 
 impl SystemFile {

@@ -89,6 +89,7 @@ impl Catalog {
                 system: Err(why.into()),
                 data_dir: dir.to_owned(),
                 unread: None,
+                refused: Vec::new(),
             };
             self.systems.insert(name.to_owned(), file);
         }
@@ -182,7 +183,7 @@ pub(super) fn read_system(
     let (folder, name) = stem.rsplit_once('/').unwrap_or(("", stem));
     let facts = specs.systems.get(name);
     let text = source.text(entry).map_err(Reason::from);
-    let system = text.and_then(|t| System::parse(name, &t));
+    let system = text.as_ref().map_err(Clone::clone).and_then(|t| System::parse(name, t));
     let [own_data, beside] = usual_places(folder, name);
     let holds = |dir: &str| holds_files(files, dir);
     let has_data = holds(&own_data);
@@ -196,10 +197,12 @@ pub(super) fn read_system(
     // An unreadable YAML does not name its data directory.
     let unsaid = || if !has_data && holds(&beside) { beside } else { own_data };
     let data_dir = data_dir.map_or_else(unsaid, |dir| join(folder, &dir));
+    let readable = text.iter().filter(|_| system.is_ok());
     Some(SystemFile {
         name: name.to_owned(),
         path: entry.path.clone(),
         yaml: entry.path.clone(),
+        refused: readable.flat_map(|text| specs.loader.yaml.system.refusals(text)).collect(),
         system: system.map(|s| s.with_facts(facts)),
         data_dir,
         unread: None,

@@ -12,6 +12,7 @@ pub use self::reuse::{Donor, Reuse};
 use crate::base::reason::Reason;
 use crate::database::catalog::{Catalog, VersionDir};
 use crate::database::source::{Entry, Source};
+use crate::specs::LoaderFiles;
 
 /// The parsed sidecars of all version directories, by the directory's path.
 #[derive(Debug, Clone, Default)]
@@ -24,11 +25,18 @@ pub struct Sidecars {
 
 impl Sidecars {
     /// Reads the sidecars of all version directories.
-    pub fn read(source: &dyn Source, catalog: &Catalog) -> Self {
+    pub fn read(source: &dyn Source, catalog: &Catalog, loader: &LoaderFiles) -> Self {
         let text = |entry: &Entry| source.text(entry).map_err(Reason::from);
         let parse = |dir: &&VersionDir| {
-            let meta = dir.meta.as_ref().map(|e| text(e).and_then(|t| Meta::parse(&t)));
-            let reuse = dir.reuse.as_ref().map(|e| text(e).and_then(|t| Reuse::parse(&t)));
+            let meta = |text: String| {
+                let meta = Meta::parse(&text)?;
+                let is_newer = meta.schema_version == 2;
+                let fields = if is_newer { &loader.sidecar_2 } else { &loader.sidecar };
+                fields.checked(&text, Ok(meta))
+            };
+            let reuse = |text: String| loader.reuse.checked(&text, Reuse::parse(&text));
+            let meta = dir.meta.as_ref().map(|e| text(e).and_then(meta));
+            let reuse = dir.reuse.as_ref().map(|e| text(e).and_then(reuse));
             (meta, reuse)
         };
         let dirs: Vec<&VersionDir> = catalog.dirs.values().collect();

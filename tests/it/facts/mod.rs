@@ -5,6 +5,7 @@ mod invalid;
 mod novel;
 mod older;
 mod profiles;
+mod readers;
 mod roots;
 mod selectable;
 mod sidecars;

@@ -48,10 +48,13 @@ impl Judge for SystemFields {
             Err(why) => return vec![rule.on_path(&at.file.path, why.to_string())],
         };
         let mut wrong: Vec<String> = at.file.unread.iter().cloned().collect();
-        for name in self.texts.iter().filter(|t| !system.texts.contains_key(*t)) {
+        wrong.extend(at.file.refused.iter().map(ToString::to_string));
+        let is_refused = |path: &str| at.file.refused.iter().any(|refusal| refusal.path == path);
+        let texts = self.texts.iter().filter(|name| !is_refused(name));
+        for name in texts.filter(|name| !system.texts.contains_key(*name)) {
             wrong.push(format!("{name} is missing"));
         }
-        for (path, field) in &self.figures {
+        for (path, field) in self.figures.iter().filter(|(path, _)| !is_refused(path)) {
             match system.figure(path) {
                 Some(value) => wrong.extend(field.judge(path, value)),
                 None if system.texts.contains_key(path) => {

@@ -1,8 +1,14 @@
 //! Strict YAML: duplicate keys and bare words for booleans are refused.
 
+mod node;
+mod reading;
+mod two_readers;
+
 use serde::de::DeserializeOwned;
 
 use crate::base::reason::Reason;
+
+pub use self::two_readers::{LoaderFields, Refusal};
 
 /// Parses YAML. The error is one line with the position and the problem.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Reason> {
