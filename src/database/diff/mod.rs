@@ -20,6 +20,7 @@ mod join;
 mod matched;
 mod pairs;
 mod ratios;
+mod read_keys;
 mod rekey;
 mod relabel;
 mod rows;

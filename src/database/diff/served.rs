@@ -37,8 +37,6 @@ pub struct ServedDiff {
     pub rekeyed: u64,
     /// The latency ratios (after over before) of the common keys that have one, sorted.
     pub ratios: Vec<f64>,
-    /// The number of common keys whose latency changed and has no ratio, because one of the two is not above zero.
-    pub without_ratio: u64,
     /// The number of common keys with any changed measurement.
     pub changed: u64,
     /// The attributes that differ in the served rows of common keys.
@@ -60,6 +58,8 @@ pub struct ServedDiff {
 pub struct ServedRows {
     /// The rows of base and head that serve the common keys.
     pub common: Vec<(u32, u32)>,
+    /// The number of common keys whose latency changed and has no ratio, because one of the two is not above zero.
+    pub without_ratio: u64,
     /// The slices that are served under another name after the change.
     pub relabelled: Vec<Relabelled>,
     /// The rows of base and head that serve the rekeyed keys.
@@ -93,7 +93,7 @@ impl ServedDiff {
 
     /// Returns true if all latencies are exactly the same.
     pub fn same_latencies(&self) -> bool {
-        self.without_ratio == 0 && self.ratios.iter().all(|r| *r == 1.0)
+        self.rows.without_ratio == 0 && self.ratios.iter().all(|r| *r == 1.0)
     }
 
     /// Sums up the counts and ratios of several tables.
@@ -104,7 +104,7 @@ impl ServedDiff {
             sum.lost += one.lost;
             sum.gained += one.gained;
             sum.rekeyed += one.rekeyed;
-            sum.without_ratio += one.without_ratio;
+            sum.rows.without_ratio += one.rows.without_ratio;
             sum.changed += one.changed;
             sum.ratios.extend(&one.ratios);
         }
@@ -152,7 +152,6 @@ impl PairedTables<'_> {
         let latencies = self.latencies(&joined.common)?;
         served.ratios = latencies.iter().filter_map(LatencyChange::ratio).collect();
         served.ratios.sort_unstable_by(f64::total_cmp);
-        served.without_ratio = latencies.iter().filter(|l| l.is_without_ratio()).count() as u64;
         if let (Some(base), Some(head)) = (base, head) {
             served.changed = shared.map_or(0, |shared| changed_keys(shared, &joined.common));
             served.unmeasured = unmeasured(self.spec, base, head, &joined.common);
@@ -167,7 +166,9 @@ impl PairedTables<'_> {
         (served.slices, served.lost_keys, served.key_slices) = (all, lost, names);
         let hashes = |keys: Option<Keys<'_>>| keys.map(Keys::into_hashes).unwrap_or_default();
         let keys = (hashes(base_keys), hashes(head_keys));
-        served.rows = ServedRows { common: joined.common, relabelled, rekeyed, keys };
+        let without_ratio = latencies.iter().filter(|l| l.is_without_ratio()).count() as u64;
+        served.rows =
+            ServedRows { common: joined.common, without_ratio, relabelled, rekeyed, keys };
         Ok(Some(served))
     }
 

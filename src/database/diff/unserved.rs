@@ -16,15 +16,14 @@ use rayon::prelude::*;
 use smallvec::SmallVec;
 
 use super::interpolated::{AxisPoint, ServedLines};
+use super::read_keys::each_read_key;
 use super::{Diff, FAR, ServedDiff, SliceName, TableDiff};
 use crate::base::expr::ExprError;
 use crate::base::stats::times_off;
 use crate::database::catalog::{Format, Place, TableFile};
 use crate::database::served::Shelf;
-use crate::database::served::rows::{each_read_row, has_key};
 use crate::database::state::State;
-use crate::database::table::{Keys, NumberedRows, PartNumbers, TableScope};
-use crate::specs::TableSpec;
+use crate::specs::{NoiseBands, TableSpec};
 
 /// The keys of a table of a backend on a system that no query reaches any more.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,6 +112,17 @@ struct LostKey<'a> {
 /// The least and greatest served value along each axis.
 type SweepEnds = SmallVec<[(f64, f64); 2]>;
 
+/// The keys that the versions of the head serve.
+#[derive(Default)]
+struct RemainingKeys<'a> {
+    /// The ends of the sweeps that lose keys, by shape; `None` if nothing of a shape is served.
+    ends: HashMap<u64, Option<SweepEnds>>,
+    /// The number of keys of each slice in the file that has most of them.
+    slices: BTreeMap<SliceName, u64>,
+    /// The points of the sweeps that lose keys.
+    lines: ServedLines<'a>,
+}
+
 impl Diff {
     /// Finds the keys that no version of the head serves any more, by table, in the order of systems, backends
     /// and names. `impossible` are rows of base tables, by path, that nobody misses.
@@ -183,29 +193,23 @@ impl<'a> LosingTables<'a> {
         let Some(spec) = head.specs.tables.get(self.table) else { return Ok(None) };
         let mut lost = self.lost_keys();
         self.place_keys(base, spec, impossible, &mut lost)?;
-        let mut ends: HashMap<u64, Option<SweepEnds>> = HashMap::new();
-        ends.extend(lost.values().filter_map(|key| Some((key.at.as_ref()?.0, None))));
-        let mut served_slices: BTreeMap<SliceName, u64> = BTreeMap::new();
-        let mut lines = ServedLines::default();
+        let mut served = RemainingKeys::default();
+        served.ends.extend(lost.values().filter_map(|key| Some((key.at.as_ref()?.0, None))));
         for file in self.versions(head) {
             let slices = each_read_key(head, file, spec, |key| {
                 lost.remove(&key.hash);
-                if let Some(ends) = ends.get_mut(&key.shape) {
+                if let Some(ends) = served.ends.get_mut(&key.shape) {
                     widen(ends, &key.point);
-                    lines.add(&file.place.version, key.shape, &key.point, key.latency);
+                    served.lines.add(&file.place.version, key.shape, &key.point, key.latency);
                 }
             })?;
             for (slice, keys) in slices {
-                let most = served_slices.entry(slice).or_default();
+                let most = served.slices.entry(slice).or_default();
                 *most = keys.max(*most);
             }
         }
-        lines.sort();
-        let mut found = self.sum_up(&lost, &ends, &served_slices, spec);
-        if let Some(found) = &mut found {
-            self.interpolate(head, &lost, &ends, &lines, found);
-        }
-        Ok(found)
+        served.lines.sort();
+        Ok(self.sum_up(&lost, &served, spec, head.specs.noise.bands(self.table, self.backend)))
     }
 
     /// Returns each lost key once.
@@ -248,9 +252,9 @@ impl<'a> LosingTables<'a> {
     fn sum_up(
         &self,
         lost: &HashMap<u64, LostKey<'_>>,
-        ends: &HashMap<u64, Option<SweepEnds>>,
-        served_slices: &BTreeMap<SliceName, u64>,
+        served: &RemainingKeys<'_>,
         spec: &TableSpec,
+        noise: NoiseBands<'_>,
     ) -> Option<Unserved> {
         let (first, _) = self.changes.first().filter(|_| !lost.is_empty())?;
         let mut found = Unserved {
@@ -267,8 +271,9 @@ impl<'a> LosingTables<'a> {
             let slice = found.slices.entry(key.slice.clone()).or_default();
             slice.keys += 1;
             slice.versions.insert(key.version.to_owned());
-            let (shape, point) = key.at.as_ref().map_or((*hash, &[][..]), |(s, p, _)| (*s, &p[..]));
-            let Some(Some(ends)) = ends.get(&shape) else {
+            let at = key.at.as_ref().map(|(shape, point, latency)| (*shape, &point[..], *latency));
+            let (shape, point, latency) = at.unwrap_or((*hash, &[], 0.0));
+            let Some(Some(ends)) = served.ends.get(&shape) else {
                 slice.of_lost_shapes += 1;
                 slice.shapes += u64::from(lost_shapes.insert(shape));
                 continue;
@@ -279,6 +284,15 @@ impl<'a> LosingTables<'a> {
             let is_inside = beyond.is_empty();
             if !is_inside && shorter.insert(shape) {
                 slice.shorter_sweeps += 1;
+            }
+            if is_inside {
+                let ratio = served.lines.interpolated(key.version, shape, point, latency);
+                let tail =
+                    |ratio: &f64| noise.at(latency * ratio.min(1.0)).map_or(1.0 + FAR, |b| b.p99);
+                slice.inner += 1;
+                slice.interpolated += u64::from(ratio.is_some());
+                slice.misread +=
+                    u64::from(ratio.is_some_and(|ratio| times_off(ratio) > tail(&ratio)));
             }
             let (values, axes) = if is_inside {
                 (&mut found.inner_values, inside)
@@ -293,41 +307,12 @@ impl<'a> LosingTables<'a> {
             values.sort_unstable_by(f64::total_cmp);
             values.dedup();
         }
-        let is_whole = |slice: &&SliceName| !served_slices.contains_key(*slice);
+        let is_whole = |slice: &&SliceName| !served.slices.contains_key(*slice);
         found.whole_slices = found.slices.keys().filter(is_whole).count();
         for (slice, lost) in &mut found.slices {
-            lost.remaining = served_slices.get(slice).copied().unwrap_or_default();
+            lost.remaining = served.slices.get(slice).copied().unwrap_or_default();
         }
         Some(found)
-    }
-
-    /// Counts the lost keys between others, and those that the planner answers otherwise than before.
-    fn interpolate(
-        &self,
-        head: State<'_>,
-        lost: &HashMap<u64, LostKey<'_>>,
-        ends: &HashMap<u64, Option<SweepEnds>>,
-        lines: &ServedLines<'_>,
-        found: &mut Unserved,
-    ) {
-        let noise = head.specs.noise.bands(self.table, self.backend);
-        for key in lost.values() {
-            let Some((shape, point, latency)) = &key.at else { continue };
-            let Some(Some(ends)) = ends.get(shape) else { continue };
-            let Some(slice) = found.slices.get_mut(key.slice) else { continue };
-            let is_inside =
-                point.iter().zip(ends).all(|(v, (low, high))| (*low..=*high).contains(v));
-            if !is_inside {
-                continue;
-            }
-            slice.inner += 1;
-            let Some(ratio) = lines.interpolated(key.version, *shape, point, *latency) else {
-                continue;
-            };
-            slice.interpolated += 1;
-            let tail = noise.at(latency.min(latency * ratio)).map_or(1.0 + FAR, |band| band.p99);
-            slice.misread += u64::from(times_off(ratio) > tail);
-        }
     }
 }
 
@@ -341,56 +326,6 @@ impl<'a> CurrentFiles<'a> {
         let paths = sources.files().map(|file| &*file.entry.path).collect();
         Some(Self { version, paths })
     }
-}
-
-/// A key of a table that the loader reads.
-struct ReadKey {
-    row: usize,
-    /// The hash of the key, which is the same in every table.
-    hash: u64,
-    /// The hash of the key without its axes.
-    shape: u64,
-    /// The values along the axes.
-    point: AxisPoint,
-    /// The latency in ms; 0 if the table lacks its columns.
-    latency: f64,
-}
-
-/// Calls `each` for every row that the loader reads, and returns the slices of these rows with their numbers of rows. A table that cannot be
-/// read, or lacks columns of the key, serves nothing; other rules report it.
-fn each_read_key(
-    state: State<'_>,
-    file: &TableFile,
-    spec: &TableSpec,
-    mut each: impl FnMut(ReadKey),
-) -> Result<BTreeMap<SliceName, u64>, ExprError> {
-    let Ok(table) = state.columns(file, &spec.loaded_columns()) else { return Ok(BTreeMap::new()) };
-    let scope = TableScope::new(&table, spec, &file.place, None, &state.specs.lookups);
-    if spec.inferred || spec.key.is_empty() || !has_key(&scope) {
-        return Ok(BTreeMap::new());
-    }
-    let keys = Keys::new(&spec.key, &scope)?;
-    let NumberedRows { of_rows, counts } = keys.slice_numbers();
-    // The first row and the number of rows of each slice.
-    let mut read: Vec<Option<(usize, u64)>> = vec![None; counts.len()];
-    let part = |axis: &String| keys.names().position(|name| name == axis);
-    let parts: Vec<usize> = spec.axes.iter().filter_map(part).collect();
-    let numbers: Vec<_> = parts.iter().map(|part| keys.numbers(*part)).collect();
-    let latencies = spec.latency.iter().map(|part| part.value.numbers(&scope));
-    let latencies = latencies.collect::<Result<Vec<_>, _>>().unwrap_or_default();
-    each_read_row(&scope, &keys, |hash, row| {
-        let row = row as usize;
-        let value =
-            |numbers: &Option<PartNumbers<'_>>| numbers.as_ref().map_or(0.0, |n| n.get(row));
-        let point = numbers.iter().map(value).collect();
-        // The difference to the hash of the row's key tells the loader's maps apart.
-        let map = hash.wrapping_sub(keys.hashes()[row]);
-        let shape = keys.without(&parts, row).wrapping_add(map);
-        let latency = latencies.iter().map(|part| part.get(row)).sum();
-        each(ReadKey { row, hash, shape, point, latency });
-        read[of_rows[row] as usize].get_or_insert((row, 0)).1 += 1;
-    })?;
-    Ok(read.into_iter().flatten().map(|(row, rows)| (keys.texts(row), rows)).collect())
 }
 
 /// Extends the ends of a sweep to a served point.

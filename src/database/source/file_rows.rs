@@ -63,12 +63,10 @@ impl Header {
             return Ok(*known);
         }
         if name.len() > LONGEST_NAME || self.names.len() == MOST_COLUMNS {
-            return Err(unreadable(
-                "the header",
-                format!(
-                    "a table has at most {MOST_COLUMNS} columns, with names of at most {LONGEST_NAME} bytes"
-                ),
-            ));
+            let why = format!(
+                "a table has at most {MOST_COLUMNS} columns, with names of at most {LONGEST_NAME} bytes"
+            );
+            return Err(unreadable("the header", why));
         }
         self.numbers.insert(name.to_owned(), self.names.len());
         self.names.push(name.to_owned());

@@ -87,8 +87,7 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
     let judged = JudgedRoots::judge(roots, (base, head), by, details.as_ref(), progress)?;
     let JudgedRoots { findings: mut found, mut repaired, diffs, mut absent } = judged;
     let mut predicted = Predicted::of(&options.planner, &pull, (rules, &diffs[0]), progress)?;
-    found.extend(traces.findings);
-    found.extend(pull.settings_change.finding(rules));
+    found.extend(traces.findings.into_iter().chain(pull.settings_change.finding(rules)));
     // Files that the clone lacks are not a fault of the data.
     let missing = head.missing();
     found.retain(|finding| !missing.contains(&finding.path));
@@ -108,8 +107,7 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
         .then(|| stages::input(settings, (roots, &diffs), (base, head)))
         .transpose()?;
     let mut diff = Diff::of_roots(diffs);
-    diff.files.extend(traces.files);
-    diff.files.extend(pull.settings_change.files.iter().cloned());
+    diff.files.extend(traces.files.into_iter().chain(pull.settings_change.files.iter().cloned()));
     diff.files.sort_by(|a, b| a.path.cmp(&b.path));
     head.steady()?;
     if let Some(details) = details {

@@ -115,8 +115,8 @@ fn served(diff: &Diff) -> Option<String> {
                 )
             }
         };
-        if served.without_ratio > 0 {
-            let keys = plural(served.without_ratio as usize, "key");
+        if served.rows.without_ratio > 0 {
+            let keys = plural(served.rows.without_ratio as usize, "key");
             latency += &format!("; {keys} got or lost a latency that is not above zero");
         }
         parts.push(format!("{} on both sides: {latency}", plural(served.common as usize, "key")));
