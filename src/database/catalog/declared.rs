@@ -8,7 +8,7 @@ use super::paths::join;
 use super::{Catalog, Place, SystemFile, TableFile, VersionDir};
 use crate::database::limits::MOST_HELD;
 use crate::database::source::{
-    Assembly, Entry, EntryKind, FileRows, Part, ReadError, SelectedRows, Source,
+    Assembly, Entry, EntryKind, FileRows, Part, ReadError, RowGroup, SelectedRows, Source,
 };
 use crate::specs::Specs;
 use crate::specs::layout::{Dialect, Layout, LayoutTable, filled};
@@ -129,10 +129,11 @@ fn files_of_table<'l>(
         Some(_) | None => Ok(Vec::new()),
     };
     let mut entry = entry.clone();
-    let mut groups = groups.unwrap_or_else(|limit| {
+    let groups = groups.unwrap_or_else(|limit| {
         entry.kind = EntryKind::Broken(limit.to_string());
         Vec::new()
     });
+    let mut groups: Vec<_> = groups.into_iter().map(|(cells, rows)| (cells, Some(rows))).collect();
     // A file that cannot be read, or has no rows, is one table of an unknown place; reading it is a finding.
     if groups.is_empty() {
         groups.push((Vec::new(), None));
@@ -162,18 +163,14 @@ fn row_groups(
     entry: &Entry,
     (dialect, names): (&Dialect, &[&str]),
     held: &mut usize,
-) -> Result<Vec<(Vec<String>, Option<SelectedRows>)>, ReadError> {
+) -> Result<Vec<RowGroup>, ReadError> {
     if *held <= MOST_HELD {
         let bytes = source.read_file(entry);
         let file = bytes.and_then(|bytes| FileRows::read(dialect, &entry.path, &bytes));
         let Ok(file) = file.map(Arc::new) else { return Ok(Vec::new()) };
         *held += file.size();
         if *held <= MOST_HELD {
-            let select = |(cells, numbers)| {
-                let file = file.clone();
-                (cells, Some(SelectedRows { file, numbers }))
-            };
-            return Ok(file.groups(names)?.into_iter().map(select).collect());
+            return file.groups(names);
         }
     }
     let most = MOST_HELD >> 20;

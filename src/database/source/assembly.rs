@@ -116,7 +116,7 @@ impl Assembly {
             held += if part.selected.is_none() { file.size() } else { 0 };
             let of_part = PartRows { part, file, columns };
             rows += of_part.numbers().len();
-            if held > MOST_HELD || rows * header.names.len() > MOST_CELLS {
+            if held > MOST_HELD || rows * header.names.len().max(1) > MOST_CELLS {
                 return Err(too_large(path));
             }
             parts.push(of_part);

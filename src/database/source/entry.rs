@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::file_rows::FileRows;
+use super::file_rows::SelectedRows;
 use crate::specs::layout::Dialect;
 
 /// A file of a source.
@@ -86,15 +86,6 @@ pub struct Part {
     pub added: BTreeMap<String, String>,
     /// The selected rows; `None` if all rows belong to the table.
     pub selected: Option<SelectedRows>,
-}
-
-/// Rows of a file that has rows of several tables and is decoded once for all of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SelectedRows {
-    /// The rows of the file.
-    pub file: Arc<FileRows>,
-    /// The numbers of the selected rows, ascending.
-    pub numbers: Vec<u32>,
 }
 
 impl EntryKind {

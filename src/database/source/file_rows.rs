@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 use serde_json::{Map, Value};
@@ -11,7 +12,7 @@ use super::ReadError;
 use crate::database::limits::{
     LARGEST_DOCUMENT, LONGEST_LINE, LONGEST_NAME, MOST_BYTES, MOST_CELLS, MOST_COLUMNS, MOST_TABLES,
 };
-use crate::specs::layout::{Dialect, Fill};
+use crate::specs::layout::Dialect;
 
 /// The maximal depth of JSON objects inside a row.
 const DEEPEST: usize = 16;
@@ -36,6 +37,15 @@ pub struct FileRows {
     filled: Vec<(usize, BTreeMap<String, String>)>,
 }
 
+/// Rows of a file that has rows of several tables and is decoded once for all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SelectedRows {
+    /// The rows of the file.
+    pub file: Arc<FileRows>,
+    /// The numbers of the selected rows, ascending.
+    pub numbers: Vec<u32>,
+}
+
 /// A row of a file.
 #[derive(Debug, PartialEq, Eq)]
 struct FileRow {
@@ -45,8 +55,8 @@ struct FileRow {
     end: u32,
 }
 
-/// Rows with equal cells in some columns: the cells, and the numbers of the rows.
-pub type RowGroup = (Vec<String>, Vec<u32>);
+/// The rows of a file with equal cells in some columns, after these cells.
+pub type RowGroup = (Vec<String>, SelectedRows);
 
 pub(super) fn unreadable(what: impl Display, why: impl Display) -> ReadError {
     ReadError::NotAFile(format!("{what}: {why}"))
@@ -63,10 +73,9 @@ impl Header {
             return Ok(*known);
         }
         if name.len() > LONGEST_NAME || self.names.len() == MOST_COLUMNS {
-            let why = format!(
+            return Err(ReadError::NotAFile(format!(
                 "a table has at most {MOST_COLUMNS} columns, with names of at most {LONGEST_NAME} bytes"
-            );
-            return Err(unreadable("the header", why));
+            )));
         }
         self.numbers.insert(name.to_owned(), self.names.len());
         self.names.push(name.to_owned());
@@ -116,7 +125,10 @@ impl FileRows {
             }
         }
         for (name, fill) in dialect.fills() {
-            file.fill(name, fill)?;
+            if let (None, Some(by)) = (file.header.known(name), file.header.known(&fill.by)) {
+                file.header.column(name)?;
+                file.filled.push((by, fill.values.clone()));
+            }
         }
         Ok(file)
     }
@@ -178,7 +190,7 @@ impl FileRows {
     /// # Errors
     ///
     /// If there are more groups than tables of any name.
-    pub fn groups(&self, names: &[&str]) -> Result<Vec<RowGroup>, ReadError> {
+    pub fn groups(self: &Arc<Self>, names: &[&str]) -> Result<Vec<RowGroup>, ReadError> {
         let columns: Vec<Option<usize>> =
             names.iter().map(|name| self.header.known(name)).collect();
         let mut numbers: HashMap<Vec<&str>, usize> = HashMap::new();
@@ -187,10 +199,11 @@ impl FileRows {
             let cell = |column: &Option<usize>| column.map_or("", |at| self.cell(row, at).trim());
             let cells: Vec<&str> = columns.iter().map(cell).collect();
             let number = *numbers.entry(cells).or_insert_with_key(|cells| {
-                groups.push((cells.iter().map(|cell| (*cell).to_owned()).collect(), Vec::new()));
+                let rows = SelectedRows { file: self.clone(), numbers: Vec::new() };
+                groups.push((cells.iter().map(|cell| (*cell).to_owned()).collect(), rows));
                 groups.len() - 1
             });
-            groups[number].1.push(row);
+            groups[number].1.numbers.push(row);
             if groups.len() > MOST_TABLES {
                 let why = format!("the file has rows of more than {MOST_TABLES} tables");
                 return Err(ReadError::NotAFile(why));
@@ -260,17 +273,6 @@ impl FileRows {
         Ok(())
     }
 
-    /// Adds a column that the file lacks, by the values of another column.
-    fn fill(&mut self, name: &str, fill: &Fill) -> Result<(), ReadError> {
-        if self.header.known(name).is_none()
-            && let Some(by) = self.header.known(&fill.by)
-        {
-            self.header.column(name)?;
-            self.filled.push((by, fill.values.clone()));
-        }
-        Ok(())
-    }
-
     /// Adds the rows at the end of a path. Fields of the objects on the way are columns of each row.
     fn walk<'v>(
         &mut self,
@@ -330,10 +332,7 @@ fn flatten<'v>(
     for (name, value) in fields {
         let name = if prefix.is_empty() { name.clone() } else { format!("{prefix}_{name}") };
         if name.len() > LONGEST_NAME {
-            return Err(unreadable(
-                "the name of a field",
-                format!("it has more than {LONGEST_NAME} bytes"),
-            ));
+            return Err(ReadError::NotAFile(format!("a name has more than {LONGEST_NAME} bytes")));
         }
         match value {
             // Lists and deeper objects are not cells of a row.

@@ -22,8 +22,8 @@ use std::path::Path;
 
 pub use assembly::Origin;
 pub use commit::Commit;
-pub use entry::{Assembly, Dated, DatedBy, Entry, EntryKind, Part, SelectedRows};
-pub use file_rows::FileRows;
+pub use entry::{Assembly, Dated, DatedBy, Entry, EntryKind, Part};
+pub use file_rows::{FileRows, RowGroup, SelectedRows};
 pub(crate) use lfs::NOT_FETCHED;
 pub use lfs::{Pointer, pointer};
 pub(crate) use names::SETTINGS;

@@ -61,7 +61,6 @@ fn used(tree: &Tree, args: &[&str]) -> (Usage, String) {
 fn assert_linear(what: &str, n: usize, args: &[&str], tree: &dyn Fn(usize) -> Tree) {
     let runs = [n, 2 * n].map(|n| used(&tree(n), args));
     let [(few, _), (many, report)] = &runs;
-    println!("{what}: {} {} KiB, {} {} ms", few.memory, many.memory, few.time, many.time);
     assert!(
         many.memory < few.memory * 3 / 2 && many.memory < 300_000,
         "{what}: {} {} KiB",
@@ -121,7 +120,7 @@ fn columns_are_counted_before_a_table_is_built() {
     let tree = layout("json-lines", "s");
     tree.file("perf/a", lines(4100).collect::<String>());
     let finding = tree.validate(&["--format", "json"]).finding("table-unreadable");
-    insta::assert_snapshot!(message(&finding), @"cannot be read: the header: a table has at most 4096 columns, with names of at most 1024 bytes");
+    insta::assert_snapshot!(message(&finding), @"cannot be read: a table has at most 4096 columns, with names of at most 1024 bytes");
 }
 
 #[test]

@@ -17,7 +17,7 @@ const ROWS: usize = 16_384;
 /// The maximal number of compared rows, however few keys a table has.
 const MOST_ROWS: usize = 4 * ROWS;
 /// The number of slices before it in the file that a slice is compared with. Of the known tables, none has more than
-/// eight slices that differ in a dtype alone.
+/// nine slices that differ in a dtype alone.
 const NEAREST: usize = 32;
 
 /// When a slice is much slower than the other dtypes at small sizes only.
