@@ -186,9 +186,7 @@ fn without_identity(rows: &RowContext<'_>) -> Option<Finding> {
         identity.filter(|name| rows.column(name).is_none() && !rows.spec.reads(name)).collect();
     let lacks = names(missing.iter().copied());
     let said = format!("the table has no column {lacks}; the sidecar names the runtime");
-    let what = format!("a table without the columns {lacks}");
-    let finding =
-        rows.finding_as(Severity::Info, said).unknown(&what).parts(missing.iter().copied());
+    let finding = rows.finding_as(Severity::Info, said).parts(missing.iter().copied());
     (!missing.is_empty()).then_some(finding)
 }
 
