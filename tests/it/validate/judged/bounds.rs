@@ -35,7 +35,7 @@ fn an_all_to_all_over_nodes_passes_the_network_card() {
     // Half of 2 GB at 50 GB/s: 20 ms.
     let (level, message) = of("h200_sxm", "alltoall", 16, 15.0).unwrap();
     assert_eq!(level, "warning");
-    insta::assert_snapshot!(message, @"");
+    insta::assert_snapshot!(message, @"1 row takes less time than sending what leaves its node or rack takes at the network card's bandwidth, down to 75.0 % of it");
     assert_eq!(of("h200_sxm", "alltoall", 16, 21.0), None);
     assert_eq!(of("h200_sxm", "all_gather", 16, 15.0), None, "a switch or a ring sends less");
     assert_eq!(of("h200_sxm", "alltoall", 8, 15.0), None, "one node");
@@ -43,6 +43,16 @@ fn an_all_to_all_over_nodes_passes_the_network_card() {
     // Half of 2 GB at 100 GB/s: 10 ms.
     assert_eq!(of("gb200", "alltoall", 144, 9.0).unwrap().0, "warning");
     assert_eq!(of("gb200", "alltoall", 144, 10.5), None);
+}
+
+#[test]
+fn a_node_without_its_number_of_gpus_is_named_where_the_card_is_not_judged() {
+    let columns = "nccl_dtype,num_gpus,message_size,latency";
+    let tree = tree("h200_sxm", "nccl_perf", "alltoall", columns, "NCCL,half,16,1000000000,15");
+    let facts = std::fs::read_to_string(tree.path().join("systems/h200_sxm.yaml")).unwrap();
+    tree.file("systems/h200_sxm.yaml", facts.replace("num_gpus_per_node", "gpus"));
+    let (_, message) = told(&tree, "below-speed-of-light").unwrap();
+    assert!(message.ends_with("h200_sxm states no node.num_gpus_per_node"), "{message}");
 }
 
 #[test]
@@ -55,7 +65,7 @@ fn a_prefill_that_only_another_rate_than_its_label_s_explains_is_a_warning() {
     // 88 TFLOP: 39.1 ms at 2,250 TFLOP/s in bfloat16, 19.5 ms in fp8.
     let (level, message) = of("bfloat16,fp8", 30.0).unwrap();
     assert_eq!(level, "warning");
-    insta::assert_snapshot!(message, @"");
+    insta::assert_snapshot!(message, @"1 row takes less time than the arithmetic takes at the peak rate of mla_dtype (a kernel that computes in the cache's fp8 may be faster), down to 76.7 % of it");
     assert_eq!(of("bfloat16,fp8", 40.0), None);
     assert_eq!(of("fp8,fp8", 30.0), None);
     assert_eq!(of("bfloat16,fp8", 15.0).unwrap().0, "error");
@@ -162,7 +172,7 @@ fn the_rule_names_exactly_the_tables_that_have_no_bound() {
     let rule = rules.all().find(|rule| rule.id == "below-speed-of-light").unwrap();
     let said = rule.details.join(" ");
     let words: BTreeSet<&str> = said.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
-    for spec in Specs::embedded().unwrap().tables.all() {
+    for spec in Specs::embedded().unwrap().tables.values() {
         assert_eq!(spec.bounds.is_empty(), words.contains(&*spec.name), "{}", spec.name);
     }
 }
