@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::resource::resource;
-use crate::base::expr::{ExprError, Lookup, Scope, Value};
+use crate::base::expr::{ExprError, Lookup, Scope, Vals, Value};
 use crate::base::words::{names, plural};
 use crate::checks::context::RowContext;
 use crate::checks::judge::Judged;
@@ -12,22 +12,27 @@ use crate::findings::{Finding, Hit, HitPart, Hits, Severity};
 use crate::specs::Bound;
 use crate::specs::system::{L2_CACHE, System};
 
-/// A part of a table on a system in which every unknown figure is 1. A formula that has no value here either does not
+/// A part of a table on a system in which unknown figures are 1. A formula that has no value when all of them are does not
 /// apply to the row.
-struct Filled<'a>(&'a dyn Scope);
+struct Filled<'a> {
+    scope: &'a dyn Scope,
+    /// The only figure that is filled; `None` fills all.
+    only: Option<&'a str>,
+}
 
 impl Scope for Filled<'_> {
     fn rows(&self) -> usize {
-        self.0.rows()
+        self.scope.rows()
     }
     fn column(&self, name: &str) -> Option<Value<'_>> {
-        self.0.column(name)
+        self.scope.column(name)
     }
     fn field(&self, path: &str) -> Option<f64> {
-        Some(self.0.field(path).unwrap_or(1.0))
+        let is_filled = self.only.is_none_or(|only| only == path);
+        self.scope.field(path).or(is_filled.then_some(1.0))
     }
     fn lookup(&self, function: &Lookup, text: &str) -> Option<f64> {
-        Some(self.0.lookup(function, text).unwrap_or(1.0))
+        Some(self.scope.lookup(function, text).unwrap_or(1.0))
     }
 }
 
@@ -83,12 +88,19 @@ fn without_figure(
         if (0..part.rows()).all(|i| !seconds.get(i).is_nan()) {
             continue;
         }
-        let filled = Filled(&part);
-        let filled = bound.seconds.numbers(&filled)?;
+        let all = Filled { scope: &part, only: None };
+        let filled = bound.seconds.numbers(&all)?;
+        let fills: Vec<Filled<'_>> =
+            fields.iter().map(|field| Filled { scope: &part, only: Some(*field) }).collect();
+        let alone: Vec<Vals<'_, f64>> =
+            fills.iter().map(|fill| bound.seconds.numbers(fill)).collect::<Result<_, _>>()?;
         let is_unjudged = |i: &usize| seconds.get(*i).is_nan() && !filled.get(*i).is_nan();
         for row in (0..part.rows()).filter(is_unjudged).map(|i| start + i) {
             let rate = rates.iter().find_map(|rates| rates.of_row(row));
-            let Some(figure) = rate.map(|(figure, _)| figure).or(fields.first().copied()) else {
+            // A figure that another one replaces (a rack's for a node's) is missing only where it alone helps.
+            let helps = alone.iter().position(|with| !with.get(row - start).is_nan());
+            let field = fields.get(helps.unwrap_or(0)).copied();
+            let Some(figure) = rate.map(|(figure, _)| figure).or(field) else {
                 continue;
             };
             let unjudged = missing.entry(figure.to_owned()).or_default();

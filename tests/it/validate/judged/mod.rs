@@ -1,5 +1,6 @@
 //! Findings that were judged by hand, and what the rules learned from that: synthetic rows of each kind.
 
+mod bounds;
 mod gaps;
 mod levels;
 mod lies;
