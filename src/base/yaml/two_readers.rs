@@ -7,7 +7,9 @@ use std::fmt;
 use serde::Deserialize;
 
 use super::node::{Document, Kind, Node};
-use super::reading::{self, Reading};
+use super::reading::{
+    BASE_60, CORE, CORE_FLOAT, NOTHING, PYTHON, REFUSED, Reading, TEXT, fraction,
+};
 use crate::base::reason::Reason;
 
 /// The fields of a file that the loaders read.
@@ -59,8 +61,8 @@ impl fmt::Display for Refusal {
 }
 
 /// The readers' names in messages.
-const PYTHON: &str = "PyYAML (YAML 1.1)";
-const CORE: &str = "the planner's core (YAML 1.2)";
+const BY_PYTHON: &str = "PyYAML (YAML 1.1)";
+const BY_CORE: &str = "the planner's core (YAML 1.2)";
 
 /// Characters that end a line in YAML 1.1 alone.
 const BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
@@ -75,17 +77,17 @@ impl LoaderFields {
         }
         let mut whole_file = Vec::new();
         whole_file.extend(tab(&bare).map(|line| {
-            format!("{PYTHON} refuses the tab between words in line {line}; write a space")
+            format!("{BY_PYTHON} refuses the tab between words in line {line}; write a space")
         }));
         whole_file.extend(document.is_malformed.then(|| {
             "U+0085, U+2028 or U+2029 ends a line for the loaders, so that they refuse it".into()
         }));
         if self.core {
-            let foreign = foreign_directive(text).map(|line| format!("{CORE} refuses {line}"));
+            let foreign = foreign_directive(text).map(|line| format!("{BY_CORE} refuses {line}"));
             whole_file.extend(foreign);
             let marked = text.strip_prefix('\u{feff}');
             let is_refused = marked.is_some_and(|text| !text.starts_with(['#', '\n', '\r']));
-            whole_file.extend(is_refused.then(|| format!("{CORE} refuses the byte order mark")));
+            whole_file.extend(is_refused.then(|| format!("{BY_CORE} refuses the byte order mark")));
         }
         let whole_file = whole_file.into_iter().map(|why| Refusal { path: String::new(), why });
         let mut found: Vec<Refusal> = whole_file.collect();
@@ -112,12 +114,11 @@ impl LoaderFields {
         if found.len() >= MOST {
             return;
         }
-        let field = self.field(path);
-        let fault = |(field, may_be_null): (FieldType, bool)| {
-            let is_null = may_be_null && python(node) == Reading::Nothing;
-            field.fault(node, self.core).filter(|_| !is_null)
-        };
-        let why = unreadable(node).or_else(|| fault(field?));
+        let why = unreadable(node).or_else(|| {
+            let (field, may_be_null) = self.field(path)?;
+            let is_fine = may_be_null && python(node) == NOTHING;
+            field.fault(node, self.core).filter(|_| !is_fine)
+        });
         found.extend(why.map(|why| Refusal { path: shown(path), why }));
         for (key, value) in &node.children {
             path.push(key.text.clone());
@@ -140,7 +141,8 @@ impl LoaderFields {
             let path = [path, std::slice::from_ref(&key.text)].concat();
             let is_own = node.children.iter().any(|(own, _)| own.text == key.text);
             if self.field(&path).is_some() && !is_own {
-                let why = format!("{CORE} ignores merge keys (<<), from which {PYTHON} takes it");
+                let why =
+                    format!("{BY_CORE} ignores merge keys (<<), from which {BY_PYTHON} takes it");
                 found.push(Refusal { path: shown(&path), why });
             }
         }
@@ -181,34 +183,29 @@ impl FieldType {
         if self.accepts(readings) {
             return None;
         }
+        let readers = if core { format!("{BY_PYTHON} and {BY_CORE}") } else { BY_PYTHON.into() };
         let why = match readings {
-            (python, read) if python == read && core => {
-                format!("{python} for {PYTHON} and {CORE}, but {needs} is needed")
+            (python, read) if python == read => {
+                format!("{python} for {readers}, but {needs} is needed")
             }
-            (python, _) if !core => format!("{python} for {PYTHON}, but {needs} is needed"),
-            (python, Reading::Refused) => {
-                format!("{python} for {PYTHON}, but {CORE} needs {needs}")
+            (python, TEXT) if self == Self::F64 => {
+                format!("{python} for {BY_PYTHON}, but {BY_CORE} needs {needs}")
             }
-            (python, core) => format!("{python} for {PYTHON} and {core} for {CORE}"),
+            (python, core) => format!("{python} for {BY_PYTHON} and {core} for {BY_CORE}"),
         };
         let hint = self.spelling(node).map(|hint| format!("; write {hint}")).unwrap_or_default();
         Some(format!("{text} is {why}{hint}"))
     }
 
     fn accepts(self, (python, core): (Reading, Reading)) -> bool {
-        let is_whole = |most: i128| match python {
-            Reading::Whole(number) => python == core && (0..=most).contains(&number),
-            _ => false,
-        };
-        match self {
-            Self::F64 => {
-                let numbers = python.number().zip(core.number());
-                numbers.is_some_and(|(a, b)| a == b || a.is_nan() && b.is_nan())
+        match (self, python) {
+            (Self::F64, _) => {
+                python.number().zip(core.number()).is_some_and(|(a, b)| a == b || a.is_nan())
             }
-            Self::U64 => is_whole(u64::MAX.into()),
-            Self::U32 => is_whole(u32::MAX.into()),
-            Self::Text | Self::Untyped => python == Reading::Text && core == Reading::Text,
-            Self::Map | Self::NumberMap | Self::TextMap => false,
+            (Self::U64, Reading::Whole(number)) => python == core && u64::try_from(number).is_ok(),
+            (Self::U32, Reading::Whole(number)) => python == core && u32::try_from(number).is_ok(),
+            (Self::Text | Self::Untyped, _) => python == TEXT && core == TEXT,
+            _ => false,
         }
     }
 
@@ -225,13 +222,12 @@ impl FieldType {
 
     /// Returns the value of a scalar for the core, which knows the type that it needs.
     fn core(self, node: &Node) -> Reading {
-        let is_untyped = matches!(node.tag.as_str(), "" | "!!int" | "!!float");
-        match self {
-            Self::Text => Reading::Text,
-            _ if node.kind != Kind::Plain => Reading::Text,
-            Self::F64 => reading::core_float(&node.text),
-            _ if is_untyped => reading::core(&node.text),
-            _ => Reading::Text,
+        match (self, node.tag.as_str()) {
+            _ if node.kind != Kind::Plain => TEXT,
+            (Self::F64, _) => CORE_FLOAT.read(&node.text),
+            (Self::Text, _) => TEXT,
+            (_, "" | "!!int" | "!!float") => CORE.read(&node.text),
+            _ => TEXT,
         }
     }
 
@@ -243,8 +239,8 @@ impl FieldType {
             let is_clear = is_plain && !text.is_empty() && !text.contains('\'');
             return is_clear.then(|| format!("'{text}'"));
         }
-        let python = reading::python(text).number();
-        let core = reading::core_float(text).number().or(reading::core(text).number());
+        let python = PYTHON.read(text).number();
+        let core = CORE_FLOAT.read(text).number().or(CORE.read(text).number());
         let number = python.or(core).filter(|n| [python, core].iter().flatten().all(|m| m == n))?;
         let has_exponent = self == Self::F64 && text.contains(['e', 'E']);
         let hint = if has_exponent || number.abs() >= 1e15 {
@@ -252,7 +248,7 @@ impl FieldType {
         } else {
             number.to_string()
         };
-        let both = (reading::python(&hint), self.core(&Node::plain(hint.clone())));
+        let both = (PYTHON.read(&hint), self.core(&Node::plain(hint.clone())));
         self.accepts(both).then_some(hint)
     }
 }
@@ -269,22 +265,22 @@ fn unreadable(node: &Node) -> Option<String> {
         " !!null !!bool !!int !!float !!binary !!timestamp !!omap !!pairs !!set !!str !!seq !!map";
     let Node { text, tag, line, .. } = node;
     if !TAGS.split(' ').any(|known| known == tag) {
-        return Some(format!("{PYTHON} refuses the tag {tag} in line {line}"));
+        return Some(format!("{BY_PYTHON} refuses the tag {tag} in line {line}"));
     }
-    (python(node) == Reading::Refused)
-        .then(|| format!("{PYTHON} refuses {text} in line {line}; quote it if it is text"))
+    (python(node) == REFUSED)
+        .then(|| format!("{BY_PYTHON} refuses {text} in line {line}; quote it if it is text"))
 }
 
 /// Returns the value of a node for PyYAML; lists and maps count as text.
 fn python(node: &Node) -> Reading {
-    match (node.tag.as_str(), node.kind, reading::python(&node.text)) {
+    match (node.tag.as_str(), node.kind, PYTHON.read(&node.text)) {
         ("", Kind::Plain, read)
-        | ("!!int", _, read @ (Reading::Whole(_) | Reading::BaseSixty))
-        | ("!!float", _, read @ Reading::BaseSixty) => read,
-        ("!!int", ..) => Reading::Refused,
-        ("!!float", ..) => reading::fraction(&node.text),
-        ("!!null", ..) => Reading::Nothing,
-        _ => Reading::Text,
+        | ("!!int", _, read @ (Reading::Whole(_) | BASE_60))
+        | ("!!float", _, read @ BASE_60) => read,
+        ("!!int", ..) => REFUSED,
+        ("!!float", ..) => fraction(&node.text),
+        ("!!null", ..) => NOTHING,
+        _ => TEXT,
     }
 }
 
