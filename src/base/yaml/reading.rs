@@ -113,7 +113,8 @@ pub(super) static CORE_FLOAT: LazyLock<Patterns> =
 /// Returns the integer of digits after a prefix, or a float if it has more than 128 bits.
 fn whole(text: &str, prefix: &str, radix: u32) -> Reading {
     let digits = text.replace('_', "").replacen(prefix, "", 1);
-    let float = |_| Reading::Fraction(digits.parse().unwrap_or(f64::INFINITY));
+    let decimal = || digits.parse().ok().filter(|_| radix == 10);
+    let float = |_| Reading::Fraction(decimal().unwrap_or(f64::INFINITY));
     i128::from_str_radix(&digits, radix).map_or_else(float, Reading::Whole)
 }
 
