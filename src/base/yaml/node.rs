@@ -7,44 +7,40 @@ use std::rc::Rc;
 use granit_parser::{Event, Parser, ScalarStyle, StrInput};
 
 /// A node of a document, with aliases replaced by the nodes that they name.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Node {
-    pub(super) content: Content,
-    /// The resolved tag, such as `tag:yaml.org,2002:str`; `None` if there is none, or only `!`.
-    pub(super) tag: Option<String>,
+    pub(super) kind: Kind,
+    /// The text of a scalar; empty for lists and maps.
+    pub(super) text: String,
+    /// The keys and values of a map, or the items of a list with keys such as `[0]`.
+    pub(super) children: Vec<(Rc<Node>, Rc<Node>)>,
+    /// The tag, such as `!!str`; empty if there is none, or only `!`.
+    pub(super) tag: String,
     /// The line, counted from 1.
     pub(super) line: usize,
     /// The number of levels below the node.
     depth: usize,
 }
 
-/// The content of a node.
-#[derive(Debug)]
-pub(super) enum Content {
-    /// A text, and true if it is plain: neither quoted nor a block.
-    Scalar(String, bool),
-    List(Vec<Rc<Node>>),
-    Map(Vec<(Rc<Node>, Rc<Node>)>),
+/// The kind of a node.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A text that is neither quoted nor a block.
+    #[default]
+    Plain,
+    /// A quoted text or a block.
+    Quoted,
+    List,
+    Map,
 }
 
-/// The maximal depth of a node that an alias repeats.
+/// The maximal depth of a node that an alias repeats. Deeper ones are read as null.
 const DEEPEST_ALIAS: usize = 255;
 
 impl Node {
     /// Returns a plain text.
-    pub(super) fn plain(text: &str) -> Self {
-        Self { content: Content::Scalar(text.to_owned(), true), tag: None, line: 0, depth: 0 }
-    }
-}
-
-impl Content {
-    fn depth(&self) -> usize {
-        let deepest = match self {
-            Self::Scalar(..) => return 0,
-            Self::List(items) => items.iter().map(|item| item.depth).max(),
-            Self::Map(pairs) => pairs.iter().map(|(key, value)| key.depth.max(value.depth)).max(),
-        };
-        deepest.map_or(1, |depth| depth + 1)
+    pub(super) fn plain(text: String) -> Self {
+        Self { text, ..Self::default() }
     }
 }
 
@@ -68,27 +64,14 @@ impl Document {
         document
     }
 
-    /// Returns the line, counted from 1, of the first tab that separates tokens. Tabs in comments, quoted texts and
-    /// blocks are content.
-    pub(super) fn tab(&self, text: &str) -> Option<usize> {
-        let (mut line, mut in_comment, mut before) = (1, false, b'\n');
-        for (at, byte) in text.bytes().enumerate() {
-            match byte {
-                b'\n' => (line, in_comment) = (line + 1, false),
-                b'\r' => in_comment = false,
-                b'\t' if !in_comment && !self.is_quoted(at) => return Some(line),
-                b'#' if before.is_ascii_whitespace() && !self.is_quoted(at) => in_comment = true,
-                _ => {}
-            }
-            before = byte;
-        }
-        None
-    }
-
-    /// Returns true if a byte is in a quoted text or a block.
-    pub(super) fn is_quoted(&self, at: usize) -> bool {
-        let after = self.quoted.partition_point(|place| place.start <= at);
-        after > 0 && self.quoted[after - 1].contains(&at)
+    /// Returns the text with `_` for each character of quoted texts and blocks, except for line ends.
+    pub(super) fn bare(&self, text: &str) -> String {
+        let is_quoted = |at: usize| {
+            let after = self.quoted.partition_point(|place| place.start <= at);
+            after > 0 && self.quoted[after - 1].contains(&at)
+        };
+        let bare = |(at, c)| if c != '\n' && c != '\r' && is_quoted(at) { '_' } else { c };
+        text.char_indices().map(bare).collect()
     }
 
     /// Reads the next node; `None` at the end of a list, a map or the document.
@@ -97,23 +80,31 @@ impl Document {
             let event = events.next()?;
             self.is_malformed |= event.is_err();
             let (event, span) = event.ok()?;
-            let (content, anchor, tag) = match event {
+            let mut node = Node { line: span.start.line(), ..Node::default() };
+            let (anchor, tag) = match event {
                 Event::Alias(anchor) => {
                     let node = self.anchors.get(&anchor).cloned();
-                    return node.filter(|node| node.depth <= DEEPEST_ALIAS);
+                    return Some(node.filter(|n| n.depth <= DEEPEST_ALIAS).unwrap_or_default());
                 }
                 Event::Scalar(text, style, anchor, tag) => {
-                    let is_plain = style == ScalarStyle::Plain;
-                    self.quoted.extend(span.byte_range().filter(|_| !is_plain));
-                    (Content::Scalar(text.into_owned(), is_plain), anchor, tag)
+                    node.text = text.into_owned();
+                    if style != ScalarStyle::Plain {
+                        node.kind = Kind::Quoted;
+                        self.quoted.extend(span.byte_range());
+                    }
+                    (anchor, tag)
                 }
                 Event::SequenceStart(_, anchor, tag) => {
-                    let items = std::iter::from_fn(|| self.node(events)).collect();
-                    (Content::List(items), anchor, tag)
+                    node.kind = Kind::List;
+                    let keys = (0..).map(|i| Rc::new(Node::plain(format!("[{i}]"))));
+                    node.children = keys.zip(std::iter::from_fn(|| self.node(events))).collect();
+                    (anchor, tag)
                 }
                 Event::MappingStart(_, anchor, tag) => {
+                    node.kind = Kind::Map;
                     let pair = || Some((self.node(events)?, self.node(events)?));
-                    (Content::Map(std::iter::from_fn(pair).collect()), anchor, tag)
+                    node.children = std::iter::from_fn(pair).collect();
+                    (anchor, tag)
                 }
                 Event::SequenceEnd | Event::MappingEnd | Event::DocumentEnd | Event::StreamEnd => {
                     return None;
@@ -121,9 +112,11 @@ impl Document {
                 _ => continue,
             };
             let tag = tag.map(|tag| format!("{}{}", tag.handle(), tag.suffix()));
-            let tag = tag.filter(|tag| tag != "!");
-            let depth = content.depth();
-            let node = Rc::new(Node { content, tag, line: span.start.line(), depth });
+            let tag = tag.filter(|tag| tag != "!").unwrap_or_default();
+            node.tag = tag.replace("!!", "!").replacen("tag:yaml.org,2002:", "!!", 1);
+            let depths = node.children.iter().map(|(key, value)| key.depth.max(value.depth) + 1);
+            node.depth = depths.max().unwrap_or(0);
+            let node = Rc::new(node);
             if anchor != 0 {
                 self.anchors.insert(anchor, node.clone());
             }

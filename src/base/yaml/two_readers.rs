@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::rc::Rc;
 
 use serde::Deserialize;
 
-use super::node::{Content, Document, Node};
-use super::reading::{self, Reading};
+use super::node::{Document, Kind, Node};
+use super::reading::{
+    BASE_60, CORE, CORE_FLOAT, NOTHING, PYTHON, REFUSED, Reading, TEXT, fraction,
+};
 use crate::base::reason::Reason;
 
 /// The fields of a file that the loaders read.
@@ -60,8 +61,8 @@ impl fmt::Display for Refusal {
 }
 
 /// The readers' names in messages.
-const PYTHON: &str = "PyYAML (YAML 1.1)";
-const CORE: &str = "the planner's core (YAML 1.2)";
+const BY_PYTHON: &str = "PyYAML (YAML 1.1)";
+const BY_CORE: &str = "the planner's core (YAML 1.2)";
 
 /// Characters that end a line in YAML 1.1 alone.
 const BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
@@ -70,26 +71,25 @@ impl LoaderFields {
     /// Returns the values of a YAML text that its loaders refuse or read differently, in the order of the text.
     pub fn refusals(&self, text: &str) -> Vec<Refusal> {
         let mut document = Document::read(text);
-        let tab = document.tab(text).map(|line| {
-            format!("{PYTHON} refuses the tab between words in line {line}; write a space")
-        });
-        if text.match_indices(BREAKS).any(|(at, _)| !document.is_quoted(at)) {
+        let bare = document.bare(text);
+        if bare.contains(BREAKS) {
             document = Document::read(&text.replace(BREAKS, "\n"));
         }
-        let broken = document.is_malformed.then(|| {
+        let mut whole_file = Vec::new();
+        whole_file.extend(tab(&bare).map(|line| {
+            format!("{BY_PYTHON} refuses the tab between words in line {line}; write a space")
+        }));
+        whole_file.extend(document.is_malformed.then(|| {
             "U+0085, U+2028 or U+2029 ends a line for the loaders, so that they refuse it".into()
-        });
-        let directives = || text.lines().take_while(|l| l.is_empty() || l.starts_with(['%', '#']));
-        let known = ["%YAML 1.1", "%YAML 1.2", "%TAG ", "#"];
-        let is_foreign =
-            |l: &&str| !l.is_empty() && !known.iter().any(|known| l.starts_with(known));
-        let foreign = directives().find(is_foreign).map(|l| format!("{CORE} refuses {l}"));
-        let first = text.strip_prefix('\u{feff}').and_then(|text| text.lines().next());
-        let mark = first.filter(|line| !line.is_empty() && !line.starts_with('#'));
-        let mark = mark.map(|_| format!("{CORE} refuses the byte order mark"));
-        let of_core = [foreign, mark].into_iter().flatten().filter(|_| self.core);
-        let whole_file = [tab, broken].into_iter().flatten().chain(of_core);
-        let whole_file = whole_file.map(|why| Refusal { path: String::new(), why });
+        }));
+        if self.core {
+            let foreign = foreign_directive(text).map(|line| format!("{BY_CORE} refuses {line}"));
+            whole_file.extend(foreign);
+            let marked = text.strip_prefix('\u{feff}');
+            let is_refused = marked.is_some_and(|text| !text.starts_with(['#', '\n', '\r']));
+            whole_file.extend(is_refused.then(|| format!("{BY_CORE} refuses the byte order mark")));
+        }
+        let whole_file = whole_file.into_iter().map(|why| Refusal { path: String::new(), why });
         let mut found: Vec<Refusal> = whole_file.collect();
         if let Some(top) = &document.top {
             self.walk(&mut Vec::new(), top, &mut found);
@@ -114,45 +114,35 @@ impl LoaderFields {
         if found.len() >= MOST {
             return;
         }
-        let field = self.field(path);
-        let fault = |(field, may_be_null): (FieldType, bool)| {
-            let is_null = may_be_null && python(node) == Reading::Nothing;
-            field.fault(node, self.core).filter(|_| !is_null)
-        };
-        let why = unreadable(node).or_else(|| fault(field?));
+        let why = unreadable(node).or_else(|| {
+            let (field, may_be_null) = self.field(path)?;
+            let is_fine = may_be_null && python(node) == NOTHING;
+            field.fault(node, self.core).filter(|_| !is_fine)
+        });
         found.extend(why.map(|why| Refusal { path: shown(path), why }));
-        let mut enter = |name: String, child: &Node| {
-            path.push(name);
-            self.walk(path, child, found);
+        for (key, value) in &node.children {
+            path.push(key.text.clone());
+            self.walk(path, value, found);
             path.pop();
-        };
-        match &node.content {
-            Content::Scalar(..) => {}
-            Content::List(items) => {
-                items.iter().enumerate().for_each(|(i, item)| enter(format!("[{i}]"), item));
-            }
-            Content::Map(pairs) => {
-                pairs.iter().for_each(|(key, value)| enter(name(key), value));
-                self.merged(path, pairs, found);
-            }
+        }
+        if self.core {
+            self.merged(path, node, found);
         }
     }
 
     /// Adds the fields that PyYAML takes from a merge key (`<<`), which the core ignores.
-    fn merged(&self, path: &[String], pairs: &[(Rc<Node>, Rc<Node>)], found: &mut Vec<Refusal>) {
-        let merges = pairs.iter().filter(|(key, _)| self.core && name(key) == "<<");
-        let maps = merges.flat_map(|(_, value)| match &value.content {
-            Content::List(maps) => maps.as_slice(),
-            _ => std::slice::from_ref(value),
+    fn merged(&self, path: &[String], node: &Node, found: &mut Vec<Refusal>) {
+        let merges = node.children.iter().filter(|(key, _)| key.text == "<<");
+        let keys = merges.flat_map(|(_, value)| match value.kind {
+            Kind::List => value.children.iter().flat_map(|(_, map)| &map.children).collect(),
+            _ => value.children.iter().collect::<Vec<_>>(),
         });
-        let keys = maps.flat_map(|map| match &map.content {
-            Content::Map(further) => further.as_slice(),
-            _ => &[],
-        });
-        for key in keys.map(|(key, _)| name(key)) {
-            let path = [path, std::slice::from_ref(&key)].concat();
-            if self.field(&path).is_some() && !pairs.iter().any(|(own, _)| name(own) == key) {
-                let why = format!("{CORE} ignores merge keys (<<), from which {PYTHON} takes it");
+        for (key, _) in keys {
+            let path = [path, std::slice::from_ref(&key.text)].concat();
+            let is_own = node.children.iter().any(|(own, _)| own.text == key.text);
+            if self.field(&path).is_some() && !is_own {
+                let why =
+                    format!("{BY_CORE} ignores merge keys (<<), from which {BY_PYTHON} takes it");
                 found.push(Refusal { path: shown(&path), why });
             }
         }
@@ -160,12 +150,13 @@ impl LoaderFields {
 
     /// Returns the type of a field, and true if it may be null.
     fn field(&self, path: &[String]) -> Option<(FieldType, bool)> {
-        self.fields.iter().find_map(|(pattern, field)| {
+        let is_at = |pattern: &str| {
             let parts = pattern.trim_end_matches('?').split('.');
-            let is_at = parts.clone().count() == path.len()
-                && parts.zip(path).all(|(part, name)| part == "*" || part == name);
-            is_at.then_some((*field, pattern.ends_with('?')))
-        })
+            parts.clone().count() == path.len()
+                && parts.zip(path).all(|(part, name)| part == "*" || part == name)
+        };
+        let (pattern, field) = self.fields.iter().find(|(pattern, _)| is_at(pattern))?;
+        Some((*field, pattern.ends_with('?')))
     }
 }
 
@@ -173,52 +164,48 @@ impl FieldType {
     /// Words the reason why the loaders refuse a node or read it differently.
     fn fault(self, node: &Node, core: bool) -> Option<String> {
         let needs = self.needs();
-        let (text, is_plain) = match &node.content {
-            Content::Scalar(text, is_plain) => (text, *is_plain && node.tag.is_none()),
-            Content::Map(pairs) => {
-                let of_keys = match self {
-                    Self::Map => return None,
-                    Self::NumberMap => Self::U32,
-                    Self::TextMap => Self::Text,
-                    _ => return Some(format!("it is a map, but {needs} is needed")),
-                };
-                return pairs
-                    .iter()
-                    .find_map(|(key, _)| of_keys.fault(key, core))
-                    .map(|why| format!("key {why}"));
-            }
-            Content::List(_) => return Some(format!("it is a list, but {needs} is needed")),
+        let keys = match (node.kind, self) {
+            (Kind::Plain | Kind::Quoted, _) => return self.misread(node, core),
+            (Kind::Map, Self::Map) => return None,
+            (Kind::Map, Self::NumberMap) => Self::U32,
+            (Kind::Map, Self::TextMap) => Self::Text,
+            (Kind::Map, _) => return Some(format!("it is a map, but {needs} is needed")),
+            (Kind::List, _) => return Some(format!("it is a list, but {needs} is needed")),
         };
+        let why = node.children.iter().find_map(|(key, _)| keys.fault(key, core))?;
+        Some(format!("key {why}"))
+    }
+
+    /// Words the reason why the loaders refuse a scalar or read it differently.
+    fn misread(self, node: &Node, core: bool) -> Option<String> {
+        let (text, needs) = (&node.text, self.needs());
         let readings = (python(node), if core { self.core(node) } else { python(node) });
         if self.accepts(readings) {
             return None;
         }
-        let hint = self.spelling(text, is_plain).map(|hint| format!("; write {hint}"));
-        let hint = hint.unwrap_or_default();
+        let readers = if core { format!("{BY_PYTHON} and {BY_CORE}") } else { BY_PYTHON.into() };
         let why = match readings {
             (python, read) if python == read => {
-                let readers = if core { format!("{PYTHON} and {CORE}") } else { PYTHON.to_owned() };
-                format!("is {python} for {readers}, but {needs} is needed")
+                format!("{python} for {readers}, but {needs} is needed")
             }
-            (python, Reading::Refused) => {
-                format!("is {python} for {PYTHON}, but {CORE} needs {needs}")
+            (python, TEXT) if self == Self::F64 => {
+                format!("{python} for {BY_PYTHON}, but {BY_CORE} needs {needs}")
             }
-            (python, core) => format!("is {python} for {PYTHON} and {core} for {CORE}"),
+            (python, core) => format!("{python} for {BY_PYTHON} and {core} for {BY_CORE}"),
         };
-        Some(format!("{text} {why}{hint}"))
+        let hint = self.spelling(node).map(|hint| format!("; write {hint}")).unwrap_or_default();
+        Some(format!("{text} is {why}{hint}"))
     }
 
     fn accepts(self, (python, core): (Reading, Reading)) -> bool {
-        let numbers = python.number().zip(core.number());
-        let most = if self == Self::U32 { u32::MAX.into() } else { u64::MAX.into() };
-        match self {
-            Self::F64 => numbers.is_some_and(|(a, b)| a == b || a.is_nan() && b.is_nan()),
-            Self::U64 | Self::U32 => match python {
-                Reading::Whole(number) => python == core && (0..=most).contains(&number),
-                _ => false,
-            },
-            Self::Text | Self::Untyped => (python, core) == (Reading::Text, Reading::Text),
-            Self::Map | Self::NumberMap | Self::TextMap => false,
+        match (self, python) {
+            (Self::F64, _) => {
+                python.number().zip(core.number()).is_some_and(|(a, b)| a == b || a.is_nan())
+            }
+            (Self::U64, Reading::Whole(number)) => python == core && u64::try_from(number).is_ok(),
+            (Self::U32, Reading::Whole(number)) => python == core && u32::try_from(number).is_ok(),
+            (Self::Text | Self::Untyped, _) => python == TEXT && core == TEXT,
+            _ => false,
         }
     }
 
@@ -235,82 +222,81 @@ impl FieldType {
 
     /// Returns the value of a scalar for the core, which knows the type that it needs.
     fn core(self, node: &Node) -> Reading {
-        let Content::Scalar(text, true) = &node.content else { return Reading::Text };
-        let untyped = match node.tag.as_deref() {
-            None | Some("tag:yaml.org,2002:int" | "tag:yaml.org,2002:float") => reading::core(text),
-            Some(_) => Reading::Text,
-        };
-        match self {
-            Self::F64 if untyped != Reading::Nothing => {
-                reading::core_float(text).map_or(Reading::Refused, Reading::Fraction)
-            }
-            Self::Text => Reading::Text,
-            _ => untyped,
+        match (self, node.tag.as_str()) {
+            _ if node.kind != Kind::Plain => TEXT,
+            (Self::F64, _) => CORE_FLOAT.read(&node.text),
+            (Self::Text, _) => TEXT,
+            (_, "" | "!!int" | "!!float") => CORE.read(&node.text),
+            _ => TEXT,
         }
     }
 
     /// Returns a spelling that both loaders read alike, if it is clear which value is meant.
-    fn spelling(self, text: &str, is_plain: bool) -> Option<String> {
-        let hint = if matches!(self, Self::Text | Self::Untyped) {
+    fn spelling(self, node: &Node) -> Option<String> {
+        let text = &node.text;
+        if matches!(self, Self::Text | Self::Untyped) {
+            let is_plain = node.kind == Kind::Plain && node.tag.is_empty();
             let is_clear = is_plain && !text.is_empty() && !text.contains('\'');
             return is_clear.then(|| format!("'{text}'"));
+        }
+        let python = PYTHON.read(text).number();
+        let core = CORE_FLOAT.read(text).number().or(CORE.read(text).number());
+        let number = python.or(core).filter(|n| [python, core].iter().flatten().all(|m| m == n))?;
+        let has_exponent = self == Self::F64 && text.contains(['e', 'E']);
+        let hint = if has_exponent || number.abs() >= 1e15 {
+            exponential(number)
         } else {
-            let core = reading::core_float(text).or(reading::core(text).number());
-            let python = reading::python(text).number();
-            let number = python.or(core).filter(|n| python.or(Some(*n)) == core.or(Some(*n)))?;
-            let has_exponent = self == Self::F64 && text.contains(['e', 'E']);
-            let is_long = has_exponent || number.abs() >= 1e15;
-            if is_long { exponential(number) } else { number.to_string() }
+            number.to_string()
         };
-        let node = Node::plain(&hint);
-        self.accepts((python(&node), self.core(&node))).then_some(hint)
+        let both = (PYTHON.read(&hint), self.core(&Node::plain(hint.clone())));
+        self.accepts(both).then_some(hint)
     }
 }
 
 /// Spells a number with the point and the signed exponent that YAML 1.1 needs: `8.64e+11`.
 fn exponential(number: f64) -> String {
-    let text = format!("{number:e}");
-    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let point = if digits.contains('.') { "" } else { ".0" };
-    let sign = if exponent.starts_with('-') { "" } else { "+" };
-    format!("{digits}{point}e{sign}{exponent}")
+    let text = format!("{number:e}").replace('e', "e+").replace("e+-", "e-");
+    if text.contains('.') { text } else { text.replace('e', ".0e") }
 }
 
 /// Words the reason why PyYAML refuses a node, and with it the whole file.
 fn unreadable(node: &Node) -> Option<String> {
-    const KNOWN: &str = "null bool int float binary timestamp omap pairs set str seq map";
-    let line = node.line;
-    let known = |tag: &str| {
-        tag.strip_prefix("tag:yaml.org,2002:")
-            .is_some_and(|name| KNOWN.split(' ').any(|known| known == name))
-    };
-    if let Some(tag) = node.tag.as_deref().filter(|tag| !known(tag)) {
-        return Some(format!("{PYTHON} refuses the tag {tag} in line {line}"));
+    const TAGS: &str =
+        " !!null !!bool !!int !!float !!binary !!timestamp !!omap !!pairs !!set !!str !!seq !!map";
+    let Node { text, tag, line, .. } = node;
+    if !TAGS.split(' ').any(|known| known == tag) {
+        return Some(format!("{BY_PYTHON} refuses the tag {tag} in line {line}"));
     }
-    let Content::Scalar(text, _) = &node.content else { return None };
-    (python(node) == Reading::Refused)
-        .then(|| format!("{PYTHON} refuses {text} in line {line}; quote it if it is text"))
+    (python(node) == REFUSED)
+        .then(|| format!("{BY_PYTHON} refuses {text} in line {line}; quote it if it is text"))
 }
 
-/// Returns the value of a scalar for PyYAML.
+/// Returns the value of a node for PyYAML; lists and maps count as text.
 fn python(node: &Node) -> Reading {
-    let Content::Scalar(text, is_plain) = &node.content else { return Reading::Refused };
-    match node.tag.as_deref().map(|tag| tag.strip_prefix("tag:yaml.org,2002:").unwrap_or("")) {
-        None if *is_plain => reading::python(text),
-        Some("int") => reading::python_int(text),
-        Some("float") => reading::python_float(text),
-        Some("null") => Reading::Nothing,
-        Some("") => Reading::Refused,
-        Some(_) | None => Reading::Text,
+    match (node.tag.as_str(), node.kind, PYTHON.read(&node.text)) {
+        ("", Kind::Plain, read)
+        | ("!!int", _, read @ (Reading::Whole(_) | BASE_60))
+        | ("!!float", _, read @ BASE_60) => read,
+        ("!!int", ..) => REFUSED,
+        ("!!float", ..) => fraction(&node.text),
+        ("!!null", ..) => NOTHING,
+        _ => TEXT,
     }
 }
 
-/// The name of a key; empty if it is not a text.
-fn name(key: &Node) -> String {
-    match &key.content {
-        Content::Scalar(text, _) => text.clone(),
-        Content::List(_) | Content::Map(_) => String::new(),
-    }
+/// Returns the line, counted from 1, of the first tab outside comments, in a text without quoted texts.
+fn tab(bare: &str) -> Option<usize> {
+    let lines = bare.replace("\r\n", "\n").replace('\r', "\n");
+    let has_tab =
+        |line: &str| format!(" {line}").split(" #").next().is_some_and(|l| l.contains('\t'));
+    lines.lines().position(has_tab).map(|at| at + 1)
+}
+
+/// Returns the first directive that serde_yaml does not know.
+fn foreign_directive(text: &str) -> Option<&str> {
+    let known = ["%YAML 1.1", "%YAML 1.2", "%TAG "];
+    let mut head = text.lines().take_while(|l| l.is_empty() || l.starts_with(['%', '#']));
+    head.find(|line| line.starts_with('%') && !known.iter().any(|k| line.starts_with(k)))
 }
 
 fn shown(path: &[String]) -> String {
