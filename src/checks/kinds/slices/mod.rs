@@ -1,5 +1,6 @@
 //! Slices of a table (rows with the same texts in the key) against the table's other slices and the machine.
 
+mod cards;
 mod odd;
 mod pairs;
 mod work;
@@ -9,6 +10,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use self::cards::CardLimits;
 use self::odd::OddSlice;
 use self::pairs::{DtypePair, FloorLimits, Proportion, SlicesOfDtypes};
 use self::work::{SliceWork, WorkLimits};
@@ -31,6 +33,7 @@ pub struct SliceSigns {
     /// The least number of common keys of two slices that are compared.
     keys: usize,
     work: WorkLimits,
+    cards: CardLimits,
 }
 
 impl Judge for SliceSigns {
@@ -46,6 +49,7 @@ impl Judge for SliceSigns {
         let pairs = by_dtype.pairs(&latency, self.keys);
         let mut odd = self.equal_pairs(&by_dtype, &pairs, rows.step());
         odd.extend(self.floor.odd(&by_dtype, &pairs, self.keys));
+        odd.extend(self.cards.odd(rows, &latency)?);
         // Arithmetic alone is no measure of kernels that are bound by what they read.
         if rows.spec.bounds.iter().any(|bound| bound.name != "math") {
             let work = SliceWork::all(rows, slices, &latency)?;
