@@ -96,7 +96,8 @@ impl CardLimits {
             return Ok(latency.iter().map(|latency| *latency >= self.floor_ms).collect());
         };
         let seconds = math.seconds.numbers(rows.scope())?;
-        let is_large = |(row, latency): (usize, &f64)| 1e3 * seconds.get(row) >= self.math * latency;
+        let is_large =
+            |(row, latency): (usize, &f64)| 1e3 * seconds.get(row) >= self.math * latency;
         Ok(latency.iter().enumerate().map(is_large).collect())
     }
 
@@ -181,7 +182,7 @@ impl Cards<'_> {
             None => format!("every {} row from row {} on takes", nth(self.count), odd.card + 1),
         };
         let says = format!(
-            "{which} {:.2} times as long as the line between other rows along {axis}, which are within {:.1} % of each other: as if one of {} cards ran {}",
+            "{which} {:.2} times as long as the neighbours along {axis}, and the rows of no other card are more than {:.1} % off: as if one of {} cards ran {}",
             Figure(odd.off.exp()),
             Figure(100.0 * odd.others.exp_m1()),
             self.count,
@@ -193,11 +194,7 @@ impl Cards<'_> {
 
 /// Returns the points of an axis that have two neighbours outside `skipped`, with their distance from the line between
 /// these.
-fn points(
-    axis: &AxisSeries,
-    latency: &[f64],
-    skipped: impl Fn(u32) -> bool,
-) -> Vec<SeriesPoint> {
+fn points(axis: &AxisSeries, latency: &[f64], skipped: impl Fn(u32) -> bool) -> Vec<SeriesPoint> {
     let mut points = Vec::new();
     for (series, sizes) in axis.iter() {
         if points.len() >= POINTS {

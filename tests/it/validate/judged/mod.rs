@@ -3,6 +3,7 @@
 mod gaps;
 mod levels;
 mod lies;
+mod signs;
 mod units;
 
 use crate::common::Tree;
