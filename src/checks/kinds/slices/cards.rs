@@ -38,11 +38,9 @@ pub(super) struct CardLimits {
 
 /// The cards of a table's rows.
 struct Cards<'a> {
-    /// The column that names the card; `None`: rows take turns.
-    column: Option<&'a str>,
     count: usize,
-    /// The card of each row.
-    of_rows: Vec<u32>,
+    /// The column that names the card, with the card of each row; `None`: the cards take turns.
+    column: Option<(&'a str, Vec<u32>)>,
 }
 
 /// A point of a series.
@@ -65,6 +63,10 @@ struct OddCard {
 
 impl CardLimits {
     /// Finds the card that differs most from the other cards of its table.
+    ///
+    /// # Errors
+    ///
+    /// If the bound of arithmetic does not fit the table's columns.
     pub fn odd(
         &self,
         rows: &RowContext<'_>,
@@ -83,7 +85,7 @@ impl CardLimits {
                     continue;
                 };
                 if worst.as_ref().is_none_or(|(off, _)| odd.off.abs() > *off) {
-                    worst = Some((odd.off.abs(), cards.says(&odd, &axis.axis)));
+                    worst = Some((odd.off.abs(), cards.says(&odd, &axis.axis, rows.count)));
                 }
             }
         }
@@ -114,12 +116,9 @@ impl CardLimits {
                     .collect(),
             };
             let count = numbering.into_values().len();
-            Some(Cards { column: Some(name), count, of_rows })
+            Some(Cards { count, column: Some((name, of_rows)) })
         });
-        let turns = (2..=self.most).map(|count| {
-            let of_rows = (0..rows.count).map(|row| (row % count) as u32).collect();
-            Cards { column: None, count, of_rows }
-        });
+        let turns = (2..=self.most).map(|count| Cards { count, column: None });
         named.chain(turns).filter(|cards| (2..=self.most).contains(&cards.count))
     }
 
@@ -139,7 +138,7 @@ impl CardLimits {
         is_large: &[bool],
         card: u32,
     ) -> Option<OddCard> {
-        let is_own = |row: u32| cards.of_rows[row as usize] == card;
+        let is_own = |row: u32| cards.of(row) == card;
         let mut points = points(axis, latency, is_own);
         points.retain(|point| is_large[point.row as usize]);
         centre(&mut points, |row| !is_own(row));
@@ -163,26 +162,34 @@ impl CardLimits {
 }
 
 impl Cards<'_> {
+    /// Returns the card of a row.
+    fn of(&self, row: u32) -> u32 {
+        match &self.column {
+            Some((_, of_rows)) => of_rows[row as usize],
+            None => row % self.count as u32,
+        }
+    }
+
     /// Returns the median of each card's points; `None` if a card has fewer than `least`.
     fn medians(&self, points: &[SeriesPoint], least: usize) -> Option<Vec<f64>> {
         let mut offs: Vec<Vec<f64>> = vec![Vec::new(); self.count];
         for point in points {
-            offs[self.of_rows[point.row as usize] as usize].push(point.off);
+            offs[self.of(point.row) as usize].push(point.off);
         }
         let median = |mut offs: Vec<f64>| (offs.len() >= least).then(|| upper_median(&mut offs));
         offs.into_iter().map(median).collect()
     }
 
     /// Words a card that differs.
-    fn says(&self, odd: &OddCard, axis: &str) -> OddSlice {
-        let is_own = |row: &usize| self.of_rows[*row] == odd.card;
-        let rows: Vec<usize> = (0..self.of_rows.len()).filter(is_own).collect();
-        let which = match self.column {
-            Some(column) => format!("rows of one {column} take"),
+    fn says(&self, odd: &OddCard, axis: &str, rows: usize) -> OddSlice {
+        let is_own = |row: &usize| self.of(*row as u32) == odd.card;
+        let rows: Vec<usize> = (0..rows).filter(is_own).collect();
+        let which = match &self.column {
+            Some((column, _)) => format!("rows of one {column} take"),
             None => format!("every {} row from row {} on takes", nth(self.count), odd.card + 1),
         };
         let says = format!(
-            "{which} {:.2} times as long as the neighbours along {axis}, and the rows of no other card are more than {:.1} % off: as if one of {} cards ran {}",
+            "{which} {:.2} times as long as the neighbours along {axis}, and no other card is more than {:.1} % off: as if one of {} cards ran {}",
             Figure(odd.off.exp()),
             Figure(100.0 * odd.others.exp_m1()),
             self.count,

@@ -17,7 +17,7 @@ fn gemm(of: impl Fn(usize, u64, f64) -> f64) -> Option<String> {
     let mut number = 0;
     for (dtype, rate) in [("bfloat16", 989e9), ("fp8", 1979e9)] {
         for (n, k) in SHAPES {
-            for m in [64, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 16384] {
+            for m in [64, 128, 256, 384, 512, 768, 1024, 2048, 3072, 4096, 6144, 8192, 16384] {
                 let latency = of(number, m, (2 * m * n * k) as f64 / rate);
                 rows += &format!(
                     "VLLM,0.24.0,NVIDIA H200,gemm,cutlass,{dtype},{m},{n},{k},{latency:.6}\n"
@@ -43,8 +43,12 @@ fn rows_of_a_slow_card_are_reported() {
             kernel(row, need, 0.01) * if row % stride == 4 % stride { factor } else { 1.0 }
         })
     };
-    insta::assert_snapshot!(with(8, 1.38).unwrap(), @"");
-    insta::assert_snapshot!(with(4, 0.8).unwrap(), @"");
+    let eighth = with(8, 1.38).unwrap();
+    assert!(eighth.starts_with("warning: every 8th row from row 5 on takes 1.3"), "{eighth}");
+    assert!(eighth.ends_with("as if one of 8 cards ran slower"), "{eighth}");
+    let fourth = with(4, 0.7).unwrap();
+    assert!(fourth.contains("every 4th row from row 1 on takes 0.7"), "{fourth}");
+    assert!(fourth.ends_with("as if one of 4 cards ran faster"), "{fourth}");
     assert!(with(2, 1.3).unwrap().contains("one of 2 cards"));
     assert_eq!(with(8, 1.05), None, "less than the limit");
 }
@@ -52,8 +56,7 @@ fn rows_of_a_slow_card_are_reported() {
 #[test]
 fn noise_slow_sizes_and_scattered_slow_rows_are_not_a_card() {
     assert_eq!(gemm(|row, _, need| kernel(row, need, 0.3)), None, "noise");
-    let slow_size =
-        |row, m, need| kernel(row, need, 0.01) * if m == 2048 { 1.4 } else { 1.0 };
+    let slow_size = |row, m, need| kernel(row, need, 0.01) * if m == 2048 { 1.4 } else { 1.0 };
     assert_eq!(gemm(slow_size), None, "every 13th row is one size");
     let scattered =
         |row: usize, _, need| kernel(row, need, 0.01) * if noise(row) > 0.75 { 1.4 } else { 1.0 };
@@ -81,24 +84,28 @@ fn a_column_that_names_the_card_is_read() {
         tree.gemm("gemm_perf.txt", rows);
         told(&tree, "slice-implausible").map(|(_, message)| message)
     };
-    insta::assert_snapshot!(with(true).unwrap(), @"");
+    let slow = with(true).unwrap();
+    assert!(slow.starts_with("rows of one gpu_id take 1.3"), "{slow}");
     assert_eq!(with(false), None);
 }
 
 #[test]
 fn a_constant_in_every_latency_is_reported() {
-    insta::assert_snapshot!(gemm(|row, _, need| 0.085 + kernel(row, need, 0.01)).unwrap(), @"");
+    let flushed = gemm(|row, _, need| 0.085 + kernel(row, need, 0.01)).unwrap();
+    assert!(flushed.starts_with("warning: no point takes less than 0.09"), "{flushed}");
     let launch = gemm(|row, _, need| 0.02 + kernel(row, need, 0.01));
     assert_eq!(launch, None, "as short as a launch");
     let slow = gemm(|row, _, need| 0.085 + 6.0 * kernel(row, need, 0.01));
     assert_eq!(slow, None, "large sizes are slow, too");
     let not_flat = gemm(|row, m, need| (m as f64 / 64.0).sqrt() * 0.06 + kernel(row, need, 0.01));
     assert_eq!(not_flat, None, "small sizes differ");
-    let one_dtype = |row: usize, _, need| {
-        kernel(row, need, 0.01) + if row < 78 { 0.085 } else { 0.02 }
-    };
+    let one_dtype =
+        |row: usize, _, need| kernel(row, need, 0.01) + if row < 78 { 0.085 } else { 0.02 };
     let one = gemm(one_dtype);
-    assert!(one.is_none_or(|said| !said.contains("something constant")), "the other dtype has less");
+    assert!(
+        one.is_none_or(|said| !said.contains("something constant")),
+        "the other dtype has less"
+    );
 }
 
 #[test]
@@ -116,7 +123,8 @@ fn a_table_of_zeros_is_an_info() {
         told(&tree, "slice-implausible").map(|(severity, message)| format!("{severity}: {message}"))
     };
     let scales = "compute_scale,sglang";
-    insta::assert_snapshot!(with(|row| row > 0, scales).unwrap(), @"");
+    let zeros = with(|row| row > 0, scales).unwrap();
+    assert!(zeros.starts_with("info: latency is 0 in 39 of 40 rows"), "{zeros}");
     assert!(with(|_| true, scales).is_some(), "a column of whole numbers");
     assert_eq!(with(|row| row < 8, scales), None, "single zeros");
 }
