@@ -1,21 +1,27 @@
 //! Slices of a table (rows with the same texts in the key) against the table's other slices and the machine.
 
+mod cards;
+mod constant;
 mod odd;
 mod pairs;
 mod work;
+mod zeros;
 
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use self::cards::CardLimits;
+use self::constant::ConstantLimits;
 use self::odd::OddSlice;
 use self::pairs::{DtypePair, FloorLimits, Proportion, SlicesOfDtypes};
 use self::work::{SliceWork, WorkLimits};
+use self::zeros::zeros;
 use crate::base::words::count;
 use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};
-use crate::findings::{Hit, Hits};
+use crate::findings::{Hit, Hits, Severity};
 
 /// The signs that a slice was not measured as the rest of its table.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -31,6 +37,10 @@ pub struct SliceSigns {
     /// The least number of common keys of two slices that are compared.
     keys: usize,
     work: WorkLimits,
+    cards: CardLimits,
+    constant: ConstantLimits,
+    /// The share of zeros from which on a table is reported whose zeros are right one by one.
+    zeros: f64,
 }
 
 impl Judge for SliceSigns {
@@ -46,19 +56,26 @@ impl Judge for SliceSigns {
         let pairs = by_dtype.pairs(&latency, self.keys);
         let mut odd = self.equal_pairs(&by_dtype, &pairs, rows.step());
         odd.extend(self.floor.odd(&by_dtype, &pairs, self.keys));
+        odd.extend(self.cards.odd(rows, &latency)?);
         // Arithmetic alone is no measure of kernels that are bound by what they read.
         if rows.spec.bounds.iter().any(|bound| bound.name != "math") {
             let work = SliceWork::all(rows, slices, &latency)?;
             odd.extend(work.iter().filter_map(|work| self.work.odd(keys, work)));
+            // A strict bound states that a row is one kernel.
+            if rows.spec.bounds.iter().any(|bound| bound.strict) {
+                odd.extend(self.constant.odd(&work));
+            }
         }
-        let hit = |odd: OddSlice| {
-            Hit::rows(rows.file, odd.rows, rows.rule.severity, move |part| {
+        let hit = |odd: OddSlice, grade: Severity| {
+            Hit::rows(rows.file, odd.rows, grade, move |part| {
                 let examples = rows.examples(part.shown(), &["latency", "kernel_source"]);
-                let finding = rows.finding(odd.says.clone()).rows(part.rows.len());
+                let finding = rows.finding_as(grade, odd.says.clone()).rows(part.rows.len());
                 Some(finding.examples(examples).parts([odd.says.as_str()]))
             })
         };
-        Ok(odd.into_iter().filter_map(hit).collect())
+        let own = rows.rule.severity;
+        let zeros = zeros(rows, self.zeros).and_then(|odd| hit(odd, own.at_most(Severity::Info)));
+        Ok(odd.into_iter().filter_map(|odd| hit(odd, own)).chain(zeros).collect())
     }
 }
 

@@ -32,10 +32,10 @@ pub(super) struct SliceWork {
 
 /// A row with the time that the machine needs at least.
 #[derive(Clone, Copy)]
-struct WorkPoint {
-    row: usize,
-    bound: f64,
-    latency: f64,
+pub(super) struct WorkPoint {
+    pub row: usize,
+    pub bound: f64,
+    pub latency: f64,
 }
 
 impl SliceWork {
@@ -56,6 +56,11 @@ impl SliceWork {
             }
         }
         Ok(all)
+    }
+
+    /// Returns the rows of the slice that have a bound and a latency.
+    pub fn points(&self) -> &[WorkPoint] {
+        &self.points
     }
 }
 

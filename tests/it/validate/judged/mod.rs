@@ -4,6 +4,7 @@ mod bounds;
 mod gaps;
 mod levels;
 mod lies;
+mod signs;
 mod units;
 
 use crate::common::Tree;

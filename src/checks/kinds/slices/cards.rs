@@ -1,0 +1,252 @@
+//! Rows that one of several cards measured, at another speed than the others.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::odd::OddSlice;
+use crate::base::expr::ExprError;
+use crate::base::stats::upper_median;
+use crate::base::words::Figure;
+use crate::checks::context::RowContext;
+use crate::checks::series::AxisSeries;
+use crate::database::table::{Column, Numbering};
+
+/// The number of points along an axis that are looked at. Whole series are taken.
+const POINTS: usize = 8192;
+
+/// When one of several cards that shared the rows of a table was slower or faster than the others.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CardLimits {
+    /// The columns that name the card that measured a row.
+    columns: Vec<String>,
+    /// The largest number of cards.
+    most: usize,
+    /// The least number of points of a card.
+    points: usize,
+    /// The least factor between the latencies of the card and those of the others, in the median.
+    factor: f64,
+    /// The largest such factor of every other card.
+    others: f64,
+    /// The share of the card's points that are off by half of its factor, and of the others' points that are not.
+    share: f64,
+    /// The least share of a latency that arithmetic takes at the peak rate.
+    math: f64,
+    /// The least latency in ms where arithmetic has no bound.
+    floor_ms: f64,
+}
+
+/// The cards of a table's rows.
+struct Cards<'a> {
+    count: usize,
+    /// The column that names the card, with the card of each row; `None`: the cards take turns.
+    column: Option<(&'a str, Vec<u32>)>,
+}
+
+/// A point of a series.
+#[derive(Clone, Copy)]
+struct SeriesPoint {
+    row: u32,
+    size: f64,
+    /// The logarithm of its latency over that of the line between its neighbours.
+    off: f64,
+}
+
+/// A card that differs from the others.
+struct OddCard {
+    card: u32,
+    /// The median of `SeriesPoint::off`.
+    off: f64,
+    /// The largest distance of another card.
+    others: f64,
+}
+
+impl CardLimits {
+    /// Finds the card that differs most from the other cards of its table.
+    ///
+    /// # Errors
+    ///
+    /// If the bound of arithmetic does not fit the table's columns.
+    pub fn odd(
+        &self,
+        rows: &RowContext<'_>,
+        latency: &[f64],
+    ) -> Result<Option<OddSlice>, ExprError> {
+        let is_large = self.large(rows, latency)?;
+        let mut worst: Option<(f64, OddSlice)> = None;
+        let cards: Vec<Cards<'_>> = self.cards(rows).collect();
+        for axis in rows.series() {
+            let mut points = points(axis, latency, |_| false);
+            points.retain(|point| is_large[point.row as usize]);
+            centre(&mut points, |_| true);
+            for cards in &cards {
+                let Some(first) = self.first(cards, &points) else { continue };
+                let Some(odd) = self.confirmed(cards, axis, latency, &is_large, first) else {
+                    continue;
+                };
+                if worst.as_ref().is_none_or(|(off, _)| odd.off.abs() > *off) {
+                    worst = Some((odd.off.abs(), cards.says(&odd, &axis.axis, rows.count)));
+                }
+            }
+        }
+        Ok(worst.map(|(_, odd)| odd))
+    }
+
+    /// Returns true for each row whose latency follows the clock of the card.
+    fn large(&self, rows: &RowContext<'_>, latency: &[f64]) -> Result<Vec<bool>, ExprError> {
+        let Some(math) = rows.spec.bounds.iter().find(|bound| bound.name == "math") else {
+            return Ok(latency.iter().map(|latency| *latency >= self.floor_ms).collect());
+        };
+        let seconds = math.seconds.numbers(rows.scope())?;
+        let is_large =
+            |(row, latency): (usize, &f64)| 1e3 * seconds.get(row) >= self.math * latency;
+        Ok(latency.iter().enumerate().map(is_large).collect())
+    }
+
+    /// Returns the ways in which cards may have shared the rows.
+    fn cards<'a>(&'a self, rows: &'a RowContext<'_>) -> impl Iterator<Item = Cards<'a>> {
+        let named = self.columns.iter().filter_map(|name| {
+            let mut numbering = Numbering::default();
+            let of_rows: Vec<u32> = match rows.column(name)? {
+                Column::Text { codes, .. } => {
+                    codes.iter().map(|code| numbering.number(u64::from(*code))).collect()
+                }
+                column => (0..rows.count)
+                    .map(|row| numbering.number(column.number(row).to_bits()))
+                    .collect(),
+            };
+            let count = numbering.into_values().len();
+            Some(Cards { count, column: Some((name, of_rows)) })
+        });
+        let turns = (2..=self.most).map(|count| Cards { count, column: None });
+        named.chain(turns).filter(|cards| (2..=self.most).contains(&cards.count))
+    }
+
+    /// Returns the card that seems to differ most.
+    fn first(&self, cards: &Cards<'_>, points: &[SeriesPoint]) -> Option<u32> {
+        let medians = cards.medians(points, self.points)?;
+        let most = (0_u32..).zip(medians).max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
+        (most.1.abs() >= 0.7 * self.factor.ln()).then_some(most.0)
+    }
+
+    /// Compares a card with the line between rows of the other cards.
+    fn confirmed(
+        &self,
+        cards: &Cards<'_>,
+        axis: &AxisSeries,
+        latency: &[f64],
+        is_large: &[bool],
+        card: u32,
+    ) -> Option<OddCard> {
+        let is_own = |row: u32| cards.of(row) == card;
+        let mut points = points(axis, latency, is_own);
+        points.retain(|point| is_large[point.row as usize]);
+        centre(&mut points, |row| !is_own(row));
+        let mut medians = cards.medians(&points, self.points)?;
+        let off = std::mem::take(&mut medians[card as usize]);
+        let others = medians.iter().fold(0.0, |most: f64, off| most.max(off.abs()));
+        let is_far = |point: &&SeriesPoint| point.off / off >= 0.5;
+        let (own, rest): (Vec<_>, Vec<_>) = points.iter().partition(|point| is_own(point.row));
+        let share = |of: &[&SeriesPoint]| {
+            of.iter().filter(|point| is_far(point)).count() as f64 / of.len() as f64
+        };
+        let (far, near) = (share(&own), 1.0 - share(&rest));
+        let (points, count) = (own.len(), cards.count);
+        tracing::debug!(off, others, far, near, points, count, axis = axis.axis, "card");
+        let is_odd = off.abs() >= self.factor.ln()
+            && others <= self.others.ln()
+            && far >= self.share
+            && near >= self.share;
+        is_odd.then_some(OddCard { card, off, others })
+    }
+}
+
+impl Cards<'_> {
+    /// Returns the card of a row.
+    fn of(&self, row: u32) -> u32 {
+        match &self.column {
+            Some((_, of_rows)) => of_rows[row as usize],
+            None => row % self.count as u32,
+        }
+    }
+
+    /// Returns the median of each card's points; `None` if a card has fewer than `least`.
+    fn medians(&self, points: &[SeriesPoint], least: usize) -> Option<Vec<f64>> {
+        let mut offs: Vec<Vec<f64>> = vec![Vec::new(); self.count];
+        for point in points {
+            offs[self.of(point.row) as usize].push(point.off);
+        }
+        let median = |mut offs: Vec<f64>| (offs.len() >= least).then(|| upper_median(&mut offs));
+        offs.into_iter().map(median).collect()
+    }
+
+    /// Words a card that differs.
+    fn says(&self, odd: &OddCard, axis: &str, rows: usize) -> OddSlice {
+        let is_own = |row: &usize| self.of(*row as u32) == odd.card;
+        let rows: Vec<usize> = (0..rows).filter(is_own).collect();
+        let which = match &self.column {
+            Some((column, _)) => format!("rows of one {column} take"),
+            None => format!("every {} row from row {} on takes", nth(self.count), odd.card + 1),
+        };
+        let says = format!(
+            "{which} {:.2} times as long as the neighbours along {axis}, and no other card is more than {:.1} % off: as if one of {} cards ran {}",
+            Figure(odd.off.exp()),
+            Figure(100.0 * odd.others.exp_m1()),
+            self.count,
+            if odd.off > 0.0 { "slower" } else { "faster" },
+        );
+        OddSlice { says, rows }
+    }
+}
+
+/// Returns the points of an axis that have two neighbours outside `skipped`, with their distance from the line between
+/// these.
+fn points(axis: &AxisSeries, latency: &[f64], skipped: impl Fn(u32) -> bool) -> Vec<SeriesPoint> {
+    let mut points = Vec::new();
+    for (series, sizes) in axis.iter() {
+        if points.len() >= POINTS {
+            break;
+        }
+        let at = |n: usize| (sizes[n].max(0.5).ln(), latency[series[n] as usize].ln());
+        let mut highs: Vec<Option<usize>> = vec![None; series.len()];
+        for n in (1..series.len()).rev() {
+            highs[n - 1] = if skipped(series[n]) { highs[n] } else { Some(n) };
+        }
+        let mut low: Option<usize> = None;
+        for (n, high) in highs.into_iter().enumerate() {
+            if let (Some(low), Some(high)) = (low, high) {
+                let (low, own, high) = (at(low), at(n), at(high));
+                let share = (own.0 - low.0) / (high.0 - low.0);
+                let off = own.1 - (low.1 + (high.1 - low.1) * share);
+                points.push(SeriesPoint { row: series[n], size: sizes[n], off });
+            }
+            if !skipped(series[n]) {
+                low = Some(n);
+            }
+        }
+    }
+    points
+}
+
+/// Subtracts from each distance the median of those of the same size, so that the steps of a kernel cancel. Sizes with few
+/// points are left out.
+fn centre(points: &mut Vec<SeriesPoint>, counts: impl Fn(u32) -> bool) {
+    const FEW: usize = 4;
+    points.sort_unstable_by(|a, b| a.size.total_cmp(&b.size).then(a.row.cmp(&b.row)));
+    for same in points.chunk_by_mut(|a, b| a.size == b.size) {
+        let counted = same.iter().filter(|point| counts(point.row)).map(|point| point.off);
+        let mut counted: Vec<f64> = counted.collect();
+        let middle = if counted.len() < FEW { f64::NAN } else { upper_median(&mut counted) };
+        same.iter_mut().for_each(|point| point.off -= middle);
+    }
+    points.retain(|point| point.off.is_finite());
+}
+
+/// Returns the English ordinal of a number from 2 to 20.
+fn nth(number: usize) -> String {
+    match number {
+        2 => "2nd".into(),
+        3 => "3rd".into(),
+        _ => format!("{number}th"),
+    }
+}
