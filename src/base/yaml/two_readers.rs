@@ -29,6 +29,9 @@ pub struct LoaderFields {
 #[serde(rename_all = "lowercase")]
 enum FieldType {
     F64,
+    /// A number that the core alone computes with.
+    #[serde(rename = "core f64")]
+    CoreF64,
     U64,
     U32,
     Text,
@@ -179,11 +182,16 @@ impl FieldType {
     /// Words the reason why the loaders refuse a scalar or read it differently.
     fn misread(self, node: &Node, core: bool) -> Option<String> {
         let (text, needs) = (&node.text, self.needs());
-        let readings = (python(node), if core { self.core(node) } else { python(node) });
+        let read = if core { self.core(node) } else { python(node) };
+        let readings = (if self == Self::CoreF64 { read } else { python(node) }, read);
         if self.accepts(readings) {
             return None;
         }
-        let readers = if core { format!("{BY_PYTHON} and {BY_CORE}") } else { BY_PYTHON.into() };
+        let readers = match (core, self) {
+            (_, Self::CoreF64) => BY_CORE.to_owned(),
+            (true, _) => format!("{BY_PYTHON} and {BY_CORE}"),
+            (false, _) => BY_PYTHON.to_owned(),
+        };
         let why = match readings {
             (python, read) if python == read => {
                 format!("{python} for {readers}, but {needs} is needed")
@@ -199,7 +207,7 @@ impl FieldType {
 
     fn accepts(self, (python, core): (Reading, Reading)) -> bool {
         match (self, python) {
-            (Self::F64, _) => {
+            (Self::F64 | Self::CoreF64, _) => {
                 python.number().zip(core.number()).is_some_and(|(a, b)| a == b || a.is_nan())
             }
             (Self::U64, Reading::Whole(number)) => python == core && u64::try_from(number).is_ok(),
@@ -211,7 +219,7 @@ impl FieldType {
 
     fn needs(self) -> &'static str {
         match self {
-            Self::F64 => "a number",
+            Self::F64 | Self::CoreF64 => "a number",
             Self::U64 => "a whole number that is not negative",
             Self::U32 => "a whole number from 0 to 4294967295",
             Self::Text | Self::Untyped => "text",
@@ -224,7 +232,7 @@ impl FieldType {
     fn core(self, node: &Node) -> Reading {
         match (self, node.tag.as_str()) {
             _ if node.kind != Kind::Plain => TEXT,
-            (Self::F64, _) => CORE_FLOAT.read(&node.text),
+            (Self::F64 | Self::CoreF64, _) => CORE_FLOAT.read(&node.text),
             (Self::Text, _) => TEXT,
             (_, "" | "!!int" | "!!float") => CORE.read(&node.text),
             _ => TEXT,
