@@ -111,7 +111,10 @@ impl CardLimits {
                 Column::Text { codes, .. } => {
                     codes.iter().map(|code| numbering.number(u64::from(*code))).collect()
                 }
-                column => (0..rows.count)
+                column @ (Column::Int { .. }
+                | Column::Float { .. }
+                | Column::Bool { .. }
+                | Column::Other(_)) => (0..rows.count)
                     .map(|row| numbering.number(column.number(row).to_bits()))
                     .collect(),
             };

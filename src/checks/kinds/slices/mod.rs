@@ -52,7 +52,7 @@ impl Judge for SliceSigns {
         let latency = latency.value.numbers(rows.scope())?;
         let latency: Vec<f64> = (0..rows.count).map(|row| latency.get(row)).collect();
         let slices = keys.slice_numbers();
-        let by_dtype = SlicesOfDtypes::new(&self.dtypes, rows, keys, &slices);
+        let by_dtype = SlicesOfDtypes::new(&self.dtypes, rows, keys, slices);
         let pairs = by_dtype.pairs(&latency, self.keys);
         let mut odd = self.equal_pairs(&by_dtype, &pairs, rows.step());
         odd.extend(self.floor.odd(&by_dtype, &pairs, self.keys));
