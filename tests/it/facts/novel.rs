@@ -230,11 +230,12 @@ fn a_sidecar_may_name_the_runtime_instead_of_each_row() {
     tree.remove(&format!("{}/collection_meta.yaml", TABLES[0].dir("0.24.0")));
     let found = tree.validate(&["--only", "header-mismatch", "--format", "json"]);
     assert_eq!(found.finding("header-mismatch")["severity"], "warning");
-    // Several such tables are one info.
+    // Each such table is an info, since each is another table to look at.
     TABLES[0].write(&tree, 1, without);
     TABLES[1].write(&tree, 2, without);
-    let expected = format!("header-mismatch info {}/gemm_perf.txt", TABLES[0].dir("0.24.0"));
-    assert_eq!(validate(&tree).findings(), [expected]);
+    let found = validate(&tree).findings();
+    assert!(found.iter().all(|finding| finding.starts_with("header-mismatch info ")), "{found:?}");
+    assert_eq!(found.len(), 3);
 }
 
 #[test]
