@@ -121,7 +121,7 @@ impl<'a> PlannerTree<'a> {
     /// submodules are left out.
     fn copy(&mut self, entry: &Entry) -> Result<()> {
         match &entry.kind {
-            EntryKind::Path(_) | EntryKind::Blob(_) => {}
+            EntryKind::Path(_) | EntryKind::Blob(_) | EntryKind::Refused(..) => {}
             EntryKind::Link(_)
             | EntryKind::Submodule(_)
             | EntryKind::Assembled(_)

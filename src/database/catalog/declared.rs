@@ -130,7 +130,7 @@ fn files_of_table<'l>(
     };
     let mut entry = entry.clone();
     let groups = groups.unwrap_or_else(|limit| {
-        entry.kind = EntryKind::Broken(limit.to_string());
+        entry.refuse(limit.to_string());
         Vec::new()
     });
     let mut groups: Vec<_> = groups.into_iter().map(|(cells, rows)| (cells, Some(rows))).collect();

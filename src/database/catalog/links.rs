@@ -77,7 +77,8 @@ fn follow(files: &[Entry], link: &str) -> Option<String> {
                 EntryKind::Link(_)
                 | EntryKind::Submodule(_)
                 | EntryKind::Assembled(_)
-                | EntryKind::Broken(_) => return None,
+                | EntryKind::Broken(_)
+                | EntryKind::Refused(..) => return None,
             },
         }
     }

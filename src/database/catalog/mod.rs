@@ -87,8 +87,9 @@ impl Catalog {
             let count = counts.entry(table).or_default();
             *count += 1;
             if *count > MOST_TABLES {
-                let why = format!("the database has more than {MOST_TABLES} tables of this name");
-                entry.kind = EntryKind::Broken(why);
+                entry.refuse(format!(
+                    "the database has more than {MOST_TABLES} tables of this name"
+                ));
             }
         }
     }
@@ -103,7 +104,7 @@ impl Catalog {
     /// Adds the paths of the tables that are assembled from a file with one of these paths.
     pub fn add_assembled(&self, paths: &mut Vec<String>) {
         let known: HashSet<&String> = paths.iter().collect();
-        let is_of = |table: &&TableFile| match &table.entry.kind {
+        let is_of = |table: &&TableFile| match &table.entry.stored().kind {
             EntryKind::Assembled(assembly) => {
                 assembly.parts.iter().any(|part| known.contains(&part.entry.path))
             }
@@ -111,7 +112,8 @@ impl Catalog {
             | EntryKind::Blob(_)
             | EntryKind::Link(_)
             | EntryKind::Submodule(_)
-            | EntryKind::Broken(_) => false,
+            | EntryKind::Broken(_)
+            | EntryKind::Refused(..) => false,
         };
         let tables = self.tables.iter().filter(is_of);
         let assembled: Vec<String> = tables.map(|table| table.entry.path.clone()).collect();

@@ -196,7 +196,9 @@ impl Source for Commit {
         guard_size(&entry.path, entry.size)?;
         let oid = match &entry.kind {
             EntryKind::Blob(oid) => *oid,
-            EntryKind::Broken(why) => return Err(ReadError::NotAFile(why.clone())),
+            EntryKind::Broken(why) | EntryKind::Refused(why, _) => {
+                return Err(ReadError::NotAFile(why.clone()));
+            }
             EntryKind::Link(to) => return Err(ReadError::Link(to.clone())),
             EntryKind::Submodule(_) => return Err(ReadError::Submodule),
             EntryKind::Path(_) => return Err(ReadError::OtherSource("a file")),
@@ -215,6 +217,7 @@ impl Source for Commit {
     }
 
     fn id(&self, entry: &Entry) -> Option<git2::Oid> {
+        let entry = entry.stored();
         match &entry.kind {
             EntryKind::Assembled(assembly) => self.assembled_id(assembly),
             kind => kind.git_id(),

@@ -1,5 +1,6 @@
 //! The files of a source.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -19,6 +20,17 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Refuses to read the entry, for a reason.
+    pub fn refuse(&mut self, why: String) {
+        self.kind = EntryKind::Refused(why, Box::new(self.kind.clone()));
+    }
+
+    /// Returns the entry as the source has it, whether it may be read or not.
+    pub fn stored(&self) -> Cow<'_, Self> {
+        let EntryKind::Refused(_, kind) = &self.kind else { return Cow::Borrowed(self) };
+        Cow::Owned(Self { path: self.path.clone(), kind: (**kind).clone(), size: self.size })
+    }
+
     /// Returns the path of the folder that contains the file; empty at the top.
     pub fn folder(&self) -> &str {
         self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
@@ -64,6 +76,9 @@ pub enum EntryKind {
     Assembled(Arc<Assembly>),
     /// An entry that cannot be read as a file, with the reason.
     Broken(String),
+    /// An entry that is not read because of a limit of the catalog, with the reason. It has the id of its bytes, so that a
+    /// change of it is seen.
+    Refused(String, Box<EntryKind>),
 }
 
 /// A table that is assembled from rows of files.
@@ -95,7 +110,11 @@ impl EntryKind {
         match self {
             Self::Link(to) => Some(format!("a symbolic link to {to}")),
             Self::Submodule(_) => Some("a git submodule".to_owned()),
-            Self::Path(_) | Self::Blob(_) | Self::Assembled(_) | Self::Broken(_) => None,
+            Self::Path(_)
+            | Self::Blob(_)
+            | Self::Assembled(_)
+            | Self::Broken(_)
+            | Self::Refused(..) => None,
         }
     }
 
@@ -105,7 +124,7 @@ impl EntryKind {
         match self {
             Self::Blob(id) | Self::Submodule(id) => Some(*id),
             Self::Link(to) => git2::Oid::hash_object(git2::ObjectType::Blob, to.as_bytes()).ok(),
-            Self::Path(_) | Self::Assembled(_) | Self::Broken(_) => None,
+            Self::Path(_) | Self::Assembled(_) | Self::Broken(_) | Self::Refused(..) => None,
         }
     }
 }

@@ -32,7 +32,8 @@ pub trait Source: Sync {
             | EntryKind::Blob(_)
             | EntryKind::Link(_)
             | EntryKind::Submodule(_)
-            | EntryKind::Broken(_) => self.read_file(entry),
+            | EntryKind::Broken(_)
+            | EntryKind::Refused(..) => self.read_file(entry),
         }
     }
 

@@ -212,7 +212,9 @@ impl Source for WorkTree {
                 }
                 Ok(read?)
             }
-            EntryKind::Broken(why) => Err(ReadError::NotAFile(why.clone())),
+            EntryKind::Broken(why) | EntryKind::Refused(why, _) => {
+                Err(ReadError::NotAFile(why.clone()))
+            }
             EntryKind::Link(to) => Err(ReadError::Link(to.clone())),
             EntryKind::Submodule(_) => Err(ReadError::Submodule),
             EntryKind::Blob(_) => Err(ReadError::OtherSource("an object")),
@@ -221,10 +223,11 @@ impl Source for WorkTree {
     }
 
     fn id(&self, entry: &Entry) -> Option<git2::Oid> {
+        let entry = entry.stored();
         match &entry.kind {
             EntryKind::Path(path) => {
                 self.stamps.note(path);
-                let find = || self.index().id(&entry.path, path, || self.read(entry).ok());
+                let find = || self.index().id(&entry.path, path, || self.read(&entry).ok());
                 self.ids.of(path, find)
             }
             EntryKind::Assembled(assembly) => self.assembled_id(assembly),

@@ -180,4 +180,11 @@ fn a_pull_request_of_many_versions_takes_linear_memory() {
     versions(&tree, 1025);
     let run = tree.validate(&["--format", "json", "--only", "table-unreadable"]);
     insta::assert_snapshot!(message(&run.finding("table-unreadable")), @"cannot be read: the database has more than 1024 tables of this name");
+    // A change of a table that is not read is not green.
+    tree.commit();
+    let last = "systems/data/h200_sxm/gemm/vllm/1.999.0/gemm_perf.txt";
+    tree.file(last, GEMM.to_owned() + &row("1.999.0", "bfloat16", 1, 0.0));
+    tree.commit();
+    let run = tree.sanity(&["--base-ref", "HEAD~1", "--head-ref", "HEAD"]);
+    assert_ne!(run.code(), 0, "{}", run.out());
 }
