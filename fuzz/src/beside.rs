@@ -166,7 +166,7 @@ pub fn samples(data: &[u8]) {
         cases: None,
         complete: true,
     };
-    let mut log = match Log::open(&path, &about) {
+    let mut log = match Log::open(&FOLDER, &path, &about) {
         Ok(log) => log,
         Err(e) => return said(&e.message),
     };
@@ -185,7 +185,7 @@ pub fn samples(data: &[u8]) {
         }
     }
     drop(log);
-    let again = Log::open(&path.with_file_name("gemm_perf.parquet"), &about);
+    let again = Log::open(&FOLDER, &path.with_file_name("gemm_perf.parquet"), &about);
     assert!(again.is_ok_and(|log| !log.is_empty()), "a log that it wrote itself");
 }
 
