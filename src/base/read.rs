@@ -34,7 +34,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
 ///
 /// # Errors
 ///
-/// Those of [`read`], and for other text.
+/// If the file cannot be read by [`read`], or is not UTF-8 text.
 pub fn read_text(path: &Path) -> Result<String> {
     String::from_utf8(read(path)?).map_err(|e| Error::new(ErrorKind::InvalidData, e))
 }

@@ -88,7 +88,7 @@ impl TreeFiles {
     ///
     /// # Errors
     ///
-    /// Those of [`TreeFiles::read`], and if it is not UTF-8 text.
+    /// If the file cannot be read by [`TreeFiles::read`], or is not UTF-8 text.
     pub fn text(&self, path: &Path) -> Result<Option<String>> {
         let text = self.read(path)?.map(String::from_utf8).transpose();
         text.map_err(|e| unread(path, e))

@@ -216,11 +216,16 @@ impl Settings {
                 sink.extend(rule.item(&item));
             }
         }
+        self.settle(sink);
+        Ok(())
+    }
+
+    /// Applies the baseline, merges the same novelty of several files, and drops findings that nobody asked for.
+    pub fn settle(&self, sink: &mut Sink) {
         if let Some(baseline) = &self.baseline {
             sink.compare(baseline);
         }
         sink.merge_unknown(&self.specs.shipped.not_known());
         sink.retain(|finding| self.is_reported(finding));
-        Ok(())
     }
 }

@@ -23,7 +23,7 @@ struct Ceiling {
 const CEILINGS: [Ceiling; 12] = [
     Ceiling { room: "checks", lines: 12_701, target: 11_800 },
     Ceiling { room: "database", lines: 10_928, target: 10_400 },
-    Ceiling { room: "jobs", lines: 6_900, target: 6_900 },
+    Ceiling { room: "jobs", lines: 6_891, target: 6_891 },
     Ceiling { room: "report", lines: 6_625, target: 6_500 },
     Ceiling { room: "gpu", lines: 4_079, target: 4_079 },
     Ceiling { room: "traces", lines: 3_021, target: 3_021 },

@@ -1,4 +1,4 @@
-//! What a judged tree may decide, as SECURITY.md states it, and where programs are started.
+//! The settings that a judged tree may decide, as SECURITY.md lists them, and the files of code that start programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 

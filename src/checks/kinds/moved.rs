@@ -11,9 +11,10 @@ use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
-use crate::database::diff::{ServedDiff, SliceDiff, SliceLatency};
+use crate::database::diff::{ServedDiff, SliceDiff, SliceLatency, TableDiff};
 use crate::database::sidecar::TableMeta;
 use crate::database::state::State;
+use crate::findings::Finding;
 
 /// When a slice moved.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -34,42 +35,13 @@ impl Judge for MoveLimits {
     /// One finding per table with slices that moved, and one per table with single latencies that changed.
     fn change(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
         let mut found = Found::new();
-        for diff in &at.diff.tables {
-            let base = at.base.catalog.table(diff.old_path.as_ref().unwrap_or(&diff.path));
-            let head = at.head.catalog.table(&diff.path);
-            let (Some(base), Some(head), Some(served)) = (base, head, &diff.served) else {
-                continue;
-            };
-            if base.place != head.place {
-                continue;
-            }
+        for table in at.diff.tables.iter().filter_map(|diff| ChangedTable::of(at, diff)) {
             let (moved, others): (Vec<&SliceDiff>, Vec<&SliceDiff>) =
-                served.slices.iter().partition(|slice| self.is_moved(slice));
+                table.served.slices.iter().partition(|slice| self.is_moved(slice));
             let cells: Vec<&SliceDiff> =
                 others.into_iter().filter(|slice| self.has_single_cells(slice)).collect();
-            let entries = Entries::of(at, base, head);
-            for (slices, is_whole) in [(moved, true), (cells, false)] {
-                let keys = slices.iter().filter_map(|s| s.latency).map(|l| l.beyond_noise).sum();
-                if slices.is_empty() || entries.add_collection(keys, diff.head_rows) {
-                    continue;
-                }
-                let said: Vec<String> =
-                    slices.iter().filter_map(|slice| words(slice, is_whole)).collect();
-                let what = if is_whole {
-                    format!("latencies move by {} or more", Figure(self.factor))
-                } else {
-                    format!("{} while most others stay the same", single(keys, served))
-                };
-                let message = format!(
-                    "{what}, but neither the version nor a new collection in the sidecar says that they were measured \
-                     again{}: {}",
-                    entries.notes(),
-                    shown(&said)
-                );
-                let finding = rule.on_table(head, message).rows(keys as usize).parts(&said);
-                let worst = diff.ratios.as_ref().filter(|_| !is_whole).map(|r| r.worst.clone());
-                found.push(finding.examples(worst.unwrap_or_default()).of_change());
-            }
+            found.extend(table.moved(rule, &moved, self.factor));
+            found.extend(table.single_cells(rule, &cells));
         }
         Ok(found)
     }
@@ -92,24 +64,9 @@ impl MoveLimits {
     }
 }
 
-/// Names a slice with its moved keys, and their ratios if it moved as a whole.
-fn words(slice: &SliceDiff, is_whole: bool) -> Option<String> {
-    let texts = slice.slice.iter().map(|(name, text)| format!("{name} {text}"));
-    let name = texts.collect::<Vec<_>>().join(", ");
-    let latency = slice.latency?;
-    let keys = plural(latency.beyond_noise as usize, "key");
-    let (low, high) = (Figure(latency.low), Figure(latency.high));
-    let ratios =
-        if is_whole { format!(", after over before {low:.2} to {high:.2}") } else { String::new() };
-    Some(format!("{name} ({keys}{ratios})"))
-}
-
-/// Words the number of keys whose latency changed alone, with the extreme ratios of the table.
-fn single(keys: u64, served: &ServedDiff) -> String {
-    let [low, high] = [served.ratios.first(), served.ratios.last()]
-        .map(|ratio| Figure(ratio.copied().unwrap_or(1.0)));
-    let keys = plural(keys as usize, "single key");
-    format!("the latency of {keys} changes (after over before {low:.2} to {high:.2})")
+/// Returns the number of keys that moved by more than honest reruns do.
+fn moved_keys(slices: &[&SliceDiff]) -> u64 {
+    slices.iter().filter_map(|slice| slice.latency).map(|latency| latency.beyond_noise).sum()
 }
 
 /// Joins the first slices.
@@ -120,22 +77,73 @@ fn shown(said: &[String]) -> String {
     format!("{}{more}", said.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("; "))
 }
 
-/// The entries of a table in the sidecars of both states.
-struct Entries<'a> {
+/// A table that has the same place in both states, with its entries in their sidecars.
+struct ChangedTable<'a> {
+    diff: &'a TableDiff,
+    served: &'a ServedDiff,
+    head: &'a TableFile,
     before: Option<&'a TableMeta>,
     after: Option<&'a TableMeta>,
 }
 
-impl<'a> Entries<'a> {
-    fn of(at: &ChangeContext<'a>, base: &TableFile, head: &TableFile) -> Self {
+impl<'a> ChangedTable<'a> {
+    fn of(at: &ChangeContext<'a>, diff: &'a TableDiff) -> Option<Self> {
+        let base = at.base.catalog.table(diff.old_path.as_ref().unwrap_or(&diff.path))?;
+        let head = at.head.catalog.table(&diff.path)?;
         let entry = |state: &State<'a>, file: &TableFile| state.meta(file)?.tables.get(&file.table);
-        Self { before: entry(&at.base, base), after: entry(&at.head, head) }
+        let served = diff.served.as_ref().filter(|_| base.place == head.place)?;
+        let before = entry(&at.base, base);
+        Some(Self { diff, served, head, before, after: entry(&at.head, head) })
     }
 
-    /// Returns true if the head states a new collection whose rows fit the moved keys and the table.
-    fn add_collection(&self, keys: u64, rows: Option<u64>) -> bool {
-        let rows = rows.unwrap_or(u64::MAX);
-        self.after.is_some_and(|after| after.adds_collection(self.before, keys, rows))
+    /// Returns a finding on slices that moved as a whole, by a factor of `factor` or more.
+    fn moved(&self, rule: RuleHead<'_>, slices: &[&SliceDiff], factor: f64) -> Option<Finding> {
+        let ratios = |SliceLatency { low, high, .. }| {
+            format!(", after over before {:.2} to {:.2}", Figure(low), Figure(high))
+        };
+        self.finding(rule, slices, &format!("latencies move by {} or more", Figure(factor)), ratios)
+    }
+
+    /// Returns a finding on slices of which single latencies changed, with the rows that changed most as examples.
+    fn single_cells(&self, rule: RuleHead<'_>, slices: &[&SliceDiff]) -> Option<Finding> {
+        let [low, high] = [self.served.ratios.first(), self.served.ratios.last()]
+            .map(|ratio| Figure(ratio.copied().unwrap_or(1.0)));
+        let keys = plural(moved_keys(slices) as usize, "single key");
+        let what = format!(
+            "the latency of {keys} changes (after over before {low:.2} to {high:.2}) while most others stay the same"
+        );
+        let worst = self.diff.ratios.iter().flat_map(|ratios| ratios.worst.clone()).collect();
+        Some(self.finding(rule, slices, &what, |_| String::new())?.examples(worst))
+    }
+
+    /// Returns a finding unless there is no slice, or a new collection explains the keys. `ratios` words the ratios of a
+    /// slice.
+    fn finding(
+        &self,
+        rule: RuleHead<'_>,
+        slices: &[&SliceDiff],
+        what: &str,
+        ratios: impl Fn(SliceLatency) -> String,
+    ) -> Option<Finding> {
+        let (keys, rows) = (moved_keys(slices), self.diff.head_rows.unwrap_or(u64::MAX));
+        let is_new = |after: &TableMeta| after.adds_collection(self.before, keys, rows);
+        if slices.is_empty() || self.after.is_some_and(is_new) {
+            return None;
+        }
+        let say = |slice: &&SliceDiff| {
+            let texts = slice.slice.iter().map(|(name, text)| format!("{name} {text}"));
+            let (name, latency) = (texts.collect::<Vec<_>>().join(", "), slice.latency?);
+            let keys = plural(latency.beyond_noise as usize, "key");
+            Some(format!("{name} ({keys}{})", ratios(latency)))
+        };
+        let said: Vec<String> = slices.iter().filter_map(say).collect();
+        let message = format!(
+            "{what}, but neither the version nor a new collection in the sidecar says that they were measured \
+             again{}: {}",
+            self.notes(),
+            shown(&said)
+        );
+        Some(rule.on_table(self.head, message).rows(keys as usize).parts(&said).of_change())
     }
 
     /// Quotes the notes and the status that the change adds, which explain nothing.

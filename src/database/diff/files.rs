@@ -21,24 +21,28 @@ pub(crate) fn files(base_state: State<'_>, head_state: State<'_>) -> Vec<FileDif
         beside.map(|(e, role)| (e.path.clone(), (state.source.id(e), role))).collect()
     };
     let (base, head) = (by_path(base_state), by_path(head_state));
-    let mut files = Vec::new();
-    for path in base.keys().chain(head.keys()).collect::<BTreeSet<&String>>() {
-        let (status, role) = match (base.get(path), head.get(path)) {
-            (Some((before, _)), Some((after, role))) => {
-                if before == after {
-                    continue;
-                }
-                (Status::Modified, *role)
-            }
-            (None, Some((_, role))) => (Status::Added, *role),
-            (Some((_, role)), None) => (Status::Deleted, *role),
-            (None, None) => continue,
-        };
-        let changes =
-            if role == Role::System { figures(base_state, head_state, path) } else { Vec::new() };
-        files.push(FileDiff { path: path.clone(), status, role, changes });
-    }
-    files
+    let file = |(path, status): (&String, Status)| {
+        let (_, role) = head.get(path).or_else(|| base.get(path))?;
+        let is_system = *role == Role::System;
+        let changes = if is_system { figures(base_state, head_state, path) } else { Vec::new() };
+        Some(FileDiff { path: path.clone(), status, role: *role, changes })
+    };
+    changed_paths(&base, &head, |a, b| a.0 == b.0).filter_map(file).collect()
+}
+
+/// Returns the paths that only one of two states has or whose contents are not the `same`, sorted, with the kind of
+/// change.
+pub(crate) fn changed_paths<'a, T>(
+    base: &'a BTreeMap<String, T>,
+    head: &'a BTreeMap<String, T>,
+    same: impl Fn(&T, &T) -> bool,
+) -> impl Iterator<Item = (&'a String, Status)> {
+    let paths: BTreeSet<&String> = base.keys().chain(head.keys()).collect();
+    paths.into_iter().filter_map(move |path| match (base.get(path), head.get(path)) {
+        (Some(before), Some(after)) => (!same(before, after)).then_some((path, Status::Modified)),
+        (None, _) => Some((path, Status::Added)),
+        (_, None) => Some((path, Status::Deleted)),
+    })
 }
 
 /// Words the fields of a system's YAML that differ; nothing if a state lacks the system.

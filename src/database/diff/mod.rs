@@ -37,7 +37,7 @@ pub use class::Class;
 pub(crate) use compare::Comparison;
 pub use contents::AuditedTable;
 pub use detail::Details;
-pub(crate) use files::{ChangedFacts, files};
+pub(crate) use files::{ChangedFacts, changed_paths, files};
 pub use held::AttributeChange;
 pub use matched::RowMatch;
 pub(crate) use pairs::{FilePair, pairs};

@@ -8,6 +8,7 @@
 //! The planner interpolates along some axes of a key. The other parts of a key are its shape: a lost shape, or
 //! the lost end of a shape's sweep, cannot be interpolated, but a lost point between two others can.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use hashbrown::HashMap;
@@ -145,20 +146,20 @@ impl Diff {
 
 impl<'a> LosingTables<'a> {
     fn all(diff: &'a Diff, base: State<'a>, head: State<'a>) -> Vec<Self> {
-        let shelves = [base, head]
-            .map(|state| Shelf::new(state.catalog, &state.facts.sidecars.reuse, state.specs));
+        // Most changes lose no key, so that nobody asks for the shelves.
+        let shelves = LazyCell::new(|| {
+            [base, head].map(|s| Shelf::new(s.catalog, &s.facts.sidecars.reuse, s.specs))
+        });
         let mut found: BTreeMap<_, Self> = BTreeMap::new();
         for diff in &diff.tables {
             let Some(served) = diff.served.as_ref().filter(|served| served.lost > 0) else {
                 continue;
             };
-            let (system, backend) = (diff.place.system.as_str(), diff.place.backend.as_str());
-            let table = diff.table.as_str();
-            let [before, after] =
-                [&shelves[0], &shelves[1]].map(|shelf| CurrentFiles::of(shelf, head, diff));
+            let (system, backend, table) =
+                (&*diff.place.system, &*diff.place.backend, &*diff.table);
+            let [before, after] = shelves.each_ref().map(|s| CurrentFiles::of(s, head, diff));
             let path = diff.old_path.as_deref().unwrap_or(&diff.path);
-            let was_read = before.is_some_and(|files| files.paths.contains(path));
-            let current = after.filter(|_| was_read);
+            let current = after.filter(|_| before.is_some_and(|files| files.paths.contains(path)));
             let key = (system, backend, table, current.clone());
             let new = || Self { system, backend, table, current, changes: Vec::new() };
             let of_name = found.entry(key).or_insert_with(new);
@@ -323,8 +324,7 @@ impl<'a> CurrentFiles<'a> {
         let spec = state.specs.tables.get(&diff.table)?;
         let place = Place { version: version.to_owned(), ..diff.place.clone() };
         let sources = shelf.sources(&place, &diff.table, spec.filling);
-        let paths = sources.files().map(|file| &*file.entry.path).collect();
-        Some(Self { version, paths })
+        Some(Self { version, paths: sources.files().map(|file| &*file.entry.path).collect() })
     }
 }
 

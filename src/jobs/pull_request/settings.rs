@@ -1,6 +1,5 @@
 //! Changes of a pull request to the files that decide how later pull requests are judged.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::base::error::Result;
@@ -8,7 +7,7 @@ use crate::checks::Check;
 use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
 use crate::database::catalog::Role;
-use crate::database::diff::{FileDiff, Status};
+use crate::database::diff::{FileDiff, Status, changed_paths};
 use crate::database::source::Source;
 use crate::findings::Finding;
 use crate::traces::TraceSpecs;
@@ -30,18 +29,14 @@ impl SettingsChange {
     /// If the files of a state cannot be listed.
     pub(super) fn between(base: &dyn Source, head: &dyn Source) -> Result<Self> {
         let (before, after) = (Settings::ids(base)?, Settings::ids(head)?);
-        let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-        let files = paths.into_iter().filter_map(|path| {
-            let status = match (before.get(path), after.get(path)) {
-                (Some(before), Some(after)) if before == after => return None,
-                (Some(_), Some(_)) => Status::Modified,
-                (None, _) => Status::Added,
-                (_, None) => Status::Deleted,
-            };
-            let (path, role) = (path.clone(), Role::Settings);
-            Some(FileDiff { path, status, role, changes: Vec::new() })
-        });
-        let files: Vec<FileDiff> = files.collect();
+        let file = |(path, status): (&String, Status)| FileDiff {
+            path: path.clone(),
+            status,
+            role: Role::Settings,
+            changes: Vec::new(),
+        };
+        let files: Vec<FileDiff> =
+            changed_paths(&before, &after, |a, b| a == b).map(file).collect();
         let read = || {
             let settings = Settings::read(head, None, None)?;
             TraceSpecs::read(&settings.specs).map(|_| ())

@@ -154,11 +154,7 @@ fn settled(
     sink.extend(found);
     predicted.enter(&mut sink);
     by.settings.waive(&mut sink)?;
-    if let Some(baseline) = &by.settings.baseline {
-        sink.compare(baseline);
-    }
-    sink.merge_unknown(&by.settings.specs.shipped.not_known());
-    sink.retain(|finding| by.settings.is_reported(finding));
+    by.settings.settle(&mut sink);
     Ok(sink.finish())
 }
 

@@ -294,7 +294,7 @@ impl Layouts {
             }
             None if self.own.len() == 1 => self.own.iter().find_map(|name| self.known.get(name)),
             None => fits().find(|layout| layout.name == PUBLIC).or_else(|| {
-                // Of layouts with as many tables, the first one by name.
+                // The first one by name wins if several have the same number of tables.
                 let tables = |layout: &&Arc<Layout>| {
                     Reverse(paths.clone().filter(|path| layout.has_table(path)).count())
                 };

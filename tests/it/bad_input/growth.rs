@@ -10,11 +10,11 @@ use crate::common::{GEMM, Tree, command, gemm};
 /// The memory in KiB that no run on damaged or hostile input takes: 1.5 GB.
 const MOST_MEMORY: i64 = 1_500_000;
 
-/// What a run used.
+/// The memory and time that a run of the program used.
 struct Usage {
     /// The peak of its memory in KiB; not less than that of these tests when they start it.
     memory: i64,
-    /// Its time on a CPU, in ms.
+    /// The CPU time of the run, in ms.
     time: i64,
 }
 

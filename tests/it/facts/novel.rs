@@ -1,4 +1,4 @@
-//! What the shipped lists lack: warnings that name the date of the facts, and one info where several files have it. All
+//! Names that the shipped lists do not have: warnings that state the date of the facts, and one info for several files. All
 //! rows are synthetic.
 
 use std::collections::BTreeSet;
@@ -145,7 +145,7 @@ fn an_unknown_column_in_two_tables_is_one_info_that_names_the_files() {
     let files = [0, 1].map(|i| format!("{}/{}.txt", TABLES[i].dir("0.24.0"), TABLES[i].name));
     let expected = format!("info: the column rank in 2 files ({}) {end}", files.join(", "));
     assert_eq!(novelties(&validate(&tree)), [expected]);
-    // What the base has in any changed file is not new.
+    // A novelty that the base has in any changed file is not new.
     tree.commit();
     TABLES[0].write(&tree, 1, |text| add(text).replace("0.50,7", "0.501,7"));
     let sanity = tree.sanity(&["--base-ref", "main", "--only", "header-mismatch"]).json();

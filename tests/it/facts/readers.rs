@@ -49,7 +49,7 @@ fn forms() -> Vec<Form> {
         .collect()
 }
 
-/// What `system-invalid` says of each text, as the YAML of a system of its own.
+/// The messages of `system-invalid` on each text, which is the YAML of a system of its own; empty without a finding.
 fn messages(texts: &[&str]) -> Vec<String> {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));

@@ -18,7 +18,7 @@ use crate::findings::Hits;
 #[serde(deny_unknown_fields)]
 pub struct FrameworkNames {
     backends: BTreeMap<String, Vec<String>>,
-    /// Those of the backends that are libraries, which are measured in any framework.
+    /// The backends that are libraries, such as NCCL; rows of any framework may measure them.
     libraries: Vec<String>,
 }
 

@@ -154,8 +154,7 @@ impl CardLimits {
             of.iter().filter(|point| is_far(point)).count() as f64 / of.len() as f64
         };
         let (far, near) = (share(&own), 1.0 - share(&rest));
-        let (points, count) = (own.len(), cards.count);
-        tracing::debug!(off, others, far, near, points, count, axis = axis.axis, "card");
+        tracing::debug!(off, others, far, near, cards.count, axis = axis.axis, "card");
         let is_odd = off.abs() >= self.factor.ln()
             && others <= self.others.ln()
             && far >= self.share

@@ -60,14 +60,7 @@ impl ConstantLimits {
         let is_large = |p: &&WorkPoint| p.bound >= floor;
         let fastest = points.iter().filter(is_large).map(speed).fold(0.0, f64::max);
         let (count, middle) = (small.len(), upper_median(&mut small));
-        tracing::debug!(
-            floor,
-            count,
-            flat = middle / floor,
-            fastest,
-            work = most / least,
-            "constant"
-        );
+        tracing::debug!(floor, count, middle, fastest, least, most, "constant");
         count >= self.points
             && middle <= self.flat * floor
             && most >= self.work * least

@@ -8,7 +8,7 @@ fn noise(row: usize) -> f64 {
     (row.wrapping_mul(40_503) % 65_536) as f64 / 32_768.0 - 1.0
 }
 
-/// What `slice-implausible` reports of a GEMM table: two dtypes, six shapes and 13 sizes, with the latency that `of`
+/// The findings of `slice-implausible` on a GEMM table: two dtypes, six shapes and 13 sizes, with the latency that `of`
 /// returns for the number of the row, `m` and the time that the machine needs.
 fn gemm(of: impl Fn(usize, u64, f64) -> f64) -> Option<String> {
     const SHAPES: [(u64, u64); 6] =
