@@ -59,7 +59,7 @@ pub enum Check {
     /// Measurements longer than any machine of the system needs.
     FarAboveBound(bounds::FarAbove),
     /// Slices that were not measured as the rest of their table.
-    SliceImplausible(slices::SliceSigns),
+    SliceImplausible(Box<slices::SliceSigns>),
     /// The same measurements in two places.
     Copied(copies::Copies),
     /// Slices that are slow beside their siblings.
@@ -146,7 +146,7 @@ impl Check {
             Self::DuplicateKey(conflict) => conflict,
             Self::SpeedOfLight(margins) => margins,
             Self::FarAboveBound(limits) => limits,
-            Self::SliceImplausible(signs) => signs,
+            Self::SliceImplausible(signs) => signs.as_ref(),
             Self::Copied(copies) => copies,
             Self::Siblings(band) => band,
             Self::UnitShift(factors) => factors,

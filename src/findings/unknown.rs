@@ -1,4 +1,4 @@
-//! Novelties: findings that rest on shipped facts alone.
+//! Findings that are reported once for all files: novelties, and what tables of one collector share.
 //!
 //! A column, dtype or name that this program does not know may be newer than its facts. The same novelty in several
 //! files is one info.
@@ -8,8 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Finding, Novelty, Severity, Sink};
 use crate::base::words::{names, plural};
 
-/// The name of the evidence that names the novelty.
+/// The name of the evidence that names a novelty.
 const UNKNOWN: &str = "unknown";
+
+/// The name under which other findings state what several files share.
+const SHARED: &str = "shared";
 
 /// A novelty: the rule that reports it, and what is unknown.
 type NoveltyKey = (String, String);
@@ -21,8 +24,15 @@ impl Finding {
         self.evidence(UNKNOWN, what)
     }
 
+    /// Marks a finding that is reported once, as an info, if several files have it. `what` is its sentence without the
+    /// files.
+    pub fn shared(mut self, what: &str) -> Self {
+        self.slice.insert(SHARED.to_owned(), what.into());
+        self
+    }
+
     fn novelty_key(&self) -> Option<NoveltyKey> {
-        let what = self.slice.get(UNKNOWN)?.as_str()?;
+        let what = self.slice.get(UNKNOWN).or_else(|| self.slice.get(SHARED))?.as_str()?;
         Some((self.rule.clone(), what.to_owned()))
     }
 }
@@ -40,8 +50,8 @@ pub(crate) fn unknown_of(findings: &[Finding]) -> BTreeSet<NoveltyKey> {
 }
 
 impl Sink {
-    /// Turns the findings of a novelty in several files into one info on the first file. `not_known` ends its sentence.
-    /// If several rules report the novelty, only the findings of one rule stay.
+    /// Turns the findings of a novelty, or of what several files share, into one info on the first file.
+    /// `not_known` ends the sentence of a novelty. If several rules report the novelty, only the findings of one rule stay.
     pub fn merge_unknown(&mut self, not_known: &str) {
         let mut merged: BTreeMap<(String, bool), Vec<Finding>> = BTreeMap::new();
         for finding in std::mem::take(&mut self.findings) {
@@ -61,7 +71,9 @@ impl Sink {
                 let files = plural(paths.len(), "file");
                 let named = names(paths.iter().map(String::as_str));
                 let listed: Vec<String> = paths.into_iter().collect();
-                let message = format!("{what} in {files} ({named}) is {not_known}");
+                let is_novelty = same[0].slice.contains_key(UNKNOWN);
+                let end = if is_novelty { format!(" is {not_known}") } else { String::new() };
+                let message = format!("{what} in {files} ({named}){end}");
                 let rows = same.iter().map(|finding| finding.rows).sum();
                 let first = same[0].clone().evidence("files", listed);
                 same = vec![Finding { severity: Severity::Info, message, rows, ..first }];

@@ -34,9 +34,10 @@ pub struct Limit {
 pub type Limits = BTreeMap<String, Limit>;
 
 /// The names that a predicate can read in addition to the key's parts and the system's figures.
-/// `larger_served` is true if a larger shape of the missing key's slice is served. `missing_share` is the
-/// missing share of the slice.
-const FACTS: [&str; 5] = ["system", "backend", "version", "larger_served", "missing_share"];
+/// `larger_served` and `smaller_served` are true if a key of the missing key's shape is served that is at least, or at
+/// most, as large along every axis. `missing_share` is the missing share of the slice.
+const FACTS: [&str; 6] =
+    ["system", "backend", "version", "larger_served", "smaller_served", "missing_share"];
 
 /// The prefix of a figure's name that selects the smallest value of this figure among the systems that have
 /// the key.
@@ -138,7 +139,7 @@ fn key_type(spec: &TableSpec, name: &str) -> Option<Value<'static>> {
         return Some(if spec.is_name(part) { NO_TEXTS } else { NO_NUMBERS });
     }
     match name {
-        "larger_served" => Some(Value::Bool(Vals::One(false))),
+        "larger_served" | "smaller_served" => Some(Value::Bool(Vals::One(false))),
         "missing_share" => Some(Value::Number(Vals::One(0.0))),
         _ => FACTS.contains(&name).then_some(NO_TEXTS),
     }

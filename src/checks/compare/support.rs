@@ -146,6 +146,7 @@ impl SupportNeeds {
         )| {
             let (backend, version) = release;
             let named = names(models.iter().copied());
+            let tables = if tables.is_empty() { "the tables that they need" } else { &tables };
             let part = |model: &&str| format!("{backend} {version} {model} without {tables}");
             Contradiction {
                 message: format!(

@@ -37,10 +37,19 @@ pub struct TableContext<'a> {
     pub meta: Option<&'a Meta>,
     /// The file that seals the table; `None` if the spec names none.
     pub seal: Option<&'a SealFile>,
-    /// True if the loader reads other files for the table, too: donors or earlier versions.
-    pub is_filled: bool,
+    /// What the loader does with the table.
+    pub serving: Serving,
     /// Values that several rules derive from the table's rows.
     pub derived: Derived,
+}
+
+/// What the loader does with a table.
+#[derive(Clone, Copy, Default)]
+pub struct Serving {
+    /// True if it reads other files for the table, too: donors or earlier versions.
+    pub is_filled: bool,
+    /// True if a query can ask for the table's version.
+    pub is_reached: bool,
 }
 
 /// Values that several rules derive from a table's rows. Each is computed when a rule first asks for it.
@@ -105,7 +114,12 @@ impl<'a> RowContext<'a> {
 
     /// Returns true if the loader reads other files for the table, too: donors or earlier versions.
     pub fn is_filled(&self) -> bool {
-        self.at.is_filled
+        self.at.serving.is_filled
+    }
+
+    /// Returns true if a query can ask for the table's version.
+    pub fn is_reached(&self) -> bool {
+        self.at.serving.is_reached
     }
 
     /// Returns the place of each row in a text file.
@@ -136,15 +150,34 @@ impl<'a> RowContext<'a> {
         self.some_other_has(column, contains)
     }
 
+    /// Iterates over the first other tables of this name.
+    fn others(&self) -> impl Iterator<Item = &'a TableFile> {
+        const LOOKED_AT: usize = 64;
+        let own = self.file;
+        let is_other = move |f: &&TableFile| f.table == own.table && f.entry.path != own.entry.path;
+        self.at.state.catalog.tables.iter().filter(is_other).take(LOOKED_AT)
+    }
+
     /// Returns true if one of the first other tables of this name has a column that meets a condition.
     fn some_other_has(&self, column: &str, is_met: impl Fn(&Column) -> bool) -> bool {
-        const LOOKED_AT: usize = 64;
         let (state, names) = (self.at.state, BTreeSet::from([column]));
-        let is_other =
-            |f: &&TableFile| f.table == self.file.table && f.entry.path != self.file.entry.path;
-        let mut others = state.catalog.tables.iter().filter(is_other).take(LOOKED_AT);
         let has = |table: Table| table.column(column).is_some_and(&is_met);
-        others.any(|f| state.columns(f, &names).is_ok_and(has))
+        self.others().any(|f| state.columns(f, &names).is_ok_and(has))
+    }
+
+    /// Returns the backend and version of the table of this name on this system that has the smallest latency in ms, with
+    /// this latency. The table itself and those after the first ones are left out.
+    pub fn fastest_of_others(&self) -> Option<(String, f64)> {
+        let (measured, _) = self.measured()?;
+        let (state, names) = (self.at.state, BTreeSet::from([measured]));
+        let fastest = |f: &TableFile| {
+            let table = state.columns(f, &names).ok()?;
+            let Column::Float { values, .. } = table.column(measured)? else { return None };
+            let least = values.iter().copied().filter(|value| *value > 0.0).reduce(f64::min)?;
+            Some((format!("{} {}", f.place.backend, f.place.version), least))
+        };
+        let here = self.others().filter(|f| f.place.system == self.file.place.system);
+        here.filter_map(fastest).min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
     /// Returns the table as formulas see it: its columns, its place and its system's figures.

@@ -180,7 +180,7 @@ impl<'a> Judging<'a> {
         }
         for (judged, number) in self.states.iter().zip(&side_of_state) {
             let side = number.map(|number| &mut sides[number]);
-            side.into_iter().for_each(|side| side.is_filled = judged.fills(side.file));
+            side.into_iter().for_each(|side| side.serving = judged.serving(side.file));
         }
         (sides, side_of_state)
     }

@@ -8,7 +8,7 @@ use super::table::{Side, in_context};
 use crate::base::expr::ExprError;
 use crate::checks::compare::sketch::Slice;
 use crate::checks::compare::unit_shift::least_over_bound;
-use crate::checks::context::{FoundTable, ReportContext, Reread};
+use crate::checks::context::{FoundTable, ReportContext, Reread, Serving};
 use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::rule::Rules;
 use crate::database::catalog::TableFile;
@@ -68,11 +68,14 @@ impl<'a> JudgedState<'a> {
         })
     }
 
-    /// Returns true if the loader reads other files for a table, too: donors or earlier versions.
-    pub fn fills(&self, file: &TableFile) -> bool {
-        let spec = self.state.specs.tables.get(&file.table);
-        let served = spec.map(|spec| self.shelf.sources(&file.place, &spec.name, spec.filling));
-        served.is_some_and(|served| served.files().count() > 1)
+    /// Returns what the loader does with a table.
+    pub fn serving(&self, file: &TableFile) -> Serving {
+        let (spec, place) = (self.state.specs.tables.get(&file.table), &file.place);
+        let served = spec.map(|spec| self.shelf.sources(place, &spec.name, spec.filling));
+        Serving {
+            is_filled: served.is_some_and(|served| served.files().count() > 1),
+            is_reached: self.shelf.is_reached(&place.system, &place.backend, &place.version),
+        }
     }
 
     /// Returns the GPUs that the rows of a system's smallest readable table name.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::base::digest::sha256;
 use crate::base::expr::ExprError;
-use crate::checks::context::{Derived, TableContext};
+use crate::checks::context::{Derived, Serving, TableContext};
 use crate::database::catalog::TableFile;
 use crate::database::seal::SealFile;
 use crate::database::state::State;
@@ -19,8 +19,7 @@ pub(super) struct Side<'a> {
     /// SHA-256 of the file, in hex, where a sidecar or seal states one.
     pub digest: Option<String>,
     pub spec: Arc<TableSpec>,
-    /// True if the loader also reads files of other backends or versions for this table.
-    pub is_filled: bool,
+    pub serving: Serving,
     seal: Option<SealFile>,
 }
 
@@ -57,7 +56,7 @@ impl<'a> Side<'a> {
         let spec = file.spec(state.specs, table.as_ref().as_ref().ok());
         let seal = state.specs.tables.get(&file.table).and_then(|spec| spec.seal.as_ref());
         let seal = seal.map(|seal| SealFile::read(state.source, state.catalog, file, seal));
-        Self { state, file, table, digest, spec, is_filled: false, seal }
+        Self { state, file, table, digest, spec, serving: Serving::default(), seal }
     }
 
     /// Its rows, or why it cannot be read.
@@ -103,7 +102,7 @@ pub(super) fn in_context<R>(
             digest: side.digest.as_deref(),
             meta: side.state.meta(side.file),
             seal: side.seal.as_ref(),
-            is_filled: side.is_filled,
+            serving: side.serving,
             derived: Derived::default(),
         });
     }

@@ -2,6 +2,7 @@
 
 mod curves;
 mod judged;
+mod legal;
 mod rules;
 mod sources;
 mod stored;

@@ -99,15 +99,14 @@ impl UnservedKeys<'_> {
         }
     }
 
-    /// For each key, true if a key of the same names and shape that is as large along every axis is served.
-    fn larger_served(&self) -> Vec<bool> {
+    /// For each key, true if a key of the same names and shape is served that `fits` beside it: first the served key, then
+    /// the other one.
+    fn is_served(&self, fits: impl Fn(usize, usize) -> bool) -> Value<'_> {
         let shapes = self.grid.points.slices(&[Kind::Name, Kind::Shape]);
         let served: Vec<usize> = self.grid.in_state(KeyState::Served).collect();
-        let is_larger = |other: usize, key: usize| {
-            shapes[other] == shapes[key] && self.grid.is_as_large(other, key)
-        };
-        let is_served = |key: &usize| served.iter().any(|other| is_larger(*other, *key));
-        self.keys.iter().map(is_served).collect()
+        let fits = |other: usize, key: usize| shapes[other] == shapes[key] && fits(other, key);
+        let is_served = |key: &usize| served.iter().any(|other| fits(*other, *key));
+        Value::Bool(Vals::Rows(self.keys.iter().map(is_served).collect()))
     }
 
     /// For each key, the missing share of the keys with the same names.
@@ -142,7 +141,9 @@ impl Scope for UnservedKeys<'_> {
             "system" => text(&place.system),
             "backend" => text(&place.backend),
             "version" => text(&place.version),
-            "larger_served" => Value::Bool(Vals::Rows(self.larger_served().into())),
+            // A key that is at least as large along every axis, or at most.
+            "larger_served" => self.is_served(|other, key| self.grid.is_as_large(other, key)),
+            "smaller_served" => self.is_served(|other, key| self.grid.is_as_large(key, other)),
             "missing_share" => Value::Number(Vals::Rows(self.missing_share().into())),
             _ => return None,
         })

@@ -20,7 +20,8 @@ pub struct ShortLadders {
     sizes: f64,
     /// The share of those sizes that is too short a ladder.
     short: f64,
-    /// The axes whose ladders end where the memory does: there, only a single size is too short.
+    /// The axes whose ladders end where the memory does: there, only a single size is too short, or a ladder without its
+    /// low end.
     limited: Vec<String>,
     /// The largest share of a table's groups that may have a short ladder; more are a design.
     share: f64,
@@ -83,25 +84,27 @@ impl ShortLadders {
         groups: &[&[(u64, usize)]],
         axis: usize,
     ) -> Option<(Vec<ShortGroup>, f64)> {
+        // The bits of sizes are in the order of the sizes.
         let size = |row: usize| number_bits(sizes.get(row));
-        let count = |group: &&[(u64, usize)]| {
+        let ladder = |group: &&[(u64, usize)]| {
             let mut found: Vec<u64> = group.iter().map(|(_, row)| size(*row)).collect();
             found.sort_unstable();
             found.dedup();
-            found.len()
+            (found.first().copied().map_or(0.0, f64::from_bits), found.len())
         };
-        let counted: Vec<usize> = groups.iter().map(count).collect();
+        let ladders: Vec<(f64, usize)> = groups.iter().map(ladder).collect();
         let total = groups.len();
-        let mut counts: Vec<f64> = counted.iter().map(|sizes| *sizes as f64).collect();
-        let usual = upper_median(&mut counts);
-        let longest = if self.limited.contains(&rows.spec.key[axis].name) {
-            1.0
-        } else {
-            (self.short * usual).max(1.0)
+        let (mut lows, mut counts): (Vec<f64>, Vec<f64>) =
+            ladders.iter().map(|(low, sizes)| (*low, *sizes as f64)).unzip();
+        let (usual_low, usual) = (upper_median(&mut lows), upper_median(&mut counts));
+        let is_limited = self.limited.contains(&rows.spec.key[axis].name);
+        let longest = |low: f64| {
+            if is_limited && low <= usual_low { 1.0 } else { (self.short * usual).max(1.0) }
         };
         // The rows of each short group, and the number of its sizes.
-        let short = groups.iter().zip(counted).filter(|(_, sizes)| *sizes as f64 <= longest);
-        let short = short.map(|(group, sizes)| {
+        let short = groups.iter().zip(ladders);
+        let short = short.filter(|(_, (low, sizes))| *sizes as f64 <= longest(*low));
+        let short = short.map(|(group, (_, sizes))| {
             let mut rows: Vec<usize> = group.iter().map(|(_, row)| *row).collect();
             rows.sort_by_key(|row| size(*row));
             (rows, sizes)

@@ -20,8 +20,8 @@ const POINTS: usize = 8192;
 pub(super) struct CardLimits {
     /// The columns that name the card that measured a row.
     columns: Vec<String>,
-    /// The largest number of cards.
-    most: usize,
+    /// The numbers of cards that a host has.
+    hosts: Vec<usize>,
     /// The least number of points of a card.
     points: usize,
     /// The least factor between the latencies of the card and those of the others, in the median.
@@ -52,15 +52,6 @@ struct SeriesPoint {
     off: f64,
 }
 
-/// A card that differs from the others.
-struct OddCard {
-    card: u32,
-    /// The median of `SeriesPoint::off`.
-    off: f64,
-    /// The largest distance of another card.
-    others: f64,
-}
-
 impl CardLimits {
     /// Finds the card that differs most from the other cards of its table.
     ///
@@ -76,17 +67,13 @@ impl CardLimits {
         let mut worst: Option<(f64, OddSlice)> = None;
         let cards: Vec<Cards<'_>> = self.cards(rows).collect();
         for axis in rows.series() {
-            let mut points = points(axis, latency, |_| false);
-            points.retain(|point| is_large[point.row as usize]);
-            centre(&mut points, |_| true);
+            let points = points(axis, latency, &is_large, |_| false);
             for cards in &cards {
                 let Some(first) = self.first(cards, &points) else { continue };
-                let Some(odd) = self.confirmed(cards, axis, latency, &is_large, first) else {
-                    continue;
-                };
-                if worst.as_ref().is_none_or(|(off, _)| odd.off.abs() > *off) {
-                    worst = Some((odd.off.abs(), cards.says(&odd, &axis.axis, rows.count)));
-                }
+                let found = self.confirmed(cards, axis, latency, &is_large, first);
+                let is_worse =
+                    |(off, _): &(f64, OddSlice)| worst.as_ref().is_none_or(|w| *off > w.0);
+                worst = found.filter(is_worse).or(worst);
             }
         }
         Ok(worst.map(|(_, odd)| odd))
@@ -107,22 +94,17 @@ impl CardLimits {
     fn cards<'a>(&'a self, rows: &'a RowContext<'_>) -> impl Iterator<Item = Cards<'a>> {
         let named = self.columns.iter().filter_map(|name| {
             let mut numbering = Numbering::default();
-            let of_rows: Vec<u32> = match rows.column(name)? {
-                Column::Text { codes, .. } => {
-                    codes.iter().map(|code| numbering.number(u64::from(*code))).collect()
-                }
-                column @ (Column::Int { .. }
-                | Column::Float { .. }
-                | Column::Bool { .. }
-                | Column::Other(_)) => (0..rows.count)
-                    .map(|row| numbering.number(column.number(row).to_bits()))
-                    .collect(),
-            };
+            let column = rows.column(name)?;
+            let texts = if let Column::Text { codes, .. } = column { Some(codes) } else { None };
+            let number = |row: usize| column.number(row).to_bits();
+            let value = |row: usize| texts.map_or_else(|| number(row), |c| u64::from(c[row]));
+            let of_rows = (0..rows.count).map(|row| numbering.number(value(row))).collect();
             let count = numbering.into_values().len();
             Some(Cards { count, column: Some((name, of_rows)) })
         });
-        let turns = (2..=self.most).map(|count| Cards { count, column: None });
-        named.chain(turns).filter(|cards| (2..=self.most).contains(&cards.count))
+        let named = named.filter(|cards| self.hosts.iter().any(|count| *count >= cards.count));
+        let turns = self.hosts.iter().map(|count| Cards { count: *count, column: None });
+        named.filter(|cards| cards.count > 1).chain(turns)
     }
 
     /// Returns the card that seems to differ most.
@@ -132,7 +114,7 @@ impl CardLimits {
         (most.1.abs() >= 0.7 * self.factor.ln()).then_some(most.0)
     }
 
-    /// Compares a card with the line between rows of the other cards.
+    /// Compares a card with the line between rows of the other cards. Returns its distance, as a logarithm, and its words.
     fn confirmed(
         &self,
         cards: &Cards<'_>,
@@ -140,11 +122,9 @@ impl CardLimits {
         latency: &[f64],
         is_large: &[bool],
         card: u32,
-    ) -> Option<OddCard> {
+    ) -> Option<(f64, OddSlice)> {
         let is_own = |row: u32| cards.of(row) == card;
-        let mut points = points(axis, latency, is_own);
-        points.retain(|point| is_large[point.row as usize]);
-        centre(&mut points, |row| !is_own(row));
+        let points = points(axis, latency, is_large, is_own);
         let mut medians = cards.medians(&points, self.points)?;
         let off = std::mem::take(&mut medians[card as usize]);
         let others = medians.iter().fold(0.0, |most: f64, off| most.max(off.abs()));
@@ -159,7 +139,7 @@ impl CardLimits {
             && others <= self.others.ln()
             && far >= self.share
             && near >= self.share;
-        is_odd.then_some(OddCard { card, off, others })
+        is_odd.then(|| (off.abs(), cards.says(card, off, others, axis, latency.len())))
     }
 }
 
@@ -182,28 +162,39 @@ impl Cards<'_> {
         offs.into_iter().map(median).collect()
     }
 
-    /// Words a card that differs.
-    fn says(&self, odd: &OddCard, axis: &str, rows: usize) -> OddSlice {
-        let is_own = |row: &usize| self.of(*row as u32) == odd.card;
+    /// Words a card that differs. `off` and `others` are the logarithms of its factor and of the largest other one.
+    fn says(&self, card: u32, off: f64, others: f64, axis: &AxisSeries, rows: usize) -> OddSlice {
+        let is_own = |row: &usize| self.of(*row as u32) == card;
         let rows: Vec<usize> = (0..rows).filter(is_own).collect();
         let which = match &self.column {
             Some((column, _)) => format!("rows of one {column} take"),
-            None => format!("every {} row from row {} on takes", nth(self.count), odd.card + 1),
+            None => {
+                let end = if self.count == 2 { "nd" } else { "th" };
+                format!("every {}{end} row from row {} on takes", self.count, card + 1)
+            }
         };
         let says = format!(
-            "{which} {:.2} times as long as the neighbours along {axis}, and no other card is more than {:.1} % off: as if one of {} cards ran {}",
-            Figure(odd.off.exp()),
-            Figure(100.0 * odd.others.exp_m1()),
+            "{which} {:.2} times as long as the neighbours along {}, and no other card is more than {:.1} % off: as if one of {} cards ran {}",
+            Figure(off.exp()),
+            axis.axis,
+            Figure(100.0 * others.exp_m1()),
             self.count,
-            if odd.off > 0.0 { "slower" } else { "faster" },
+            if off > 0.0 { "slower" } else { "faster" },
         );
         OddSlice { says, rows }
     }
 }
 
-/// Returns the points of an axis that have two neighbours outside `skipped`, with their distance from the line between
-/// these.
-fn points(axis: &AxisSeries, latency: &[f64], skipped: impl Fn(u32) -> bool) -> Vec<SeriesPoint> {
+/// Returns the large points of an axis that have two neighbours outside `skipped`, with their distance from the line
+/// between these. From each distance the median of those of the same size outside `skipped` is subtracted, so that the
+/// steps of a kernel cancel. Sizes with few points are left out.
+fn points(
+    axis: &AxisSeries,
+    latency: &[f64],
+    is_large: &[bool],
+    skipped: impl Fn(u32) -> bool,
+) -> Vec<SeriesPoint> {
+    const FEW: usize = 4;
     let mut points = Vec::new();
     for (series, sizes) in axis.iter() {
         if points.len() >= POINTS {
@@ -227,28 +218,14 @@ fn points(axis: &AxisSeries, latency: &[f64], skipped: impl Fn(u32) -> bool) -> 
             }
         }
     }
-    points
-}
-
-/// Subtracts from each distance the median of those of the same size, so that the steps of a kernel cancel. Sizes with few
-/// points are left out.
-fn centre(points: &mut Vec<SeriesPoint>, counts: impl Fn(u32) -> bool) {
-    const FEW: usize = 4;
+    points.retain(|point| is_large[point.row as usize]);
     points.sort_unstable_by(|a, b| a.size.total_cmp(&b.size).then(a.row.cmp(&b.row)));
     for same in points.chunk_by_mut(|a, b| a.size == b.size) {
-        let counted = same.iter().filter(|point| counts(point.row)).map(|point| point.off);
+        let counted = same.iter().filter(|point| !skipped(point.row)).map(|point| point.off);
         let mut counted: Vec<f64> = counted.collect();
         let middle = if counted.len() < FEW { f64::NAN } else { upper_median(&mut counted) };
         same.iter_mut().for_each(|point| point.off -= middle);
     }
     points.retain(|point| point.off.is_finite());
-}
-
-/// Returns the English ordinal of a number from 2 to 20.
-fn nth(number: usize) -> String {
-    match number {
-        2 => "2nd".into(),
-        3 => "3rd".into(),
-        _ => format!("{number}th"),
-    }
+    points
 }

@@ -1,7 +1,9 @@
 //! Slices of a table (rows with the same texts in the key) against the table's other slices and the machine.
 
 mod cards;
-mod constant;
+mod cliffs;
+mod flat;
+mod ignored;
 mod odd;
 mod pairs;
 mod work;
@@ -13,15 +15,21 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::cards::CardLimits;
-use self::constant::ConstantLimits;
+use self::cliffs::CliffLimits;
+use self::flat::FlatLimits;
+use self::ignored::IgnoredLimits;
 use self::odd::OddSlice;
 use self::pairs::{DtypePair, FloorLimits, Proportion, SlicesOfDtypes};
-use self::work::{SliceWork, WorkLimits};
+use self::work::WorkLimits;
 use self::zeros::zeros;
 use crate::base::words::count;
 use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};
-use crate::findings::{Hit, Hits, Severity};
+use crate::findings::{Finding, Hit, Hits, Severity};
+
+/// What several tables of zeros share.
+const SHARED_ZEROS: &str =
+    "the measured column is 0 in half of the rows or more, although only single zeros are right,";
 
 /// The signs that a slice was not measured as the rest of its table.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -38,7 +46,9 @@ pub struct SliceSigns {
     keys: usize,
     work: WorkLimits,
     cards: CardLimits,
-    constant: ConstantLimits,
+    flat: FlatLimits,
+    ignored: IgnoredLimits,
+    cliffs: CliffLimits,
     /// The share of zeros from which on a table is reported whose zeros are right one by one.
     zeros: f64,
 }
@@ -57,25 +67,26 @@ impl Judge for SliceSigns {
         let mut odd = self.equal_pairs(&by_dtype, &pairs, rows.step());
         odd.extend(self.floor.odd(&by_dtype, &pairs, self.keys));
         odd.extend(self.cards.odd(rows, &latency)?);
+        odd.extend(self.cliffs.odd(rows, &latency));
+        let bounds = rows.longest_bounds()?;
+        odd.extend(self.flat.odd(rows, &latency, bounds));
+        odd.extend(self.ignored.odd(rows, keys, &latency, bounds));
         // Arithmetic alone is no measure of kernels that are bound by what they read.
         if rows.spec.bounds.iter().any(|bound| bound.name != "math") {
-            let work = SliceWork::all(rows, slices, &latency)?;
-            odd.extend(work.iter().filter_map(|work| self.work.odd(keys, work)));
-            // A strict bound states that a row is one kernel.
-            if rows.spec.bounds.iter().any(|bound| bound.strict) {
-                odd.extend(self.constant.odd(&work));
-            }
+            odd.extend(self.work.odd(keys, slices, &latency, bounds));
         }
-        let hit = |odd: OddSlice, grade: Severity| {
+        let hit = |odd: OddSlice, grade: Severity, shared: Option<&'static str>| {
             Hit::rows(rows.file, odd.rows, grade, move |part| {
                 let examples = rows.examples(part.shown(), &["latency", "kernel_source"]);
                 let finding = rows.finding_as(grade, odd.says.clone()).rows(part.rows.len());
-                Some(finding.examples(examples).parts([odd.says.as_str()]))
+                let finding = finding.examples(examples).parts([odd.says.as_str()]);
+                Some(shared.into_iter().fold(finding, Finding::shared))
             })
         };
         let own = rows.rule.severity;
-        let zeros = zeros(rows, self.zeros).and_then(|odd| hit(odd, own.at_most(Severity::Info)));
-        Ok(odd.into_iter().filter_map(|odd| hit(odd, own)).chain(zeros).collect())
+        let zeros = zeros(rows, self.zeros);
+        let zeros = zeros.and_then(|odd| hit(odd, own.at_most(Severity::Info), Some(SHARED_ZEROS)));
+        Ok(odd.into_iter().filter_map(|odd| hit(odd, own, None)).chain(zeros).collect())
     }
 }
 

@@ -1,9 +1,8 @@
-//! A slice that does not fit its table.
+//! Rows that do not fit their table.
 
-/// A slice with a sign that it was not measured as the rest of its table.
+/// Rows with a sign that they were not measured as the rest of their table.
 pub(super) struct OddSlice {
     /// The words of the sign.
     pub says: String,
-    /// The rows of the slice.
     pub rows: Vec<usize>,
 }

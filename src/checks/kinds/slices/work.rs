@@ -4,9 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::odd::OddSlice;
-use crate::base::expr::ExprError;
 use crate::base::words::{Figure, count};
-use crate::checks::context::RowContext;
 use crate::database::table::{Keys, NumberedRows};
 
 /// When the latencies of a slice do not fit its work.
@@ -25,83 +23,55 @@ pub(super) struct WorkLimits {
     growth: f64,
 }
 
-/// The work of a slice: the time in ms that the machine needs at least, and the latency in ms.
-pub(super) struct SliceWork {
-    points: Vec<WorkPoint>,
-}
-
-/// A row with the time that the machine needs at least.
-#[derive(Clone, Copy)]
-pub(super) struct WorkPoint {
-    pub row: usize,
-    pub bound: f64,
-    pub latency: f64,
-}
-
-impl SliceWork {
-    /// Returns the work of every slice of a table whose spec has bounds.
-    pub fn all(
-        rows: &RowContext<'_>,
+impl WorkLimits {
+    /// Words what does not fit in each slice. `bounds` are the rows' longest bounds in ms.
+    pub fn odd(
+        &self,
+        keys: &Keys<'_>,
         slices: &NumberedRows,
         latency: &[f64],
-    ) -> Result<Vec<Self>, ExprError> {
-        let bounds = rows.longest_bounds()?;
-        let counts = slices.counts.iter().map(|count| *count as usize);
-        let mut all: Vec<Self> =
-            counts.map(|count| Self { points: Vec::with_capacity(count) }).collect();
+        bounds: &[f64],
+    ) -> Vec<OddSlice> {
+        let mut rows: Vec<Vec<usize>> = vec![Vec::new(); slices.counts.len()];
         for (row, slice) in slices.of_rows.iter().enumerate() {
-            let (bound, latency) = (bounds[row], latency[row]);
-            if bound > 0.0 && bound.is_finite() && latency > 0.0 {
-                all[*slice as usize].points.push(WorkPoint { row, bound, latency });
-            }
+            let has_both = bounds[row] > 0.0 && bounds[row].is_finite() && latency[row] > 0.0;
+            rows[*slice as usize].extend(has_both.then_some(row));
         }
-        Ok(all)
+        rows.retain(|rows| rows.len() >= self.points);
+        let odd = |rows: Vec<usize>| {
+            let says = self.says(&rows, latency, bounds)?;
+            let texts =
+                keys.texts(rows[0]).into_iter().map(|(name, text)| format!("{name} {text}"));
+            let texts: Vec<String> = texts.collect();
+            Some(OddSlice { says: format!("{}: {says}", texts.join(", ")), rows })
+        };
+        rows.into_iter().filter_map(odd).collect()
     }
 
-    /// Returns the rows of the slice that have a bound and a latency.
-    pub fn points(&self) -> &[WorkPoint] {
-        &self.points
-    }
-}
-
-impl WorkLimits {
-    /// Words what does not fit in a slice.
-    pub fn odd(&self, keys: &Keys<'_>, slice: &SliceWork) -> Option<OddSlice> {
-        let points = &slice.points;
-        if points.len() < self.points {
-            return None;
+    /// Words what does not fit in the rows of a slice.
+    fn says(&self, rows: &[usize], latency: &[f64], bounds: &[f64]) -> Option<String> {
+        let range = |of: &[f64]| {
+            let values = || rows.iter().map(|row| of[*row]);
+            (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max))
+        };
+        let (work, time) = (range(bounds), range(latency));
+        let large = rows.iter().filter(|row| bounds[**row] >= self.large_ms);
+        let best = large.map(|row| bounds[*row] / latency[*row]).reduce(f64::max);
+        if let Some(best) = best.filter(|best| *best < self.share) {
+            let percent = Figure(100.0 * best);
+            return Some(format!(
+                "no large point reaches more than {percent:.1} % of the machine's speed"
+            ));
         }
-        let by = |of: fn(&WorkPoint) -> f64| {
-            let least = points.iter().map(of).fold(f64::INFINITY, f64::min);
-            (least, points.iter().map(of).fold(0.0, f64::max))
-        };
-        let (work, time) = (by(|p| p.bound), by(|p| p.latency));
-        let large: Vec<&WorkPoint> = points.iter().filter(|p| p.bound >= self.large_ms).collect();
-        let best = large.iter().map(|p| p.bound / p.latency).fold(0.0, f64::max);
-        let name = || {
-            let texts = keys.texts(points[0].row);
-            let texts: Vec<String> =
-                texts.into_iter().map(|(name, text)| format!("{name} {text}")).collect();
-            texts.join(", ")
-        };
-        let says = if !large.is_empty() && best < self.share {
+        let is_flat = work.1 / work.0 >= self.work && time.1 / time.0 < self.growth;
+        is_flat.then(|| {
             format!(
-                "{}: no large point reaches more than {:.1} % of the machine's speed",
-                name(),
-                Figure(100.0 * best)
-            )
-        } else if work.1 / work.0 >= self.work && time.1 / time.0 < self.growth {
-            let ratio = count((work.1 / work.0).round() as usize);
-            format!(
-                "{}: {ratio} times the work takes {:.2} times as long, from {:.4} to {:.4} ms",
-                name(),
+                "{} times the work takes {:.2} times as long, from {:.4} to {:.4} ms",
+                count((work.1 / work.0).round() as usize),
                 Figure(time.1 / time.0),
                 Figure(time.0),
                 Figure(time.1)
             )
-        } else {
-            return None;
-        };
-        Some(OddSlice { says, rows: points.iter().map(|p| p.row).collect() })
+        })
     }
 }

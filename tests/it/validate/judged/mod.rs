@@ -5,6 +5,7 @@ mod gaps;
 mod levels;
 mod lies;
 mod signs;
+mod sweeps;
 mod units;
 
 use crate::common::Tree;

@@ -1,0 +1,95 @@
+//! Cliffs: the last step of many series takes several times as long as the steps before it predict.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::odd::OddSlice;
+use crate::base::stats::quantile;
+use crate::base::words::{Figure, count};
+use crate::checks::context::RowContext;
+
+/// When the last step of many series is a cliff.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CliffLimits {
+    /// The least number of series that end at one size.
+    series: usize,
+    /// The median factor between the last latency and the one that the step before predicts.
+    factor: f64,
+    /// The lower quartile of this factor.
+    quartile: f64,
+}
+
+/// The last point of a series.
+struct SeriesEnd {
+    row: u32,
+    /// The size before it.
+    before: f64,
+    /// Its latency over the predicted one.
+    factor: f64,
+}
+
+impl CliffLimits {
+    /// Finds the size at which most series have a cliff.
+    pub fn odd(&self, rows: &RowContext<'_>, latency: &[f64]) -> Option<OddSlice> {
+        let of_axis = rows.series().iter().filter_map(|axis| {
+            let mut ends: BTreeMap<u64, Vec<SeriesEnd>> = BTreeMap::new();
+            for (series, sizes) in axis.iter().filter(|(series, _)| series.len() > 3) {
+                let end = SeriesEnd::of(series, sizes, latency);
+                ends.entry(sizes[sizes.len() - 1].to_bits()).or_default().extend(end);
+            }
+            let ends = ends.into_iter().filter(|(_, ends)| self.is_cliff(ends));
+            let (size, ends) = ends.max_by_key(|(_, ends)| ends.len())?;
+            let size = f64::from_bits(size);
+            // Where longer series have the step, too, a kernel gives way to another there.
+            let inner = axis.iter().filter_map(|(series, sizes)| {
+                let at = sizes[..sizes.len() - 1].iter().position(|other| *other == size)?;
+                SeriesEnd::of(&series[..=at], &sizes[..=at], latency)
+            });
+            let inner: Vec<SeriesEnd> = inner.collect();
+            (!self.is_cliff(&inner)).then_some((&axis.axis, size, ends))
+        });
+        let (axis, size, ends) = of_axis.max_by_key(|(.., ends)| ends.len())?;
+        let says = format!(
+            "the step from {} to {} along {axis} takes {:.1} times as long as the steps before it predict, in the median of {} series that end there: captured graphs may end before it",
+            Figure(ends[0].before),
+            Figure(size),
+            Figure(quantile(&factors(&ends), 0.5)),
+            count(ends.len()),
+        );
+        Some(OddSlice { says, rows: ends.iter().map(|end| end.row as usize).collect() })
+    }
+
+    /// Returns true if series that end at one size fall off there.
+    fn is_cliff(&self, ends: &[SeriesEnd]) -> bool {
+        if ends.len() < self.series {
+            return false;
+        }
+        let factors = factors(ends);
+        let (low, middle) = (quantile(&factors, 0.25), quantile(&factors, 0.5));
+        middle >= self.factor && low >= self.quartile
+    }
+}
+
+impl SeriesEnd {
+    /// Compares the last point of a series of three points or more with the line through the two before it, in
+    /// logarithms. The line rises at least as the size does. Returns `None` if a size is 0.
+    fn of(series: &[u32], sizes: &[f64], latency: &[f64]) -> Option<Self> {
+        let (&[.., first, second, row], &[.., low, before, size]) = (series, sizes) else {
+            return None;
+        };
+        let step = |from: u32, to: u32| (latency[to as usize] / latency[from as usize]).ln();
+        let slope = (step(first, second) / (before / low).ln()).max(1.0);
+        let factor = (step(second, row) - slope * (size / before).ln()).exp();
+        (low > 0.0 && factor.is_finite()).then_some(Self { row, before, factor })
+    }
+}
+
+/// Returns the factors of some series, ascending.
+fn factors(ends: &[SeriesEnd]) -> Vec<f64> {
+    let mut factors: Vec<f64> = ends.iter().map(|end| end.factor).collect();
+    factors.sort_by(f64::total_cmp);
+    factors
+}

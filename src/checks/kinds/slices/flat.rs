@@ -1,0 +1,97 @@
+//! Tables whose latencies do not grow with the work, far above what a launch or the operation's fastest point takes.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::odd::OddSlice;
+use crate::base::stats::upper_median;
+use crate::base::words::{Figure, count};
+use crate::checks::context::RowContext;
+
+/// When a table seems to be bound by its launches.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FlatLimits {
+    /// The axes along which all of the work grows.
+    axes: Vec<String>,
+    /// The least factor between the smallest and the largest size of a flat run.
+    work: f64,
+    /// The largest factor between the latencies of a flat run.
+    growth: f64,
+    /// The least number of flat series.
+    series: usize,
+    /// The least share of flat series among those that are long enough.
+    share: f64,
+    /// The least factor between flat latencies and the need of the machine for the largest size of the run.
+    need: f64,
+    /// The least factor between the median flat latency and the fastest point of the operation on the system, or a launch
+    /// for `kernels`.
+    above: f64,
+    /// The tables whose rows are single kernels.
+    kernels: Vec<String>,
+    /// The time of a launch in ms.
+    launch_ms: f64,
+    /// The least median flat latency in ms.
+    least_ms: f64,
+}
+
+impl FlatLimits {
+    /// Finds out whether many series of the table are flat from their smallest size on. `bounds` are the rows' longest
+    /// bounds in ms.
+    pub fn odd(&self, rows: &RowContext<'_>, latency: &[f64], bounds: &[f64]) -> Option<OddSlice> {
+        let (mut long, mut flat, mut levels) = (0_usize, Vec::new(), Vec::new());
+        for axis in rows.series().iter().filter(|axis| self.axes.contains(&axis.axis)) {
+            for (series, sizes) in axis.iter() {
+                let least = self.work * sizes[0].max(1.0);
+                if sizes[sizes.len() - 1] < least {
+                    continue;
+                }
+                long += 1;
+                let run = self.run(series, latency);
+                let end = run[run.len() - 1] as usize;
+                if sizes[run.len() - 1] < least || latency[end] < self.need * bounds[end] {
+                    continue;
+                }
+                levels.push(latency[end]);
+                flat.extend(run.iter().map(|row| *row as usize));
+            }
+        }
+        let (runs, level) = (levels.len(), upper_median(&mut levels));
+        let are_few = runs < self.series || (runs as f64) < self.share * long as f64;
+        if are_few || level < self.least_ms {
+            return None;
+        }
+        let own = latency.iter().copied().filter(|latency| *latency > 0.0).reduce(f64::min)?;
+        let launch = || ("a launch".to_owned(), self.launch_ms);
+        let launch = self.kernels.contains(&rows.spec.name).then(launch);
+        let all = [Some(("this table".to_owned(), own)), rows.fastest_of_others(), launch];
+        let (what, fastest) = all.into_iter().flatten().min_by(|a, b| a.1.total_cmp(&b.1))?;
+        tracing::debug!(level, fastest, what, runs, long, "flat");
+        if level < self.above * fastest {
+            return None;
+        }
+        let served = if rows.is_reached() { "a query can ask" } else { "no query asks" };
+        let says = format!(
+            "{} of {} series take the same time over {} times the work and more ({:.4} ms in the median, where {what} takes {:.4} ms at least), as if something constant (launches, a synchronisation, a flush of the cache) were timed; {served} for this version",
+            count(runs),
+            count(long),
+            count(self.work as usize),
+            Figure(level),
+            Figure(fastest),
+        );
+        flat.sort_unstable();
+        flat.dedup();
+        Some(OddSlice { says, rows: flat })
+    }
+
+    /// Returns the start of a series whose latencies differ by less than the growth.
+    fn run<'s>(&self, series: &'s [u32], latency: &[f64]) -> &'s [u32] {
+        let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+        let is_flat = |row: &&u32| {
+            let latency = latency[**row as usize];
+            (least, most) = (least.min(latency), most.max(latency));
+            most < self.growth * least
+        };
+        &series[..series.iter().take_while(is_flat).count().max(1)]
+    }
+}

@@ -1,0 +1,115 @@
+//! Parts of the key that change the work and not the time: a window that the kernel ignores.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::odd::OddSlice;
+use crate::base::words::{Figure, count};
+use crate::checks::context::RowContext;
+use crate::database::table::{Keys, PartNumbers};
+
+/// The number of rows that are compared for a part of the key. A larger table is sampled: whole groups are taken by
+/// their hashes.
+const ROWS: usize = 65_536;
+
+/// When a part of the key changes the work of a row and not its time.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct IgnoredLimits {
+    /// The least factor between the needs of the machine for two rows that differ in the part.
+    work: f64,
+    /// The least factor between a compared latency and the fastest one of the table.
+    above: f64,
+    /// The largest relative difference of equal latencies: the noise of a rerun.
+    noise: f64,
+    /// The least number of rows with one value of the part.
+    rows: usize,
+    /// The share of equal latencies among them.
+    share: f64,
+}
+
+/// Rows with one value of a part, compared with rows of more work.
+#[derive(Default)]
+struct Compared {
+    rows: usize,
+    /// The rows that take as long as those of more work.
+    equal: Vec<usize>,
+    /// The value of the part in the last of the other rows.
+    other: f64,
+}
+
+impl IgnoredLimits {
+    /// Finds values of parts that are ignored. `bounds` are the rows' longest bounds in ms.
+    pub fn odd(
+        &self,
+        rows: &RowContext<'_>,
+        keys: &Keys<'_>,
+        latency: &[f64],
+        bounds: &[f64],
+    ) -> Vec<OddSlice> {
+        let fastest = latency.iter().copied().filter(|latency| *latency > 0.0);
+        let least = self.above * fastest.fold(f64::INFINITY, f64::min);
+        let is_work = |name: &String| rows.spec.axes.contains(name);
+        let parts = (0..rows.spec.key.len()).filter(|part| !is_work(&rows.spec.key[*part].name));
+        let parts: Vec<usize> = parts.filter(|part| keys.numbers(*part).is_some()).collect();
+        // Rows that differ in one of the parts have the same hash without all of them.
+        let most = u64::MAX / latency.len().div_ceil(ROWS).max(1) as u64;
+        let is_compared = |row: &usize| {
+            latency[*row] > 0.0 && bounds[*row] > 0.0 && keys.without(&parts, *row) <= most
+        };
+        let compared: Vec<usize> = (0..rows.count).filter(is_compared).collect();
+        let mut odd = Vec::new();
+        for part in &parts {
+            let mut placed: Vec<(u64, usize)> =
+                compared.iter().map(|row| (keys.without(&[*part], *row), *row)).collect();
+            placed.sort_unstable();
+            let of_value = self.compared(&placed, keys.numbers(*part), latency, bounds, least);
+            for (value, found) in of_value {
+                let (value, equal) = (f64::from_bits(value), found.equal.len());
+                if found.rows < self.rows || (equal as f64) < self.share * found.rows as f64 {
+                    continue;
+                }
+                let says = format!(
+                    "{} {} takes as long as {} at {} of {} keys where it has at most 1/{} of the work: the kernel that was timed seems to ignore it",
+                    rows.spec.key[*part].name,
+                    Figure(value),
+                    Figure(found.other),
+                    count(equal),
+                    count(found.rows),
+                    Figure(self.work),
+                );
+                odd.push(OddSlice { says, rows: found.equal });
+            }
+        }
+        odd
+    }
+
+    /// Compares rows, each with the one of most work that has the same hash. Returns them by the bits of their values.
+    fn compared(
+        &self,
+        placed: &[(u64, usize)],
+        values: Option<PartNumbers<'_>>,
+        latency: &[f64],
+        bounds: &[f64],
+        least: f64,
+    ) -> BTreeMap<u64, Compared> {
+        let mut found: BTreeMap<u64, Compared> = BTreeMap::new();
+        for group in placed.chunk_by(|a, b| a.0 == b.0) {
+            let by_work =
+                |a: &&(u64, usize), b: &&(u64, usize)| bounds[a.1].total_cmp(&bounds[b.1]);
+            let full = group.iter().max_by(by_work).filter(|(_, row)| latency[*row] >= least);
+            let (Some((_, full)), Some(values)) = (full, values) else { continue };
+            let is_less = |(_, row): &&(u64, usize)| self.work * bounds[*row] <= bounds[*full];
+            for (_, row) in group.iter().filter(is_less) {
+                let compared = found.entry(values.get(*row).to_bits()).or_default();
+                compared.rows += 1;
+                compared.other = values.get(*full);
+                let is_equal = (latency[*row] / latency[*full] - 1.0).abs() <= self.noise;
+                compared.equal.extend(is_equal.then_some(*row));
+            }
+        }
+        found
+    }
+}
