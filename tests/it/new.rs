@@ -188,7 +188,7 @@ fn columns_between_semicolons_are_named() {
     let run = run(&tree, &[&NEW[..], &["--from", "rows.csv"]].concat());
     assert_eq!(run.code(), 2);
     insta::assert_snapshot!(run.err(), @"
-    perfdb-gate: rows.csv: the columns are separated by semicolons
+    perfdb-gate: rows.csv: the columns are separated by semicolons or tabs
     hint: write commas between the columns, and a point in numbers such as 0.5
     ");
 }

@@ -66,9 +66,9 @@ pub(super) fn read(
         Error::new(format!("{shown}: {why}"), hint)
     };
     let first: &[u8] = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    if first.contains(&b';') && !first.contains(&b',') {
+    if !first.contains(&b',') && first.iter().any(|byte| b";\t".contains(byte)) {
         return Err(Error::new(
-            format!("{shown}: the columns are separated by semicolons"),
+            format!("{shown}: the columns are separated by semicolons or tabs"),
             "write commas between the columns, and a point in numbers such as 0.5",
         ));
     }
