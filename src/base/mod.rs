@@ -14,6 +14,7 @@ pub(crate) mod glob;
 pub mod interrupt;
 pub mod panics;
 pub mod progress;
+pub(crate) mod published;
 pub(crate) mod python;
 pub mod random;
 pub mod read;

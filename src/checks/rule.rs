@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::error::{Error, Result, unknown};
+use crate::base::published;
 use crate::base::yaml;
 use crate::checks::check::Check;
 use crate::checks::context::{Item, RowContext, TableContext};
@@ -76,11 +77,10 @@ impl Rule {
         RowContext::of(at, self.head(), record)
     }
 
-    /// Where its documentation can be read; none of a repository's own rules.
+    /// The address of its documentation; `None` for a repository's own rules, and while this program is not published.
     pub fn page(&self) -> Option<String> {
-        let (repository, version) = (env!("CARGO_PKG_REPOSITORY"), env!("CARGO_PKG_VERSION"));
-        let page = || format!("{repository}/blob/v{version}/docs/rules.md#{}", self.id);
-        self.shipped.then(page)
+        let repository = published::repository().filter(|_| self.shipped)?;
+        Some(format!("{repository}/blob/v{}/docs/rules.md#{}", env!("CARGO_PKG_VERSION"), self.id))
     }
 }
 

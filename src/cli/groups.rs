@@ -1,35 +1,23 @@
 //! The groups of commands in the program's help, with an example for each command.
 
-use clap::{Command, CommandFactory};
+use clap::{Arg, ArgAction, Command, CommandFactory};
 use textwrap::{Options, fill};
 
 use super::{Cli, terminal};
 
 /// The groups, each followed by its commands with the arguments of an example.
-const GROUPS: &str = "\
-Check:
-validate --system h200_sxm
-sanity --base-ref origin/main --output-md-file comment.md
-remeasure --system h200_sxm --table gemm --sample 20
-explain duplicate-key
-Look:
-status --system h200_sxm
-explore --system h200_sxm --table gemm --output gemm.html
-impact --base-ref origin/main --planner planner/bin/python
-Collect:
-new --system h200_sxm --table gemm --backend vllm --version 1.2.3 --from rows.csv
-plan --from report.json --output rerun.yaml
-measure --plan rerun.yaml --output-dir again
-merge gemm_perf.parquet --with again --only rerun.yaml --write
-Repair:
-dedupe --system h200_sxm --write
-convert --system h200_sxm --write
-waive 0123456789abcdef --reason 'measured twice' --until 2027-12-31
-Set up:
-init --repository OWNER/perfdb-gate
-completions bash
-schema rule
-suggest warp --output .perfdb-gate/rules/tables/warp.yaml";
+const GROUPS: &str = include_str!("groups.txt");
+
+/// Returns the arguments of a command's example.
+pub fn example(name: &str) -> Option<&'static str> {
+    GROUPS.lines().find(|line| line.split(' ').next() == Some(name))
+}
+
+/// Returns the flag for the help of a command, in which each option has the lines that it needs.
+fn help() -> Arg {
+    let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort);
+    help.help("Print this help").help_heading("Terminal")
+}
 
 /// Returns the command line, with its commands in groups.
 pub fn command() -> Command {
@@ -44,8 +32,12 @@ pub fn command() -> Command {
         let (first, rest) = (format!("  {name:11}  "), " ".repeat(15));
         let lines = Options::new(terminal::columns()).initial_indent(&first);
         groups += &(fill(&about.to_string(), lines.subsequent_indent(&rest)) + "\n");
-        let example = format!("Example:\n  perfdb-gate {line}");
-        cli = cli.mut_subcommand(name, |command| command.after_help(example));
+        let template = format!(
+            "{{about-with-newline}}\nExample:\n  perfdb-gate {line}\n\n{{usage-heading}} {{usage}}\n\n{{all-args}}"
+        );
+        cli = cli.mut_subcommand(name, |command| {
+            command.help_template(template).disable_help_flag(true).arg(help())
+        });
     }
     cli.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{groups}\nOptions:\n{{options}}{{after-help}}"

@@ -22,7 +22,7 @@ pub struct InitArgs {
     #[arg(long, value_name = "OWNER/NAME")]
     pub repository: Option<String>,
     /// Commit (40 hexadecimal digits) or version of perfdb-gate that the workflows use; without it,
-    /// this version's tag.
+    /// this version's tag, or the branch main if this is not the program of a release.
     #[arg(long, value_name = "COMMIT")]
     pub action: Option<String>,
     /// Also write a workflow that comments on pull requests; it needs the right to write comments.

@@ -5,7 +5,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use perfdb_gate::base::error::Error;
 use perfdb_gate::specs::{Library, Specs};
 
-use super::removed;
+use super::{groups, removed};
 
 /// Returns the error to report; prints the help or version and ends the process if these were asked for.
 pub fn of(error: clap::Error, cli: &Command) -> Error {
@@ -45,15 +45,43 @@ fn hint(error: &clap::Error, command: Option<&Command>) -> String {
     }
     if let (ErrorKind::UnknownArgument, Some(command)) = (error.kind(), command) {
         said.extend(positional(error, command));
+        let named = error.get(ContextKind::InvalidArg).map(listed).unwrap_or_default();
+        if let Some(meant) = instead(&named, command) {
+            said = vec![meant];
+        }
     }
     if error.kind() == ErrorKind::ArgumentConflict {
         said.push("leave one of them out".to_owned());
+    }
+    let word = error.get(ContextKind::InvalidSubcommand).map(listed);
+    if let Some(command) = word.and_then(|word| meant(&word)) {
+        said = vec![format!("did you mean {command}?")];
+    }
+    let example = command.and_then(|command| groups::example(command.get_name()));
+    let missing = error.get(ContextKind::InvalidArg).map(listed).unwrap_or_default();
+    let first = missing.split(' ').next().unwrap_or_default();
+    if let (ErrorKind::MissingRequiredArgument, Some(example)) = (error.kind(), example)
+        && (first.starts_with('<') || example.contains(first))
+    {
+        said.push(format!("for example: perfdb-gate {example}"));
     }
     let shown = command.map_or(String::new(), |command| format!(" {}", command.get_name()));
     if said.is_empty() {
         said.push(format!("`perfdb-gate{shown} --help` lists what it takes"));
     }
     said.join(" ")
+}
+
+/// Words that people use for commands, each after the command.
+const WORDS: &str = include_str!("words.txt");
+
+/// Returns the command that a word means.
+fn meant(word: &str) -> Option<&'static str> {
+    let mut commands = WORDS.lines().map(|line| line.split(' '));
+    commands.find_map(|mut words| {
+        let command = words.next()?;
+        words.any(|known| known == word).then_some(command)
+    })
 }
 
 /// Returns the option that a value without one may belong to.
@@ -67,8 +95,15 @@ fn positional(error: &clap::Error, command: &Command) -> Option<String> {
     }
     let takes = |long: &str| command.get_arguments().any(|arg| arg.get_long() == Some(long));
     let is_path = value.contains(['/', '.']) || std::path::Path::new(&value).exists();
+    if takes("with") {
+        return Some(format!("did you mean `--with {value}`?"));
+    }
     if takes("table") && is_table(&value) {
         return Some(format!("did you mean `--table {value}`?"));
+    }
+    // The commands that compare two states; `remeasure` compares a state with a GPU.
+    if takes("head-ref") && takes("base-ref") && !std::path::Path::new(&value).exists() {
+        return Some(format!("did you mean `--base-ref {value}`?"));
     }
     match (is_path, takes("root"), takes("system")) {
         (false, _, true) => Some(format!("did you mean `--system {value}`?")),
@@ -79,6 +114,21 @@ fn positional(error: &clap::Error, command: &Command) -> Option<String> {
         (_, true, _) => Some("--root names the folder that contains systems/".to_owned()),
         (_, false, _) => None,
     }
+}
+
+/// Returns what an unknown option stands for: a format, or a value that is given without an option.
+fn instead(named: &str, command: &Command) -> Option<String> {
+    let name = named.trim_start_matches('-');
+    if command.get_positionals().any(|arg| arg.get_id() == name) {
+        let example = groups::example(command.get_name())?;
+        return Some(format!("leave out {named}: `perfdb-gate {example}`"));
+    }
+    let format = command.get_arguments().find(|arg| arg.get_long() == Some("format"))?;
+    let formats = format.get_possible_values();
+    if named.starts_with("--") && formats.iter().any(|format| format.get_name() == name) {
+        return Some(format!("did you mean `--format {name}`?"));
+    }
+    (named == "-f").then(|| "did you mean `--format`?".to_owned())
 }
 
 /// Returns true for the name of a table that has a spec.

@@ -44,17 +44,7 @@ use self::validate::Validate;
 use self::waive::WaiveArgs;
 
 /// The exit codes of every command, with an example of each.
-const EXIT_CODES: &str = "\
-Exit codes, the same for every job and format:
-  0  clean: everything was checked and no finding fails the run
-       perfdb-gate validate && git push
-  1  findings of the severity that --fail-on names, or worse; with --fail-on never they do not fail
-       perfdb-gate validate --fail-on warning || less report.txt
-  2  the tool could not run: no report, and an error with a hint on standard error
-       perfdb-gate validate --system h20_sxm       no system matches 'h20_sxm'
-  3  inconclusive: nothing was checked or compared, or the measurement was too noisy to decide;
-     with --inconclusive pass the code is 0
-       perfdb-gate sanity --base-ref main          on a branch that changes no data";
+const EXIT_CODES: &str = include_str!("exit_codes.txt");
 
 /// The quality gate for GPU performance databases.
 #[derive(Debug, Parser)]

@@ -22,7 +22,7 @@ pub struct NewArgs {
     /// takes those of the GPU at hand.
     #[arg(long, value_name = "NAME")]
     pub system: String,
-    /// Name of the table, such as gemm.
+    /// Name of the table, such as gemm; a table that no spec describes gets one, learned from the rows.
     #[arg(long, value_name = "NAME")]
     pub table: String,
     /// Backend that was measured, such as vllm.

@@ -32,8 +32,19 @@ pub fn check<'a>(
             ));
         }
     }
+    for folder in folders.iter().filter(|folder| !folder.is_dir()) {
+        let ending = folder.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        if folder.exists() || FILES.contains(&ending) {
+            let why = "this is the name of a file, and the output is a folder";
+            let hint = "name a folder; it is created if it does not exist";
+            return Err(Error::new(format!("cannot write {}: {why}", folder.display()), hint));
+        }
+    }
     check_targets(&files, &folders)
 }
+
+/// Endings of files, which no folder of outputs has.
+const FILES: [&str; 7] = ["csv", "json", "md", "parquet", "svg", "txt", "html"];
 
 /// Returns true if a file is a rerun list, which `plan --output` writes.
 fn is_rerun_list(path: &Path) -> bool {

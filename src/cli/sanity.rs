@@ -32,6 +32,10 @@ pub struct Sanity {
     /// The layout of the database, e.g. `public`, instead of the one that the base's files show.
     #[arg(long, value_name = "NAME", help_heading = "What to compare")]
     pub layout: Option<String>,
+    #[command(flatten)]
+    pub rules: RuleArgs,
+    #[command(flatten)]
+    pub planner: PlannerArgs,
     /// Write a Markdown comment for the pull request, at most 16,000 characters long.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output_md_file: Option<PathBuf>,
@@ -51,10 +55,6 @@ pub struct Sanity {
     /// Fail if there is a new finding of this severity or worse.
     #[arg(long, value_enum, default_value_t = FailOn::Error, help_heading = "Output")]
     pub fail_on: FailOn,
-    #[command(flatten)]
-    pub planner: PlannerArgs,
-    #[command(flatten)]
-    pub rules: RuleArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }

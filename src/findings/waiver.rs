@@ -59,7 +59,8 @@ pub struct Waivers {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct File {
-    waivers: Vec<Waiver>,
+    #[schemars(with = "Vec<Waiver>", required)]
+    waivers: Option<Vec<Waiver>>,
 }
 
 /// The JSON schema of a file of waivers.
@@ -135,9 +136,11 @@ impl Waivers {
 
     /// Parses and validates a file of waivers.
     pub fn parse(path: &str, text: &str) -> Result<Self, Reason> {
-        let file: File = crate::base::yaml::parse(text)?;
+        // A file without any entry, such as one of comments alone, has no waivers.
+        let file: Option<File> = crate::base::yaml::parse(text)?;
+        let waivers = file.and_then(|file| file.waivers).unwrap_or_default();
         let mut entries = Vec::new();
-        for (i, waiver) in file.waivers.into_iter().enumerate() {
+        for (i, waiver) in waivers.into_iter().enumerate() {
             let (glob, until) =
                 waiver.check().map_err(|why| Reason::from(format!("waivers[{i}]: {why}")))?;
             entries.push((waiver, glob, until));

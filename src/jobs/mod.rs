@@ -6,6 +6,7 @@ pub mod explore;
 pub mod for_selftest;
 pub mod impact;
 pub mod init;
+mod learn;
 pub mod measure;
 pub mod new;
 pub mod plan;

@@ -135,7 +135,8 @@ impl System {
 
     /// Returns a top-level field that systems do not have, such as a misspelt one.
     pub fn unknown_field(&self) -> Option<&str> {
-        const KNOWN: [&str; 6] = ["data_dir", "generation", "devices", "gpu", "node", "misc"];
+        const KNOWN: [&str; 7] =
+            ["data_dir", "generation", "devices", "gpu", "layout", "node", "misc"];
         let top = |path: &'_ str| !KNOWN.contains(&path.split('.').next().unwrap_or(path));
         self.figures.keys().chain(self.texts.keys()).map(String::as_str).find(|path| top(path))
     }

@@ -169,6 +169,11 @@ fn the_first_command_says_what_the_readme_says() {
     let last = out.lines().last().unwrap();
     assert_eq!(told(last), told(lines[1]), "{}", run.err());
     assert!(told(lines[1]).is_some() && lines.contains(&"$ cargo test"));
+    // Without a selection, this clone is clean, too.
+    let whole = common::run(&["validate"]);
+    assert_eq!(whole.code(), 0, "{}", whole.shown());
+    let last = whole.out().lines().last().and_then(told);
+    assert!(last.is_some_and(|last| last.ends_with("2736 rows")), "{}", whole.out());
 }
 
 /// The defect, its rows and the command of each row of the table of what it caught.

@@ -20,6 +20,24 @@ fn the_help_of_every_command_reads_as_shown() {
     }
 }
 
+/// What is judged is chosen before what is written, and an example stands before both.
+#[test]
+fn the_help_of_the_main_commands_is_short_and_begins_with_an_example() {
+    for command in ["validate", "sanity", "remeasure"] {
+        let help = run(&[command, "--help"]).out();
+        assert!(help.lines().count() <= 90, "{command} has {} lines", help.lines().count());
+        let at = |text: &str| help.find(text).unwrap_or_else(|| panic!("{command}: {text}"));
+        let example = at(&format!("\nExample:\n  perfdb-gate {command} "));
+        let order = [example, at("\nUsage:"), at("\nWhat to "), at("\nOutput:"), at("\nTerminal:")];
+        assert!(order.is_sorted(), "{command}: {order:?}");
+        let headings = help.lines().filter(|l| l.ends_with(':') && !l.starts_with(' '));
+        let last: Vec<&str> = headings.collect();
+        assert!(last.ends_with(&["Output:", "Terminal:"]), "{command}: {last:?}");
+        // Both flags show the same.
+        assert_eq!(run(&[command, "-h"]).out(), help, "{command}");
+    }
+}
+
 /// One state is `--ref`, two are `--base-ref` and `--head-ref`, `--since` is what changed, and `--settings-ref` has
 /// the settings: no command has another name for a commit.
 #[test]

@@ -37,9 +37,11 @@ fn from_nothing_to_a_gate_that_blocks() {
 
     The baseline contains 1 finding; `perfdb-gate validate` fails only on new ones.
 
-    The workflows name a tag of perfdb-gate. A tag can be moved; `--action COMMIT` names a commit instead.
+    The workflows name main of perfdb-gate. A tag or branch can be moved; `--action COMMIT` names a commit instead.
 
-    Next: review the files, `git add` them and open a pull request. `pre-commit install` turns the hook on.
+    This perfdb-gate is not that of a release, so the workflows compile it (`build: true`). The first run takes some minutes; later ones find the binary in the cache.
+
+    Next: review the files, `git add` them and open a pull request. `pre-commit install` turns the hook on; its first commit compiles perfdb-gate, which takes some minutes.
     ");
     assert_eq!(tree.validate(&[]).code(), 0, "it is known");
     tree.commit();
@@ -78,6 +80,10 @@ fn workflows_are_for_the_repository_at_hand() {
     assert_eq!(steps[1]["uses"], format!("{PLACE}@{commit}"));
     assert_eq!(steps.len(), 2, "without git-LFS nothing is fetched of it");
     assert!(steps[0]["with"]["lfs"].is_null());
+    // Without a release there is nothing to download, so that the first run would fail.
+    assert_eq!(steps[1]["with"]["build"], true);
+    let nightly = of(".github/workflows/perfdb-nightly.yml");
+    assert_eq!(nightly["jobs"]["validate"]["steps"][1]["with"]["build"], true);
     assert_eq!(of(".pre-commit-config.yaml")["repos"][0]["rev"], commit);
     let hooks = format!("https://github.com/{PLACE}");
     assert_eq!(of(".pre-commit-config.yaml")["repos"][0]["repo"], hooks);
@@ -115,6 +121,11 @@ fn a_repository_or_commit_that_nobody_chose_is_refused() {
     for action in ["abc", "", "main", "v1", "1.2", "1.2.3; x", "v1.2.3-", &long[1..], "v1.2.3 "] {
         refused(&["--repository", PLACE, "--action", action], "40 hexadecimal digits");
     }
+    // The tag of this version comes with a release; the branch is there.
+    let plain = indebted();
+    assert_eq!(init(&plain, &[]).code(), 0);
+    let nightly = text(&plain, ".github/workflows/perfdb-nightly.yml");
+    assert!(nightly.contains(&format!("uses: {PLACE}@main\n")), "{nightly}");
     for (action, revision) in [
         ("1.2.3", "v1.2.3"),
         ("v1.2.3", "v1.2.3"),

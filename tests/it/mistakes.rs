@@ -6,6 +6,19 @@ use crate::common::{Run, Tree, command, gemm};
 /// The mistakes, each as the words after the program's name, in a repository with one table.
 const MISTAKES: &[&[&str]] = &[
     &["validat"],
+    &["check"],
+    &["lint", "--system", "h200_sxm"],
+    &["sanity"],
+    &["sanity", "origin/main"],
+    &["impact", "origin/main"],
+    &["sanity", "--base-ref", "v0.1.0"],
+    &["validate", "--rows", "rows.csv"],
+    &["validate", "--rows", "systems/h200_sxm.yaml"],
+    &["validate", "--json"],
+    &["validate", "-f", "json"],
+    &["validate", "--seed", "2"],
+    &["explain", "--rule", "duplicate-key"],
+    &["merge", "gemm_perf.parquet", "again"],
     &["validate", "--sytem", "h200_sxm"],
     &["validate", "h200_sxm"],
     &["validate", "systems/data"],
@@ -143,6 +156,72 @@ fn a_mistake_in_the_settings_is_one_line_too() {
     perfdb-gate: .perfdb-gate/waivers.yaml: no rule matches 'duplicate-keys'
     hint: did you mean duplicate-key? known: [names]
     "#);
+}
+
+#[test]
+fn a_file_without_waivers_has_none() {
+    for text in ["", "# none yet\n", "waivers:\n", "waivers: []\n"] {
+        let tree = repository();
+        tree.file(".perfdb-gate/waivers.yaml", text);
+        let run = run(&tree, &["validate"]);
+        assert_eq!((run.code(), run.err().as_str()), (0, ""), "{text}");
+    }
+    // A misspelt list is not an empty one.
+    let tree = repository();
+    tree.file(".perfdb-gate/waivers.yaml", "waiver: []\n");
+    assert_eq!(run(&tree, &["validate"]).code(), 2);
+}
+
+/// The command that a hint names makes the reference known, so that the same command runs.
+#[test]
+fn hints_on_shallow_clones_and_tags_lead_on() {
+    let tree = repository();
+    tree.git(&["tag", "v0.1.0"]);
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6), (3, 0.7)]));
+    tree.commit();
+    tree.git(&["branch", "next"]);
+    let from = format!("file://{}", tree.path().display());
+    for (options, reference) in [
+        (&["--depth", "1"][..], "v0.1.0"),
+        (&["--depth", "1"], "origin/next"),
+        (&["--no-tags"], "v0.1.0"),
+    ] {
+        let clones = tempfile::TempDir::new().unwrap();
+        let git = |args: &[&str]| {
+            let mut git = std::process::Command::new("git");
+            let done = git.args(args).current_dir(clones.path()).output().unwrap();
+            assert!(done.status.success(), "{args:?}: {done:?}");
+        };
+        git(&[&["clone", "-q"], options, &[from.as_str(), "."]].concat());
+        let sanity = || {
+            let mut command = command();
+            let args = ["sanity", "--base-ref", reference, "--fail-on", "never"];
+            Run::of(command.args(args).current_dir(clones.path())).unwrap()
+        };
+        let failed = sanity();
+        assert_eq!((failed.code(), failed.err().lines().count()), (2, 2), "{}", failed.err());
+        let hint = failed.err();
+        let named = hint.split('`').find(|part| part.starts_with("git fetch")).unwrap();
+        let words: Vec<String> =
+            named.split(' ').map(|w| w.trim_matches('\'').to_owned()).collect();
+        git(&words[1..].iter().map(String::as_str).collect::<Vec<_>>());
+        assert_ne!(sanity().code(), 2, "{hint}");
+    }
+}
+
+#[test]
+fn a_commit_outside_of_a_repository_is_answered_by_what_works() {
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
+    for args in [["validate", "--since", "HEAD"], ["validate", "--ref", "main"]] {
+        let failed = run(&tree, &args);
+        assert_eq!(failed.code(), 2);
+        assert!(
+            failed
+                .err()
+                .contains("is not in a git repository\nhint: only a repository has commits")
+        );
+    }
 }
 
 #[test]

@@ -72,6 +72,127 @@ fn a_table_of_ones_own_starts_from_nothing() {
     assert!(again.err().contains("gemm_perf.parquet exists already"), "{}", again.err());
 }
 
+/// Milliseconds written as microseconds are reported before anything is written, with and without other tables.
+#[test]
+fn a_table_in_another_unit_is_found_before_it_is_committed() {
+    let tree = empty();
+    // Microseconds, near enough to what the machine needs for no rule to be sure.
+    let mut in_us = "op_name,kernel_source,gemm_dtype,m,n,k,latency\n".to_owned();
+    for (m, us) in [(1, 10.1), (64, 10.6), (1024, 48.1), (8192, 355.0)] {
+        in_us += &format!("gemm,cutlass,bfloat16,{m},4096,4096,{us}\n");
+    }
+    tree.file("rows.csv", in_us);
+    let alone = run(&tree, &[&NEW[..], &["--from", "rows.csv", "--write"]].concat());
+    let shown = alone.out();
+    let (before, _) = shown.split_once("Next: commit").unwrap();
+    assert!(
+        before.contains("The fastest row takes 10.1 ms, and that of other tables 0.001 to 3 ms"),
+        "{shown}"
+    );
+
+    let tree = empty();
+    // The numbers of another run differ a little, each in its own way.
+    let many = |scale: f64, run: u32| {
+        let time = |m: u32| f64::from(m + 10) * (1.0 + f64::from(m * run % 7) / 200.0) * scale;
+        let row = |m: u32| format!("gemm,cutlass,bfloat16,{m},128,128,{}\n", time(m));
+        "op_name,kernel_source,gemm_dtype,m,n,k,latency\n".to_owned()
+            + &(1..=30).map(row).collect::<String>()
+    };
+    for (version, number) in [("1.2.1", 1), ("1.2.2", 2)] {
+        tree.file("rows.csv", many(0.001, number));
+        let args = [&NEW[..8], &[version, "--from", "rows.csv", "--write"]].concat();
+        let written = run(&tree, &args);
+        assert_eq!(written.code(), 0, "{}", written.shown());
+    }
+    tree.file("rows.csv", many(1.0, 3));
+    let refused = run(&tree, &[&NEW[..], &["--from", "rows.csv", "--write"]].concat());
+    assert_eq!(refused.code(), 1, "{}", refused.shown());
+    assert!(
+        refused.out().contains("unit-shift: 1 slice is probably in another unit"),
+        "{}",
+        refused.out()
+    );
+    assert!(refused.out().contains("Nothing was written. Next: correct the errors above"));
+    assert!(!tree.path().join("systems/data/h200_sxm/gemm/vllm/1.2.3").exists());
+}
+
+#[test]
+fn a_table_that_no_spec_describes_gets_one() {
+    const WARP: [&str; 9] = [
+        "new",
+        "--system",
+        "h200_sxm",
+        "--table",
+        "warp",
+        "--backend",
+        "vllm",
+        "--version",
+        "1.2.3",
+    ];
+    let tree = empty();
+    let asked = run(&tree, &WARP);
+    assert_eq!(asked.code(), 2);
+    assert!(
+        asked.err().contains("--from FILE learns the spec of a new table from its rows"),
+        "{}",
+        asked.err()
+    );
+    let mut text = "op_name,kernel_source,phase,tokens,latency\n".to_owned();
+    for (phase, base) in [("dispatch", 0.02), ("combine", 0.03)] {
+        for tokens in [1, 2, 4, 8, 16, 32, 64, 128] {
+            text += &format!("warp,ours,{phase},{tokens},{}\n", base + 0.001 * f64::from(tokens));
+        }
+    }
+    tree.file("rows.csv", &text);
+    let from = [&WARP[..], &["--from", "rows.csv"]].concat();
+    let dry = run(&tree, &from);
+    assert_eq!(
+        (dry.code(), tree.path().join(".perfdb-gate").exists()),
+        (0, false),
+        "{}",
+        dry.shown()
+    );
+    assert!(dry.out().contains("    # Learned from 16 rows of 1 file"), "{}", dry.out());
+    let written = run(&tree, &[&from[..], &["--write"]].concat());
+    insta::assert_snapshot!(redact(&written.out()), @"
+    written  systems/h200_sxm.yaml: the known system's figures
+    written  systems/data/h200_sxm/warp/vllm/1.2.3/warp_perf.parquet: 16 rows of rows.csv, with framework=vllm, version=1.2.3, device=NVIDIA H200
+    written  systems/data/h200_sxm/warp/vllm/1.2.3/collection_meta.yaml: where the rows come from
+    written  .perfdb-gate/rules/tables/warp_perf.yaml: a first spec, since none describes warp_perf
+
+    rules changed by .perfdb-gate/rules/tables/warp_perf.yaml
+    0 errors, 0 warnings, 0 infos; checked 1 table, 16 rows in [seconds] s
+
+    Next: commit the files.
+      perfdb-gate explore --system h200_sxm --table warp    draws the curves
+      perfdb-gate init --repository OWNER/perfdb-gate    sets up the checks of pull requests
+    ");
+    let validated = run(&tree, &["validate"]);
+    assert_eq!(validated.code(), 0, "{}", validated.shown());
+    assert!(!validated.out().contains("no spec"), "{}", validated.out());
+    // By the spec the table is known: a repeated key is found.
+    tree.file("rows.csv", text.clone() + "warp,ours,combine,128,0.9\n");
+    let again =
+        from.iter().map(|arg| if *arg == "1.2.3" { "1.2.4" } else { arg }).collect::<Vec<_>>();
+    let repeated = run(&tree, &again);
+    assert!(repeated.out().contains("duplicate-key"), "{}", repeated.out());
+    // A name that resembles a known one may be a misspelt one.
+    let near = from.iter().map(|arg| if *arg == "warp" { "gems" } else { arg }).collect::<Vec<_>>();
+    assert!(run(&tree, &near).out().contains("(did you mean --table gemm?)"));
+}
+
+#[test]
+fn columns_between_semicolons_are_named() {
+    let tree = empty();
+    tree.file("rows.csv", rows("0.65").replace('.', "X").replace(',', ";").replace('X', ","));
+    let run = run(&tree, &[&NEW[..], &["--from", "rows.csv"]].concat());
+    assert_eq!(run.code(), 2);
+    insta::assert_snapshot!(run.err(), @"
+    perfdb-gate: rows.csv: the columns are separated by semicolons or tabs
+    hint: write commas between the columns, and a point in numbers such as 0.5
+    ");
+}
+
 #[test]
 fn the_sidecar_is_the_one_that_explain_shows() {
     let tree = empty();

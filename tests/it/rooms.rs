@@ -42,7 +42,9 @@ fn no_room_imports_upwards() {
 }
 
 /// Parts of `jobs/` that are no job and exist to be imported by jobs.
-const SHARED: [&str; 3] = [
+const SHARED: [&str; 4] = [
+    // Learns a spec from the rows of a table without one.
+    "learn",
     // Selects rows by conditions.
     "rows",
     // Opens one state of a database.

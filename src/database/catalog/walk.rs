@@ -187,6 +187,15 @@ pub(super) fn read_system(
     let [own_data, beside] = usual_places(folder, name);
     let holds = |dir: &str| holds_files(files, dir);
     let has_data = holds(&own_data);
+    // A machine of another kind of database names its layout, as three of perfdb-gate's own repository do. It is a system
+    // here only if it has data here. Without that field it is one: the loader reads every YAML beside the systems.
+    let is_elsewhere = |system: &System| {
+        let named = system.texts.get("layout").is_some_and(|name| specs.layouts.is_declared(name));
+        named && !system.texts.contains_key("data_dir")
+    };
+    if system.as_ref().is_ok_and(is_elsewhere) && !has_data && !holds(&beside) {
+        return None;
+    }
     // A manifest beside the systems is not a system: it lacks a system's fields, and its name is not a known
     // system.
     let reads_like_one = system.as_ref().is_ok_and(System::is_system);

@@ -35,7 +35,7 @@ impl Commit {
         let Some((repo, prefix)) = repository(root)? else {
             return Err(Error::new(
                 format!("{} is not in a git repository", root.display()),
-                "--ref needs a repository; leave it out to check the files on disk",
+                "only a repository has commits; `perfdb-gate validate` checks the files on disk if no commit is named",
             ));
         };
         let (tree, commit) = {

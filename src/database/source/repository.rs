@@ -82,7 +82,7 @@ pub(super) fn merge_base(repo: &Repository, reference: &str, head: git2::Oid) ->
         .map_err(|e| Error::new(format!("{reference} is not a commit: {}", e.message()), ""))?
         .id();
     let hint = if repo.is_shallow() {
-        "this clone is shallow: fetch the whole history (fetch-depth: 0)"
+        "this clone is shallow: `git fetch --unshallow` fetches its history (in a workflow: fetch-depth: 0)"
     } else {
         "the two commits have no common history"
     };
@@ -140,7 +140,13 @@ fn unnamed(repo: &Repository, reference: &str) -> Error {
              this one as pr{number}"
         )
     } else if repo.is_shallow() {
-        "this clone is shallow: fetch the whole history (fetch-depth: 0)".to_owned()
+        "this clone is shallow: `git fetch --unshallow --tags origin '+refs/heads/*:refs/remotes/origin/*'` fetches the \
+         history, branches and tags (in a workflow: fetch-depth: 0)"
+            .to_owned()
+    } else if reference.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit())
+        && reference.contains('.')
+    {
+        "no tag has this name here: `git fetch --tags` fetches the tags of the remote".to_owned()
     } else {
         let branches = repo.branches(None).into_iter().flatten().flatten();
         let names: Vec<String> =

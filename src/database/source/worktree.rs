@@ -33,6 +33,8 @@ pub struct WorkTree {
     /// The cached ids of files, so that files unknown to git's index are hashed once.
     ids: Stamped<Option<git2::Oid>>,
     attributes: Attributes,
+    /// Files that are listed although they are not below the root, by the paths that they will have.
+    added: Vec<Entry>,
 }
 
 impl WorkTree {
@@ -60,7 +62,18 @@ impl WorkTree {
             stamps: Stamps::default(),
             ids: Stamped::default(),
             attributes: Attributes::default(),
+            added: Vec::new(),
         })
+    }
+
+    /// Lists further files, which may be anywhere on disk, as if they were at the paths of their entries.
+    pub(crate) fn with(self, added: Vec<Entry>) -> Self {
+        Self { added, ..self }
+    }
+
+    /// Returns the path of the root below its repository's top; empty or ending in `/`.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
     }
 
     /// Returns the top of the folder's repository; `None` outside of a repository.
@@ -172,6 +185,7 @@ impl Source for WorkTree {
                 return Err(too_many_files(&self.root.display().to_string()));
             }
         }
+        entries.extend(self.added.iter().cloned());
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(entries)
     }
@@ -187,7 +201,11 @@ impl Source for WorkTree {
             size: e.metadata().map_or(0, |m| m.len()),
             kind: EntryKind::Path(e.into_path()),
         };
-        Ok(files.map(entry).collect())
+        let own = |e: &Entry| {
+            let path = e.path.strip_prefix(&format!("{SETTINGS}/"))?.to_owned();
+            Some(Entry { path, ..e.clone() })
+        };
+        Ok(files.map(entry).chain(self.added.iter().filter_map(own)).collect())
     }
 
     fn top_file(&self, path: &str) -> Result<Option<Entry>> {

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
 use crate::base::progress::Progress;
+use crate::base::published;
 use crate::base::tree_files::TreeFiles;
 use crate::base::words::plural;
 use crate::database::selection::Selection;
@@ -33,8 +34,12 @@ const BASELINE: &str = ".perfdb-gate/baseline.json";
 /// The placeholder in the templates for the repository of perfdb-gate.
 const ACTION: &str = "OWNER/perfdb-gate";
 const COMMIT: &str = "0000000000000000000000000000000000000000";
+/// The branch of perfdb-gate that workflows use as long as no release can be named.
+const BRANCH: &str = "main";
 /// Parts of the templates that only repositories with git-LFS keep.
 const LFS: [&str; 2] = ["      - run: git lfs fetch --all\n", ", lfs: true"];
+/// Parts of the templates that only workflows keep which have no release to download.
+const BUILD: [&str; 2] = ["          build: true\n", ", build: true"];
 
 /// The options of `init`.
 #[derive(Debug, Default, Clone)]
@@ -45,7 +50,7 @@ pub struct InitOptions {
     /// published this build.
     pub repository: Option<String>,
     /// The commit or version of perfdb-gate that workflows use; `None` names the tag of this
-    /// build's version.
+    /// build's version, or the branch `main` if this is not the program of a release.
     pub action: Option<String>,
     /// True if a workflow comments on pull requests.
     pub comment: bool,
@@ -73,17 +78,20 @@ pub struct Setup {
     known: Option<usize>,
     /// The hook to add by hand; `None` unless another configuration of hooks exists without it.
     hook: Option<String>,
-    /// True if the workflows name a tag instead of a commit.
-    tagged: bool,
+    /// What the workflows run.
+    action: PublishedAction,
 }
 
 /// The repository and revision of perfdb-gate that workflows run.
+#[derive(Debug)]
 struct PublishedAction {
     /// The repository on GitHub, `OWNER/NAME`.
     repository: String,
-    /// A commit id or the name of a tag.
+    /// A commit id, or the name of a tag or branch.
     revision: String,
-    is_tag: bool,
+    is_commit: bool,
+    /// True if the repository is known to have the release of this program.
+    is_released: bool,
 }
 
 impl PublishedAction {
@@ -92,8 +100,9 @@ impl PublishedAction {
     /// The owner of that repository can run code in the workflows. A placeholder name is therefore
     /// an error.
     fn of(options: &InitOptions) -> Result<Self> {
-        let published = env!("CARGO_PKG_REPOSITORY").trim_start_matches("https://github.com/");
-        let repository = options.repository.as_deref().unwrap_or(published);
+        let published =
+            published::repository().and_then(|at| at.strip_prefix("https://github.com/"));
+        let repository = options.repository.as_deref().or(published).unwrap_or_default();
         if !is_repository(repository) {
             return Err(match &options.repository {
                 Some(named) => Error::new(
@@ -109,14 +118,19 @@ impl PublishedAction {
                 ),
             });
         }
-        let action = options.action.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
-        let Some((revision, is_tag)) = revision(action) else {
-            return Err(Error::new(
-                format!("--action takes a commit or a version, not '{action}'"),
-                "a commit has 40 hexadecimal digits; a version is like 1.2.3 or v1.2.3",
-            ));
+        let is_released = published::is_release() && published == Some(repository);
+        let named = options.action.as_deref();
+        let (revision, is_commit) = match named.or(is_released.then_some(env!("CARGO_PKG_VERSION")))
+        {
+            None => (BRANCH.to_owned(), false),
+            Some(action) => revision(action).ok_or_else(|| {
+                Error::new(
+                    format!("--action takes a commit or a version, not '{action}'"),
+                    "a commit has 40 hexadecimal digits; a version is like 1.2.3 or v1.2.3",
+                )
+            })?,
         };
-        Ok(Self { repository: repository.to_owned(), revision, is_tag })
+        Ok(Self { repository: repository.to_owned(), revision, is_commit, is_released })
     }
 }
 
@@ -134,10 +148,10 @@ fn is_repository(text: &str) -> bool {
     is_owner && is_name
 }
 
-/// Parses a commit or a version; returns the commit or the tag, and true for a tag.
+/// Parses a commit or a version; returns the commit or the tag, and true for a commit.
 fn revision(text: &str) -> Option<(String, bool)> {
     if text.len() == 40 && text.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return Some((text.to_owned(), false));
+        return Some((text.to_owned(), true));
     }
     let version = text.strip_prefix('v').unwrap_or(text);
     let (core, before) = version.split_once('-').unwrap_or((version, "0"));
@@ -145,7 +159,7 @@ fn revision(text: &str) -> Option<(String, bool)> {
     let is_core = core.split('.').count() == 3 && core.split('.').all(is_number);
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '.';
     let is_before = !before.is_empty() && before.chars().all(is_word);
-    (is_core && is_before).then(|| (format!("v{version}"), true))
+    (is_core && is_before).then(|| (format!("v{version}"), false))
 }
 
 /// Sets up a repository.
@@ -206,18 +220,18 @@ pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<Setup> {
     tree.write(None, &outputs)?;
     let known = report.findings.iter().filter(|f| f.waived_by.is_none()).count();
     let known = is_new.then_some(known);
-    Ok(Setup { files, known, hook: missing_hook, tagged: action.is_tag })
+    Ok(Setup { files, known, hook: missing_hook, action })
 }
 
 /// Fills in a template for the repository.
 fn fitted(text: &str, action: &PublishedAction, uses_lfs: bool) -> String {
-    let PublishedAction { repository, revision, .. } = action;
+    let PublishedAction { repository, revision, is_released, .. } = action;
     let tag = format!("v{}", env!("CARGO_PKG_VERSION"));
     let mut text = text.replace(COMMIT, revision).replace(ACTION, repository);
     text = text.replace(&format!("rev: {tag}"), &format!("rev: \"{revision}\""));
-    if !uses_lfs {
-        for line in LFS {
-            text = text.replace(line, "");
+    for (parts, is_kept) in [(LFS, uses_lfs), (BUILD, !is_released)] {
+        for part in parts.iter().filter(|_| !is_kept) {
+            text = text.replace(part, "");
         }
     }
     text
@@ -263,10 +277,19 @@ impl Setup {
             out += "\nAll files exist already; nothing was written.\n";
             return out;
         }
-        if self.tagged {
-            out += "\nThe workflows name a tag of perfdb-gate. A tag can be moved; `--action COMMIT` names a commit instead.\n";
+        let PublishedAction { revision, is_commit, is_released, .. } = &self.action;
+        if !is_commit {
+            out += &format!(
+                "\nThe workflows name {revision} of perfdb-gate. A tag or branch can be moved; `--action COMMIT` names a \
+                 commit instead.\n"
+            );
         }
-        out += "\nNext: review the files, `git add` them and open a pull request. `pre-commit install` turns the hook on.\n";
+        if !is_released {
+            out += "\nThis perfdb-gate is not that of a release, so the workflows compile it (`build: true`). The first \
+                    run takes some minutes; later ones find the binary in the cache.\n";
+        }
+        out += "\nNext: review the files, `git add` them and open a pull request. `pre-commit install` turns the hook \
+                on; its first commit compiles perfdb-gate, which takes some minutes.\n";
         out
     }
 }

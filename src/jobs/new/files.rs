@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::options::NewOptions;
-use crate::base::error::{Error, Result, unknown};
+use crate::base::error::{Error, Result, nearest, unknown};
 use crate::base::tree_files::TreeFiles;
 use crate::checks::settings::Settings;
-use crate::database::catalog::{Catalog, SystemFile};
-use crate::database::source::WorkTree;
+use crate::database::catalog::{Catalog, SystemFile, TableFile};
+use crate::database::source::{SETTINGS, WorkTree};
+use crate::database::table::Table;
+use crate::jobs::learn::{self, Learned};
 use crate::specs::{Specs, TableSpec};
 
 /// A file of a new table.
@@ -40,7 +42,11 @@ pub struct NewPlace {
     pub system: String,
     pub backend: String,
     pub version: String,
-    pub spec: Arc<TableSpec>,
+    /// The table's name, with `_perf`.
+    pub table: String,
+    pub family: String,
+    /// The table's spec; `None` if it must be learned from the rows.
+    pub spec: Option<Arc<TableSpec>>,
     pub specs: Specs,
 }
 
@@ -51,6 +57,7 @@ impl NewPlace {
             ("--system", &options.system),
             ("--backend", &options.backend),
             ("--version", &options.version),
+            ("--table", &options.table),
         ] {
             if !is_folder_name(text) {
                 return Err(Error::new(
@@ -60,24 +67,33 @@ impl NewPlace {
             }
         }
         let source = WorkTree::open(&options.root)?;
-        let settings = Settings::read(&source, None, None)?;
+        let mut settings = Settings::read(&source, None, None)?;
         let catalog = Catalog::walk(&source, &settings.specs)?;
+        settings.take_facts(&source, &catalog);
         let specs = settings.specs;
-        let spec = spec(&specs, &options.table)?;
-        let has_database = !catalog.systems.is_empty();
-        let top = source.top()?.filter(|_| has_database).unwrap_or_else(|| options.root.clone());
+        let spec = spec(&specs, options)?;
+        let short = options.table.trim_end_matches("_perf");
+        let table = spec.as_ref().map_or(format!("{short}_perf"), |spec| spec.name.clone());
+        let family = spec.as_ref().map(|spec| spec.family.clone());
+        let family = family.or_else(|| specs.families.get(&table).cloned());
+        let family = family.unwrap_or_else(|| short.to_owned());
+        let top = source.top()?.unwrap_or_else(|| options.root.clone());
         let tree = TreeFiles::at_root(&top)?;
         if options.write {
             tree.lock()?;
         }
-        let systems = if has_database { catalog.folder.as_str() } else { "systems" };
+        let systems = if catalog.systems.is_empty() {
+            format!("{}systems", source.prefix())
+        } else {
+            catalog.folder.clone()
+        };
         let yaml = catalog.systems.get(&options.system).filter(|s| s.yaml == s.path).cloned();
         let prefix = if systems.is_empty() { String::new() } else { format!("{systems}/") };
         let yaml_path = format!("{prefix}{}.yaml", options.system);
         let data = yaml.as_ref().map(|yaml| yaml.data_dir.clone());
         let data = data.unwrap_or_else(|| format!("{prefix}data/{}", options.system));
         Ok(Self {
-            folder: format!("{data}/{}/{}/{}", spec.family, options.backend, options.version),
+            folder: format!("{data}/{family}/{}/{}", options.backend, options.version),
             top,
             tree,
             yaml_path,
@@ -85,9 +101,33 @@ impl NewPlace {
             system: options.system.clone(),
             backend: options.backend.clone(),
             version: options.version.clone(),
+            table,
+            family,
             spec,
             specs,
         })
+    }
+
+    /// Returns the spec of a table without one, learned from its rows, as a file of the repository's own rules.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no column is named like a latency, or if the file exists without the spec.
+    pub fn learned(&self, file: &TableFile, table: &Table) -> Result<NewFile> {
+        let path = format!("{SETTINGS}/rules/tables/{}.yaml", self.table);
+        if self.tree.has(&self.top.join(&path))? {
+            let message = format!("{path} exists and does not describe {}", self.table);
+            return Err(Error::new(message, "add the spec that `perfdb-gate suggest` prints"));
+        }
+        let mut learned = Learned::new(&self.table, self.family.clone(), &self.specs);
+        learned.add(file, table)?;
+        let text = learn::yaml(&learned, &[])?;
+        let names = self.specs.tables.keys().map(|name| name.trim_end_matches("_perf"));
+        let near = nearest(self.table.trim_end_matches("_perf"), names);
+        let near = near.map(|near| format!(" (did you mean --table {near}?)")).unwrap_or_default();
+        let says = format!("a first spec, since none describes {}{near}", self.table);
+        let bytes = text.clone().into_bytes();
+        Ok(NewFile { path, bytes, text: Some(text), says, exists: false })
     }
 }
 
@@ -97,12 +137,16 @@ fn is_folder_name(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "._+-".contains(c))
 }
 
-/// Returns the spec of a table, by its name with or without `_perf`.
-fn spec(specs: &Specs, table: &str) -> Result<Arc<TableSpec>> {
+/// Returns the spec of a table, by its name with or without `_perf`. A table without one needs rows, from which a spec is
+/// learned.
+fn spec(specs: &Specs, options: &NewOptions) -> Result<Option<Arc<TableSpec>>> {
+    let table = &options.table;
     let found = specs.tables.get(table).or_else(|| specs.tables.get(&format!("{table}_perf")));
-    found.cloned().ok_or_else(|| {
-        let error =
-            unknown("table", table, specs.tables.keys().map(|t| t.trim_end_matches("_perf")));
-        Error::new(error.message, error.hint + "; `perfdb-gate suggest` describes one of your own")
-    })
+    if found.is_none() && options.from.is_none() {
+        let known = specs.tables.keys().map(|t| t.trim_end_matches("_perf"));
+        let Error { message, hint, .. } = unknown("table", table, known);
+        let own = "; --from FILE learns the spec of a new table from its rows";
+        return Err(Error::new(message, hint + own));
+    }
+    Ok(found.cloned())
 }

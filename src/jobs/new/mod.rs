@@ -5,7 +5,7 @@ mod options;
 mod system;
 mod table;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub use self::files::NewFile;
 use self::files::NewPlace;
@@ -13,10 +13,12 @@ pub use self::options::NewOptions;
 use crate::base::error::{Error, Result};
 use crate::base::escape::{clean, clean_lines};
 use crate::database::selection::Selection;
+use crate::database::source::{Entry, EntryKind, WorkTree};
 use crate::jobs::validate::{self, ValidateOptions};
 use crate::report::Report;
 
 /// The result of `new`.
+#[derive(Default)]
 pub struct NewTable {
     /// The files, in the order of the report.
     files: Vec<NewFile>,
@@ -24,6 +26,8 @@ pub struct NewTable {
     header: Option<String>,
     /// The findings on the files; `None` without rows.
     pub report: Option<Report>,
+    /// A sentence on latencies that are probably not in milliseconds.
+    doubt: Option<String>,
     /// True if the files were written.
     written: bool,
     options: NewOptions,
@@ -38,24 +42,19 @@ pub struct NewTable {
 pub fn run(options: &NewOptions) -> Result<NewTable> {
     let place = NewPlace::of(options)?;
     let mut files = vec![system::file(&place, options)?];
+    let options = options.clone();
     let Some(from) = &options.from else {
-        let header = Some(table::header(&place.spec));
-        return Ok(NewTable {
-            files,
-            header,
-            report: None,
-            written: false,
-            options: options.clone(),
-        });
+        let header = place.spec.as_deref().map(table::header);
+        return Ok(NewTable { files, header, options, ..NewTable::default() });
     };
-    let (table, lines) = table::file(&place, options, from, &files[0])?;
-    files.push(table);
-    files.push(table::sidecar(&place, options)?);
-    let mut report = validated_copy(&place, &files)?;
+    let rows = table::read(&place, &options, from, &files[0])?;
+    files.extend([rows.file, table::sidecar(&place, &options)?]);
+    files.extend(rows.spec);
+    let mut report = validated(&place, &options, &files)?;
     // The rows are those of the CSV, in its order.
     let findings = report.findings.iter_mut().filter(|finding| finding.path == files[1].path);
     for example in findings.flat_map(|finding| &mut finding.examples) {
-        example.line = lines.line(example.row as usize);
+        example.line = rows.lines.line(example.row as usize);
     }
     let written = options.write && report.counts.errors == 0;
     if written {
@@ -63,34 +62,32 @@ pub fn run(options: &NewOptions) -> Result<NewTable> {
         let outputs: Vec<(PathBuf, Vec<u8>)> =
             new.map(|file| (place.top.join(&file.path), file.bytes.clone())).collect();
         place.tree.write(None, &outputs)?;
-        report = validated(&options.root, &place, None)?;
     }
-    Ok(NewTable { files, header: None, report: Some(report), written, options: options.clone() })
+    Ok(NewTable { files, header: None, report: Some(report), doubt: rows.doubt, written, options })
 }
 
-/// Validates the files by themselves, in a folder of their own.
-fn validated_copy(place: &NewPlace, files: &[NewFile]) -> Result<Report> {
+/// Validates the files as if they were in the database, so that the table is compared with those that are. Judges the
+/// table's version, and its system if that is new; in a version with other tables, only the table.
+fn validated(place: &NewPlace, options: &NewOptions, files: &[NewFile]) -> Result<Report> {
     let failed = |e: std::io::Error| Error::caused("cannot create a temporary folder", "", e);
     let folder = tempfile::tempdir().map_err(failed)?;
-    for file in files {
-        let path = folder.path().join(&file.path);
-        std::fs::create_dir_all(path.parent().unwrap_or(folder.path())).map_err(failed)?;
-        std::fs::write(&path, &file.bytes).map_err(failed)?;
+    let mut added = Vec::new();
+    for (number, file) in files.iter().enumerate().filter(|(_, file)| !file.exists) {
+        let (at, size) = (folder.path().join(number.to_string()), file.bytes.len() as u64);
+        std::fs::write(&at, &file.bytes).map_err(failed)?;
+        added.push(Entry { path: file.path.clone(), kind: EntryKind::Path(at), size });
     }
-    let rules = place.top.join(".perfdb-gate/rules");
-    validated(folder.path(), place, rules.is_dir().then_some(rules))
-}
-
-/// Validates the new table's version of a database, and its system if that is new.
-fn validated(root: &Path, place: &NewPlace, rules: Option<PathBuf>) -> Result<Report> {
     let mut selection = Selection { systems: vec![place.system.clone()], ..Selection::default() };
     if place.yaml.is_some() {
         selection.backends.push(place.backend.clone());
         selection.versions.push(place.version.clone());
     }
-    let options =
-        ValidateOptions { root: root.to_owned(), selection, rules, ..ValidateOptions::default() };
-    validate::run(&options, &())
+    if files.iter().any(|file| file.exists && file.path.starts_with(&place.folder)) {
+        selection.tables.push(place.table.clone());
+    }
+    let source = WorkTree::open(&options.root)?.with(added);
+    let judged = ValidateOptions { selection, ..ValidateOptions::default() };
+    validate::judged_source(&source, &judged, &(), |_| Ok(())).map(|(report, ())| report)
 }
 
 impl NewTable {
@@ -123,16 +120,17 @@ impl NewTable {
                  {header}\n"
             );
         }
+        let doubt = self.doubt.as_ref().map(|doubt| format!("\n{doubt}\n")).unwrap_or_default();
         match (failed, self.written) {
-            (true, false) => {
-                format!(
-                    "\nNothing was written. Next: correct the errors above, whose lines are those of {from}, and run \
-                     this again.\n"
-                )
+            (true, false) => format!(
+                "{doubt}\nNothing was written. Next: correct the errors above, whose lines are those of {from}, and run \
+                 this again.\n"
+            ),
+            (false, false) => {
+                format!("{doubt}\nNothing was written. Next: --write writes these files.\n")
             }
-            (false, false) => "\nNothing was written. Next: --write writes these files.\n".into(),
             (_, true) => format!(
-                "\nNext: commit the files.\n  perfdb-gate explore --system {system} --table {table}    draws the \
+                "{doubt}\nNext: commit the files.\n  perfdb-gate explore --system {system} --table {table}    draws the \
                  curves\n  perfdb-gate init --repository OWNER/perfdb-gate    sets up the checks of pull requests\n"
             ),
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// The options of `new`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Default, Clone)]
 pub struct NewOptions {
     /// The repository or folder that contains the database, or will contain it.
     pub root: PathBuf,

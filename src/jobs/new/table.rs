@@ -1,28 +1,45 @@
 //! The rows of a new table, from a CSV, and the sidecar beside them.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use super::files::{NewFile, NewPlace};
 use super::options::NewOptions;
 use super::system::kept;
 use crate::base::error::{Error, Result};
-use crate::base::words::plural;
+use crate::base::words::{Figure, plural};
 use crate::database::catalog::{self, Format, TableFile};
 use crate::database::sidecar::{Meta, by_hand};
-use crate::database::table::{Column, RowLines, encode};
+use crate::database::table::{Column, RowLines, Table, TableScope, encode};
 use crate::jobs::repair::convert::collected;
-use crate::jobs::rows;
+use crate::jobs::rows::{self, LoadedRows};
 use crate::specs::system::System;
-use crate::specs::{IDENTITY, TableSpec};
+use crate::specs::{IDENTITY, Specs, TableSpec};
 
-/// Returns the table with the rows of a CSV file, and the lines of these rows.
-pub(super) fn file(
+/// The fastest row of a table in ms, if it is in milliseconds. The fastest hundredth of 1,816 public slices ends below
+/// 0.001 ms in 0.3 % and above 3 ms in none.
+const FASTEST_MS: RangeInclusive<f64> = 0.001..=3.0;
+
+/// The rows of a CSV file as a new table.
+pub(super) struct NewRows {
+    /// The table's file.
+    pub file: NewFile,
+    /// The lines of the rows in the CSV.
+    pub lines: RowLines,
+    /// The spec that was learned from the rows; `None` if the table has one.
+    pub spec: Option<NewFile>,
+    /// A sentence on latencies that are probably not in milliseconds.
+    pub doubt: Option<String>,
+}
+
+/// Reads the rows of a CSV file as a table.
+pub(super) fn read(
     place: &NewPlace,
     options: &NewOptions,
     from: &Path,
     system: &NewFile,
-) -> Result<(NewFile, RowLines)> {
-    let path = format!("{}/{}.parquet", place.folder, place.spec.name);
+) -> Result<NewRows> {
+    let path = format!("{}/{}.parquet", place.folder, place.table);
     if place.tree.has(&place.top.join(&path))? {
         let hint = "`perfdb-gate merge` adds rows to a table; remove the file to start again";
         return Err(Error::new(format!("{path} exists already"), hint));
@@ -35,31 +52,59 @@ pub(super) fn file(
         entry: rows::entry(from),
         place: catalog::Place {
             system: options.system.clone(),
-            family: Some(place.spec.family.clone()),
+            family: Some(place.family.clone()),
             backend: options.backend.clone(),
             version: options.version.clone(),
         },
-        table: place.spec.name.clone(),
+        table: place.table.clone(),
         format: Format::Csv,
     };
     let bad = |why: String| {
-        let header = header(&place.spec);
-        Error::new(
-            format!("{shown}: {why}"),
-            format!("the file is a CSV with these columns: {header}"),
-        )
+        let columns =
+            place.spec.as_deref().map(|spec| format!(" with these columns: {}", header(spec)));
+        let hint = format!("the file is a CSV{}", columns.unwrap_or_default());
+        Error::new(format!("{shown}: {why}"), hint)
     };
+    let first: &[u8] = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    if !first.contains(&b',') && first.iter().any(|byte| b";\t".contains(byte)) {
+        return Err(Error::new(
+            format!("{shown}: the columns are separated by semicolons or tabs"),
+            "write commas between the columns, and a point in numbers such as 0.5",
+        ));
+    }
     let table = file.decode(&place.specs, &bytes).map_err(|why| bad(why.to_string()))?;
     if table.torn.rows > 0 {
         return Err(bad(table.torn.to_string()));
     }
+    let doubt = place.spec.as_deref().and_then(|spec| doubt(spec, &file, &table, &place.specs));
     let (count, lines) = (table.rows, table.lines.clone());
-    let mut columns = collected(table, Some(&place.spec));
+    let mut columns = collected(table, place.spec.as_deref());
     let added = identify(&mut columns, place, system, count);
     let added =
         if added.is_empty() { String::new() } else { format!(", with {}", added.join(", ")) };
     let says = format!("{} of {shown}{added}", plural(count, "row"));
-    Ok((NewFile { path, bytes: encode(&columns)?, text: None, says, exists: false }, lines))
+    let bytes = encode(&columns)?;
+    let made = TableFile { format: Format::Parquet, ..file };
+    let learn = || {
+        let table = made.decode(&place.specs, &bytes).map_err(|why| bad(why.to_string()))?;
+        place.learned(&made, &table)
+    };
+    let spec = place.spec.is_none().then(learn).transpose()?;
+    let file = NewFile { path, bytes, text: None, says, exists: false };
+    Ok(NewRows { file, lines, spec, doubt })
+}
+
+/// Words that latencies are probably not in milliseconds, by the fastest row.
+fn doubt(spec: &TableSpec, file: &TableFile, table: &Table, specs: &Specs) -> Option<String> {
+    let scope = TableScope::new(table, spec, &file.place, None, &specs.lookups);
+    let rows = LoadedRows::new(&scope).ok()?;
+    let fastest = rows.latency.iter().copied().filter(|ms| *ms > 0.0).reduce(f64::min)?;
+    (!FASTEST_MS.contains(&fastest)).then(|| {
+        format!(
+            "The fastest row takes {} ms, and that of other tables {} to {} ms: are the latencies in milliseconds?",
+            Figure(fastest), FASTEST_MS.start(), FASTEST_MS.end()
+        )
+    })
 }
 
 /// Adds the columns that the command line answers, if the rows lack them; returns what was added.
@@ -93,7 +138,7 @@ fn identify(
 /// Returns the sidecar: the existing one if it lists the table, else a new one.
 pub(super) fn sidecar(place: &NewPlace, options: &NewOptions) -> Result<NewFile> {
     let path = format!("{}/collection_meta.yaml", place.folder);
-    let table = &place.spec.name;
+    let table = &place.table;
     let text = by_hand(&options.backend, &options.version, table);
     let Some(file) = kept(place, &path)? else {
         let bytes = text.clone().into_bytes();

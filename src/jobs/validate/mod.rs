@@ -132,9 +132,22 @@ pub(crate) fn judged<R>(
     progress: &dyn Progress,
     look: impl FnOnce(&JudgedData<'_>) -> Result<R>,
 ) -> Result<(Report, R)> {
-    let start = Instant::now();
     let source = source::open(&options.root, options.reference.as_deref())?;
-    let source = source.as_ref();
+    judged_source(source.as_ref(), options, progress, look)
+}
+
+/// Judges a database in a source that is not opened by the options.
+///
+/// # Errors
+///
+/// Returns the errors of [`judged`].
+pub(crate) fn judged_source<R>(
+    source: &dyn Source,
+    options: &ValidateOptions,
+    progress: &dyn Progress,
+    look: impl FnOnce(&JudgedData<'_>) -> Result<R>,
+) -> Result<(Report, R)> {
+    let start = Instant::now();
     let (roots, settings) = options.read(source)?;
     let since = options.since.as_deref();
     let mut changed = since.map(|since| source.changed_since(since)).transpose()?;

@@ -264,6 +264,11 @@ impl Layouts {
         layouts.flat_map(|layout| &layout.tables).any(|known| known.identity[0] == table)
     }
 
+    /// Returns true if a name is that of a declared layout.
+    pub fn is_declared(&self, name: &str) -> bool {
+        self.known.get(name).is_some_and(|layout| layout.reader == LayoutReader::Declared)
+    }
+
     /// Returns true if the layout of the run was chosen.
     pub fn are_settled(&self) -> bool {
         self.is_settled

@@ -2,6 +2,7 @@
 //! site's expressions would say put in.
 
 mod comment;
+mod first_run;
 mod hooks;
 mod planner;
 mod release;

@@ -16,6 +16,8 @@ fn find(tree: &Tree, inputs: &[(&str, &str)]) -> (Output, String) {
     says.insert("runner.os".into(), "Linux".into());
     says.insert("runner.arch".into(), "X64".into());
     says.insert("github.action_path".into(), env!("CARGO_MANIFEST_DIR").into());
+    says.insert("github.action_repository".into(), "some-one/perfdb-gate".into());
+    says.insert("github.server_url".into(), "https://github.com".into());
     for (name, value) in inputs {
         says.insert((*name).into(), (*value).into());
     }
@@ -99,7 +101,7 @@ fn it_downloads_its_own_version_by_its_checksum() {
     let said = Command::new(path).arg("--version").output().unwrap().stdout;
     assert_eq!(String::from_utf8(said).unwrap(), format!("perfdb-gate {version}\n"));
     let asked = std::fs::read_to_string(tree.path().join("asked")).unwrap();
-    let from = format!("{}/releases/download/v{version}", env!("CARGO_PKG_REPOSITORY"));
+    let from = format!("https://github.com/some-one/perfdb-gate/releases/download/v{version}");
     assert_eq!(asked, format!("{from}/{name}\n{from}/SHA256SUMS\n"));
 
     // The sum that a workflow names is the one that counts.
@@ -110,13 +112,23 @@ fn it_downloads_its_own_version_by_its_checksum() {
     assert!(find(&tree, &[("inputs.sha256", sum)]).0.status.success());
 
     let zeros = "0".repeat(64);
-    let wrong: [&[(&str, &str)]; 6] = [
+    // An action that a workflow calls by its folder has the address of Cargo.toml.
+    if env!("CARGO_PKG_REPOSITORY").contains("OWNER") {
+        let (out, output) = find(&tree, &[("github.action_repository", "")]);
+        assert!(!out.status.success() && output.is_empty(), "{output}");
+        let said = "::error title=perfdb-gate::this copy of perfdb-gate does not say where its releases are: set build to true\n";
+        assert_eq!(told(&out), said);
+        let asked = std::fs::read_to_string(tree.path().join("asked")).unwrap();
+        assert!(!asked.contains("OWNER"), "nothing was fetched: {asked}");
+    }
+    let wrong: [&[(&str, &str)]; 7] = [
         &[],
         &[("inputs.sha256", &zeros)],
         &[("inputs.sha256", "latest")],
         &[("inputs.version", "9.9.9")],
         &[("inputs.version", "../../other")],
         &[("runner.os", "Windows")],
+        &[("github.action_repository", "OWNER/perfdb-gate")],
     ];
     let mut logs = String::new();
     for inputs in wrong {
@@ -129,9 +141,10 @@ fn it_downloads_its_own_version_by_its_checksum() {
     []: ::error title=perfdb-gate::perfdb-gate-[version]-x86_64-unknown-linux-musl.tar.gz has the SHA-256 [the sum], not [zeros]
     [("inputs.sha256", "[zeros]")]: ::error title=perfdb-gate::perfdb-gate-[version]-x86_64-unknown-linux-musl.tar.gz has the SHA-256 [the sum], not [zeros]
     [("inputs.sha256", "latest")]: ::error title=perfdb-gate::there is no SHA-256 of perfdb-gate-[version]-x86_64-unknown-linux-musl.tar.gz
-    [("inputs.version", "9.9.9")]: ::error title=perfdb-gate::https://github.com/OWNER/perfdb-gate/releases/download/v9.9.9/perfdb-gate-9.9.9-x86_64-unknown-linux-musl.tar.gz cannot be had: name another version, or set build to true
+    [("inputs.version", "9.9.9")]: ::error title=perfdb-gate::https://github.com/some-one/perfdb-gate/releases/download/v9.9.9/perfdb-gate-9.9.9-x86_64-unknown-linux-musl.tar.gz cannot be had: name another version, or set build to true
     [("inputs.version", "../../other")]: ::error title=perfdb-gate::version takes a release's number
     [("runner.os", "Windows")]: ::error title=perfdb-gate::no release is made for Windows-X64: set build to true
+    [("github.action_repository", "OWNER/perfdb-gate")]: ::error title=perfdb-gate::this copy of perfdb-gate does not say where its releases are: set build to true
     "#);
 }
 
@@ -153,7 +166,7 @@ fn one_place_says_where_this_is() {
             let end = at + "/perfdb-gate".len();
             // A workflow's `uses:`, a hook's `repo:`, an option's value; not a path of this machine.
             let before = rest[..start].trim_end_matches("https://github.com/");
-            let named = ["uses: ", "repo: ", "--repo ", "perfdb-gate @ "]
+            let named = ["uses: ", "repo: ", "--repo ", "--git ", "git clone ", "perfdb-gate @ "]
                 .iter()
                 .any(|b| before.ends_with(b));
             out += &rest[..start];

@@ -76,6 +76,16 @@ fn a_spec_is_learned_from_rows_and_accepted() {
 }
 
 #[test]
+fn a_table_that_has_a_spec_is_said_to_have_one() {
+    let tree = Tree::new();
+    tree.gemm("gemm_perf.txt", crate::common::gemm(&[(1, 0.5), (2, 0.6)]));
+    let said = "# A spec of gemm_perf exists already; this one would replace it.\n";
+    assert!(suggest(&tree, &["gemm"]).out().contains(said));
+    tree.file("systems/data/h200_sxm/comm/vllm/0.24.0/warp_perf.txt", table(""));
+    assert!(!suggest(&tree, &["warp"]).out().contains("exists already"));
+}
+
+#[test]
 fn what_cannot_be_learned_from_is_said() {
     let tree = Tree::new();
     tree.file("systems/data/h200_sxm/vllm/0.24.0/warp_perf.txt", "expert,share\n1,0.5\n");

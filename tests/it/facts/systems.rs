@@ -28,6 +28,37 @@ fn what_is_known_of_each_system_has_no_finding() {
     assert_eq!(judged(&tree).findings(), [""; 0]);
 }
 
+/// perfdb-gate's own repository describes such machines beside those of its own data.
+#[test]
+fn a_machine_of_another_kind_of_database_is_not_a_system_here() {
+    const CARD: &str = "gpu:\n  bf16_flops_per_cu: 4300657894736\n";
+    const PATH: &str = "systems/gfx942_304.yaml";
+    let of = |text: &str| {
+        let tree = Tree::new();
+        tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
+        tree.file(PATH, text);
+        tree
+    };
+    let named = format!("layout: aiter\n{CARD}");
+    assert_eq!(judged(&of(&named)).findings(), [""; 0]);
+    // The loader reads every YAML beside the systems, so that any other one is a system.
+    let error = [format!("system-invalid error {PATH}")];
+    for text in [
+        CARD.to_owned(),
+        named.replace("aiter", "aitre"),
+        named.replace("aiter", "public"),
+        format!("data_dir: data/gfx942_304\n{named}"),
+        format!("{named}node: {{\n"),
+    ] {
+        assert_eq!(judged(&of(&text)).findings(), error, "{text}");
+    }
+    for data in ["systems/data/gfx942_304", "data/gfx942_304"] {
+        let tree = of(&named);
+        tree.file(&format!("{data}/vllm/0.24.0/gemm_perf.txt"), gemm(&[(1, 0.5), (2, 0.6)]));
+        assert_eq!(judged(&tree).findings(), error, "{data}");
+    }
+}
+
 #[test]
 fn the_figures_of_another_gpu_than_that_of_the_rows_are_a_copy() {
     let tree = Tree::new();

@@ -131,7 +131,7 @@ fn refs_that_are_no_commit_say_what_they_are() {
 
     $ perfdb-gate validate --root [tmp] --ref main
     2> perfdb-gate: [tmp] is not in a git repository
-    2> hint: --ref needs a repository; leave it out to check the files on disk
+    2> hint: only a repository has commits; `perfdb-gate validate` checks the files on disk if no commit is named
     (exit 2)
     ");
 }
@@ -155,7 +155,7 @@ fn a_shallow_clone_is_judged_and_says_what_history_it_lacks() {
     insta::assert_snapshot!(since.shown(), @"
     $ perfdb-gate validate --root [tmp]/clone --since [commit]
     2> perfdb-gate: [commit] does not name a commit
-    2> hint: this clone is shallow: fetch the whole history (fetch-depth: 0)
+    2> hint: this clone is shallow: `git fetch --unshallow --tags origin '+refs/heads/*:refs/remotes/origin/*'` fetches the history, branches and tags (in a workflow: fetch-depth: 0)
     (exit 2)
     ");
 }

@@ -101,7 +101,8 @@ fn contradictions(meta: &Meta, at: &DirContext<'_>) -> Vec<String> {
         }
     }
     if !absent.is_empty() {
-        wrong.push(format!("it describes {}, which has no file", absent.join(", ")));
+        let has = if absent.len() == 1 { "has" } else { "have" };
+        wrong.push(format!("it describes {}, which {has} no file", absent.join(", ")));
     }
     wrong
 }

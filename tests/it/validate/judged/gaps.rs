@@ -66,6 +66,28 @@ fn a_ladder_of_a_third_of_the_sizes_is_reported() {
 }
 
 #[test]
+fn memory_excuses_the_high_end_of_a_ladder_only() {
+    let batches: Vec<u64> = (0..11).map(|power| 1 << power).collect();
+    let ladders = |short: &[u64]| {
+        let mut rows = "framework,version,device,op_name,kernel_source,mla_dtype,kv_cache_dtype,num_heads,batch_size,isl,tp_size,step,latency\n".to_owned();
+        for heads in [16, 32, 64, 128] {
+            for batch in if heads == 128 { short } else { &batches } {
+                let latency = 0.01 + (heads * batch) as f64 / 1e4;
+                rows += &format!(
+                    "VLLM,0.24.0,NVIDIA H200,generation_mla,default,bfloat16,bfloat16,{heads},{batch},1,1,1023,{latency}\n"
+                );
+            }
+        }
+        let tree = Tree::new();
+        tree.file("systems/data/h200_sxm/vllm/0.24.0/generation_mla_perf.txt", rows);
+        told(&tree, "coverage-hole").map(|(_, message)| message)
+    };
+    assert_eq!(ladders(&batches), None);
+    assert_eq!(ladders(&batches[..3]), None, "larger batches may not fit");
+    insta::assert_snapshot!(ladders(&batches[8..]).unwrap(), @"1 of 4 groups of keys has at most 3 sizes along batch_size, where the median group has 11: the planner extrapolates beyond them");
+}
+
+#[test]
 fn what_a_machine_s_kernels_cannot_run_is_a_limit_with_its_source() {
     let specs = perfdb_gate::specs::Specs::embedded().unwrap();
     let limits = [

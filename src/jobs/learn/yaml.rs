@@ -1,17 +1,19 @@
 //! Renders a learned table as YAML for `rules/tables/<family>.yaml`.
 
-use super::learn::{Learned, LearnedColumn};
+use super::learned::{Learned, LearnedColumn};
 use crate::base::escape::clean;
 use crate::base::words::{count, plural};
 use crate::specs::{ColumnKind, IDENTITY, KeyPart};
 
 /// Renders the YAML; uncertain lines have comments.
-pub(super) fn yaml(learned: &Learned<'_>, unread: &[String]) -> String {
+pub(super) fn render(learned: &Learned<'_>, unread: &[String]) -> String {
     let mut out = String::new();
     let read = format!("{} of {}", plural(learned.rows, "row"), plural(learned.files, "file"));
     out += &format!("# Learned from {read}: check each line against the loader of the table.\n");
-    out +=
-        "# Save it as tables/<family>.yaml in a folder for --rules, or in .perfdb-gate/rules/.\n";
+    let name = learned.name;
+    if learned.specs.tables.contains_key(name) {
+        out += &format!("# A spec of {name} exists already; this one would replace it.\n");
+    }
     for why in unread {
         out += &format!("# Not read: {}\n", comment(why));
     }

@@ -29,7 +29,7 @@ const PAIRS: usize = 10;
 const SAME: f64 = 0.02;
 
 /// The properties of a table, learned from its files so far.
-pub(super) struct Learned<'a> {
+pub struct Learned<'a> {
     pub name: &'a str,
     pub family: String,
     pub files: usize,
@@ -42,12 +42,12 @@ pub(super) struct Learned<'a> {
     pub alone: bool,
     /// Names of the key parts of known tables.
     known_parts: BTreeSet<String>,
-    specs: &'a Specs,
+    pub specs: &'a Specs,
 }
 
 /// The properties of a column over all files.
 #[derive(Default)]
-pub(super) struct LearnedColumn {
+pub struct LearnedColumn {
     pub name: String,
     pub kind: Option<ColumnKind>,
     /// Number of files that have the column.

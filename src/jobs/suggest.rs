@@ -3,17 +3,18 @@
 //! The spec is printed as YAML to edit: rows do not show the loader's key, nor which of two rows
 //! with one key the loader serves.
 
-mod learn;
-mod print;
-
 use std::path::PathBuf;
 
-use self::learn::Learned;
 use crate::base::error::{Error, Result, unknown};
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::selection::Selection;
+use crate::jobs::learn::{self, Learned};
 use crate::jobs::site::Site;
-use crate::specs::{self, Specs};
+use crate::specs::Specs;
+
+/// The second line of a printed spec.
+const SAVE: &str =
+    "\n# Save it as tables/<family>.yaml in a folder for --rules, or in .perfdb-gate/rules/.\n";
 
 /// The options of `suggest`.
 #[derive(Debug, Clone)]
@@ -53,14 +54,7 @@ pub fn run(options: &SuggestOptions) -> Result<String> {
     if let (0, Some(why)) = (learned.files, unread.first()) {
         return Err(Error::new(why.clone(), "suggest needs a table with rows"));
     }
-    if learned.latencies().is_empty() {
-        let message = format!("no column of {name} looks like a latency");
-        return Err(Error::new(message, "name the column latency, *_ms or *_us"));
-    }
-    let text = print::yaml(&learned, &unread);
-    // The printed YAML must be valid for --rules.
-    specs::check_tables(&text)?;
-    Ok(text)
+    Ok(learn::yaml(&learned, &unread)?.replacen('\n', SAVE, 1))
 }
 
 /// Returns the files of a table; without such files, those of the name with `_perf` appended.

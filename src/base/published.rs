@@ -1,0 +1,14 @@
+//! The place where this program is published.
+
+/// Returns the address of the program's repository; `None` while its owner is a placeholder, since anybody may take an
+/// account of that name.
+pub fn repository() -> Option<&'static str> {
+    let address = env!("CARGO_PKG_REPOSITORY");
+    (!address.contains("/OWNER/")).then_some(address)
+}
+
+/// Returns true if this is the program of a release, so that its version can be downloaded. The workflow that makes
+/// releases says so when it compiles them.
+pub fn is_release() -> bool {
+    option_env!("PERFDB_GATE_RELEASE").is_some_and(|set| !set.is_empty()) && repository().is_some()
+}
