@@ -20,6 +20,8 @@ pub(super) struct CliffLimits {
     factor: f64,
     /// The lower quartile of this factor.
     quartile: f64,
+    /// The least growth of longer series after the same step, from which on the step is no cliff.
+    grows: f64,
 }
 
 /// The last point of a series.
@@ -43,10 +45,12 @@ impl CliffLimits {
             let ends = ends.into_iter().filter(|(_, ends)| self.is_cliff(ends));
             let (size, ends) = ends.max_by_key(|(_, ends)| ends.len())?;
             let size = f64::from_bits(size);
-            // Where longer series have the step, too, a kernel gives way to another there.
+            // Where longer series have the step and grow on, a kernel gives way to another there.
             let inner = axis.iter().filter_map(|(series, sizes)| {
                 let at = sizes[..sizes.len() - 1].iter().position(|other| *other == size)?;
-                SeriesEnd::of(&series[..=at], &sizes[..=at], latency)
+                let [own, next] = [at, at + 1].map(|at| latency[series[at] as usize]);
+                let end = SeriesEnd::of(&series[..=at], &sizes[..=at], latency);
+                end.filter(|_| next >= self.grows * own)
             });
             let inner: Vec<SeriesEnd> = inner.collect();
             (!self.is_cliff(&inner)).then_some((&axis.axis, size, ends))
@@ -64,12 +68,10 @@ impl CliffLimits {
 
     /// Returns true if series that end at one size fall off there.
     fn is_cliff(&self, ends: &[SeriesEnd]) -> bool {
-        if ends.len() < self.series {
-            return false;
-        }
         let factors = factors(ends);
-        let (low, middle) = (quantile(&factors, 0.25), quantile(&factors, 0.5));
-        middle >= self.factor && low >= self.quartile
+        factors.len() >= self.series
+            && quantile(&factors, 0.5) >= self.factor
+            && quantile(&factors, 0.25) >= self.quartile
     }
 }
 

@@ -66,7 +66,6 @@ impl FlatLimits {
         let launch = self.kernels.contains(&rows.spec.name).then(launch);
         let all = [Some(("this table".to_owned(), own)), rows.fastest_of_others(), launch];
         let (what, fastest) = all.into_iter().flatten().min_by(|a, b| a.1.total_cmp(&b.1))?;
-        tracing::debug!(level, fastest, what, runs, long, "flat");
         if level < self.above * fastest {
             return None;
         }

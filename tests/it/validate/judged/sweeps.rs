@@ -118,14 +118,14 @@ fn a_window_that_the_kernel_ignores_is_reported() {
 
 #[test]
 fn a_cliff_at_the_end_of_many_series_is_reported() {
-    let decode = |cliff: f64, ends: &[u64]| {
+    let decode = |cliff: f64, grows: bool, ends: &[u64]| {
         let mut rows = "framework,version,device,op_name,kernel_source,mla_dtype,kv_cache_dtype,num_heads,batch_size,isl,tp_size,step,latency\n".to_owned();
-        for (number, step) in [63, 127, 255, 511, 1023, 2047, 4095, 8191, 16_383].iter().enumerate()
-        {
+        for (number, step) in (0..18).map(|number| 63 + 1024 * number).enumerate() {
             let end = ends[number % ends.len()];
             for batch in (0..11).map(|power| 1_u64 << power).filter(|batch| *batch <= end) {
                 let at_end = if batch >= 512 { cliff } else { 1.0 };
-                let latency = (0.005 + (batch * (step + 64) * 1152) as f64 / 3.6e9) * at_end;
+                let work = if grows { batch } else { batch.min(512) };
+                let latency = (0.005 + (work * (step + 64) * 1152) as f64 / 3.6e9) * at_end;
                 rows += &format!(
                     "SGLang,0.5.14,NVIDIA H200,generation_mla,default,bfloat16,bfloat16,16,{batch},1,8,{step},{latency:.6}\n"
                 );
@@ -133,10 +133,13 @@ fn a_cliff_at_the_end_of_many_series_is_reported() {
         }
         says(&[("sglang/0.5.14", "generation_mla_perf", rows)])
     };
-    let message = decode(3.0, &[512]).unwrap();
-    let start = "warning: the step from 256 to 512 along batch_size takes 2.9 times as long";
+    let message = decode(3.0, true, &[512]).unwrap();
+    let start = "warning: the step from 256 to 512 along batch_size takes 3.0 times as long";
     assert!(message.starts_with(start), "{message}");
-    assert!(message.contains("the median of 9 series that end there"), "{message}");
-    assert_eq!(decode(1.0, &[512]), None);
-    assert_eq!(decode(3.0, &[1024]), None, "another kernel takes over from 512 on");
+    assert!(message.contains("the median of 18 series that end there"), "{message}");
+    assert_eq!(decode(1.0, true, &[512]), None);
+    assert_eq!(decode(3.0, true, &[1024]), None, "another kernel takes over from 512 on");
+    let both = [1024, 512];
+    assert_eq!(decode(3.0, true, &both), None, "the same, and some series end there");
+    assert!(decode(3.0, false, &both).is_some(), "launches are timed from 512 on");
 }
