@@ -20,7 +20,7 @@ pub(super) struct CliffLimits {
     factor: f64,
     /// The lower quartile of this factor.
     quartile: f64,
-    /// The least growth of longer series after the same step, from which on the step is no cliff.
+    /// The least growth of longer series after the same step, from which on the step is not a cliff.
     grows: f64,
 }
 
