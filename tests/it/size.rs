@@ -22,12 +22,12 @@ struct Ceiling {
 /// The ceilings, largest room first; `top` is `main.rs` and `lib.rs`. Lower a ceiling when its room shrinks.
 const CEILINGS: [Ceiling; 12] = [
     Ceiling { room: "checks", lines: 12_701, target: 11_800 },
-    Ceiling { room: "database", lines: 10_928, target: 10_400 },
-    Ceiling { room: "jobs", lines: 6_891, target: 6_891 },
-    Ceiling { room: "report", lines: 6_625, target: 6_500 },
+    Ceiling { room: "database", lines: 11_065, target: 10_400 },
+    Ceiling { room: "jobs", lines: 6_896, target: 6_891 },
+    Ceiling { room: "report", lines: 7_025, target: 6_500 },
     Ceiling { room: "gpu", lines: 4_079, target: 4_079 },
     Ceiling { room: "traces", lines: 3_021, target: 3_021 },
-    Ceiling { room: "planner", lines: 2_039, target: 1_100 },
+    Ceiling { room: "planner", lines: 2_042, target: 1_100 },
     Ceiling { room: "specs", lines: 2_161, target: 2_050 },
     Ceiling { room: "cli", lines: 1_751, target: 1_700 },
     Ceiling { room: "base", lines: 2_500, target: 1_700 },
@@ -39,7 +39,7 @@ const CEILINGS: [Ceiling; 12] = [
 /// number off its allowance; what it leaves lapses.
 const ALLOWANCES: [(&str, isize); 5] = [
     ("physics", 191),
-    ("page", 600),
+    ("page", 55),
     ("first minutes", 150),
     ("cards", 450),
     ("one way, plain words", -600),
@@ -50,7 +50,7 @@ const FILE_LINES: usize = 350;
 
 /// Longer files, with their lines. This list only shrinks.
 const LONG_FILES: [(&str, usize); 2] =
-    [("src/report/chart/svg.rs", 357), ("src/report/chart/table.rs", 371)];
+    [("src/report/chart/svg.rs", 357), ("src/report/chart/table.rs", 370)];
 
 /// The maximum number of lines of a function, from its name to its closing brace.
 const FUNCTION_LINES: usize = 80;
@@ -60,7 +60,7 @@ const FIELDS: usize = 12;
 
 /// Larger structs, with the number of their fields. This list only shrinks.
 const LARGE_STRUCTS: [(&str, usize); 4] =
-    [("Finding", 16), ("Report", 22), ("ReportView", 16), ("TableDiff", 14)];
+    [("Finding", 16), ("Report", 22), ("ReportView", 15), ("TableDiff", 14)];
 
 /// Replaces comments by nothing and contents of strings by a letter; the number of lines stays.
 fn stripped(text: &str) -> String {
