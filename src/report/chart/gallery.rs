@@ -166,7 +166,7 @@ impl Gallery<'_> {
         let nearest = self.diff.added.iter().find(|added| added.path == file.entry.path);
         let nearest = nearest.map(|added| added.reference.as_str());
         let is_plausible = |path: &str| self.is_plausible(path);
-        let peer = Peer::find(self.head, self.specs, file, &findings, (nearest, &is_plausible));
+        let peer = Peer::find(self.head, self.specs, file, &findings, nearest, is_plausible);
         let beside = Beside { change, rings: &rings, peer: peer.as_ref() };
         Drawer { state: self.head, specs: self.specs, charts }.draw(file, &head, beside)
     }

@@ -31,7 +31,8 @@ impl<'a> Peer<'a> {
         specs: &'a Specs,
         file: &TableFile,
         findings: &[&Finding],
-        (nearest, is_plausible): (Option<&str>, &dyn Fn(&str) -> bool),
+        nearest: Option<&str>,
+        is_plausible: impl Fn(&str) -> bool,
     ) -> Option<Self> {
         let named = |table: fn(&Evidence) -> Option<&String>| {
             find(state, findings.iter().find_map(|finding| table(&finding.evidence))?)
