@@ -24,7 +24,7 @@ const CEILINGS: [Ceiling; 12] = [
     Ceiling { room: "checks", lines: 12_701, target: 11_800 },
     Ceiling { room: "database", lines: 11_065, target: 10_400 },
     Ceiling { room: "jobs", lines: 6_896, target: 6_891 },
-    Ceiling { room: "report", lines: 7_025, target: 6_500 },
+    Ceiling { room: "report", lines: 7_026, target: 6_500 },
     Ceiling { room: "gpu", lines: 4_079, target: 4_079 },
     Ceiling { room: "traces", lines: 3_021, target: 3_021 },
     Ceiling { room: "planner", lines: 2_042, target: 1_100 },
@@ -39,7 +39,7 @@ const CEILINGS: [Ceiling; 12] = [
 /// number off its allowance; what it leaves lapses.
 const ALLOWANCES: [(&str, isize); 5] = [
     ("physics", 191),
-    ("page", 55),
+    ("page", 54),
     ("first minutes", 150),
     ("cards", 450),
     ("one way, plain words", -600),

@@ -78,10 +78,8 @@ fn remeasured(changed: &[&TableDiff], tables: &[KindTable]) -> (&'static str, St
     if served().all(|(_, served)| served.same_latencies()) {
         let new = count(sum(changed, |served| served.gained));
         let gone = count(sum(changed, |served| served.lost));
-        return (
-            "Rows replaced",
-            format!("{} keys as before, {new} new, {gone} gone", count(keys)),
-        );
+        let text = format!("{} keys keep their latencies, {new} new, {gone} gone", count(keys));
+        return ("Rows replaced", text);
     }
     let is_far = |ratio: &&f64| (**ratio - 1.0).abs() > FAR;
     let far = sum(changed, |served| served.ratios.iter().filter(is_far).count() as u64);
