@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Question;
 use super::answer::{PointReply, PredictReply, Source, StateAnswer};
-use super::asked::AskedVersion;
+use super::asked::{AskedVersion, PlannedVersion};
 use super::cases::{Case, Quant};
 use super::cause::Cause;
 use super::change::{Impact, ImpactCase, OpMove, PlannerView, PointImpact, Step, StepTime};
 use super::findings::age;
 use super::interpreter::Planner;
 use super::refusals::Refusal;
+use crate::database::catalog::VersionDir;
 
 impl Impact {
     /// Creates an impact without answers.
@@ -38,7 +39,10 @@ impl Impact {
         let failed = states.into_iter().flatten().find_map(|state| state.failed.clone());
         self.not_asked.extend(failed.map(|why| (asked.version.clone(), why)));
         let mut refusals = Refusal::of_version(&asked, before.as_ref(), &after);
-        let then = before.map(|state| state.cases);
+        // A version that is new had no errors before.
+        let is_of = |dir: &VersionDir| PlannedVersion::of(&dir.place) == asked.version;
+        let existed = question.before.is_some_and(|state| state.catalog.dirs.values().any(is_of));
+        let then = before.filter(|_| existed).map(|state| state.cases);
         for (number, (case, now)) in question.cases.cases.iter().zip(after.cases).enumerate() {
             let was = match &then {
                 Some(then) => match then.get(number) {

@@ -13,9 +13,9 @@ use super::predictions::{MoverRow, Predictions};
 use super::run::urgency;
 use super::template::fill;
 use super::triage::Cause;
+use super::view::change_table::ChangeTable;
 use super::view::changes::{FileView, TableView};
 use super::view::finding::FindingView;
-use super::view::slices::SliceRow;
 use super::view::{HeadView, ReportView, RuleView};
 use crate::base::digest::hex;
 use crate::base::error::Result;
@@ -24,6 +24,9 @@ use crate::findings::{ComparedStates, Severity};
 use crate::report::chart::Drawing;
 
 const TEMPLATE: &str = include_str!("../../charts/report.html.j2");
+
+/// The most rows of a table of what changed.
+const SLICES: usize = 100;
 
 /// The most causes listed; the findings themselves follow.
 const CAUSES: usize = 20;
@@ -57,8 +60,8 @@ struct Page<'a> {
     /// Lines that sum up the change.
     summary: &'a [String],
     repaired: Option<&'a str>,
-    /// The slices that moved, those that moved most first.
-    slices: &'a [SliceRow],
+    /// One table per kind of change that has rows.
+    slices: Vec<ChangeTable>,
     /// Lines about all predicted step times.
     predictions: Vec<String>,
     movers: Vec<MoverRow>,
@@ -114,7 +117,7 @@ fn page_view<'a>(view: &'a ReportView<'a>, charts: &'a [Drawing]) -> Page<'a> {
         contents: Vec::new(),
         summary: &view.summary,
         repaired: view.repaired.as_deref(),
-        slices: &view.moved,
+        slices: view.changes.as_ref().map(|c| c.shaped(SLICES)).unwrap_or_default(),
         predictions: predictions.map(notes).unwrap_or_default(),
         movers: predictions.iter().flat_map(|p| &p.movers).map(MoverRow::new).collect(),
         nonce: String::new(),

@@ -148,9 +148,6 @@ fn write_changes(out: &mut String, changes: &ChangesView<'_>) {
     for table in changes.tables.iter().filter(|t| !t.raw.only_moved()) {
         write_table(out, table);
     }
-    if let Some(moved) = &changes.moved {
-        let _ = writeln!(out, "{moved}");
-    }
     for file in changes.files.iter().take(FILES) {
         let _ = writeln!(out, "{:9} {}", file.status, file.path);
     }

@@ -34,6 +34,7 @@ pub use predictions::Predictions;
 pub use run::{Report, RunOutcome, RunVerdict};
 pub use view::ReportView;
 pub(crate) use view::finding::below_data;
+pub(crate) use view::first_row;
 
 use std::io::Write;
 

@@ -193,14 +193,29 @@ const RATIOS: [&str; 3] = ["worst", "worst_ratio", "median_ratio"];
 /// The sort key of findings: by severity, then most predictions lost, then predictions moved most, then by how wrong how
 /// many rows are.
 pub(super) fn urgency(finding: &Finding) -> impl Ord {
-    let models = finding.evidence.models.as_ref();
-    let loses = models.map_or(0, |m| m.loses);
-    let moves = ordered(models.map_or(0.0, |m| m.moves_ms));
-    let ratio = RATIOS.iter().find_map(|name| finding.evidence.get(name)?.as_f64());
     let rows = finding.rows.max(1) as f64;
-    let weight = ordered(ratio.filter(|ratio| *ratio > 0.0).map_or(rows, |r| r.ln().abs() * rows));
-    let most = (Reverse(loses), Reverse(moves), Reverse(weight));
+    let weight = ordered(farness(finding).map_or(rows, |far| far * rows));
+    let most = (consequence(finding), Reverse(weight));
     (finding.severity, most, &finding.path, &finding.rule)
+}
+
+/// The sort key of findings of one cause: by consequence, then by how wrong the worst row is, then by rows.
+pub(super) fn farthest(finding: &Finding) -> impl Ord {
+    let far = ordered(farness(finding).unwrap_or(0.0));
+    (consequence(finding), Reverse((far, finding.rows)), &finding.path)
+}
+
+/// Predictions that are lost, then how far predictions move, most first.
+fn consequence(finding: &Finding) -> impl Ord + use<> {
+    let models = finding.evidence.models.as_ref();
+    let moves = ordered(models.map_or(0.0, |m| m.moves_ms));
+    Reverse((models.map_or(0, |m| m.loses), moves))
+}
+
+/// The absolute log ratio of a finding's worst row; `None` if it states no ratio.
+fn farness(finding: &Finding) -> Option<f64> {
+    let ratio = RATIOS.iter().find_map(|name| finding.evidence.get(name)?.as_f64());
+    ratio.filter(|ratio| *ratio > 0.0).map(|ratio| ratio.ln().abs())
 }
 
 /// The bits of a number of 0 or more, which have the order of such numbers.

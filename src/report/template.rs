@@ -35,6 +35,7 @@ fn rendered(
     env.add_filter("cut", |text: String| cut(&text, SENTENCE));
     env.add_filter("brief", |text: String| cut(&text, LINE));
     env.add_filter("row", |text: String| row(&text));
+    env.add_filter("lines", |text: String| text.replace('\n', "<br>"));
     env.add_filter("tame", |text: String| tame(&text));
     env.add_filter("fenced", |text: String| fenced(&text));
     env.add_template(name, template)?;
@@ -101,7 +102,7 @@ fn inert_word(word: &str) -> String {
 
 /// Returns true if a character has no special meaning in Markdown.
 fn is_harmless(c: char) -> bool {
-    c.is_alphanumeric() || "-−+=.,;:%()×→…'\" ".contains(c)
+    c.is_alphanumeric() || "-−+=.,;:%()×→…'\" \u{a0}".contains(c)
 }
 
 #[cfg(test)]

@@ -101,8 +101,8 @@ fn draw(
         subtitle,
         x: chart.x.clone(),
         series: series.into_iter().map(Into::into).collect(),
-        rings: Vec::new(),
         panels,
+        ..ChartFigure::default()
     })
 }
 

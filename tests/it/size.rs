@@ -45,7 +45,7 @@ const FILE_LINES: usize = 350;
 
 /// Longer files, with their lines. This list only shrinks.
 const LONG_FILES: [(&str, usize); 2] =
-    [("src/report/chart/svg.rs", 357), ("src/report/chart/table.rs", 371)];
+    [("src/report/chart/svg.rs", 357), ("src/report/chart/table.rs", 370)];
 
 /// The maximum number of lines of a function, from its name to its closing brace.
 const FUNCTION_LINES: usize = 80;
@@ -55,7 +55,7 @@ const FIELDS: usize = 12;
 
 /// Larger structs, with the number of their fields. This list only shrinks.
 const LARGE_STRUCTS: [(&str, usize); 4] =
-    [("Finding", 16), ("Report", 22), ("ReportView", 16), ("TableDiff", 14)];
+    [("Finding", 16), ("Report", 22), ("ReportView", 15), ("TableDiff", 14)];
 
 /// Replaces comments by nothing and contents of strings by a letter; the number of lines stays.
 fn stripped(text: &str) -> String {

@@ -1,8 +1,10 @@
 //! Differences between matched rows of two tables: columns, measurements, attributes.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cells::{ColumnPair, SharedColumns, either_holds};
+use crate::base::stats::quantile;
 use crate::database::table::{Column, Table};
 use crate::specs::{IDENTITY, TableSpec, measured_unit};
 
@@ -20,6 +22,78 @@ pub struct AttributeChange {
     pub after: Vec<String>,
     /// The number of common keys whose attribute differs.
     pub keys: u64,
+}
+
+/// The cells of a measured column other than the latency, after a change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FilledColumn {
+    /// The name of the column.
+    pub column: String,
+    /// The number of rows with a measurement before.
+    pub before: u64,
+    /// The number of rows with a measurement after.
+    pub after: u64,
+    /// The number of rows without any value after. The other rows state 0, which means that nothing was measured.
+    pub empty: u64,
+    /// The 5th percentile, the median and the 95th percentile of the measurements after; NaN without any.
+    pub quantiles: [f64; 3],
+}
+
+/// Returns true if a row has a measurement in a column. Zero means that a meter was not read.
+fn is_measured(column: &Column, row: usize) -> bool {
+    !column.is_null(row) && column.number(row) > 0.0
+}
+
+/// Returns the measured columns other than the latency that the head has.
+pub(super) fn filled(spec: &TableSpec, base: &Table, head: &Table) -> Vec<FilledColumn> {
+    let loaded = spec.loaded_columns();
+    let is_beside = |name: &str| measured_unit(name).is_some() && !loaded.contains(name);
+    let of_column = |(name, column): (&str, &Column)| {
+        let rows = (0..head.rows).filter(|row| is_measured(column, *row));
+        let mut values: Vec<f64> = rows.map(|row| column.number(row)).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let before = base.column(name);
+        let had = |row: &usize| before.is_some_and(|before| is_measured(before, *row));
+        FilledColumn {
+            column: name.to_owned(),
+            before: (0..base.rows).filter(had).count() as u64,
+            after: values.len() as u64,
+            empty: (0..head.rows).filter(|row| column.is_null(*row)).count() as u64,
+            quantiles: [0.05, 0.5, 0.95].map(|share| quantile(&values, share)),
+        }
+    };
+    head.columns().filter(|(name, _)| is_beside(name)).map(of_column).collect()
+}
+
+/// Returns the values of key columns that differ between rekeyed rows, with their number, the most frequent first.
+pub(super) fn rekeyed_values(
+    shared: &SharedColumns<'_>,
+    (base, head): (&Table, &Table),
+    pairs: &[(u32, u32)],
+) -> Vec<AttributeChange> {
+    let text = |column: &Column, row: u32| {
+        column
+            .text(row as usize)
+            .map_or_else(|| column.json(row as usize).to_string(), str::to_owned)
+    };
+    let mut counts: BTreeMap<(&str, String, String), u64> = BTreeMap::new();
+    for column in &shared.keys {
+        let (Some(was), Some(is)) = (base.column(&column.name), head.column(&column.name)) else {
+            continue;
+        };
+        for (b, h) in pairs.iter().filter(|pair| column.differs(**pair)) {
+            *counts.entry((&column.name, text(was, *b), text(is, *h))).or_default() += 1;
+        }
+    }
+    let change = |((column, was, is), keys): ((&str, String, String), u64)| AttributeChange {
+        column: column.to_owned(),
+        before: vec![was],
+        after: vec![is],
+        keys,
+    };
+    let mut changes: Vec<AttributeChange> = counts.into_iter().map(change).collect();
+    changes.sort_by_key(|change| Reverse(change.keys));
+    changes
 }
 
 /// Returns the columns that only one table has, or that differ in one of the row pairs.
@@ -63,9 +137,7 @@ pub(super) fn unmeasured(
 ) -> BTreeMap<String, u64> {
     let loaded = spec.loaded_columns();
     let is_beside = |name: &str| measured_unit(name).is_some() && !loaded.contains(name);
-    let holds = |column: &Column, row: u32| {
-        !column.is_null(row as usize) && column.number(row as usize) > 0.0
-    };
+    let holds = |column: &Column, row: u32| is_measured(column, row as usize);
     let mut lost = BTreeMap::new();
     for (name, before) in base.columns().filter(|(name, _)| is_beside(name)) {
         let after = head.column(name);

@@ -1,12 +1,12 @@
 //! Base × head: the tables and rows that a range of commits adds, removes and changes.
 //!
-//! Tables are paired first ([`pairs`]). If the bytes of a pair differ ([`compare`]), the rows are matched by
-//! identity ([`rows`]) and by the loader's key ([`matched`]), over cells that are comparable across files
-//! ([`cells`]). Served keys before and after are in [`served`]: by slice in [`slices`], by contents of the
-//! rows in [`held`]. Rows whose key was corrected are in [`rekey`], slices that come back
-//! under another name in [`relabel`]. Keys that no query reaches any more
-//! are in [`unserved`], and the planner's answers for them in [`interpolated`]. The effect of changed rows on latency is summed up in
-//! [`ratios`], and [`detail`] writes lists of the rows.
+//! Tables are paired first ([`pairs`]). If the bytes of a pair differ ([`compare`]), the rows are matched by identity
+//! ([`rows`]) and by the loader's key ([`matched`]), over cells that are comparable across files ([`cells`]). Served
+//! keys before and after are in [`served`]: by slice in [`slices`], by contents of the rows in [`held`]. Rows whose key
+//! was corrected are in [`rekey`], slices that come back under another name in [`relabel`]. Keys that no query reaches
+//! any more are in [`unserved`], and the planner's answers for them in [`interpolated`]. Added tables are compared with
+//! the nearest ones in [`reference`]. The effect of changed rows on latency is summed up in [`ratios`], and [`detail`]
+//! writes lists of the rows.
 
 mod cells;
 mod class;
@@ -21,6 +21,7 @@ mod matched;
 mod pairs;
 mod ratios;
 mod read_keys;
+mod reference;
 mod rekey;
 mod relabel;
 mod rows;
@@ -38,10 +39,11 @@ pub(crate) use compare::Comparison;
 pub use contents::AuditedTable;
 pub use detail::Details;
 pub(crate) use files::{ChangedFacts, changed_paths, files};
-pub use held::AttributeChange;
+pub use held::{AttributeChange, FilledColumn};
 pub use matched::RowMatch;
 pub(crate) use pairs::{FilePair, pairs};
 pub use ratios::{FAR, Ratios};
+pub use reference::AddedTable;
 pub use relabel::Relabelled;
 pub use rows::RowDiff;
 pub use served::ServedDiff;
@@ -62,6 +64,8 @@ pub struct Diff {
     pub files: Vec<FileDiff>,
     /// The keys that no query reaches any more, by table.
     pub unserved: Vec<Unserved>,
+    /// The added tables beside the tables that are nearest to them, by path.
+    pub added: Vec<AddedTable>,
     /// The versions that become selectable or are hidden.
     pub versions: VersionChanges,
     /// The contents of the changed tables; empty unless an audit was asked for.
@@ -232,6 +236,7 @@ impl Diff {
             all.tables.extend(root.tables);
             all.files.extend(root.files);
             all.unserved.extend(root.unserved);
+            all.added.extend(root.added);
             all.versions.extend(root.versions);
             all.audited.extend(root.audited);
         }
@@ -268,9 +273,7 @@ impl Diff {
         }
         if parts.is_empty() { "nothing changed".to_owned() } else { parts.join("; ") }
     }
-}
 
-impl Diff {
     /// Counts the tables that were not compared because the bytes of a side are unavailable.
     pub fn not_compared(&self) -> usize {
         self.tables.iter().filter(|table| table.absence().is_some()).count()

@@ -23,9 +23,6 @@ pub struct Ratios {
     pub high: f64,
     /// The share of ratios that differ from 1 by more than [`FAR`].
     pub far: f64,
-    /// The median ratios of up to eight equal parts of the rows, sorted from short to long latencies in the
-    /// base.
-    pub trend: Vec<f64>,
     /// The rows with the greatest change by factor, as row numbers of the head with the loader's key.
     pub worst: Vec<Example>,
 }
@@ -94,7 +91,6 @@ impl<'a> PairedTables<'a> {
             low: quantile(&sorted, 0.05),
             high: quantile(&sorted, 0.95),
             far: far as f64 / sorted.len() as f64,
-            trend: trend(latencies, &rows),
             worst: self.worst(changed, latencies, &rows)?,
         }))
     }
@@ -161,35 +157,9 @@ impl LatencyChange {
     }
 }
 
-/// Returns the median ratios of equal parts of the rows, sorted by their latency before.
-fn trend(latencies: &[LatencyChange], rows: &[(usize, f64)]) -> Vec<f64> {
-    const PARTS: usize = 8;
-    let mut rows = rows.to_vec();
-    rows.sort_unstable_by(|a, b| {
-        latencies[a.0].before.total_cmp(&latencies[b.0].before).then(a.0.cmp(&b.0))
-    });
-    let part = rows.len().div_ceil(PARTS).max(1);
-    let middle = |part: &[(usize, f64)]| {
-        let mut ratios: Vec<f64> = part.iter().map(|(_, ratio)| *ratio).collect();
-        ratios.sort_unstable_by(f64::total_cmp);
-        quantile(&ratios, 0.5)
-    };
-    rows.chunks(part).map(middle).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_trend_goes_from_short_to_long() {
-        let change =
-            |i: usize| LatencyChange { before: (16 - i) as f64, after: ((16 - i) * i) as f64 };
-        let latencies: Vec<LatencyChange> = (1..16).map(change).collect();
-        let rows: Vec<(usize, f64)> = (0..15).map(|i| (i, (i + 1) as f64)).collect();
-        let trend = trend(&latencies, &rows);
-        assert_eq!(trend, [14.5, 12.5, 10.5, 8.5, 6.5, 4.5, 2.5, 1.0]);
-    }
 
     #[test]
     fn a_latency_of_zero_has_no_ratio() {

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::RowDiff;
 use super::cells::SharedColumns;
-use super::held::{AttributeChange, attributes, changed_keys, columns_changed, unmeasured};
+use super::held::{AttributeChange, FilledColumn, attributes, changed_keys, columns_changed};
+use super::held::{filled, rekeyed_values, unmeasured};
 use super::join::{HashedRow, JoinedKeys};
 use super::ratios::{LatencyChange, PairedTables};
 use super::relabel::Relabelled;
@@ -62,6 +63,10 @@ pub struct ServedRows {
     pub without_ratio: u64,
     /// The slices that are served under another name after the change.
     pub relabelled: Vec<Relabelled>,
+    /// The measured columns other than the latency, after a change of a table.
+    pub filled: Vec<FilledColumn>,
+    /// The values of the key columns in which rekeyed rows differ, the most frequent first.
+    pub rekeyed_values: Vec<AttributeChange>,
     /// The rows of base and head that serve the rekeyed keys.
     pub(super) rekeyed: Vec<(u32, u32)>,
     /// The hash of the loader's key of every row, in the base and in the head.
@@ -156,6 +161,9 @@ impl PairedTables<'_> {
             served.changed = shared.map_or(0, |shared| changed_keys(shared, &joined.common));
             served.unmeasured = unmeasured(self.spec, base, head, &joined.common);
             served.attributes = attributes(self.spec, base, head, &joined.common);
+            served.rows.filled = filled(self.spec, base, head);
+            let values = shared.map(|shared| rekeyed_values(shared, (base, head), &rekeyed));
+            served.rows.rekeyed_values = values.unwrap_or_default();
         }
         let (base, head) = (base_keys.as_ref(), head_keys.as_ref());
         let relabelled = self.relabelled(&joined, (base, head), &noise)?;
@@ -167,8 +175,8 @@ impl PairedTables<'_> {
         let hashes = |keys: Option<Keys<'_>>| keys.map(Keys::into_hashes).unwrap_or_default();
         let keys = (hashes(base_keys), hashes(head_keys));
         let without_ratio = latencies.iter().filter(|l| l.is_without_ratio()).count() as u64;
-        served.rows =
-            ServedRows { common: joined.common, without_ratio, relabelled, rekeyed, keys };
+        let (common, rows) = (joined.common, served.rows);
+        served.rows = ServedRows { common, without_ratio, relabelled, rekeyed, keys, ..rows };
         Ok(Some(served))
     }
 

@@ -32,12 +32,14 @@ pub(super) struct SlicedKeys {
 }
 
 /// The differences in one slice of the key space.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct SliceDiff {
     /// The name of the slice.
     pub slice: SliceName,
     /// The number of keys served before and after.
     pub common: u64,
+    /// The number of these whose latency is 0 before or after, so that they have no ratio.
+    pub zeros: u64,
     /// The number of keys served only before.
     pub lost: u64,
     /// The number of keys served only after.
@@ -68,6 +70,16 @@ pub struct SliceLatency {
 }
 
 impl SliceDiff {
+    /// Adds up the numbers of keys of some slices. The sum has no latency.
+    pub fn sum<'s>(slices: impl Iterator<Item = &'s Self>) -> Self {
+        slices.fold(Self::default(), |sum, slice| Self {
+            common: sum.common + slice.common,
+            lost: sum.lost + slice.lost,
+            gained: sum.gained + slice.gained,
+            ..sum
+        })
+    }
+
     /// Returns true if the slice differs from its whole table, whose median ratio is `whole`: keys come or go, or its own
     /// median ratio is apart by more than [`super::FAR`].
     pub fn stands_out(&self, whole: Option<f64>) -> bool {
@@ -195,8 +207,9 @@ pub(super) fn slices(
     numbers.into_iter().for_each(|(name, number)| names[number] = name);
     let all = names.iter().zip(gathered).map(|(slice, gathered)| {
         let Gathered { common, lost, gained, latencies } = gathered;
+        let zeros = latencies.iter().filter(|l| l.before == 0.0 || l.after == 0.0).count() as u64;
         let latency = SliceLatency::of(&latencies, noise);
-        SliceDiff { slice: slice.clone(), common, lost, gained, latency }
+        SliceDiff { slice: slice.clone(), common, zeros, lost, gained, latency }
     });
     let mut all: Vec<SliceDiff> = all.collect();
     all.sort_by(|a, b| a.slice.cmp(&b.slice));

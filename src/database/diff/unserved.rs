@@ -33,6 +33,8 @@ pub struct Unserved {
     pub place: Place,
     /// The name of the table.
     pub table: String,
+    /// The version of the head that serves most keys of the table; `None` if none does.
+    pub answers: Option<String>,
     /// The head's current version, if the keys are lost to queries for that one; `None` if no version serves them.
     pub current: Option<String>,
     /// The slices that lose keys.
@@ -50,6 +52,8 @@ pub struct Unserved {
 pub struct UnservedSlice {
     /// The number of keys.
     pub keys: u64,
+    /// The number of keys that the changed tables lose, whether another version serves them or not.
+    pub removed: u64,
     /// The number of the slice's keys in the file that still has most of them.
     pub remaining: u64,
     /// The number of lost keys between others of a sweep.
@@ -120,6 +124,10 @@ struct RemainingKeys<'a> {
     ends: HashMap<u64, Option<SweepEnds>>,
     /// The number of keys of each slice in the file that has most of them.
     slices: BTreeMap<SliceName, u64>,
+    /// The number of keys that the changed tables lose, by slice.
+    removed: BTreeMap<&'a SliceName, u64>,
+    /// The number of keys of the file that has most of them, with its version.
+    most: Option<(u64, String)>,
     /// The points of the sweeps that lose keys.
     lines: ServedLines<'a>,
 }
@@ -195,6 +203,7 @@ impl<'a> LosingTables<'a> {
         let mut lost = self.lost_keys();
         self.place_keys(base, spec, impossible, &mut lost)?;
         let mut served = RemainingKeys::default();
+        lost.values().for_each(|key| *served.removed.entry(key.slice).or_default() += 1);
         served.ends.extend(lost.values().filter_map(|key| Some((key.at.as_ref()?.0, None))));
         for file in self.versions(head) {
             let slices = each_read_key(head, file, spec, |key| {
@@ -204,6 +213,8 @@ impl<'a> LosingTables<'a> {
                     served.lines.add(&file.place.version, key.shape, &key.point, key.latency);
                 }
             })?;
+            let keys = (slices.values().sum(), file.place.version.clone());
+            served.most = served.most.take().max(Some(keys).filter(|(keys, _)| *keys > 0));
             for (slice, keys) in slices {
                 let most = served.slices.entry(slice).or_default();
                 *most = keys.max(*most);
@@ -261,6 +272,7 @@ impl<'a> LosingTables<'a> {
         let mut found = Unserved {
             place: first.place.clone(),
             table: self.table.to_owned(),
+            answers: served.most.as_ref().map(|(_, version)| version.clone()),
             current: self.current.as_ref().map(|files| files.version.to_owned()),
             slices: BTreeMap::new(),
             whole_slices: 0,
@@ -312,6 +324,7 @@ impl<'a> LosingTables<'a> {
         found.whole_slices = found.slices.keys().filter(is_whole).count();
         for (slice, lost) in &mut found.slices {
             lost.remaining = served.slices.get(slice).copied().unwrap_or_default();
+            lost.removed = served.removed.get(slice).copied().unwrap_or_default();
         }
         Some(found)
     }

@@ -42,6 +42,7 @@ fn figure(sample: &Sample, number: usize) -> Option<ChartFigure> {
         rings: if beyond == 0 { Vec::new() } else { vec![ring] },
         series: parts.into_iter().map(|(name, _)| name.into()).collect(),
         panels: vec![panel],
+        ..ChartFigure::default()
     })
 }
 

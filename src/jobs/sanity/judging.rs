@@ -99,6 +99,8 @@ impl JudgedRoots {
         let failed =
             |why| Error::caused("cannot find the keys that are not served", IN_TABLES, why);
         diff.unserved = unserved.map_err(failed)?;
+        let failed = |why| Error::caused("cannot compare the added tables", IN_TABLES, why);
+        diff.added = diff.find_references(head).map_err(failed)?;
         judged.keep(rules);
         self.findings.extend(judged.findings);
         self.absent.in_lfs.extend(judged.in_lfs);

@@ -20,9 +20,9 @@ use crate::database::source::Source;
 use crate::findings::{ComparedStates, Confidence, Counts, Finding, Repaired, Sink, locate};
 use crate::jobs::impact::PlannerOptions;
 use crate::jobs::pull_request::{PullRequest, Root};
-use crate::report::Report;
 use crate::report::chart::{ChartFigure, Gallery, Undrawn};
 use crate::report::health::JudgedPlaces;
+use crate::report::{Report, first_row};
 use crate::traces;
 
 /// The options of `sanity`.
@@ -183,7 +183,9 @@ fn drawn(
     let (mut figures, mut undrawn) = (Vec::new(), Vec::new());
     for (root, diff) in roots.iter().zip(diffs) {
         let (base, head) = root.states(base, head);
-        let gallery = Gallery { base, head, diff, findings, specs: root.specs() };
+        let first = first_row(diff);
+        let (specs, first) = (root.specs(), first.as_ref());
+        let gallery = Gallery { base, head, diff, findings, specs, first };
         let charts = gallery.charts(most - most.min(figures.len()))?;
         figures.extend(charts.figures);
         undrawn.extend(charts.without);

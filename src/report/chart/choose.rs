@@ -31,15 +31,17 @@ struct SeriesCandidate<'a> {
 }
 
 impl SeriesSet<'_> {
-    /// Returns the row numbers of the series to show, from fast to slow. They belong to one slice:
-    /// the slice of the worst row that a finding names, else a slice that a finding reports, else
+    /// Returns the row numbers of the series to show, from fast to slow. They belong to one slice: the slice that is asked
+    /// for, else the slice of the worst row that a finding names, else a slice that a finding reports, else
     /// the slice with most moved rows, else the largest. Only series with named or moved rows are
     /// candidates, or all if none has such rows. The series of a finding's worst row is shown even
     /// if it is in another slice.
     pub(super) fn choose(&self, moves: &RatioMoves, rings: &Rings) -> Vec<Vec<usize>> {
         let led = self.led(rings);
         let told = rings.slices.iter().find_map(|slice| self.of_slice(slice));
-        let slice = led.first().copied().or(told).map(|series| self.slice(&self.series[&series]));
+        let asked = rings.asked.as_ref().and_then(|slice| self.of_slice(slice));
+        let series = asked.or(led.first().copied()).or(told);
+        let slice = series.map(|series| self.slice(&self.series[&series]));
         let Some(slice) = slice.or_else(|| self.slice_to_show(moves)) else { return Vec::new() };
         let mut marks: HashMap<u64, usize> = HashMap::new();
         for row in rings.rows() {
@@ -74,6 +76,12 @@ impl SeriesSet<'_> {
         pick(&candidates).into_iter().map(|i| candidates[i].rows.to_vec()).collect()
     }
 
+    /// Returns the numbers of the chosen series that belong to the slice that is asked for.
+    pub(super) fn in_slice(&self, chosen: &[Vec<usize>], rings: &Rings) -> Vec<usize> {
+        let Some(slice) = &rings.asked else { return Vec::new() };
+        (0..chosen.len()).filter(|series| self.has_texts(&chosen[*series], slice)).collect()
+    }
+
     /// Returns true if a chart along this axis shows the worst row that a finding names and the slice with most moved
     /// rows on a line.
     pub(super) fn shows(&self, moves: &RatioMoves, rings: &Rings) -> bool {
@@ -92,14 +100,17 @@ impl SeriesSet<'_> {
 
     /// Returns the series with most rows in a slice of the loader's key.
     fn of_slice(&self, slice: &SliceTexts) -> Option<u64> {
-        let loader = self.loader.as_ref()?;
-        let has = |rows: &[usize]| {
-            let texts: BTreeSet<(String, String)> = loader.texts(rows[0]).into_iter().collect();
-            slice.iter().all(|(name, text)| texts.contains(&(name.clone(), text.clone())))
-        };
-        let largest = self.lines().filter(|rows| has(rows));
+        let largest = self.lines().filter(|rows| self.has_texts(rows, slice));
         let largest = largest.max_by_key(|rows| (rows.len(), Reverse(rows[0])));
         largest.map(|rows| self.keys.hashes()[rows[0]])
+    }
+
+    /// Returns true if the rows of a series have the texts of a slice of the loader's key.
+    fn has_texts(&self, rows: &[usize], slice: &SliceTexts) -> bool {
+        self.loader.as_ref().is_some_and(|loader| {
+            let texts: BTreeSet<(String, String)> = loader.texts(rows[0]).into_iter().collect();
+            slice.iter().all(|(name, text)| texts.contains(&(name.clone(), text.clone())))
+        })
     }
 
     /// Returns the slice with most moved rows, else the largest slice; `None` if no series has

@@ -19,11 +19,20 @@ use super::undrawn::{NoChart, Undrawn};
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
 use crate::database::catalog::TableFile;
-use crate::database::diff::{Diff, ServedDiff, TableDiff};
+use crate::database::diff::{Diff, ServedDiff, SliceName, TableDiff};
 use crate::database::state::State;
 use crate::database::table::{Table, TableScope};
 use crate::findings::{Finding, Severity};
 use crate::specs::Specs;
+
+/// Rules whose findings say that the latencies of a table are not those of its kernels.
+const IMPLAUSIBLE: [&str; 5] = [
+    "below-speed-of-light",
+    "far-above-bound",
+    "slice-implausible",
+    "synthetic-rows",
+    "unit-shift",
+];
 
 /// Two states of a database with their diff and findings.
 pub struct Gallery<'a> {
@@ -37,6 +46,8 @@ pub struct Gallery<'a> {
     pub findings: &'a [Finding],
     /// The specs of tables and charts.
     pub specs: &'a Specs,
+    /// The path and the slice that the first chart shows; `None` for any.
+    pub first: Option<&'a (String, SliceName)>,
 }
 
 /// A drawn chart.
@@ -61,7 +72,8 @@ pub struct Charts {
 }
 
 impl Gallery<'_> {
-    /// Returns charts of at most `most` changed tables: first tables with new findings, then tables
+    /// Returns charts of at most `most` changed tables: first the table of the first row of what changed, then tables with
+    /// new findings, then tables
     /// most of whose served rows changed, then those that gained most rows.
     ///
     /// # Errors
@@ -76,13 +88,16 @@ impl Gallery<'_> {
                 None => tables.push(table),
             }
         }
-        tables.sort_by_key(|t| (self.interest(t), t.path.as_str()));
+        let is_first = |t: &TableDiff| self.first.is_some_and(|(path, _)| *path == t.path);
+        tables.sort_by_key(|t| (!is_first(t), self.interest(t), t.path.as_str()));
         let specs = super::spec::read(&self.specs.library)?;
         // A table without a sweep leaves its place to the next table.
         let mut rest = &tables[..];
         while charts.figures.len() < most && !rest.is_empty() {
             let (next, later) = rest.split_at(rest.len().min(most - charts.figures.len()));
-            let drawn: Vec<_> = next.par_iter().map(|table| self.figure(table, &specs)).collect();
+            let asked = |t: &TableDiff| self.first.filter(|_| is_first(t)).map(|(_, slice)| slice);
+            let drawn = next.par_iter().map(|table| self.figure(table, &specs, asked(table)));
+            let drawn: Vec<_> = drawn.collect();
             for (table, drawn) in next.iter().zip(drawn) {
                 match drawn? {
                     Ok(figure) => charts.figures.push(figure),
@@ -112,6 +127,12 @@ impl Gallery<'_> {
         ))
     }
 
+    /// Returns true if no finding calls the latencies of a file implausible.
+    fn is_plausible(&self, path: &str) -> bool {
+        let on = |f: &&Finding| f.path == path && f.waived_by.is_none();
+        !self.findings.iter().filter(on).any(|f| IMPLAUSIBLE.contains(&f.rule.as_str()))
+    }
+
     fn new_findings(&self, table: &TableDiff, severity: Severity) -> usize {
         self.new_on(&table.path).filter(|f| f.severity == severity).count()
     }
@@ -125,6 +146,7 @@ impl Gallery<'_> {
         &self,
         change: &TableDiff,
         charts: &ChartSpecs,
+        asked: Option<&SliceName>,
     ) -> Result<std::result::Result<ChartFigure, NoChart>> {
         let Some(file) = find(self.head, &change.path) else { return Ok(Err(NoChart::Deleted)) };
         let head = match self.head.table(file) {
@@ -139,8 +161,12 @@ impl Gallery<'_> {
         let change = base.as_ref().zip(change.rows.as_ref());
         let change = change.map(|(base, rows)| TableChange { base, rows, served, noise });
         let findings: Vec<&Finding> = self.new_on(&file.entry.path).collect();
-        let rings = Rings::new(findings.iter().copied(), head.rows);
-        let peer = Peer::find(self.head, self.specs, file, &findings);
+        let mut rings = Rings::new(findings.iter().copied(), head.rows);
+        rings.asked = asked.map(|slice| slice.iter().cloned().collect());
+        let nearest = self.diff.added.iter().find(|added| added.path == file.entry.path);
+        let nearest = nearest.map(|added| added.reference.as_str());
+        let is_plausible = |path: &str| self.is_plausible(path);
+        let peer = Peer::find(self.head, self.specs, file, &findings, nearest, is_plausible);
         let beside = Beside { change, rings: &rings, peer: peer.as_ref() };
         Drawer { state: self.head, specs: self.specs, charts }.draw(file, &head, beside)
     }

@@ -1,14 +1,16 @@
 //! Writes a scene as Mermaid text, which GitHub draws. Mermaid's axes are linear, so latencies of a sweep are not
 //! drawn, but their ratios.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
-use super::scene::{ChartFigure, ChartLine, LineKind, Panel, Scale};
+use super::scene::{ChartFigure, ChartLine, ChartPoint, LineKind, Panel, Scale};
 use super::{short, three_digits};
 
 /// The fewest points of a line.
 const FEWEST: usize = 3;
-/// The most points along the axis; with more, the labels would overlap.
+/// The most points along the axis, an even number; with more, the labels would overlap.
 const POINTS: usize = 16;
 
 /// The colour of texts and axes, a grey that is readable on light and dark pages.
@@ -43,7 +45,7 @@ pub fn mermaid(figure: &ChartFigure) -> Option<Sketch> {
     if points.len() < FEWEST {
         return None;
     }
-    let shown: Vec<_> = points.iter().step_by(points.len().div_ceil(POINTS)).collect();
+    let shown = thinned(&points);
     let same = |value: f64| vec![value; shown.len()];
     let (lines, greys) = match (panel.scale, before, panel.mark) {
         (Scale::Change(noise), _, _) => {
@@ -78,13 +80,31 @@ pub fn mermaid(figure: &ChartFigure) -> Option<Sketch> {
     Some(Sketch { text, name: name.to_owned(), greys, is_change })
 }
 
+/// Returns at most [`POINTS`] points. Of many, the lowest and the highest of each of equal parts of the axis stay.
+fn thinned<'p>(points: &[&'p ChartPoint]) -> Vec<&'p ChartPoint> {
+    if points.len() <= POINTS {
+        return points.to_vec();
+    }
+    let of_part = |part: &[&'p ChartPoint]| {
+        let by = |a: &usize, b: &usize| part[*a].y.total_cmp(&part[*b].y);
+        let ends = [(0..part.len()).min_by(by), (0..part.len()).max_by(by)];
+        let kept: BTreeSet<usize> = ends.into_iter().flatten().collect();
+        kept.into_iter().map(|at| part[at]).collect::<Vec<_>>()
+    };
+    points.chunks(points.len().div_ceil(POINTS / 2)).flat_map(of_part).collect()
+}
+
 /// Returns the line to draw: the one that changed most; else the power; else a ringed line or the slowest one beside
-/// the latency. True if it is one of the first two.
+/// the latency. True if it is one of the first two. Lines of the slice that the chart was asked for come before others.
 fn subject(figure: &ChartFigure) -> Option<(&Panel, &ChartLine, bool)> {
     let mut all: Vec<(usize, &Panel, &ChartLine)> = Vec::new();
     for (number, panel) in figure.panels.iter().enumerate() {
         let heads = panel.lines.iter().filter(|line| line.kind == LineKind::Head);
         all.extend(heads.map(|line| (number, panel, line)));
+    }
+    let is_asked = |line: &ChartLine| figure.asked.contains(&line.series);
+    if all.iter().any(|(.., line)| is_asked(line) && line.points.len() >= FEWEST) {
+        all.retain(|(.., line)| is_asked(line));
     }
     let moved = all.iter().filter_map(|drawn| Some((change(drawn.1, drawn.2)?, drawn)));
     let most = moved.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, drawn)| drawn);
@@ -145,13 +165,12 @@ fn is_plain(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scene::ChartPoint;
     use super::*;
 
     fn panel(y: &str, scale: Scale, lines: &[(LineKind, &[f64])]) -> Panel {
         let mut panel = Panel { scale, ..Panel::named(y) };
         for (kind, ys) in lines {
-            let point = |(i, y): (usize, &f64)| ChartPoint::plain((1 << i) as f64, *y);
+            let point = |(i, y): (usize, &f64)| ChartPoint::plain((1_u64 << i) as f64, *y);
             panel.add(0, *kind, ys.iter().enumerate().map(point).collect());
         }
         panel
@@ -241,6 +260,28 @@ mod tests {
                 assert!(contrast(colour, page) >= 3.0, "{colour} on {page}");
             }
         }
+    }
+
+    #[test]
+    fn many_points_thin_out_and_keep_their_extremes() {
+        let mut ratios = vec![1.0; 40];
+        (ratios[7], ratios[33]) = (0.25, 11.6);
+        let change = panel("after / before", Scale::Change(1.2), &[(LineKind::Head, &ratios)]);
+        let sketch = mermaid(&figure(vec![change])).expect("a sketch");
+        let line = sketch.text.split("line [").nth(1).unwrap().split(']').next().unwrap();
+        assert!(line.contains("11.6") && line.contains("0.25"), "{line}");
+        assert!(line.split(", ").count() <= POINTS, "{line}");
+    }
+
+    #[test]
+    fn the_slice_that_a_chart_was_asked_for_comes_before_what_changed_most() {
+        let mut change =
+            panel("after / before", Scale::Change(1.2), &[(LineKind::Head, &[9.0; 4])]);
+        let points = (0..4).map(|i| ChartPoint::plain(f64::from(i) + 1.0, 1.5)).collect();
+        change.add(1, LineKind::Head, points);
+        let series = vec!["n 1".into(), "n 2".into()];
+        let figure = ChartFigure { asked: vec![1], series, ..figure(vec![change]) };
+        assert_eq!(mermaid(&figure).expect("a sketch").name, "n 2");
     }
 
     #[test]

@@ -24,19 +24,24 @@ pub(super) struct Peer<'a> {
 }
 
 impl<'a> Peer<'a> {
-    /// Returns the first readable peer that findings on a table name; `None` if there is none.
+    /// Returns the first readable peer that findings on a table name, else the table nearest to an added one; `None` if
+    /// there is none. A reference that is implausible itself shows nothing.
     pub fn find(
         state: State<'a>,
         specs: &'a Specs,
         file: &TableFile,
         findings: &[&Finding],
+        nearest: Option<&str>,
+        is_plausible: impl Fn(&str) -> bool,
     ) -> Option<Self> {
         let named = |table: fn(&Evidence) -> Option<&String>| {
             find(state, findings.iter().find_map(|finding| table(&finding.evidence))?)
         };
+        let is_plausible = |peer: &&TableFile| is_plausible(&peer.entry.path);
         let peer = named(|evidence| evidence.other.as_ref())
-            .or_else(|| reference(state, file, findings))
-            .or_else(|| named(|evidence| evidence.reference.as_ref()))?;
+            .or_else(|| reference(state, file, findings).filter(is_plausible))
+            .or_else(|| named(|evidence| evidence.reference.as_ref()).filter(is_plausible))
+            .or_else(|| find(state, nearest?).filter(is_plausible))?;
         let table = state.table(peer).ok()?;
         let place = &peer.place;
         let system = state.catalog.system(&place.system, specs);

@@ -28,6 +28,8 @@ pub struct Rings {
     /// Slices that findings compare with a peer without naming rows, the ones that differ most
     /// first.
     pub(super) slices: Vec<SliceTexts>,
+    /// The slice to show, whatever findings name; `None` for any.
+    pub(super) asked: Option<SliceTexts>,
 }
 
 impl Rings {

@@ -16,6 +16,8 @@ pub struct ChartFigure {
     pub subtitle: String,
     /// The label of the x axis.
     pub x: String,
+    /// The numbers of the series in the slice that the chart was asked for; empty if it shows none of that slice.
+    pub asked: Vec<usize>,
     /// The names of the series, by number. A series has one colour.
     pub series: Vec<SeriesName>,
     /// The rules whose findings name ringed points.

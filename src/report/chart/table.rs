@@ -25,9 +25,7 @@ pub(super) struct Beside<'a> {
 }
 
 /// Builds the chart of a table: a few series of one slice, from fast to slow. The series of each
-/// finding's worst row are always included.
-///
-/// `None` if no sweep has enough points for a line.
+/// finding's worst row are always included. `None` if no sweep has enough points for a line.
 ///
 /// # Errors
 ///
@@ -112,6 +110,7 @@ impl Sides<'_> {
             title: format!("{table} on {}, {} {}", place.system, place.backend, place.version),
             subtitle,
             x: axis.x.clone(),
+            asked: head.in_slice(&chosen, beside.rings),
             series,
             rings: beside.rings.rules.clone(),
             panels,

@@ -6,22 +6,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::base::words::plural;
-use crate::findings::Severity;
-use crate::report::run::urgency;
+use crate::findings::{Domain, Finding, Severity};
+use crate::report::run::{farthest, urgency};
 use crate::report::view::ReportView;
 use crate::report::view::finding::FindingView;
 
-/// The findings of one rule and severity on one version of a backend.
+/// The number of words of a message by which a cause is recognised.
+const WORDS: usize = 5;
+
+/// Words that depend on a number, or say how exact it is.
+const OF_NUMBERS: [&str; 2] = ["about", "have"];
+
+/// The findings of one rule and severity with one cause, over all versions.
 #[derive(Serialize)]
 pub(super) struct CauseSection<'a> {
     mark: &'static str,
     rule: &'a str,
-    /// Backend and version; empty if the findings concern no backend.
+    /// Backend and version, or the number of versions; empty if the findings concern no backend.
     place: String,
     /// The number of findings and of the rows that they concern, in words.
     extent: String,
-    /// The worst finding.
-    example: &'a FindingView<'a>,
+    /// The finding whose worst row is farthest off.
+    pub example: &'a FindingView<'a>,
     /// The paths shown, of the worst findings first.
     pub paths: Vec<&'a str>,
     /// The number of paths that are not shown.
@@ -32,52 +38,88 @@ pub(super) struct CauseSection<'a> {
     pub lines: Vec<&'a str>,
     /// The advice of the rule; empty if an earlier cause of the same rule shows it.
     pub instead: &'a str,
+    /// The command that finds the same.
+    command: String,
 }
 
 /// Groups the new errors and warnings by cause: errors before warnings, then the causes with the most urgent
 /// finding first.
 pub(super) fn causes<'a>(view: &'a ReportView<'a>) -> Vec<CauseSection<'a>> {
-    let mut groups: BTreeMap<(Severity, &str, &str, &str), Vec<&FindingView<'a>>> = BTreeMap::new();
+    let mut groups: BTreeMap<(Severity, &str, Vec<&str>), Vec<&FindingView<'a>>> = BTreeMap::new();
     for finding in view.counted().filter(|f| f.raw.severity != Severity::Info) {
-        let cause = (
-            finding.raw.severity,
-            finding.rule.as_str(),
-            finding.backend.as_str(),
-            finding.version.as_str(),
-        );
+        let cause = (finding.raw.severity, finding.rule.as_str(), words(&finding.message));
         groups.entry(cause).or_default().push(finding);
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.iter_mut().for_each(|(_, group)| group.sort_by_key(|f| urgency(f.raw)));
-    groups.sort_by_key(|(_, group)| group.first().map(|f| urgency(f.raw)));
-    let mut told = BTreeSet::new();
-    let mut sections = Vec::new();
-    for ((severity, rule, backend, version), group) in groups {
-        let Some(example) = group.first().copied() else { continue };
+    groups.sort_by_cached_key(|(_, group)| group.iter().map(|f| urgency(f.raw)).min());
+    let mut advised = BTreeSet::new();
+    let sections = groups.into_iter().filter_map(|((_, rule, _), mut group)| {
+        group.sort_by_key(|f| farthest(f.raw));
+        let instead = view.rule(rule).map_or("", |rule| &rule.instead);
+        let instead = if advised.insert(rule) { instead } else { "" };
+        CauseSection::new(view, rule, &group, instead)
+    });
+    sections.collect()
+}
+
+/// Returns the first words of a message that are neither names nor numbers. They are the same whatever the number of
+/// things that the message is about.
+fn words(message: &str) -> Vec<&str> {
+    let (start, _) = message.split_once(": ").unwrap_or((message, ""));
+    let plain = |word: &&str| word.bytes().all(|b| b.is_ascii_lowercase());
+    let plain = start.split([' ', ',']).filter(plain).map(|word| word.trim_end_matches('s'));
+    plain.filter(|word| word.len() > 3 && !OF_NUMBERS.contains(word)).take(WORDS).collect()
+}
+
+/// Words the version that some findings concern, or the number of versions.
+fn place(group: &[&FindingView<'_>]) -> String {
+    let place = |f: &FindingView<'_>| [&*f.backend, &*f.version].join(" ").trim().to_owned();
+    let places: BTreeSet<String> = group.iter().map(|f| place(f)).collect();
+    match places.first() {
+        Some(only) if places.len() == 1 => only.clone(),
+        _ => plural(places.len(), "version"),
+    }
+}
+
+impl<'a> CauseSection<'a> {
+    /// Sums up the findings of a cause, the worst first; `None` without findings.
+    fn new(
+        view: &ReportView<'_>,
+        rule: &'a str,
+        group: &[&'a FindingView<'a>],
+        instead: &'a str,
+    ) -> Option<Self> {
+        let example = group.first().copied()?;
         let rows: u64 = group.iter().map(|f| f.count).sum();
         let rows =
             if rows > 0 { format!(", {}", plural(rows as usize, "row")) } else { String::new() };
-        let advice = view.rule(rule).map_or("", |r| &r.instead);
-        sections.push(CauseSection {
-            mark: if severity == Severity::Error { "❌" } else { "⚠️" },
+        // The same comparison by this rule alone finds them, whatever else the tables have.
+        let of_change = Finding { domain: Domain::Change, ..example.raw.clone() };
+        Some(Self {
+            mark: if example.raw.severity == Severity::Error { "❌" } else { "⚠️" },
             rule,
-            place: [backend, version].join(" ").trim().to_owned(),
+            place: place(group),
             extent: format!("{}{rows}", plural(group.len(), "finding")),
             example,
             paths: group.iter().map(|f| f.short_path.as_str()).collect(),
             rest: 0,
             block: true,
             lines: example.examples.lines.iter().map(String::as_str).collect(),
-            instead: if told.insert(rule) { advice } else { "" },
-        });
+            instead,
+            command: of_change.command(&view.raw.states),
+        })
     }
-    sections
-}
 
-impl CauseSection<'_> {
     /// Returns true if the findings are errors.
     pub fn is_error(&self) -> bool {
         self.example.raw.severity == Severity::Error
+    }
+
+    /// Returns the rule and the first step of its advice; `None` if an earlier cause of the rule shows it, or the rule
+    /// has none.
+    pub fn first_step(&self) -> Option<(&'a str, &'a str)> {
+        let step = self.instead.split_once(". ").map_or(self.instead, |(first, _)| first);
+        (!step.is_empty()).then_some((self.rule, step.trim_end_matches('.')))
     }
 
     /// Limits the number of paths shown, to at least one.

@@ -14,9 +14,10 @@ use crate::report::chart::{Sketch, Undrawn, mermaid};
 use crate::report::predictions::{MoverRow, PredictionLine, Predictions};
 use crate::report::run::RunVerdict;
 use crate::report::view::ReportView;
-use crate::report::view::changes::{FileView, TableView, VersionView};
+use crate::report::view::change_table::ChangeTable;
+use crate::report::view::changes::{FileView, TableView};
 use crate::report::view::finding::below_data;
-use crate::report::view::slices::SliceRow;
+use crate::report::view::kinds::KindLine;
 
 /// The most tables without a chart that are named per reason.
 const UNDRAWN: usize = 3;
@@ -33,11 +34,11 @@ pub(super) struct Size {
     pub rows: usize,
     /// The most causes with a block of their own.
     pub blocks: usize,
-    /// The most slices in the table of what changed.
+    /// The most lines in each table of what changed.
     pub slices: usize,
     /// The most steps in the table of predictions.
     pub movers: usize,
-    /// The most items of a list of versions, tables or files; a longer list is left out as a whole.
+    /// The most items of a list of tables or files; a longer list is left out as a whole.
     pub listed: usize,
     /// The most charts as Mermaid text.
     pub sketches: usize,
@@ -48,6 +49,9 @@ pub(super) struct Size {
 /// The number of causes listed in each section.
 const GLANCE: usize = 10;
 
+/// The most rules whose first step is part of the decision.
+const STEPS: usize = 2;
+
 /// The values that the template of the comment shows.
 #[derive(Serialize)]
 pub(super) struct Sections<'a> {
@@ -56,12 +60,14 @@ pub(super) struct Sections<'a> {
     decision: String,
     /// A note about overlaid rules.
     notes: Option<String>,
-    /// Lines that sum up the pull request's changes.
-    summary: &'a [String],
-    /// The slices that moved most.
-    moved_slices: &'a [SliceRow],
-    /// The number of slices that moved and are not shown.
-    more_slices: usize,
+    /// One line per kind of change.
+    kinds: &'a [KindLine],
+    /// What changed beside the rows.
+    remarks: &'a [String],
+    /// One table per kind of change that has rows.
+    kind_tables: Vec<ChangeTable>,
+    /// The numbers of all changes.
+    numbers: Option<&'a str>,
     /// Lines about all predicted step times.
     predictions: Vec<PredictionLine>,
     /// The steps whose predicted time changed most.
@@ -75,11 +81,7 @@ pub(super) struct Sections<'a> {
     /// A line about findings that the change repaired.
     repaired: Option<&'a str>,
     old: Option<&'a str>,
-    versions: Vec<&'a VersionView>,
-    total: Option<&'a VersionView>,
     tables: Vec<&'a TableView<'a>>,
-    /// A line about tables that moved without a changed row.
-    moved: Option<&'a str>,
     /// Tables that cannot be read before or after the change.
     faults: Vec<&'a TableView<'a>>,
     files: Vec<&'a FileView>,
@@ -118,19 +120,18 @@ impl<'a> Sections<'a> {
             cause.block = number < size.blocks;
         }
         let tables: Vec<_> = all.iter().copied().filter(|t| !t.raw.only_moved()).collect();
-        let versions = changes.iter().flat_map(|c| &c.versions).collect();
         let files = changes.iter().flat_map(|c| &c.files).collect();
         let faults = all.into_iter().filter(|t| t.fault.is_some()).collect();
-        let decision = decision(view, &extras);
+        let decision = decision(view, &extras, &causes);
         let Extras { figures, folder, smoke, .. } = extras;
         let charts = figures.iter().filter(|_| folder.is_some()).map(|f| f.name.as_str()).collect();
         let (errors, warnings): (Vec<_>, Vec<_>) =
             causes.into_iter().partition(CauseSection::is_error);
         let not_listed = |causes: &[CauseSection<'_>]| causes.len().saturating_sub(GLANCE);
         left_out.count(not_listed(&errors) + not_listed(&warnings), "more cause");
-        let shown = view.moved.len().min(size.slices);
+        let kind_tables = changes.map(|c| c.shaped(size.slices)).unwrap_or_default();
         // Where no latency moved and nothing is wrong, only a curve of a changed power or metric shows something.
-        let is_seen = !view.moved.is_empty() || !errors.is_empty() || !warnings.is_empty();
+        let is_seen = !kind_tables.is_empty() || !errors.is_empty() || !warnings.is_empty();
         let predictions = view.raw.predictions.as_ref();
         left_out.count(view.raw.counts.infos as usize, "new info");
         left_out.count(view.raw.counts.waived as usize, "waived finding");
@@ -138,9 +139,10 @@ impl<'a> Sections<'a> {
             verdict: verdict(view),
             decision,
             notes: view.changed_rules(),
-            summary: &view.summary,
-            moved_slices: &view.moved[..shown],
-            more_slices: view.moved.len() - shown,
+            kinds: changes.map_or(&[], |changes| &changes.kinds),
+            remarks: changes.map_or(&[], |changes| &changes.remarks),
+            kind_tables,
+            numbers: changes.and_then(|changes| changes.numbers.as_deref()),
             predictions: predictions.map(Predictions::notes).unwrap_or_default(),
             movers: predictions
                 .iter()
@@ -153,10 +155,7 @@ impl<'a> Sections<'a> {
             warnings,
             repaired: view.repaired.as_deref(),
             old: view.old.as_deref(),
-            versions: left_out.keep(versions, size.listed, "version"),
-            total: changes.map(|c| &c.total),
             tables: left_out.keep(tables, size.listed, "table"),
-            moved: changes.and_then(|c| c.moved.as_deref()),
             faults: left_out.keep(faults, size.listed, "unreadable table"),
             files: left_out.keep(files, size.listed, "file"),
             sketches: (figures.iter().filter_map(mermaid))
@@ -218,9 +217,16 @@ impl LeftOut {
     }
 }
 
+/// Words the first steps of the causes that a predicate selects, for at most [`STEPS`] rules.
+fn steps(causes: &[CauseSection<'_>], is_meant: impl Fn(&CauseSection<'_>) -> bool) -> String {
+    let steps = causes.iter().filter(|cause| is_meant(cause)).filter_map(CauseSection::first_step);
+    let steps = steps.take(STEPS).map(|(rule, step)| format!("{step} ({rule})"));
+    steps.collect::<Vec<_>>().join("; ")
+}
+
 /// States in one line whether the run blocks a merge, in agreement with the exit code, and the
 /// action required.
-fn decision(view: &ReportView<'_>, extras: &Extras<'_>) -> String {
+fn decision(view: &ReportView<'_>, extras: &Extras<'_>, causes: &[CauseSection<'_>]) -> String {
     let failing = view.raw.findings.iter().filter(|f| view.outcome.fails(f));
     let mut counts: BTreeMap<Severity, usize> = BTreeMap::new();
     failing.for_each(|finding| *counts.entry(finding.severity).or_default() += 1);
@@ -233,10 +239,11 @@ fn decision(view: &ReportView<'_>, extras: &Extras<'_>) -> String {
         reasons.push("the failed smoke command".to_owned());
     }
     if !reasons.is_empty() {
-        let what = if is_smoke_only {
-            "Its output is below."
-        } else {
-            "Fix the data, or waive the findings on the base branch."
+        let steps = steps(causes, |cause| view.outcome.fails(cause.example.raw));
+        let what = match steps.is_empty() {
+            _ if is_smoke_only => "Its output is below.".to_owned(),
+            true => "Fix the data, or waive the findings on the base branch.".to_owned(),
+            false => format!("{steps}; or waive the findings on the base branch."),
         };
         return format!("This pull request is blocked by {}. {what}", reasons.join(" and "));
     }
@@ -248,19 +255,23 @@ fn decision(view: &ReportView<'_>, extras: &Extras<'_>) -> String {
         RunVerdict::Inconclusive => {
             format!("This pull request is blocked: {}.", not_compared(view))
         }
-        _ if others > 0 => format!(
-            "Nothing blocks this pull request; {} worth a look.",
-            plural_verb(others, "new finding", ["is", "are"])
-        ),
+        _ if others > 0 => {
+            let found = plural_verb(others, "new finding", ["is", "are"]);
+            let steps = steps(causes, |_| true);
+            let steps = if steps.is_empty() { steps } else { format!(": {steps}") };
+            format!("Nothing blocks this pull request; {found} worth a look{steps}.")
+        }
         _ => "Nothing blocks this pull request.".to_owned(),
     }
 }
 
-/// The reason why a run is inconclusive.
+/// The reason why a run is inconclusive, with what to do about it.
 fn not_compared(view: &ReportView<'_>) -> String {
+    let unread = view.changes.as_ref().and_then(|changes| changes.unread.as_deref());
+    let advice = unread.and_then(|line| line.find(". ").map(|at| &line[at..])).unwrap_or_default();
     match view.raw.diff.as_ref().map_or(0, Diff::not_compared) {
         0 => "nothing was compared".to_owned(),
-        n => format!("{} could not be compared", plural(n, "table")),
+        n => format!("{} could not be compared{advice}", plural(n, "table")),
     }
 }
 

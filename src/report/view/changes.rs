@@ -1,13 +1,15 @@
 //! The changes between two states, escaped for every format.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
+use super::change_table::{ChangeTable, KindTable};
 use super::finding::{ExamplesView, below_data};
+use super::kind::by_kind;
+use super::kinds::{KindLine, lines};
+use super::{kind_rows, summary};
 use crate::base::escape::clean;
-use crate::base::words::{Figure, count, plural};
-use crate::database::diff::{Class, Diff, FileDiff, Ratios, ServedDiff, Status, TableDiff, Totals};
+use crate::base::words::{Figure, count};
+use crate::database::diff::{Class, Diff, FileDiff, Ratios, TableDiff};
 
 /// The changes between two states. The texts are escaped.
 pub struct ChangesView<'a> {
@@ -15,12 +17,16 @@ pub struct ChangesView<'a> {
     pub tables: Vec<TableView<'a>>,
     /// The changed files beside the tables, by path.
     pub files: Vec<FileView>,
-    /// A line about all tables that moved without a changed row.
-    pub moved: Option<String>,
-    /// Sums by system, backend and version.
-    pub versions: Vec<VersionView>,
-    /// Sums over all tables.
-    pub total: VersionView,
+    /// One line per kind of change.
+    pub kinds: Vec<KindLine>,
+    /// The tables of the kinds that have one.
+    kind_tables: Vec<KindTable>,
+    /// The class of the change, the numbers of tables, rows and files, and the changed columns.
+    pub numbers: Option<String>,
+    /// What changed beside the rows: attributes, kernels, facts, settings, versions.
+    pub remarks: Vec<String>,
+    /// A sentence about tables that were not compared because a side is not in the local clone.
+    pub unread: Option<String>,
 }
 
 /// A table that changed.
@@ -40,8 +46,6 @@ pub struct TableView<'a> {
     pub status: &'static str,
     /// The kind of change; a dash if the table cannot be read before or after it.
     pub class: &'static str,
-    /// The numbers of keys that stay, are lost or are gained.
-    pub keys: KeysView,
     /// The number of rows before the change; a dash if unknown.
     pub before: String,
     pub after: String,
@@ -49,34 +53,10 @@ pub struct TableView<'a> {
     /// The median latency ratio of changed rows with the 5th and 95th percentiles; empty if
     /// unknown.
     pub ratio: String,
-    /// The median ratio from short to long latencies, as bars.
-    pub trend: String,
     /// The reason why a side cannot be read.
     pub fault: Option<String>,
     /// The rows whose latency changed most.
     pub worst: ExamplesView,
-}
-
-/// The numbers of keys that stay, are lost or are gained, and the median latency ratio of the keys
-/// that stay; dashes if nothing was compared.
-#[derive(Serialize)]
-pub struct KeysView {
-    stay: String,
-    lost: String,
-    gained: String,
-    ratio: String,
-}
-
-impl KeysView {
-    fn new(served: Option<&ServedDiff>) -> Self {
-        let ratio = served.and_then(ServedDiff::median_ratio);
-        Self {
-            stay: known(served.map(|s| s.common)),
-            lost: known(served.map(|s| s.lost)),
-            gained: known(served.map(|s| s.gained)),
-            ratio: ratio.map_or_else(String::new, |ratio| format!("{:.3}", Figure(ratio))),
-        }
-    }
 }
 
 /// A changed file beside the tables.
@@ -86,18 +66,6 @@ pub struct FileView {
     pub path: String,
     /// The status of the file, such as `added`.
     pub status: &'static str,
-}
-
-/// The sums over the tables of one version.
-#[derive(Serialize, Default)]
-pub struct VersionView {
-    system: String,
-    backend: String,
-    version: String,
-    tables: String,
-    /// The number of rows after the change.
-    now: String,
-    rows: RowsView,
 }
 
 /// The numbers of added, removed and changed rows.
@@ -111,31 +79,32 @@ pub struct RowsView {
 impl<'a> ChangesView<'a> {
     /// Escapes the texts of a diff.
     pub fn new(diff: &'a Diff) -> Self {
-        let mut by_version: BTreeMap<(&str, &str, &str), Vec<&TableDiff>> = BTreeMap::new();
-        for table in &diff.tables {
-            let place = &table.place;
-            let key = (place.system.as_str(), place.backend.as_str(), place.version.as_str());
-            by_version.entry(key).or_default().push(table);
-        }
-        let version = |(place, tables): (_, Vec<&TableDiff>)| VersionView::new(place, &tables);
+        let kinds = by_kind(diff);
+        let kind_tables = kind_rows::tables(diff, &kinds);
         Self {
             tables: diff.tables.iter().map(TableView::new).collect(),
             files: diff.files.iter().map(FileView::new).collect(),
-            moved: moved(&diff.tables),
-            versions: by_version.into_iter().map(version).collect(),
-            total: VersionView::new(("", "", ""), &diff.tables.iter().collect::<Vec<_>>()),
+            kinds: lines(diff, &kinds, &kind_tables),
+            kind_tables,
+            numbers: summary::changes(diff).map(|line| clean(&line)),
+            remarks: summary::remarks(diff),
+            unread: summary::unread(diff).map(|line| clean(&line)),
         }
     }
 }
 
-/// Returns a line about tables that moved without a changed row; `None` without such tables.
-fn moved(tables: &[TableDiff]) -> Option<String> {
-    let moved: Vec<&TableDiff> = tables.iter().filter(|t| t.only_moved()).collect();
-    let first = moved.first()?;
-    let (old, new) = (first.old_path.as_deref().unwrap_or_default(), &first.path);
-    let rest = if moved.len() > 1 { ", …" } else { "" };
-    let tables = plural(moved.len(), "table");
-    Some(clean(&format!("{tables} moved without a changed row: {old} → {new}{rest}")))
+impl ChangesView<'_> {
+    /// Returns the tables of the kinds with at most `most` lines each.
+    pub fn shaped(&self, most: usize) -> Vec<ChangeTable> {
+        self.kind_tables.iter().filter_map(|table| table.shaped(most)).collect()
+    }
+
+    /// Returns the lines that sum up the changes.
+    pub fn summary(&self) -> Vec<String> {
+        let kinds = self.kinds.iter().map(|kind| format!("{}: {}", kind.label, kind.text));
+        let rest = self.numbers.iter().chain(&self.remarks).chain(&self.unread);
+        kinds.chain(rest.cloned()).collect()
+    }
 }
 
 impl<'a> TableView<'a> {
@@ -151,7 +120,6 @@ impl<'a> TableView<'a> {
             old_short_path: old_path.map(below_data).map(clean),
             status: table.status.name(),
             class: table.class.map_or("–", Class::name),
-            keys: KeysView::new(table.served.as_ref()),
             before: known(table.base_rows),
             after: known(table.head_rows),
             rows: RowsView {
@@ -160,7 +128,6 @@ impl<'a> TableView<'a> {
                 changed: known(rows.map(|r| r.changed.len() as u64)),
             },
             ratio: ratios.map(percentiles).unwrap_or_default(),
-            trend: ratios.map(|r| sparkline(&r.trend)).unwrap_or_default(),
             fault: table.fault.as_ref().map(|fault| clean(&fault.to_string())),
             worst: ratios.map(|r| ExamplesView::new(&r.worst)).unwrap_or_default(),
         }
@@ -179,50 +146,7 @@ impl FileView {
     }
 }
 
-impl VersionView {
-    fn new((system, backend, version): (&str, &str, &str), tables: &[&TableDiff]) -> Self {
-        let totals = Totals::of(tables.iter().copied());
-        let held = tables.iter().filter(|t| t.status != Status::Deleted);
-        Self {
-            system: clean(system),
-            backend: clean(backend),
-            version: clean(version),
-            tables: Status::counts(tables.iter().map(|t| t.status)),
-            // The sum is unknown if the row count of one table is, because it only moved.
-            now: known(held.map(|t| t.head_rows).sum()),
-            rows: RowsView {
-                added: count(totals.added as usize),
-                removed: count(totals.removed as usize),
-                changed: count(totals.changed as usize),
-            },
-        }
-    }
-}
-
 /// Formats a count; a dash if it is unknown.
 fn known(n: Option<u64>) -> String {
     n.map_or("–".to_owned(), |n| count(n as usize))
-}
-
-/// Draws median ratios from short to long latencies as bars: ▄ means the same time, a full bar
-/// twice the time or more, the lowest bar half or less.
-fn sparkline(trend: &[f64]) -> String {
-    trend.iter().map(|ratio| bar(*ratio)).collect()
-}
-
-fn bar(ratio: f64) -> char {
-    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let up = ratio.log2().clamp(-1.0, 1.0);
-    let height = if up > 0.0 { 3.0 + up * 4.0 } else { 3.0 + up * 3.0 };
-    BARS[height.round() as usize]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::sparkline;
-
-    #[test]
-    fn bars_stand_for_ratios_from_half_to_twice() {
-        assert_eq!(sparkline(&[0.3, 0.5, 1.0, 1.02, 1.5, 2.0, 90.0]), "▁▁▄▄▆██");
-    }
 }

@@ -4,13 +4,17 @@
 //! A format adds only the escapes of its own syntax: XML entities, percent signs of workflow
 //! commands, code spans of Markdown. JSON and URIs encode the raw text themselves and read `raw`.
 
+pub mod change_table;
 pub mod changes;
 pub mod finding;
-pub mod slices;
+mod kind;
+mod kind_rows;
+pub mod kinds;
 mod summary;
 
 use serde::Serialize;
 
+pub(crate) use self::kind_rows::first_row;
 use super::facts::{facts, outside, unread};
 use super::headline::{existing, headline};
 use super::run::{Report, RunOutcome, urgency};
@@ -20,7 +24,6 @@ use crate::checks::rule::Rule;
 use crate::findings::{Confidence, Severity};
 use changes::ChangesView;
 use finding::FindingView;
-use slices::SliceRow;
 
 /// A report and its outcome, escaped for every format.
 pub struct ReportView<'a> {
@@ -52,8 +55,6 @@ pub struct ReportView<'a> {
     pub(crate) summary: Vec<String>,
     /// A line about the findings of the base that the head no longer has; `None` without such findings.
     pub(crate) repaired: Option<String>,
-    /// The slices that the change moved, those that moved most first.
-    pub(crate) moved: Vec<SliceRow>,
     /// The changes; `None` if only one state was judged.
     pub(crate) changes: Option<ChangesView<'a>>,
 }
@@ -98,6 +99,7 @@ impl<'a> ReportView<'a> {
         let old = existing(report).map(|old| clean(&old));
         let drawn = report.drawn.as_deref().map(clean);
         let outside = outside(&report.outside);
+        let changes = report.diff.as_ref().map(ChangesView::new);
         let mut notes: Vec<String> = drawn.iter().cloned().collect();
         let absent = report.absent.said();
         notes.extend(absent.iter().map(|absent| format!("{absent}.")));
@@ -128,10 +130,9 @@ impl<'a> ReportView<'a> {
                 .map(|f| FindingView::new(f, &report.states, report.diff.is_some()))
                 .collect(),
             causes: triage::at_a_glance(report),
-            summary: summary::lines(report),
+            summary: changes.as_ref().map(ChangesView::summary).unwrap_or_default(),
             repaired: report.diff.as_ref().and_then(|_| summary::repaired(&report.repaired)),
-            moved: report.diff.as_ref().map(slices::moved).unwrap_or_default(),
-            changes: report.diff.as_ref().map(ChangesView::new),
+            changes,
         }
     }
 

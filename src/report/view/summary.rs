@@ -5,48 +5,34 @@ use std::collections::BTreeMap;
 
 use super::finding::below_data;
 use crate::base::escape::clean;
-use crate::base::stats::quantile;
-use crate::base::words::{Figure, count, names, plural};
+use crate::base::words::{names, plural};
 use crate::database::catalog::Role;
-use crate::database::diff::{
-    Diff, DiffSide, FAR, FaultReason, FileDiff, ServedDiff, TableDiff, VersionChanges,
-};
+use crate::database::diff::{Diff, DiffSide, FaultReason, FileDiff, TableDiff, VersionChanges};
 use crate::findings::{Repaired, Severity};
 use crate::report::headline::by_rule;
-use crate::report::run::Report;
 use crate::specs::facts::KERNEL_COLUMN as KERNEL;
 
-/// The most tables named for a change of latencies.
+/// The most attributes and versions named.
 const MOVED: usize = 3;
 
 /// The most files, or fields of a file, named for a change of facts.
 const FACTS: usize = 5;
 
-/// Returns the lines, escaped; empty if nothing was compared.
-pub(super) fn lines(report: &Report) -> Vec<String> {
-    let Some(diff) = &report.diff else { return Vec::new() };
-    let lines = [
-        (!diff.tables.is_empty()).then(|| changes(diff)),
-        attributes(diff),
-        kernels(diff),
-        served(diff),
-        moved(diff),
-        facts(diff),
-        settings(diff),
-        versions(diff),
-        unread(diff),
-    ];
+/// Returns the lines about what changed beside the rows, escaped.
+pub(super) fn remarks(diff: &Diff) -> Vec<String> {
+    let lines = [attributes(diff), kernels(diff), facts(diff), settings(diff), versions(diff)];
     lines.into_iter().flatten().map(|line| clean(&line)).collect()
 }
 
-/// Words the class of the change, the numbers of changed tables and files, and the changed columns.
-fn changes(diff: &Diff) -> String {
+/// Words the class of the change, the numbers of changed tables and files, and the changed columns; `None` if no table
+/// changed.
+pub(super) fn changes(diff: &Diff) -> Option<String> {
     let mut line = format!("Change: {}; {}", diff.class().name(), diff.headline());
     let columns = diff.columns_changed();
     if !columns.is_empty() {
         line += &format!("; columns changed: {}", names(columns.into_iter()));
     }
-    line
+    (!diff.tables.is_empty()).then_some(line)
 }
 
 /// Words the changed attributes, such as `device: NVIDIA GB300 → NVIDIA B300 SXM6 AC in 6 tables`.
@@ -85,81 +71,6 @@ fn kernels(diff: &Diff) -> Option<String> {
     let tables = plural(changes.len(), "table");
     let keys = plural(keys as usize, "key");
     Some(format!("Served kernel changed: {keys} in {tables}, for example {was} → {is}"))
-}
-
-/// Words the keys served before and after the change, and their latency ratio.
-fn served(diff: &Diff) -> Option<String> {
-    let served = diff.served();
-    if served.common + served.lost + served.gained + served.rekeyed == 0 {
-        return None;
-    }
-    let keys = |n: u64| count(n as usize);
-    let mut parts = Vec::new();
-    if served.common > 0 {
-        let changed: Vec<f64> = served.ratios.iter().copied().filter(|r| *r != 1.0).collect();
-        let mut latency = match served.median_ratio() {
-            _ if served.same_latencies() => "no latency changed".to_owned(),
-            Some(_) if changed.is_empty() => "all latencies above zero stay the same".to_owned(),
-            None => "no latencies to compare".to_owned(),
-            Some(_) => {
-                let far = served.ratios.iter().filter(|r| (*r - 1.0).abs() > FAR).count();
-                // Over all keys the median would be 1 as soon as most latencies stayed the same.
-                format!(
-                    "{} of their latencies changed, × {:.3} in the median of these; {} differ by over {:.0} %, {} are over 2× slower, {} over 2× faster",
-                    count(changed.len()),
-                    Figure(quantile(&changed, 0.5)),
-                    count(far),
-                    FAR * 100.0,
-                    keys(served.slower_2x()),
-                    keys(served.faster_2x())
-                )
-            }
-        };
-        if served.rows.without_ratio > 0 {
-            let keys = plural(served.rows.without_ratio as usize, "key");
-            latency += &format!("; {keys} got or lost a latency that is not above zero");
-        }
-        parts.push(format!("{} on both sides: {latency}", plural(served.common as usize, "key")));
-    }
-    if served.rekeyed > 0 {
-        let rekeyed = plural(served.rekeyed as usize, "key");
-        parts.push(format!("{rekeyed} changed and kept the measurements"));
-    }
-    let (unserved, shapes) = diff.unserved_counts();
-    parts.push(match (served.lost, unserved) {
-        (0, _) => "0 lost".to_owned(),
-        (removed, 0) => {
-            format!("{} lost, all of them impossible or served by other versions", keys(removed))
-        }
-        (_, unserved) => format!(
-            "{} that no query reaches any more, {} of them as a whole",
-            plural(unserved as usize, "key"),
-            plural(shapes as usize, "shape"),
-        ),
-    });
-    parts.push(format!("{} gained", keys(served.gained)));
-    Some(format!("Served: {}", parts.join("; ")))
-}
-
-/// Words the tables with the largest change of the median latency.
-fn moved(diff: &Diff) -> Option<String> {
-    // Tables whose latencies are mostly 0, such as differences clamped at 0, have too few ratios.
-    let has_most = |served: &&ServedDiff| 2 * served.ratios.len() as u64 >= served.common;
-    let ratio = |table: &TableDiff| table.served.as_ref().filter(has_most)?.median_ratio();
-    let mut moved: Vec<(f64, &TableDiff)> =
-        diff.tables.iter().filter_map(|table| Some((ratio(table)?, table))).collect();
-    moved.retain(|(ratio, _)| (ratio - 1.0).abs() > FAR);
-    moved.sort_by(|a, b| {
-        b.0.ln().abs().total_cmp(&a.0.ln().abs()).then_with(|| a.1.path.cmp(&b.1.path))
-    });
-    let rest = moved.len().saturating_sub(MOVED);
-    let said: Vec<String> = moved
-        .iter()
-        .take(MOVED)
-        .map(|(ratio, table)| format!("{} × {:.3}", below_data(&table.path), Figure(*ratio)))
-        .collect();
-    let more = if rest > 0 { format!("; {} more", plural(rest, "table")) } else { String::new() };
-    (!said.is_empty()).then(|| format!("Largest median changes: {}{more}", said.join("; ")))
 }
 
 /// Names the changed files that state facts: YAML of systems with the changed fields, files of facts, and marker
@@ -229,7 +140,7 @@ pub(super) fn repaired(repaired: &[Repaired]) -> Option<String> {
 }
 
 /// Words the number of tables that were not compared because a side is not in the local clone.
-fn unread(diff: &Diff) -> Option<String> {
+pub(super) fn unread(diff: &Diff) -> Option<String> {
     let sides = [
         (DiffSide::Base, "before"),
         (DiffSide::Head, "after"),

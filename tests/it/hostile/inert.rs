@@ -32,6 +32,7 @@ pub fn assert_markdown(text: &str, what: &str) {
                     "<!-- perfdb-gate",
                     "<b>",
                     "</b>",
+                    "<br>",
                 ];
                 let ours = html.split_inclusive('>').map(str::trim).filter(|h| !h.is_empty());
                 for tag in ours {

@@ -38,7 +38,8 @@ fn charts(tree: &Tree, mut findings: Vec<Finding>, most: usize) -> Charts {
     let options =
         sanity::SanityOptions { root, base: "main".into(), ..sanity::SanityOptions::default() };
     let diff = sanity::run(&options, &()).unwrap().0.diff.unwrap();
-    let gallery = Gallery { base, head, diff: &diff, findings: &findings, specs };
+    let (findings, first) = (&findings, None);
+    let gallery = Gallery { base, head, diff: &diff, findings, specs, first };
     gallery.charts(most).unwrap()
 }
 

@@ -1,8 +1,10 @@
 //! `sanity` as users run it, on small repositories.
 
 mod audit;
+mod causes;
 mod charts;
 mod findings;
+mod kinds;
 mod lost;
 mod moved;
 mod outputs;

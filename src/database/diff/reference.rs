@@ -1,0 +1,88 @@
+//! Compares the tables that a change adds with the tables that are nearest to them: the version before, or the same table
+//! on a similar system.
+
+use rayon::prelude::*;
+
+use super::ratios::PairedTables;
+use super::{Diff, SliceDiff, Status, TableDiff};
+use crate::base::expr::ExprError;
+use crate::database::catalog::{Place, TableFile};
+use crate::database::served::Shelf;
+use crate::database::state::State;
+
+/// An added table beside the table that is nearest to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AddedTable {
+    /// The path of the added table.
+    pub path: String,
+    /// The path of the nearest table.
+    pub reference: String,
+    /// The place of the nearest table.
+    pub place: Place,
+    /// The keys by slice: lost are those that only the nearest table serves, gained those that only the added one serves.
+    pub slices: Vec<SliceDiff>,
+}
+
+impl Diff {
+    /// Compares each added table with the version before it, or else with the same table on the nearest system.
+    ///
+    /// # Errors
+    ///
+    /// If a formula of a table's spec does not fit a table's columns.
+    pub fn find_references(&self, head: State<'_>) -> Result<Vec<AddedTable>, ExprError> {
+        let is_new =
+            |table: &&TableDiff| table.status == Status::Added && table.base_rows == Some(0);
+        let added: Vec<&TableDiff> = self.tables.iter().filter(is_new).collect();
+        if added.is_empty() {
+            return Ok(Vec::new());
+        }
+        let shelf = Shelf::new(head.catalog, &head.facts.sidecars.reuse, head.specs);
+        let found = added.par_iter().map(|table| {
+            let Some(file) = head.catalog.table(&table.path) else { return Ok(None) };
+            nearest(&shelf, file).map_or(Ok(None), |other| AddedTable::new(head, file, other))
+        });
+        let found: Vec<_> = found.collect::<Result<_, _>>()?;
+        Ok(found.into_iter().flatten().collect())
+    }
+}
+
+/// Returns the version before a table's own, or else the same table on another system, of its own version if that system
+/// has it.
+fn nearest<'a>(shelf: &Shelf<'a>, file: &TableFile) -> Option<&'a TableFile> {
+    let before = shelf.editions(file).and_then(|all| all.last_before(&file.place.version));
+    let near = || {
+        let near = shelf.near(file).1;
+        let same = near.iter().find_map(|(_, editions, _)| editions.get(&file.place.version));
+        same.or_else(|| near.first().map(|(.., edition)| *edition))
+    };
+    before.or_else(near)?.files.first().copied()
+}
+
+impl AddedTable {
+    /// Compares an added table with another one; `None` if a key cannot be compared.
+    fn new(
+        head: State<'_>,
+        file: &TableFile,
+        other: &TableFile,
+    ) -> Result<Option<Self>, ExprError> {
+        let Some(spec) = head.specs.tables.get(&file.table) else { return Ok(None) };
+        let read = |file| head.columns(file, &spec.loaded_columns());
+        let (Ok(base), Ok(table)) = (read(other), read(file)) else { return Ok(None) };
+        let sides = PairedTables {
+            files: (other, file),
+            tables: (Some(&base), Some(&table)),
+            spec,
+            lookups: &head.specs.lookups,
+            base_spec: spec,
+            base_lookups: &head.specs.lookups,
+        };
+        let noise = head.specs.noise.bands(&file.table, &file.place.backend);
+        let served = sides.served(None, &[], noise)?;
+        Ok(served.map(|served| Self {
+            path: file.entry.path.clone(),
+            reference: other.entry.path.clone(),
+            place: other.place.clone(),
+            slices: served.slices,
+        }))
+    }
+}

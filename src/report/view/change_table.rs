@@ -1,0 +1,218 @@
+//! A table of the section about what changed, as wide as a comment is.
+
+use serde::Serialize;
+
+use super::kind::Kind;
+use crate::base::escape::clean;
+use crate::database::diff::SliceName;
+
+/// The width of a comment in pixels, in a window of 768.
+const PAGE: usize = 700;
+/// The pixels that a cell has beside its text.
+const PADDING: usize = 27;
+/// The width of a character in pixels: of names in code, and of numbers and words.
+const CHARACTER: [usize; 2] = [8, 7];
+/// The longest name of a row in characters.
+const NAME: usize = 40;
+/// Columns of texts, which are aligned at their start.
+const TEXTS: [&str; 3] = ["column", "against", "what answers instead"];
+
+/// The rows that one kind of change has, the most important first.
+#[derive(Debug, Clone, Default)]
+pub struct KindTable {
+    /// The kind of change; `None` for lost keys, which a change of any kind may have.
+    pub(super) kind: Option<Kind>,
+    /// The subject of the table.
+    pub title: &'static str,
+    /// The place with which all rows are compared; empty if they have none in common.
+    pub against: String,
+    /// The names of the columns on one or two lines, separated by `|`, the most important first: a column that does not fit
+    /// is left out.
+    pub heads: &'static str,
+    pub rows: Vec<KindRow>,
+}
+
+/// A row of a kind's table, not yet escaped.
+#[derive(Debug, Clone, Default)]
+pub struct KindRow {
+    /// System, backend and version.
+    pub place: String,
+    /// The table's name; empty if the row is about all tables of the place.
+    pub table: String,
+    /// The texts that name the slice; empty if the row is about a whole table.
+    pub slice: String,
+    /// The cells, one per column; a cell without a meaning is empty.
+    pub cells: Vec<String>,
+    /// The path of the table; empty if the row is about several.
+    pub path: String,
+    /// The names and texts of the slice.
+    pub texts: SliceName,
+}
+
+/// A table as it is shown: without empty columns, a place or table with several rows as a heading. The texts are escaped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChangeTable {
+    pub title: &'static str,
+    pub against: String,
+    /// The place of all rows; empty if they have several.
+    pub place: String,
+    /// The names of the columns, each with true if its cells are numbers.
+    pub heads: Vec<(&'static str, bool)>,
+    pub lines: Vec<ChangeLine>,
+    /// The number of rows that are not shown.
+    pub more: usize,
+}
+
+/// A line of a shown table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChangeLine {
+    pub name: String,
+    /// The kind of the line: `place` and `table` are headings, `slice` is below such a heading, `row` is not.
+    pub kind: &'static str,
+    pub cells: Vec<String>,
+}
+
+impl KindRow {
+    /// Returns true if the rows are of the same table.
+    fn is_beside(&self, other: &Self) -> bool {
+        (&self.place, &self.table) == (&other.place, &other.table)
+    }
+
+    fn name(&self) -> String {
+        let name = [&*self.table, &*self.slice].join(" ").trim().to_owned();
+        if name.is_empty() { self.place.clone() } else { name }
+    }
+}
+
+impl KindTable {
+    /// Returns the table with at most `most` lines, but at least one row; `None` without rows.
+    pub fn shaped(&self, most: usize) -> Option<ChangeTable> {
+        let first = self.rows.first()?;
+        let mut rows = &self.rows[..self.rows.len().min(most.max(1))];
+        let is_one_place = rows.iter().all(|row| row.place == first.place && !row.table.is_empty());
+        while rows.len() > 1 && lines(rows, is_one_place).len() > most {
+            rows = &rows[..rows.len() - 1];
+        }
+        let lines = lines(rows, is_one_place);
+        let heads: Vec<&'static str> = self.heads.split('|').collect();
+        let mut columns: Vec<usize> = (0..heads.len()).collect();
+        columns.retain(|column| rows.iter().any(|row| !row.cells[*column].is_empty()));
+        let width = |column: &usize| {
+            let cells = rows.iter().map(|row| row.cells[*column].as_str());
+            let texts = cells.chain(heads[*column].split('\n'));
+            texts.map(|text| text.chars().count()).max().unwrap_or(0) * CHARACTER[1] + PADDING
+        };
+        // A place may take two lines.
+        let names = lines.iter().filter(|(_, kind, _)| *kind != "place");
+        let name = names.map(|(name, ..)| name.chars().count()).max().unwrap_or(0);
+        let name = name.min(NAME) * CHARACTER[0] + PADDING;
+        while columns.len() > 1 && name + columns.iter().map(width).sum::<usize>() > PAGE {
+            columns.pop();
+        }
+        let line = |(name, kind, row): &(String, &'static str, Option<&KindRow>)| ChangeLine {
+            name: clean(&cut(name)),
+            kind,
+            cells: columns
+                .iter()
+                .map(|c| row.map_or("", |row| &row.cells[*c]))
+                .map(clean)
+                .collect(),
+        };
+        Some(ChangeTable {
+            title: self.title,
+            against: clean(&self.against),
+            place: if is_one_place { clean(&first.place) } else { String::new() },
+            heads: columns.iter().map(|c| (heads[*c], !TEXTS.contains(&heads[*c]))).collect(),
+            lines: lines.iter().map(line).collect(),
+            more: self.rows.len() - rows.len(),
+        })
+    }
+}
+
+/// Returns the lines of some rows, by place and table in the order in which these appear: name, kind, and the row of a
+/// line that is not a heading.
+fn lines(rows: &[KindRow], is_one_place: bool) -> Vec<(String, &'static str, Option<&KindRow>)> {
+    let mut sorted: Vec<&KindRow> = rows.iter().collect();
+    sorted.sort_by_cached_key(|row| {
+        let place = rows.iter().position(|other| other.place == row.place);
+        (place, rows.iter().position(|other| other.is_beside(row)))
+    });
+    let mut lines = Vec::new();
+    for of_place in sorted.chunk_by(|a, b| a.place == b.place) {
+        if !is_one_place && !of_place[0].table.is_empty() {
+            lines.push((of_place[0].place.clone(), "place", None));
+        }
+        for of_table in of_place.chunk_by(|a, b| a.is_beside(b)) {
+            if let [row] = of_table {
+                lines.push((row.name(), "row", Some(*row)));
+                continue;
+            }
+            lines.push((of_table[0].table.clone(), "table", None));
+            lines.extend(of_table.iter().map(|row| (row.slice.clone(), "slice", Some(*row))));
+        }
+    }
+    lines
+}
+
+/// Cuts a name in its middle.
+fn cut(name: &str) -> String {
+    let characters: Vec<char> = name.chars().collect();
+    if characters.len() <= NAME {
+        return name.to_owned();
+    }
+    let (start, end) = characters.split_at(NAME / 2);
+    let end = &end[end.len() + 1 - NAME / 2..];
+    let [start, end] = [start, end].map(|part| part.iter().collect::<String>());
+    format!("{start}…{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(place: &str, table: &str, slice: &str, cells: &[&str]) -> KindRow {
+        let cells = cells.iter().map(|cell| (*cell).to_owned()).collect();
+        let [place, table, slice] = [place, table, slice].map(str::to_owned);
+        KindRow { place, table, slice, cells, ..KindRow::default() }
+    }
+
+    fn shaped(rows: Vec<KindRow>, most: usize) -> ChangeTable {
+        let table = KindTable { title: "t", heads: "a|b|c", rows, ..KindTable::default() };
+        table.shaped(most).unwrap()
+    }
+
+    #[test]
+    fn rows_of_a_place_and_a_table_stand_together_and_empty_columns_are_left_out() {
+        let rows = vec![
+            row("h vllm 1", "gemm", "fp8", &["1", "", "x"]),
+            row("h vllm 2", "moe", "", &["2", "", ""]),
+            row("h vllm 1", "gemm", "bf16", &["3", "", ""]),
+            row("h vllm 3", "moe", "", &["4", "", ""]),
+        ];
+        let table = shaped(rows, 6);
+        let lines: Vec<(&str, &str)> =
+            table.lines.iter().map(|line| (line.kind, line.name.as_str())).collect();
+        let expected = [
+            ("place", "h vllm 1"),
+            ("table", "gemm"),
+            ("slice", "fp8"),
+            ("slice", "bf16"),
+            ("place", "h vllm 2"),
+            ("row", "moe"),
+        ];
+        assert_eq!(lines, expected);
+        assert_eq!((table.heads, table.more), (vec![("a", true), ("c", true)], 1));
+        assert_eq!(table.lines[2].cells, ["1", "x"]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out_from_the_right_and_names_are_cut_in_their_middle() {
+        let wide = "0.0781 → 0.0814 ms".repeat(2);
+        let name = "vllm_compressedtensorsw4a4nvfp4moe_flashinfer_trtllm_modular";
+        let table = shaped(vec![row("p", "moe", name, &[&wide, "2", &wide])], 9);
+        assert_eq!((table.heads, table.place.as_str()), (vec![("a", true), ("b", true)], "p"));
+        let name = &table.lines[0].name;
+        assert!(name.starts_with("moe vllm_compressedt…") && name.ends_with("_modular"), "{name}");
+        assert_eq!(name.chars().count(), NAME);
+    }
+}

@@ -1,0 +1,53 @@
+//! The kinds of changes to tables.
+
+use std::collections::BTreeMap;
+
+use crate::database::diff::{Class, Diff, TableDiff};
+
+/// The kind of a table's change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// Keys have other latencies.
+    Remeasured,
+    /// Keys were corrected, and their measurements stay.
+    Rekeyed,
+    /// The table is new.
+    Added,
+    /// The table gained rows.
+    Appended,
+    /// The table lost rows, or is gone.
+    Pruned,
+    /// Columns beside the latency were added or filled.
+    Overlay,
+    /// The table is elsewhere or was written again, with the same rows.
+    Moved,
+    /// A side cannot be read.
+    Unread,
+}
+
+/// The changed tables by kind.
+pub(super) type ByKind<'a> = BTreeMap<Kind, Vec<&'a TableDiff>>;
+
+/// Sorts the changed tables by kind.
+pub(super) fn by_kind(diff: &Diff) -> ByKind<'_> {
+    let mut kinds = ByKind::new();
+    diff.tables.iter().for_each(|table| kinds.entry(kind(table)).or_default().push(table));
+    kinds
+}
+
+fn kind(table: &TableDiff) -> Kind {
+    let is_rekeyed = || table.served.as_ref().is_some_and(|served| served.rekeyed > 0);
+    match table.class {
+        // Rows beside a damaged side are not compared with it.
+        None => Kind::Unread,
+        _ if table.fault.is_some() => Kind::Unread,
+        Some(Class::None | Class::ReEncode | Class::Move) => Kind::Moved,
+        Some(Class::AppendOnly) if table.base_rows == Some(0) => Kind::Added,
+        Some(Class::AppendOnly) => Kind::Appended,
+        Some(Class::ColumnOverlay) => Kind::Overlay,
+        Some(Class::Prune) => Kind::Pruned,
+        Some(Class::Rekey) => Kind::Rekeyed,
+        Some(Class::Mixed) if is_rekeyed() => Kind::Rekeyed,
+        Some(Class::Values | Class::Replacement | Class::Mixed) => Kind::Remeasured,
+    }
+}

@@ -1,0 +1,294 @@
+//! The tables of a change, one per kind: what was measured again, added, filled, rekeyed, or is lost.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::change_table::{KindRow, KindTable};
+use super::kind::{ByKind, Kind, by_kind};
+use crate::base::words::{Figure, count, plural, plural_verb};
+use crate::database::catalog::Place;
+use crate::database::diff::{Diff, FilledColumn, SliceDiff, SliceName, TableDiff, Unserved};
+use crate::specs::measured_unit;
+
+/// The fewest keys of a slice whose median ratio ranks before those of other slices.
+const FEW: u64 = 10;
+/// The most slices of a table with lost keys that are named.
+const SLICES: usize = 2;
+/// The place with which an added table is compared that has no other table near it.
+const NOTHING: &str = "nothing";
+/// The most tables with new rows that have rows of their own; more are summed up by version.
+const ALIKE: usize = 6;
+
+/// Returns the tables that have rows, the most important first.
+pub(super) fn tables(diff: &Diff, kinds: &ByKind<'_>) -> Vec<KindTable> {
+    let of = |kind: Kind| kinds.get(&kind).map(Vec::as_slice).unwrap_or_default();
+    let mut tables = vec![
+        unserved(&diff.unserved),
+        sliced(Kind::Remeasured, of(Kind::Remeasured), diff),
+        rekeyed(of(Kind::Rekeyed)),
+        sliced(Kind::Added, of(Kind::Added), diff),
+        sliced(Kind::Appended, of(Kind::Appended), diff),
+        filled(of(Kind::Overlay)),
+    ];
+    // What was changed on purpose comes before the few keys that it loses.
+    if !kinds.contains_key(&Kind::Pruned) {
+        tables.rotate_left(1);
+    }
+    tables.retain(|table| !table.rows.is_empty());
+    tables
+}
+
+/// Returns the path of the table in the first row of a change's tables, with the texts of its slice; `None` if no row is
+/// about a table that can be drawn.
+pub(crate) fn first_row(diff: &Diff) -> Option<(String, SliceName)> {
+    let mut rows = tables(diff, &by_kind(diff)).into_iter().flat_map(|table| table.rows);
+    rows.find(|row| !row.path.is_empty()).map(|row| (row.path, row.texts))
+}
+
+/// Words the place of a table.
+pub(super) fn place_text(place: &Place) -> String {
+    [&*place.system, &*place.backend, &*place.version].join(" ")
+}
+
+/// Returns the name of a table without its common ending.
+pub(super) fn short(table: &str) -> String {
+    table.strip_suffix("_perf").unwrap_or(table).to_owned()
+}
+
+/// Joins the texts of a slice, without those that all slices of its table share.
+fn slice_text(slice: &SliceName, shared: &[bool]) -> String {
+    let texts = slice.iter().zip(shared).filter(|(_, shared)| !**shared);
+    texts.map(|((_, text), _)| text.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns, for each part of the slices' names, whether all slices have the same text.
+fn shared_parts<'s>(slices: impl Iterator<Item = &'s SliceName> + Clone) -> Vec<bool> {
+    let Some(first) = slices.clone().next() else { return Vec::new() };
+    let is_shared = |part| slices.clone().all(|slice| slice.get(part) == first.get(part));
+    (0..first.len()).map(is_shared).collect()
+}
+
+/// Returns the row of a slice of a table.
+fn row(of: &TableDiff, texts: &SliceName, slice: String, cells: Vec<String>) -> KindRow {
+    let (place, table) = (place_text(&of.place), short(&of.table));
+    KindRow { place, table, slice, cells, path: of.path.clone(), texts: texts.clone() }
+}
+
+/// Formats a number of keys; empty for 0.
+fn some(n: u64) -> String {
+    if n > 0 { count(n as usize) } else { String::new() }
+}
+
+/// Formats a number with three significant digits.
+pub(super) fn significant(number: f64) -> String {
+    let digits = (2 - number.abs().log10().floor() as i32).clamp(0, 6) as usize;
+    format!("{:.digits$}", Figure(number))
+}
+
+/// The sort key of slices: those whose median moved most first, then those of few keys or without a changed latency, then
+/// those that are on one side only; by the number of keys that came or went.
+fn movement(slice: &SliceDiff) -> impl Ord + use<> {
+    let latency = slice.latency.filter(|latency| !latency.is_unchanged());
+    let far = latency.map_or(0.0, |latency| latency.ratio.ln().abs());
+    let is_few = latency.is_none_or(|latency| latency.keys < FEW);
+    let beyond = latency.map_or(0, |latency| latency.beyond_noise);
+    (slice.common == 0, is_few, Reverse((far.to_bits(), beyond, slice.lost + slice.gained)))
+}
+
+/// Lists the slices that moved, gained keys or lost them: against before, or of added tables against the nearest table.
+fn sliced(kind: Kind, tables: &[&TableDiff], diff: &Diff) -> KindTable {
+    let (title, heads) = match kind {
+        Kind::Added => ("Added: latency over that of the nearest table", ADDED),
+        Kind::Appended => ("Rows added", MOVED),
+        _ => ("Measured again: latency after over before", MOVED),
+    };
+    let mut rows: Vec<(&SliceDiff, KindRow)> = Vec::new();
+    for table in tables {
+        let own = table.served.as_ref().map_or(&[][..], |served| &served.slices);
+        let with = diff.added.iter().find(|added| added.path == table.path);
+        let slices = with.map_or(own, |with| &with.slices);
+        let against = match (kind, with) {
+            (Kind::Added, None) => NOTHING.to_owned(),
+            (_, with) => with.map(|with| against(&with.place, &table.place)).unwrap_or_default(),
+        };
+        let shared = shared_parts(slices.iter().map(|slice| &slice.slice));
+        for slice in slices.iter().filter(|slice| kind == Kind::Added || is_moved(slice)) {
+            let text = slice_text(&slice.slice, &shared);
+            rows.push((slice, row(table, &slice.slice, text, cells(slice, &against))));
+        }
+    }
+    rows.sort_by_cached_key(|(slice, _)| movement(slice));
+    let mut rows: Vec<KindRow> = rows.into_iter().map(|(_, row)| row).collect();
+    if kind == Kind::Appended && tables.len() > ALIKE {
+        rows = by_place(tables, |tables| {
+            let sum = SliceDiff::sum(tables.iter().flat_map(|t| &t.served).flat_map(|s| &s.slices));
+            cells(&sum, "")
+        });
+    }
+    let against = rows.first().map(|row| row.cells[1].clone()).unwrap_or_default();
+    let is_common = rows.iter().all(|row| row.cells[1] == against);
+    if is_common {
+        rows.iter_mut().for_each(|row| row.cells[1].clear());
+    }
+    let is_alone = is_common && against == NOTHING;
+    let title = if is_alone { "Added: no table to compare with" } else { title };
+    let against = if is_common && !is_alone { against } else { String::new() };
+    KindTable { kind: Some(kind), title, against, heads, rows }
+}
+
+/// Columns of slices that are served before and after.
+const MOVED: &str =
+    "median ratio\n(90 % of keys)||keys|beyond\nreruns|no longer\nhere|new\nkeys|median,\nms";
+
+/// Columns of slices of an added table.
+const ADDED: &str = "median ratio\n(90 % of keys)|against|keys\nin both|beyond\nreruns|missing\nkeys|new\nkeys|median,\nms";
+
+/// Returns true if a key came or went, or a latency changed.
+fn is_moved(slice: &SliceDiff) -> bool {
+    slice.lost + slice.gained > 0 || slice.latency.is_some_and(|latency| !latency.is_unchanged())
+}
+
+/// Returns the cells of a slice. Keys without a ratio, because a latency is 0, are counted apart.
+fn cells(slice: &SliceDiff, against: &str) -> Vec<String> {
+    let keys = match (slice.latency.map_or(0, |latency| latency.keys), slice.zeros) {
+        (_, 0) => some(slice.common),
+        (keys, zeros) => format!("{keys}\u{a0}({}\u{a0}are\u{a0}0)", count(zeros as usize)),
+    };
+    let Some(latency) = slice.latency.filter(|latency| !latency.is_unchanged()) else {
+        let same = if slice.common > 0 { "same" } else { "" };
+        let cells = [same, against, &keys, "", &some(slice.lost), &some(slice.gained), ""];
+        return cells.map(str::to_owned).into();
+    };
+    let [ratio, low, high] = [latency.ratio, latency.low, latency.high].map(Figure);
+    vec![
+        format!("×\u{a0}{ratio:.2}\u{a0}({low:.2}\u{a0}…\u{a0}{high:.2})"),
+        against.to_owned(),
+        keys,
+        count(latency.beyond_noise as usize),
+        some(slice.lost),
+        some(slice.gained),
+        [latency.before, latency.after].map(significant).join("\u{a0}→\u{a0}"),
+    ]
+}
+
+/// Names the place of a reference by what differs from the place of a table.
+fn against(other: &Place, own: &Place) -> String {
+    let parts = [(&other.system, &own.system), (&other.version, &own.version)];
+    let differ = parts.into_iter().filter(|(other, own)| other != own);
+    differ.map(|(other, _)| other.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+/// Sums up tables by place.
+fn by_place(tables: &[&TableDiff], cells: impl Fn(&[&TableDiff]) -> Vec<String>) -> Vec<KindRow> {
+    let mut places: BTreeMap<String, Vec<&TableDiff>> = BTreeMap::new();
+    tables.iter().for_each(|t| places.entry(place_text(&t.place)).or_default().push(t));
+    let of_place = |(place, tables): (String, Vec<&TableDiff>)| KindRow {
+        place: format!("{place} ({})", plural(tables.len(), "table")),
+        cells: cells(&tables),
+        ..KindRow::default()
+    };
+    places.into_iter().map(of_place).collect()
+}
+
+/// Lists the versions whose keys were corrected, with the values that changed most often.
+fn rekeyed(tables: &[&TableDiff]) -> KindTable {
+    let cells = |tables: &[&TableDiff]| {
+        let served = || tables.iter().filter_map(|table| table.served.as_ref());
+        let mut values: BTreeMap<[&str; 3], u64> = BTreeMap::new();
+        for change in served().flat_map(|served| &served.rows.rekeyed_values) {
+            let (was, is) = (change.before.first(), change.after.first());
+            let [was, is] = [was, is].map(|value| value.map_or("", String::as_str));
+            *values.entry([change.column.as_str(), was, is]).or_default() += change.keys;
+        }
+        let most = values.iter().max_by_key(|(_, keys)| **keys);
+        let more = if values.len() > 1 { ", …" } else { "" };
+        let most =
+            most.map(|([column, was, is], _)| format!("{column} {was}\u{a0}→\u{a0}{is}{more}"));
+        vec![most.unwrap_or_default(), some(served().map(|served| served.rekeyed).sum())]
+    };
+    let (kind, rows) = (Some(Kind::Rekeyed), by_place(tables, cells));
+    let title = "Rekeyed: the measurements stay under corrected keys";
+    KindTable { kind, title, heads: "column|keys", rows, ..KindTable::default() }
+}
+
+/// Lists the columns beside the latency that were filled, those with most empty cells first.
+fn filled(tables: &[&TableDiff]) -> KindTable {
+    let mut rows = Vec::new();
+    for table in tables {
+        let columns: Vec<&FilledColumn> = filled_columns(table).collect();
+        for column in &columns {
+            let FilledColumn { column: name, before, after, empty, quantiles } = column;
+            let all = count(table.head_rows.unwrap_or(0) as usize);
+            let [low, median, high] = quantiles.map(significant);
+            let unit = measured_unit(name).map_or("", |unit| unit.name());
+            let measured = format!("{median}\u{a0}{unit}\u{a0}({low}\u{a0}…\u{a0}{high})");
+            let cells = vec![
+                format!("{}\u{a0}of\u{a0}{all}", count(*after as usize)),
+                some(*empty),
+                if *after > 0 { measured } else { String::new() },
+                some(*before),
+            ];
+            let slice = if columns.len() > 1 { name.clone() } else { String::new() };
+            rows.push((Reverse((*empty, *after)), row(table, &SliceName::new(), slice, cells)));
+        }
+    }
+    rows.sort_by_key(|(rank, _)| *rank);
+    KindTable {
+        kind: Some(Kind::Overlay),
+        title: "Filled: measurements beside the latency",
+        heads: "rows measured|empty|median\n(90 % of rows)|measured\nbefore",
+        rows: rows.into_iter().map(|(_, row)| row).collect(),
+        ..KindTable::default()
+    }
+}
+
+/// Returns the changed columns with measurements of a table, except limits, which are not measured.
+pub(super) fn filled_columns(table: &TableDiff) -> impl Iterator<Item = &FilledColumn> {
+    let columns = table.served.iter().flat_map(|served| &served.rows.filled);
+    let is_changed = |name: &String| table.columns_changed.contains(name);
+    columns.filter(move |c| !c.column.ends_with("_limit") && is_changed(&c.column))
+}
+
+/// Lists the tables of which keys are lost with the slices concerned, and with what answers instead.
+fn unserved(all: &[Unserved]) -> KindTable {
+    let of_table = |unserved: &Unserved| {
+        let Unserved { place, table, slices, .. } = unserved;
+        let shared = shared_parts(slices.keys());
+        let texts = slices.keys().map(|slice| slice_text(slice, &shared));
+        let slice = match slices.len() {
+            0..=SLICES => texts.collect::<Vec<_>>().join(", "),
+            many => plural(many, "slice"),
+        };
+        let removed: u64 = slices.values().map(|lost| lost.removed).sum();
+        let cells = vec![some(unserved.keys()), instead(unserved), some(removed)];
+        let place = [&*place.system, &*place.backend].join(" ");
+        KindRow { place, table: short(table), slice, cells, ..KindRow::default() }
+    };
+    let mut all: Vec<&Unserved> = all.iter().collect();
+    all.sort_by_key(|unserved| Reverse(unserved.keys()));
+    KindTable {
+        title: "Lost: keys that no query reaches any more",
+        heads: "lost\nkeys|what answers instead|of\nremoved",
+        rows: all.into_iter().map(of_table).collect(),
+        ..KindTable::default()
+    }
+}
+
+/// Words what a query for a lost key of a table gets instead.
+fn instead(unserved: &Unserved) -> String {
+    let Some(version) = &unserved.answers else { return "nothing".to_owned() };
+    let inner: u64 = unserved.slices.values().map(|lost| lost.interpolated).sum();
+    let misread: u64 = unserved.slices.values().map(|lost| lost.misread).sum();
+    let (shapes, sweeps) = (unserved.shapes() as usize, unserved.shorter_sweeps() as usize);
+    let sweeps = plural_verb(sweeps, "sweep", ["ends", "end"]);
+    let of = if inner < unserved.keys() { format!(" of {}", some(inner)) } else { String::new() };
+    let beyond =
+        if misread > 0 { format!(", {} beyond reruns", some(misread)) } else { String::new() };
+    let parts = [
+        (shapes > 0, format!("nothing for {}", plural(shapes, "shape"))),
+        (unserved.shorter_sweeps() > 0, format!("nothing, {sweeps} earlier in {version}")),
+        (inner > 0, format!("interpolation{of} in {version}{beyond}")),
+    ];
+    let parts = parts.into_iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words);
+    parts.collect::<Vec<_>>().join("; ")
+}

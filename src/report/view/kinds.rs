@@ -1,0 +1,182 @@
+//! The kinds of a change, each in one line: what, how much, and the worst move.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::change_table::KindTable;
+use super::finding::below_data;
+use super::kind::{ByKind, Kind};
+use super::kind_rows::{filled_columns, place_text, short, significant};
+use crate::base::escape::clean;
+use crate::base::stats::times_off;
+use crate::base::words::{Figure, count, names, plural};
+use crate::database::catalog::Place;
+use crate::database::diff::{Diff, FAR, ServedDiff, TableDiff, Totals};
+use crate::specs::measured_unit;
+
+/// The fewest ratios of a table whose farthest key is named.
+const FEW: usize = 10;
+
+/// A line about one kind of change. The text is escaped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KindLine {
+    pub label: &'static str,
+    pub text: String,
+}
+
+/// Returns one line per kind of change, and one if no table changed.
+pub(super) fn lines(diff: &Diff, kinds: &ByKind<'_>, tables: &[KindTable]) -> Vec<KindLine> {
+    let line = |(kind, changed): (&Kind, &Vec<&TableDiff>)| {
+        let is_known = changed.iter().any(|table| table.served.is_some());
+        let (label, rest) = match kind {
+            Kind::Remeasured | Kind::Appended if !is_known => ("Rows changed", rows(changed)),
+            Kind::Remeasured => remeasured(changed, tables),
+            Kind::Rekeyed => ("Rekeyed", rekeyed(changed)),
+            Kind::Added => added(diff, changed, tables),
+            Kind::Appended => ("Rows added", appended(changed)),
+            Kind::Pruned => ("Pruned", pruned(diff, changed)),
+            Kind::Overlay => ("Overlay", overlay(changed)),
+            Kind::Moved => moved(changed),
+            Kind::Unread => ("Not compared", "a side cannot be read".to_owned()),
+        };
+        let of = format!("{} of {}", plural(changed.len(), "table"), places(changed));
+        KindLine { label, text: clean(&format!("{of}; {rest}")) }
+    };
+    if kinds.is_empty() && !diff.files.is_empty() {
+        return vec![KindLine { label: "No table changed", text: clean(&diff.headline()) }];
+    }
+    kinds.iter().map(line).collect()
+}
+
+/// Names the places of some tables: one with its version, several by their systems.
+fn places(tables: &[&TableDiff]) -> String {
+    let places: BTreeSet<String> = tables.iter().map(|table| place_text(&table.place)).collect();
+    let systems: BTreeSet<&str> = tables.iter().map(|table| &*table.place.system).collect();
+    match places.first() {
+        Some(only) if places.len() == 1 => only.clone(),
+        _ => format!("{} ({})", names(systems.into_iter()), plural(places.len(), "version")),
+    }
+}
+
+/// Counts the changed rows of tables whose keys are not known.
+fn rows(changed: &[&TableDiff]) -> String {
+    let Totals { added, removed, changed, .. } = Totals::of(changed.iter().copied());
+    let [added, removed, changed] = [added, removed, changed].map(|n| count(n as usize));
+    format!("{added} rows added, {removed} removed, {changed} changed")
+}
+
+/// Adds up a number over the served keys of some tables.
+fn sum(tables: &[&TableDiff], number: impl Fn(&ServedDiff) -> u64) -> usize {
+    let served = tables.iter().filter_map(|table| table.served.as_ref());
+    served.map(number).sum::<u64>() as usize
+}
+
+fn remeasured(changed: &[&TableDiff], tables: &[KindTable]) -> (&'static str, String) {
+    let served = || changed.iter().filter_map(|table| Some((*table, table.served.as_ref()?)));
+    let keys = sum(changed, |served| served.common);
+    if served().all(|(_, served)| served.same_latencies()) {
+        let new = count(sum(changed, |served| served.gained));
+        let gone = count(sum(changed, |served| served.lost));
+        let text = format!("{} keys keep their latencies, {new} new, {gone} gone", count(keys));
+        return ("Rows replaced", text);
+    }
+    let is_far = |ratio: &&f64| (**ratio - 1.0).abs() > FAR;
+    let far = sum(changed, |served| served.ratios.iter().filter(is_far).count() as u64);
+    let (far, keys) = (count(far), count(keys));
+    let mut parts = vec![format!("{far} of {keys} keys moved by over {:.0} %", FAR * 100.0)];
+    let without = sum(changed, |served| served.rows.without_ratio);
+    if without > 0 {
+        let keys = plural(without, "key");
+        parts.push(format!("{keys} got or lost a latency that is not above zero"));
+    }
+    parts.extend(most(tables, Kind::Remeasured));
+    let farthest = |(table, served): (&TableDiff, &ServedDiff)| {
+        let ends = served.ratios.first().into_iter().chain(served.ratios.last());
+        let far = ends.copied().max_by(|a, b| times_off(*a).total_cmp(&times_off(*b)));
+        let far = far.filter(|far| served.ratios.len() >= FEW && times_off(*far) > 1.0 + FAR);
+        far.map(|ratio| (ratio, short(&table.table)))
+    };
+    let all = served().filter_map(farthest);
+    if let Some((ratio, table)) = all.max_by(|a, b| times_off(a.0).total_cmp(&times_off(b.0))) {
+        parts.push(format!("the farthest key: {table} ×\u{a0}{:.2}", Figure(ratio)));
+    }
+    ("Measured again", parts.join("; "))
+}
+
+/// Names the slice of a kind's table whose median moved most.
+fn most(tables: &[KindTable], kind: Kind) -> Option<String> {
+    let table = tables.iter().find(|table| table.kind == Some(kind))?;
+    let row = table.rows.first()?;
+    let (ratio, _) = row.cells[0].split_once("\u{a0}(")?;
+    let against = [&table.against, &row.cells[1]].into_iter().find(|place| !place.is_empty());
+    let against = against.map(|place| format!(" against {place}")).unwrap_or_default();
+    let name = [&*row.table, &*row.slice].join(" ");
+    Some(format!("in the median most: {} {ratio}{against}", name.trim()))
+}
+
+fn rekeyed(changed: &[&TableDiff]) -> String {
+    let served = changed.iter().filter_map(|table| table.served.as_ref());
+    let columns: BTreeSet<&str> =
+        served.flat_map(|served| &served.rows.rekeyed_values).map(|c| &*c.column).collect();
+    let keys = plural(sum(changed, |served| served.rekeyed), "key");
+    format!("{} of {keys}, the measurements stay", names(columns.into_iter()))
+}
+
+fn added(diff: &Diff, changed: &[&TableDiff], tables: &[KindTable]) -> (&'static str, String) {
+    let rows: u64 = changed.iter().filter_map(|table| table.head_rows).sum();
+    let most = most(tables, Kind::Added).unwrap_or("no table to compare with".to_owned());
+    let text = format!("{}; {most}", plural(rows as usize, "row"));
+    let is_new = |table: &&TableDiff| diff.versions.selectable.contains(&place_text(&table.place));
+    (if changed.iter().all(is_new) { "Added version" } else { "Added" }, text)
+}
+
+fn appended(changed: &[&TableDiff]) -> String {
+    let is_same = changed.iter().filter_map(|t| t.served.as_ref()).all(ServedDiff::same_latencies);
+    let before = count(sum(changed, |served| served.common));
+    let rest = if is_same { "keep their latencies" } else { "do not all keep their latencies" };
+    let new = plural(sum(changed, |served| served.gained), "new key");
+    format!("{new}; the {before} keys of before {rest}")
+}
+
+fn pruned(diff: &Diff, changed: &[&TableDiff]) -> String {
+    let rows: usize = changed.iter().filter_map(|t| t.rows.as_ref()).map(|r| r.removed.len()).sum();
+    let (keys, _) = diff.unserved_counts();
+    let most = diff.unserved.iter().max_by_key(|unserved| unserved.keys());
+    let lost = most.map(|most| {
+        let Place { system, backend, .. } = &most.place;
+        let (lost, own) = (plural(keys as usize, "key"), count(most.keys() as usize));
+        format!("{lost} lost ({own} of {system} {backend} {})", short(&most.table))
+    });
+    let none = "every removed key is impossible or served by another version";
+    let lost = lost.as_deref().unwrap_or(none);
+    format!("{} removed; {lost}", plural(rows, "row"))
+}
+
+fn overlay(changed: &[&TableDiff]) -> String {
+    let columns: BTreeSet<&str> =
+        changed.iter().flat_map(|table| &table.columns_changed).map(String::as_str).collect();
+    let name = changed.iter().find_map(|table| filled_columns(table).next()).map(|c| &c.column);
+    let filled = changed.iter().flat_map(|table| filled_columns(table));
+    let filled: Vec<_> = filled.filter(|column| Some(&column.column) == name).collect();
+    let mut medians: Vec<f64> = filled.iter().map(|column| column.quantiles[1]).collect();
+    medians.retain(|median| *median > 0.0);
+    medians.sort_unstable_by(f64::total_cmp);
+    let mut text = names(columns.into_iter());
+    if let ([low, ..], [.., high], Some(name)) = (&medians[..], &medians[..], name) {
+        let unit = measured_unit(name).map_or("", |unit| unit.name());
+        let [low, high] = [low, high].map(|median| significant(*median));
+        text += &format!("; medians of {name} by table {low} … {high} {unit}");
+    }
+    let empty: u64 = filled.iter().map(|column| column.empty).sum();
+    let measured: u64 = filled.iter().map(|column| column.after).sum();
+    format!("{text}; {} rows measured, {} empty", count(measured as usize), count(empty as usize))
+}
+
+/// Names a table that moved, with its old path.
+fn moved(changed: &[&TableDiff]) -> (&'static str, String) {
+    let from = changed.iter().find_map(|table| Some((table.old_path.as_ref()?, &table.path)));
+    let Some((from, to)) = from else { return ("Written again", "no cell changed".to_owned()) };
+    let more = if changed.len() > 1 { ", …" } else { "" };
+    ("Moved", format!("no row changed: {} → {}{more}", below_data(from), below_data(to)))
+}
