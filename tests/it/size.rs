@@ -23,8 +23,8 @@ struct Ceiling {
 const CEILINGS: [Ceiling; 12] = [
     Ceiling { room: "checks", lines: 12_885, target: 11_800 },
     Ceiling { room: "database", lines: 10_954, target: 10_400 },
-    Ceiling { room: "jobs", lines: 6_996, target: 6_891 },
-    Ceiling { room: "report", lines: 6_625, target: 6_500 },
+    Ceiling { room: "jobs", lines: 7_044, target: 6_891 },
+    Ceiling { room: "report", lines: 6_709, target: 6_500 },
     Ceiling { room: "gpu", lines: 4_079, target: 4_079 },
     Ceiling { room: "traces", lines: 3_021, target: 3_021 },
     Ceiling { room: "planner", lines: 2_039, target: 1_100 },
@@ -38,7 +38,7 @@ const CEILINGS: [Ceiling; 12] = [
 /// Lines of code that later issues may add to the total. An issue that raises the ceilings of rooms takes the same
 /// number off its allowance; what it leaves lapses.
 const ALLOWANCES: [(&str, isize); 3] =
-    [("page", 600), ("cards", 450), ("one way, plain words", -600)];
+    [("page", 468), ("cards", 450), ("one way, plain words", -600)];
 
 /// The maximum number of lines of a file.
 const FILE_LINES: usize = 350;

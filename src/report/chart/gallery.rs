@@ -2,7 +2,7 @@
 //! changed most.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -45,6 +45,8 @@ pub struct Drawing {
     /// The file name of the chart without its extension.
     #[serde(skip)]
     pub name: String,
+    /// The path of the file that the chart shows, escaped.
+    pub path: String,
     /// The title, escaped.
     pub title: String,
     /// The picture as SVG.
@@ -139,11 +141,33 @@ impl Gallery<'_> {
         let change = base.as_ref().zip(change.rows.as_ref());
         let change = change.map(|(base, rows)| TableChange { base, rows, served, noise });
         let findings: Vec<&Finding> = self.new_on(&file.entry.path).collect();
-        let rings = Rings::new(findings.iter().copied(), head.rows);
-        let peer = Peer::find(self.head, self.specs, file, &findings);
-        let beside = Beside { change, rings: &rings, peer: peer.as_ref() };
-        Drawer { state: self.head, specs: self.specs, charts }.draw(file, &head, beside)
+        let drawer = Drawer { state: self.head, specs: self.specs, charts };
+        drawer.draw(file, &head, change, &findings)
     }
+}
+
+/// Returns charts of at most `most` tables of a single state: those with the most urgent findings.
+///
+/// # Errors
+///
+/// If a formula of `charts/` does not fit a table.
+pub fn curves(state: State<'_>, findings: &[Finding], most: usize) -> Result<Vec<ChartFigure>> {
+    let mut found: Vec<&Finding> = findings.iter().filter(|f| f.counts()).collect();
+    found.sort_by_key(|f| (f.severity, Reverse(f.rows)));
+    let charts = super::spec::read(&state.specs.library)?;
+    let drawer = Drawer { state, specs: state.specs, charts: &charts };
+    let mut seen = BTreeSet::new();
+    let paths = found.iter().map(|f| &f.path).filter(|path| seen.insert(*path));
+    let files: Vec<&TableFile> = paths.filter_map(|path| find(state, path)).take(most).collect();
+    let drawn = files.par_iter().map(|file| {
+        let Ok(table) = state.table(file) else { return Ok(None) };
+        let of_file = found.iter().copied().filter(|f| f.path == file.entry.path);
+        Ok(drawer.draw(file, &table, None, &of_file.collect::<Vec<_>>())?.ok())
+    });
+    let drawn: Result<Vec<Option<ChartFigure>>> = drawn.collect();
+    let mut figures: Vec<ChartFigure> = drawn?.into_iter().flatten().collect();
+    number(&mut figures);
+    Ok(figures)
 }
 
 /// A state of a database and the specs by which its tables are drawn.
@@ -160,9 +184,13 @@ impl Drawer<'_> {
         self,
         file: &TableFile,
         table: &Table,
-        beside: Beside<'_>,
+        change: Option<TableChange<'_>>,
+        findings: &[&Finding],
     ) -> Result<std::result::Result<ChartFigure, NoChart>> {
         let Self { state, specs, charts } = self;
+        let rings = Rings::new(findings.iter().copied(), table.rows);
+        let peer = Peer::find(state, specs, file, findings);
+        let beside = Beside { change, rings: &rings, peer: peer.as_ref() };
         let system = state.catalog.system(&file.place.system, specs);
         let spec = file.spec(specs, Some(table));
         let scope = TableScope::new(table, &spec, &file.place, system, &specs.lookups);
@@ -197,7 +225,8 @@ fn number(figures: &mut [ChartFigure]) {
 pub fn drawings(figures: &[ChartFigure]) -> Result<Vec<Drawing>> {
     let drawn = figures.par_iter().map(|figure| {
         let svg = svg(figure)?;
-        Ok(Drawing { name: figure.name.clone(), title: clean(&figure.title), svg })
+        let (path, title) = (clean(&figure.path), clean(&figure.title));
+        Ok(Drawing { name: figure.name.clone(), path, title, svg })
     });
     drawn.collect()
 }
