@@ -169,8 +169,8 @@ pub fn report(data: &[u8]) {
     report.outside = vec![name()];
     let view = ReportView::new(&report, report.outcome(Some(Severity::Error)));
     for format in [
-        ReportFormat::Human { colour: false, brief: false, full: true },
-        ReportFormat::Human { colour: false, brief: false, full: false },
+        ReportFormat::Human { colour: false, brief: false, full: true, width: None },
+        ReportFormat::Human { colour: false, brief: false, full: false, width: None },
         ReportFormat::Concise,
         ReportFormat::Json,
         ReportFormat::Sarif,

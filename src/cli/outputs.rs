@@ -151,7 +151,8 @@ fn format_of(name: FormatName, extent: ReportExtent, terminal: TerminalArgs) -> 
                     !extent.to_file && !plain && std::io::stdout().is_terminal()
                 }
             };
-            ReportFormat::Human { colour, brief: terminal.quiet, full: extent.full }
+            let width = report::columns().filter(|_| !extent.to_file);
+            ReportFormat::Human { colour, brief: terminal.quiet, full: extent.full, width }
         }
         FormatName::Concise => ReportFormat::Concise,
         FormatName::Json => ReportFormat::Json,

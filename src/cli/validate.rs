@@ -10,7 +10,7 @@ use perfdb_gate::findings::baseline::Baseline;
 use perfdb_gate::jobs::impact::PlannerOptions;
 use perfdb_gate::jobs::validate;
 use perfdb_gate::planner::PlannerChoice;
-use perfdb_gate::report::{Report, ReportView};
+use perfdb_gate::report::{ReportView, chart};
 use perfdb_gate::traces;
 
 use super::bar::Bar;
@@ -103,6 +103,7 @@ impl From<&Validate> for validate::ValidateOptions {
             ledger: args.ledger.clone(),
             rows_dir: args.gate.rows_dir.clone(),
             strict: args.gate.strict,
+            curves: args.output.html.is_some(),
             planner: args.planner.clone().map(|planner| PlannerOptions {
                 choice: PlannerChoice::named(planner),
                 ..PlannerOptions::default()
@@ -117,11 +118,22 @@ impl Validate {
         self.output.check_one_state()?;
         outputs::check(self.output.files().chain(&gate.write_baseline), &gate.rows_dir)?;
         gate.write_baseline.as_deref().map_or(Ok(()), Baseline::check_target)?;
-        let report = match &self.traces {
-            Some(root) => traces::run(&self.trace_options(root))?,
-            None => validate::run(&self.into(), &Bar::of("tables", terminal))?,
+        let (mut report, figures) = match &self.traces {
+            Some(root) => (traces::run(&self.trace_options(root))?, Vec::new()),
+            None => validate::drawn(&self.into(), &Bar::of("tables", terminal))?,
         };
-        self.finish(report, terminal)
+        let mut outputs = Outputs::of(gate.full);
+        if let Some(path) = &gate.write_baseline {
+            outputs.add(path, Baseline::of(&report.findings).text());
+        }
+        let outcome = report.outcome(gate.fail_on.least());
+        if let Some(n) = gate.draw {
+            report.draw(n as usize, gate.seed);
+        }
+        let (view, drawings) = (ReportView::new(&report, outcome), chart::drawings(&figures)?);
+        outputs.report(&view, &drawings, &self.output, terminal)?;
+        outputs.write()?;
+        Ok(self.output.inconclusive.exit(outcome.verdict, &report))
     }
 
     fn trace_options(&self, root: &Path) -> traces::TraceOptions {
@@ -135,20 +147,5 @@ impl Validate {
             rules: self.rules.rules_dir.clone(),
             baseline: self.gate.baseline.clone(),
         }
-    }
-
-    fn finish(&self, mut report: Report, terminal: TerminalArgs) -> Result<Exit> {
-        let gate = &self.gate;
-        let mut outputs = Outputs::of(gate.full);
-        if let Some(path) = &gate.write_baseline {
-            outputs.add(path, Baseline::of(&report.findings).text());
-        }
-        let outcome = report.outcome(gate.fail_on.least());
-        if let Some(n) = gate.draw {
-            report.draw(n as usize, gate.seed);
-        }
-        outputs.report(&ReportView::new(&report, outcome), &[], &self.output, terminal)?;
-        outputs.write()?;
-        Ok(self.output.inconclusive.exit(outcome.verdict, &report))
     }
 }

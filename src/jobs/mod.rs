@@ -23,8 +23,11 @@ pub mod suggest;
 pub mod validate;
 pub mod waive;
 
+use std::path::Path;
+
 use crate::base::escape::{clean, inert_json};
 use crate::base::words::plural;
+use crate::database::source::{self, Source};
 use crate::report::document::Document;
 
 /// The output formats of documents other than reports, such as a comparison or a status.
@@ -56,6 +59,26 @@ impl DocumentFormat {
             Self::Json => inert_json(&json()) + "\n",
         }
     }
+}
+
+/// Describes judged states for people: the root, and the commits with their dates.
+pub(crate) fn states_in_words(root: &Path, base: Option<&dyn Source>, head: &dyn Source) -> String {
+    let base = base.map(|base| format!("base {}, head ", state_in_words(root, base)));
+    let state = state_in_words(root, head);
+    let root = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
+    format!("root {}; {}{state}", root.display(), base.unwrap_or_default())
+}
+
+/// Names a commit with its date and repository. Files on disk are named by the commit of their checkout, if any.
+fn state_in_words(root: &Path, source: &dyn Source) -> String {
+    let Some(commit) = source.commit() else {
+        let checkout = source::open(root, Some("HEAD")).ok();
+        let checkout = checkout.map(|c| format!(", checkout of {}", state_in_words(root, &*c)));
+        return format!("files on disk{}", checkout.unwrap_or_default());
+    };
+    let id: String = commit.chars().take(12).collect();
+    let of = source.described();
+    if of.is_empty() { id } else { format!("{id} ({of})") }
 }
 
 /// Returns the first `most` lines and, if there are more, a line with their number, such as `and 3

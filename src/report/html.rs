@@ -20,7 +20,7 @@ use super::view::{HeadView, ReportView, RuleView};
 use crate::base::digest::hex;
 use crate::base::error::Result;
 use crate::base::escape::clean;
-use crate::findings::{ComparedStates, Severity};
+use crate::findings::Severity;
 use crate::report::chart::Drawing;
 
 const TEMPLATE: &str = include_str!("../../charts/report.html.j2");
@@ -53,8 +53,8 @@ struct Page<'a> {
     moved: Vec<&'a TableView<'a>>,
     files: &'a [FileView],
     charts: &'a [Drawing],
-    /// The compared commits; `None` if a single state was judged.
-    states: Option<String>,
+    /// The root and the judged states; empty if the command does not name them.
+    states: String,
     /// Ids and titles of the sections.
     contents: Vec<(&'static str, &'static str)>,
     /// Lines that sum up the change.
@@ -113,7 +113,7 @@ fn page_view<'a>(view: &'a ReportView<'a>, charts: &'a [Drawing]) -> Page<'a> {
         moved,
         files: view.changes.as_ref().map_or(&[], |c| &c.files),
         charts,
-        states: states(view),
+        states: clean(&view.raw.states.of),
         contents: Vec::new(),
         summary: &view.summary,
         repaired: view.repaired.as_deref(),
@@ -130,26 +130,19 @@ fn notes(predictions: &Predictions) -> Vec<String> {
     predictions.notes().iter().map(|line| clean(&line.text())).collect()
 }
 
-/// Names the compared commits, with the date and repository of the head.
-fn states(view: &ReportView<'_>) -> Option<String> {
-    view.raw.diff.as_ref()?;
-    let ComparedStates { base, head, of } = &view.raw.states;
-    let head = head.as_deref().unwrap_or("the files on disk");
-    let of = if of.is_empty() { String::new() } else { format!(" ({of})") };
-    Some(clean(&format!("base {base}, head {head}{of}")))
-}
-
 /// Lists the sections that the page has, in their order.
 fn contents(page: &Page<'_>) -> Vec<(&'static str, &'static str)> {
+    let is_compared = !page.summary.is_empty();
     let sections = [
-        (page.map.is_some(), ("map", "tables and systems")),
+        (is_compared || !page.slices.is_empty(), ("changes", "what changed")),
         (!page.causes.is_empty(), ("causes", "where to look first")),
-        (!page.summary.is_empty() || !page.slices.is_empty(), ("changes", "what changed")),
-        (!page.charts.is_empty(), ("charts", "charts")),
+        (is_compared && !page.charts.is_empty(), ("charts", "charts")),
         (!page.predictions.is_empty(), ("predictions", "predictions")),
+        (page.map.is_some(), ("map", "tables and systems")),
         (true, ("findings", "findings")),
         (!page.tables.is_empty() || !page.moved.is_empty(), ("tables", "changed tables")),
         (!page.files.is_empty(), ("files", "files")),
+        (!is_compared && !page.charts.is_empty(), ("charts", "charts")),
         (!page.rules.is_empty(), ("rules", "rules")),
     ];
     sections.into_iter().filter(|(is_there, _)| *is_there).map(|(_, section)| section).collect()
@@ -179,7 +172,7 @@ mod tests {
     use crate::report::{Report, RunOutcome, RunVerdict};
 
     fn drawing(svg: String) -> Drawing {
-        Drawing { name: "chart".into(), title: "a < b".into(), svg }
+        Drawing { name: "chart".into(), path: "a.parquet".into(), title: "a < b".into(), svg }
     }
 
     fn rendered(findings: Vec<Finding>, charts: &[Drawing]) -> String {

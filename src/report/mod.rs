@@ -40,12 +40,15 @@ use std::io::Write;
 
 use crate::base::error::{Error, Result};
 
+/// The least width to which reports are wrapped.
+const LEAST_COLUMNS: usize = 40;
+
 /// The format of a rendered report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportFormat {
     /// Text for a terminal, with or without colour. `brief` renders only the summary line, `full`
-    /// every finding.
-    Human { colour: bool, brief: bool, full: bool },
+    /// every finding. Lines longer than `width` columns are wrapped.
+    Human { colour: bool, brief: bool, full: bool, width: Option<usize> },
     /// One line per finding.
     Concise,
     /// The numbers of findings by rule.
@@ -75,7 +78,9 @@ pub enum ReportFormat {
 pub fn render(view: &ReportView<'_>, format: ReportFormat) -> Result<String> {
     Ok(match format {
         ReportFormat::Human { brief: true, .. } => format!("{}\n", view.head.headline),
-        ReportFormat::Human { colour, full, .. } => human::render(view, colour, full),
+        ReportFormat::Human { colour, full, width, .. } => {
+            style::wrapped(&human::render(view, colour, full), width)
+        }
         ReportFormat::Concise => human::concise(view),
         ReportFormat::Statistics => human::statistics(view),
         ReportFormat::Json => json::render(view),
@@ -86,6 +91,15 @@ pub fn render(view: &ReportView<'_>, format: ReportFormat) -> Result<String> {
         ReportFormat::Stages => stages::json(view)?,
         ReportFormat::Audit => audit::render(view)?,
     })
+}
+
+/// Returns the width of reports on standard output: that of COLUMNS, else of the terminal. `None` in a pipe, whose lines
+/// stay whole.
+pub fn columns() -> Option<usize> {
+    let set = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let terminal = terminal_size::terminal_size_of(std::io::stdout());
+    let width = set.or_else(|| terminal.map(|(columns, _)| usize::from(columns.0)));
+    width.map(|columns| columns.max(LEAST_COLUMNS))
 }
 
 /// Writes a text to standard output. A closed pipe is not an error.

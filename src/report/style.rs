@@ -4,6 +4,8 @@
 use std::fmt::Display;
 
 use anstyle::{AnsiColor, Style};
+use textwrap::core::display_width;
+use textwrap::{Options, WordSplitter, fill};
 
 use crate::findings::Severity;
 use crate::gpu::judge::Outcome;
@@ -12,6 +14,9 @@ use crate::gpu::judge::Outcome;
 pub(super) const BOLD: Style = Style::new().bold();
 /// The style of secondary text.
 pub(super) const DIM: Style = Style::new().dimmed();
+
+/// The number of columns by which the rest of a wrapped line is indented.
+const HANGING: usize = 4;
 
 const RED: Style = AnsiColor::Red.on_default().bold();
 const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
@@ -49,6 +54,22 @@ pub(super) fn linked(text: &str, page: Option<&str>) -> String {
     }
 }
 
+/// Wraps the lines of a text at a number of columns. What follows is indented deeper than the line's beginning. Words,
+/// such as paths, stay whole.
+pub(super) fn wrapped(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width else { return text.to_owned() };
+    let fit = |line: &str| {
+        if display_width(line) <= width {
+            return line.to_owned();
+        }
+        let indent = line.len() - line.trim_start().len() + HANGING;
+        let indent = " ".repeat(indent.min(width / 2));
+        let options = Options::new(width).subsequent_indent(&indent).break_words(false);
+        fill(line, options.word_splitter(WordSplitter::NoHyphenation))
+    };
+    text.split('\n').map(fit).collect::<Vec<_>>().join("\n")
+}
+
 /// Removes the styles and links from a text.
 pub(super) fn plain(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
@@ -57,6 +78,19 @@ pub(super) fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_lines_are_wrapped_between_words() {
+        let path = "systems/data/h200_sxm/gemm/vllm/0.24.0/gemm_perf.parquet";
+        let text = format!("  {} one two three four\n{path}\n\nshort\n", styled(RED, "error"));
+        assert_eq!(wrapped(&text, None), text);
+        let narrow = wrapped(&text, Some(18));
+        let expected =
+            format!("  {} one two\n      three four\n{path}\n\nshort\n", styled(RED, "error"));
+        assert_eq!(narrow, expected);
+        let link = linked("rule", Some("https://example.com/a-long-address#b"));
+        assert_eq!(wrapped(&link, Some(5)), link);
+    }
 
     #[test]
     fn a_text_without_its_styles_is_the_same_text() {

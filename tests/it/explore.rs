@@ -6,7 +6,7 @@ use base64::Engine;
 use serde_json::{Value, json};
 
 use crate::common::{Run, Tree, run};
-use crate::html::{chromium, open};
+use crate::html::{at_width, chromium, open};
 
 /// Names that mean harm where they are read as markup.
 const HOSTILE: &str = "fp8</script><script>window.hit=1</script><img src=x onerror=window.hit=1>";
@@ -101,6 +101,34 @@ fn a_filter_on_a_column_that_no_table_has_is_refused() {
     for filter in ["m = 8", "system = 'h200_sxm'", "place_backend = 'sglang'"] {
         page(&tree, &["--where", filter]);
     }
+}
+
+#[test]
+fn a_value_that_no_row_has_is_refused_with_those_that_exist() {
+    let tree = tree();
+    for (filter, why, known) in [
+        ("gemm_dtype = 'fp9'", "because of gemm_dtype", "gemm_dtype is bfloat16, fp8"),
+        ("m = 8 AND n = 7", "because of n", "n is 128, 256, 512"),
+        ("m = 8 AND m = 16", "because of m", "m is 1, 2, 4, 8, 16, 32, 64, 128"),
+    ] {
+        let page = tree.path().join("none.html");
+        let run = explore(&tree, &["--where", filter, "--output", page.to_str().unwrap()]);
+        assert_eq!(run.code(), 2, "{filter}: {}", run.shown());
+        assert!(run.err().contains(&format!("--where is true for no row, {why}")), "{}", run.err());
+        assert!(run.err().contains(known), "{}", run.err());
+        assert!(!page.exists());
+    }
+}
+
+#[test]
+fn the_page_names_its_root_and_states() {
+    let tree = tree();
+    tree.commit();
+    let (page, _) = page(&tree, &["--base-ref", "main"]);
+    let page = page.replace("&#x2f;", "/");
+    let root = tree.path().display();
+    assert!(page.contains(&format!("root {root}; base ")) && page.contains("head files on disk"));
+    assert!(page.contains(&format!("perfdb-gate {}</p>", env!("CARGO_PKG_VERSION"))));
 }
 
 #[test]
@@ -209,6 +237,69 @@ fn thousands(n: u64) -> String {
     if n >= 1000 { format!("{},{:03}", n / 1000, n % 1000) } else { n.to_string() }
 }
 
+/// Chooses, and opens the address of what it chose, then one with a value that does not exist.
+const ADDRESSES: &str = r##"
+setTimeout(() => {
+  const seen = {};
+  const get = (id) => document.getElementById(id);
+  const form = get("controls");
+  const choose = (name, value) => {
+    form.elements[name].value = value;
+    form.elements[name].dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  const option = (name, text) => [...form.elements[name].options].find((o) => o.textContent === text).value;
+  const series = () => [...document.querySelectorAll("#series li")].map((li) => li.textContent);
+  const n = parts.findIndex((part) => part.name === "n");
+  choose(`part${n}`, option(`part${n}`, "256"));
+  choose("measure", option("measure", "times sglang 0.5.9"));
+  get("chart").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+  seen.ratio = get("readout").textContent;
+  seen.address = location.hash;
+  seen.series = series();
+  get("again").click();
+  seen.again = location.hash;
+  const later = (hash, then) => { location.hash = hash; setTimeout(then, 100); };
+  later(seen.address, () => {
+    seen.same = [series(), form.elements.measure.selectedOptions[0].textContent, get("wrong").textContent];
+    later("#n=257&show=time&zz=1", () => {
+      seen.wrong = get("wrong").textContent;
+      later("#finding-none", () => {
+        seen.finding = get("wrong").textContent;
+        document.querySelector("button[data-finding][aria-label*=latency-spike]").click();
+        setTimeout(() => {
+          seen.stays = [get("readout").textContent, location.hash.startsWith("#finding-")];
+          document.title = JSON.stringify(seen);
+        }, 100);
+      });
+    });
+  });
+}, 300);
+"##;
+
+#[test]
+#[ignore = "needs Chromium on the path"]
+fn the_address_holds_the_state_and_names_what_does_not_exist() {
+    let tree = tree();
+    let (page, _) = page(&tree, &[]);
+    let browser = chromium();
+    let seen = read(&browser, &tree, &page, ADDRESSES);
+    let said = |name: &str| seen[name].as_str().unwrap_or_default();
+    // The peer of the synthetic tree takes twice as long.
+    assert!(said("ratio").contains("0.5 × sglang 0.5.9"), "{seen:#}");
+    assert!(
+        said("address").contains("n=256") && said("address").contains("show=sglang"),
+        "{seen:#}"
+    );
+    assert_eq!(seen["again"], "#along=m");
+    assert_eq!(seen["same"], json!([seen["series"], "times sglang 0.5.9", ""]));
+    assert_eq!(said("wrong"), "The address names what this page does not have: n 257, zz 1.");
+    assert_eq!(said("finding"), "The address names a finding that this page does not have.");
+    assert!(seen["stays"][0].as_str().unwrap().contains("latency-spike"), "{seen:#}");
+    assert_eq!(seen["stays"][1], true);
+    let phone = at_width(&browser, &tree, &page, 320);
+    assert!(phone["width"].as_u64().unwrap() <= 320, "{phone}");
+}
+
 /// Does what a reader does, and leaves what it saw in the title.
 const READER: &str = r##"
 setTimeout(() => {
@@ -243,10 +334,10 @@ setTimeout(() => {
 "##;
 
 /// What a reader saw in a page.
-fn read(browser: &Path, tree: &Tree, page: &str) -> Value {
+fn read(browser: &Path, tree: &Tree, page: &str, reader: &str) -> Value {
     let nonce = page.split("<script nonce=\"").nth(1).unwrap().split('"').next().unwrap();
     let driven =
-        page.replace("</body>", &format!("<script nonce=\"{nonce}\">{READER}</script></body>"));
+        page.replace("</body>", &format!("<script nonce=\"{nonce}\">{reader}</script></body>"));
     let file = tree.file("driven.html", driven);
     let (document, said) = open(browser, tree.path(), &file);
     assert!(!said.contains("CONSOLE"), "{said}");
@@ -261,7 +352,7 @@ fn read(browser: &Path, tree: &Tree, page: &str) -> Value {
 fn a_browser_draws_it_and_the_keyboard_reads_it() {
     let tree = tree();
     let (page, _) = page(&tree, &[]);
-    let seen = read(&chromium(), &tree, &page);
+    let seen = read(&chromium(), &tree, &page, READER);
     assert_eq!(seen["canvas"], 1);
     let series: Vec<&str> =
         seen["series"].as_array().unwrap().iter().map(|s| s.as_str().unwrap()).collect();

@@ -71,7 +71,98 @@ fn a_page_of_a_comparison_tells_what_changed() {
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.9), (4, 0.7)]));
     let path = tree.path().join("report.html");
     tree.sanity(&["--base-ref", "main", "--html", path.to_str().unwrap()]);
-    insta::assert_snapshot!(body(&std::fs::read_to_string(path).unwrap()));
+    let body = body(&std::fs::read_to_string(path).unwrap().replace("&#x2f;", "/"));
+    let (before, rest) = body.split_once("; base ").expect("the states");
+    let (states, after) = rest.split_once("; perfdb-gate").unwrap();
+    let (base, head) =
+        states.split_once(", head files on disk, checkout of ").expect("both states");
+    assert_eq!(base, head);
+    insta::assert_snapshot!(format!("{before}; [states]; perfdb-gate{after}"));
+}
+
+/// A sweep with a spike, whose finding has a curve.
+fn spiked() -> Tree {
+    let tree = Tree::new();
+    let row = |m: u64| (m, if m == 64 { 9.0 } else { 0.5 + m as f64 / 1000.0 });
+    let text: String =
+        (0..12).map(|m| row(1 << m)).fold(crate::common::GEMM.to_owned(), |text, (m, ms)| {
+            text + &format!("VLLM,0.24.0,NVIDIA H200,gemm,cutlass,bfloat16,{m},4096,4096,{ms}\n")
+        });
+    tree.gemm("gemm_perf.txt", text);
+    tree
+}
+
+#[test]
+fn a_page_of_files_on_disk_has_the_curves_and_names_no_commit() {
+    let tree = spiked();
+    let path = tree.path().join("report.html");
+    tree.validate(&["--html", path.to_str().unwrap()]);
+    let page = std::fs::read_to_string(path).unwrap().replace("&#x2f;", "/");
+    let root = tree.path().display();
+    assert!(page.contains(&format!("root {root}; files on disk; perfdb-gate ")));
+    assert!(
+        page.contains("perfdb-gate explore --root . --system h200_sxm"),
+        "no --ref outside git"
+    );
+    assert!(
+        page.contains("<figure id=\"chart-1\"")
+            && page.contains("<a href=\"#chart-1\" data-chart>")
+    );
+    // The drawing has the title, and nothing repeats it above.
+    assert!(!page.contains("<figcaption"));
+    tree.commit();
+    let path = tree.path().join("committed.html");
+    tree.validate(&["--ref", "main", "--html", path.to_str().unwrap()]);
+    let page = std::fs::read_to_string(path).unwrap().replace("&#x2f;", "/");
+    let head = page
+        .split(&format!("root {root}; "))
+        .nth(1)
+        .unwrap()
+        .split("; perfdb-gate")
+        .next()
+        .unwrap();
+    let (id, date) = head.split_once(" (").unwrap();
+    assert!(id.len() == 12 && id.bytes().all(|b| b.is_ascii_hexdigit()), "{head}");
+    assert!(date.starts_with("20") && date.len() >= "2026-01-01)".len(), "{head}");
+}
+
+#[test]
+#[ignore = "needs Chromium on the path"]
+fn a_phone_shows_the_page_without_scrolling_sideways() {
+    let browser = chromium();
+    let tree = spiked();
+    let path = tree.path().join("report.html");
+    tree.validate(&["--html", path.to_str().unwrap()]);
+    let page = std::fs::read_to_string(path).unwrap();
+    let seen = at_width(&browser, &tree, &page, 320);
+    assert!(seen["width"].as_u64().unwrap() <= 320, "{seen}");
+    // Opened findings show their curves.
+    assert!(seen["curves"].as_u64().unwrap() >= 1, "{seen}");
+}
+
+/// Opens a page in a frame of a width, with every fold open, and returns the width that it takes.
+pub fn at_width(browser: &Path, tree: &Tree, page: &str, width: u32) -> Value {
+    const LOOK: &str = r##"
+setTimeout(() => {
+  for (const fold of document.querySelectorAll("details")) fold.open = true;
+  setTimeout(() => parent.postMessage(JSON.stringify({
+    width: document.documentElement.scrollWidth,
+    curves: document.querySelectorAll(".story figure svg").length,
+  }), "*"), 200);
+}, 300);
+"##;
+    let nonce = page.split("<script nonce=\"").nth(1).unwrap().split('"').next().unwrap();
+    let driven =
+        page.replace("</body>", &format!("<script nonce=\"{nonce}\">{LOOK}</script></body>"));
+    tree.file("driven.html", driven);
+    let frame = format!(
+        "<!doctype html><title></title><script>onmessage = (e) => document.title = e.data</script>\
+         <iframe src=\"driven.html\" width={width} height=900 style=\"border: 0\"></iframe>"
+    );
+    let file = tree.file("frame.html", frame);
+    let (document, said) = open(browser, tree.path(), &file);
+    let title = document.split("<title>").nth(1).and_then(|t| t.split("</title>").next());
+    serde_json::from_str(title.unwrap_or_default()).unwrap_or_else(|e| panic!("{e}: {said}"))
 }
 
 /// A browser that runs without a screen.
@@ -124,7 +215,7 @@ choose("state", "waived"); look("waived");
 choose("state", ""); look("all");
 choose("backend", "sglang"); look("backend");
 choose("backend", ""); choose("severity", "error"); choose("rule", "key-out-of-range"); look("rule");
-choose("rule", ""); choose("text", "H200 DEVICE script"); look("text");
+choose("rule", ""); choose("severity", ""); choose("text", "H200 DEVICE script"); look("text");
 choose("text", "");
 const head = document.querySelector("th[data-sort=count]");
 head.querySelector("button").click(); seen.sort = [head.getAttribute("aria-sort")];

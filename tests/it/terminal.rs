@@ -30,6 +30,35 @@ fn colour_is_for_terminals_unless_told() {
 }
 
 #[test]
+fn lines_are_wrapped_to_the_columns_and_whole_in_a_pipe() {
+    let tree = tree();
+    let root = tree.path().display().to_string();
+    let out = |columns: Option<&str>, more: &[&str]| {
+        let mut command = command();
+        command.args(["validate", "--root", &root, "--full"]).args(more);
+        command.envs(columns.map(|columns| ("COLUMNS", columns)));
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let whole = out(None, &[]);
+    assert!(whole.lines().any(|line| line.chars().count() > 80), "{whole}");
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split_whitespace().filter(|word| word.parse::<f64>().is_err());
+        words.map(str::to_owned).collect()
+    };
+    for columns in [40, 60, 80] {
+        let text = out(Some(&columns.to_string()), &[]);
+        let is_long = |line: &&str| line.chars().count() > columns && line.trim().contains(' ');
+        assert_eq!(text.lines().find(is_long), None);
+        assert_eq!(words(&text), words(&whole), "{columns}");
+    }
+    // Programs read whole lines, and a file has them too.
+    assert_eq!(out(Some("60"), &["--format", "concise"]), out(None, &["--format", "concise"]));
+    // A rule has an address only where this program is published.
+    let links = out(None, &["--color", "always"]).contains("\x1b]8;;http");
+    assert_eq!(links, !env!("CARGO_PKG_REPOSITORY").contains("/OWNER/"));
+}
+
+#[test]
 fn quiet_is_the_line_that_sums_it_up() {
     let tree = tree();
     let run = tree.validate(&["--quiet"]);

@@ -20,6 +20,7 @@ use crate::database::state::State;
 use crate::database::table::Table;
 use crate::findings::Finding;
 use crate::jobs::rows::read_table;
+use crate::jobs::states_in_words;
 use crate::jobs::validate::{self, JudgedData, ValidateOptions};
 use crate::report::chart;
 use crate::report::explore::{Exploration, ExploredSide, ExplorerPage, SideKind};
@@ -113,7 +114,9 @@ fn explored(options: &ExploreOptions, data: &JudgedData<'_>) -> Result<ExploredT
     }
     let charts = chart::read(&state.specs.library)?;
     let plain = chart::ChartSpec::default();
+    let before = base.as_ref().map(|base| base.commit.as_ref());
     let exploration = Exploration {
+        states: states_in_words(&options.root, before, state.source),
         sides,
         spec: &spec,
         chart: charts.get(&file.table).unwrap_or(&plain),

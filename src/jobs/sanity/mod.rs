@@ -20,6 +20,7 @@ use crate::database::source::Source;
 use crate::findings::{ComparedStates, Confidence, Counts, Finding, Repaired, Sink, locate};
 use crate::jobs::impact::PlannerOptions;
 use crate::jobs::pull_request::{PullRequest, Root};
+use crate::jobs::states_in_words;
 use crate::report::chart::{ChartFigure, Gallery, Undrawn};
 use crate::report::health::JudgedPlaces;
 use crate::report::{Report, first_row};
@@ -132,7 +133,7 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
         states: ComparedStates {
             base: base.commit().unwrap_or_else(|| options.base.clone()),
             head: head.commit(),
-            of: head.described(),
+            of: states_in_words(&options.root, Some(base), head),
         },
         repaired,
         predictions: predicted.section,

@@ -2,8 +2,10 @@
 
 mod finding_rows;
 mod judged_data;
+mod judged_roots;
 
 pub(crate) use self::judged_data::JudgedData;
+use self::judged_roots::JudgedRoots;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,22 +15,26 @@ use tracing::debug;
 
 use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
-use crate::checks::frame::{StateScope, Terms, judge};
+use crate::checks::frame::Terms;
 use crate::checks::rule::Rule;
 use crate::checks::settings::Settings;
 use crate::checks::{Check, Input, Item};
-use crate::database::catalog::{Catalog, TableFile};
+use crate::database::catalog::Catalog;
 use crate::database::facts::{TreeFacts, origins};
 use crate::database::ledger::Ledger;
 use crate::database::selection::{Selected, Selection};
 use crate::database::source::{self, Source};
 use crate::database::state::State;
-use crate::findings::{Confidence, Finding, Sink, locate};
+use crate::findings::{ComparedStates, Confidence, Finding, Sink, locate};
 use crate::jobs::impact::{Asking, PlannerOptions, section};
 use crate::jobs::pull_request::partners;
-use crate::report::health::JudgedPlaces;
-use crate::report::{AbsentFiles, Predictions, Report};
+use crate::jobs::states_in_words;
+use crate::report::chart::{ChartFigure, curves};
+use crate::report::{Predictions, Report};
 use crate::specs::Specs;
+
+/// The most tables that are drawn, those with the most urgent findings.
+const CURVES: usize = 6;
 
 /// The options of `validate`.
 #[derive(Debug, Default, Clone)]
@@ -58,6 +64,8 @@ pub struct ValidateOptions {
     pub ledger: Option<PathBuf>,
     /// A folder for all rows of each finding, as CSV.
     pub rows_dir: Option<PathBuf>,
+    /// True if tables with findings are drawn.
+    pub curves: bool,
     /// True if tables outside every root make the run inconclusive.
     pub strict: bool,
     /// The planner that loads the tables and plans the models; `None` asks nobody.
@@ -115,11 +123,24 @@ impl ValidateOptions {
 /// Returns an error if there is no database, if the options name something unknown, or if the
 /// repository cannot be read. Faults of the data are findings of the report.
 pub fn run(options: &ValidateOptions, progress: &dyn Progress) -> Result<Report> {
-    let write_rows = |data: &JudgedData<'_>| match &options.rows_dir {
-        Some(folder) => finding_rows::write(data, folder),
-        None => Ok(()),
-    };
-    judged(options, progress, write_rows).map(|(report, ())| report)
+    drawn(options, progress).map(|(report, _)| report)
+}
+
+/// Judges a database and, if the options ask for it, draws tables with findings.
+///
+/// # Errors
+///
+/// Returns the errors of [`run`].
+pub fn drawn(
+    options: &ValidateOptions,
+    progress: &dyn Progress,
+) -> Result<(Report, Vec<ChartFigure>)> {
+    judged(options, progress, |data| {
+        if let Some(folder) = &options.rows_dir {
+            finding_rows::write(data, folder)?;
+        }
+        if options.curves { curves(data.state, data.findings, CURVES) } else { Ok(Vec::new()) }
+    })
 }
 
 /// Judges a database and calls `look` with the data from which the report was made.
@@ -208,6 +229,11 @@ pub(crate) fn judged_source<R>(
         judged: places,
         findings,
         counts,
+        states: ComparedStates {
+            head: source.commit(),
+            of: states_in_words(&options.root, None, source),
+            ..ComparedStates::default()
+        },
         predictions,
         elapsed: start.elapsed(),
         ..Report::default()
@@ -236,48 +262,6 @@ fn asked(
     };
     found.extend(impact.findings(rules, state, None).into_iter().filter(is_selected));
     Ok(section(&impact))
-}
-
-/// The result of judging all roots.
-#[derive(Default)]
-struct JudgedRoots {
-    tables: u64,
-    rows: u64,
-    /// The number of judged files that are not tables.
-    files: u64,
-    found: Vec<Finding>,
-    absent: AbsentFiles,
-    places: JudgedPlaces,
-}
-
-impl JudgedRoots {
-    /// Judges the selected part of a root, and adds the result.
-    fn judge(
-        &mut self,
-        state: State<'_>,
-        selected: &Selected,
-        terms: Terms<'_>,
-        progress: &dyn Progress,
-    ) -> Result<()> {
-        let catalog = state.catalog;
-        // A system's YAML describes its rows, so that a change of it makes their tables part of the
-        // scope.
-        let has_other_system = |file: &TableFile| {
-            let system = catalog.systems.get(&file.place.system);
-            system.is_some_and(|system| selected.changed(&system.yaml))
-        };
-        let scope = StateScope::new(state, selected, has_other_system);
-        for file in catalog.tables.iter().filter(|t| scope.judges(t)) {
-            self.places.add(&file.place, &file.table);
-        }
-        self.tables += scope.subjects.len() as u64;
-        let judgement = judge(scope, None, terms, progress)?;
-        self.rows += judgement.rows;
-        self.files += judgement.files;
-        self.found.extend(judgement.findings);
-        self.absent.in_lfs.extend(judgement.in_lfs);
-        Ok(())
-    }
 }
 
 /// Refuses to apply a ledger to several systems, since a ledger does not state the machine on which it was written.

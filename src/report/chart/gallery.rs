@@ -2,7 +2,7 @@
 //! changed most.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -56,6 +56,8 @@ pub struct Drawing {
     /// The file name of the chart without its extension.
     #[serde(skip)]
     pub name: String,
+    /// The path of the file that the chart shows, escaped.
+    pub path: String,
     /// The title, escaped.
     pub title: String,
     /// The picture as SVG.
@@ -172,6 +174,34 @@ impl Gallery<'_> {
     }
 }
 
+/// Returns charts of at most `most` tables of a single state: those with the most urgent findings.
+///
+/// # Errors
+///
+/// If a formula of `charts/` does not fit a table.
+pub fn curves(state: State<'_>, findings: &[Finding], most: usize) -> Result<Vec<ChartFigure>> {
+    let mut found: Vec<&Finding> = findings.iter().filter(|f| f.counts()).collect();
+    found.sort_by_key(|f| (f.severity, Reverse(f.rows)));
+    let charts = super::spec::read(&state.specs.library)?;
+    let drawer = Drawer { state, specs: state.specs, charts: &charts };
+    let mut seen = BTreeSet::new();
+    let paths = found.iter().map(|f| &f.path).filter(|path| seen.insert(*path));
+    let files: Vec<&TableFile> = paths.filter_map(|path| find(state, path)).take(most).collect();
+    let drawn = files.par_iter().map(|file| {
+        let Ok(table) = state.table(file) else { return Ok(None) };
+        let of_file = found.iter().copied().filter(|f| f.path == file.entry.path);
+        let of_file: Vec<&Finding> = of_file.collect();
+        let rings = Rings::new(of_file.iter().copied(), table.rows);
+        let peer = Peer::find(state, state.specs, file, &of_file, None, |_| true);
+        let beside = Beside { change: None, rings: &rings, peer: peer.as_ref() };
+        Ok(drawer.draw(file, &table, beside)?.ok())
+    });
+    let drawn: Result<Vec<Option<ChartFigure>>> = drawn.collect();
+    let mut figures: Vec<ChartFigure> = drawn?.into_iter().flatten().collect();
+    number(&mut figures);
+    Ok(figures)
+}
+
 /// A state of a database and the specs by which its tables are drawn.
 #[derive(Clone, Copy)]
 struct Drawer<'a> {
@@ -223,7 +253,8 @@ fn number(figures: &mut [ChartFigure]) {
 pub fn drawings(figures: &[ChartFigure]) -> Result<Vec<Drawing>> {
     let drawn = figures.par_iter().map(|figure| {
         let svg = svg(figure)?;
-        Ok(Drawing { name: figure.name.clone(), title: clean(&figure.title), svg })
+        let (path, title) = (clean(&figure.path), clean(&figure.title));
+        Ok(Drawing { name: figure.name.clone(), path, title, svg })
     });
     drawn.collect()
 }

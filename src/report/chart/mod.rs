@@ -25,7 +25,7 @@ mod ticks;
 mod undrawn;
 
 pub(in crate::report) use axis::{axes, fixed_parts, slice_parts};
-pub use gallery::{Charts, Drawing, Gallery, drawings};
+pub use gallery::{Charts, Drawing, Gallery, curves, drawings};
 pub use mermaid::{Sketch, mermaid};
 pub use rings::Rings;
 pub use scene::{ChartFigure, ChartLine, ChartPoint, LineKind, Panel, Ring, Scale, SeriesName};

@@ -88,6 +88,16 @@ impl CellColumn {
         })
     }
 
+    /// Returns the distinct values in ascending order, as texts.
+    pub fn distinct(mut self) -> Vec<String> {
+        self.cells.sort_by(compare);
+        let text = |cell: &CellValue| match json(cell) {
+            serde_json::Value::String(text) => text,
+            other => other.to_string(),
+        };
+        self.cells.iter().map(text).collect()
+    }
+
     /// Returns the column with its values sorted and the codes encoded.
     pub fn finish(self) -> PageColumn {
         let mut order: Vec<usize> = (0..self.cells.len()).collect();

@@ -40,6 +40,8 @@ pub struct ExploredSide<'a> {
 
 /// The contents of an explorer page.
 pub struct Exploration<'a> {
+    /// The root and the shown states, for people.
+    pub states: String,
     /// The table itself, followed by its base and its peers.
     pub sides: Vec<ExploredSide<'a>>,
     /// The table's spec.

@@ -16,16 +16,17 @@ use sha2::{Digest, Sha256};
 pub use exploration::{Exploration, ExploredSide, SideKind};
 
 use self::choose::{ChosenRows, choose};
+use self::columns::CellColumn;
 use self::data::PageData;
 use super::chart::{Rings, SeriesSet, axes, fixed_parts, slice_parts};
 use super::template::fill;
 use crate::base::digest::hex;
 use crate::base::error::{Error, Result, unknown};
 use crate::base::escape::{clean, inert_json};
-use crate::base::expr::{ExprError, Scope};
-use crate::base::words::plural;
+use crate::base::expr::{Expr, ExprError, Scope};
+use crate::base::words::{count, plural};
 use crate::database::catalog::Place;
-use crate::database::table::{Column, TableScope};
+use crate::database::table::{Column, PartValues, TableScope};
 use crate::specs::KeyPart;
 
 const TEMPLATE: &str = include_str!("page.html.j2");
@@ -58,6 +59,8 @@ pub struct ExplorerPage {
 struct PageView<'a> {
     version: &'static str,
     title: &'a str,
+    /// The root and the shown states.
+    states: String,
     summary: &'a str,
     notes: &'a [String],
     findings: Vec<FindingLine<'a>>,
@@ -81,6 +84,9 @@ struct FindingLine<'a> {
     is_drawn: bool,
 }
 
+/// The most values of a column listed in an error.
+const VALUES: usize = 12;
+
 /// The most findings listed; a table has at most one for each rule and slice.
 const FINDINGS: usize = 200;
 
@@ -94,6 +100,7 @@ impl Exploration<'_> {
         let head = &self.sides[0];
         let scopes: Vec<TableScope<'_>> = self.sides.iter().map(|side| self.scope(side)).collect();
         self.check_filter(&scopes)?;
+        self.check_values(&scopes)?;
         let base = self.sides.iter().find(|side| side.kind == SideKind::Base);
         let axis = self.axis(&scopes[0])?;
         let fixed = fixed_parts(&scopes[0], &axis, base.map(|side| &*side.table));
@@ -138,6 +145,23 @@ impl Exploration<'_> {
         Err(Error::new(format!("--where uses {name}, which no table of the page has"), hint))
     }
 
+    /// Refuses a filter with a condition that no row of any table meets, such as a value that does not exist.
+    fn check_values(&self, scopes: &[TableScope<'_>]) -> Result<()> {
+        let Some(filter) = self.filter else { return Ok(()) };
+        let is_met = |condition: &Expr, scope: &TableScope<'_>| {
+            let mask = condition.mask(scope);
+            // A condition that does not fit a table is reported when the table is drawn.
+            mask.map_or(true, |mask| (0..scope.rows()).any(|row| mask.get(row)))
+        };
+        let mut conditions = filter.conditions().into_iter().chain([filter.clone()]);
+        let is_unmet = |c: &Expr| !scopes.iter().any(|scope| is_met(c, scope));
+        let Some(unmet) = conditions.find(is_unmet) else { return Ok(()) };
+        let names = unmet.columns();
+        let known: Vec<String> = names.iter().map(|name| known_values(scopes, name)).collect();
+        let why = format!("--where is true for no row, because of {}", clean(&names.join(", ")));
+        Err(Error::new(why, known.join("; ")))
+    }
+
     /// Returns the column that is the page's first axis.
     fn axis(&self, scope: &TableScope<'_>) -> Result<String> {
         let known = axes(self.chart, scope).into_iter().next();
@@ -177,6 +201,7 @@ impl Exploration<'_> {
         let view = PageView {
             version: env!("CARGO_PKG_VERSION"),
             title: &title,
+            states: clean(&self.states),
             summary: &summary,
             notes: &notes,
             findings,
@@ -206,6 +231,21 @@ impl Exploration<'_> {
         });
         format!("{}: {}", plural(self.sides[0].table.rows, "row"), parts.join(", "))
     }
+}
+
+/// Lists the values of a column in the tables of a page.
+fn known_values(scopes: &[TableScope<'_>], name: &str) -> String {
+    let mut column = CellColumn::new(name);
+    for scope in scopes {
+        let rows: Vec<usize> = (0..scope.rows()).collect();
+        if let Some(values) = scope.column(name) {
+            column.extend(&PartValues::Formula(values), &rows);
+        }
+    }
+    let values = column.distinct();
+    let more = values.len().saturating_sub(VALUES);
+    let more = if more > 0 { format!(" and {} more", count(more)) } else { String::new() };
+    format!("{} is {}{more}", clean(name), values[..values.len().min(VALUES)].join(", "))
 }
 
 /// Returns the error for a formula that does not fit a table.

@@ -107,11 +107,13 @@ const alike = (axis, list) => {
 };
 
 // The points of rows that can be drawn, by x.
-const pointsOf = (axis, rows, measure, log) => {
+// `reference` holds the latency of another side by x, where the measure is the ratio to that side.
+const pointsOf = (axis, rows, measure, log, reference) => {
   const points = [];
+  const measured = { time: (row) => latency[row], bound: (row) => bound[row], ratio: (row) => latency[row] / bound[row] };
   for (const row of rows) {
     const x = value(axis, row);
-    const y = measure === "time" ? latency[row] : measure === "bound" ? bound[row] : latency[row] / bound[row];
+    const y = reference ? latency[row] / reference.get(x) : measured[measure](row);
     if (x === null || !Number.isFinite(y) || (log.x && x <= 0) || (log.y && y <= 0)) continue;
     points.push({ x, y, row });
   }

@@ -32,6 +32,9 @@
 
   for (const part of numeric) form.elements.axis.append(make("option", { value: parts.indexOf(part), textContent: part.name }));
   if (bound) form.elements.measure.append(make("option", { value: "ratio", textContent: "times its speed-of-light bound" }));
+  sides.forEach((side, n) => {
+    if (n > 0) form.elements.measure.append(make("option", { value: `side${n}`, textContent: `times ${side.name}` }));
+  });
   parts.forEach((part, i) => {
     if (!part.codes) return;
     const select = make("select", { name: `part${i}` }, make("option", { value: "", textContent: "all" }));
@@ -86,11 +89,13 @@
     const found = [];
     series.forEach((s, i) => {
       if (hidden.has(s.key)) return;
+      const served = (n) => s.sides[n].filter((row) => uses[row] === SERVED);
+      const other = Number(/^side(\d+)$/.exec(measure)?.[1] ?? 0);
+      const reference = other ? new Map(served(other).map((row) => [value(axis, row), latency[row]])) : null;
       const add = (rows, what, side, style) => {
-        const points = pointsOf(axis, rows, style.measure ?? measure, log);
+        const points = pointsOf(axis, rows, style.measure ?? measure, log, reference);
         if (points.length) found.push({ name: names[i], what, side, points, colour: `--c${i % MOST}`, ...style });
       };
-      const served = (n) => s.sides[n].filter((row) => uses[row] === SERVED);
       if (bound && isOn("bound") && measure === "time") add(served(0), "speed-of-light bound", 0, { width: 1, dash: [], measure: "bound", plain: true });
       for (let n = sides.length - 1; n >= 0; n -= 1) {
         if (!isOn(`side${n}`)) continue;
@@ -132,7 +137,8 @@
   const describe = ({ line, i }) => {
     const point = line.points[i];
     const axis = axisOf();
-    const unit = form.elements.measure.value === "time" ? " ms" : " × its bound";
+    const measure = form.elements.measure.value;
+    const unit = { time: " ms", ratio: " × its bound" }[measure] ?? ` × ${sides[Number(measure.slice(4))].name}`;
     const said = [`${line.name}: ${axis.name} ${shown(point.x)} → ${short(point.y)}${unit} (${line.what})`];
     const limit = bound?.[point.row];
     if (limit > 0 && !line.plain && unit === " ms") said.push(`${short(latency[point.row] / limit)} × its bound`);
@@ -198,6 +204,7 @@
       lines = linesOf(series, names, along);
       render(along);
     };
+    if (series.length && !lines.length) get("status").textContent += "; none of them has a point to draw";
     render(axis);
   };
 
@@ -301,16 +308,86 @@
     }
   };
 
+  // The address holds what the form shows, by the names of columns and sides; what it leaves out is as the form is at first.
+  const FIRST = { along: start.name, show: "time", linear: "", without: "" };
+  const measureName = (text) => (text.startsWith("side") ? sides[Number(text.slice(4))].name : text);
+  const boxes = () => [...get("sides").querySelectorAll("input")];
+  const stateOf = () => {
+    const state = [
+      ["along", axisOf().name],
+      ["show", measureName(form.elements.measure.value)],
+      ["linear", ["x", "y"].filter((name) => !isOn(`log${name}`)).join("")],
+      ["without", boxes().filter((box) => !box.checked).map((box) => box.name).join(" ")],
+    ].filter(([name, text]) => text !== FIRST[name]);
+    for (const [part, n] of wantedOf()) state.push([part.name, shown(part.values[n])]);
+    if (page) state.push(["page", String(page + 1)]);
+    return state;
+  };
+  const keep = () => {
+    get("wrong").textContent = "";
+    history.replaceState(null, "", `#${new URLSearchParams([...stateOf(), ...(stateOf().length ? [] : [["along", start.name]])])}`);
+  };
+  const clear = () => {
+    form.reset();
+    form.elements.axis.value = parts.indexOf(start);
+    [page, hidden] = [0, new Set()];
+  };
+  // Sets a field of the form by its name in the address; false if there is no such name or value.
+  const set = (name, text) => {
+    if (name === "linear") {
+      for (const letter of text) if (form.elements[`log${letter}`]) form.elements[`log${letter}`].checked = false;
+      return /^[xy]*$/.test(text);
+    }
+    if (name === "page") {
+      page = Number(text) - 1;
+      return Number.isInteger(page) && page >= 0 && page * MOST < seriesOf(axisOf(), wantedOf()).list.length;
+    }
+    if (name === "without") {
+      const names = text.split(" ").filter(Boolean);
+      for (const box of boxes()) box.checked = !names.includes(box.name);
+      return names.every((wanted) => boxes().some((box) => box.name === wanted));
+    }
+    const options = { along: form.elements.axis, show: form.elements.measure };
+    const field = options[name] ?? form.elements[`part${parts.findIndex((part) => part.name === name)}`];
+    const said = (option) => (name === "show" ? measureName(option.value) : option.textContent);
+    const option = [...(field?.options ?? [])].find((o) => said(o) === text);
+    if (option) field.value = option.value;
+    return Boolean(option);
+  };
+  // Shows what the address names, and says what of it does not exist.
+  const open = () => {
+    const hash = location.hash;
+    get("wrong").textContent = "";
+    if (hash.startsWith("#finding-")) {
+      const named = data.findings.findIndex((f) => hash === `#finding-${f.fingerprint}`);
+      if (named >= 0) { showFinding(named); return; }
+      get("wrong").textContent = "The address names a finding that this page does not have.";
+    }
+    clear();
+    if (hash.includes("=")) {
+      const wrong = [...new URLSearchParams(hash.slice(1))].filter(([name, text]) => !set(name, text));
+      if (wrong.some(([name]) => name === "page")) page = 0;
+      if (wrong.length) get("wrong").textContent = `The address names what this page does not have: ${wrong.map((pair) => pair.join(" ")).join(", ")}.`;
+    } else if (data.first !== null) showRow(data.first);
+    draw();
+  };
   const fresh = () => {
     [page, hidden] = [0, new Set()];
     draw();
+    keep();
+  };
+  const turn = (by) => {
+    page += by;
+    draw();
+    keep();
   };
   form.addEventListener("input", fresh);
-  form.addEventListener("reset", () => setTimeout(() => { form.elements.axis.value = parts.indexOf(start); fresh(); }));
+  get("again").addEventListener("click", () => { clear(); fresh(); });
+  addEventListener("hashchange", open);
   form.addEventListener("submit", (event) => event.preventDefault());
   get("zoom").addEventListener("click", draw);
-  get("previous").addEventListener("click", () => { page -= 1; draw(); });
-  get("next").addEventListener("click", () => { page += 1; draw(); });
+  get("previous").addEventListener("click", () => turn(-1));
+  get("next").addEventListener("click", () => turn(1));
   get("values").addEventListener("toggle", list);
   chart.addEventListener("keydown", (event) => {
     const steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
@@ -331,7 +408,10 @@
   for (const button of document.querySelectorAll("button[data-finding]")) {
     button.hidden = false;
     button.addEventListener("click", () => {
-      showFinding(Number(button.dataset.finding));
+      const n = Number(button.dataset.finding);
+      showFinding(n);
+      get("wrong").textContent = "";
+      history.replaceState(null, "", `#finding-${data.findings[n].fingerprint}`);
       chart.focus();
       chart.scrollIntoView({ block: "center" });
     });
@@ -346,11 +426,5 @@
 
   form.hidden = false;
   get("drawing").hidden = false;
-  form.elements.axis.value = parts.indexOf(start);
-  const named = data.findings.findIndex((f) => location.hash === `#finding-${f.fingerprint}`);
-  if (named >= 0) showFinding(named);
-  else {
-    if (data.first !== null) showRow(data.first);
-    draw();
-  }
+  open();
 })();
