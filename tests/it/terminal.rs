@@ -42,7 +42,7 @@ fn lines_are_wrapped_to_the_columns_and_whole_in_a_pipe() {
     let whole = out(None, &[]);
     assert!(whole.lines().any(|line| line.chars().count() > 80), "{whole}");
     let words = |text: &str| -> Vec<String> {
-        let words = text.split_whitespace().filter(|word| !word.parse::<f64>().is_ok());
+        let words = text.split_whitespace().filter(|word| word.parse::<f64>().is_err());
         words.map(str::to_owned).collect()
     };
     for columns in [40, 60, 80] {
