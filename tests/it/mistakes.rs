@@ -248,7 +248,7 @@ fn mistakes_in_a_table_name_the_line_and_the_right_spelling() {
 
     header-mismatch: Write the columns that this table's collector writes. For a new table or column, add it to rules/tables; `perfdb-gate suggest TABLE` prints a first spec. Write Parquet with zstd or snappy, whole numbers as int64 and measurements as float64, as pandas does.
     key-out-of-range: Remove the rows and fix the sweep that produced them.
-    system-invalid: Add or correct systems/<system>.yaml: its data_dir, and figures in SI units (bytes, bytes per second, FLOP per second of dense arithmetic, seconds, watts).
+    system-invalid: Add or correct `systems/<system>.yaml`: its data_dir, and figures in SI units (bytes, bytes per second, FLOP per second of dense arithmetic, seconds, watts).
     torn-row: Remove the damaged rows and collect their points again.
     `perfdb-gate explain RULE` explains a rule, `perfdb-gate waive` accepts a finding
 

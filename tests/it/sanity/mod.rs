@@ -170,6 +170,7 @@ fn nothing_compared_is_never_green() {
     insta::assert_snapshot!(human(&tree).shown(), @"
     $ perfdb-gate sanity --root [tmp] --base-ref main
     added     systems/data/h200_sxm/vllm/README.md
+    No table changed: other files: 1 added
 
     nothing was compared: 0 new errors, 0 new warnings, 0 new infos; other files: 1 added; compared in [seconds] s
     (exit 3)
