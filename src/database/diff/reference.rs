@@ -24,7 +24,8 @@ pub struct AddedTable {
 }
 
 impl Diff {
-    /// Compares each added table with the version before it, or else with the same table on the nearest system.
+    /// Compares each added table with the version before it, or else with the same table on the nearest system. Of two
+    /// added tables that are nearest to each other only the later one, by path, is compared.
     ///
     /// # Errors
     ///
@@ -33,16 +34,17 @@ impl Diff {
         let is_new =
             |table: &&TableDiff| table.status == Status::Added && table.base_rows == Some(0);
         let added: Vec<&TableDiff> = self.tables.iter().filter(is_new).collect();
-        if added.is_empty() {
-            return Ok(Vec::new());
-        }
         let shelf = Shelf::new(head.catalog, &head.facts.sidecars.reuse, head.specs);
         let found = added.par_iter().map(|table| {
             let Some(file) = head.catalog.table(&table.path) else { return Ok(None) };
-            nearest(&shelf, file).map_or(Ok(None), |other| AddedTable::new(head, file, other))
+            // Two added tables are compared once.
+            let is_first = |other: &&TableFile| {
+                other.entry.path < table.path || added.iter().all(|t| t.path != other.entry.path)
+            };
+            let other = nearest(&shelf, file).filter(is_first);
+            other.map_or(Ok(None), |other| AddedTable::new(head, file, other))
         });
-        let found: Vec<_> = found.collect::<Result<_, _>>()?;
-        Ok(found.into_iter().flatten().collect())
+        found.filter_map(Result::transpose).collect()
     }
 }
 

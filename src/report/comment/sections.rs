@@ -220,8 +220,8 @@ impl LeftOut {
 /// Words the first steps of the causes that a predicate selects, for at most [`STEPS`] rules.
 fn steps(causes: &[CauseSection<'_>], is_meant: impl Fn(&CauseSection<'_>) -> bool) -> String {
     let steps = causes.iter().filter(|cause| is_meant(cause)).filter_map(CauseSection::first_step);
-    let steps = steps.take(STEPS).map(|(rule, step)| format!("{step} ({rule})"));
-    steps.collect::<Vec<_>>().join("; ")
+    let steps = steps.take(STEPS).map(|(rule, step)| format!("{step} ({rule})."));
+    steps.collect::<Vec<_>>().join(" ")
 }
 
 /// States in one line whether the run blocks a merge, in agreement with the exit code, and the
@@ -243,7 +243,7 @@ fn decision(view: &ReportView<'_>, extras: &Extras<'_>, causes: &[CauseSection<'
         let what = match steps.is_empty() {
             _ if is_smoke_only => "Its output is below.".to_owned(),
             true => "Fix the data, or waive the findings on the base branch.".to_owned(),
-            false => format!("{steps}; or waive the findings on the base branch."),
+            false => format!("{steps} Or waive the findings on the base branch."),
         };
         return format!("This pull request is blocked by {}. {what}", reasons.join(" and "));
     }
@@ -258,8 +258,8 @@ fn decision(view: &ReportView<'_>, extras: &Extras<'_>, causes: &[CauseSection<'
         _ if others > 0 => {
             let found = plural_verb(others, "new finding", ["is", "are"]);
             let steps = steps(causes, |_| true);
-            let steps = if steps.is_empty() { steps } else { format!(": {steps}") };
-            format!("Nothing blocks this pull request; {found} worth a look{steps}.")
+            let steps = if steps.is_empty() { steps } else { format!(" {steps}") };
+            format!("Nothing blocks this pull request; {found} worth a look.{steps}")
         }
         _ => "Nothing blocks this pull request.".to_owned(),
     }

@@ -112,7 +112,7 @@ fn most(tables: &[KindTable], kind: Kind) -> Option<String> {
     let against = [&table.against, &row.cells[1]].into_iter().find(|place| !place.is_empty());
     let against = against.map(|place| format!(" against {place}")).unwrap_or_default();
     let name = [&*row.table, &*row.slice].join(" ");
-    Some(format!("in the median most: {} {ratio}{against}", name.trim()))
+    Some(format!("largest median change: {} {ratio}{against}", name.trim()))
 }
 
 fn rekeyed(changed: &[&TableDiff]) -> String {

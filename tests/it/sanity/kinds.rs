@@ -48,7 +48,7 @@ fn an_added_version_is_compared_with_the_version_before_it() {
     holds(
         &text,
         &[
-            "**Added version**: 1 table of `h200_sxm` vllm 0.25.0; 13 rows; in the median most: gemm × 0.50 against 0.24.0",
+            "**Added version**: 1 table of `h200_sxm` vllm 0.25.0; 13 rows; largest median change: gemm × 0.50 against 0.24.0",
             "Added: latency over that of the nearest table (0.24.0), `h200_sxm vllm 0.25.0`",
             "| | median ratio<br>(90 % of keys) | keys<br>in both | beyond<br>reruns | new<br>keys |",
             "| `gemm` | × 0.50 (0.50 … 0.50) | 12 | 12 | 1 |",
