@@ -84,10 +84,11 @@ pub fn median_error(middle_half: f64, count: usize) -> f64 {
     1.25 * middle_half / (1.35 * (count as f64).sqrt())
 }
 
-/// Returns the quantile of sorted values (at least one), interpolated between two values: Hyndman and Fan,
+/// Returns the quantile of sorted values, interpolated between two values; NaN if there are no values. Hyndman and Fan,
 /// "Sample Quantiles in Statistical Packages", 1996, definition 7.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let at = share * (sorted.len() - 1) as f64;
+    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let at = share * last as f64;
     let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
     below + (above - below) * at.fract()
 }
@@ -102,7 +103,7 @@ pub fn nearest_rank(sorted: &[f64], share: f64) -> Option<f64> {
 /// Returns the width of the middle half, the third quartile minus the first; NaN if there are no values.
 pub fn middle_half(values: &[f64]) -> f64 {
     let sorted = sorted(values);
-    if sorted.is_empty() { f64::NAN } else { quantile(&sorted, 0.75) - quantile(&sorted, 0.25) }
+    quantile(&sorted, 0.75) - quantile(&sorted, 0.25)
 }
 
 /// Returns the distance from 0 within which a standard normal value lies with this probability.
@@ -153,6 +154,7 @@ mod tests {
         assert_eq!(quantile(&[1.0, 2.0], 0.5), 1.5);
         assert_eq!(quantile(&[3.0], 0.95), 3.0);
         assert_eq!(quantile(&[0.0, 10.0], 0.05), 0.5);
+        assert!(quantile(&[], 0.5).is_nan(), "no values");
     }
 
     #[test]

@@ -57,6 +57,25 @@ fn an_added_version_is_compared_with_the_version_before_it() {
 }
 
 #[test]
+fn a_power_column_without_a_reading_is_no_obstacle() {
+    let with = |latency: f64, power: &str| {
+        let [head, row] = [",latency", "bfloat16,1,128,128,"];
+        let text = gemm(&[(1, latency)]).replace(head, ",power,power_limit,latency");
+        text.replace(row, &format!("{row}{power},"))
+    };
+    for power in ["0.0,700.0", ","] {
+        let text = comment(&[("0.24.0", with(0.01, power))], |tree| {
+            tree.file(&of("0.24.0"), with(0.02, power));
+        });
+        holds(&text, &["**Measured again**: 1 table of `h200_sxm` vllm 0.24.0"]);
+    }
+    let text = comment(&[("0.24.0", with(0.01, "0.0,700.0"))], |tree| {
+        tree.file(&of("0.24.0"), with(0.01, "350.0,700.0"));
+    });
+    holds(&text, &["**Overlay**: 1 table", "350 W"]);
+}
+
+#[test]
 fn keys_at_zero_are_counted_beside_the_keys_that_have_a_ratio() {
     let zeros = |factor: f64| {
         let mut all = sizes(factor);
