@@ -3,8 +3,7 @@
 /// Returns the address of the program's repository; `None` while its owner is a placeholder, since anybody may take an
 /// account of that name.
 pub fn repository() -> Option<&'static str> {
-    let address = env!("CARGO_PKG_REPOSITORY");
-    (!address.contains("/OWNER/")).then_some(address)
+    Some(env!("CARGO_PKG_REPOSITORY")).filter(|address| !address.contains("/OWNER/"))
 }
 
 /// Returns true if this is the program of a release, so that its version can be downloaded. The workflow that makes

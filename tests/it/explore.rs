@@ -237,8 +237,8 @@ fn thousands(n: u64) -> String {
     if n >= 1000 { format!("{},{:03}", n / 1000, n % 1000) } else { n.to_string() }
 }
 
-/// Chooses, and opens the address of what it chose, then one with a value that does not exist.
-const ADDRESSES: &str = r##"
+/// The start of a script that uses the controls of a page, which ends with `}, 300);`.
+const CONTROLS: &str = r##"
 setTimeout(() => {
   const seen = {};
   const get = (id) => document.getElementById(id);
@@ -248,6 +248,10 @@ setTimeout(() => {
     form.elements[name].dispatchEvent(new Event("input", { bubbles: true }));
   };
   const option = (name, text) => [...form.elements[name].options].find((o) => o.textContent === text).value;
+"##;
+
+/// Chooses, and opens the address of what it chose, then one with a value that does not exist.
+const ADDRESSES: &str = r##"
   const series = () => [...document.querySelectorAll("#series li")].map((li) => li.textContent);
   const n = parts.findIndex((part) => part.name === "n");
   choose(`part${n}`, option(`part${n}`, "256"));
@@ -302,16 +306,7 @@ fn the_address_holds_the_state_and_names_what_does_not_exist() {
 
 /// Does what a reader does, and leaves what it saw in the title.
 const READER: &str = r##"
-setTimeout(() => {
-  const seen = {};
-  const get = (id) => document.getElementById(id);
-  const form = get("controls");
-  const choose = (name, value) => {
-    form.elements[name].value = value;
-    form.elements[name].dispatchEvent(new Event("input", { bubbles: true }));
-  };
   const key = (name) => get("chart").dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true }));
-  const option = (name, text) => [...form.elements[name].options].find((o) => o.textContent === text).value;
   const part = (name) => `part${[...form.elements.axis.form.querySelectorAll("select[name^=part]")].find((s) => s.closest("label").textContent.startsWith(name)).name.slice(4)}`;
   choose(part("gemm_dtype"), option(part("gemm_dtype"), "bfloat16"));
   seen.canvas = document.querySelectorAll("#chart canvas").length;
@@ -336,8 +331,10 @@ setTimeout(() => {
 /// What a reader saw in a page.
 fn read(browser: &Path, tree: &Tree, page: &str, reader: &str) -> Value {
     let nonce = page.split("<script nonce=\"").nth(1).unwrap().split('"').next().unwrap();
-    let driven =
-        page.replace("</body>", &format!("<script nonce=\"{nonce}\">{reader}</script></body>"));
+    let driven = page.replace(
+        "</body>",
+        &format!("<script nonce=\"{nonce}\">{CONTROLS}{reader}</script></body>"),
+    );
     let file = tree.file("driven.html", driven);
     let (document, said) = open(browser, tree.path(), &file);
     assert!(!said.contains("CONSOLE"), "{said}");

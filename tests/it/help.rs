@@ -20,7 +20,7 @@ fn the_help_of_every_command_reads_as_shown() {
     }
 }
 
-/// What is judged is chosen before what is written, and an example stands before both.
+/// The help of a command begins with an example; options that select tables come before those for outputs.
 #[test]
 fn the_help_of_the_main_commands_is_short_and_begins_with_an_example() {
     for command in ["validate", "sanity", "remeasure"] {

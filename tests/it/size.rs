@@ -21,7 +21,7 @@ struct Ceiling {
 
 /// The ceilings, largest room first; `top` is `main.rs` and `lib.rs`. Lower a ceiling when its room shrinks.
 const CEILINGS: [Ceiling; 12] = [
-    Ceiling { room: "checks", lines: 12_885, target: 11_800 },
+    Ceiling { room: "checks", lines: 12_884, target: 11_800 },
     Ceiling { room: "database", lines: 11_091, target: 10_400 },
     Ceiling { room: "jobs", lines: 7_049, target: 6_891 },
     Ceiling { room: "report", lines: 7_111, target: 6_500 },

@@ -37,13 +37,13 @@ pub struct TableContext<'a> {
     pub meta: Option<&'a Meta>,
     /// The file that seals the table; `None` if the spec names none.
     pub seal: Option<&'a SealFile>,
-    /// What the loader does with the table.
+    /// How the loader reads the table, and whether queries reach it.
     pub serving: Serving,
     /// Values that several rules derive from the table's rows.
     pub derived: Derived,
 }
 
-/// What the loader does with a table.
+/// How the loader reads a table, and whether queries reach it.
 #[derive(Clone, Copy, Default)]
 pub struct Serving {
     /// True if it reads other files for the table, too: donors or earlier versions.

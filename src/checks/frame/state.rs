@@ -68,7 +68,7 @@ impl<'a> JudgedState<'a> {
         })
     }
 
-    /// Returns what the loader does with a table.
+    /// Finds out how the loader reads a table, and whether queries reach it.
     pub fn serving(&self, file: &TableFile) -> Serving {
         let (spec, place) = (self.state.specs.tables.get(&file.table), &file.place);
         let served = spec.map(|spec| self.shelf.sources(place, &spec.name, spec.filling));

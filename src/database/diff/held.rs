@@ -44,10 +44,14 @@ fn is_measured(column: &Column, row: usize) -> bool {
     !column.is_null(row) && column.number(row) > 0.0
 }
 
+/// Returns the measured columns of a table that its loader does not read: power, but not the latency.
+fn unloaded<'t>(spec: &TableSpec, table: &'t Table) -> impl Iterator<Item = (&'t str, &'t Column)> {
+    let loaded = spec.loaded_columns();
+    table.columns().filter(move |(name, _)| measured_unit(name).is_some() && !loaded.contains(name))
+}
+
 /// Returns the measured columns other than the latency that the head has.
 pub(super) fn filled(spec: &TableSpec, base: &Table, head: &Table) -> Vec<FilledColumn> {
-    let loaded = spec.loaded_columns();
-    let is_beside = |name: &str| measured_unit(name).is_some() && !loaded.contains(name);
     let of_column = |(name, column): (&str, &Column)| {
         let rows = (0..head.rows).filter(|row| is_measured(column, *row));
         let mut values: Vec<f64> = rows.map(|row| column.number(row)).collect();
@@ -62,7 +66,7 @@ pub(super) fn filled(spec: &TableSpec, base: &Table, head: &Table) -> Vec<Filled
             quantiles: [0.05, 0.5, 0.95].map(|share| quantile(&values, share)),
         }
     };
-    head.columns().filter(|(name, _)| is_beside(name)).map(of_column).collect()
+    unloaded(spec, head).map(of_column).collect()
 }
 
 /// Returns the values of key columns that differ between rekeyed rows, with their number, the most frequent first.
@@ -135,11 +139,9 @@ pub(super) fn unmeasured(
     head: &Table,
     common: &[(u32, u32)],
 ) -> BTreeMap<String, u64> {
-    let loaded = spec.loaded_columns();
-    let is_beside = |name: &str| measured_unit(name).is_some() && !loaded.contains(name);
     let holds = |column: &Column, row: u32| is_measured(column, row as usize);
     let mut lost = BTreeMap::new();
-    for (name, before) in base.columns().filter(|(name, _)| is_beside(name)) {
+    for (name, before) in unloaded(spec, base) {
         let after = head.column(name);
         let is_lost = |(b, h): &&(u32, u32)| {
             holds(before, *b) && !after.is_some_and(|after| holds(after, *h))

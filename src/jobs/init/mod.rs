@@ -78,7 +78,7 @@ pub struct Setup {
     known: Option<usize>,
     /// The hook to add by hand; `None` unless another configuration of hooks exists without it.
     hook: Option<String>,
-    /// What the workflows run.
+    /// The repository and revision of perfdb-gate that the workflows run.
     action: PublishedAction,
 }
 

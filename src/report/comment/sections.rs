@@ -62,7 +62,7 @@ pub(super) struct Sections<'a> {
     notes: Option<String>,
     /// One line per kind of change.
     kinds: &'a [KindLine],
-    /// What changed beside the rows.
+    /// Lines on changed attributes, kernels, facts, settings and versions.
     remarks: &'a [String],
     /// One table per kind of change that has rows.
     kind_tables: Vec<ChangeTable>,

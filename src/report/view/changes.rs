@@ -23,7 +23,7 @@ pub struct ChangesView<'a> {
     kind_tables: Vec<KindTable>,
     /// The class of the change, the numbers of tables, rows and files, and the changed columns.
     pub numbers: Option<String>,
-    /// What changed beside the rows: attributes, kernels, facts, settings, versions.
+    /// Lines on changed attributes, kernels, facts, settings and versions.
     pub remarks: Vec<String>,
     /// A sentence about tables that were not compared because a side is not in the local clone.
     pub unread: Option<String>,

@@ -30,7 +30,7 @@ pub(super) fn tables(diff: &Diff, kinds: &ByKind<'_>) -> Vec<KindTable> {
         sliced(Kind::Appended, of(Kind::Appended), diff),
         filled(of(Kind::Overlay)),
     ];
-    // What was changed on purpose comes before the few keys that it loses.
+    // A change that is not a prune loses few keys, so that the table of lost keys comes last.
     if !kinds.contains_key(&Kind::Pruned) {
         tables.rotate_left(1);
     }
@@ -81,7 +81,7 @@ fn some(n: u64) -> String {
 
 /// Formats a number with three significant digits.
 pub(super) fn significant(number: f64) -> String {
-    let digits = (2 - number.abs().log10().floor() as i32).clamp(0, 6) as usize;
+    let digits = (2.0 - number.abs().log10().floor()).clamp(0.0, 6.0) as usize;
     format!("{:.digits$}", Figure(number))
 }
 

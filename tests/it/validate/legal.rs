@@ -11,7 +11,7 @@ use crate::common::Tree;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Oddity {
-    /// What explains the rows.
+    /// The physics, or the habit of collectors, that explains the rows.
     reason: String,
     /// Where that is known from.
     source: String,

@@ -29,7 +29,7 @@ struct SeriesEnd {
     row: u32,
     /// The size before it.
     before: f64,
-    /// Its latency over the predicted one.
+    /// The latency of the last point over the one that the steps before it predict.
     factor: f64,
 }
 

@@ -59,7 +59,8 @@ impl IgnoredLimits {
         let is_compared = |row: &usize| {
             latency[*row] > 0.0 && bounds[*row] > 0.0 && keys.without(&parts, *row) <= most
         };
-        let compared: Vec<usize> = (0..rows.count).filter(is_compared).collect();
+        let count_rows = if parts.is_empty() { 0 } else { rows.count };
+        let compared: Vec<usize> = (0..count_rows).filter(is_compared).collect();
         let mut odd = Vec::new();
         for part in &parts {
             let mut placed: Vec<(u64, usize)> =

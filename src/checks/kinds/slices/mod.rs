@@ -27,7 +27,7 @@ use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};
 use crate::findings::{Finding, Hit, Hits, Severity};
 
-/// What several tables of zeros share.
+/// The sentence of the info on several tables of zeros, without their names.
 const SHARED_ZEROS: &str =
     "the measured column is 0 in half of the rows or more, although only single zeros are right,";
 

@@ -1,5 +1,5 @@
-//! What the sweep of a single table proves: series that do not grow, parts of the key that change nothing, last steps that
-//! are too long. Synthetic rows.
+//! Signs in the sweep of a single table: series whose latency does not grow, parts of the key that change nothing, and last
+//! steps that are too long. Synthetic rows.
 
 use super::told;
 use crate::common::{GEMM, Tree};
