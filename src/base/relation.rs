@@ -119,7 +119,7 @@ impl<'a> Relation<'a> {
     }
 }
 
-/// A scope with other values in some columns of numbers.
+/// A scope that replaces the values of one number column of another scope.
 struct ShiftedScope<'a> {
     scope: &'a dyn Scope,
     columns: BTreeMap<&'a str, Vec<f64>>,

@@ -28,7 +28,7 @@ pub fn upper_median(values: &mut [f64]) -> f64 {
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
-/// Returns how many times a ratio is off, up or down: 1 or more.
+/// Returns the ratio or its inverse, whichever is at least 1: 2 for a ratio of 0.5.
 pub fn times_off(ratio: f64) -> f64 {
     ratio.max(1.0 / ratio)
 }

@@ -38,7 +38,7 @@ pub(super) enum Kind {
 const DEEPEST_ALIAS: usize = 255;
 
 impl Node {
-    /// Returns a plain text.
+    /// Creates a scalar without quotes, outside of any document.
     pub(super) fn plain(text: String) -> Self {
         Self { text, ..Self::default() }
     }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// The value that a reader takes a text for.
+/// The value that one YAML reader takes an unquoted text for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Reading {
     Whole(i128),

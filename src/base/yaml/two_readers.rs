@@ -112,7 +112,7 @@ impl LoaderFields {
     }
 
     fn walk(&self, path: &mut Vec<String>, node: &Node, found: &mut Vec<Refusal>) {
-        // A file of nothing but faults needs no more of them.
+        // Further refusals of one file are not worth the memory.
         const MOST: usize = 20;
         if found.len() >= MOST {
             return;
