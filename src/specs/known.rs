@@ -48,7 +48,7 @@ pub struct TableSpecs {
     families: Vec<Arc<LazyFile<FamilySpecs>>>,
     /// The index in `families` of the file that describes a table. Later files replace tables of earlier ones.
     by_name: BTreeMap<String, usize>,
-    /// Specs that the facts of a tree changed.
+    /// Table specs, by table name, that replace those of the files because the judged tree states other facts.
     changed: BTreeMap<String, Arc<TableSpec>>,
 }
 

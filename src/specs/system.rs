@@ -22,7 +22,7 @@ pub struct System {
     pub texts: BTreeMap<String, String>,
     /// Glob patterns that match the device names in rows measured on the system.
     pub devices: Vec<String>,
-    /// Further right values of figures, by path: those of a newer machine of the same name.
+    /// Alternative correct values of figures, by path, such as those of a newer machine of the same name.
     pub also: BTreeMap<String, Vec<f64>>,
     /// The paths of figures that other machines are not compared with, because they are estimates.
     pub unconfirmed: BTreeSet<String>,
@@ -37,7 +37,7 @@ pub const MEMORY_BANDWIDTH: &str = "gpu.mem_bw";
 /// The path of the GPU's power limit in W.
 pub const POWER: &str = "gpu.power";
 
-/// The start of the paths of further right values.
+/// The prefix of the paths of alternative values in the YAML.
 const ALSO: &str = "also.";
 
 impl System {
@@ -146,8 +146,8 @@ impl System {
         self.figures.get(path).copied()
     }
 
-    /// Returns the values of a figure that are right for a machine of this name, the usual one first; none if the figure
-    /// is an estimate.
+    /// Returns the correct values of a figure for a machine of this name, the usual one first; empty if the figure is
+    /// an estimate.
     pub fn right_values(&self, path: &str) -> Vec<f64> {
         if self.unconfirmed.contains(path) {
             return Vec::new();

@@ -216,7 +216,7 @@ pub struct TableSpec {
     pub identities: Vec<Identity>,
     /// The cases in which rows of reuse donors and earlier versions fill gaps in this table.
     pub filling: Filling,
-    /// True if tables contain any points and not a grid, so that none is missing.
+    /// True if a table may contain any points instead of a full grid, so that no point counts as missing.
     pub is_sparse: bool,
     /// True if the planner reads the table to predict a model's step times.
     pub is_read_by_models: bool,
@@ -224,8 +224,8 @@ pub struct TableSpec {
     pub doubts: Vec<Doubt>,
     /// The file beside the table that seals it.
     pub seal: Option<Seal>,
-    /// The kernels whose rows the loader keeps apart; `None` unless the judged tree states the kernel that
-    /// the loader tries first.
+    /// The kernels whose rows the loader stores separately; `None` unless the judged tree states the kernel that the
+    /// loader tries first.
     pub lanes: Option<Arc<Lanes>>,
     /// The backends that frameworks can choose; `None` if the judged tree does not list them.
     pub kernels: Option<Arc<KernelChoices>>,
@@ -256,8 +256,8 @@ impl TableSpec {
         }
     }
 
-    /// Returns the key that distinguishes the rows that the loader can serve: the loader's key and, if the
-    /// loader keeps kernels apart, the kernel.
+    /// Returns the key that distinguishes the rows that the loader can serve: the loader's key and, if the loader
+    /// stores the rows of each kernel separately, the kernel.
     pub fn row_key(&self) -> Cow<'_, [KeyPart]> {
         let lane = self.lanes.as_ref().and_then(|lanes| KeyPart::column(&lanes.column));
         match lane.filter(|lane| !self.key.iter().any(|part| part.name == lane.name)) {
