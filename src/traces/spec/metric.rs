@@ -83,7 +83,7 @@ pub(in crate::traces) struct TracePanel {
     pub y: String,
     /// The columns shown, by line name. Each is one line per series.
     pub lines: BTreeMap<String, String>,
-    /// The direction in which values go that scale perfectly along the axis; `None` draws no ideal line.
+    /// The direction of perfect scaling along the axis; `None` draws no ideal line.
     #[serde(default)]
     pub ideal: Option<Ideal>,
 }
