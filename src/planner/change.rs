@@ -63,7 +63,8 @@ pub struct ImpactCase {
     pub case: Case,
     /// Quantisation that the planner chose after the change, or before it if it refuses the model after.
     pub quant: Quant,
-    /// Quantisation before the change, if it differs: data decides on the precision of attention.
+    /// Quantisation before the change, if it differs, because the planner chooses the precision of attention by the
+    /// data.
     pub quant_before: Option<Quant>,
     /// The steps of the case.
     pub points: Vec<PointImpact>,
@@ -170,7 +171,8 @@ impl PointImpact {
         (before.ms > 0.0 && after.ms > 0.0).then(|| after.ms / before.ms)
     }
 
-    /// Returns how far the time moved, in either direction: the same for half and twice the time.
+    /// Returns the absolute logarithm of the factor, so that half and twice the time are equally far; 0 without a
+    /// factor.
     pub fn distance(&self) -> f64 {
         self.factor().map_or(0.0, |factor| factor.ln().abs())
     }

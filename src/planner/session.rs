@@ -19,7 +19,7 @@ pub const RUNNER: &str = include_str!("runner.py");
 /// Environment variables that the process inherits; all others are removed.
 const INHERITED: [&str; 5] = ["PATH", "HOME", "TMPDIR", "TEMP", "SYSTEMROOT"];
 
-/// Number of bytes of standard error that are kept to explain an end.
+/// Number of bytes of standard error that are kept to explain why the process ended.
 const EXPLAINED: usize = 4096;
 
 /// Longest request in bytes: a pipe takes it at once, even if the process does not read.
@@ -116,7 +116,7 @@ impl Session {
                 return reply(&line);
             }
         }
-        // A process that ended before it read the request is told from one that ended later by its words.
+        // A failed write is not reported: the exit status and the last words say more about the end.
         drop(sent);
         Err(Failure::Ended(self.child.ended(), self.last_words()))
     }

@@ -54,7 +54,7 @@ impl Survey {
     }
 }
 
-/// A request about a version.
+/// Creates a request about a version; `what` is the request's name in the protocol.
 pub(super) fn request(
     what: &str,
     tree: &PlannerTree<'_>,
@@ -131,10 +131,10 @@ pub(super) enum Stop {
     Planner(#[from] Failure),
 }
 
-/// Chooses the versions: the current and the next one of each backend, then changed versions by the number of
-/// rows that they serve. Of two states, a version whose files are the same in both is left out, since its
-/// predictions are too, unless it is the current one beside a changed next one. Named versions are chosen instead and
-/// always asked about.
+/// Chooses the versions: the current and the next one of each backend, then changed versions by the number of rows
+/// that they serve. With two states, a version whose files are the same in both is left out, because its predictions
+/// are the same, too. The current version is kept if the next one changed. If the question names versions, exactly
+/// these are asked about.
 pub(super) fn choose(
     planner: &Planner,
     question: &Question<'_>,
