@@ -13,7 +13,7 @@ pub fn example(name: &str) -> Option<&'static str> {
     GROUPS.lines().find(|line| line.split(' ').next() == Some(name))
 }
 
-/// Returns the flag for the help of a command, in which each option has the lines that it needs.
+/// Returns the flag `-h`, `--help`. Both forms print the same help.
 fn help() -> Arg {
     let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort);
     help.help("Print this help").help_heading("Terminal")

@@ -43,7 +43,7 @@ pub fn check<'a>(
     check_targets(&files, &folders)
 }
 
-/// Endings of files, which no folder of outputs has.
+/// Endings of file names. A folder of outputs must not have such a name.
 const FILES: [&str; 7] = ["csv", "json", "md", "parquet", "svg", "txt", "html"];
 
 /// Returns true if a file is a rerun list, which `plan --output` writes.
