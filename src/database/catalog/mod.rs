@@ -79,8 +79,8 @@ impl Catalog {
         at.ok().map(|at| &self.tables[at])
     }
 
-    /// Makes tables unreadable of whose name there are more than in any database, since tables of a name are compared with
-    /// each other.
+    /// Marks all tables of a name after the first [`MOST_TABLES`] as refused, because tables of one name are compared
+    /// with each other.
     fn refuse_many(&mut self) {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for TableFile { entry, table, .. } in &mut self.tables {

@@ -23,7 +23,7 @@ pub struct Edition<'a> {
 #[derive(Debug, Default)]
 pub struct Editions<'a>(Vec<Edition<'a>>);
 
-/// A table of one backend, by system.
+/// The versions of one table of one backend, by system.
 pub(super) type BySystem<'a> = BTreeMap<&'a str, Editions<'a>>;
 
 impl<'a> Editions<'a> {

@@ -57,7 +57,7 @@ impl Reads {
     }
 }
 
-/// The inputs that a rule has read so far. Views of a table write into it what they give out.
+/// The inputs that a rule has read so far. The views of a table record here what they return.
 #[derive(Debug)]
 pub struct ReadsRecord(RefCell<Reads>);
 

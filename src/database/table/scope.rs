@@ -45,7 +45,7 @@ impl<'a> TableScope<'a> {
         Self { range: self.range.clone(), record: Some(record), ..*self }
     }
 
-    /// Returns the longest of the table's bounds for each row, in ms; 0 where none has a value above that.
+    /// Returns the longest of the table's bounds for each row, in ms; 0 if no bound of the row is positive.
     ///
     /// # Errors
     ///
