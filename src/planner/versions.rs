@@ -35,7 +35,6 @@ impl Survey {
         Ok(Self { backends, session })
     }
 
-    /// Returns the versions of a backend.
     pub fn backend(&self, system: &str, backend: &str) -> Option<&BackendVersions> {
         self.backends.iter().find(|b| b.system == system && b.backend == backend)
     }

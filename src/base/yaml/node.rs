@@ -22,7 +22,6 @@ pub(super) struct Node {
     depth: usize,
 }
 
-/// The kind of a node.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A text that is neither quoted nor a block.

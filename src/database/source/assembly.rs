@@ -20,7 +20,7 @@ pub struct Origin {
     pub is_torn: bool,
 }
 
-/// The rows of a part.
+/// A part of an assembled table with the decoded rows of its file.
 struct PartRows<'a> {
     part: &'a Part,
     file: Arc<FileRows>,

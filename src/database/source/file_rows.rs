@@ -47,7 +47,6 @@ pub struct SelectedRows {
     pub numbers: Vec<u32>,
 }
 
-/// A row of a file.
 #[derive(Debug, PartialEq, Eq)]
 struct FileRow {
     line: u32,
@@ -134,7 +133,6 @@ impl FileRows {
         Ok(file)
     }
 
-    /// The number of rows.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }

@@ -78,15 +78,15 @@ pub(super) fn quant(case: &ImpactCase) -> String {
     format!("{}, cache {}, {attention}", name(&q.gemm), name(&q.kvcache))
 }
 
-/// The most moved step of all that have one cause, and the number of steps that have it.
+/// The step whose time moved most among all steps with the same cause, and the number of these steps.
 pub(super) struct Mover<'a> {
     pub case: &'a ImpactCase,
     pub point: &'a PointImpact,
     pub steps: usize,
 }
 
-/// Returns the most moved step of each cause, largest factor first. The cause is the change of the tables that serve the
-/// operation that moved most.
+/// Groups the steps whose time moved by cause, and returns the step that moved most per cause, largest factor first.
+/// The cause of a step is the change of the tables that serve the operation that moved most.
 pub(super) fn movers(impact: &Impact) -> Vec<Mover<'_>> {
     let mut causes: BTreeMap<(&[String], &str), Mover<'_>> = BTreeMap::new();
     for (case, point) in impact.points().filter(|(_, point)| point.fate() == Fate::Moved) {

@@ -36,9 +36,10 @@ const ACTION: &str = "OWNER/perfdb-gate";
 const COMMIT: &str = "0000000000000000000000000000000000000000";
 /// The branch of perfdb-gate that workflows use as long as no release can be named.
 const BRANCH: &str = "main";
-/// Parts of the templates that only repositories with git-LFS keep.
+/// Parts of the templates that are only kept in repositories with git-LFS.
 const LFS: [&str; 2] = ["      - run: git lfs fetch --all\n", ", lfs: true"];
-/// Parts of the templates that only workflows keep which have no release to download.
+/// Parts of the templates that are only kept if workflows must build perfdb-gate because no release can be
+/// downloaded.
 const BUILD: [&str; 2] = ["          build: true\n", ", build: true"];
 
 /// The options of `init`.
@@ -237,7 +238,8 @@ fn fitted(text: &str, action: &PublishedAction, uses_lfs: bool) -> String {
     text
 }
 
-/// Returns the outcome for a file with the bytes `before`, if it exists.
+/// Returns the outcome for a file that should contain `text`. `before` are its present bytes; `None` if it does not
+/// exist.
 fn outcome(before: Option<&[u8]>, text: &str) -> InitOutcome {
     match before {
         None => InitOutcome::Written,

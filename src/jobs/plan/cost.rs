@@ -25,7 +25,7 @@ pub struct Collectors {
     backends: Vec<String>,
     #[serde(default)]
     tables: BTreeMap<String, TableCollector>,
-    /// The last file that is not part of the program.
+    /// The name of the last overlay file that was read; `None` if all settings are the program's own.
     #[serde(skip)]
     pub overlay: Option<String>,
 }

@@ -173,7 +173,7 @@ fn locate_lines(
     }
 }
 
-/// Draws at most `most` charts of the roots; also returns what has no chart.
+/// Draws at most `most` charts of the roots. Also returns the changes that have no chart.
 fn drawn(
     roots: &[Root],
     diffs: &[Diff],

@@ -33,7 +33,7 @@ use crate::report::chart::{ChartFigure, curves};
 use crate::report::{Predictions, Report};
 use crate::specs::Specs;
 
-/// The most tables that are drawn, those with the most urgent findings.
+/// The maximum number of drawn tables. Tables with the most urgent findings are drawn first.
 const CURVES: usize = 6;
 
 /// The options of `validate`.
@@ -241,8 +241,8 @@ pub(crate) fn judged_source<R>(
     Ok((report, seen))
 }
 
-/// Asks the planner about the selected versions, and adds the findings on its answers: all about versions, and those
-/// about selected tables.
+/// Asks the planner about the selected versions. Adds to `found` all findings about versions, and the findings about
+/// selected tables.
 fn asked(
     planner: &PlannerOptions,
     (selection, selected): (&Selection, &Selected),

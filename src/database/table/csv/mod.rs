@@ -111,7 +111,7 @@ fn damage(record: &csv::ByteRecord, header: &csv::ByteRecord) -> Option<String> 
 /// The rows of a file while it is read.
 struct Rows {
     columns: Vec<Cells>,
-    /// The line of each row.
+    /// The line of each row, from 1.
     lines: Vec<u32>,
     torn: Torn,
 }

@@ -95,7 +95,6 @@ impl NotMerged {
     }
 }
 
-/// Refuses a merge.
 pub(super) fn refuse<T>(why: impl fmt::Display) -> Result<T, NotMerged> {
     Err(NotMerged::refused(why))
 }
