@@ -109,7 +109,7 @@ impl TreeFacts {
             facts.add("attention-lanes", &files.attention_lanes.place(), &reader, |text| {
                 loader.attention_lanes.checked(text, AttentionLanes::parse(text))
             });
-        // A tree without this file has no choices either, so that nothing takes its place.
+        // A tree without this file does not list choices of kernels either, so that no default is needed.
         if reader.find(&files.kernel_sources).is_some() {
             facts.tree.kernel_sources =
                 facts.add("kernel-sources", &files.kernel_sources, &reader, KernelSources::parse);

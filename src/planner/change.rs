@@ -18,7 +18,7 @@ pub struct Impact {
     pub compared: bool,
     /// Versions about which the planner was asked.
     pub asked: Vec<AskedVersion>,
-    /// Versions about which it was not asked or gave no answer, each with the reason.
+    /// Versions about which the planner was not asked or gave no answer, each with the reason.
     pub not_asked: Vec<(PlannedVersion, String)>,
     /// Cases in the order of versions and of the file of cases.
     pub cases: Vec<ImpactCase>,
@@ -59,7 +59,7 @@ pub struct Neighbour {
 pub struct ImpactCase {
     /// The system, backend and version.
     pub version: PlannedVersion,
-    /// The model with its layout, as asked.
+    /// The model with its layout and the requested quantisation.
     pub case: Case,
     /// Quantisation that the planner chose after the change, or before it if it refuses the model after.
     pub quant: Quant,

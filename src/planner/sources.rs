@@ -7,8 +7,8 @@ use super::answer::SourcesReply;
 use super::asked::{AskedVersion, ChangedTable};
 use super::tree::PlannerTree;
 
-/// Files that only decide which versions a query can name and which files serve them, both of which the planner has
-/// answered.
+/// Names of files that only decide which versions a query can name and which files serve them. Changes of such files
+/// are not listed, because they show in the planner's answers.
 const RESOLVED: [&str; 6] = [
     "collection_meta.yaml",
     "reuse.yaml",
@@ -19,8 +19,8 @@ const RESOLVED: [&str; 6] = [
 ];
 
 impl AskedVersion {
-    /// Adds the files that serve the version in each state, as the planner names them, with what differs. `others` are
-    /// the changed files that are not tables.
+    /// Records the files that serve the version in each state, according to the planner, and which of them differ.
+    /// `others` are the changed files that are not tables.
     pub(super) fn compare(
         &mut self,
         question: &Question<'_>,

@@ -220,7 +220,7 @@ pub struct TableSpec {
     pub is_sparse: bool,
     /// True if the planner reads the table to predict a model's step times.
     pub is_read_by_models: bool,
-    /// Rows that are not what they seem.
+    /// Conditions that select suspicious rows, each with the problem in words.
     pub doubts: Vec<Doubt>,
     /// The file beside the table that seals it.
     pub seal: Option<Seal>,

@@ -100,11 +100,11 @@ impl LoaderFields {
         found
     }
 
-    /// Returns what was read from a text.
+    /// Returns `read`, the result of parsing `text`, unless a loader refuses or misreads the text.
     ///
     /// # Errors
     ///
-    /// One line, if it could not be read, or a loader refuses or misreads it.
+    /// One line with the error of `read`, or else with the values that the loaders refuse or misread.
     pub fn checked<T>(&self, text: &str, read: Result<T, Reason>) -> Result<T, Reason> {
         let read = read?;
         let refusals: Vec<String> = self.refusals(text).iter().map(ToString::to_string).collect();

@@ -57,7 +57,7 @@ impl Codes {
 }
 
 impl PartColumn {
-    /// Takes the values of the given rows.
+    /// Copies the values of the given rows.
     pub(super) fn of(values: &PartValues<'_>, rows: &[u32]) -> Self {
         let row = |row: &u32| *row as usize;
         match values {

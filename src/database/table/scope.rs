@@ -40,7 +40,7 @@ impl<'a> TableScope<'a> {
         Self { table, spec, place, system, lookups, range: 0..table.rows, record: None }
     }
 
-    /// Returns the same view, which records what formulas read.
+    /// Returns the same view, except that it adds the columns and figures that formulas read to `record`.
     pub fn recording(&self, record: &'a ReadsRecord) -> Self {
         Self { range: self.range.clone(), record: Some(record), ..*self }
     }

@@ -149,8 +149,8 @@ pub(super) fn lost(impact: &Impact) -> Vec<String> {
     first_lines(reasons.into_iter().map(line), LOST, "case")
 }
 
-/// Lists what else is worth knowing: an old package, operations whose times are not measured any more, a next version
-/// that is slower than the current one.
+/// Lists remarks: an old package, operations whose times are not measured any more, a next version that is slower
+/// than the current one.
 pub(super) fn notes(impact: &Impact) -> Vec<String> {
     let mut notes: Vec<String> = impact.planner.age.iter().cloned().collect();
     for (fell, to) in [

@@ -77,7 +77,7 @@ pub struct Setup {
     pub files: Vec<(String, InitOutcome)>,
     /// Number of findings in the baseline; `None` if no baseline was written.
     known: Option<usize>,
-    /// The hook to add by hand; `None` unless another configuration of hooks exists without it.
+    /// The YAML of the hook, which the user must add; `None` unless a configuration of hooks exists that lacks it.
     hook: Option<String>,
     /// The repository and revision of perfdb-gate that the workflows run.
     action: PublishedAction,

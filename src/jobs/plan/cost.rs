@@ -34,9 +34,9 @@ pub struct Collectors {
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PointCost {
-    /// The number of times that a unit runs.
+    /// The number of times that the collector's benchmark runs a unit of calls, including warm-ups.
     calls: f64,
-    /// The number of calls of the operation in a unit.
+    /// The number of calls of the operation in one unit.
     copies: f64,
     /// Time outside the calls, in seconds.
     overhead_s: f64,

@@ -54,7 +54,7 @@ pub struct SanityOptions {
     pub stages: bool,
     /// True if the contents of changed tables are read for an audit.
     pub audit: bool,
-    /// The planner that predicts step times, and what it is asked.
+    /// The planner that predicts step times, and the cases and versions that it is asked about.
     pub planner: PlannerOptions,
 }
 

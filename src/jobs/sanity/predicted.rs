@@ -25,7 +25,7 @@ pub(super) struct Predicted {
 }
 
 impl Predicted {
-    /// Asks about the main root, whose tables are those of the planner.
+    /// Asks the planner about the main root, the only one that it reads.
     ///
     /// # Errors
     ///
