@@ -10,9 +10,9 @@ use super::expr::{Expr, ExprError, Lookup, Scope, Vals, Value, WholeNumbers};
 pub(crate) struct Relation<'a> {
     /// The rows that are judged; `None` for all rows.
     pub filter: Option<&'a Expr>,
-    /// A condition that must be true.
+    /// A condition that must be true; `None` if `equal` is given.
     pub holds: Option<&'a Expr>,
-    /// Two values that must be equal.
+    /// Two values that must be equal; `None` if `holds` is given.
     pub equal: Option<(&'a Expr, &'a Expr)>,
     /// The factor that converts the first of the equal values into the unit of the second.
     pub scale: f64,

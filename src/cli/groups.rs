@@ -8,7 +8,7 @@ use super::{Cli, terminal};
 /// The groups, each followed by its commands with the arguments of an example.
 const GROUPS: &str = include_str!("groups.txt");
 
-/// Returns the arguments of a command's example.
+/// Returns the arguments of a command's example: its line in `groups.txt`; `None` for an unknown command.
 pub fn example(name: &str) -> Option<&'static str> {
     GROUPS.lines().find(|line| line.split(' ').next() == Some(name))
 }

@@ -75,7 +75,7 @@ fn hint(error: &clap::Error, command: Option<&Command>) -> String {
 /// One line per command: its name, then other words that people use for it.
 const WORDS: &str = include_str!("words.txt");
 
-/// Returns the command that a word means.
+/// Returns the command that a word means; `None` if the word is not in [`WORDS`].
 fn meant(word: &str) -> Option<&'static str> {
     let mut commands = WORDS.lines().map(|line| line.split(' '));
     commands.find_map(|mut words| {

@@ -20,7 +20,7 @@ pub(super) struct BackendVersions {
     pub backend: String,
     /// The versions by slot (`current`, `next`, `previous`); `None` if the tree names no slots.
     pub slots: Option<BTreeMap<String, String>>,
-    /// The version that answers queries that name no version.
+    /// The version that answers queries that name no version; `None` if there is none.
     pub latest: Option<String>,
 }
 

@@ -201,7 +201,7 @@ impl Asking<'_> {
         Ok(known)
     }
 
-    /// Returns the first other system of the same generation that has data.
+    /// Returns the first other system, by name, of the same GPU generation that has tables; `None` if there is none.
     fn nearest(&self, system: &str) -> Option<String> {
         let state = self.question.after;
         let generation = |name: &str| state.catalog.system(name, state.specs)?.generation();

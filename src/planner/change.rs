@@ -26,7 +26,7 @@ pub struct Impact {
     pub refusals: Vec<Refusal>,
     /// The answers of near systems about models that are refused here.
     pub neighbours: Vec<Neighbour>,
-    /// The reason why the planner gave no answers at all.
+    /// The reason why the planner gave no answers at all; `None` if it gave some.
     pub failed: Option<String>,
     /// Duration of the run.
     pub elapsed: Duration,
@@ -113,7 +113,7 @@ pub struct OpMove {
     pub after: f64,
     /// Origin of the time before the change; `None` if the planner states none.
     pub source_before: Option<Source>,
-    /// Origin of the time after the change.
+    /// Origin of the time after the change; `None` if the planner states none.
     pub source_after: Option<Source>,
     /// The changed tables behind the move.
     pub cause: Cause,

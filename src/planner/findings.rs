@@ -26,8 +26,8 @@ const REASONS: usize = 3;
 /// The packages of the planner.
 const PACKAGES: [&str; 2] = ["aisimulate", "aiconfigurator-core"];
 
-/// The version of the planner in the judged tree: that of the nearest `pyproject.toml` above the systems that names one
-/// of its packages.
+/// Returns the version of the planner in the judged tree, as stated by the nearest `pyproject.toml` above the systems
+/// that names one of its packages; `None` if no file does.
 fn own_version(state: State<'_>) -> Option<Version> {
     let folder = &state.catalog.folder;
     let is_above =
@@ -135,7 +135,8 @@ impl Impact {
         if self.compared { finding.of_change() } else { finding }
     }
 
-    /// Creates the finding on default models that a version refuses and a near system accepts.
+    /// Creates the finding on default models that a version refuses and a near system accepts; `None` if there are
+    /// none.
     fn incomplete(&self, rule: &Rule, near: &Neighbour, head: State<'_>) -> Option<Finding> {
         let mut models: BTreeMap<&str, String> = BTreeMap::new();
         let mut was_refused = self.compared;
@@ -167,7 +168,7 @@ impl Impact {
     }
 
     /// Creates the finding on steps of a current version that became errors, or whose operations lost their
-    /// measurements.
+    /// measurements; `None` if there are none.
     fn lost(&self, rule: &Rule, version: &PlannedVersion, head: State<'_>) -> Option<Finding> {
         let mut reasons_of: Vec<(String, &str)> = Vec::new();
         for (case, point) in self.points_of(version) {

@@ -64,7 +64,7 @@ pub(super) fn request(
 }
 
 impl BackendVersions {
-    /// Returns the version of a query that names none.
+    /// Returns the version that answers queries that name no version; `None` if there is none.
     pub fn current(&self) -> Option<&str> {
         let slot = self.slots.as_ref().and_then(|slots| slots.get("current"));
         slot.or(self.latest.as_ref()).map(String::as_str)

@@ -133,7 +133,8 @@ impl System {
         Ok(())
     }
 
-    /// Returns a top-level field that systems do not have, such as a misspelt one.
+    /// Returns the path of a field whose top-level name systems do not have, such as a misspelt one; `None` if all
+    /// names are known.
     pub fn unknown_field(&self) -> Option<&str> {
         const KNOWN: [&str; 7] =
             ["data_dir", "generation", "devices", "gpu", "layout", "node", "misc"];
@@ -141,7 +142,7 @@ impl System {
         self.figures.keys().chain(self.texts.keys()).map(String::as_str).find(|path| top(path))
     }
 
-    /// Returns a figure by its dotted path, such as `gpu.mem_bw`.
+    /// Returns a figure by its dotted path, such as `gpu.mem_bw`; `None` if the system's YAML lacks it.
     pub fn figure(&self, path: &str) -> Option<f64> {
         self.figures.get(path).copied()
     }
@@ -156,7 +157,7 @@ impl System {
         self.figure(path).into_iter().chain(further).collect()
     }
 
-    /// Returns the GPU generation. Systems of one generation are references for each other.
+    /// Returns the GPU generation, or `None` if it is unknown. Systems of one generation are peers.
     pub fn generation(&self) -> Option<&str> {
         self.texts.get("generation").map(String::as_str)
     }

@@ -134,7 +134,8 @@ impl Identity {
         self.column.iter().chain(&self.is).chain(&self.holds).chain(&self.filter)
     }
 
-    /// Returns the name of the column that follows from the others.
+    /// Returns the name of the column that follows from the others; `None` if the identity has no column, or a
+    /// formula in its place.
     pub fn derived(&self) -> Option<&str> {
         self.column.as_ref()?.as_column()
     }
@@ -188,9 +189,11 @@ pub struct TableSpec {
     pub filter: Option<Expr>,
     /// The loader's maps that rows go into; empty for a single map of all rows.
     pub buckets: Vec<Bucket>,
-    /// The rows that the loader accepts. A row that fails the predicate makes the load fail.
+    /// The condition that every row must fulfil, since the loader otherwise refuses the table; `None` for no
+    /// condition.
     pub require: Option<Expr>,
-    /// The columns that must vary together for the loader to accept the table.
+    /// The columns that must vary together, since the loader otherwise refuses the table; `None` if the loader does
+    /// not check this.
     pub guard: Option<Guard>,
     /// The columns that must hold one value in the whole table for the loader to accept it.
     pub uniform: Vec<String>,
@@ -222,7 +225,7 @@ pub struct TableSpec {
     pub is_read_by_models: bool,
     /// Conditions that select suspicious rows, each with the problem in words.
     pub doubts: Vec<Doubt>,
-    /// The file beside the table that seals it.
+    /// The file beside the table that seals it; `None` if the loader does not need a seal.
     pub seal: Option<Seal>,
     /// The kernels whose rows the loader stores separately; `None` unless the judged tree states the kernel that the
     /// loader tries first.
@@ -239,8 +242,8 @@ impl TableSpec {
         self.columns.iter().find(|c| c.name == name)
     }
 
-    /// Returns true if formulas may read the column. `system` is the place's system, so that a formula can
-    /// distinguish systems.
+    /// Returns true if formulas may read a column of this name. The name `system` stands for the system of the
+    /// table's place, so that a formula can distinguish systems.
     pub fn knows(&self, column: &str) -> bool {
         column == "system"
             || PLACE.contains(&column)

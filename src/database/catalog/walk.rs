@@ -249,7 +249,7 @@ fn why_unread(system: &SystemFile, full: &BTreeSet<&str>) -> Option<String> {
     ))
 }
 
-/// Returns the data directory as a system's YAML states it.
+/// Returns the data directory as a system's YAML states it; `None` if it states none or cannot be read.
 fn data_dir_of(system: &SystemFile) -> Option<&str> {
     Some(system.system.as_ref().ok()?.texts.get("data_dir")?)
 }

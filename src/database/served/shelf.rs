@@ -82,12 +82,12 @@ impl<'a> Shelf<'a> {
         self.tables.get(table)?.get(backend)
     }
 
-    /// Returns the versions of a table on the system of `file`.
+    /// Returns the versions of a table on the system of `file`; `None` if the catalog has none.
     pub fn editions<'s>(&'s self, file: &TableFile) -> Option<&'s Editions<'a>> {
         self.editions_of(&file.table, &file.place.backend, &file.place.system)
     }
 
-    /// Returns the versions of a backend's table on a system.
+    /// Returns the versions of a backend's table on a system; `None` if the catalog has none.
     pub fn editions_of<'s>(
         &'s self,
         table: &str,
@@ -113,7 +113,7 @@ impl<'a> Shelf<'a> {
         Served::of(system.sources(&place.backend, &place.version, table, filling, &nothing_lent))
     }
 
-    /// Returns the tables that the loader finds on a system.
+    /// Returns the tables that the loader finds on a system; `None` for a system without tables.
     pub fn loader(&self, system: &str) -> Option<&SystemShelf<'a>> {
         self.loaders.get(system)
     }
@@ -227,7 +227,7 @@ impl<'a> Shelf<'a> {
 /// since they provide only rows of some kernels.
 #[derive(Debug, Clone, Default)]
 pub struct Served<'a> {
-    /// The version's own file.
+    /// The version's own file; `None` if the version only has rows of other versions.
     pub own: Option<&'a TableFile>,
     /// The files of the donors that the version declares, in file order.
     pub donors: Vec<&'a TableFile>,

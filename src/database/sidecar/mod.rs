@@ -189,7 +189,7 @@ impl TableMeta {
         events.chain([&self.case_plan_hash]).flatten().map(String::as_str).collect()
     }
 
-    /// Returns the collector's commit of the last collection.
+    /// Returns the collector's git commit of the last collection; `None` if the entry does not state it.
     pub fn collector_ref(&self) -> Option<&str> {
         let last = self.collections.iter().rev().find_map(|event| event.collector_ref.as_deref());
         self.collector_ref.as_deref().or(last)

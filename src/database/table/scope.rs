@@ -24,7 +24,7 @@ pub struct TableScope<'a> {
     pub lookups: &'a Lookups,
     /// The range of rows that formulas read.
     range: Range<usize>,
-    /// The record of the columns and figures that formulas read.
+    /// The record to which the columns and figures that formulas read are added; `None` if nobody needs it.
     record: Option<&'a ReadsRecord>,
 }
 

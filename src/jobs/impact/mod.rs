@@ -53,7 +53,7 @@ pub struct ImpactOptions {
 pub struct PlannerOptions {
     /// The planner.
     pub choice: PlannerChoice,
-    /// A file of cases instead of `rules/cases.yaml`.
+    /// A file of cases; `None` uses `rules/cases.yaml`.
     pub cases: Option<PathBuf>,
     /// The number of changed versions that are asked about.
     pub most_versions: usize,

@@ -52,14 +52,14 @@ pub(super) fn headline(impact: &Impact) -> String {
     )
 }
 
-/// Returns the smallest and the largest of some numbers.
+/// Returns the smallest and the largest number; `None` if there are no numbers.
 fn extremes(numbers: &[f64]) -> Option<[f64; 2]> {
     let low = numbers.iter().copied().min_by(f64::total_cmp)?;
     let high = numbers.iter().copied().max_by(f64::total_cmp)?;
     Some([low, high])
 }
 
-/// Renders the smallest and the largest of some factors as changes, such as `−3 % … +12 %`.
+/// Renders the smallest and the largest factor as changes, such as `−3 % … +12 %`; `None` if there are no factors.
 pub(super) fn range(factors: &[f64]) -> Option<String> {
     let [low, high] = extremes(factors)?.map(|factor| percent(factor - 1.0));
     Some(if low == high { low } else { format!("{low} … {high}") })

@@ -55,7 +55,7 @@ pub struct InitOptions {
     pub action: Option<String>,
     /// True if a workflow comments on pull requests.
     pub comment: bool,
-    /// A layout to copy to the repository's own rules, so that every run uses it.
+    /// The name of a layout to copy to the repository's own rules, so that every run uses it; `None` copies none.
     pub layout: Option<String>,
 }
 
@@ -149,7 +149,8 @@ fn is_repository(text: &str) -> bool {
     is_owner && is_name
 }
 
-/// Parses a commit or a version; returns the commit or the tag, and true for a commit.
+/// Parses a commit id or a version. Returns the commit, or the version's tag, and true for a commit; `None` for any
+/// other text.
 fn revision(text: &str) -> Option<(String, bool)> {
     if text.len() == 40 && text.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Some((text.to_owned(), true));

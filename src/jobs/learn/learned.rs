@@ -71,7 +71,7 @@ pub struct LearnedColumn {
 }
 
 impl LearnedColumn {
-    /// Returns the unit of a measured column.
+    /// Returns the unit of a measured column; `None` for a column that is not measured.
     pub fn unit(&self) -> Option<Unit> {
         match measured_unit(&self.name)? {
             Unit::Ms if self.in_us => Some(Unit::Us),

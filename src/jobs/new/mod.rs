@@ -26,7 +26,7 @@ pub struct NewTable {
     header: Option<String>,
     /// The findings on the files; `None` without rows.
     pub report: Option<Report>,
-    /// A sentence on latencies that are probably not in milliseconds.
+    /// A sentence if latencies are probably not in milliseconds.
     doubt: Option<String>,
     /// True if the files were written.
     written: bool,

@@ -28,7 +28,7 @@ pub(super) struct NewRows {
     pub lines: RowLines,
     /// The spec that was learned from the rows; `None` if the table has one.
     pub spec: Option<NewFile>,
-    /// A sentence on latencies that are probably not in milliseconds.
+    /// A sentence if latencies are probably not in milliseconds.
     pub doubt: Option<String>,
 }
 

@@ -54,10 +54,10 @@ struct TableCollector {
     /// The collector's names of the operation; empty for the file stem without `_perf`.
     #[serde(default)]
     ops: Vec<String>,
-    /// A script that measures the table instead of collect.py; `{backend}` is replaced by the
-    /// backend.
+    /// A script that measures the table; `None` for collect.py. In its path, `{backend}` is replaced by the backend.
     collector: Option<String>,
-    /// The text of a collector's case, with columns of the point in braces.
+    /// The text by which the collector names a case, with columns of the point in braces; `None` if cases cannot be
+    /// selected.
     case: Option<String>,
 }
 

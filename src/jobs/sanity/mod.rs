@@ -44,7 +44,7 @@ pub struct SanityOptions {
     pub min_confidence: Option<Confidence>,
     /// A folder whose files are added to the rules of the base or replace them.
     pub rules: Option<PathBuf>,
-    /// A folder for changed rows, as CSV.
+    /// A folder to which changed rows are written as CSV; `None` writes none.
     pub detail_dir: Option<PathBuf>,
     /// The maximum number of charts.
     pub charts: usize,

@@ -45,7 +45,7 @@ pub struct ValidateOptions {
     pub reference: Option<String>,
     /// The systems, backends, versions and tables to judge.
     pub selection: Selection,
-    /// A commit; only changes since the merge base with it are judged.
+    /// A commit; only changes since the merge base with it are judged. `None` judges everything.
     pub since: Option<String>,
     /// The commit from which settings are read; `None` reads them from `since`, or else from the
     /// judged state.
@@ -58,11 +58,11 @@ pub struct ValidateOptions {
     pub min_confidence: Option<Confidence>,
     /// A folder whose files are added to the built-in rules or replace them.
     pub rules: Option<PathBuf>,
-    /// A baseline to use instead of the repository's own.
+    /// A baseline to use; `None` uses the repository's own.
     pub baseline: Option<PathBuf>,
-    /// A collector's log directory, whose failures explain missing keys.
+    /// A collector's log directory, whose failures explain missing keys; `None` explains none.
     pub ledger: Option<PathBuf>,
-    /// A folder for all rows of each finding, as CSV.
+    /// A folder to which all rows of each finding are written as CSV; `None` writes none.
     pub rows_dir: Option<PathBuf>,
     /// True if tables with findings are drawn.
     pub curves: bool,

@@ -99,7 +99,7 @@ impl FactFiles {
     }
 }
 
-/// The facts that a work tree or commit states itself. `None` means that it does not state the fact.
+/// The facts that a work tree or commit states itself. A field is `None` if the tree does not state the fact.
 #[derive(Debug, Clone, Default)]
 pub struct StatedFacts {
     /// The operation catalog: table families and their tables.

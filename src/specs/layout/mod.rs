@@ -27,7 +27,7 @@ pub enum Dialect {
     Csv {
         /// The delimiter of cells.
         delimiter: u8,
-        /// The first character of lines that are skipped.
+        /// The first character of lines that are skipped; `None` if all lines are read.
         comment: Option<u8>,
         /// Columns that some files lack.
         fill: BTreeMap<String, Fill>,

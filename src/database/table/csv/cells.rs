@@ -89,7 +89,7 @@ impl Cells {
     }
 }
 
-/// Parses a flag as collectors write it.
+/// Parses a flag as collectors write it: `True` or `true`, `False` or `false`.
 fn flag(text: &str) -> Option<bool> {
     match text {
         "True" | "true" => Some(true),

@@ -28,7 +28,7 @@ pub(super) struct Footer {
     pub(super) rows: usize,
     /// The schema, without row groups.
     pub(super) schema: FileMetadata,
-    /// The Arrow schema in the encoding of the file.
+    /// The Arrow schema in the encoding of the file; `None` if the file has none.
     pub(super) arrow: Option<String>,
     pub(super) groups: Vec<ChunkGroup>,
 }

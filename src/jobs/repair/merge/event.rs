@@ -26,7 +26,7 @@ pub(super) struct MergeEvent {
     pub(super) complete: bool,
     /// Digest of the merged keys.
     pub(super) keys: String,
-    /// The collector's commit and digest from the run's own sidecar.
+    /// The collector's commit and digest from the run's own sidecar; `None` if the run has no sidecar with both.
     pub(super) collector: Option<(String, String)>,
 }
 

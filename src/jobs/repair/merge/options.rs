@@ -49,7 +49,7 @@ pub struct MergeOptions {
     pub with: Vec<PathBuf>,
     /// The policy that selects the measurement that stays.
     pub policy: MergePolicy,
-    /// A rerun list; only its keys are merged.
+    /// A rerun list; only its keys are merged. `None` merges all rows.
     pub only: Option<PathBuf>,
     /// True to leave out rows that the list does not name, instead of refusing the merge.
     pub pick: bool,
