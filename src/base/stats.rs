@@ -106,7 +106,7 @@ pub fn middle_half(values: &[f64]) -> f64 {
     quantile(&sorted, 0.75) - quantile(&sorted, 0.25)
 }
 
-/// Returns the distance from 0 within which a standard normal value lies with this probability.
+/// Returns the distance from 0 within which a standard normal value is with this probability.
 pub fn normal_within(probability: f64) -> f64 {
     Normal::standard().inverse_cdf(0.5 + probability / 2.0)
 }

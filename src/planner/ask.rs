@@ -153,7 +153,8 @@ impl Asking<'_> {
         }
     }
 
-    /// Asks the nearest system about the models that the current version of a backend refuses.
+    /// Asks about the models that the current version of a backend refuses, on a similar system of the same
+    /// generation.
     fn neighbours(&self, trees: &mut [PlannerTree<'_>], impact: &Impact) -> Result<Vec<Neighbour>> {
         let Some(tree) = trees.last_mut() else { return Ok(Vec::new()) };
         let current = impact.asked.iter().filter(|asked| asked.slot == Slot::Current);

@@ -24,7 +24,7 @@ pub struct Impact {
     pub cases: Vec<ImpactCase>,
     /// Tables and versions that the engine refuses after the change and not before.
     pub refusals: Vec<Refusal>,
-    /// The answers of near systems about models that are refused here.
+    /// The answers of similar systems about models that are refused here.
     pub neighbours: Vec<Neighbour>,
     /// The reason why the planner gave no answers at all; `None` if it gave some.
     pub failed: Option<String>,
@@ -43,14 +43,14 @@ pub struct PlannerView {
     pub age: Option<String>,
 }
 
-/// A near system that accepts models that a version refuses.
+/// A similar system that accepts models that a version refuses.
 #[derive(Debug)]
 pub struct Neighbour {
     /// The version that refuses the models.
     pub version: PlannedVersion,
-    /// The version of the near system.
+    /// The version of the similar system.
     pub other: PlannedVersion,
-    /// The cases that the near system accepts.
+    /// The cases that the similar system accepts.
     pub cases: Vec<Case>,
 }
 

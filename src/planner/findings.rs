@@ -135,7 +135,7 @@ impl Impact {
         if self.compared { finding.of_change() } else { finding }
     }
 
-    /// Creates the finding on default models that a version refuses and a near system accepts; `None` if there are
+    /// Creates the finding on default models that a version refuses and a similar system accepts; `None` if there are
     /// none.
     fn incomplete(&self, rule: &Rule, near: &Neighbour, head: State<'_>) -> Option<Finding> {
         let mut models: BTreeMap<&str, String> = BTreeMap::new();

@@ -57,7 +57,7 @@ pub struct Specs {
     pub lookups: Lookups,
     /// The known layouts of databases, and the one that a run uses.
     pub layouts: Layouts,
-    /// The usual differences between honest reruns.
+    /// The usual differences between correct measurements of the same point.
     pub noise: Noise,
     /// The reasons why a system cannot run a case, by id.
     pub limits: Arc<Limits>,

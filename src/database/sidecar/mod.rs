@@ -232,7 +232,7 @@ impl TableMeta {
     }
 }
 
-/// The sidecar of a table without a collector, with placeholders.
+/// The template of a sidecar for a table without a collector, with placeholders.
 const BY_HAND: &str = include_str!("by_hand.yaml");
 
 /// Returns the shortest valid sidecar, for a table whose collector does not write one.
