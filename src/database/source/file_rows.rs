@@ -51,7 +51,7 @@ pub struct SelectedRows {
 struct FileRow {
     line: u32,
     is_torn: bool,
-    /// The index in [`FileRows::cells`] after the row's last cell.
+    /// The index in `FileRows::cells` after the row's last cell.
     end: u32,
 }
 
@@ -163,7 +163,7 @@ impl FileRows {
         self.header.names.len() - self.filled.len()
     }
 
-    /// Returns the range of a row's cells in [`FileRows::cells`].
+    /// Returns the range of a row's cells in `FileRows::cells`.
     fn stored(&self, row: u32) -> std::ops::Range<usize> {
         let row = row as usize;
         let start = row.checked_sub(1).map_or(0, |before| self.rows[before].end);
@@ -190,7 +190,7 @@ impl FileRows {
     ///
     /// # Errors
     ///
-    /// If there are more than [`MOST_TABLES`] groups.
+    /// If there are more than `MOST_TABLES` groups.
     pub fn groups(self: &Arc<Self>, names: &[&str]) -> Result<Vec<RowGroup>, ReadError> {
         let columns: Vec<Option<usize>> =
             names.iter().map(|name| self.header.known(name)).collect();
