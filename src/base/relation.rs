@@ -25,7 +25,7 @@ pub(crate) struct Relation<'a> {
 pub(crate) struct Rounded<'a> {
     /// Half a unit of the last digit of each value, by column. Other columns are exact.
     pub half_units: BTreeMap<&'a str, Cow<'a, [f64]>>,
-    /// Columns of the scope that are computed from others, in order.
+    /// Columns of the scope that are computed from others: the name and the formula, in the order of computation.
     pub derived: Vec<(&'a str, &'a Expr)>,
 }
 

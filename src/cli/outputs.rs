@@ -69,8 +69,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Creates empty outputs; `full` lists every finding in the report for people instead of
-    /// groups.
+    /// Creates empty outputs. If `full` is true, the report for people lists every finding instead of groups.
     pub fn of(full: bool) -> Self {
         Self { full, ..Self::default() }
     }

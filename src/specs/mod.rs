@@ -88,7 +88,7 @@ pub struct Lookups {
 }
 
 impl Lookups {
-    /// Returns the value of `function` for `text` on a system; `None` if it is unknown.
+    /// Returns the number that `function` assigns to `text` on a system; `None` if it is unknown.
     pub fn get(&self, function: &Lookup, text: &str, system: Option<&System>) -> Option<f64> {
         match function {
             Lookup::Bytes => self.bytes.get(text).copied(),

@@ -194,7 +194,8 @@ fn common_folder(parts: &[Part]) -> String {
 }
 
 /// Returns the entries of a table: each of its Parquet files, or its only text file if the bytes are the table;
-/// otherwise one entry that is assembled from all files.
+/// otherwise one entry that is assembled from all files. If `is_shared` is true, another table has the same first
+/// file, so that the path must name the table's place.
 fn entries(
     files: Vec<FileOfTable<'_>>,
     identity: &Identity,

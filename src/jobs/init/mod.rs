@@ -225,7 +225,7 @@ pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<Setup> {
     Ok(Setup { files, known, hook: missing_hook, action })
 }
 
-/// Fills in a template for the repository.
+/// Replaces the placeholders of a template, and removes the parts that do not apply to the repository.
 fn fitted(text: &str, action: &PublishedAction, uses_lfs: bool) -> String {
     let PublishedAction { repository, revision, is_released, .. } = action;
     let tag = format!("v{}", env!("CARGO_PKG_VERSION"));

@@ -91,7 +91,7 @@ impl LearnedColumn {
             && median(&self.growth) >= GROWS
     }
 
-    /// Records how latency changes along a series of points.
+    /// Records how latency changes along a series of points, given as position and latency.
     fn follow(&mut self, points: &mut Vec<(f64, f64)>) {
         points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         points.dedup_by_key(|point| point.0);

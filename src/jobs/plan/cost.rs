@@ -81,7 +81,8 @@ impl Collectors {
         Ok(all)
     }
 
-    /// Returns the time to measure a point of a table, in seconds; `None` without a latency.
+    /// Returns the time to measure a point of a table, in seconds; `None` without a latency. If `power` is true,
+    /// power is measured, too.
     pub fn seconds(&self, table: &str, latency_ms: Option<f64>, power: bool) -> Option<f64> {
         let default = self.default;
         let own = self.tables.get(table);

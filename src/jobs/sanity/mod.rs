@@ -145,7 +145,7 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
     Ok((report, figures))
 }
 
-/// Adds the findings on predictions, then applies waivers and the baseline.
+/// Adds the findings on predictions, then applies waivers and the baseline. Returns the findings and their counts.
 fn settled(
     found: Vec<Finding>,
     predicted: &mut Predicted,

@@ -79,7 +79,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Footer, FileError> {
     Ok(Footer { rows, schema, arrow, groups })
 }
 
-/// Returns the start of the footer and its bytes.
+/// Returns the position of the footer in the file, and the footer's bytes.
 fn find(bytes: &[u8]) -> Result<(usize, &[u8]), FileError> {
     if bytes.len() < 12 || !bytes.starts_with(b"PAR1") {
         return Err(FileError::Beginning);

@@ -127,7 +127,7 @@ fn leading(line: &str) -> &str {
 }
 
 impl MergeEvent {
-    /// Returns the fields of the event as collectors write them.
+    /// Returns the names and values of the event's fields, as collectors write them.
     fn fields(&self) -> [(String, Value); 6] {
         let unknown = || ("unknown".to_owned(), "unknown".to_owned());
         let (commit, hash) = self.collector.clone().unwrap_or_else(unknown);
