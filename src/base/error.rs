@@ -12,7 +12,8 @@ pub struct Error {
     pub message: String,
     /// A suggestion for the user; may be empty.
     pub hint: String,
-    /// The underlying error, for callers that need its type. `message` already contains its text.
+    /// The underlying error, for callers that need its type; `None` if there is none. `message` already contains its
+    /// text.
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 

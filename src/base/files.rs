@@ -9,12 +9,13 @@ use crate::base::error::{Error, Result};
 use crate::base::folder::{Folder, STAGED, StagedFile, folder_of, unwritten};
 use crate::base::top::check_unlinked;
 
-/// Checks at the start of a run that the output `files` and `folders` can be written. `folders` will be
-/// created later, with their parents.
+/// Checks at the start of a run that the output `files` and `folders` can be written. `folders` will be created
+/// later, with their parents.
 ///
 /// # Errors
 ///
-/// If two files have the same path, a link of a repository leads to a file or folder, or one cannot be written.
+/// If two files have the same path, if a symbolic link inside a git repository leads to an output, or if an output
+/// cannot be written.
 pub fn check_targets(files: &[&Path], folders: &[&Path]) -> Result<()> {
     for folder in folders {
         check_unlinked(folder)?;

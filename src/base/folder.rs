@@ -85,7 +85,8 @@ impl Folder {
         }
     }
 
-    /// Writes a temporary file to which [`Folder::place`] gives a name. It is removed if a signal ends the process.
+    /// Writes a temporary file in the folder; [`Folder::place`] later gives it its final name. Without a `mode`, the
+    /// file gets the mode that the umask leaves. The file is removed if a signal ends the process.
     pub(super) fn stage(&self, mode: Option<Permissions>, bytes: &[u8]) -> io::Result<StagedFile> {
         let new = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let create = |path: &Path| -> io::Result<File> {
@@ -105,7 +106,7 @@ impl Folder {
         Ok(StagedFile { file, _removed: removed })
     }
 
-    /// Gives a staged file its name, in the place of the file that has it.
+    /// Gives a staged file its final name and replaces a file that has this name.
     pub(super) fn place(&self, mut staged: StagedFile, name: &OsStr) -> io::Result<()> {
         let temporary = staged.file.path().file_name().unwrap_or_default();
         renameat(&self.handle, temporary, &self.handle, name)?;

@@ -6,8 +6,8 @@ pub fn repository() -> Option<&'static str> {
     Some(env!("CARGO_PKG_REPOSITORY")).filter(|address| !address.contains("/OWNER/"))
 }
 
-/// Returns true if this is the program of a release, so that its version can be downloaded. The workflow that makes
-/// releases says so when it compiles them.
+/// Returns true if this binary was built by the release workflow of a published repository, so that its version can be
+/// downloaded.
 pub fn is_release() -> bool {
     option_env!("PERFDB_GATE_RELEASE").is_some_and(|set| !set.is_empty()) && repository().is_some()
 }

@@ -27,7 +27,7 @@ impl PythonFolder {
         Ok(Self { folder, _removed })
     }
 
-    /// The folder's path, for files beside the working folder.
+    /// Returns the path of the temporary folder, for files of the caller. The program itself runs in a subfolder.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }

@@ -10,9 +10,9 @@ use super::expr::{Expr, ExprError, Lookup, Scope, Vals, Value, WholeNumbers};
 pub(crate) struct Relation<'a> {
     /// The rows that are judged; `None` for all rows.
     pub filter: Option<&'a Expr>,
-    /// A condition that must be true.
+    /// A condition that must be true; `None` if `equal` is given.
     pub holds: Option<&'a Expr>,
-    /// Two values that must be equal.
+    /// Two values that must be equal; `None` if `holds` is given.
     pub equal: Option<(&'a Expr, &'a Expr)>,
     /// The factor that converts the first of the equal values into the unit of the second.
     pub scale: f64,
@@ -25,7 +25,7 @@ pub(crate) struct Relation<'a> {
 pub(crate) struct Rounded<'a> {
     /// Half a unit of the last digit of each value, by column. Other columns are exact.
     pub half_units: BTreeMap<&'a str, Cow<'a, [f64]>>,
-    /// Columns of the scope that are computed from others, in order.
+    /// Columns of the scope that are computed from others: the name and the formula, in the order of computation.
     pub derived: Vec<(&'a str, &'a Expr)>,
 }
 
@@ -119,7 +119,7 @@ impl<'a> Relation<'a> {
     }
 }
 
-/// A scope with other values in some columns of numbers.
+/// A scope that replaces the values of one number column of another scope.
 struct ShiftedScope<'a> {
     scope: &'a dyn Scope,
     columns: BTreeMap<&'a str, Vec<f64>>,

@@ -28,7 +28,7 @@ pub fn upper_median(values: &mut [f64]) -> f64 {
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
-/// Returns how many times a ratio is off, up or down: 1 or more.
+/// Returns the ratio or its inverse, whichever is at least 1: 2 for a ratio of 0.5.
 pub fn times_off(ratio: f64) -> f64 {
     ratio.max(1.0 / ratio)
 }
@@ -106,7 +106,7 @@ pub fn middle_half(values: &[f64]) -> f64 {
     quantile(&sorted, 0.75) - quantile(&sorted, 0.25)
 }
 
-/// Returns the distance from 0 within which a standard normal value lies with this probability.
+/// Returns the distance from 0 within which a standard normal value is with this probability.
 pub fn normal_within(probability: f64) -> f64 {
     Normal::standard().inverse_cdf(0.5 + probability / 2.0)
 }

@@ -4,9 +4,9 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::base::error::{Error, Result};
 
-/// Returns the top of the git repository that contains a path as a user names it, and the path from the root
-/// of the file system. The top may be reached through links; a link below it does not lead to another
-/// repository. `None` outside of a repository.
+/// Returns the top folder of the git repository that contains `path`, and `path` made absolute. Symbolic links above
+/// the top are followed. A link below the top does not lead to another repository. The top is `None` outside of a
+/// repository.
 pub(super) fn top_of(path: &Path) -> (Option<PathBuf>, PathBuf) {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let parts: Vec<Component<'_>> = path.components().collect();

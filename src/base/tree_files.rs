@@ -103,8 +103,8 @@ impl TreeFiles {
         Ok(self.open(path)?.is_some())
     }
 
-    /// Writes a record at a path that the user names, if there is one, and the `files`, whose folders are created.
-    /// Every file is written under a temporary name before the first one gets its final name, so that an error
+    /// Writes `files`, whose folders are created, and first the `record`, if there is one, at a path that the user
+    /// names. Every file is written under a temporary name before the first one gets its final name, so that an error
     /// leaves none of them.
     ///
     /// # Errors
@@ -170,7 +170,7 @@ impl TreeFiles {
         folder.map_or(Ok(None), |folder| folder.file(name, OFlags::RDONLY))
     }
 
-    /// Opens the folder of a file, and creates it if it does not exist.
+    /// Opens the folder of a file, and creates it if it does not exist. Also returns the file's name.
     fn place<'p>(&self, path: &'p Path) -> Result<(Folder, &'p OsStr)> {
         let folder = self.folder(path.parent().unwrap_or(path), true)?;
         let folder = folder.ok_or_else(|| unwritten(path, &std::io::ErrorKind::NotFound.into()))?;

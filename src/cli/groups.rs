@@ -8,12 +8,12 @@ use super::{Cli, terminal};
 /// The groups, each followed by its commands with the arguments of an example.
 const GROUPS: &str = include_str!("groups.txt");
 
-/// Returns the arguments of a command's example.
+/// Returns the arguments of a command's example: its line in `groups.txt`; `None` for an unknown command.
 pub fn example(name: &str) -> Option<&'static str> {
     GROUPS.lines().find(|line| line.split(' ').next() == Some(name))
 }
 
-/// Returns the flag for the help of a command, in which each option has the lines that it needs.
+/// Returns the flag `-h`, `--help`. Both forms print the same help.
 fn help() -> Arg {
     let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort);
     help.help("Print this help").help_heading("Terminal")

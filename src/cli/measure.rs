@@ -145,7 +145,7 @@ pub enum DeviceName {
 }
 
 impl DeviceArgs {
-    /// The folder of the collectors, if these measure.
+    /// Returns the folder of the collectors, or `None` if something else measures.
     fn collectors(&self) -> Result<Option<&Path>> {
         match (self.runner, self.collectors.as_deref()) {
             (None, _) => Ok(None),
@@ -157,7 +157,7 @@ impl DeviceArgs {
         }
     }
 
-    /// Opens the device that measures a database, of which `judged` is a folder.
+    /// Opens the device that measures. `judged` is a folder of the database to measure.
     fn open(&self, judged: &Path, terminal: TerminalArgs) -> Result<Box<dyn Device>> {
         let patience = Duration::from_secs(self.point_timeout);
         let tell = if terminal.quiet { |_: &str| {} } else { tell };

@@ -72,10 +72,10 @@ fn hint(error: &clap::Error, command: Option<&Command>) -> String {
     said.join(" ")
 }
 
-/// Words that people use for commands, each after the command.
+/// One line per command: its name, then other words that people use for it.
 const WORDS: &str = include_str!("words.txt");
 
-/// Returns the command that a word means.
+/// Returns the command that a word means; `None` if the word is not in [`WORDS`].
 fn meant(word: &str) -> Option<&'static str> {
     let mut commands = WORDS.lines().map(|line| line.split(' '));
     commands.find_map(|mut words| {
@@ -84,7 +84,7 @@ fn meant(word: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns the option that a value without one may belong to.
+/// Returns the hint for a value without an option: the option that it may belong to.
 fn positional(error: &clap::Error, command: &Command) -> Option<String> {
     let value = error.get(ContextKind::InvalidArg).map(listed)?;
     if value.parse::<f64>().is_ok_and(|number| number < 0.0) {
@@ -116,7 +116,7 @@ fn positional(error: &clap::Error, command: &Command) -> Option<String> {
     }
 }
 
-/// Returns what an unknown option stands for: a format, or a value that is given without an option.
+/// Returns the hint for an unknown option: the name of a format, or of a value that is given without an option.
 fn instead(named: &str, command: &Command) -> Option<String> {
     let name = named.trim_start_matches('-');
     if command.get_positionals().any(|arg| arg.get_id() == name) {

@@ -43,7 +43,7 @@ pub fn check<'a>(
     check_targets(&files, &folders)
 }
 
-/// Endings of files, which no folder of outputs has.
+/// Endings of file names. A folder of outputs must not have such a name.
 const FILES: [&str; 7] = ["csv", "json", "md", "parquet", "svg", "txt", "html"];
 
 /// Returns true if a file is a rerun list, which `plan --output` writes.
@@ -69,8 +69,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Creates empty outputs; `full` lists every finding in the report for people instead of
-    /// groups.
+    /// Creates empty outputs. If `full` is true, the report for people lists every finding instead of groups.
     pub fn of(full: bool) -> Self {
         Self { full, ..Self::default() }
     }

@@ -74,7 +74,7 @@ impl CollectionReport {
         Ok(report)
     }
 
-    /// Returns the backend and version in the name of a report's file, joined by a hyphen.
+    /// Returns the backend and version in the name of a report's file, joined by a hyphen: `vllm-0.24.0`.
     pub fn named(entry: &Entry) -> &str {
         entry.name().strip_suffix(ENDING).unwrap_or(entry.name())
     }
@@ -84,7 +84,8 @@ impl CollectionReport {
         entry.folder().rsplit('/').next().unwrap_or_default()
     }
 
-    /// Returns the table of a catalog that the report means by a name.
+    /// Returns the table of a catalog that the report's entry `name` describes; `None` if there is no such entry or
+    /// table.
     pub fn table<'a>(&self, name: &str, catalog: &'a Catalog) -> Option<&'a TableFile> {
         let path = self.tables.get(name)?.path.as_ref();
         let path = path.map(|path| format!("/{}/{path}", self.system));

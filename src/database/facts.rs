@@ -82,7 +82,7 @@ pub struct FactsFile {
     pub is_code: bool,
     /// The reason why the file cannot be read; `None` if it can.
     pub fault: Option<String>,
-    /// The git object id of the file's bytes.
+    /// The git object id of the file's bytes; `None` if the bytes are unavailable.
     id: Option<git2::Oid>,
 }
 
@@ -109,7 +109,7 @@ impl TreeFacts {
             facts.add("attention-lanes", &files.attention_lanes.place(), &reader, |text| {
                 loader.attention_lanes.checked(text, AttentionLanes::parse(text))
             });
-        // A tree without this file has no choices either, so that nothing takes its place.
+        // A tree without this file does not list choices of kernels either, so that no default is needed.
         if reader.find(&files.kernel_sources).is_some() {
             facts.tree.kernel_sources =
                 facts.add("kernel-sources", &files.kernel_sources, &reader, KernelSources::parse);
@@ -143,12 +143,13 @@ impl TreeFacts {
         specs.with_facts(&self.tree)
     }
 
-    /// Returns the origin of the operation catalog.
+    /// Returns the origin of the operation catalog; `None` if it is not among the facts.
     pub fn operation_catalog(&self) -> Option<&Fact> {
         self.origins.iter().find(|f| f.name == OPERATIONS)
     }
 
-    /// Returns a file that decides which rows answer a query but cannot be read, with the reason.
+    /// Returns the path of a file that decides which rows answer a query but cannot be read, with the reason; `None`
+    /// if all of them can be read.
     pub fn unread_answers(&self) -> Option<(&str, &str)> {
         let decides = |fact: &&Fact| [REUSE_MANIFEST, QUERY_VERSIONS].contains(&fact.name.as_str());
         let mut deciding = self.origins.iter().filter(decides);
@@ -233,7 +234,7 @@ struct FactReader<'a> {
 }
 
 impl<'a> FactReader<'a> {
-    /// Returns the file of that name whose folder is closest to the systems' folder.
+    /// Returns the file of that name whose folder is closest to the systems' folder; `None` if no file has the name.
     fn find(&self, file: &FactFile) -> Option<&'a Entry> {
         if file.file.is_empty() {
             return None;

@@ -29,8 +29,8 @@ pub(super) const LONGEST_LINE: usize = 1 << 20;
 /// The maximal size of a JSON document in bytes. A parsed value takes up to a hundred times as much.
 pub(super) const LARGEST_DOCUMENT: usize = 8 << 20;
 
-/// The maximal size in bytes of decoded files that are in memory together: those of one table, or all with rows of
-/// several tables. Those of the largest known database have 24 MB.
+/// The maximal total size in bytes of decoded files that are in memory together: the files of one table, or all files
+/// that contain rows of several tables. The largest known database has 24 MB of such files.
 pub(super) const MOST_HELD: usize = 256 << 20;
 
 /// The maximal number of tables of one name, each of which is compared with the others; the public database has up

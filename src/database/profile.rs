@@ -1,5 +1,5 @@
-//! Profiles: JSON documents that fix operations measured as a whole. A profile names the files that it was measured with
-//! by their SHA-256, and the rows of its tables name the profile by its own.
+//! Profiles: JSON documents that describe operations that are measured as a whole. A profile states the SHA-256 of
+//! the files that it was measured with, and the rows of its tables state the SHA-256 of the profile.
 
 use serde_json::Value;
 
@@ -14,8 +14,8 @@ const ENDING: &str = ".profile.json";
 /// The file that says on which machine the profiles of a database were measured.
 const EVIDENCE: &str = "profile-evidence.json";
 
-/// The ends of the names of documents beside the tables that only need to be JSON: pins of data sets, the origin of
-/// profiles, and the lists of files of a folder.
+/// Endings of the names of other documents beside the tables, which only need to be JSON: pins of data sets, the
+/// origin of profiles, and lists of the files in a folder.
 const DOCUMENTS: [&str; 4] =
     ["hf_dataset.json", "_hf.json", "-provenance.json", "_matrix/index.json"];
 
@@ -26,13 +26,13 @@ pub struct Profile {
     pub sha256: String,
     /// The files that the document pins, with the SHA-256 of each.
     pub pins: Vec<(Pinned, String)>,
-    /// The files that a further document lists with their SHA-256, by the ends of their paths.
+    /// The files that a document other than a profile lists: the end of each path, and the SHA-256.
     pub listed: Vec<(String, String)>,
     /// The paths of the profile's tables, relative to the folder of the systems.
     pub tables: Vec<String>,
 }
 
-/// What a profile pins.
+/// A file that a profile pins by its SHA-256.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Pinned {
     /// A file, by its path relative to the folder of the systems.
@@ -48,7 +48,8 @@ impl Profile {
         files.filter(|entry| Self::is_of(entry))
     }
 
-    /// Returns the further JSON documents below the folder of the systems or in a folder above it.
+    /// Returns the JSON documents other than profiles and their evidence that are below the folder of the systems, or
+    /// in a folder above it.
     pub fn documents(catalog: &Catalog) -> impl Iterator<Item = &Entry> {
         let files = catalog.beside.iter().map(|(entry, _)| entry).chain(catalog.others.iter());
         let is_above = |entry: &Entry| is_below(entry.folder(), &catalog.folder);
@@ -57,7 +58,7 @@ impl Profile {
         documents.filter(move |e| is_below(&catalog.folder, &e.path) || is_above(e))
     }
 
-    /// Returns true for a profile or the evidence of profiles, and false for a further document.
+    /// Returns true for a profile or the evidence of profiles, and false for another document.
     pub fn is_of(entry: &Entry) -> bool {
         entry.path.ends_with(ENDING) || entry.name() == EVIDENCE
     }
@@ -90,8 +91,9 @@ fn is_below(folder: &str, path: &str) -> bool {
     folder.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Returns the files of data that a document lists wherever: `{"target": "data/x.parquet", "sha256": "…"}` or
-/// `{"data/x.parquet": "…"}`. A name without folders, such as that of a system's YAML, may be of any root.
+/// Returns the data files that a document lists at any depth, with their SHA-256: `{"target": "data/x.parquet",
+/// "sha256": "…"}` or `{"data/x.parquet": "…"}`. A name without folders, such as that of a system's YAML, may be of
+/// any root.
 fn listed(document: &Value) -> Vec<(String, String)> {
     let is_digest = |text: &str| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
     let digest = |value: &Value| value.as_str().filter(|t| is_digest(t)).map(str::to_owned);
@@ -109,7 +111,7 @@ fn listed(document: &Value) -> Vec<(String, String)> {
     }
 }
 
-/// Returns the texts of a field wherever a document contains it.
+/// Returns the texts of a field at any depth of a document.
 fn values_of(document: &Value, field: &str) -> Vec<String> {
     match document {
         Value::Object(fields) => {

@@ -56,7 +56,7 @@ pub(crate) fn entry(path: &Path) -> Entry {
     Entry { path: path.display().to_string(), kind: EntryKind::Path(path.to_owned()), size: 0 }
 }
 
-/// Returns the format of a table's file by its extension.
+/// Returns the format of a table's file by its extension; `None` if the extension is not a table's.
 pub(crate) fn format_of(path: &Path) -> Option<Format> {
     match path.extension()?.to_str()? {
         "parquet" => Some(Format::Parquet),
@@ -112,8 +112,8 @@ impl<'a> LoadedRows<'a> {
         keys.map(|rows| rows.iter().map(|(_, row)| *row as usize).collect())
     }
 
-    /// Returns the row that the loader serves among `rows`, which have one key and are in file
-    /// order.
+    /// Returns the row that the loader serves among `rows`, which have one key and are in file order; `None` if there
+    /// are no rows.
     pub(crate) fn served(&self, rows: &[usize]) -> Option<usize> {
         match self.serves {
             Serves::First | Serves::Error => rows.first().copied(),

@@ -76,12 +76,12 @@ pub fn impact() -> String {
     text("an impact of perfdb-gate", impact::schema(written()))
 }
 
-/// Returns a generator for files that this program writes.
+/// Returns a generator of schemas of files that this program writes.
 fn written() -> SchemaGenerator {
     SchemaSettings::draft07().for_serialize().into_generator()
 }
 
-/// Returns a generator for files that people write: fields with a default are optional.
+/// Returns a generator of schemas of files that people write: fields with a default are optional.
 fn read() -> SchemaGenerator {
     SchemaSettings::draft07().for_deserialize().into_generator()
 }

@@ -32,7 +32,7 @@ pub struct WaiveOptions {
     pub evidence: Option<String>,
     /// Name of the person who approves; `None` takes the name that git knows.
     pub approved_by: Option<String>,
-    /// Last day on which the waiver applies.
+    /// Last day on which the waiver applies, as YYYY-MM-DD; `None` for `DAYS` days from today.
     pub until: Option<String>,
 }
 

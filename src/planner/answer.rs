@@ -20,7 +20,7 @@ pub(super) struct BackendVersions {
     pub backend: String,
     /// The versions by slot (`current`, `next`, `previous`); `None` if the tree names no slots.
     pub slots: Option<BTreeMap<String, String>>,
-    /// The version of a query that names none.
+    /// The version that answers queries that name no version; `None` if there is none.
     pub latest: Option<String>,
 }
 
@@ -46,13 +46,14 @@ pub(super) struct LoadReply {
 pub(super) struct PredictReply {
     /// The quantisation that the planner chose.
     pub quant: Quant,
-    /// The kinds of each operation by its name, each with the dtypes that it reads.
+    /// The kinds of each operation, by the operation's name. Each kind is a list: its name, then the dtypes that it
+    /// reads.
     pub operations: BTreeMap<String, Vec<Vec<String>>>,
     pub points: Vec<PointReply>,
 }
 
 impl PredictReply {
-    /// The reply for a case that the package refuses as a whole.
+    /// Creates the reply for a case that the package refuses as a whole: every step has the error.
     pub fn refused(error: &PlannerError, steps: usize) -> Self {
         let points = vec![PointReply::Error { error: error.clone() }; steps];
         Self { quant: Quant::default(), operations: BTreeMap::new(), points }
@@ -72,14 +73,14 @@ pub(super) enum PointReply {
     Error { error: PlannerError },
 }
 
-/// The answers about a version of a state.
+/// The planner's answers about one version in one state.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StateAnswer {
     /// The error of each table that was loaded, by file name.
     pub loads: BTreeMap<String, Option<PlannerError>>,
-    /// The predictions of the cases, in order; `None` without an answer.
+    /// The predictions of the cases, in order; `None` for a case without an answer.
     pub cases: Vec<Option<PredictReply>>,
-    /// The reason why answers are missing.
+    /// The last reason why an answer is missing; `None` if none is.
     pub failed: Option<String>,
 }
 

@@ -71,14 +71,14 @@ pub(crate) fn ask(
     Ok(impact)
 }
 
-/// The planner that answers a question.
+/// A question, with the planner that answers it.
 struct Asking<'a> {
     planner: &'a Planner,
     question: &'a Question<'a>,
     progress: &'a dyn Progress,
 }
 
-/// A version of a state, about which one process is asked.
+/// The work of one process: the tables to load and the cases to predict for one version in one state.
 struct Task<'a> {
     version: &'a PlannedVersion,
     tree: &'a PlannerTree<'a>,
@@ -88,8 +88,8 @@ struct Task<'a> {
 }
 
 impl Asking<'_> {
-    /// Asks about versions in each state. A version whose files are the same in both states is asked about once. What
-    /// the engine loads after the change need not be loaded before.
+    /// Asks about versions in each state. A version whose files are the same in both states is asked about once. The
+    /// earlier state of a table is only loaded if the engine refuses the later one.
     fn versions(
         &self,
         trees: &[PlannerTree<'_>],
@@ -120,7 +120,7 @@ impl Asking<'_> {
         answered.map(|((version, before), after)| (version, before, after)).collect()
     }
 
-    /// Everything to ask about a version of a state.
+    /// Creates the task for a version in one state, with the tables to load.
     fn task<'t>(
         &'t self,
         version: &'t AskedVersion,
@@ -153,7 +153,8 @@ impl Asking<'_> {
         }
     }
 
-    /// Asks the nearest system about the models that the current version of a backend refuses.
+    /// Asks about the models that the current version of a backend refuses, on a similar system of the same
+    /// generation.
     fn neighbours(&self, trees: &mut [PlannerTree<'_>], impact: &Impact) -> Result<Vec<Neighbour>> {
         let Some(tree) = trees.last_mut() else { return Ok(Vec::new()) };
         let current = impact.asked.iter().filter(|asked| asked.slot == Slot::Current);
@@ -201,7 +202,7 @@ impl Asking<'_> {
         Ok(known)
     }
 
-    /// Returns the first other system of the same generation that has data.
+    /// Returns the first other system, by name, of the same GPU generation that has tables; `None` if there is none.
     fn nearest(&self, system: &str) -> Option<String> {
         let state = self.question.after;
         let generation = |name: &str| state.catalog.system(name, state.specs)?.generation();
@@ -222,7 +223,7 @@ impl Asking<'_> {
         })
     }
 
-    /// Asks for everything, and starts the process again where it gives no answer.
+    /// Loads the tables and predicts the cases of a task. If a process gives no answer, a new one continues.
     fn run(&self, task: &Task<'_>) -> StateAnswer {
         let start = Instant::now();
         let points = &self.question.cases.points;
@@ -234,7 +235,7 @@ impl Asking<'_> {
             load["tables"] = json!(task.loads);
             match self.reply(&mut session, &load) {
                 Ok(LoadReply { tables }) => answer.loads = tables,
-                // A version that cannot be opened is known from the files that serve it.
+                // The request for the version's files has already reported why the version cannot be opened.
                 Err(Failure::Refused(_)) => {}
                 Err(why) => {
                     lost += 1;

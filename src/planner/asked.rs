@@ -36,9 +36,9 @@ impl fmt::Display for PlannedVersion {
 /// The slot of queries that a version fills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
-    /// The version of a query that names none.
+    /// The version that answers queries that name no version.
     Current,
-    /// The version that follows.
+    /// The version that follows the current one.
     Next,
     /// Any other version.
     Other,

@@ -94,7 +94,8 @@ impl Cause {
     }
 }
 
-/// Describes the change of a table: another file that answers first, or the slices that moved.
+/// Describes the change of a table: another file that answers first, or the slices that moved; `None` if neither is
+/// known.
 fn words(table: &ChangedTable, dtypes: &BTreeSet<&str>, diff: Option<&Diff>) -> Option<String> {
     let name = |path: &str| below_data(path).trim_end_matches(".parquet").to_owned();
     let (before, after) = (table.before.first(), table.after.first());

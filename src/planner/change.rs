@@ -18,15 +18,15 @@ pub struct Impact {
     pub compared: bool,
     /// Versions about which the planner was asked.
     pub asked: Vec<AskedVersion>,
-    /// Versions about which it was not asked or gave no answer, each with the reason.
+    /// Versions about which the planner was not asked or gave no answer, each with the reason.
     pub not_asked: Vec<(PlannedVersion, String)>,
     /// Cases in the order of versions and of the file of cases.
     pub cases: Vec<ImpactCase>,
     /// Tables and versions that the engine refuses after the change and not before.
     pub refusals: Vec<Refusal>,
-    /// The answers of near systems about models that are refused here.
+    /// The answers of similar systems about models that are refused here.
     pub neighbours: Vec<Neighbour>,
-    /// The reason why the planner gave no answers at all.
+    /// The reason why the planner gave no answers at all; `None` if it gave some.
     pub failed: Option<String>,
     /// Duration of the run.
     pub elapsed: Duration,
@@ -43,14 +43,14 @@ pub struct PlannerView {
     pub age: Option<String>,
 }
 
-/// A near system that accepts models that a version refuses.
+/// A similar system that accepts models that a version refuses.
 #[derive(Debug)]
 pub struct Neighbour {
     /// The version that refuses the models.
     pub version: PlannedVersion,
-    /// The version of the near system.
+    /// The version of the similar system.
     pub other: PlannedVersion,
-    /// The cases that the near system accepts.
+    /// The cases that the similar system accepts.
     pub cases: Vec<Case>,
 }
 
@@ -59,11 +59,12 @@ pub struct Neighbour {
 pub struct ImpactCase {
     /// The system, backend and version.
     pub version: PlannedVersion,
-    /// The model with its layout, as asked.
+    /// The model with its layout and the requested quantisation.
     pub case: Case,
     /// Quantisation that the planner chose after the change, or before it if it refuses the model after.
     pub quant: Quant,
-    /// Quantisation before the change, if it differs: data decides on the precision of attention.
+    /// Quantisation before the change, if it differs, because the planner chooses the precision of attention by the
+    /// data.
     pub quant_before: Option<Quant>,
     /// The steps of the case.
     pub points: Vec<PointImpact>,
@@ -112,7 +113,7 @@ pub struct OpMove {
     pub after: f64,
     /// Origin of the time before the change; `None` if the planner states none.
     pub source_before: Option<Source>,
-    /// Origin of the time after the change.
+    /// Origin of the time after the change; `None` if the planner states none.
     pub source_after: Option<Source>,
     /// The changed tables behind the move.
     pub cause: Cause,
@@ -170,7 +171,8 @@ impl PointImpact {
         (before.ms > 0.0 && after.ms > 0.0).then(|| after.ms / before.ms)
     }
 
-    /// Returns how far the time moved, in either direction: the same for half and twice the time.
+    /// Returns the absolute logarithm of the factor, so that half and twice the time are equally far; 0 without a
+    /// factor.
     pub fn distance(&self) -> f64 {
         self.factor().map_or(0.0, |factor| factor.ln().abs())
     }

@@ -56,7 +56,7 @@ impl Impact {
             refusals.extend(Refusal::of_prediction(&asked, was, &now, question));
             self.cases.push(compare(&asked, case, was, &now, question));
         }
-        // A table is refused once, whatever else reads it.
+        // A refused table is listed once, even if several versions read it.
         let mut known: BTreeSet<Option<String>> =
             self.refusals.iter().map(|r| r.path.clone()).collect();
         refusals.retain(|r| r.path.is_none() || known.insert(r.path.clone()));

@@ -26,8 +26,8 @@ const REASONS: usize = 3;
 /// The packages of the planner.
 const PACKAGES: [&str; 2] = ["aisimulate", "aiconfigurator-core"];
 
-/// The version of the planner in the judged tree: that of the nearest `pyproject.toml` above the systems that names one
-/// of its packages.
+/// Returns the version of the planner in the judged tree, as stated by the nearest `pyproject.toml` above the systems
+/// that names one of its packages; `None` if no file does.
 fn own_version(state: State<'_>) -> Option<Version> {
     let folder = &state.catalog.folder;
     let is_above =
@@ -106,7 +106,7 @@ impl Impact {
         self.points().filter(move |(case, _)| case.version == *version)
     }
 
-    /// A table or version that the engine refuses.
+    /// Creates the finding on a table or version that the engine refuses.
     fn refused(&self, rule: &Rule, refusal: &Refusal, head: State<'_>) -> Finding {
         let Refusal { version, path, error, was_loaded } = refusal;
         let own = own_version(head);
@@ -135,7 +135,8 @@ impl Impact {
         if self.compared { finding.of_change() } else { finding }
     }
 
-    /// Default models that a version refuses and a near system accepts.
+    /// Creates the finding on default models that a version refuses and a similar system accepts; `None` if there are
+    /// none.
     fn incomplete(&self, rule: &Rule, near: &Neighbour, head: State<'_>) -> Option<Finding> {
         let mut models: BTreeMap<&str, String> = BTreeMap::new();
         let mut was_refused = self.compared;
@@ -166,7 +167,8 @@ impl Impact {
         Some(Finding { novelty, ..finding })
     }
 
-    /// Steps of a current version that became errors, or whose operations lost their measurements.
+    /// Creates the finding on steps of a current version that became errors, or whose operations lost their
+    /// measurements; `None` if there are none.
     fn lost(&self, rule: &Rule, version: &PlannedVersion, head: State<'_>) -> Option<Finding> {
         let mut reasons_of: Vec<(String, &str)> = Vec::new();
         for (case, point) in self.points_of(version) {
@@ -192,7 +194,8 @@ impl Impact {
         Some(finding.parts(parts).evidence("lost", reasons_of.len()).evidence("models", models))
     }
 
-    /// Steps of a version whose time moved.
+    /// Creates the finding on steps of a version whose time moved. The severity is at most info if the change
+    /// explains the moves, or if the largest is below `limit`, a fraction.
     fn moved(
         &self,
         rule: &Rule,
@@ -315,7 +318,7 @@ fn first_of(models: &BTreeSet<&str>) -> String {
     }
 }
 
-/// Creates a finding on a version, wherever its families lie.
+/// Creates a finding on a version. Its path is the version's folder, without the family.
 fn on_version(
     rule: &Rule,
     severity: Severity,

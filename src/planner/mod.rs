@@ -58,7 +58,7 @@ pub(crate) use weights::TableWeights;
 /// Longest time for an answer. The first prediction of a version decodes its tables, which takes seconds.
 const ANSWER: Duration = Duration::from_secs(120);
 
-/// The number of changed versions that are asked about beside the current and the next one of each backend.
+/// The number of changed versions that are asked about in addition to the current and the next one of each backend.
 pub const MOST_VERSIONS: usize = 20;
 
 /// A question about one or two states of a database.

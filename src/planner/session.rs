@@ -19,10 +19,11 @@ pub const RUNNER: &str = include_str!("runner.py");
 /// Environment variables that the process inherits; all others are removed.
 const INHERITED: [&str; 5] = ["PATH", "HOME", "TMPDIR", "TEMP", "SYSTEMROOT"];
 
-/// Number of bytes of standard error that are kept to explain an end.
+/// Number of bytes of standard error that are kept to explain why the process ended.
 const EXPLAINED: usize = 4096;
 
-/// Longest request in bytes: a pipe takes it at once, even if the process does not read.
+/// The maximal length of a request in bytes. The buffer of a pipe takes such a request even if the process does not
+/// read it.
 const LONGEST: usize = 60_000;
 
 /// A running process of the runner, in an empty folder of its own.
@@ -43,7 +44,7 @@ pub(super) enum Failure {
     /// The process ended, with its last words.
     #[error("it ended{}{}", status(.0.as_ref()), said(.1))]
     Ended(Option<ExitStatus>, String),
-    /// A reply is not what the protocol asks for.
+    /// A reply does not follow the protocol, with the problem.
     #[error("a reply that is not understood: {0}")]
     Malformed(String),
     /// The request is too long to be sent, with its length in bytes.
@@ -116,7 +117,7 @@ impl Session {
                 return reply(&line);
             }
         }
-        // A process that ended before it read the request is told from one that ended later by its words.
+        // A failed write is not reported: the exit status and the last words say more about the end.
         drop(sent);
         Err(Failure::Ended(self.child.ended(), self.last_words()))
     }

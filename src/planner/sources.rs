@@ -7,8 +7,8 @@ use super::answer::SourcesReply;
 use super::asked::{AskedVersion, ChangedTable};
 use super::tree::PlannerTree;
 
-/// Files that only decide which versions a query can name and which files serve them, both of which the planner has
-/// answered.
+/// Names of files that only decide which versions a query can name and which files serve them. Changes of such files
+/// are not listed, because they show in the planner's answers.
 const RESOLVED: [&str; 6] = [
     "collection_meta.yaml",
     "reuse.yaml",
@@ -19,8 +19,8 @@ const RESOLVED: [&str; 6] = [
 ];
 
 impl AskedVersion {
-    /// Adds the files that serve the version in each state, as the planner names them, with what differs. `others` are
-    /// the changed files that are not tables.
+    /// Records the files that serve the version in each state, according to the planner, and which of them differ.
+    /// `others` are the changed files that are not tables.
     pub(super) fn compare(
         &mut self,
         question: &Question<'_>,
@@ -89,8 +89,7 @@ pub(super) fn share_loads(asked: &mut [AskedVersion]) {
     }
 }
 
-/// Lists the files that are not tables and differ between two states, except those that only decide what the planner
-/// has answered.
+/// Lists the files that are not tables and differ between two states, except those named in [`RESOLVED`].
 pub(super) fn changed_others(trees: &[PlannerTree<'_>]) -> Vec<String> {
     let [before, after] = trees else { return Vec::new() };
     let [then, now] = [before, after].map(|tree| tree.others().collect::<BTreeMap<_, _>>());

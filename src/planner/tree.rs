@@ -111,7 +111,7 @@ impl<'a> PlannerTree<'a> {
         self.state.source.id(&self.entries[at])
     }
 
-    /// Iterates over the files that are not tables, with their ids.
+    /// Iterates over the files that are not tables, with the git ids of their bytes.
     pub fn others(&self) -> impl Iterator<Item = (&str, Option<git2::Oid>)> {
         let others = self.entries.iter().filter(|entry| !named_like_a_table(&entry.path));
         others.map(|entry| (entry.path.as_str(), self.state.source.id(entry)))

@@ -35,7 +35,6 @@ impl Survey {
         Ok(Self { backends, session })
     }
 
-    /// Returns the versions of a backend.
     pub fn backend(&self, system: &str, backend: &str) -> Option<&BackendVersions> {
         self.backends.iter().find(|b| b.system == system && b.backend == backend)
     }
@@ -54,7 +53,7 @@ impl Survey {
     }
 }
 
-/// A request about a version.
+/// Creates a request about a version; `what` is the request's name in the protocol.
 pub(super) fn request(
     what: &str,
     tree: &PlannerTree<'_>,
@@ -65,7 +64,7 @@ pub(super) fn request(
 }
 
 impl BackendVersions {
-    /// Returns the version of a query that names none.
+    /// Returns the version that answers queries that name no version; `None` if there is none.
     pub fn current(&self) -> Option<&str> {
         let slot = self.slots.as_ref().and_then(|slots| slots.get("current"));
         slot.or(self.latest.as_ref()).map(String::as_str)
@@ -131,10 +130,10 @@ pub(super) enum Stop {
     Planner(#[from] Failure),
 }
 
-/// Chooses the versions: the current and the next one of each backend, then changed versions by the number of
-/// rows that they serve. Of two states, a version whose files are the same in both is left out, since its
-/// predictions are too, unless it is the current one beside a changed next one. Named versions are chosen instead and
-/// always asked about.
+/// Chooses the versions: the current and the next one of each backend, then changed versions by the number of rows
+/// that they serve. With two states, a version whose files are the same in both is left out, because its predictions
+/// are the same, too. The current version is kept if the next one changed. If the question names versions, exactly
+/// these are asked about.
 pub(super) fn choose(
     planner: &Planner,
     question: &Question<'_>,

@@ -17,7 +17,7 @@ pub(crate) struct TableWeights(HashMap<String, TableWeight>);
 struct TableWeight {
     /// The change in ms.
     ms: f64,
-    /// The change as a part of the step's time before.
+    /// The change divided by the step's time before.
     relative: f64,
     /// The step, in words.
     step: String,

@@ -48,7 +48,7 @@ pub struct TableSpecs {
     families: Vec<Arc<LazyFile<FamilySpecs>>>,
     /// The index in `families` of the file that describes a table. Later files replace tables of earlier ones.
     by_name: BTreeMap<String, usize>,
-    /// Specs that the facts of a tree changed.
+    /// Table specs, by table name, that replace those of the files because the judged tree states other facts.
     changed: BTreeMap<String, Arc<TableSpec>>,
 }
 
@@ -83,7 +83,8 @@ impl TableSpecs {
         changed.or_else(|| specs_of(&self.families[*self.by_name.get(table)?]).get(table))
     }
 
-    /// Returns the family of a known table. An unparsed file is only searched for its `family:` line.
+    /// Returns the family of a table; `None` for an unknown table. An unparsed file is only searched for its
+    /// `family:` line.
     pub(super) fn family(&self, table: &str) -> Option<&str> {
         if let Some(spec) = self.changed.get(table) {
             return Some(&spec.family);
@@ -95,7 +96,7 @@ impl TableSpecs {
         }
     }
 
-    /// Returns the spec of a known table for modification.
+    /// Returns a copy of a table's spec that replaces the original, for modification; `None` for an unknown table.
     pub(super) fn get_mut(&mut self, table: &str) -> Option<&mut TableSpec> {
         let spec = self.get(table)?.clone();
         Some(Arc::make_mut(self.changed.entry(table.to_owned()).insert_entry(spec).into_mut()))

@@ -19,9 +19,9 @@ static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
 static SYSTEMS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/systems");
 static CHARTS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/charts");
 
-/// The kinds of files in a folder with the layout of `rules/`, as paths in which `*.yaml` stands for any
-/// name. Each has `true` if a database's own file of the kind is honoured, and `false` if only the caller
-/// decides: what is called and what is measured. SECURITY.md lists them.
+/// The kinds of files in a folder with the layout of `rules/`, as paths in which `*.yaml` stands for any name. The
+/// flag is true if a database may contain its own file of the kind. It is false if only the caller may supply one,
+/// because the file decides which programs run or what is measured. SECURITY.md lists the kinds.
 pub const KINDS: [(&str, bool); 19] = [
     // A rule.
     ("*.yaml", true),
@@ -53,7 +53,7 @@ fn kind_of(inside: &str) -> Option<(&'static str, bool)> {
     find(inside).or_else(|| find(&any))
 }
 
-/// Returns true unless a database's own file is of a kind that only the caller decides.
+/// Returns true if a database may contain its own file at this path; false if only the caller may supply it.
 pub fn is_honoured(inside: &str) -> bool {
     kind_of(inside).is_none_or(|(_, is_honoured)| is_honoured)
 }

@@ -33,9 +33,9 @@ pub struct Limit {
 /// All limits by their ids.
 pub type Limits = BTreeMap<String, Limit>;
 
-/// The names that a predicate can read in addition to the key's parts and the system's figures.
-/// `larger_served` and `smaller_served` are true if a key of the missing key's shape is served that is at least, or at
-/// most, as large along every axis. `missing_share` is the missing share of the slice.
+/// The names that a predicate can read in addition to the key's parts and the system's figures. `larger_served` and
+/// `smaller_served` are true if a served key that differs from the missing key along axes alone is at least, or at most,
+/// as large along every axis. `missing_share` is the missing share of the slice.
 const FACTS: [&str; 6] =
     ["system", "backend", "version", "larger_served", "smaller_served", "missing_share"];
 

@@ -57,7 +57,7 @@ pub struct Specs {
     pub lookups: Lookups,
     /// The known layouts of databases, and the one that a run uses.
     pub layouts: Layouts,
-    /// The usual differences between honest reruns.
+    /// The usual differences between correct measurements of the same point.
     pub noise: Noise,
     /// The reasons why a system cannot run a case, by id.
     pub limits: Arc<Limits>,
@@ -88,7 +88,7 @@ pub struct Lookups {
 }
 
 impl Lookups {
-    /// Returns the value of `function` for `text` on a system; `None` if it is unknown.
+    /// Returns the number that `function` assigns to `text` on a system; `None` if it is unknown.
     pub fn get(&self, function: &Lookup, text: &str, system: Option<&System>) -> Option<f64> {
         match function {
             Lookup::Bytes => self.bytes.get(text).copied(),

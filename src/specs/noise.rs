@@ -1,4 +1,4 @@
-//! The usual differences between honest reruns of a point: `rules/noise.yaml`.
+//! The usual differences between correct measurements of the same point: `rules/noise.yaml`.
 
 use std::collections::BTreeMap;
 

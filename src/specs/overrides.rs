@@ -43,8 +43,8 @@ impl Specs {
         specs
     }
 
-    /// Returns true if two specs agree on everything that affects a table's rows apart from the kernels that they name, so
-    /// that results computed with one are valid for the other.
+    /// Returns true if two specs agree on everything that affects a table's rows except the backends of its kernels,
+    /// so that results computed with one are valid for the other.
     pub fn know_alike(&self, other: &Self, table: &str) -> bool {
         let spec = |specs: &Self| specs.tables.get(table).cloned();
         let alike = match (spec(self), spec(other)) {

@@ -47,7 +47,7 @@ impl ShippedFacts {
         self.lists.iter().map(|list| &*list.date).max().unwrap_or("an unknown date")
     }
 
-    /// Returns the end of a sentence on something that no list contains.
+    /// Returns the end of a sentence about something that no list contains: `not known to perfdb-gate …`.
     pub fn not_known(&self) -> String {
         let version = env!("CARGO_PKG_VERSION");
         format!("not known to perfdb-gate {version}, whose facts are of {}", self.date())

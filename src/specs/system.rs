@@ -22,7 +22,7 @@ pub struct System {
     pub texts: BTreeMap<String, String>,
     /// Glob patterns that match the device names in rows measured on the system.
     pub devices: Vec<String>,
-    /// Further right values of figures, by path: those of a newer machine of the same name.
+    /// Alternative correct values of figures, by path, such as those of a newer machine of the same name.
     pub also: BTreeMap<String, Vec<f64>>,
     /// The paths of figures that other machines are not compared with, because they are estimates.
     pub unconfirmed: BTreeSet<String>,
@@ -37,7 +37,7 @@ pub const MEMORY_BANDWIDTH: &str = "gpu.mem_bw";
 /// The path of the GPU's power limit in W.
 pub const POWER: &str = "gpu.power";
 
-/// The start of the paths of further right values.
+/// The prefix of the paths of alternative values in the YAML.
 const ALSO: &str = "also.";
 
 impl System {
@@ -133,7 +133,8 @@ impl System {
         Ok(())
     }
 
-    /// Returns a top-level field that systems do not have, such as a misspelt one.
+    /// Returns the path of a field whose top-level name systems do not have, such as a misspelt one; `None` if all
+    /// names are known.
     pub fn unknown_field(&self) -> Option<&str> {
         const KNOWN: [&str; 7] =
             ["data_dir", "generation", "devices", "gpu", "layout", "node", "misc"];
@@ -141,13 +142,13 @@ impl System {
         self.figures.keys().chain(self.texts.keys()).map(String::as_str).find(|path| top(path))
     }
 
-    /// Returns a figure by its dotted path, such as `gpu.mem_bw`.
+    /// Returns a figure by its dotted path, such as `gpu.mem_bw`; `None` if the system's YAML lacks it.
     pub fn figure(&self, path: &str) -> Option<f64> {
         self.figures.get(path).copied()
     }
 
-    /// Returns the values of a figure that are right for a machine of this name, the usual one first; none if the figure
-    /// is an estimate.
+    /// Returns the correct values of a figure for a machine of this name, the usual one first; empty if the figure is
+    /// an estimate.
     pub fn right_values(&self, path: &str) -> Vec<f64> {
         if self.unconfirmed.contains(path) {
             return Vec::new();
@@ -156,7 +157,7 @@ impl System {
         self.figure(path).into_iter().chain(further).collect()
     }
 
-    /// Returns the GPU generation. Systems of one generation are references for each other.
+    /// Returns the GPU generation, or `None` if it is unknown. Systems of one generation are peers.
     pub fn generation(&self) -> Option<&str> {
         self.texts.get("generation").map(String::as_str)
     }

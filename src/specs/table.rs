@@ -134,7 +134,8 @@ impl Identity {
         self.column.iter().chain(&self.is).chain(&self.holds).chain(&self.filter)
     }
 
-    /// Returns the name of the column that follows from the others.
+    /// Returns the name of the column that follows from the others; `None` if the identity has no column, or a
+    /// formula in its place.
     pub fn derived(&self) -> Option<&str> {
         self.column.as_ref()?.as_column()
     }
@@ -188,9 +189,11 @@ pub struct TableSpec {
     pub filter: Option<Expr>,
     /// The loader's maps that rows go into; empty for a single map of all rows.
     pub buckets: Vec<Bucket>,
-    /// The rows that the loader accepts. A row that fails the predicate makes the load fail.
+    /// The condition that every row must fulfil, since the loader otherwise refuses the table; `None` for no
+    /// condition.
     pub require: Option<Expr>,
-    /// The columns that must vary together for the loader to accept the table.
+    /// The columns that must vary together, since the loader otherwise refuses the table; `None` if the loader does
+    /// not check this.
     pub guard: Option<Guard>,
     /// The columns that must hold one value in the whole table for the loader to accept it.
     pub uniform: Vec<String>,
@@ -216,16 +219,16 @@ pub struct TableSpec {
     pub identities: Vec<Identity>,
     /// The cases in which rows of reuse donors and earlier versions fill gaps in this table.
     pub filling: Filling,
-    /// True if tables contain any points and not a grid, so that none is missing.
+    /// True if a table may contain any points instead of a full grid, so that no point counts as missing.
     pub is_sparse: bool,
     /// True if the planner reads the table to predict a model's step times.
     pub is_read_by_models: bool,
-    /// Rows that are not what they seem.
+    /// Conditions that select suspicious rows, each with the problem in words.
     pub doubts: Vec<Doubt>,
-    /// The file beside the table that seals it.
+    /// The file beside the table that seals it; `None` if the loader does not need a seal.
     pub seal: Option<Seal>,
-    /// The kernels whose rows the loader keeps apart; `None` unless the judged tree states the kernel that
-    /// the loader tries first.
+    /// The kernels whose rows the loader stores separately; `None` unless the judged tree states the kernel that the
+    /// loader tries first.
     pub lanes: Option<Arc<Lanes>>,
     /// The backends that frameworks can choose; `None` if the judged tree does not list them.
     pub kernels: Option<Arc<KernelChoices>>,
@@ -239,8 +242,8 @@ impl TableSpec {
         self.columns.iter().find(|c| c.name == name)
     }
 
-    /// Returns true if formulas may read the column. `system` is the place's system, so that a formula can
-    /// distinguish systems.
+    /// Returns true if formulas may read a column of this name. The name `system` stands for the system of the
+    /// table's place, so that a formula can distinguish systems.
     pub fn knows(&self, column: &str) -> bool {
         column == "system"
             || PLACE.contains(&column)
@@ -256,8 +259,8 @@ impl TableSpec {
         }
     }
 
-    /// Returns the key that distinguishes the rows that the loader can serve: the loader's key and, if the
-    /// loader keeps kernels apart, the kernel.
+    /// Returns the key that distinguishes the rows that the loader can serve: the loader's key and, if the loader
+    /// stores the rows of each kernel separately, the kernel.
     pub fn row_key(&self) -> Cow<'_, [KeyPart]> {
         let lane = self.lanes.as_ref().and_then(|lanes| KeyPart::column(&lanes.column));
         match lane.filter(|lane| !self.key.iter().any(|part| part.name == lane.name)) {

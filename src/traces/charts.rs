@@ -107,7 +107,8 @@ fn draw(
 }
 
 impl Ideal {
-    /// Returns the points that perfect scaling gives from the first point on; none of a single point.
+    /// Returns the ideal line: the points of perfect scaling from the first point on; empty if there are fewer than
+    /// two points.
     fn line(self, points: &[ChartPoint]) -> Vec<ChartPoint> {
         let Some((first, [_, ..])) = points.split_first() else { return Vec::new() };
         let times = |x: f64| match self {

@@ -100,7 +100,7 @@ fn links<'c, 'a>(
 /// A column in which a config and a card differ.
 struct Difference<'c> {
     column: &'c str,
-    /// The line in the config.
+    /// The line in the config; `None` if the config does not state the field.
     line: Option<u64>,
     text: String,
 }

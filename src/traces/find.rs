@@ -11,9 +11,9 @@ const LARGEST_DOCUMENT: u64 = 1 << 20;
 /// The size limit of a metric file, in bytes.
 const LARGEST_METRICS: u64 = 64 << 20;
 
-/// `Some` if the user asked for traces (`--traces`); then a matching file name is enough. With
-/// `None` the file's content must match, too. The text is the name of the folder itself, or empty
-/// if that name carries no meaning.
+/// The user's request to judge traces. `Some` if the user passed `--traces`: then a matching file name is enough.
+/// With `None`, the file's content must match, too. The text is the name of the requested folder; empty if that name
+/// carries no meaning.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a>(pub Option<&'a str>);
 

@@ -82,7 +82,8 @@ impl<'a> Frame<'a> {
         Self { rows, systems: vec![None; rows], ..Self::default() }
     }
 
-    /// Adds a column or replaces it.
+    /// Adds a column, or replaces the column of this name. If `is_text` is true, its cells are text even if they look
+    /// like numbers.
     pub fn set(&mut self, name: &str, cells: Vec<TraceCell>, is_text: bool) {
         debug_assert_eq!(cells.len(), self.rows);
         if is_text {

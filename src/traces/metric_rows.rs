@@ -160,7 +160,8 @@ pub(super) fn scale(unit: &str, into: &str) -> Option<f64> {
     (quantity == other).then_some(from / to)
 }
 
-/// The quantity that a unit measures, and the unit's size in that quantity's base unit.
+/// Returns the quantity that a unit measures, and the unit's size in that quantity's base unit; `None` for an unknown
+/// unit.
 fn measures(unit: &str) -> Option<(&'static str, f64)> {
     Some(match unit {
         "s" => ("time", 1.0),

@@ -214,7 +214,7 @@ pub(super) struct RowFinding<'a> {
     pub message: String,
     pub rows: Vec<usize>,
     pub values: &'a RowValues<'a>,
-    /// The thresholds that the finding is based on, with their sources.
+    /// The thresholds that the finding is based on, by name, each followed by its source.
     pub grounds: Vec<(String, Json)>,
 }
 

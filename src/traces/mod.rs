@@ -56,7 +56,7 @@ use crate::report::Report;
 pub struct TraceOptions {
     /// The folder or repository with the traces.
     pub root: PathBuf,
-    /// A commit to read instead of the files on disk.
+    /// A commit to read; `None` reads the files on disk.
     pub reference: Option<String>,
     /// The commit whose settings apply; `None` for the settings of the judged files.
     pub settings_ref: Option<String>,
@@ -66,9 +66,9 @@ pub struct TraceOptions {
     pub skip: Vec<String>,
     /// The least confidence of findings that are reported; `None` reports all.
     pub min_confidence: Option<Confidence>,
-    /// A folder with rules that override the embedded ones.
+    /// A folder with rules that override the embedded ones; `None` for the embedded rules alone.
     pub rules: Option<PathBuf>,
-    /// A baseline to use instead of the judged repository's own.
+    /// A baseline to use; `None` uses the judged repository's own.
     pub baseline: Option<PathBuf>,
 }
 

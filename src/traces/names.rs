@@ -78,7 +78,8 @@ pub(super) fn number_after(text: &str, prefix: &str) -> Option<f64> {
     text.trim().strip_prefix(prefix)?.parse().ok()
 }
 
-/// Returns the experiment id in a name, such as `E1.2` in `E1.2_llama8b` or `…-perlmutter-E1.2`.
+/// Returns the experiment id in a name, such as `E1.2` in `E1.2_llama8b` or `…-perlmutter-E1.2`; `None` if no part of
+/// the name is an id.
 pub(super) fn experiment_id(name: &str) -> Option<&str> {
     name.split(['_', '-']).find(|part| {
         let mut chars = part.chars();

@@ -65,8 +65,8 @@ pub fn changed(
     Ok(Changed { files, findings, repaired, figures })
 }
 
-/// The files of both states by file name. A script that contains the name of a config is a job
-/// script; files are opened only once a script contains their name.
+/// All files of both states, by file name, to recognise job scripts: a script is one if it contains the name of a
+/// config. Files are opened only once a script contains their name.
 struct Configs<'a> {
     by_name: BTreeMap<&'a str, SameNamed<'a>>,
     specs: &'a TraceSpecs,

@@ -80,9 +80,9 @@ pub(super) fn run_of<'c, 'a>(
     }
 }
 
-/// Returns the number of ranks of a run: the product of its parallel degrees, or the stated number
-/// of GPUs if that equals the plan with experts or if as many files exist on one host. `None` if it
-/// is unknown or implausible.
+/// Returns the number of ranks of a run: the product of its parallel degrees. The stated number of GPUs counts
+/// instead if it equals this product times the expert parallel degree, or if it is a multiple that fits on one host
+/// and as many files exist. `None` if the number is unknown or implausible.
 fn world(run: &TraceDocument<'_>, group: &RankGroup<'_>) -> Option<u64> {
     let plan = run.number("world")?;
     let with_experts = run.number("ep").map_or(plan, |ep| plan * ep);

@@ -22,7 +22,6 @@ pub(super) struct Node {
     depth: usize,
 }
 
-/// The kind of a node.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A text that is neither quoted nor a block.
@@ -38,7 +37,7 @@ pub(super) enum Kind {
 const DEEPEST_ALIAS: usize = 255;
 
 impl Node {
-    /// Returns a plain text.
+    /// Creates a scalar without quotes, outside of any document.
     pub(super) fn plain(text: String) -> Self {
         Self { text, ..Self::default() }
     }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// The value that a reader takes a text for.
+/// The value that one YAML reader takes an unquoted text for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Reading {
     Whole(i128),
@@ -90,7 +90,7 @@ pub(super) static PYTHON: LazyLock<Patterns> = LazyLock::new(|| {
     ])
 });
 
-/// The patterns of serde_yaml where no type is asked for.
+/// The patterns of serde_yaml for a value whose type is not known before it is read.
 pub(super) static CORE: LazyLock<Patterns> = LazyLock::new(|| {
     Patterns::new(&[
         (NULL, |_| NOTHING),
@@ -106,7 +106,7 @@ pub(super) static CORE: LazyLock<Patterns> = LazyLock::new(|| {
     ])
 });
 
-/// The patterns of serde_yaml where a float is asked for.
+/// The patterns of serde_yaml for a value that must be a float.
 pub(super) static CORE_FLOAT: LazyLock<Patterns> =
     LazyLock::new(|| Patterns::new(&[(NULL, |_| NOTHING), (SPECIAL, fraction), (DECIMAL, finite)]));
 

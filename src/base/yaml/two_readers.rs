@@ -100,11 +100,11 @@ impl LoaderFields {
         found
     }
 
-    /// Returns what was read from a text.
+    /// Returns `read`, the result of parsing `text`, unless a loader refuses or misreads the text.
     ///
     /// # Errors
     ///
-    /// One line, if it could not be read, or a loader refuses or misreads it.
+    /// One line with the error of `read`, or else with the values that the loaders refuse or misread.
     pub fn checked<T>(&self, text: &str, read: Result<T, Reason>) -> Result<T, Reason> {
         let read = read?;
         let refusals: Vec<String> = self.refusals(text).iter().map(ToString::to_string).collect();
@@ -112,7 +112,7 @@ impl LoaderFields {
     }
 
     fn walk(&self, path: &mut Vec<String>, node: &Node, found: &mut Vec<Refusal>) {
-        // A file of nothing but faults needs no more of them.
+        // Further refusals of one file are not worth the memory.
         const MOST: usize = 20;
         if found.len() >= MOST {
             return;
@@ -164,7 +164,8 @@ impl LoaderFields {
 }
 
 impl FieldType {
-    /// Words the reason why the loaders refuse a node or read it differently.
+    /// Returns the reason why the loaders refuse a node or read it differently; `None` if they agree. `core` is true
+    /// if the planner's core reads the file, too.
     fn fault(self, node: &Node, core: bool) -> Option<String> {
         let needs = self.needs();
         let keys = match (node.kind, self) {
@@ -179,7 +180,7 @@ impl FieldType {
         Some(format!("key {why}"))
     }
 
-    /// Words the reason why the loaders refuse a scalar or read it differently.
+    /// Returns the reason why the loaders refuse a scalar or read it differently; `None` if they agree.
     fn misread(self, node: &Node, core: bool) -> Option<String> {
         let (text, needs) = (&node.text, self.needs());
         let read = if core { self.core(node) } else { python(node) };
@@ -267,7 +268,7 @@ fn exponential(number: f64) -> String {
     if text.contains('.') { text } else { text.replace('e', ".0e") }
 }
 
-/// Words the reason why PyYAML refuses a node, and with it the whole file.
+/// Returns the reason why PyYAML refuses a node, and with it the whole file; `None` if it accepts the node.
 fn unreadable(node: &Node) -> Option<String> {
     const TAGS: &str =
         " !!null !!bool !!int !!float !!binary !!timestamp !!omap !!pairs !!set !!str !!seq !!map";
@@ -300,7 +301,7 @@ fn tab(bare: &str) -> Option<usize> {
     lines.lines().position(has_tab).map(|at| at + 1)
 }
 
-/// Returns the first directive that serde_yaml does not know.
+/// Returns the first line at the start of a text that is a directive unknown to serde_yaml; `None` if there is none.
 fn foreign_directive(text: &str) -> Option<&str> {
     let known = ["%YAML 1.1", "%YAML 1.2", "%TAG "];
     let mut head = text.lines().take_while(|l| l.is_empty() || l.starts_with(['%', '#']));

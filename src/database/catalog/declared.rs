@@ -53,7 +53,7 @@ impl Catalog {
         for file in found.into_iter().flatten() {
             tables.entry(file.identity.clone()).or_default().push(file);
         }
-        // Tables with the same first file are told apart by their places.
+        // Tables with the same first file are distinguished by their places.
         let mut uses: BTreeMap<String, usize> = BTreeMap::new();
         for files in tables.values() {
             *uses.entry(files[0].part.entry.path.clone()).or_default() += 1;
@@ -106,7 +106,8 @@ impl Catalog {
     }
 }
 
-/// Returns a name for the tables of a place. A declared layout has no version directories.
+/// Returns the key in [`Catalog::dirs`] for the tables of a place, since a declared layout has no version
+/// directories.
 fn folder_of(place: &Place) -> String {
     format!("{}/{}/{}", place.system, place.backend, place.version)
 }
@@ -192,7 +193,9 @@ fn common_folder(parts: &[Part]) -> String {
     common.join("/")
 }
 
-/// Returns the entries of a table: the file itself if its bytes are the table, else one that is assembled.
+/// Returns the entries of a table: each of its Parquet files, or its only text file if the bytes are the table;
+/// otherwise one entry that is assembled from all files. If `is_shared` is true, another table has the same first
+/// file, so that the path must name the table's place.
 fn entries(
     files: Vec<FileOfTable<'_>>,
     identity: &Identity,

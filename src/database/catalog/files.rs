@@ -47,9 +47,9 @@ pub struct VersionDir {
     pub place: Place,
     /// The path of the directory, without a trailing slash.
     pub path: String,
-    /// The version directory's `collection_meta.yaml`.
+    /// The version directory's `collection_meta.yaml`; `None` if it does not exist.
     pub meta: Option<Entry>,
-    /// The version directory's `reuse.yaml`.
+    /// The version directory's `reuse.yaml`; `None` if it does not exist.
     pub reuse: Option<Entry>,
     /// Marker files of the older scheme that sidecars replaced.
     pub markers: Vec<Entry>,

@@ -65,8 +65,8 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Returns the description of a system. If its YAML cannot be read, its embedded facts are used, since
-    /// its tables exist anyway.
+    /// Returns the description of a system; `None` if the catalog does not have the system. If its YAML cannot be
+    /// read, its embedded facts are used, since its tables exist anyway.
     pub fn system<'a>(&'a self, name: &str, specs: &'a Specs) -> Option<&'a System> {
         tracing::trace!("lookup");
         self.systems.get(name)?.system.as_ref().ok().or_else(|| specs.systems.get(name))
@@ -79,8 +79,8 @@ impl Catalog {
         at.ok().map(|at| &self.tables[at])
     }
 
-    /// Makes tables unreadable of whose name there are more than in any database, since tables of a name are compared with
-    /// each other.
+    /// Marks all tables of a name after the first [`MOST_TABLES`] as refused, because tables of one name are compared
+    /// with each other.
     fn refuse_many(&mut self) {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for TableFile { entry, table, .. } in &mut self.tables {
@@ -120,7 +120,7 @@ impl Catalog {
         paths.extend(assembled);
     }
 
-    /// Returns the version directory of a table.
+    /// Returns the version directory of a table; `None` in a declared layout.
     pub fn dir_of(&self, file: &TableFile) -> Option<&VersionDir> {
         tracing::trace!("lookup");
         file.entry.path.rsplit_once('/').and_then(|(dir, _)| self.dirs.get(dir))

@@ -154,7 +154,7 @@ fn yaml_of_roots(files: &[Entry]) -> impl Iterator<Item = (&str, &Entry)> {
     })
 }
 
-/// Returns the `systems` folder whose `data` folder contains a table.
+/// Returns the folder `systems` of a path to a table below `systems/data`; `None` for any other path.
 fn usual_root(path: &str) -> Option<&str> {
     let at = path.find("systems/data/").filter(|_| format_of(path).is_some())?;
     let whole = at == 0 || path.as_bytes()[at - 1] == b'/';

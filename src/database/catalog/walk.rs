@@ -187,8 +187,9 @@ pub(super) fn read_system(
     let [own_data, beside] = usual_places(folder, name);
     let holds = |dir: &str| holds_files(files, dir);
     let has_data = holds(&own_data);
-    // A machine of another kind of database names its layout, as three of perfdb-gate's own repository do. It is a system
-    // here only if it has data here. Without that field it is one: the loader reads every YAML beside the systems.
+    // The YAML of a machine in a database of another kind names its layout, for example in perfdb-gate's own
+    // repository. Such a YAML is a system here only if the system has data here. A YAML without that field always is,
+    // since the loader reads every YAML beside the systems.
     let is_elsewhere = |system: &System| {
         let named = system.texts.get("layout").is_some_and(|name| specs.layouts.is_declared(name));
         named && !system.texts.contains_key("data_dir")
@@ -248,12 +249,12 @@ fn why_unread(system: &SystemFile, full: &BTreeSet<&str>) -> Option<String> {
     ))
 }
 
-/// Returns the data directory as a system's YAML states it.
+/// Returns the data directory as a system's YAML states it; `None` if it states none or cannot be read.
 fn data_dir_of(system: &SystemFile) -> Option<&str> {
     Some(system.system.as_ref().ok()?.texts.get("data_dir")?)
 }
 
-/// Says which data directory a system's YAML states, and what it means.
+/// Words a system's `data_dir`, as stated or implied by its YAML, and the directory that it refers to.
 fn declared(system: &SystemFile) -> String {
     match data_dir_of(system) {
         Some(declared) => format!("data_dir: {declared}, which is {}", system.data_dir),

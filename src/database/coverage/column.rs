@@ -57,7 +57,7 @@ impl Codes {
 }
 
 impl PartColumn {
-    /// Takes the values of the given rows.
+    /// Copies the values of the given rows.
     pub(super) fn of(values: &PartValues<'_>, rows: &[u32]) -> Self {
         let row = |row: &u32| *row as usize;
         match values {
@@ -107,7 +107,8 @@ impl PartColumn {
         }
     }
 
-    /// Returns the possible values of points that are not numbers.
+    /// Returns the distinct values that [`PartColumn::name`] refers to. A column of numbers contributes only null,
+    /// because [`PartColumn::number`] returns the numbers.
     pub(super) fn names(&self) -> Vec<Cell> {
         match self {
             Self::One(cell) => vec![cell.clone()],

@@ -20,7 +20,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Takes the key part values of the given rows, which are the rows of the sketch's points.
+    /// Copies the key part values of the given rows, which are the rows of the sketch's points.
     pub fn of(keys: &Keys<'_>, rows: &[u32]) -> Self {
         let parts = keys.values().map(|value| PartColumn::of(value, rows)).collect();
         Self { rows: Codes::of(rows, keys.hashes().len()), parts }

@@ -30,7 +30,7 @@ pub struct CoveredPart {
     pub codes: Vec<u32>,
 }
 
-/// CoveredPoints of several tables with equal table name, with the values of their keys.
+/// Points of several tables with the same name, with the values of their keys.
 #[derive(Debug, Default)]
 pub struct CoveredPoints {
     /// The parts of the key, each with the values of all points.
@@ -40,7 +40,7 @@ pub struct CoveredPoints {
 }
 
 impl CoveredPoints {
-    /// Merges points of several tables. A point is its table's coverage and its index there.
+    /// Merges points of several tables. A point is given by its table's coverage and its index there.
     pub fn new(spec: &TableSpec, points: &[(&Coverage, u32)]) -> Self {
         let part = |(i, part): (usize, &KeyPart)| {
             let (values, codes) = distinct(i, points);
@@ -62,8 +62,8 @@ impl CoveredPoints {
         self.parts.iter().enumerate().map(value).collect()
     }
 
-    /// Numbers the distinct combinations of values in key parts of the given kinds, and returns each point's
-    /// number.
+    /// Numbers the distinct combinations of values in the key parts of the given kinds, and returns the number of
+    /// each point's combination.
     pub fn slices(&self, kinds: &[Kind]) -> Vec<u32> {
         let mut slices = vec![0; self.len];
         for part in self.parts.iter().filter(|p| kinds.contains(&p.kind)) {

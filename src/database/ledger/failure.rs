@@ -43,7 +43,7 @@ impl Failure {
         })
     }
 
-    /// Returns the table that the case would have written.
+    /// Returns the one of `tables` that the case would have written; `None` if none fits.
     pub fn table<'t>(&self, tables: &[&'t str]) -> Option<&'t str> {
         table_of(&self.operation, tables)
     }

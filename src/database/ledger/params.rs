@@ -77,10 +77,10 @@ fn flatten(value: &Json, take: &mut impl FnMut(Cell)) {
 
 /// A number or a text inside a printed Python value.
 struct Token<'a> {
-    /// The keyword of the parameter that contains the token.
+    /// The keyword of the parameter that contains the token; `None` if parameters have no names.
     name: Option<&'a str>,
     cell: Cell,
-    /// The number of the nested list that contains the token.
+    /// The number of the nested list that contains the token; `None` outside of a list.
     list: Option<usize>,
 }
 
@@ -107,7 +107,7 @@ fn is_word(c: char) -> bool {
 struct Scanner<'a> {
     /// The unread rest of the text.
     rest: &'a str,
-    /// The current keyword with its bracket depth.
+    /// The current keyword with its bracket depth; `None` before the first keyword and after a keyword's end.
     keyword: Option<(&'a str, usize)>,
     /// The number of open brackets.
     depth: usize,

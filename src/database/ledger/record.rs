@@ -82,7 +82,8 @@ pub(super) fn words(name: &str) -> BTreeSet<String> {
     name.split(['_', '.', '-']).filter(|w| !w.is_empty()).map(str::to_owned).collect()
 }
 
-/// Returns the table that an operation writes: the table with the most words in the operation's name.
+/// Returns the table that an operation writes: the name of the table consists of words of the operation, and of the
+/// most words. `None` if no table's name does.
 pub(super) fn table_of<'t>(operation: &BTreeSet<String>, tables: &[&'t str]) -> Option<&'t str> {
     let words_shared = |table: &&'t str| {
         let words = words(table.trim_end_matches("_perf"));

@@ -23,7 +23,7 @@ pub struct Edition<'a> {
 #[derive(Debug, Default)]
 pub struct Editions<'a>(Vec<Edition<'a>>);
 
-/// A table of one backend, by system.
+/// The versions of one table of one backend, by system.
 pub(super) type BySystem<'a> = BTreeMap<&'a str, Editions<'a>>;
 
 impl<'a> Editions<'a> {
@@ -48,7 +48,8 @@ impl<'a> Editions<'a> {
         self.0.iter()
     }
 
-    /// Returns the version directly before `version` in the list.
+    /// Returns the version directly before `version` in the list; `None` if `version` is the oldest or not in the
+    /// list.
     pub fn last_before(&self, version: &str) -> Option<&Edition<'a>> {
         let at = self.0.iter().position(|e| e.version == version)?;
         self.0[..at].last()
@@ -65,7 +66,7 @@ impl<'a> Editions<'a> {
         self.0.sort_by_cached_key(|e| (e.parsed.clone(), e.version));
     }
 
-    /// Returns the newest version.
+    /// Returns the newest version; `None` if there are no versions.
     pub(super) fn newest(&self) -> Option<&Edition<'a>> {
         self.0.last()
     }

@@ -1,16 +1,16 @@
-//! The other systems with which a table is compared.
+//! The peers of a table on other systems.
 
 use std::ops::Bound;
 
 use super::editions::{BySystem, Edition, Editions};
 
-/// The maximal number of other systems or versions with which a table is compared. Comparing every pair takes
-/// quadratic time, and more than eight references would not improve the result. Tables of the public database
-/// have up to four.
+/// The maximal number of peers on other systems, or in other versions, of a table. Comparing every pair takes
+/// quadratic time, and more than eight peers would not improve the result. Tables of the public database have up to
+/// four.
 pub(super) const MOST_NEAR: usize = 8;
 
-/// Returns the systems for which `wanted` returns an edition, sorted by name. If there are more than
-/// [`MOST_NEAR`], the neighbours of `own` in that order are returned.
+/// Returns the systems for which `wanted` returns an edition, sorted by name. If there are more than [`MOST_NEAR`],
+/// those closest to `own` in that order are returned.
 pub(super) fn around<'s, 'a>(
     systems: &'s BySystem<'a>,
     own: &str,
@@ -34,7 +34,7 @@ pub(super) fn around<'s, 'a>(
     before
 }
 
-/// The property that makes the compared systems comparable.
+/// The kinship of a table and its peers on other systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nearness {
     /// The systems have the same GPU generation.
@@ -43,7 +43,7 @@ pub enum Nearness {
     SameVersion,
 }
 
-/// A system, the versions of a table there, and the version to compare with.
+/// A peer of a table: its system, the versions of the table there, and the version to compare with.
 pub type Near<'s, 'a> = (&'a str, &'s Editions<'a>, &'s Edition<'a>);
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::specs::{Bucket, Guard, Serves};
 struct Admission<'a> {
     loaded: Option<Vals<'a, bool>>,
     buckets: Vec<Vals<'a, bool>>,
-    /// For each map, the column whose texts it keeps apart.
+    /// For each of the loader's maps, the text column whose texts have a map each; `None` for a single map.
     apart: Vec<Option<&'a Column>>,
 }
 

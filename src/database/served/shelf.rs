@@ -82,12 +82,12 @@ impl<'a> Shelf<'a> {
         self.tables.get(table)?.get(backend)
     }
 
-    /// Returns the versions of a table on the system of `file`.
+    /// Returns the versions of a table on the system of `file`; `None` if the catalog has none.
     pub fn editions<'s>(&'s self, file: &TableFile) -> Option<&'s Editions<'a>> {
         self.editions_of(&file.table, &file.place.backend, &file.place.system)
     }
 
-    /// Returns the versions of a backend's table on a system.
+    /// Returns the versions of a backend's table on a system; `None` if the catalog has none.
     pub fn editions_of<'s>(
         &'s self,
         table: &str,
@@ -113,7 +113,7 @@ impl<'a> Shelf<'a> {
         Served::of(system.sources(&place.backend, &place.version, table, filling, &nothing_lent))
     }
 
-    /// Returns the tables that the loader finds on a system.
+    /// Returns the tables that the loader finds on a system; `None` for a system without tables.
     pub fn loader(&self, system: &str) -> Option<&SystemShelf<'a>> {
         self.loaders.get(system)
     }
@@ -164,15 +164,15 @@ impl<'a> Shelf<'a> {
         named.or_else(|| slots.and_then(reads)).or(Some(newest))
     }
 
-    /// Returns the other systems with which a table is compared: systems of the same generation, each with
-    /// its current version. If there are none, all systems with exactly the same version, since collectors of
-    /// one version have the same plan.
+    /// Returns the peers of a table on other systems: on systems of the same generation, each in its current version.
+    /// If there are none, on all systems with exactly the same version, since collectors of one version have the same
+    /// plan.
     pub fn near<'s>(&'s self, file: &TableFile) -> (Nearness, Vec<Near<'s, 'a>>) {
         self.near_of(&file.table, &file.place)
     }
 
-    /// Returns the other systems with which a table at `place` is compared, as [`near`](Self::near) does. The
-    /// table need not exist there.
+    /// Returns the peers of a table at `place` on other systems, as [`near`](Self::near) does. The table need not
+    /// exist there.
     pub fn near_of<'s>(&'s self, table: &str, place: &Place) -> (Nearness, Vec<Near<'s, 'a>>) {
         let Some(systems) = self.systems(table, &place.backend) else {
             return (Nearness::SameVersion, Vec::new());
@@ -190,8 +190,8 @@ impl<'a> Shelf<'a> {
         (Nearness::SameVersion, around(systems, &place.system, same))
     }
 
-    /// Returns the newest versions of a table except `current`, at most [`MOST_NEAR`]. They are references
-    /// for tables whose versions do not fill each other's gaps.
+    /// Returns the newest versions of a table except `current`, at most [`MOST_NEAR`]. They are the peers of tables
+    /// whose versions do not fill each other's gaps.
     pub fn other_versions<'s>(
         &self,
         editions: &'s Editions<'a>,
@@ -203,7 +203,7 @@ impl<'a> Shelf<'a> {
         others
     }
 
-    /// Returns the paths of the tables that are references in key-by-key comparisons.
+    /// Returns the paths of the tables that are peers of others in key-by-key comparisons.
     pub fn references(&self, specs: &Specs) -> BTreeSet<&'a str> {
         let mut files: Vec<&'a TableFile> = Vec::new();
         for (table, backends) in &self.tables {
@@ -227,7 +227,7 @@ impl<'a> Shelf<'a> {
 /// since they provide only rows of some kernels.
 #[derive(Debug, Clone, Default)]
 pub struct Served<'a> {
-    /// The version's own file.
+    /// The version's own file; `None` if the version only has rows of other versions.
     pub own: Option<&'a TableFile>,
     /// The files of the donors that the version declares, in file order.
     pub donors: Vec<&'a TableFile>,

@@ -97,7 +97,7 @@ impl<'a> SystemShelf<'a> {
         })
     }
 
-    /// Returns the version's own file of a table, which is the first that the loader finds.
+    /// Returns the version's own file of a table, which is the first that the loader finds; `None` if it has none.
     pub fn own(&self, backend: &str, version: &str, table: &str) -> Option<&'a TableFile> {
         self.backends.get(backend)?.get(version)?.tables.get(table).copied()
     }

@@ -189,7 +189,7 @@ impl TableMeta {
         events.chain([&self.case_plan_hash]).flatten().map(String::as_str).collect()
     }
 
-    /// Returns the collector's commit of the last collection.
+    /// Returns the collector's git commit of the last collection; `None` if the entry does not state it.
     pub fn collector_ref(&self) -> Option<&str> {
         let last = self.collections.iter().rev().find_map(|event| event.collector_ref.as_deref());
         self.collector_ref.as_deref().or(last)
@@ -232,7 +232,7 @@ impl TableMeta {
     }
 }
 
-/// The sidecar of a table without a collector, with placeholders.
+/// The template of a sidecar for a table without a collector, with placeholders.
 const BY_HAND: &str = include_str!("by_hand.yaml");
 
 /// Returns the shortest valid sidecar, for a table whose collector does not write one.

@@ -9,10 +9,10 @@ use super::{Assembly, Entry, Part, ReadError};
 use crate::database::limits::{MOST_BYTES, MOST_CELLS, MOST_HELD};
 use crate::specs::layout::Dialect;
 
-/// The place of a row in its file.
+/// The file and line that a row of an assembled table comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
-    /// The index of the part.
+    /// The index of the file in [`Assembly::parts`].
     pub part: usize,
     /// The line in a text file, from 1; in other files the number of the row, from 1.
     pub line: u64,
@@ -20,11 +20,11 @@ pub struct Origin {
     pub is_torn: bool,
 }
 
-/// The rows of a part.
+/// A part of an assembled table with the decoded rows of its file.
 struct PartRows<'a> {
     part: &'a Part,
     file: Arc<FileRows>,
-    /// The table's column for each column of the file, then for each added one.
+    /// For each column of the file, and then for each added column, its index in the assembled table.
     columns: Vec<usize>,
 }
 
@@ -133,8 +133,8 @@ impl PartRows<'_> {
         (0..count).map(move |at| selected.map_or(at as u32, |numbers| numbers[at]))
     }
 
-    /// Collects the cells of a row for a table with a number of columns. Rows lack the columns that only other parts have; a
-    /// torn row stays torn.
+    /// Fills `cells` with the cells of a row of a table with `columns` columns. Cells of columns that only other
+    /// parts have are empty. A torn row keeps a wrong number of cells.
     fn cells<'c>(&'c self, row: u32, columns: usize, cells: &mut Vec<&'c str>) {
         cells.clear();
         if self.file.line(row).1 {

@@ -147,7 +147,8 @@ impl Commit {
         Ok(folder.to_object(repo)?.peel_to_tree().ok().map(|tree| tree.id()))
     }
 
-    /// Lists the files below a tree of the repository.
+    /// Lists the files below a tree of the repository. Their paths start with `prefix`. If `hidden` is true, hidden
+    /// folders are listed, too.
     fn list(&self, tree: git2::Oid, prefix: &str, hidden: bool) -> Result<Vec<Entry>> {
         self.with_repository(|repo| Ok(listing::list(repo, tree, prefix, hidden)))
             .map_err(git_error("cannot open the repository"))?

@@ -20,12 +20,12 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Refuses to read the entry, for a reason.
+    /// Marks the entry as one that must not be read, with the reason.
     pub fn refuse(&mut self, why: String) {
         self.kind = EntryKind::Refused(why, Box::new(self.kind.clone()));
     }
 
-    /// Returns the entry as the source has it, whether it may be read or not.
+    /// Returns the entry without the mark of [`Entry::refuse`].
     pub fn stored(&self) -> Cow<'_, Self> {
         let EntryKind::Refused(_, kind) = &self.kind else { return Cow::Borrowed(self) };
         Cow::Owned(Self { path: self.path.clone(), kind: (**kind).clone(), size: self.size })

@@ -33,7 +33,8 @@ pub struct FileRows {
     cells: Vec<(u32, u32)>,
     /// The cells of all rows, one after the other.
     text: String,
-    /// The last columns of the header, which the file lacks: the other column, and the value for each of its cells.
+    /// The columns that the file lacks, which are the last ones of the header. Each has the index of the column that
+    /// determines its value, and the value by that column's cell.
     filled: Vec<(usize, BTreeMap<String, String>)>,
 }
 
@@ -46,16 +47,15 @@ pub struct SelectedRows {
     pub numbers: Vec<u32>,
 }
 
-/// A row of a file.
 #[derive(Debug, PartialEq, Eq)]
 struct FileRow {
     line: u32,
     is_torn: bool,
-    /// The number of cells in this row and those before.
+    /// The index in `FileRows::cells` after the row's last cell.
     end: u32,
 }
 
-/// The rows of a file with equal cells in some columns, after these cells.
+/// A group of rows with equal cells in some columns: these cells, and the rows.
 pub type RowGroup = (Vec<String>, SelectedRows);
 
 pub(super) fn unreadable(what: impl Display, why: impl Display) -> ReadError {
@@ -63,11 +63,11 @@ pub(super) fn unreadable(what: impl Display, why: impl Display) -> ReadError {
 }
 
 impl Header {
-    /// Returns the number of a column, which is added if it is new.
+    /// Returns the index of a column, which is added if it is new.
     ///
     /// # Errors
     ///
-    /// If the name is longer, or the columns are more, than those of any table.
+    /// If the name is too long, or there are too many columns.
     pub fn column(&mut self, name: &str) -> Result<usize, ReadError> {
         if let Some(known) = self.numbers.get(name) {
             return Ok(*known);
@@ -82,7 +82,7 @@ impl Header {
         Ok(self.names.len() - 1)
     }
 
-    /// Returns the number of a known column.
+    /// Returns the index of a column that was added before.
     pub fn known(&self, name: &str) -> Option<usize> {
         self.numbers.get(name).copied()
     }
@@ -133,7 +133,6 @@ impl FileRows {
         Ok(file)
     }
 
-    /// The number of rows.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
@@ -149,7 +148,8 @@ impl FileRows {
         (u64::from(row.line), row.is_torn)
     }
 
-    /// Iterates over the cells of a row by column; those of a torn row are numbered in their order.
+    /// Iterates over the cells of a row, each with the index of its column. The cells of a torn row are numbered from
+    /// 0.
     pub(super) fn cells(&self, row: u32) -> impl Iterator<Item = (usize, &str)> {
         let stored = self.stored(row).len();
         let first = if self.rows[row as usize].is_torn { stored } else { self.first_filled() };
@@ -158,12 +158,12 @@ impl FileRows {
         self.stored(row).map(|at| (self.cells[at].0 as usize, self.text_of(at))).chain(filled)
     }
 
-    /// The number of the first column that the file lacks.
+    /// Returns the index of the first column that the file lacks.
     fn first_filled(&self) -> usize {
         self.header.names.len() - self.filled.len()
     }
 
-    /// The numbers of the cells that the file has of a row.
+    /// Returns the range of a row's cells in `FileRows::cells`.
     fn stored(&self, row: u32) -> std::ops::Range<usize> {
         let row = row as usize;
         let start = row.checked_sub(1).map_or(0, |before| self.rows[before].end);
@@ -185,11 +185,12 @@ impl FileRows {
         stored.find(|at| self.cells[*at].0 as usize == column).map_or("", |at| self.text_of(at))
     }
 
-    /// Groups the rows by their cells in some columns, in the order of the first rows. Spaces around a cell do not count.
+    /// Groups the rows by their cells in some columns, in the order of the first rows. Spaces around a cell do not
+    /// count.
     ///
     /// # Errors
     ///
-    /// If there are more groups than tables of any name.
+    /// If there are more than `MOST_TABLES` groups.
     pub fn groups(self: &Arc<Self>, names: &[&str]) -> Result<Vec<RowGroup>, ReadError> {
         let columns: Vec<Option<usize>> =
             names.iter().map(|name| self.header.known(name)).collect();
@@ -273,7 +274,7 @@ impl FileRows {
         Ok(())
     }
 
-    /// Adds the rows at the end of a path. Fields of the objects on the way are columns of each row.
+    /// Adds the rows that a JSON path leads to. Fields of the objects on the way are columns of each row.
     fn walk<'v>(
         &mut self,
         steps: &'v [String],

@@ -10,13 +10,13 @@ use super::{Dated, DatedBy, Source};
 /// The maximal number of commits that are searched. Older changes count as equally old.
 const FAR: usize = 10_000;
 
-/// The versions of a file's bytes whose age is compared.
+/// The bytes of a file that are looked for in older and older commits.
 #[derive(Debug, Clone, Copy)]
 enum FileBytes {
-    /// These bytes; without an id, no commit contains them.
+    /// The bytes with this id; `None` for bytes that no commit contains.
     Of(Option<Oid>),
-    /// The given bytes and the ones before them. A file that is touched by the change keeps the age of its
-    /// previous bytes.
+    /// The current bytes, or the bytes at the same path before them, so that a file changed by a pull request keeps
+    /// the age of its previous bytes.
     Before {
         /// The id of the current bytes.
         now: Option<Oid>,
@@ -26,7 +26,7 @@ enum FileBytes {
 }
 
 impl FileBytes {
-    /// Selects the bytes by which a file is dated.
+    /// Selects the bytes that determine a file's age. `id` is the id of its current bytes.
     fn new(by: DatedBy, id: Option<Oid>) -> Self {
         match by {
             DatedBy::Bytes => Self::Of(id),

@@ -24,7 +24,7 @@ pub(super) struct Index {
     /// The time when the index was written, in seconds and nanoseconds. Files modified at that time or later
     /// may differ from the index unnoticed.
     written: (i64, u32),
-    /// The repository; a handle must not be used by several threads at once.
+    /// The repository; `None` outside of one. A handle must not be used by several threads at once.
     repo: Option<Mutex<Repository>>,
 }
 

@@ -75,7 +75,6 @@ pub(super) fn slashes(path: &Path) -> String {
     parts.join("/")
 }
 
-/// Returns the merge base of `reference` and `head`.
 pub(super) fn merge_base(repo: &Repository, reference: &str, head: git2::Oid) -> Result<git2::Oid> {
     let base = resolve(repo, reference)?
         .peel_to_commit()

@@ -37,8 +37,8 @@ pub trait Source: Sync {
         }
     }
 
-    /// Returns an id of an assembled table. Files with rows of several tables may differ in the rows of another
-    /// table, so such a table is read.
+    /// Returns an id of an assembled table; `None` if an id of its files is unavailable. If its files also have rows
+    /// of other tables, the id is that of the assembled text, so that a change of other tables does not change it.
     fn assembled_id(&self, assembly: &Assembly) -> Option<git2::Oid> {
         let by_files = || assembly.id(|file| self.id(file));
         if assembly.has_whole_files() {

@@ -85,7 +85,7 @@ impl WorkTree {
         Ok(repository(&self.root)?.and_then(|(repo, _)| repo.workdir().map(Path::to_owned)))
     }
 
-    /// Returns the name of the user that git knows; `None` outside of a repository or without a name.
+    /// Returns git's `user.name`; `None` outside of a repository or if it is not set.
     pub(crate) fn user(&self) -> Option<String> {
         let (repo, _) = repository(&self.root).ok()??;
         let name = repo.config().ok()?.get_string("user.name").ok()?;
@@ -144,10 +144,10 @@ impl Source for WorkTree {
             let path = format!("{}{}", self.prefix, slashes(relative));
             if item.file_type().is_dir() {
                 repo.as_ref().map_or(Ok(()), |_| check_git_files(item.path()))?;
-                // Hidden folders are no databases, and ignored folders, such as build outputs, may contain
-                // copies. A tracked folder is never ignored, because a pull request could change .gitignore
-                // to hide files. Below `systems` and `data`, all folders count, because skipped tables would
-                // look as if they had no findings.
+                // Hidden folders are not databases, and ignored folders, such as build outputs, may contain copies. A
+                // tracked folder is never ignored, because a pull request could change .gitignore to hide files.
+                // Below `systems` and `data`, all folders count, because skipped tables would look as if they had no
+                // findings.
                 let hidden = item.depth() > 0 && name.starts_with('.');
                 let inside = path.split('/').any(|part| part == "systems" || part == "data");
                 let ignored = || {

@@ -20,7 +20,6 @@ pub(crate) struct Combinations<'a> {
     columns: Vec<CodeColumn<'a>>,
 }
 
-/// A column of codes.
 struct CodeColumn<'a> {
     codes: Cow<'a, [u32]>,
     /// The number that is added to each code, so that [`NULL_CODE`] becomes 0.

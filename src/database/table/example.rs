@@ -9,9 +9,9 @@ pub struct Example {
     pub row: u64,
     /// The line of the row in a text table, from 1; `None` for other tables.
     pub line: Option<u64>,
-    /// The loader's key of the row, in the loader's order.
+    /// The names and values of the row's key, in the loader's order.
     pub key: Vec<(String, Value)>,
-    /// The faulty or measured values of the row.
+    /// The faulty or measured values of the row, by name.
     pub values: Vec<(String, Value)>,
 }
 

@@ -1,5 +1,6 @@
-//! Hashes of numbers, texts and keys. Fixed hashes decide which keys are in a key sample, so they must not change.
-//! Hashes of a run place rows in hash tables; their seed is random, so that no file can contain keys that collide.
+//! Hashes of numbers, texts and keys. Fixed hashes decide which keys are in a table's sketch, so they must not
+//! change. Hashes of a run place rows in hash tables; their seed is random, so that no file can contain keys that
+//! collide.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
@@ -29,9 +30,9 @@ pub(crate) fn run_text_hash(text: &str) -> u64 {
     run_state().hash_one(text)
 }
 
-/// Mixes a value into a hash by the folded multiply of wyhash, whose high half scrambles the low half. It is
-/// written out because it processes whole columns without branches. As with [`text_hash`], another function
-/// would change which keys are in a key sample.
+/// Mixes a value into a hash by the folded multiply of wyhash, whose high half scrambles the low half. It is written
+/// out because it processes whole columns without branches. As with [`text_hash`], another function would change
+/// which keys are in a sketch.
 #[inline]
 pub(crate) fn mix(hash: u64, value: u64) -> u64 {
     let scrambled = value.wrapping_mul(0xa076_1d64_78bd_642f);
@@ -52,8 +53,8 @@ pub(crate) fn part_hash(part: usize, bits: u64) -> u64 {
     mix(part_seed(SEED, part), bits)
 }
 
-/// Returns the FNV-1a hash of a text. It suits short names that are hashed once per dictionary entry. Hashes
-/// decide which keys are in a key sample, so another function would change findings on large tables.
+/// Returns the FNV-1a hash of a text. It suits short names that are hashed once per dictionary entry. Hashes decide
+/// which keys are in a sketch, so another function would change findings on large tables.
 pub(crate) fn text_hash(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))

@@ -1,4 +1,4 @@
-//! The loader's order of kernels, for loaders that keep the rows of each kernel apart.
+//! The loader's order of kernels, for loaders that store the rows of each kernel separately.
 
 use std::cmp::Reverse;
 
@@ -8,9 +8,9 @@ use crate::base::expr::{NULL_CODE, Scope, Value};
 /// The figure of a system that contains its GPU's compute capability.
 const CAPABILITY: &str = "gpu.sm_version";
 
-/// Returns the rank of each row's kernel in the loader's order: the pinned kernel first, then kernels with
-/// more rows. Rows of maps that the loader asks after all others come last. `None` if the loader does not keep kernels
-/// apart.
+/// Returns the rank of each row's kernel in the loader's order: the pinned kernel first, then kernels with more rows.
+/// Rows of maps that the loader asks after all others come last. `None` if the loader does not store the rows of
+/// kernels separately.
 pub(crate) fn lane_ranks(scope: &TableScope<'_>) -> Option<Vec<u32>> {
     let Some(lanes) = scope.spec.lanes.as_ref() else {
         let last = scope.spec.buckets.iter().find(|bucket| bucket.apart.is_some())?;

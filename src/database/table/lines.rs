@@ -1,6 +1,6 @@
 //! The line of a text file on which each row of its table starts.
 
-/// Counts lines up to positions that only grow.
+/// Converts byte positions of a text, given in ascending order, to line numbers.
 pub(super) struct LineCounter<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -12,7 +12,8 @@ impl<'a> LineCounter<'a> {
         Self { bytes, at: 0, line: 1 }
     }
 
-    /// Returns the line, from 1, of the record that starts at a byte, or after the line ends there.
+    /// Returns the line, from 1, of the record that starts at a byte. Line ends at this byte belong to the record
+    /// before.
     ///
     /// The csv crate counts records and not lines, so blank lines and CRLF would shift its numbers.
     pub fn line(&mut self, byte: u64) -> u32 {

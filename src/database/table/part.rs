@@ -74,7 +74,7 @@ pub(super) struct KeyHasher {
 }
 
 impl KeyHasher {
-    /// Returns the hash function of key samples, which is the same in every run.
+    /// Returns the hash function of sketches, which is the same in every run.
     pub fn fixed() -> Self {
         Self { seed: SEED, text: text_hash }
     }

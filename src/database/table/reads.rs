@@ -57,7 +57,7 @@ impl Reads {
     }
 }
 
-/// The inputs that a rule has read so far. Views of a table write into it what they give out.
+/// The inputs that a rule has read so far. The views of a table record here what they return.
 #[derive(Debug)]
 pub struct ReadsRecord(RefCell<Reads>);
 
@@ -69,7 +69,7 @@ impl Default for ReadsRecord {
 }
 
 impl ReadsRecord {
-    /// Returns what was read.
+    /// Returns the inputs that were read so far.
     pub fn reads(&self) -> Reads {
         self.0.borrow().clone()
     }
@@ -89,7 +89,7 @@ impl ReadsRecord {
         self.0.borrow_mut().system = true;
     }
 
-    /// Adds what the loader reads.
+    /// Adds the columns that the loader reads: key, filters and latency.
     pub fn loaded(&self, spec: &TableSpec) {
         self.0.borrow_mut().add_loaded(spec);
     }

@@ -24,7 +24,7 @@ pub struct TableScope<'a> {
     pub lookups: &'a Lookups,
     /// The range of rows that formulas read.
     range: Range<usize>,
-    /// The record of the columns and figures that formulas read.
+    /// The record to which the columns and figures that formulas read are added; `None` if nobody needs it.
     record: Option<&'a ReadsRecord>,
 }
 
@@ -40,12 +40,12 @@ impl<'a> TableScope<'a> {
         Self { table, spec, place, system, lookups, range: 0..table.rows, record: None }
     }
 
-    /// Returns the same view, which records what formulas read.
+    /// Returns the same view, except that it adds the columns and figures that formulas read to `record`.
     pub fn recording(&self, record: &'a ReadsRecord) -> Self {
         Self { range: self.range.clone(), record: Some(record), ..*self }
     }
 
-    /// Returns the longest of the table's bounds for each row, in ms; 0 where none has a value above that.
+    /// Returns the longest of the table's bounds for each row, in ms; 0 if no bound of the row is positive.
     ///
     /// # Errors
     ///

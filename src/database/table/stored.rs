@@ -14,7 +14,7 @@ pub struct StoredAs {
 }
 
 impl StoredAs {
-    /// Returns the type of a column.
+    /// Returns the type of a column; `None` if the file does not have the column.
     pub fn stored_type(&self, column: &str) -> Option<StoredType> {
         self.types.iter().find(|(name, _)| name == column).map(|(_, stored)| *stored)
     }

@@ -32,11 +32,11 @@ pub struct ExploreOptions {
     pub root: PathBuf,
     /// A commit to read; `None` reads the files on disk.
     pub reference: Option<String>,
-    /// A branch; the table at the merge base with it is drawn too.
+    /// A branch; the table at the merge base with it is drawn, too. `None` draws only one state.
     pub base: Option<String>,
     /// The table to draw, on one system. If several backends or versions match, one is chosen.
     pub selection: Selection,
-    /// A formula; only rows for which it is true are drawn.
+    /// A formula; only rows for which it is true are drawn. `None` draws all rows.
     pub filter: Option<String>,
     /// The maximum number of peers.
     pub peers: usize,

@@ -194,7 +194,6 @@ impl<'a> From<&'a ImpactCase> for CaseView<'a> {
     }
 }
 
-/// Renders an impact as JSON.
 pub(super) fn json(impact: &Impact) -> String {
     let points: Vec<&PointImpact> = impact.points().map(|(_, point)| point).collect();
     let [power_before, power_after] = PowerCoverage::both(points.iter().copied());

@@ -44,16 +44,16 @@ pub struct ImpactOptions {
     pub models: Vec<String>,
     /// A folder whose files are added to the built-in rules or replace them.
     pub rules: Option<PathBuf>,
-    /// The planner and what it is asked.
+    /// The planner, and the cases and versions that it is asked about.
     pub planner: PlannerOptions,
 }
 
-/// The planner to ask, and what it is asked.
+/// The choice of the planner, and of the cases and versions that it is asked about.
 #[derive(Debug, Clone)]
 pub struct PlannerOptions {
     /// The planner.
     pub choice: PlannerChoice,
-    /// A file of cases instead of `rules/cases.yaml`.
+    /// A file of cases; `None` uses `rules/cases.yaml`.
     pub cases: Option<PathBuf>,
     /// The number of changed versions that are asked about.
     pub most_versions: usize,
@@ -78,7 +78,8 @@ pub(crate) struct Asking {
 }
 
 impl Asking {
-    /// Finds the planner and reads what it is asked; the reason if nobody is asked.
+    /// Finds the planner and reads the cases and operations to ask about. The inner error is the reason why no
+    /// planner is asked.
     ///
     /// # Errors
     ///

@@ -52,14 +52,14 @@ pub(super) fn headline(impact: &Impact) -> String {
     )
 }
 
-/// Returns the smallest and the largest of some numbers.
+/// Returns the smallest and the largest number; `None` if there are no numbers.
 fn extremes(numbers: &[f64]) -> Option<[f64; 2]> {
     let low = numbers.iter().copied().min_by(f64::total_cmp)?;
     let high = numbers.iter().copied().max_by(f64::total_cmp)?;
     Some([low, high])
 }
 
-/// Renders the smallest and the largest of some factors as changes, such as `−3 % … +12 %`.
+/// Renders the smallest and the largest factor as changes, such as `−3 % … +12 %`; `None` if there are no factors.
 pub(super) fn range(factors: &[f64]) -> Option<String> {
     let [low, high] = extremes(factors)?.map(|factor| percent(factor - 1.0));
     Some(if low == high { low } else { format!("{low} … {high}") })
@@ -78,15 +78,15 @@ pub(super) fn quant(case: &ImpactCase) -> String {
     format!("{}, cache {}, {attention}", name(&q.gemm), name(&q.kvcache))
 }
 
-/// The most moved step of all that have one cause, and the number of steps that have it.
+/// The step whose time moved most among all steps with the same cause, and the number of these steps.
 pub(super) struct Mover<'a> {
     pub case: &'a ImpactCase,
     pub point: &'a PointImpact,
     pub steps: usize,
 }
 
-/// Returns the most moved step of each cause, largest factor first. The cause is the change of the tables that serve the
-/// operation that moved most.
+/// Groups the steps whose time moved by cause, and returns the step that moved most per cause, largest factor first.
+/// The cause of a step is the change of the tables that serve the operation that moved most.
 pub(super) fn movers(impact: &Impact) -> Vec<Mover<'_>> {
     let mut causes: BTreeMap<(&[String], &str), Mover<'_>> = BTreeMap::new();
     for (case, point) in impact.points().filter(|(_, point)| point.fate() == Fate::Moved) {
@@ -149,8 +149,8 @@ pub(super) fn lost(impact: &Impact) -> Vec<String> {
     first_lines(reasons.into_iter().map(line), LOST, "case")
 }
 
-/// Lists what else is worth knowing: an old package, operations whose times are not measured any more, a next version
-/// that is slower than the current one.
+/// Lists remarks: an old package, operations whose times are not measured any more, a next version that is slower
+/// than the current one.
 pub(super) fn notes(impact: &Impact) -> Vec<String> {
     let mut notes: Vec<String> = impact.planner.age.iter().cloned().collect();
     for (fell, to) in [

@@ -36,9 +36,10 @@ const ACTION: &str = "OWNER/perfdb-gate";
 const COMMIT: &str = "0000000000000000000000000000000000000000";
 /// The branch of perfdb-gate that workflows use as long as no release can be named.
 const BRANCH: &str = "main";
-/// Parts of the templates that only repositories with git-LFS keep.
+/// Parts of the templates that are only kept in repositories with git-LFS.
 const LFS: [&str; 2] = ["      - run: git lfs fetch --all\n", ", lfs: true"];
-/// Parts of the templates that only workflows keep which have no release to download.
+/// Parts of the templates that are only kept if workflows must build perfdb-gate because no release can be
+/// downloaded.
 const BUILD: [&str; 2] = ["          build: true\n", ", build: true"];
 
 /// The options of `init`.
@@ -54,7 +55,7 @@ pub struct InitOptions {
     pub action: Option<String>,
     /// True if a workflow comments on pull requests.
     pub comment: bool,
-    /// A layout to copy to the repository's own rules, so that every run uses it.
+    /// The name of a layout to copy to the repository's own rules, so that every run uses it; `None` copies none.
     pub layout: Option<String>,
 }
 
@@ -76,7 +77,7 @@ pub struct Setup {
     pub files: Vec<(String, InitOutcome)>,
     /// Number of findings in the baseline; `None` if no baseline was written.
     known: Option<usize>,
-    /// The hook to add by hand; `None` unless another configuration of hooks exists without it.
+    /// The YAML of the hook, which the user must add; `None` unless a configuration of hooks exists that lacks it.
     hook: Option<String>,
     /// The repository and revision of perfdb-gate that the workflows run.
     action: PublishedAction,
@@ -148,7 +149,8 @@ fn is_repository(text: &str) -> bool {
     is_owner && is_name
 }
 
-/// Parses a commit or a version; returns the commit or the tag, and true for a commit.
+/// Parses a commit id or a version. Returns the commit, or the version's tag, and true for a commit; `None` for any
+/// other text.
 fn revision(text: &str) -> Option<(String, bool)> {
     if text.len() == 40 && text.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Some((text.to_owned(), true));
@@ -223,7 +225,7 @@ pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<Setup> {
     Ok(Setup { files, known, hook: missing_hook, action })
 }
 
-/// Fills in a template for the repository.
+/// Replaces the placeholders of a template, and removes the parts that do not apply to the repository.
 fn fitted(text: &str, action: &PublishedAction, uses_lfs: bool) -> String {
     let PublishedAction { repository, revision, is_released, .. } = action;
     let tag = format!("v{}", env!("CARGO_PKG_VERSION"));
@@ -237,7 +239,8 @@ fn fitted(text: &str, action: &PublishedAction, uses_lfs: bool) -> String {
     text
 }
 
-/// Returns the outcome for a file with the bytes `before`, if it exists.
+/// Returns the outcome for a file that should contain `text`. `before` are its present bytes; `None` if it does not
+/// exist.
 fn outcome(before: Option<&[u8]>, text: &str) -> InitOutcome {
     match before {
         None => InitOutcome::Written,

@@ -12,17 +12,17 @@ use crate::specs::{ColumnKind, Filling, IDENTITY, KeyPart, Specs, TableSpec, Uni
 /// Columns that state the origin of a row and are never part of a key.
 const ORIGIN: [&str; 3] = ["framework", "version", "device"];
 
-/// A relative fall of latency along a sweep that is more than noise.
+/// The relative fall of latency between two neighbouring points of a sweep that is more than noise.
 const FALL: f64 = 0.05;
 
-/// The maximum share of falling pairs along a sweep. The noisiest long sweep, m of gemm_perf, has
-/// 12.2 %.
+/// The largest share of neighbouring points with falling latency along a column that is a sweep. The noisiest long
+/// sweep, m of gemm_perf, has 12.2 %.
 const FALLING: f64 = 0.15;
 
-/// The minimum ratio of the last to the first latency of a series along a sweep, in the median.
+/// The smallest ratio of the last to the first latency, in the median of all series, along a column that is a sweep.
 const GROWS: f64 = 1.2;
 
-/// The minimum number of pairs along a sweep.
+/// The smallest number of neighbouring points by which a column is recognised as a sweep.
 const PAIRS: usize = 10;
 
 /// The maximum relative difference between a latency and the sum of other columns.
@@ -71,7 +71,7 @@ pub struct LearnedColumn {
 }
 
 impl LearnedColumn {
-    /// Returns the unit of a measured column.
+    /// Returns the unit of a measured column; `None` for a column that is not measured.
     pub fn unit(&self) -> Option<Unit> {
         match measured_unit(&self.name)? {
             Unit::Ms if self.in_us => Some(Unit::Us),
@@ -91,7 +91,7 @@ impl LearnedColumn {
             && median(&self.growth) >= GROWS
     }
 
-    /// Records how latency changes along a series of points.
+    /// Records how latency changes along a series of points, given as position and latency.
     fn follow(&mut self, points: &mut Vec<(f64, f64)>) {
         points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         points.dedup_by_key(|point| point.0);

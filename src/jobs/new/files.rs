@@ -108,11 +108,11 @@ impl NewPlace {
         })
     }
 
-    /// Returns the spec of a table without one, learned from its rows, as a file of the repository's own rules.
+    /// Learns the spec of a table that has none from its rows. Returns it as a file of the repository's own rules.
     ///
     /// # Errors
     ///
-    /// Returns an error if no column is named like a latency, or if the file exists without the spec.
+    /// Returns an error if no column is named like a latency, or if the file exists already.
     pub fn learned(&self, file: &TableFile, table: &Table) -> Result<NewFile> {
         let path = format!("{SETTINGS}/rules/tables/{}.yaml", self.table);
         if self.tree.has(&self.top.join(&path))? {
@@ -137,8 +137,11 @@ fn is_folder_name(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "._+-".contains(c))
 }
 
-/// Returns the spec of a table, by its name with or without `_perf`. A table without one needs rows, from which a spec is
-/// learned.
+/// Returns the spec of a table, by its name with or without `_perf`; `None` if it must be learned from the rows.
+///
+/// # Errors
+///
+/// Returns an error if the table has no spec and no rows are given.
 fn spec(specs: &Specs, options: &NewOptions) -> Result<Option<Arc<TableSpec>>> {
     let table = &options.table;
     let found = specs.tables.get(table).or_else(|| specs.tables.get(&format!("{table}_perf")));

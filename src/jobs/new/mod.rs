@@ -26,7 +26,7 @@ pub struct NewTable {
     header: Option<String>,
     /// The findings on the files; `None` without rows.
     pub report: Option<Report>,
-    /// A sentence on latencies that are probably not in milliseconds.
+    /// A sentence if latencies are probably not in milliseconds.
     doubt: Option<String>,
     /// True if the files were written.
     written: bool,
@@ -66,8 +66,8 @@ pub fn run(options: &NewOptions) -> Result<NewTable> {
     Ok(NewTable { files, header: None, report: Some(report), doubt: rows.doubt, written, options })
 }
 
-/// Validates the files as if they were in the database, so that the table is compared with those that are. Judges the
-/// table's version, and its system if that is new; in a version with other tables, only the table.
+/// Validates the new files together with the database, so that the new table is compared with existing ones. Judges
+/// the whole system if its YAML is new, else the version; if the version has other files, judges the table alone.
 fn validated(place: &NewPlace, options: &NewOptions, files: &[NewFile]) -> Result<Report> {
     let failed = |e: std::io::Error| Error::caused("cannot create a temporary folder", "", e);
     let folder = tempfile::tempdir().map_err(failed)?;

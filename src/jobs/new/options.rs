@@ -15,7 +15,7 @@ pub struct NewOptions {
     pub backend: String,
     /// The version of the framework.
     pub version: String,
-    /// A CSV file with the rows; `None` prepares the files beside them.
+    /// A CSV file with the table's rows. `None` prepares the other files and prints the header of such a CSV.
     pub from: Option<PathBuf>,
     /// True if the files are written.
     pub write: bool,

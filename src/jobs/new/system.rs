@@ -27,14 +27,14 @@ pub(super) fn file(place: &NewPlace, options: &NewOptions) -> Result<NewFile> {
     Ok(NewFile { path: place.yaml_path.clone(), bytes, text: Some(text), says, exists: false })
 }
 
-/// Reads a file that is kept; `None` if it does not exist.
+/// Reads an existing file, which is kept as it is; `None` if the file does not exist.
 pub(super) fn kept(place: &NewPlace, path: &str) -> Result<Option<NewFile>> {
     let bytes = place.tree.read(&place.top.join(path))?;
     let (path, says) = (path.to_owned(), "kept as it is".to_owned());
     Ok(bytes.map(|bytes| NewFile { path, bytes, text: None, says, exists: true }))
 }
 
-/// Returns the YAML of a known system, and where it comes from. `gpu` looks for the GPU at hand.
+/// Returns the YAML of a known system, and its origin in words. `gpu` looks for the GPU at hand.
 fn described<'s>(
     specs: &'s Specs,
     name: &str,

@@ -16,8 +16,8 @@ use crate::jobs::rows::{self, LoadedRows};
 use crate::specs::system::System;
 use crate::specs::{IDENTITY, Specs, TableSpec};
 
-/// The fastest row of a table in ms, if it is in milliseconds. The fastest hundredth of 1,816 public slices ends below
-/// 0.001 ms in 0.3 % and above 3 ms in none.
+/// The range of a table's fastest latency if latencies are in milliseconds. The fastest hundredth of 1,816 public
+/// slices ends below 0.001 ms in 0.3 % of them and above 3 ms in none.
 const FASTEST_MS: RangeInclusive<f64> = 0.001..=3.0;
 
 /// The rows of a CSV file as a new table.
@@ -28,7 +28,7 @@ pub(super) struct NewRows {
     pub lines: RowLines,
     /// The spec that was learned from the rows; `None` if the table has one.
     pub spec: Option<NewFile>,
-    /// A sentence on latencies that are probably not in milliseconds.
+    /// A sentence if latencies are probably not in milliseconds.
     pub doubt: Option<String>,
 }
 
@@ -94,7 +94,7 @@ pub(super) fn read(
     Ok(NewRows { file, lines, spec, doubt })
 }
 
-/// Words that latencies are probably not in milliseconds, by the fastest row.
+/// Returns a sentence if the fastest row shows that latencies are probably not in milliseconds.
 fn doubt(spec: &TableSpec, file: &TableFile, table: &Table, specs: &Specs) -> Option<String> {
     let scope = TableScope::new(table, spec, &file.place, None, &specs.lookups);
     let rows = LoadedRows::new(&scope).ok()?;
@@ -107,7 +107,7 @@ fn doubt(spec: &TableSpec, file: &TableFile, table: &Table, specs: &Specs) -> Op
     })
 }
 
-/// Adds the columns that the command line answers, if the rows lack them; returns what was added.
+/// Adds the columns framework, version and device if the rows lack them. Returns the added columns as `name=value`.
 fn identify(
     columns: &mut Vec<(String, Column)>,
     place: &NewPlace,

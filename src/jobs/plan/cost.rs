@@ -25,7 +25,7 @@ pub struct Collectors {
     backends: Vec<String>,
     #[serde(default)]
     tables: BTreeMap<String, TableCollector>,
-    /// The last file that is not part of the program.
+    /// The name of the last overlay file that was read; `None` if all settings are the program's own.
     #[serde(skip)]
     pub overlay: Option<String>,
 }
@@ -34,9 +34,9 @@ pub struct Collectors {
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PointCost {
-    /// The number of times that a unit runs.
+    /// The number of times that the collector's benchmark runs a unit of calls, including warm-ups.
     calls: f64,
-    /// The number of calls of the operation in a unit.
+    /// The number of calls of the operation in one unit.
     copies: f64,
     /// Time outside the calls, in seconds.
     overhead_s: f64,
@@ -54,10 +54,10 @@ struct TableCollector {
     /// The collector's names of the operation; empty for the file stem without `_perf`.
     #[serde(default)]
     ops: Vec<String>,
-    /// A script that measures the table instead of collect.py; `{backend}` is replaced by the
-    /// backend.
+    /// A script that measures the table; `None` for collect.py. In its path, `{backend}` is replaced by the backend.
     collector: Option<String>,
-    /// The text of a collector's case, with columns of the point in braces.
+    /// The text by which the collector names a case, with columns of the point in braces; `None` if cases cannot be
+    /// selected.
     case: Option<String>,
 }
 
@@ -81,7 +81,8 @@ impl Collectors {
         Ok(all)
     }
 
-    /// Returns the time to measure a point of a table, in seconds; `None` without a latency.
+    /// Returns the time to measure a point of a table, in seconds; `None` without a latency. If `power` is true,
+    /// power is measured, too.
     pub fn seconds(&self, table: &str, latency_ms: Option<f64>, power: bool) -> Option<f64> {
         let default = self.default;
         let own = self.tables.get(table);

@@ -150,7 +150,7 @@ fn of_report(
     Ok(finish(about, gathered, collectors.overlay))
 }
 
-/// Builds the plan of points. `overlay` is the file that states the commands, if the program does not.
+/// Completes the plan. `overlay` is the overlay file that states the collector's commands, if there is one.
 fn finish(mut about: String, gathered: GatheredPoints, overlay: Option<String>) -> RerunPlan {
     let mut notes = Vec::new();
     let has_commands = gathered.operations.iter().any(|o| !o.collect.is_empty());

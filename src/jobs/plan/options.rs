@@ -27,7 +27,8 @@ pub struct PlanOptions {
     pub selection: Selection,
     /// The source of the points.
     pub occasion: Occasion,
-    /// A collector's log directory; missing keys that its recorded failures explain are left out.
+    /// A collector's log directory. Missing keys that its recorded failures explain are left out; `None` plans all of
+    /// them.
     pub ledger: Option<PathBuf>,
     /// A folder whose files are added to the built-in rules or replace them.
     pub rules: Option<PathBuf>,

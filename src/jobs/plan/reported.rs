@@ -127,7 +127,7 @@ fn reason(rule: &str, values: &BTreeMap<String, Value>) -> String {
     if shown.is_empty() { rule.to_owned() } else { format!("{rule} ({})", shown.join(", ")) }
 }
 
-/// Returns the row of a measured point whose ratio is outside rerun noise.
+/// Returns the row of a measured point whose ratio is outside rerun noise; `None` for any other point.
 fn of_measurement(measured: ReportMeasurement) -> Option<ReportedRow> {
     let ratio = measured.ratio.filter(|_| measured.verdict == "beyond")?;
     let ReportMeasurement { path, row, key, .. } = measured;

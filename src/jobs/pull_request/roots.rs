@@ -39,7 +39,7 @@ impl Root {
         pairs(before, after).into_iter().map(root).collect()
     }
 
-    /// Returns the root before and after the change.
+    /// Returns the states of the root before and after the change.
     pub fn states<'a>(
         &'a self,
         base: &'a dyn Source,

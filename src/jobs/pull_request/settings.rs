@@ -45,7 +45,7 @@ impl SettingsChange {
         Ok(Self { files, fault: fault.map(|error| error.message) })
     }
 
-    /// Returns an error if no later run could read the settings.
+    /// Returns the finding that no later run could read the settings; `None` if they can be read.
     pub(crate) fn finding(&self, rules: &[Arc<Rule>]) -> Option<Finding> {
         let rule = rules.iter().find(|rule| matches!(rule.check, Check::FactsInvalid))?;
         let why = self.fault.as_ref()?;

@@ -91,7 +91,7 @@ impl DiskChange {
         self.folders.iter().for_each(|folder| sweep(folder));
     }
 
-    /// Writes a record, if there is one, and all files and sidecars, then removes the files that are gone.
+    /// Writes a record, if there is one, and all files and sidecars. Then removes the files that the change deletes.
     fn make(self, record: Option<(&Path, &[u8])>) -> Result<()> {
         let sidecars = self.sidecars.into_iter().map(|(path, text)| (path, text.into_bytes()));
         let files: Vec<_> = self.files.into_iter().chain(sidecars).collect();
@@ -133,7 +133,7 @@ fn read(site: &Site, file: &TableFile) -> Result<(Vec<u8>, Table), RepairError> 
     Ok((bytes, table))
 }
 
-/// Returns the path of a table on disk.
+/// Returns the path of a table on disk; [`RepairError::NotOnDisk`] if the table is not a regular file.
 fn disk(file: &TableFile) -> Result<&Path, RepairError> {
     match &file.entry.kind {
         EntryKind::Path(path) => Ok(path),

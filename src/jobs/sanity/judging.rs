@@ -42,7 +42,7 @@ pub(super) struct JudgedRoots {
     pub repaired: Vec<Repaired>,
     /// The difference of each root's states.
     pub diffs: Vec<Diff>,
-    /// The files that could not be read because they are elsewhere.
+    /// Files that could not be judged because the clone does not contain their contents.
     pub absent: AbsentFiles,
 }
 
@@ -119,8 +119,8 @@ impl JudgedRoots {
     }
 }
 
-/// Lists the rows of the base that the change removes and that nobody misses, because their key or latency is
-/// impossible, by path.
+/// Returns the rows of the base, by table path, that had an impossible key or latency according to errors that the
+/// head no longer has. The removal of such rows is not a loss.
 fn impossible_rows<'f>(
     rules: &[Arc<Rule>],
     repaired: &'f [Repaired],

@@ -44,7 +44,7 @@ pub struct SanityOptions {
     pub min_confidence: Option<Confidence>,
     /// A folder whose files are added to the rules of the base or replace them.
     pub rules: Option<PathBuf>,
-    /// A folder for changed rows, as CSV.
+    /// A folder to which changed rows are written as CSV; `None` writes none.
     pub detail_dir: Option<PathBuf>,
     /// The maximum number of charts.
     pub charts: usize,
@@ -54,7 +54,7 @@ pub struct SanityOptions {
     pub stages: bool,
     /// True if the contents of changed tables are read for an audit.
     pub audit: bool,
-    /// The planner that predicts step times, and what it is asked.
+    /// The planner that predicts step times, and the cases and versions that it is asked about.
     pub planner: PlannerOptions,
 }
 
@@ -145,7 +145,7 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
     Ok((report, figures))
 }
 
-/// Adds the findings on predictions, then applies waivers and the baseline.
+/// Adds the findings on predictions, then applies waivers and the baseline. Returns the findings and their counts.
 fn settled(
     found: Vec<Finding>,
     predicted: &mut Predicted,
@@ -173,7 +173,7 @@ fn locate_lines(
     }
 }
 
-/// Draws at most `most` charts of the roots; also returns what has no chart.
+/// Draws at most `most` charts of the roots. Also returns the changes that have no chart.
 fn drawn(
     roots: &[Root],
     diffs: &[Diff],

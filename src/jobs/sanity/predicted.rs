@@ -25,7 +25,7 @@ pub(super) struct Predicted {
 }
 
 impl Predicted {
-    /// Asks about the main root, whose tables are those of the planner.
+    /// Asks the planner about the main root, the only one that it reads.
     ///
     /// # Errors
     ///
@@ -55,7 +55,7 @@ impl Predicted {
         Ok(Self { section: Some(section(&impact)), findings, impact: Some(impact) })
     }
 
-    /// Adds the findings, and to each finding on a table what the table moves.
+    /// Adds the findings to the sink, and adds the effect on predicted step times to each finding on a table.
     pub fn enter(&mut self, sink: &mut Sink) {
         sink.extend(std::mem::take(&mut self.findings));
         if let Some(impact) = &self.impact {

@@ -33,7 +33,7 @@ use crate::report::chart::{ChartFigure, curves};
 use crate::report::{Predictions, Report};
 use crate::specs::Specs;
 
-/// The most tables that are drawn, those with the most urgent findings.
+/// The maximum number of drawn tables. Tables with the most urgent findings are drawn first.
 const CURVES: usize = 6;
 
 /// The options of `validate`.
@@ -45,7 +45,7 @@ pub struct ValidateOptions {
     pub reference: Option<String>,
     /// The systems, backends, versions and tables to judge.
     pub selection: Selection,
-    /// A commit; only changes since the merge base with it are judged.
+    /// A commit; only changes since the merge base with it are judged. `None` judges everything.
     pub since: Option<String>,
     /// The commit from which settings are read; `None` reads them from `since`, or else from the
     /// judged state.
@@ -58,11 +58,11 @@ pub struct ValidateOptions {
     pub min_confidence: Option<Confidence>,
     /// A folder whose files are added to the built-in rules or replace them.
     pub rules: Option<PathBuf>,
-    /// A baseline to use instead of the repository's own.
+    /// A baseline to use; `None` uses the repository's own.
     pub baseline: Option<PathBuf>,
-    /// A collector's log directory, whose failures explain missing keys.
+    /// A collector's log directory, whose failures explain missing keys; `None` explains none.
     pub ledger: Option<PathBuf>,
-    /// A folder for all rows of each finding, as CSV.
+    /// A folder to which all rows of each finding are written as CSV; `None` writes none.
     pub rows_dir: Option<PathBuf>,
     /// True if tables with findings are drawn.
     pub curves: bool,
@@ -241,8 +241,8 @@ pub(crate) fn judged_source<R>(
     Ok((report, seen))
 }
 
-/// Asks the planner about the selected versions, and adds the findings on its answers: all about versions, and those
-/// about selected tables.
+/// Asks the planner about the selected versions. Adds to `found` all findings about versions, and the findings about
+/// selected tables.
 fn asked(
     planner: &PlannerOptions,
     (selection, selected): (&Selection, &Selected),

@@ -9,10 +9,10 @@ use crate::base::reason::Reason;
 /// The column that names the kernel of a row.
 pub const KERNEL_COLUMN: &str = "kernel_source";
 
-/// The condition that is on the table and not on a column.
+/// The key in a mapping's conditions that names a table instead of a column.
 const TABLE: &str = "op_file";
 
-/// The backend of kernels that nobody has traced yet.
+/// The backend that the file states for kernels that nobody has traced yet.
 const UNVERIFIED: &str = "unverified";
 
 /// The contents of `kernel_source_backends.yaml`; unknown fields are ignored.
@@ -32,16 +32,16 @@ struct Mapping {
     backend: String,
 }
 
-/// The backends that frameworks can choose for a table, and what its kernels' names stand for.
+/// The backends that frameworks can choose for a table, and the backend that runs for each kernel name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelChoices {
     /// The backends by framework; frameworks without a list can choose any.
     pub choices: BTreeMap<String, BTreeSet<String>>,
-    /// The backends by kernel.
+    /// The backend that runs for each kernel name.
     pub sources: KernelSources,
 }
 
-/// The backends that a kernel's name can stand for, by the conditions of each.
+/// The backends that can run for one kernel name in a table, depending on the row.
 #[derive(PartialEq)]
 pub struct KernelBackends<'a> {
     /// The backends that the framework can choose.
@@ -61,8 +61,8 @@ impl KernelSources {
 }
 
 impl KernelChoices {
-    /// Returns the backends that a kernel's name can stand for in a table; `None` if the framework can choose all of them, or
-    /// if its backends are not known.
+    /// Returns the backends that can run for a kernel name in a table; `None` if the framework can choose all of
+    /// them, or if the choices of the framework are not known.
     pub fn of<'a>(
         &'a self,
         framework: &str,
@@ -84,7 +84,8 @@ impl KernelChoices {
 }
 
 impl<'a> KernelBackends<'a> {
-    /// Returns the backend of a row if the framework cannot choose it. `value` gives the row's values by column.
+    /// Returns the backend that runs for a row, if the framework cannot choose it; `None` if it can, or if no mapping
+    /// fits the row. `value` returns the row's cell in a column.
     pub fn outside<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> Option<&'a str> {
         let holds = |(column, wanted): (&String, &String)| {
             column == TABLE || value(column) == Some(wanted.as_str())

@@ -31,7 +31,7 @@ pub struct FactFiles {
     pub query_versions: FactFile,
     /// The attention lanes: the kernels whose rows are served.
     pub attention_lanes: LanesFile,
-    /// The backend that runs for each name of a kernel.
+    /// The backend that runs for each kernel name.
     pub kernel_sources: FactFile,
     /// The figures that exist only in the loader's code, by list name.
     pub pins: BTreeMap<String, PinFile>,
@@ -58,7 +58,7 @@ pub struct LanesFile {
     file: String,
     #[serde(default)]
     beside: bool,
-    /// The tables whose loader keeps the rows of each lane apart.
+    /// The tables whose loader stores the rows of each lane separately.
     pub tables: Vec<String>,
     /// The column that names the lane.
     pub column: String,
@@ -99,7 +99,7 @@ impl FactFiles {
     }
 }
 
-/// The facts that a work tree or commit states itself. `None` means that it does not state the fact.
+/// The facts that a work tree or commit states itself. A field is `None` if the tree does not state the fact.
 #[derive(Debug, Clone, Default)]
 pub struct StatedFacts {
     /// The operation catalog: table families and their tables.
@@ -108,7 +108,7 @@ pub struct StatedFacts {
     pub query_versions: Option<QueryVersions>,
     /// The attention lanes: the kernels whose rows are served.
     pub lanes: Option<AttentionLanes>,
-    /// The backend that runs for each name of a kernel.
+    /// The backend that runs for each kernel name.
     pub kernel_sources: Option<KernelSources>,
     /// The figures in the loader's code, by list name.
     pub pins: BTreeMap<String, Pins>,

@@ -16,7 +16,7 @@ pub struct Operations {
 struct ListedFamily {
     family: String,
     op_files: Vec<String>,
-    /// What a user can choose, by framework.
+    /// The backends that a user can choose, by framework.
     #[serde(default)]
     frameworks: BTreeMap<String, ListedChoices>,
 }

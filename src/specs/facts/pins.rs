@@ -15,7 +15,7 @@ pub fn pins_of(code: &str, after: &str) -> Option<Pins> {
     (!pins.is_empty()).then_some(pins)
 }
 
-/// Returns the figure of a match arm for each of its patterns.
+/// Parses a match arm `"a" | "b" => Some(3),` into its texts, each with the figure; `None` for any other line.
 fn arm(line: &str) -> Option<Vec<(String, f64)>> {
     let (patterns, value) = line.trim().split_once("=>")?;
     let value = value.trim().strip_prefix("Some(")?.split(')').next()?;

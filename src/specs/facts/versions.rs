@@ -12,10 +12,10 @@ use crate::base::reason::Reason;
 /// for single systems. Rows of all other versions only fill gaps of these versions.
 #[derive(Debug, Clone, Deserialize)]
 pub struct QueryVersions {
-    /// The versions by backend.
+    /// The versions by backend; `None` if the file does not list any.
     #[serde(default)]
     defaults: Option<BTreeMap<String, Authored>>,
-    /// The exceptions by system, then by backend. They have no next version.
+    /// The exceptions by system, then by backend; `None` if the file has none. They have no next version.
     #[serde(default)]
     overrides: Option<BTreeMap<String, BTreeMap<String, Authored>>>,
 }

@@ -20,14 +20,14 @@ use crate::base::reason::Reason;
 /// The name of the layout that the planner's loader reads.
 pub const PUBLIC: &str = "public";
 
-/// The format of files whose rows are assembled to tables.
+/// The format of a table's files, if it is not Parquet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dialect {
     /// Text with a header and one row per line.
     Csv {
         /// The delimiter of cells.
         delimiter: u8,
-        /// The first character of lines that are skipped.
+        /// The first character of lines that are skipped; `None` if all lines are read.
         comment: Option<u8>,
         /// Columns that some files lack.
         fill: BTreeMap<String, Fill>,
@@ -212,12 +212,12 @@ impl Layout {
         Some((part("family"), part("backend")?, part("version")?))
     }
 
-    /// Returns true if a path is in the place of a table.
+    /// Returns true if a pattern of one of the layout's tables matches the path.
     pub fn has_table(&self, path: &str) -> bool {
         self.tables.iter().any(|table| table.parts(path).is_some())
     }
 
-    /// Returns true if each of the layout's marks is among the paths.
+    /// Returns true if the layout has `detect` patterns and each of them matches one of the paths.
     pub fn is_of<'p>(&self, paths: impl Iterator<Item = &'p str> + Clone) -> bool {
         let is_there = |mark: &Regex| paths.clone().any(|path| mark.is_match(path));
         !self.detect.is_empty() && self.detect.iter().all(is_there)
@@ -228,10 +228,10 @@ impl Layout {
 #[derive(Debug, Default, Clone)]
 pub struct Layouts {
     known: BTreeMap<String, Arc<Layout>>,
-    /// The layouts of overlays.
+    /// The names of the layouts that overlays define.
     own: BTreeSet<String>,
     chosen: Option<Arc<Layout>>,
-    /// True after the choice, which may be that no declared layout fits.
+    /// True once the choice was made, even if no layout fits.
     is_settled: bool,
 }
 
@@ -258,7 +258,7 @@ impl Layouts {
         self.chosen.as_ref().filter(|layout| layout.reader == LayoutReader::Declared)
     }
 
-    /// Returns true if a declared layout names the table.
+    /// Returns true if a layout whose patterns find the tables names this table.
     pub fn declare(&self, table: &str) -> bool {
         let layouts = self.known.values().filter(|l| l.reader == LayoutReader::Declared);
         layouts.flat_map(|layout| &layout.tables).any(|known| known.identity[0] == table)
@@ -269,7 +269,7 @@ impl Layouts {
         self.known.get(name).is_some_and(|layout| layout.reader == LayoutReader::Declared)
     }
 
-    /// Returns true if the layout of the run was chosen.
+    /// Returns true once the layout of the run was chosen, even if no layout fits.
     pub fn are_settled(&self) -> bool {
         self.is_settled
     }
@@ -279,9 +279,9 @@ impl Layouts {
         self.known.get(PUBLIC)
     }
 
-    /// Chooses the layout: the named one, else the one of the overlay, else the one whose marks are among the
-    /// paths. If several have their marks, it is the public one, else the one with most tables: a file that looks like
-    /// a table of another layout must not hide the database.
+    /// Chooses the layout: the named one, else the only layout of the overlays, else one whose `detect` patterns all
+    /// match. If several match, the public layout is chosen, else the one with the most tables, because a single file
+    /// that looks like a table of another layout must not hide the database.
     ///
     /// # Errors
     ///

@@ -44,8 +44,8 @@ pub(in crate::traces) struct Field {
     pub kind: FieldType,
     #[serde(default)]
     pub need: Presence,
-    /// The field's column in formulas; a list of numbers fills the columns NAME_1, NAME_2 and so
-    /// on.
+    /// The field's column in formulas; `None` if formulas do not read the field. A list of numbers fills the columns
+    /// NAME_1, NAME_2 and so on.
     #[serde(default, rename = "as")]
     pub column: Option<String>,
     /// Other paths at which older documents have the field.
@@ -54,13 +54,13 @@ pub(in crate::traces) struct Field {
     /// The value that formulas read if the field is missing.
     #[serde(default)]
     pub default: Option<f64>,
-    /// The smallest allowed number.
+    /// The smallest allowed number; `None` for no limit.
     #[serde(default)]
     pub least: Option<f64>,
     /// The allowed texts; all if empty.
     #[serde(default)]
     pub one_of: Vec<String>,
-    /// The severity of a text that is not allowed; an error by default.
+    /// The severity of a text that is not allowed; `None` for an error.
     #[serde(default)]
     pub other: Option<Severity>,
     /// Columns for the number after a prefix of a text, by prefix: `{cuda_: cuda}`.

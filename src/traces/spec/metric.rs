@@ -21,7 +21,7 @@ pub(in crate::traces) struct MetricSpec {
     /// others describe the row.
     #[serde(default)]
     pub within: Vec<String>,
-    /// The JSON object that states each metric's `unit` and `label`.
+    /// The JSON object that states each metric's `unit` and `label`; `None` if the file states no units.
     #[serde(default)]
     pub units: Option<String>,
     /// Columns that identify a row.
@@ -34,7 +34,7 @@ pub(in crate::traces) struct MetricSpec {
     /// The accelerator that is assumed if nothing names it.
     #[serde(default)]
     pub accelerator: Option<String>,
-    /// The column that names the row's accelerator.
+    /// The column that names the row's accelerator; `None` if only cards name it.
     #[serde(default)]
     pub accelerator_in: Option<String>,
     pub columns: BTreeMap<String, MetricColumn>,
@@ -56,10 +56,12 @@ pub(in crate::traces) struct MetricColumn {
     pub kind: FieldType,
     #[serde(default)]
     pub need: Presence,
-    /// The unit. Values in `%` must be from 0 to 100, all others at least 0.
+    /// The unit, or `None` for numbers without a unit. Values in `%` must be from 0 to 100, values in other units at
+    /// least 0.
     #[serde(default)]
     pub unit: Option<String>,
-    /// The smallest and largest plausible value; a value outside is probably in another unit.
+    /// The smallest and the largest plausible value; `None` if any value is plausible. A value outside is probably in
+    /// another unit.
     #[serde(default)]
     pub plausible: Option<(f64, f64)>,
 }
@@ -83,7 +85,7 @@ pub(in crate::traces) struct TracePanel {
     pub y: String,
     /// The columns shown, by line name. Each is one line per series.
     pub lines: BTreeMap<String, String>,
-    /// The direction in which values go that scale perfectly along the axis; `None` draws no ideal line.
+    /// The direction of perfect scaling along the axis; `None` draws no ideal line.
     #[serde(default)]
     pub ideal: Option<Ideal>,
 }

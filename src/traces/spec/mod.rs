@@ -20,7 +20,6 @@ use crate::base::yaml;
 use crate::specs::system::System;
 use crate::specs::{KnownSystems, Specs};
 
-/// The folder with the specs.
 const FOLDER: &str = "rules/traces";
 
 /// The specs of cards, configs, metric files, files of ranks, and the names of accelerators.
@@ -169,7 +168,6 @@ impl Files {
         self.globs.iter().any(|g| g.is_match(name))
     }
 
-    /// Returns true if a file's name is that of a template.
     pub fn is_template(&self, name: &str) -> bool {
         self.template_globs.iter().any(|g| g.is_match(name))
     }

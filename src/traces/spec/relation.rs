@@ -48,7 +48,8 @@ pub(in crate::traces) struct Relation {
     pub filter: Option<Expr>,
     #[serde(default)]
     pub holds: Option<Expr>,
-    /// Two values that must be equal. They may differ by the fraction `within` of the larger one.
+    /// Two values that must be equal; `None` if `holds` is given. They may differ by the fraction `within` of the
+    /// larger one.
     #[serde(default)]
     pub equal: Option<(Expr, Expr)>,
     #[serde(default)]

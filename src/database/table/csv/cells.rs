@@ -41,8 +41,8 @@ impl Cells {
         self.texts.retain(|_| row.next().is_some_and(|row: usize| keep[row]));
     }
 
-    /// Lists the rows whose cell is not of the wanted type, if most cells are. They made a text of
-    /// `column`, which would hide its other cells from every rule.
+    /// Lists the rows whose cell is not of the wanted type, if most cells are. Such cells made the decoder read the
+    /// whole `column` as text, so that no rule for numbers would see its other cells.
     pub fn strays(&self, column: &Column) -> Vec<usize> {
         let fits: fn(&str) -> bool = match self.wanted {
             None | Some(ColumnKind::Text) => return Vec::new(),
@@ -89,7 +89,7 @@ impl Cells {
     }
 }
 
-/// Parses a flag as collectors write it.
+/// Parses a flag as collectors write it: `True` or `true`, `False` or `false`.
 fn flag(text: &str) -> Option<bool> {
     match text {
         "True" | "true" => Some(true),

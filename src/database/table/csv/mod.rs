@@ -97,7 +97,7 @@ pub(super) fn decode(
     Ok(rows.table(names))
 }
 
-/// Returns why a record is not a row of the table.
+/// Returns the reason why a record is not a row of the table; `None` if it is one.
 fn damage(record: &csv::ByteRecord, header: &csv::ByteRecord) -> Option<String> {
     if record == header {
         Some("the header again".into())
@@ -111,7 +111,7 @@ fn damage(record: &csv::ByteRecord, header: &csv::ByteRecord) -> Option<String> 
 /// The rows of a file while it is read.
 struct Rows {
     columns: Vec<Cells>,
-    /// The line of each row.
+    /// The line of each row, from 1.
     lines: Vec<u32>,
     torn: Torn,
 }
@@ -210,7 +210,7 @@ fn width(found: usize, wanted: usize) -> String {
     format!("{found} {fields} instead of {wanted}{together}")
 }
 
-/// Returns why a cell is not text. Failing disks and processes leave such bytes behind.
+/// Returns the reason why a cell is not text; `None` if it is. Failing disks and processes leave such bytes behind.
 fn not_text(cell: &[u8]) -> Option<&'static str> {
     if cell.contains(&0) {
         Some("a cell contains a NUL byte")

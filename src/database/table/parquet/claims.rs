@@ -134,7 +134,8 @@ fn are_copies(mut bytes: &[u8], known: &BTreeSet<MetadataFacts<'_>>) -> bool {
     true
 }
 
-/// Returns the bytes after a copy of a column's metadata, as polars writes it.
+/// Returns the bytes after a copy of a column's metadata, as polars writes it; `None` if `bytes` do not start with
+/// such a copy.
 fn after_metadata<'a>(
     mut bytes: &'a [u8],
     known: &BTreeSet<MetadataFacts<'_>>,
@@ -144,7 +145,8 @@ fn after_metadata<'a>(
     known.contains(&facts(&copy)).then_some(bytes)
 }
 
-/// Returns the bytes after a copy of a column's metadata with its position, as parquet-cpp wrote it.
+/// Returns the bytes after a copy of a column's metadata with its position, as parquet-cpp wrote it; `None` if
+/// `bytes` do not start with such a copy.
 fn after_chunk<'a>(mut bytes: &'a [u8], known: &BTreeSet<MetadataFacts<'_>>) -> Option<&'a [u8]> {
     let mut protocol = TCompactInputProtocol::new(&mut bytes, MOST_FOOTER);
     let copy = ColumnChunk::read_from_in_protocol(&mut protocol).ok()?.meta_data?;

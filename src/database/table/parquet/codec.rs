@@ -63,7 +63,8 @@ impl Decompressor {
         if written == Some(to.len()) { Ok(()) } else { Err(ColumnError::Decompress) }
     }
 
-    /// Decompresses zstd in one step, with `to` as the window.
+    /// Decompresses zstd in one step, with `to` as the window. Returns the decompressed size; `None` if the data is
+    /// damaged or larger than `to`.
     fn zstd(&mut self, from: &[u8], to: &mut [u8]) -> Option<usize> {
         if self.zstd.is_none() {
             self.zstd = zstd::bulk::Decompressor::new().ok();

@@ -28,7 +28,7 @@ pub(super) struct Footer {
     pub(super) rows: usize,
     /// The schema, without row groups.
     pub(super) schema: FileMetadata,
-    /// The Arrow schema in the encoding of the file.
+    /// The Arrow schema in the encoding of the file; `None` if the file has none.
     pub(super) arrow: Option<String>,
     pub(super) groups: Vec<ChunkGroup>,
 }
@@ -79,7 +79,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Footer, FileError> {
     Ok(Footer { rows, schema, arrow, groups })
 }
 
-/// Returns the start of the footer and its bytes.
+/// Returns the position of the footer in the file, and the footer's bytes.
 fn find(bytes: &[u8]) -> Result<(usize, &[u8]), FileError> {
     if bytes.len() < 12 || !bytes.starts_with(b"PAR1") {
         return Err(FileError::Beginning);

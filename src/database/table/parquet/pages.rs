@@ -42,7 +42,7 @@ pub(super) struct Pages {
     pub(super) bytes: Vec<u8>,
     /// True if all values are indices into a dictionary.
     pub(super) indices: bool,
-    /// The position of the dictionary in `bytes`, and its number of entries.
+    /// The position of the dictionary in `bytes`, and its number of entries; `None` if the column has no dictionary.
     dictionary: Option<(Range<usize>, usize)>,
     /// The position of each page's values in `bytes`, and their number.
     values: Vec<(Range<usize>, usize)>,
@@ -142,7 +142,7 @@ impl ColumnPages<'_> {
         self.leaf.primitive_type.physical_type
     }
 
-    /// Returns the number of dictionary entries.
+    /// Returns the number of dictionary entries; `None` without a dictionary.
     fn entries(&self) -> Option<usize> {
         self.pages.dictionary.as_ref().map(|(_, entries)| *entries)
     }

@@ -1,7 +1,7 @@
 //! Walks the integers in pages: varints and runs. Runs are counted and not decoded, since a run of a billion
 //! values takes six bytes.
 
-/// Takes an unsigned varint (seven bits per byte) from the start of `bytes`.
+/// Takes an unsigned varint (seven bits per byte) from the start of `bytes`; `None` if it is incomplete or too large.
 pub(super) fn varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
@@ -20,7 +20,7 @@ pub(super) fn varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Takes the first `count` bytes from the start of `bytes`.
+/// Takes the first `count` bytes from the start of `bytes`; `None` if there are fewer.
 pub(super) fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
     let (taken, rest) = bytes.split_at_checked(count)?;
     *bytes = rest;

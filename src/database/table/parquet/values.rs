@@ -12,7 +12,6 @@ use polars_parquet_format::Encoding;
 use super::errors::ColumnError;
 use super::runs::{Run, runs, take};
 
-/// Returns an encoding's name.
 pub(super) fn name(encoding: Encoding) -> String {
     match encoding {
         Encoding::PLAIN => "PLAIN".into(),

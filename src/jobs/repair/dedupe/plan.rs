@@ -76,7 +76,7 @@ pub struct Dropped {
     pub row: usize,
     /// The row of the copy that stays, from 0.
     pub kept: usize,
-    /// Slowest over fastest latency of all copies.
+    /// The ratio of the slowest to the fastest latency of all copies.
     pub spread: f64,
     /// True if the copies differ by more than rerun noise.
     pub disagrees: bool,

@@ -26,7 +26,7 @@ pub(super) struct MergeEvent {
     pub(super) complete: bool,
     /// Digest of the merged keys.
     pub(super) keys: String,
-    /// The collector's commit and digest from the run's own sidecar.
+    /// The collector's commit and digest from the run's own sidecar; `None` if the run has no sidecar with both.
     pub(super) collector: Option<(String, String)>,
 }
 
@@ -127,7 +127,7 @@ fn leading(line: &str) -> &str {
 }
 
 impl MergeEvent {
-    /// Returns the fields of the event as collectors write them.
+    /// Returns the names and values of the event's fields, as collectors write them.
     fn fields(&self) -> [(String, Value); 6] {
         let unknown = || ("unknown".to_owned(), "unknown".to_owned());
         let (commit, hash) = self.collector.clone().unwrap_or_else(unknown);

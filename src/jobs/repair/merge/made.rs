@@ -8,7 +8,7 @@ use crate::base::words::{count, plural, plural_verb};
 use crate::database::diff::RowDiff;
 use crate::database::table::{Table, encode};
 
-/// A merge that was made and proved.
+/// The result of a merge in memory, checked against the old table.
 #[derive(Debug)]
 pub(super) struct Merged {
     /// The table's new bytes.

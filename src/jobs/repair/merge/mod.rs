@@ -39,7 +39,7 @@ use crate::gpu::rerun::RerunList;
 use crate::jobs::rows::{LoadedRows, loose_table, misfit, unreadable};
 use crate::specs::{Specs, TableSpec};
 
-/// A merge that was made in memory, or refused.
+/// A merge that is ready to be written, or the reason why it was refused.
 #[derive(Debug)]
 pub struct Merge {
     tree: TreeFiles,
@@ -48,14 +48,14 @@ pub struct Merge {
     outcome: Result<PreparedMerge, String>,
 }
 
-/// A merge that was made in memory.
+/// The result of a merge in memory: what to report, and the files to write.
 #[derive(Debug, Default)]
 struct PreparedMerge {
     /// Sentences for people.
     facts: Vec<String>,
     /// True if the run has no measurements.
     is_empty: bool,
-    /// The record of the merge.
+    /// The record of the merge, one JSON object per line.
     record: String,
     /// The sidecar and the table, in the order of writing; empty if the table does not change.
     files: Vec<(PathBuf, Vec<u8>)>,

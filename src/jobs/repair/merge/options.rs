@@ -49,7 +49,7 @@ pub struct MergeOptions {
     pub with: Vec<PathBuf>,
     /// The policy that selects the measurement that stays.
     pub policy: MergePolicy,
-    /// A rerun list; only its keys are merged.
+    /// A rerun list; only its keys are merged. `None` merges all rows.
     pub only: Option<PathBuf>,
     /// True to leave out rows that the list does not name, instead of refusing the merge.
     pub pick: bool,
@@ -95,7 +95,6 @@ impl NotMerged {
     }
 }
 
-/// Refuses a merge.
 pub(super) fn refuse<T>(why: impl fmt::Display) -> Result<T, NotMerged> {
     Err(NotMerged::refused(why))
 }

@@ -79,7 +79,7 @@ pub(super) fn check_free(path: &Path, record: &[u8]) -> Result<()> {
     }
 }
 
-/// Returns the collector's commit and digest from the sidecar beside a run's file.
+/// Returns the collector's commit and digest from the sidecar beside a run's file; `None` if it does not state both.
 pub(super) fn collector(file: &Path, table: &str) -> Option<(String, String)> {
     let text = read_text(&file.with_file_name("collection_meta.yaml")).ok()?;
     let meta = Meta::parse(&text).ok()?;

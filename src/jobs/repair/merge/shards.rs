@@ -98,7 +98,8 @@ fn shard_of(path: &str) -> Option<(usize, Option<usize>)> {
     Some((shard, total.and_then(number).map(|(total, _)| total)))
 }
 
-/// Parses the number at the start of a text, after an optional separator; also returns the rest.
+/// Parses the number at the start of a text, after an optional separator. Also returns the rest; `None` if there is
+/// no number.
 fn number(text: &str) -> Option<(usize, &str)> {
     let text = text.strip_prefix(['-', '_', '.', '=']).unwrap_or(text);
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());

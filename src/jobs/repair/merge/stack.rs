@@ -148,8 +148,8 @@ fn check_columns(model: &Table, file: &str, table: &Table) -> Result<(), NotMerg
     Ok(())
 }
 
-/// Joins a column of several tables. A table without the column, which is one of power, has 0 W in its rows: the planner
-/// reads no nulls.
+/// Joins a column of several tables. Only a column of power may be missing in a table; its rows then have 0 W,
+/// because the planner cannot read nulls.
 fn joined<'a>(
     tables: impl Iterator<Item = &'a Table> + Clone,
     name: &str,
