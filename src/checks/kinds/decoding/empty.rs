@@ -6,7 +6,7 @@ use crate::checks::rule_head::RuleHead;
 use crate::database::table::TableFault;
 use crate::findings::{Finding, Hits, wholes};
 
-/// The table has no rows, or none that the loader reads.
+/// The check for tables without rows, or without rows that the loader reads.
 pub struct Empty;
 
 impl Judge for Empty {

@@ -7,7 +7,7 @@ use crate::checks::rule_head::RuleHead;
 use crate::database::table::TableFault;
 use crate::findings::{Finding, Severity};
 
-/// A git-LFS pointer stands for the table.
+/// The check for git-LFS pointers that replace tables.
 pub struct LfsPointer;
 
 impl Judge for LfsPointer {

@@ -1,4 +1,4 @@
-//! Which rows of a table with power have a reading.
+//! Tables in which only some rows have a power reading.
 
 use std::cmp::Reverse;
 
@@ -10,13 +10,13 @@ use crate::checks::judge::{Judge, Judged};
 use crate::database::table::NumberedRows;
 use crate::findings::{Hits, SliceEvidence, wholes};
 
-/// Tables that have power for a part of their rows.
+/// The check for tables in which only some rows have a power reading.
 pub struct PartialPower;
 
-/// Rows of a slice.
+/// The rows of a slice, with and without power.
 #[derive(Default)]
 struct SliceRows {
-    /// One of them, to name the slice by.
+    /// Number of one row of the slice, from which the slice is named.
     first: usize,
     rows: usize,
     measured: usize,

@@ -1,5 +1,5 @@
-//! Power readings against their limit and against each other, the limit against the machine, and which
-//! rows have any.
+//! Power readings compared with their limit and with each other, the limit compared with the GPU's rating, and tables
+//! with missing readings.
 
 mod coverage;
 mod implausible;
@@ -20,7 +20,7 @@ use crate::findings::{Hit, Severity};
 /// The power columns of a table, in watts, one value a row.
 struct Readings<'a> {
     column: &'a Column,
-    /// NaN where there is none.
+    /// The readings by row; NaN if there is none.
     power: Cow<'a, [f64]>,
     limit: Option<Cow<'a, [f64]>>,
 }
@@ -33,12 +33,12 @@ impl<'a> Readings<'a> {
         Some(Self { column, power: column.numbers(rows.count), limit })
     }
 
-    /// Whether a row has a reading. A null has none, nor has zero under a limit of zero: collectors
+    /// Returns true if a row has a reading. A null is not a reading, nor is zero with a limit of zero: collectors
     /// without a meter write that pair.
     fn measured(&self, row: usize) -> bool {
         let is_unread =
             self.power[row] == 0.0 && self.limit.as_ref().is_some_and(|limit| limit[row] == 0.0);
-        // What is not a number may be a reading.
+        // A text or other invalid value counts as a reading; only a null does not.
         let is_null = || self.power[row].is_nan() && self.column.is_null(row);
         !is_unread && !is_null()
     }
@@ -64,7 +64,7 @@ impl<'a> Readings<'a> {
     }
 }
 
-/// Bad rows, with the columns that show what is wrong with them.
+/// Creates a hit on the rows `bad`, whose examples show `columns`; `None` without rows.
 fn hit<'v>(
     rows: &'v RowContext<'v>,
     severity: Severity,
