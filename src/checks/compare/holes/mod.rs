@@ -49,20 +49,21 @@ use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::findings::{EXAMPLES, Explained, Finding, Severity, wholes};
 
-/// The minimal size of a hole.
+/// Limits for the size of a reported hole.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Size")]
 pub struct HoleSize {
-    /// Share of the keys that half of the references have.
+    /// The least share of missing keys among those that half of the references have.
     share: f64,
-    /// Points of a sketch.
+    /// The least number of missing keys in a sample.
     points: usize,
-    /// Parts of a key that no machine chooses: a slice of them that another generation has is missing.
+    /// Key parts that do not depend on the machine. A slice of such a part that another generation has is missing.
     workload: Vec<String>,
-    /// Share of the keys from which on those that are missing here and there are an info.
+    /// The share of missing keys from which on keys that are missing individually, and not as a slice or size, are an
+    /// info.
     apart: f64,
-    /// When a group of keys has fewer sizes than the others of its table.
+    /// Limits for groups of keys with fewer sizes than the others of their table.
     ladders: ShortLadders,
 }
 
@@ -71,7 +72,7 @@ impl Judge for HoleSize {
         CheckInputs::of(&[Input::Peers, Input::Keys])
     }
 
-    /// Makes one hit for each axis along which some keys of a table have fewer sizes than its others.
+    /// Reports the rows of groups that have fewer sizes along an axis than the table's other groups.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         Ok(self.ladders.hit(rows).into_iter().collect())
     }
@@ -108,7 +109,8 @@ impl HoleSize {
         Ok(self.missing_apart(rule, &comparison))
     }
 
-    /// Reports that many keys are missing, and no slice or size of them as a whole.
+    /// An info on a table that lacks many keys individually, without lacking a whole slice or size; `None` if they
+    /// are few.
     fn missing_apart(&self, rule: RuleHead<'_>, comparison: &Comparison<'_>) -> Option<Finding> {
         let (missing, all) = (comparison.missing(), comparison.keys.len());
         let is_known = comparison.is_distant || comparison.caveat.is_some();
