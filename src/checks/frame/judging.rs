@@ -1,4 +1,4 @@
-//! A run of the loop: its terms, the states it judges and its result.
+//! The inputs and the result of judging one state, or two states against each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl Judgement {
     }
 }
 
-/// A run of the loop.
+/// The inputs of one run over all tables: the rules and the states.
 pub(super) struct Judging<'a> {
     pub terms: Terms<'a>,
     pub needs: CheckInputs,
