@@ -50,8 +50,8 @@ pub trait Judge {
         Ok(Hits::new())
     }
 
-    /// Judges a database as a whole, after all tables were read. The sketches of its tables have no points any more. The
-    /// check must declare `Input::Peers`.
+    /// Judges a database as a whole, after all tables were read. The sketches of its tables have no points any more.
+    /// The check must declare `Input::Peers`.
     ///
     /// # Errors
     ///

@@ -26,7 +26,8 @@ pub struct Rule {
     pub id: String,
     /// The severity of its findings, unless the check says another.
     pub severity: Severity,
-    /// The share of the rule's warnings and infos that are right; `look` until somebody judges them. Errors are certain.
+    /// The share of the rule's warnings and infos that are right; `look` until somebody judges them. Errors are
+    /// certain.
     #[serde(default)]
     pub confidence: Confidence,
     /// A summary of one line, for lists of rules.

@@ -11,8 +11,8 @@
 //!   expires: 2026-10-31
 //! ```
 //!
-//! The predictions that their gate expects to lose are listed in `expected_data_misses.csv`. A JSON manifest of the same
-//! name has the list's digest.
+//! The predictions that their gate expects to lose are listed in `expected_data_misses.csv`. A JSON manifest of the
+//! same name has the list's digest.
 
 use std::collections::{BTreeMap, BTreeSet};
 

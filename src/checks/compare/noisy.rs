@@ -57,7 +57,8 @@ pub struct NoiseLimits {
 struct ZigzagLimits {
     /// The least number of points with two neighbours.
     points: usize,
-    /// The least median distance of a slice's points from the line between their neighbours, as the logarithm of a factor.
+    /// The least median distance of a slice's points from the line between their neighbours, as the logarithm of a
+    /// factor.
     distance: f64,
     /// The least and the largest share of points that are on the other side than the point before. By chance it is
     /// two thirds. A larger share means that every other size takes longer, as with a kernel that pads.

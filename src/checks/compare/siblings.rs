@@ -38,7 +38,8 @@ pub struct SiblingBand {
     /// The ratio to the same version on other systems, divided by the ratio of the machines, from which on the slice
     /// is slow.
     systems: f64,
-    /// Ratio to the other backends divided by the same ratio on other systems, up to which the backend is slow everywhere.
+    /// Ratio to the other backends divided by the same ratio on other systems, up to which the backend is slow
+    /// everywhere.
     recurs: f64,
     /// Texts of `kernel_source` that do not say which kernel ran.
     unnamed: Vec<String>,
@@ -159,7 +160,8 @@ impl SiblingBand {
         all.into_iter().map(|(slice, by_name)| (slice, medians(by_name))).collect()
     }
 
-    /// Returns the ratio of two tables' machines by slice: the median over the versions of other backends that both have.
+    /// Returns the ratio of two tables' machines by slice: the median over the versions of other backends that both
+    /// have.
     fn machines<'a>(
         &self,
         at: &CrossContext<'a>,

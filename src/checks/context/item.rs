@@ -100,7 +100,8 @@ pub struct FoundTable {
 pub struct FactsContext<'a> {
     /// The file.
     pub entry: &'a Entry,
-    /// True for a file of the loader's code. The code may be rewritten, so a list that is missing from it is not an error.
+    /// True for a file of the loader's code. The code may be rewritten, so a list that is missing from it is not an
+    /// error.
     pub is_code: bool,
     /// The reasons why the file cannot be read.
     pub faults: Vec<String>,

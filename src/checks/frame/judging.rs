@@ -36,8 +36,8 @@ pub(crate) struct Judgement {
     pub rows: u64,
     /// Sorted paths of the judged tables that are in git-LFS and were not fetched.
     pub in_lfs: Vec<String>,
-    /// Errors on rows that the pull request adds or changes, which the head does not have since the pull request changes
-    /// what the database states.
+    /// Errors on rows that the pull request adds or changes, which the head does not have since the pull request
+    /// changes what the database states.
     pub excused: Vec<Finding>,
     /// The ids of the rules that examined a changed table's rows, by path.
     pub examined: BTreeMap<String, BTreeSet<String>>,
@@ -56,7 +56,8 @@ impl Judgement {
 pub(super) struct Judging<'a> {
     pub terms: Terms<'a>,
     pub needs: CheckInputs,
-    /// The states in order: the base if there is one, the head, and the head under the facts of the base if that is judged.
+    /// The states in order: the base if there is one, the head, and the head under the facts of the base if that is
+    /// judged.
     pub states: Vec<JudgedState<'a>>,
     /// The index of the head in `states`.
     pub head: usize,

@@ -45,8 +45,8 @@ pub struct CurveReference {
 /// The references of a table, grouped by kinship. Groups are independent of each other.
 pub type ReferenceGroups = Vec<(Kinship, Vec<CurveReference>)>;
 
-/// Returns the references of a table among the tables of its name: in each group those whose number of keys is nearest to
-/// the table's.
+/// Returns the references of a table among the tables of its name: in each group those whose number of keys is
+/// nearest to the table's.
 pub fn reference_groups(peers: &Peers<'_>, table @ (_, own): Sketched<'_>) -> ReferenceGroups {
     let mut groups: ReferenceGroups = Vec::new();
     if own.points.len() < SHARED {

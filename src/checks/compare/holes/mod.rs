@@ -16,7 +16,8 @@
 //!
 //! 1. `comparison` lists the keys that half of the references have, and whether the table would serve each. References
 //!    are the nearest systems and, if versions share nothing, the table's other versions. A table serves its own rows
-//!    and those of donors and earlier versions. A kernel is left out if the table has another one in its place. All keys come from samples ([`Sketch`](super::sketch::Sketch)), and the samples of
+//! and those of donors and earlier versions. A kernel is left out if the table has another one in its place. All keys
+//! come from samples ([`Sketch`](super::sketch::Sketch)), and the samples of
 //!    two tables contain the same keys. If a sample stands for more keys than it contains, counts are estimates and
 //!    say so. Above, there are eight keys, two of them missing.
 //! 2. `explain` takes out the missing keys that a limit or a classified failure explains.

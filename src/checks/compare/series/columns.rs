@@ -7,8 +7,8 @@ use crate::specs::{TableSpec, measured_unit};
 /// The axes of a table's sweep, read from its columns. The rows of a series are equal in all columns except the
 /// measurements and the axis.
 pub(super) struct ColumnSweep<'k> {
-    /// The columns of the sweep with whole numbers, with their names. Other rules report a column that contains anything
-    /// else.
+    /// The columns of the sweep with whole numbers, with their names. Other rules report a column that contains
+    /// anything else.
     pub axes: Vec<(&'k str, Axis<'k>)>,
     /// The combination number of each row, over all columns that are neither measurements nor axes.
     fixed: NumberedRows,

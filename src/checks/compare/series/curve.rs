@@ -155,8 +155,8 @@ impl CurveRows<'_> {
         KeyPoint { hash: self.keys.hashes()[row as usize], latency }
     }
 
-    /// Returns true for about [`SAMPLE`] rows, chosen by the hashes of their keys: the sample does not depend on the order
-    /// of rows, and another row moves little of it.
+    /// Returns true for about [`SAMPLE`] rows, chosen by the hashes of their keys: the sample does not depend on the
+    /// order of rows, and another row moves little of it.
     pub fn samples(&self, row: u32) -> bool {
         let hashes = self.keys.hashes();
         let share = (SAMPLE as f64 / hashes.len() as f64).min(1.0);

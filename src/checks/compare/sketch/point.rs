@@ -9,7 +9,8 @@ use crate::checks::compare::series::{AxisPoints, Outlier};
 /// The texts of a key by name: dtypes, kernels, phases.
 pub type Slice = BTreeMap<String, String>;
 
-/// Returns the texts of a slice for people, such as `gemm_dtype=fp8 kernel_source=cutlass`; empty if the key has no texts.
+/// Returns the texts of a slice for people, such as `gemm_dtype=fp8 kernel_source=cutlass`; empty if the key has no
+/// texts.
 pub fn slice_words<'a>(texts: impl IntoIterator<Item = (&'a String, &'a String)>) -> String {
     let words: Vec<String> =
         texts.into_iter().map(|(column, text)| format!("{column}={text}")).collect();
@@ -34,11 +35,11 @@ pub struct SketchPoint {
     pub hash: u64,
     /// The latency in ms; for a repeated key, the latency of the row that the loader serves.
     pub latency: f64,
-    /// The logarithm of the latency, computed once because each table is compared with many others; NaN if the latency is
-    /// not a time.
+    /// The logarithm of the latency, computed once because each table is compared with many others; NaN if the
+    /// latency is not a time.
     pub log: f64,
-    /// The point's slice, an index into the sketch's slices. If there are more slices than a `u16` can number, the last ones
-    /// count as one.
+    /// The point's slice, an index into the sketch's slices. If there are more slices than a `u16` can number, the
+    /// last ones count as one.
     pub slice: u16,
 }
 

@@ -33,7 +33,8 @@ pub struct UnitFactors {
     from: f64,
     /// The smallest and the largest ratio, or inverse ratio, that is certainly the factor of a unit.
     factor: [f64; 2],
-    /// The largest factor between the upper and the lower quartile of the ratios to a reference for them to be one factor.
+    /// The largest factor between the upper and the lower quartile of the ratios to a reference for them to be one
+    /// factor.
     spread: f64,
     /// The smallest and the largest plausible first percentile of the latencies, in ms, for slices without a
     /// reference.

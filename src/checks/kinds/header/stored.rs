@@ -26,7 +26,8 @@ pub(super) fn unopened(rows: &RowContext<'_>) -> Vec<String> {
     faults
 }
 
-/// Nested columns. The loader numbers the parts of all columns, and then takes these numbers for those of whole columns.
+/// Nested columns. The loader numbers the parts of all columns, and then takes these numbers for those of whole
+/// columns.
 fn nested(stored: &StoredAs) -> Vec<String> {
     let nested = stored.types.iter().filter(|(_, stored)| stored.is_nested());
     let shown = |(name, stored): &(String, StoredType)| {

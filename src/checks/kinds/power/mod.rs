@@ -43,8 +43,8 @@ impl<'a> Readings<'a> {
         !is_unread && !is_null()
     }
 
-    /// Returns true if the limits are 1,000 times the GPU's `rating` and the readings above it: the table is in milliwatts,
-    /// as NVML answers.
+    /// Returns true if the limits are 1,000 times the GPU's `rating` and the readings above it: the table is in
+    /// milliwatts, as NVML answers.
     fn are_in_milliwatts(&self, rating: Option<f64>) -> bool {
         /// The largest difference between a stated limit and the card's rating, as a share of the rating.
         const TOLERANCE: f64 = 0.05;

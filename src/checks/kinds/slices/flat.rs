@@ -24,8 +24,8 @@ pub(super) struct FlatLimits {
     share: f64,
     /// The least factor between a flat latency and the time that the machine needs for the largest size of the run.
     need: f64,
-    /// The least factor between the median flat latency and the fastest point of the operation on the system, or a launch
-    /// for `kernels`.
+    /// The least factor between the median flat latency and the fastest point of the operation on the system, or a
+    /// launch for `kernels`.
     above: f64,
     /// The tables whose rows are single kernels.
     kernels: Vec<String>,

@@ -260,7 +260,8 @@ impl FloorLimits {
             let floors = peers.iter().map(|(pair, side)| (*pair, *side, pair.floor(*side)));
             let mut slow: Vec<(&DtypePair, usize, Floor)> =
                 floors.filter(|(_, _, floor)| is_slow(floor)).collect();
-            // Two of three dtypes may be timed with their launches. Where there are two dtypes, either may be the odd one.
+            // Two of three dtypes may be timed with their launches. Where there are two dtypes, either may be the odd
+            // one.
             if slow.len() < peers.len() || peers.len() == 1 {
                 slow.retain(|(_, _, floor)| floor.ratio >= self.one);
             }
