@@ -53,7 +53,6 @@ pub struct AxisSeries {
 }
 
 impl<'k> Axis<'k> {
-    /// The sizes in a column.
     pub fn of_column(column: &'k CodedColumn) -> Self {
         let sizes = column.numbers.iter().map(|number| *number as f64);
         Self::new((&column.codes[..]).into(), sizes, 0)
@@ -98,7 +97,6 @@ impl<'k> Axis<'k> {
         combinations.add_codes(&self.codes[..], self.sizes.len());
     }
 
-    /// Returns the size of a row.
     #[inline]
     pub fn size(&self, row: u32) -> AxisSize {
         self.sizes[self.codes[row as usize] as usize]

@@ -17,7 +17,6 @@ pub struct Baseline {
     known: BTreeMap<String, FrozenFinding>,
 }
 
-/// A finding frozen in a baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct FrozenFinding {
     fingerprint: String,

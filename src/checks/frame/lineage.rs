@@ -27,7 +27,6 @@ use crate::findings::{
 
 /// The findings of all rules on one table, without comparisons with other tables.
 struct TableFindings {
-    /// Findings by state.
     by_state: Vec<Vec<Finding>>,
     /// Errors that the pull request excuses by changing facts.
     excused: Vec<Finding>,

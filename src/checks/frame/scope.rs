@@ -14,7 +14,6 @@ const BATCH: u64 = 8 << 20;
 
 /// A state of a database, with the tables of it that are judged.
 pub(crate) struct StateScope<'a> {
-    /// The state.
     pub state: State<'a>,
     /// The selected part of the state, and its changed files.
     pub selected: &'a Selected,
@@ -49,7 +48,6 @@ impl<'a> StateScope<'a> {
 
 /// The base of a pull request, and how the head differs from it.
 pub(crate) struct Before<'a> {
-    /// The base.
     pub base: StateScope<'a>,
     /// The tables that differ between base and head.
     pub pairs: Vec<FilePair<'a>>,

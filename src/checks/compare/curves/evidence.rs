@@ -31,7 +31,6 @@ impl Evidence {
 
 /// A point off the line between its neighbours (a bend), as it is compared with references.
 pub struct Bent<'a> {
-    /// The point.
     pub point: KeyPoint,
     /// True if the point is slow, false if it is fast.
     pub slow: bool,

@@ -33,9 +33,7 @@ impl Kinship {
 
 /// A table with which the curves of another table are compared.
 pub struct CurveReference {
-    /// Path of its file.
     pub path: String,
-    /// The reference's latencies.
     pub latencies: Arc<KeyLatencies>,
     /// The median logarithm of the table's latency divided by the reference's, by slice of the table; NaN for a slice
     /// without common points.

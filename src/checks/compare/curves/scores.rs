@@ -171,7 +171,6 @@ impl CurveScores {
 }
 
 impl Referenced {
-    /// Returns the references of the table.
     fn groups(&self, peers: &Peers<'_>, own: Sketched<'_>) -> &ReferenceGroups {
         self.groups.get_or_init(|| reference_groups(peers, own))
     }

@@ -15,7 +15,6 @@ pub(super) struct ColumnSweep<'k> {
 }
 
 impl<'k> ColumnSweep<'k> {
-    /// Returns the sweep of a table.
     pub fn new(table: &'k Table, spec: &'k TableSpec) -> Self {
         let axis = |name: &'k String| {
             let Column::Int { values, nulls: None } = table.column(name)? else { return None };

@@ -140,7 +140,6 @@ pub struct TableCurve {
 
 /// The rows of a table, as curves are made from them.
 pub struct CurveRows<'a> {
-    /// The table's keys.
     pub keys: &'a Keys<'a>,
     /// In ms, one value per row.
     pub latency: &'a Vals<'a, f64>,

@@ -45,7 +45,6 @@ const ALIKE: f64 = 3.0;
 /// smaller.
 const SHIELDED: f64 = 10.0;
 
-/// A point of a series.
 #[derive(Clone, Copy)]
 pub(super) struct SeriesPoint {
     pub row: u32,

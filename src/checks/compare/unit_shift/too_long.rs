@@ -5,7 +5,6 @@ use crate::checks::context::RowContext;
 use crate::findings::{EXAMPLES, Hit};
 use crate::specs::Unit;
 
-/// Milliseconds of an hour.
 const HOUR_MS: f64 = 3.6e6;
 
 /// A hit on rows with a measured time above `hours`; `None` without such rows. The rule latency-not-finite reports

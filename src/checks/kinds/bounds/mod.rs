@@ -34,7 +34,6 @@ pub struct BoundMargins {
     past_cache: f64,
 }
 
-/// A row below a bound.
 #[derive(Clone, Copy)]
 struct BelowRow {
     /// Measured time divided by the bound.

@@ -44,7 +44,6 @@ struct Cards<'a> {
     column: Option<(&'a str, Vec<u32>)>,
 }
 
-/// A point of a series.
 #[derive(Clone, Copy)]
 struct SeriesPoint {
     row: u32,
@@ -147,7 +146,6 @@ impl CardLimits {
 }
 
 impl Cards<'_> {
-    /// Returns the card of a row.
     fn of(&self, row: u32) -> u32 {
         match &self.column {
             Some((_, of_rows)) => of_rows[row as usize],

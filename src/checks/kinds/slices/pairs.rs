@@ -157,7 +157,6 @@ impl<'a> SlicesOfDtypes<'a> {
         self.texts[slice][0].join(" and ")
     }
 
-    /// The rows of each slice.
     fn rows_by_slice(&self) -> Vec<Vec<usize>> {
         let mut rows = vec![Vec::new(); self.texts.len()];
         let slices = self.numbers.iter().enumerate();
