@@ -166,7 +166,7 @@ impl Copies {
         let origin = *partners.min_by_key(|i| (originality(at, tables[**i].0), **i))?;
         let others = others.iter().filter(|i| **i != origin);
         let others: Vec<&TableFile> = others.map(|i| tables[*i].0).collect();
-        // The first of two tables is that of the smaller path.
+        // The two tables are compared in the order of their paths.
         let (a, b) = (copy.min(origin), copy.max(origin));
         let like = self.alike(tables[a].1, tables[b].1)?;
         finding(rule, at, tables[a].0, tables[b].0, like, &others)

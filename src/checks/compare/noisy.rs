@@ -126,7 +126,7 @@ impl Judge for NoiseLimits {
     }
 }
 
-/// The points of a slice along an axis, against the line between their neighbours.
+/// The points of a slice along an axis, compared with the line between their neighbours.
 struct Zigzag<'a> {
     axis: &'a str,
     /// A row of the slice.
@@ -215,7 +215,7 @@ impl ZigzagLimits {
 }
 
 impl NoiseLimits {
-    /// The disturbed points of a slice where they are too many.
+    /// The disturbed points of a slice if they are too many; `None` otherwise.
     fn spiked(
         &self,
         all: &CurveScores,

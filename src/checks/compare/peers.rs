@@ -110,7 +110,7 @@ impl<'a> Peers<'a> {
     /// The tables at other places, sorted by kinship and then by how near their number of keys is to the table's.
     pub fn nearest(&self, (file, own): Sketched<'_>) -> Vec<(Kinship, Sketched<'a>)> {
         let mut found: Vec<(Kinship, Sketched<'a>)> = self.elsewhere(file).collect();
-        // The sort is stable: those as near stay in the catalog's order, which is that of their paths.
+        // The sort is stable: equally near tables stay in the order of the catalog, which is by path.
         found.sort_by_cached_key(|(kinship, (_, sketch))| {
             (*kinship, sketch.keys.abs_diff(own.keys))
         });

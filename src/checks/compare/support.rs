@@ -53,7 +53,7 @@ struct Contradiction {
     parts: Vec<String>,
 }
 
-/// A system whose matrix is held against its data.
+/// A system whose support matrix is compared with its data.
 struct MatrixCase<'a> {
     at: &'a CrossContext<'a>,
     system: &'a SystemFile,

@@ -37,13 +37,13 @@ pub struct TableContext<'a> {
     pub meta: Option<&'a Meta>,
     /// The file that seals the table; `None` if the spec names none.
     pub seal: Option<&'a SealFile>,
-    /// How the loader reads the table, and whether queries reach it.
+    /// The role of the table in the loader's lookups.
     pub serving: Serving,
     /// Values that several rules derive from the table's rows.
     pub derived: Derived,
 }
 
-/// How the loader reads a table, and whether queries reach it.
+/// The role of a table in the loader's lookups.
 #[derive(Clone, Copy, Default)]
 pub struct Serving {
     /// True if the loader reads other files for the table, too: donors or earlier versions.

@@ -24,7 +24,7 @@ pub(super) struct Leftovers<'a> {
     /// The result so far: the differences of tables, excused errors and tables in git-LFS. Findings are added at the
     /// end.
     judgement: Judgement,
-    /// How the pull request changes the rows of each table of the head, by path.
+    /// The change of each head table's rows in the pull request, by path.
     changes: BTreeMap<&'a str, RowChange>,
     /// The table of the head that each table of the base has become, by the base's path.
     successors: BTreeMap<&'a str, &'a TableFile>,

@@ -42,7 +42,7 @@ pub(super) struct JudgedLineage {
     pub findings: Vec<Vec<Finding>>,
     /// The difference between base and head; `None` if they are the same file with the same bytes.
     pub diff: Option<TableDiff>,
-    /// How the pull request changes the rows of the head's table.
+    /// The change of the head table's rows in the pull request.
     pub change: RowChange,
     /// True if the pull request adds the table, or changes most of the rows that the loader reads.
     pub is_remade: bool,
@@ -235,7 +235,7 @@ impl<'a> Judging<'a> {
         }
     }
 
-    /// How the pull request changes the rows of a table. `diff` is `None` for a table whose bytes did not change.
+    /// The change of a table's rows in the pull request. `diff` is `None` for a table whose bytes did not change.
     fn row_change(&self, lineage: &Lineage<'_>, diff: Option<&TableDiff>) -> RowChange {
         if !self.has_base() {
             return RowChange::Unknown;

@@ -1,4 +1,4 @@
-//! The tables of one name against each other, in all states.
+//! Judges the tables of one name against each other, in all states.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -28,7 +28,7 @@ pub(super) struct KeptNames<'a> {
     pub sketches: BTreeMap<String, Arc<Sketch>>,
     /// Number of rows of each readable table, by path.
     pub rows: BTreeMap<String, usize>,
-    /// Paths of the tables that were judged against others.
+    /// Paths of the tables that were compared with others.
     pub compared: BTreeSet<&'a str>,
 }
 

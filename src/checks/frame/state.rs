@@ -25,7 +25,7 @@ use crate::findings::{Finding, Hit, RowStates, Severity};
 pub(super) struct JudgedState<'a> {
     pub state: State<'a>,
     pub selected: &'a Selected,
-    /// Its tables by backend, system and version.
+    /// The state's tables by backend, system and version.
     pub shelf: Shelf<'a>,
     /// Paths of the tables whose key values are kept, since findings on other tables name missing keys.
     pub named: BTreeSet<&'a str>,

@@ -105,7 +105,8 @@ impl<'a> ChangedTable<'a> {
         self.finding(rule, slices, &format!("latencies move by {} or more", Figure(factor)), ratios)
     }
 
-    /// Returns a finding on slices of which single latencies changed, with the rows that changed most as examples.
+    /// Returns a finding on slices in which only single latencies changed. Its examples are the rows that changed
+    /// most.
     fn single_cells(&self, rule: RuleHead<'_>, slices: &[&SliceDiff]) -> Option<Finding> {
         let [low, high] = [self.served.ratios.first(), self.served.ratios.last()]
             .map(|ratio| Figure(ratio.copied().unwrap_or(1.0)));

@@ -15,7 +15,7 @@ const SMOOTH: f64 = 0.04;
 /// The least number of stretches of five points from which a slice's roughness along an axis is computed.
 const STRETCHES: usize = 20;
 
-/// A series against the other series of its slice.
+/// The deviation of a series from the other series of its slice.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShapeScore {
     /// The series' index in [`TableCurve::shapes`].
@@ -125,7 +125,7 @@ impl Roughness {
             all.push((next, beyond));
             smooth[0] += usize::from(next < SMOOTH);
             smooth[1] += usize::from(beyond < SMOOTH);
-            // More than half of all stretches are smooth, so that the median is. Nearly every slice ends here.
+            // If more than half of all stretches are smooth, the median is. Nearly every slice ends here.
             if all.len() >= STRETCHES && 2 * smooth[0].max(smooth[1]) > stretches.len() {
                 return true;
             }

@@ -64,7 +64,7 @@ impl KeyGrid {
         let parts = 0..self.points.parts.len();
         let pairs =
             slicings.iter().flat_map(|slicing| parts.clone().map(move |along| (slicing, along)));
-        // Of sets of the same size, the first one is taken.
+        // The first of several sets of the same size is taken.
         let found =
             pairs.rev().filter_map(|(slicing, along)| self.missing_along(slicing, along, left));
         let largest = found.max_by_key(|keys| keys.missing.len())?;

@@ -223,7 +223,7 @@ impl Sketches {
         files.into_iter().filter_map(|file| self.get(&file.entry.path)).collect()
     }
 
-    /// Keys of the table at `path`, 0 where it cannot be read.
+    /// The number of keys of the table at `path`; 0 if it cannot be read.
     pub fn keys(&self, path: &str) -> usize {
         self.by_path.get(path).map_or(0, |s| s.keys)
     }

@@ -1,4 +1,4 @@
-//! Tables without rows, and tables of which the loader reads none.
+//! Tables without rows, and tables without rows that the loader reads.
 
 use crate::checks::context::{RowContext, TableContext};
 use crate::checks::judge::{Judge, Judged};

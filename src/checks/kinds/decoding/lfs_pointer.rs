@@ -1,4 +1,4 @@
-//! Git-LFS pointers in the place of tables.
+//! Git-LFS pointers that replace tables.
 
 use crate::base::words::plural_verb;
 use crate::checks::context::{Item, TableContext};
@@ -38,7 +38,7 @@ impl Judge for LfsPointer {
     }
 }
 
-/// The deepest folder that holds all of some files, which are sorted.
+/// The deepest folder that contains all of the given files. `paths` are sorted.
 fn common_folder(paths: &[String]) -> &str {
     let (Some(first), Some(last)) = (paths.first(), paths.last()) else { return "" };
     let alike = first.bytes().zip(last.bytes()).take_while(|(a, b)| a == b).count();

@@ -1,4 +1,4 @@
-//! Why keys repeat.
+//! The reasons why keys repeat.
 
 use std::collections::BTreeSet;
 

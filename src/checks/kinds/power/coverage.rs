@@ -23,7 +23,7 @@ struct SliceRows {
 }
 
 impl Judge for PartialPower {
-    /// One finding for a table with power columns of which some rows have no reading.
+    /// Reports a table with power columns in which some rows have no reading.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let (Some(readings), Some(keys)) = (Readings::of(rows), rows.keys()) else {
             return Ok(Hits::new());

@@ -27,7 +27,7 @@ const SAMPLE: usize = 64;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PowerSigns {
-    /// Readings of a slice that are judged, at least.
+    /// The least number of readings of a slice that is judged.
     readings: usize,
     /// The share of a slice's readings that have the same value from which on they are reported.
     one_value: f64,
@@ -46,7 +46,8 @@ pub struct PowerSigns {
     chance: f64,
 }
 
-/// When readings that hardly change are physics: every size is large, and the card runs at its limit throughout.
+/// The conditions under which power readings may hardly change: every size is large, and the card runs at its limit
+/// throughout.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PowerCap {
@@ -128,7 +129,7 @@ impl PowerSigns {
         let (runs, severity) = (power.chunk_by(|a, b| a == b), rows.rule.severity);
         let most = runs.map(<[f64]>::len).max().unwrap_or(0);
         let share = upper_median(&mut table.shares(slice));
-        // Without a limit the share is NaN, and no comparison holds.
+        // Without a limit the share is NaN, and the comparison is false.
         if share < self.kilowatts {
             return Some((
                 "are a thousandth of what the GPU draws: they are in kilowatts, not in watts",

@@ -52,12 +52,12 @@ impl<'a> Readings<'a> {
         let watts = limits.iter().filter(|limit| **limit > 0.0).map(|limit| limit / 1e3);
         let mut watts: Vec<f64> = watts.collect();
         let mut power: Vec<f64> = self.power.iter().copied().filter(|power| *power > 0.0).collect();
-        // Without values a median is NaN, and no comparison holds.
+        // Without values the median is NaN, and the comparison is false.
         (upper_median(&mut watts) / rating - 1.0).abs() <= TOLERANCE
             && upper_median(&mut power) > rating
     }
 
-    /// A row's limit, or the GPU's `rating` where it has none.
+    /// A row's limit, or the GPU's `rating` if the row has none; `None` without both.
     fn limit(&self, row: usize, rating: Option<f64>) -> Option<f64> {
         let limit = self.limit.as_ref().map(|limit| limit[row]);
         limit.filter(|limit| limit.is_finite() && *limit > 0.0).or(rating)

@@ -71,7 +71,7 @@ impl Judge for Frameworks {
 }
 
 impl Frameworks {
-    /// Returns true if a framework's name is that of a backend, here or elsewhere in the database.
+    /// Returns true if a framework's name is that of a listed framework, or of a backend in the database.
     fn is_known(&self, framework: &str, at: &DirContext<'_>) -> bool {
         let backends = at.catalog.dirs.values().map(|dir| &dir.place.backend);
         self.frameworks.iter().chain(backends).any(|backend| names_backend(framework, backend))

@@ -1,4 +1,4 @@
-//! Profiles against the files that they pin, their copies and the rows that name them.
+//! Profiles, compared with the files that they pin, their copies and the rows that name them.
 
 use std::collections::BTreeSet;
 
@@ -155,7 +155,7 @@ impl<'a> ProfileContext<'a> {
         entry.folder() == self.entry.folder()
     }
 
-    /// Returns the tables whose rows name profiles: those whose spec has such a column, and any beside the profile.
+    /// The tables whose rows name profiles: those whose spec has such a column, and all in the profile's folder.
     fn naming_tables(&self) -> Vec<NamingTable<'a>> {
         let has_column = |file: &TableFile| {
             let spec = self.state.specs.tables.get(&file.table);

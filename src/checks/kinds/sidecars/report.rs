@@ -1,4 +1,4 @@
-//! Collection reports against their tables and their own sums.
+//! Collection reports, compared with their tables and with their own sums.
 
 use crate::base::words::count;
 use crate::checks::context::ReportContext;

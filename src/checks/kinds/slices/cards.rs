@@ -48,7 +48,7 @@ struct Cards<'a> {
 struct SeriesPoint {
     row: u32,
     size: f64,
-    /// The logarithm of its latency over that of the line between its neighbours.
+    /// The logarithm of the point's latency divided by that of the line between its neighbours.
     off: f64,
 }
 

@@ -1,4 +1,5 @@
-//! Slices of a table (rows with the same texts in the key) against the table's other slices and the machine.
+//! Slices of a table, compared with the table's other slices and with the machine. A slice is the rows with the same
+//! texts in the key.
 
 mod cards;
 mod cliffs;

@@ -71,7 +71,7 @@ pub(super) struct DtypePair {
 
 /// The rows of a slice whose latencies are those of another, times one factor.
 pub(super) struct Proportion {
-    /// The latency over that of the other slice.
+    /// The latency divided by that of the other slice.
     pub factor: f64,
     pub rows: Vec<usize>,
     /// The number of common keys that were compared.

@@ -1,4 +1,4 @@
-//! Slices against the time that the machine needs at least for their work.
+//! Slices, compared with the least time that the machine needs for their work.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -14,7 +14,7 @@ use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 use crate::specs::system::System;
 
-/// Figures of one system against each other, known systems and the system's own tables.
+/// The comparisons of a system's figures: with each other, with known systems and with the system's own tables.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plausible {
