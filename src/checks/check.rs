@@ -80,7 +80,7 @@ pub enum Check {
     SupportMatrix(support::SupportNeeds),
     /// Tables that serve far fewer keys than nearby tables.
     Parity(parity::Shares),
-    /// Slices and blocks of the grid that nearby tables have.
+    /// Slices and sizes of the grid that nearby tables have and the table lacks.
     Coverage(holes::HoleSize),
     /// Tables without a sidecar that states their origin.
     SidecarMissing,
