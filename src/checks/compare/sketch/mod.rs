@@ -164,7 +164,7 @@ impl Sketch {
         })
     }
 
-    /// The points at the keys that both sketches have.
+    /// The points at the keys that both sketches have, up to the smaller of their ends.
     pub fn common<'a>(&'a self, other: &'a Self) -> SharedPoints<'a> {
         let end = self.end.min(other.end);
         let within = |s: &'a Self| &s.points[..s.points.partition_point(|p| p.hash <= end)];

@@ -30,7 +30,7 @@ pub(super) fn unreadable(rule: RuleHead<'_>, at: &ReportContext<'_>) -> Found {
     why.map(|why| rule.on_path(&at.entry.path, why.to_string())).into_iter().collect()
 }
 
-/// A clause on each of system, backend and version that differs from that of the file's place.
+/// A clause on a system, backend or version that differs from that of the file's place; `None` if all are the same.
 fn place(entry: &Entry, report: &CollectionReport) -> Option<String> {
     let named = CollectionReport::named(entry);
     let own = format!("{}-{}", report.backend, report.version);
