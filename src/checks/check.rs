@@ -18,23 +18,23 @@ use crate::checks::kinds::{
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Check {
-    /// The table's bytes cannot be decoded.
+    /// Tables whose bytes cannot be decoded.
     Unreadable,
-    /// A git-LFS pointer stands for the table.
+    /// Git-LFS pointers that replace tables.
     LfsPointer,
-    /// Rows of a text table are damaged.
+    /// Damaged rows of a text table.
     TornRow,
-    /// The table has no rows.
+    /// Tables without rows.
     Empty,
-    /// Columns are missing, unknown or of the wrong type.
+    /// Columns that are missing, unknown or of the wrong type.
     Header,
-    /// The table lies where no loader looks for it.
+    /// Tables in folders where no loader looks for them.
     Placement,
-    /// Rows name a GPU that is not the system's.
+    /// Rows that name another GPU than that of the system.
     Device,
-    /// Rows name a framework that is not the directory's.
+    /// Rows that name another framework than that of their directory.
     Framework(identity::FrameworkNames),
-    /// Rows name a version that is not the directory's.
+    /// Rows that name another version than that of their directory.
     Version(identity::VersionNames),
     /// Measurements that are not numbers.
     NotFinite,
@@ -42,17 +42,17 @@ pub enum Check {
     NotPositive,
     /// Values of a row that contradict each other.
     Derived,
-    /// Keys that no sweep has.
+    /// Keys outside of any sweep.
     KeyRange(values::KeyRange),
-    /// Power that the limit forbids.
+    /// Power readings that exceed the limit.
     PowerRange(power::PowerMeter),
-    /// A power limit that is not the system's.
+    /// Power limits that differ from the rating of the system's GPU.
     PowerLimit(power::LimitTolerance),
     /// Power that no meter reads.
     PowerImplausible(power::PowerSigns),
     /// Power columns in which some rows have no reading.
     PowerCoverage,
-    /// The loader's key, more than once.
+    /// Keys of the loader that several rows have.
     DuplicateKey(duplicates::Conflict),
     /// Measurements shorter than physics allows.
     SpeedOfLight(bounds::BoundMargins),
@@ -60,17 +60,17 @@ pub enum Check {
     FarAboveBound(bounds::FarAbove),
     /// Slices that were not measured as the rest of their table.
     SliceImplausible(Box<slices::SliceSigns>),
-    /// The same measurements in two places.
+    /// Tables that repeat the measurements of another table.
     Copied(copies::Copies),
-    /// Slices that are slow beside their siblings.
+    /// Slices that are slow compared with the same slices of peers.
     Siblings(siblings::SiblingBand),
-    /// Slices in another unit than their siblings.
+    /// Slices in another unit than the same slices of peers.
     UnitShift(unit_shift::UnitFactors),
     /// Points slower than both neighbours along every axis.
     Spike(#[schemars(with = "outliers::OutlierLimits")] outliers::Outliers<true>),
     /// Points faster than both neighbours along every axis.
     Drop(#[schemars(with = "outliers::OutlierLimits")] outliers::Outliers<false>),
-    /// Slices that are noisier than elsewhere.
+    /// Slices that are noisier than in other tables.
     NoisySlice(noisy::NoiseLimits),
     /// Rows that no machine measured.
     Synthetic(synthetic::Signs),
@@ -78,21 +78,21 @@ pub enum Check {
     Workflows,
     /// A support matrix that the data contradicts.
     SupportMatrix(support::SupportNeeds),
-    /// Far fewer rows than elsewhere.
+    /// Tables that serve far fewer keys than nearby tables.
     Parity(parity::Shares),
-    /// Slices and blocks of the grid that nearby tables have.
+    /// Slices and sizes of the grid that nearby tables have and the table lacks.
     Coverage(holes::HoleSize),
     /// Tables without a sidecar that states their origin.
     SidecarMissing,
     /// A sidecar that cannot be read.
     SidecarInvalid(sidecars::KnownSidecar),
-    /// A sidecar that its directory or its tables contradict.
+    /// Sidecars that contradict their directory or their tables.
     SidecarContradiction(sidecars::Frameworks),
-    /// Declared reuse that nothing can be taken from.
+    /// Declared reuse from versions that do not have the table.
     ReuseInvalid,
-    /// Declared reuse where reuse is not allowed.
+    /// Declared reuse of tables that may not be reused.
     ReuseForbidden,
-    /// Marker files that sidecars replaced.
+    /// Marker files from before sidecars.
     LegacyMarker,
     /// A file of facts that cannot be read.
     FactsInvalid,
@@ -102,11 +102,11 @@ pub enum Check {
     WaiverUnused,
     /// A system YAML that its loader refuses.
     SystemInvalid(systems::SystemFields),
-    /// A system YAML whose figures do not fit.
+    /// System YAMLs whose figures are not plausible.
     SystemSuspicious(systems::Plausible),
-    /// Data that a pull request takes away as a whole.
+    /// Data that a pull request deletes as a whole.
     Deleted,
-    /// Keys and measurements that a pull request takes away.
+    /// Keys and measurements that are no longer served.
     NoLongerServed(no_longer_served::NoLongerServed),
     /// Slices whose latencies a pull request moves without a new measurement.
     LatencyMoved(moved::MoveLimits),
@@ -114,16 +114,16 @@ pub enum Check {
     Excused(excused::Excuses),
     /// Predicted step times that become errors.
     PredictionLost,
-    /// Predicted step times that move.
+    /// Predicted step times that change.
     PredictionMoved(predictions::MovedPredictions),
     /// Tables and versions that the planner cannot load.
     PlannerRefuses,
-    /// Something about traces: cards, configs, metric files.
+    /// Faults of traces: cards, configs, metric files.
     Trace(TraceCheck),
 }
 
 impl Check {
-    /// Returns the implementation of the check.
+    /// The implementation of the check, with its parameters.
     pub fn judge(&self) -> &dyn Judge {
         match self {
             Self::Unreadable => &decoding::Unreadable,
@@ -180,7 +180,7 @@ impl Check {
         }
     }
 
-    /// Returns true if the check finds rows whose key or latency is impossible, so that nobody looks them up.
+    /// Returns true if the check finds rows with an impossible key or latency. Such rows are never looked up.
     pub(crate) fn finds_impossible_rows(&self) -> bool {
         matches!(self, Self::KeyRange(_) | Self::NotFinite | Self::NotPositive)
     }

@@ -1,9 +1,9 @@
 //! The inputs of checks: facts about tables and databases that are gathered only where a rule of the run needs them.
 
-/// An input of a check beside the rows of one table.
+/// An input of a check, other than the rows of one table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
-    /// Tables that are judged against each other. If no rule needs them, tables are not sketched.
+    /// The other tables of the same name. If no rule needs them, tables are not sketched.
     Peers,
     /// Version directories with their sidecars.
     VersionDirs,
@@ -11,7 +11,7 @@ pub enum Input {
     Systems,
     /// The waivers of the database.
     Waivers,
-    /// Traces; such a check reads nothing of a database.
+    /// Traces. A check with this input does not read a database.
     Traces,
     /// Two states of a database; such a check finds nothing in a single state.
     Changes,
@@ -19,33 +19,35 @@ pub enum Input {
     Predictions,
     /// The errors that the head would have under the facts of the base.
     Excused,
-    /// The origin that rows state: device, framework, version.
+    /// The origin in the rows of a table: device, framework, version.
     Origin,
     /// The support matrices of systems.
     SupportMatrices,
-    /// Files that state facts.
+    /// Files that state facts about the database.
     Facts,
-    /// The keys of the points in the sketches of reference tables.
+    /// The key values of the points in the sketches of reference tables.
     Keys,
 }
 
 /// The inputs that a check, or all checks of a run, need.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CheckInputs {
-    /// A bit for each input.
+    /// One bit for each [`Input`].
     bits: u16,
-    /// Outliers, from this factor over (or under) their neighbours.
+    /// The factor from the neighbours, up or down, from which on a point is an outlier; `None` if outliers are not
+    /// needed.
     pub outliers: Option<f64>,
-    /// The latencies of all keys, and the points that bend at least as far as these terms say.
+    /// The limits for the points that are kept of curves, together with the latencies of all keys; `None` if curves
+    /// are not needed.
     pub curves: Option<CurveTerms>,
 }
 
 /// The limits from which on a point of a table's curves is kept.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CurveTerms {
-    /// Factor over (or under) the line between its neighbours from which on a point is kept.
+    /// The factor from the line between the neighbours, up or down, from which on a point is kept.
     pub bends: f64,
-    /// Latency in ms below which the timer explains much.
+    /// The latency in ms below which points are not compared, since the timer explains much there.
     pub floor_ms: f64,
 }
 
@@ -57,23 +59,23 @@ impl CurveTerms {
 }
 
 impl CheckInputs {
-    /// Returns some inputs.
+    /// Creates a set of inputs, without outliers and curves.
     pub fn of(inputs: &[Input]) -> Self {
         let bits = inputs.iter().fold(0, |bits, input| bits | 1 << *input as u16);
         Self { bits, ..Self::default() }
     }
 
-    /// Returns these inputs with outliers and curves.
+    /// Adds the limits for outliers and curves.
     pub fn with(self, outliers: Option<f64>, curves: Option<CurveTerms>) -> Self {
         Self { outliers, curves, ..self }
     }
 
-    /// Returns true if an input is among these.
+    /// Returns true if the set has an input.
     pub fn has(self, input: Input) -> bool {
         self.bits & 1 << input as u16 != 0
     }
 
-    /// Returns the inputs that two checks need together.
+    /// The union of the inputs of two checks.
     pub fn and(self, other: Self) -> Self {
         Self {
             bits: self.bits | other.bits,

@@ -9,10 +9,10 @@ use crate::checks::rule_head::RuleHead;
 use crate::database::table::TableFault;
 use crate::findings::{Finding, Hits};
 
-/// The findings of one hook.
+/// The findings that a hook returns.
 pub type Found = Vec<Finding>;
 
-/// The hits of one hook, or the reason why a formula fails.
+/// The hits that a hook returns, or the reason why a formula fails.
 pub type Judged<'v> = Result<Hits<'v>, ExprError>;
 
 /// A kind of check with its parameters.
@@ -22,13 +22,12 @@ pub trait Judge {
         CheckInputs::default()
     }
 
-    /// Returns true if the check is right for any table, whatever its columns mean, so that it judges tables without a
-    /// spec, too.
+    /// Returns true if the check also judges tables without a spec, because it is right whatever the columns mean.
     fn judges_unknown_tables(&self) -> bool {
         false
     }
 
-    /// Judges a table that cannot be read, from the reason why.
+    /// Judges a table that cannot be read for the given reason.
     fn unreadable(&self, _: RuleHead<'_>, _: &TableContext<'_>, _: &TableFault) -> Option<Finding> {
         None
     }
@@ -51,8 +50,8 @@ pub trait Judge {
         Ok(Hits::new())
     }
 
-    /// Judges a database as a whole, after all tables were read. The sketches of its tables have no points any more. The
-    /// check must declare `Input::Peers`.
+    /// Judges a database as a whole, after all tables were read. The sketches of its tables have no points any more.
+    /// The check must declare `Input::Peers`.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! The kinds of check. A rule names one, with its parameters.
 //!
-//! A kind is a type that implements [`Judge`], in the file of its subject: in [`kinds`] if it judges a table, a sidecar or a
-//! system by itself, in [`compare`] if it judges tables against each other. A new kind is such a type, a variant of
-//! [`Check`] and a line in [`Check::judge`].
+//! A kind is a type that implements [`Judge`], in the file of its subject: in [`kinds`] if it judges a table, a
+//! sidecar or a system by itself, in [`compare`] if it judges tables against each other. A new kind is such a type, a
+//! variant of [`Check`] and a line in [`Check::judge`].
 //!
 //! Imports go one way: rule head, inputs and tables' sketches, contexts, [`Judge`], kinds, the registry [`Check`],
 //! [`rule`], and last the loop in [`frame`], which does not know kinds.

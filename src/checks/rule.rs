@@ -1,4 +1,4 @@
-//! A rule, one YAML file that holds its whole life, and the rules of a run.
+//! A rule, which one YAML file defines with its texts and examples, and the rules of a run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,46 +18,47 @@ use crate::database::table::ReadsRecord;
 use crate::findings::{Confidence, Severity};
 use crate::specs::{Library, SpecFile, read_all};
 
-/// What is looked for, why it matters, what to do, and how it is checked.
+/// A rule: its texts, its severity, the check that applies it, and two examples.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// Kebab-case, the file's stem; part of the contract.
+    /// The rule's name in kebab case, which is the stem of its file. Users rely on it, so it does not change.
     pub id: String,
     /// The severity of its findings, unless the check says another.
     pub severity: Severity,
-    /// The share of the rule's warnings and infos that are right; `look` until somebody judges them. Errors are certain.
+    /// The share of the rule's warnings and infos that are right; `look` until somebody judges them. Errors are
+    /// certain.
     #[serde(default)]
     pub confidence: Confidence,
-    /// One line for lists.
+    /// A summary of one line, for lists of rules.
     pub summary: String,
-    /// What it looks for, in a few sentences: comments on pull requests show it.
+    /// The defect that the rule finds, in a few sentences. Comments on pull requests show them.
     pub what: String,
     /// Severities, exceptions and thresholds, each threshold with its source.
     #[serde(default)]
     pub details: Vec<String>,
-    /// Why that matters.
+    /// The reason why the defect matters.
     pub why: String,
-    /// What to do instead.
+    /// The way to fix or avoid the defect.
     pub instead: String,
-    /// The check that finds it, with its parameters.
+    /// The check that finds the defect, with its parameters.
     pub check: Check,
-    /// A tree in which it fires; empty where rules are read without examples.
+    /// Example files in which the rule has a finding; empty if rules are read without examples.
     pub bad: ExampleTree,
-    /// A tree in which it does not; empty where rules are read without examples.
+    /// Example files in which the rule has no finding; empty if rules are read without examples.
     pub good: ExampleTree,
-    /// Whether it is this program's own, as it was released.
+    /// True if the rule is part of this program's release, false for a rule of a repository.
     #[serde(skip)]
     pub shipped: bool,
 }
 
 impl Rule {
-    /// Returns how often its findings of a severity are right.
+    /// The confidence in the rule's findings of a severity. Errors are certain.
     pub fn confidence_of(&self, severity: Severity) -> Confidence {
         if severity == Severity::Error { Confidence::Certain } else { self.confidence }
     }
 
-    /// Returns the part of the rule that its check needs to write findings.
+    /// The id and severity of the rule, which its check needs to create findings.
     pub fn head(&self) -> RuleHead<'_> {
         RuleHead { id: &self.id, severity: self.severity }
     }
@@ -67,8 +68,8 @@ impl Rule {
         self.check.judge().item(self.head(), item)
     }
 
-    /// Returns the view of a table's rows for the rule, which writes into `record` what the rule reads; `None` if the table
-    /// cannot be read.
+    /// The context of a table's rows for the rule; `None` if the table cannot be read. The columns and facts that the
+    /// rule reads are written into `record`.
     pub(crate) fn rows<'a>(
         &'a self,
         at: &'a TableContext<'a>,
@@ -84,55 +85,54 @@ impl Rule {
     }
 }
 
-/// A small tree of files, synthetic, that a rule is tried on.
+/// A small tree of synthetic files to which a rule is applied.
 ///
-/// Paths are relative to the tree's top. A system YAML that is not given is taken from the
-/// embedded facts.
+/// Paths are relative to the root of the tree. If a system's YAML is not given, the embedded one is used.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Example")]
 pub struct ExampleTree {
-    /// Contents by path.
+    /// The contents of the files, by path.
     pub files: BTreeMap<String, String>,
-    /// Contents by path of the tree before, of a rule that judges what a pull request changes.
+    /// The contents of the base's files by path, for a rule that judges the change of a pull request.
     #[serde(default)]
     pub base: Option<BTreeMap<String, String>>,
-    /// Rows the finding must count, where the rule counts rows.
+    /// The number of rows that the finding must state, if the rule counts rows.
     #[serde(default)]
     pub rows: Option<u64>,
-    /// What the rule finds in it, for readers: where, why, and the lines that show it.
+    /// The finding that the rule has in the tree, for readers: path, message, and the lines that show it.
     #[serde(default)]
     pub finds: Option<ExampleFinding>,
 }
 
-/// The finding of an example, as its page shows it.
+/// The finding of an example, as the rule's page shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExampleFinding {
     /// Path of the file or directory that the finding is on.
     pub path: String,
-    /// Its message.
+    /// The message of the finding.
     pub message: String,
-    /// Lines of the file that show it, from 1; empty where it is about the whole file.
+    /// Numbers of the lines that show the defect, from 1; empty if the finding is about the whole file.
     #[serde(default)]
     pub lines: Vec<usize>,
 }
 
 impl ExampleTree {
-    /// Whether a line of a file, from 1, shows the finding.
+    /// Returns true if a line, counted from 1, shows the finding.
     pub fn is_marked(&self, path: &str, line: usize) -> bool {
         self.finds.as_ref().is_some_and(|f| f.path == path && f.lines.contains(&line))
     }
 }
 
-/// Parses a rule up to its examples, which are the last that its file says.
+/// Parses a rule without its examples, which are the last fields of its file.
 fn without_examples(file: &SpecFile) -> Result<Rule> {
     let end = file.text.find("\nbad:\n").map_or(file.text.len(), |newline| newline + 1);
     let text = format!("{}bad: {{files: {{}}}}\ngood: {{files: {{}}}}\n", &file.text[..end]);
     yaml::parse(&text).map_err(|why| file.malformed(why))
 }
 
-/// A rule with its id, which its file is named after.
+/// A rule with its id. It is an error if the file is not named after the id.
 fn by_id(mut rule: Rule, file: &SpecFile) -> Result<(String, Arc<Rule>)> {
     rule.shipped = file.shipped;
     if rule.id != file.stem() {
@@ -142,17 +142,17 @@ fn by_id(mut rule: Rule, file: &SpecFile) -> Result<(String, Arc<Rule>)> {
     Ok((rule.id.clone(), Arc::new(rule)))
 }
 
-/// All rules, by id.
+/// All rules that are known, by id.
 #[derive(Debug, Default)]
 pub struct Rules(BTreeMap<String, Arc<Rule>>);
 
 impl Rules {
-    /// Reads the rules among the files; one of the same id is replaced. The examples of embedded rules,
-    /// half of their text, are left out: a run has no use for them.
+    /// Reads the rules among the files. A later file replaces a rule of the same id. The examples of embedded rules
+    /// are left out: they are half of the text, and a run does not need them.
     ///
     /// # Errors
     ///
-    /// At the first file that is not a rule, lies where nothing is read from, or whose id is not its name.
+    /// If a file is not a rule, is in a folder that is not read, or has another name than the rule's id.
     pub fn read(library: &Library) -> Result<Self> {
         Self::read_each(
             library,
@@ -164,7 +164,7 @@ impl Rules {
     ///
     /// # Errors
     ///
-    /// Those of [`Rules::read`].
+    /// The same as for [`Rules::read`].
     pub fn with_examples(library: &Library) -> Result<Self> {
         Self::read_each(library, SpecFile::parse)
     }
@@ -180,35 +180,35 @@ impl Rules {
         Ok(Self(rules.into_iter().collect()))
     }
 
-    /// Every rule, by id.
+    /// All rules in the order of their ids.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Rule>> {
         self.0.values()
     }
 
-    /// Their ids, sorted.
+    /// The ids of all rules, sorted.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
-    /// Whether there is a rule of that id.
+    /// Returns true if a rule has the id.
     pub fn contains(&self, id: &str) -> bool {
         self.0.contains_key(id)
     }
 
-    /// The rule of that id.
+    /// The rule with an id.
     ///
     /// # Errors
     ///
-    /// When there is none; the hint names the nearest.
+    /// If there is none; the hint names the id that is most similar.
     pub fn get(&self, id: &str) -> Result<&Arc<Rule>> {
         self.0.get(id).ok_or_else(|| unknown("rule", id, self.ids()))
     }
 
-    /// The rules to run: all whose checks `runs` accepts, or `only` some, without those to `skip`.
+    /// The rules of a run: those whose checks `runs` accepts, or the ones in `only`, without those in `skip`.
     ///
     /// # Errors
     ///
-    /// When a name is not a rule's, or no rule is left.
+    /// If a name is not the id of a rule, or all rules are excluded.
     pub fn choose(
         &self,
         only: &[String],

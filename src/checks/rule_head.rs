@@ -18,7 +18,7 @@ impl RuleHead<'_> {
     /// The hint of [`RuleHead::unjudged`] for a formula of a limit.
     pub const IN_LIMITS: &'static str = "the formula is in rules/limits.yaml";
 
-    /// Returns the error of a rule whose formula fails; `hint` names the formula's file.
+    /// The error of a rule whose formula fails; `hint` names the file of the formula.
     pub fn unjudged(self, hint: &str, why: ExprError) -> Error {
         Error::caused(format!("cannot check the rule {}", self.id), hint, why)
     }
@@ -33,7 +33,7 @@ impl RuleHead<'_> {
         Finding::on_path(self.id, self.severity, path, message)
     }
 
-    /// Returns one finding on a file with everything that is wrong with it; `None` if nothing is.
+    /// Creates one finding on a file from a list of faults; `None` if the list is empty.
     pub fn all_on_path(self, path: &str, wrong: Vec<String>) -> Option<Finding> {
         (!wrong.is_empty()).then(|| self.on_path(path, wrong.join("; ")).parts(wrong))
     }

@@ -12,8 +12,8 @@ use crate::database::table::{
 };
 use crate::specs::TableSpec;
 
-/// The number of rows per axis that checks of single tables look at. A larger table is sampled: whole series are taken
-/// by their hashes.
+/// The number of rows per axis that checks of single tables examine. Larger tables are sampled by hashes, whole
+/// series at a time.
 const ROWS: usize = 16_384;
 
 /// The minimum number of points of a series.
@@ -21,9 +21,9 @@ const POINTS: usize = 3;
 
 /// The sizes of a table's rows along an axis.
 pub(crate) struct Axis<'k> {
-    /// The code of each row's size.
+    /// The size code of each row: an index into `sizes`.
     codes: Cow<'k, [u32]>,
-    /// The size of each code.
+    /// The sizes by their code.
     sizes: Vec<AxisSize>,
 }
 
@@ -31,9 +31,9 @@ pub(crate) struct Axis<'k> {
 #[derive(Clone, Copy)]
 pub(crate) struct AxisSize {
     size: f64,
-    /// The size's part of a row's hash.
+    /// The size's part in the hash of a row's key.
     hash: u64,
-    /// The size's rank among the sizes of the axis.
+    /// The rank of the size among the sizes of the axis, from 0.
     pub rank: u32,
 }
 
@@ -42,24 +42,23 @@ pub(crate) struct AxisSize {
 pub struct AxisSeries {
     /// The name of the key part or column that differs within a series.
     pub axis: String,
-    /// The rows, series by series, in the order of their sizes.
+    /// The rows of all series, one series after the other, each in the order of its sizes.
     rows: Vec<u32>,
     /// The size of each of `rows`.
     sizes: Vec<f64>,
-    /// The end of each series in `rows`.
+    /// The end of each series in `rows`, as an index.
     ends: Vec<u32>,
-    /// One of this many series is in the sample; 1 if all are.
+    /// The inverse of the share of series in the sample; 1 if all are in it.
     pub one_of: usize,
 }
 
 impl<'k> Axis<'k> {
-    /// Returns the sizes of a column.
     pub fn of_column(column: &'k CodedColumn) -> Self {
         let sizes = column.numbers.iter().map(|number| *number as f64);
         Self::new((&column.codes[..]).into(), sizes, 0)
     }
 
-    /// Returns the sizes of a key part; `None` if it is not a number, or the same number in all rows.
+    /// The sizes of a key part; `None` if the part is not a number, or a formula with the same number in all rows.
     fn of_part(keys: &'k Keys<'_>, part: usize) -> Option<Self> {
         let mut numbering = Numbering::default();
         let mut code = |size: f64| numbering.number(number_bits(size));
@@ -80,9 +79,10 @@ impl<'k> Axis<'k> {
         Some(Self::new(codes.into(), sizes, part))
     }
 
-    /// Creates the axis of a key part, which distinguishes the axes of a table in hashes.
+    /// Creates an axis from the code of each row and the size of each code. `part` is the key part's index, which
+    /// makes the hashes of axes differ.
     fn new(codes: Cow<'k, [u32]>, sizes: impl Iterator<Item = f64>, part: usize) -> Self {
-        // The bits of numbers that are not negative are in the order of the numbers.
+        // The bits of non-negative numbers have the same order as the numbers.
         let bits: Vec<u64> = sizes.map(number_bits).collect();
         let size = |(bits, rank): (&u64, u32)| AxisSize {
             size: f64::from_bits(*bits),
@@ -92,12 +92,11 @@ impl<'k> Axis<'k> {
         Self { codes, sizes: bits.iter().zip(ranks(&bits)).map(size).collect() }
     }
 
-    /// Adds the rows' sizes to what combinations combine.
+    /// Adds the sizes as a column to the combinations.
     pub fn add_to<'c>(&'c self, combinations: &mut Combinations<'c>) {
         combinations.add_codes(&self.codes[..], self.sizes.len());
     }
 
-    /// Returns the size of a row.
     #[inline]
     pub fn size(&self, row: u32) -> AxisSize {
         self.sizes[self.codes[row as usize] as usize]
@@ -112,7 +111,7 @@ fn ranks(numbers: &[u64]) -> Vec<u32> {
     numbers.iter().map(|number| order.partition_point(|other| other < number) as u32).collect()
 }
 
-/// The axes of a table's sweep by the parts of its key.
+/// The axes of a table's sweep, from the parts of its key.
 pub struct Sweep<'k> {
     /// The parts of the key that depend on a column of the sweep, with their names.
     pub(crate) axes: Vec<(&'k str, Axis<'k>)>,
@@ -121,7 +120,7 @@ pub struct Sweep<'k> {
 }
 
 impl<'k> Sweep<'k> {
-    /// Returns the sweep of a table with keys.
+    /// The sweep of a table, from its keys.
     pub fn new(keys: &'k Keys<'_>, table: &Table, spec: &'k TableSpec) -> Self {
         let along = |column: &&str| spec.sweep.iter().any(|s| s == column);
         let parts = spec.key.iter().enumerate();
@@ -145,8 +144,8 @@ impl<'k> Sweep<'k> {
         self.axes.iter().map(along).collect()
     }
 
-    /// Returns the series of some rows along an axis, in the order of their hashes. Of the rows of one size only the first
-    /// is in a series.
+    /// The series of the given rows along an axis, ordered by their hashes. Of rows with the same size in a series,
+    /// only the first is used.
     pub(crate) fn along(&self, axis: &Axis<'_>, rows: impl Iterator<Item = u32>) -> AxisSeries {
         let mut numbering = Numbering::default();
         let number = |row: u32| (row, numbering.number(self.series_of(axis, row)));
@@ -156,15 +155,17 @@ impl<'k> Sweep<'k> {
         AxisSeries::along(axis, ranks.len(), ranked, |_, _| false)
     }
 
-    /// Returns the hash of a row's series along an axis. The hash of a row is a sum, so that the axis can be taken away.
+    /// The hash of a row's series along an axis. A row's hash is the sum of the hashes of its parts, so the part of
+    /// the axis can be subtracted.
     fn series_of(&self, axis: &Axis<'_>, row: u32) -> u64 {
         self.hashes[row as usize].wrapping_sub(axis.size(row).hash)
     }
 }
 
 impl AxisSeries {
-    /// Returns the series along an axis of some rows, each with the number of its series, which is below `count`. Of the
-    /// rows of one size only one is in a series: the first, unless `is_better` prefers a later row.
+    /// Builds the series along an axis from pairs of a row and the number of its series, which is less than `count`.
+    /// Of rows with the same size in a series only one is used: the first, unless `is_better` prefers a later one.
+    /// Series with fewer than three points are left out.
     pub(super) fn along(
         axis: &Axis<'_>,
         count: usize,
@@ -175,7 +176,7 @@ impl AxisSeries {
         for (row, series) in rows {
             let AxisSize { size, rank, .. } = axis.size(row);
             if size >= 0.0 {
-                // The rank of the size and the row, in one number that sorts fast.
+                // The rank of the size and the row as a single number, which sorts fast.
                 all[series as usize].push(u64::from(rank) << 32 | u64::from(row));
             }
         }
@@ -215,7 +216,7 @@ impl AxisSeries {
         (0..self.len()).map(|number| self.series(number))
     }
 
-    /// Iterates over at most `most` of the series, spread evenly over them.
+    /// Iterates over at most `most` series, evenly spread over all.
     pub fn spread(&self, most: usize) -> impl Iterator<Item = (&[u32], &[f64])> {
         let taken = self.len().min(most);
         (0..taken).map(move |n| self.series(n * self.len() / taken))
@@ -248,7 +249,7 @@ mod tests {
     use crate::database::table::TableScope;
     use crate::specs::Specs;
 
-    /// Synthetic: the series of GEMMs of a type, one a line: `m`, `n`, `k` and the latency.
+    /// Synthetic: the series of GEMMs of one dtype. Each line has `m`, `n`, `k` and the latency.
     fn of_gemms(lines: &[String]) -> Vec<AxisSeries> {
         let lines: String = lines.iter().map(|line| format!("bfloat16,{line}\n")).collect();
         let text = format!("gemm_dtype,m,n,k,latency\n{lines}");
@@ -285,8 +286,8 @@ mod tests {
         assert_eq!(all[1].spread(2).count(), 2);
     }
 
-    /// Synthetic: rows at random places, some of them more than once, of no size or without a latency; in the larger
-    /// table more than are looked at.
+    /// Synthetic: rows in random order, some repeated, some without a size or latency. The larger table has more rows
+    /// than are sampled.
     #[test]
     fn series_are_whole_and_have_the_first_row_of_each_size() {
         let mut random = Random::new(9);

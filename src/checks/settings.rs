@@ -1,4 +1,4 @@
-//! What a run uses beside the data: rules with their overlays, waivers, a baseline.
+//! The inputs of a run other than the data: rules with their overlays, waivers, and a baseline.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,35 +19,35 @@ use crate::findings::waiver::{Applied, WAIVER_HINT, Waivers};
 use crate::findings::{Confidence, Finding, Sink};
 use crate::specs::{Library, Specs, is_honoured};
 
-/// What a run uses beside the data.
+/// The inputs of a run other than the data.
 #[derive(Default)]
 pub struct Settings {
-    /// What is known of tables and systems, overlays included.
+    /// The specs of tables and systems, including overlays.
     pub specs: Specs,
     /// The rules, overlays included.
     pub rules: Rules,
-    /// Signed exceptions.
+    /// The repository's waivers.
     pub waivers: Waivers,
     /// Exceptions that the owners of the database signed in a file of their own.
     pub exceptions: Exceptions,
-    /// Findings that are known.
+    /// The frozen findings; `None` without a baseline.
     pub baseline: Option<Baseline>,
-    /// Files that changed what the embedded rules would say.
+    /// Paths of the files that override or add to the embedded rules.
     pub overlays: Vec<String>,
-    /// Files of the database's own that are not honoured.
+    /// Paths of files in the database that are not applied.
     pub declined: Vec<String>,
     /// The least confidence of findings that are reported; `None` for all.
     pub min_confidence: Option<Confidence>,
 }
 
 impl Settings {
-    /// Reads the settings of a commit of the repository at `root`, or without one those of `source`.
+    /// Reads the settings of a commit of the repository at `root`, or those of `source` if no commit is named.
     ///
-    /// A commit is named where what is judged must not choose how it is judged.
+    /// A commit is named if the judged files must not choose how they are judged.
     ///
     /// # Errors
     ///
-    /// When there is no such commit, and those of [`Settings::read`].
+    /// If the commit does not exist, and in the cases of [`Settings::read`].
     pub fn of(
         source: &dyn Source,
         (root, commit): (&Path, Option<&str>),
@@ -60,12 +60,12 @@ impl Settings {
         }
     }
 
-    /// The embedded specs, the settings of a source's own repository, then what the command line
-    /// names: a folder of `rules`, a `baseline`.
+    /// Reads the embedded specs, then the settings in the repository of `source`, then a folder of `rules` and a
+    /// `baseline` from the command line.
     ///
     /// # Errors
     ///
-    /// When one of them cannot be read; a rule that is silently not there would pass what it should find.
+    /// If one of them cannot be read. A rule that is silently missing would let its defects pass.
     pub fn read(
         source: &dyn Source,
         rules: Option<&Path>,
@@ -144,8 +144,8 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Returns the ids of the contents of the files that decide how later runs judge, by path: those below
-    /// `.perfdb-gate/`, and `.gitattributes`, which decides what is in git-LFS.
+    /// The object ids of the files that decide how later runs judge, by path: those below `.perfdb-gate/`, and
+    /// `.gitattributes`, which decides which files are in git-LFS. `None` for a file without an id.
     ///
     /// # Errors
     ///
@@ -157,7 +157,7 @@ impl Settings {
         Ok(source.settings()?.into_iter().map(id).chain(attributes).collect())
     }
 
-    /// Chooses the layout of a database from its files, or by its name.
+    /// Chooses the layout of a database by its `name`, or else from its files.
     ///
     /// # Errors
     ///
@@ -166,25 +166,25 @@ impl Settings {
         self.specs.choose_layout(name, files.iter().map(|entry| entry.path.as_str()))
     }
 
-    /// Takes what a tree says of itself over what is known.
+    /// Adds the facts that a tree states about itself, which replace the embedded ones.
     pub fn take_facts(&mut self, source: &dyn Source, catalog: &Catalog) -> TreeFacts {
         let facts = TreeFacts::read(source, catalog, &self.specs);
         self.specs = facts.over(&self.specs);
         facts
     }
 
-    /// Returns false for a finding below the least confidence that was asked for. Errors are certain.
+    /// Returns false for a finding below the requested confidence. Errors are always reported.
     pub fn is_reported(&self, finding: &Finding) -> bool {
         let rule = self.rules.get(&finding.rule).ok();
         let confidence = rule.map(|rule| rule.confidence_of(finding.severity));
         self.min_confidence.is_none_or(|least| confidence.is_none_or(|own| own >= least))
     }
 
-    /// Marks the findings that are waived or excused today, and says what is to be said of the waivers and exceptions.
+    /// Marks the findings that are waived or excused today. Returns messages on waivers and exceptions.
     ///
     /// # Errors
     ///
-    /// When a waiver's condition reads what findings do not have.
+    /// If a waiver's condition reads a name that findings do not have.
     pub fn waive(&self, sink: &mut Sink) -> Result<Applied> {
         let mut applied =
             sink.waive(&self.waivers, today()).map_err(|e| e.of(&self.waivers.path))?;
@@ -193,12 +193,12 @@ impl Settings {
         Ok(applied)
     }
 
-    /// Applies waivers and the baseline, and judges the waivers themselves by the rules that ran: only
-    /// where those judged the `whole` of what they are for can a waiver be called unused.
+    /// Applies waivers and the baseline, and then the rules on waivers themselves. `whole` is true if the rules that
+    /// ran judged all of their subjects; only then can a waiver be unused.
     ///
     /// # Errors
     ///
-    /// Those of [`Settings::waive`].
+    /// The same as for [`Settings::waive`].
     pub fn conclude(&self, sink: &mut Sink, rules: &[Arc<Rule>], whole: bool) -> Result<()> {
         let applied = self.waive(sink)?;
         let unused = if whole {
@@ -220,7 +220,8 @@ impl Settings {
         Ok(())
     }
 
-    /// Applies the baseline, merges the same novelty of several files, and drops findings that nobody asked for.
+    /// Applies the baseline, merges findings that several files share, and drops findings below the requested
+    /// confidence.
     pub fn settle(&self, sink: &mut Sink) {
         if let Some(baseline) = &self.baseline {
             sink.compare(baseline);

@@ -1,4 +1,4 @@
-//! Baselines: frozen findings, so that a gate can be enabled on a database with existing findings. A
+//! Baselines: findings frozen in a file, so that a gate can be enabled on a database that already has findings. A
 //! finding is new if the baseline lacks it or if it has grown.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,6 @@ pub struct Baseline {
     known: BTreeMap<String, FrozenFinding>,
 }
 
-/// A finding frozen in a baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct FrozenFinding {
     fingerprint: String,
@@ -64,11 +63,11 @@ impl Baseline {
         Ok(Self { known: file.findings.into_iter().map(|k| (k.fingerprint.clone(), k)).collect() })
     }
 
-    /// Refuses a target path whose file is not a baseline, because writing would lose its content.
+    /// Refuses a target path whose existing file is not a baseline, because writing would destroy that file.
     ///
     /// # Errors
     ///
-    /// When the path has a file of other content, or a file that cannot be read.
+    /// If the path has a file of other content, or a file that cannot be read.
     pub fn check_target(path: &Path) -> Result<()> {
         if !path.is_file() {
             return Ok(());
@@ -103,8 +102,7 @@ impl Baseline {
     }
 }
 
-/// The number of rows by which a finding grows: all rows of the hit, even if the finding reports only
-/// some.
+/// The number of rows by which a finding's growth is measured: `all_rows`, or `rows` if there is no such number.
 fn size(finding: &Finding) -> u64 {
     finding.all_rows.unwrap_or(finding.rows)
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 pub struct Evidence {
     /// Path of the table that the finding's table copies.
     pub other: Option<String>,
-    /// Path of the table from which the worst row differs most visibly.
+    /// Path of the reference table that differs most from the worst row.
     pub reference: Option<String>,
     /// Line of a text file, from 1.
     pub line: Option<u64>,
@@ -28,18 +28,19 @@ pub struct Evidence {
 /// Effect of a finding on predictions of the default models.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelReach {
-    /// Change in ms of the step that the finding's table changes most in relation to the step's time.
+    /// Time in ms by which the finding's table changes one step of a default model: the step that it changes most in
+    /// relation to the step's time.
     pub moves_ms: f64,
-    /// The step that the table changes most, in words; `None` if the change is below the noise of reruns.
+    /// A clause on the step that the table changes most; `None` if the change is too small to mention.
     pub moves: Option<String>,
-    /// Number of steps that lose their time because of the table.
+    /// Number of predicted steps that the planner can no longer answer because of the table.
     pub loses: usize,
 }
 
 /// A slice of a table, with the figure that shows the defect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SliceEvidence {
-    /// The text values of the key that define the slice, by column.
+    /// The key's text values that all rows of the slice have, by column.
     pub slice: BTreeMap<String, String>,
     /// Name and value of the figure.
     pub figure: (Cow<'static, str>, Value),

@@ -1,4 +1,4 @@
-//! Exceptions that the owners of a database signed in a file of their own, `collector/evidence_exceptions.yaml`:
+//! Exceptions that the owners of a database have signed, in `collector/evidence_exceptions.yaml`:
 //!
 //! ```yaml
 //! standards_exceptions:
@@ -11,7 +11,8 @@
 //!   expires: 2026-10-31
 //! ```
 //!
-//! and the predictions that their gate expects to lose, `expected_data_misses.csv` beside a JSON of the same name.
+//! The predictions that their gate expects to lose are listed in `expected_data_misses.csv`. A JSON manifest of the
+//! same name has the list's digest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,13 +25,14 @@ use super::{Finding, Severity};
 use crate::base::digest::sha256;
 use crate::base::reason::Reason;
 
-/// The path of the file from the repository's top.
+/// Path of the exceptions file, relative to the repository root.
 pub const PATH: &str = "collector/evidence_exceptions.yaml";
 
-/// The path of the expected losses from the repository's top, without the ending `.csv` or `.json`.
+/// Path of the list of expected losses, relative to the repository root and without its ending: `.csv` is the list,
+/// `.json` its manifest.
 pub const MISSES: &str = "tools/prediction_regression_gate/expected_data_misses";
 
-/// The exceptions of a repository.
+/// The owners' exceptions of a repository, with the predictions that they expect to lose.
 #[derive(Debug, Default)]
 pub struct Exceptions {
     entries: Vec<(Exception, Date)>,
@@ -51,22 +53,22 @@ struct Exception {
     expires: String,
 }
 
-/// A prediction that the owners expect to lose.
+/// A model's prediction that the owners expect to lose.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 struct ExpectedMiss {
-    /// The predictions' file: `h200_sxm/vllm/0.24.0.csv`.
+    /// Name of the file with the predictions, by system, backend and version: `h200_sxm/vllm/0.24.0.csv`.
     combo: String,
     model: String,
 }
 
-/// The JSON beside the list of expected losses, which signs it.
+/// The manifest of the list of expected losses: the list is valid only if it has the manifest's digest.
 #[derive(Debug, Deserialize)]
 struct MissManifest {
     csv_sha256: String,
     expected_failure_enabled: bool,
 }
 
-/// One name or several.
+/// One name, or a list of names.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Names {
@@ -85,8 +87,8 @@ impl Names {
 }
 
 impl Exceptions {
-    /// Parses the file. Lists other than those of exceptions are ignored, and an entry that cannot be read is kept as
-    /// a description, since the file has another owner.
+    /// Parses the exceptions file. Lists whose name does not end in `exceptions` are ignored. An entry that cannot be
+    /// read becomes a description in `unread` instead of an error, since the file has another owner.
     pub fn parse(text: &str) -> Self {
         let mut all = Self::default();
         let lists: BTreeMap<String, Value> = match crate::base::yaml::parse(text) {
@@ -108,7 +110,8 @@ impl Exceptions {
         all
     }
 
-    /// Adds the expected losses of predictions, which excuse nothing if they are not those that `manifest` signs.
+    /// Adds the list of expected losses (`misses`, CSV). The list is ignored unless `manifest` (JSON) has its
+    /// digest and enables it.
     pub fn expect(&mut self, manifest: &str, misses: &str) {
         let signed = serde_json::from_str::<MissManifest>(manifest).is_ok_and(|manifest| {
             manifest.csv_sha256 == sha256(misses.as_bytes()) && manifest.expected_failure_enabled
@@ -131,9 +134,9 @@ impl Exceptions {
         })
     }
 
-    /// Lowers what an exception excuses to an info that names it. An exception that names a rule of this program excuses
-    /// its findings. One that names a rule of the owners excuses warnings, since an error is a contradiction that no
-    /// such rule is about. Returns descriptions of the exceptions past their date.
+    /// Lowers excused findings to infos whose messages name the exception. An exception for a rule of this program
+    /// excuses that rule's findings. An exception for a rule of the owners excuses all warnings on its tables, but
+    /// not errors, since no such rule is about contradictions. Returns descriptions of expired exceptions.
     pub fn apply(
         &self,
         findings: &mut [Finding],

@@ -15,8 +15,8 @@ pub enum Hit<'v> {
 /// All hits that one function of a rule returns.
 pub type Hits<'v> = Vec<Hit<'v>>;
 
-/// Describes some of a hit's rows; returns `None` if they need no report. A finding that names no rows
-/// gets the rows with its worst grade.
+/// Creates the finding for a part of a hit's rows; returns `None` if these rows need no report. If the finding names
+/// no rows, the rows with the worst grade are filled in.
 pub type Describe<'v> = Box<dyn Fn(&HitPart<'_>) -> Option<Finding> + 'v>;
 
 /// Rows of a table that a rule matches. A comparison of two states reports new rows and the others
@@ -27,11 +27,11 @@ pub struct RowHits<'v> {
     pub(super) describe: Describe<'v>,
 }
 
-/// The rows of a hit.
+/// The rows of a hit, single or grouped by key.
 pub(super) enum HitRows {
     /// Single rows, in the order of the table.
     Each(Vec<RowHit>),
-    /// Rows that share a key, one entry per key: all but one row of each key are hits.
+    /// Rows that share a key, one entry per key, with the severity of all. All rows of a key except one are hits.
     Copies(Vec<KeyRows>, Severity),
 }
 
@@ -49,7 +49,8 @@ pub struct RowHit {
 pub struct HitPart<'p> {
     /// Row numbers, ascending and distinct.
     pub rows: &'p [usize],
-    /// For rows that share a key: the keys of `rows`, each with all rows to show.
+    /// For hits on rows that share a key: the keys of `rows`, each with all of its rows that are shown. Empty for
+    /// other hits.
     pub copies: &'p [KeyRows],
 }
 
@@ -66,7 +67,7 @@ impl HitPart<'_> {
 }
 
 impl<'v> Hit<'v> {
-    /// The finding of a hit that is not divided by rows, if it is an error.
+    /// The hit's finding if it is an error and not divided by rows; `None` otherwise.
     pub(crate) fn error(&self) -> Option<&Finding> {
         match self {
             Self::Whole(finding) => Some(&**finding).filter(|finding| finding.is_error()),

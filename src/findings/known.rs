@@ -11,7 +11,6 @@ use crate::database::catalog::Place;
 struct Subject(Vec<String>);
 
 impl Subject {
-    /// The subject of a finding.
     fn of(finding: &Finding) -> Self {
         let place = finding.place.as_ref();
         let family = place.and_then(|p| p.family.as_deref()).unwrap_or_default();
@@ -59,7 +58,7 @@ struct Precedent {
 }
 
 impl Precedent {
-    /// Adds a finding of the base. `moved` is true if it was at another path.
+    /// Adds a finding of the base. `moved` is true if the finding was at another path.
     fn add(&mut self, finding: &Finding, moved: bool) {
         let worst = self.severity.map_or(finding.severity, |s| s.min(finding.severity));
         self.severity = Some(worst);
@@ -106,7 +105,7 @@ pub(crate) struct BaseFindings {
     precedents: BTreeMap<Subject, Precedent>,
 }
 
-/// A finding of the base, with its counterpart in the head.
+/// A finding of the base, with its place in the head.
 #[derive(Debug)]
 struct BaseFinding {
     finding: Finding,
@@ -116,7 +115,7 @@ struct BaseFinding {
     path: Option<String>,
 }
 
-/// Collects findings of files whose paths are the same in both states.
+/// Collects findings on files that have the same paths in both states.
 impl FromIterator<Finding> for BaseFindings {
     fn from_iter<I: IntoIterator<Item = Finding>>(findings: I) -> Self {
         Self::new(findings.into_iter().collect(), |_| None)
@@ -144,8 +143,8 @@ impl BaseFindings {
         base
     }
 
-    /// The novelty of a head's finding that is not divided by rows: new if the base lacks it or has less
-    /// of it.
+    /// The novelty of a head's finding that is not divided by rows: new if the base lacks the finding, or if it is
+    /// larger or more severe than in the base.
     pub(crate) fn novelty(&self, finding: &Finding) -> Novelty {
         match self.precedents.get(&Subject::of(finding)) {
             Some(precedent) if !precedent.is_exceeded_by(finding) => {
@@ -179,9 +178,9 @@ impl BaseFindings {
         }
     }
 
-    /// The findings that the head no longer has: the rule has no finding on the same rows or, if no rows
-    /// are named, on the same subject. `change` returns the change of the rows of a table of the head,
-    /// `None` for a table that cannot be read.
+    /// The findings of the base that the head no longer has. A finding is repaired if its rule has no finding on the
+    /// same rows or, if no rows are named, on the same subject. `change` returns how the rows of a table of the head
+    /// changed, `None` for a table that cannot be read.
     pub(crate) fn repaired<'a>(
         self,
         head: &[Finding],

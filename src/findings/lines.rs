@@ -1,4 +1,4 @@
-//! Names the rows of text tables by their lines, which an editor shows.
+//! Adds line numbers to the example rows of text tables, so that an editor can open them.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use crate::database::catalog::{Format, TableFile};
 use crate::database::state::State;
 use crate::database::table::{OTHER_ROWS, REFERENCE, Table};
 
-/// The name of [`OTHER_ROWS`] in a text table.
+/// The example value [`OTHER_ROWS`] after its row numbers were replaced by line numbers.
 const OTHER_LINES: &str = "dropped_lines";
 
-/// Adds the line of each example row in a text table. The tables were dropped when they were judged, so
-/// that those with findings are read again.
+/// Adds the line number of each example row in a text table. Tables are dropped after they were judged, so those with
+/// findings are read again.
 pub(crate) fn number_lines(findings: &mut [Finding], state: State<'_>) {
     let texts = state.catalog.tables.iter().filter(|file| file.format == Format::Csv);
     let texts: BTreeMap<&str, &TableFile> =

@@ -8,16 +8,16 @@ use super::Finding;
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::source::{Assembly, EntryKind, Origin, Source};
 
-/// The evidence that lists rows by their numbers.
+/// Name of the evidence that lists row numbers.
 const LISTED: &str = "point_rows";
 
-/// The value of an example that lists rows which repeat its key.
+/// Name of the example value that lists the rows with the example's key.
 const COPIES: &str = "dropped_rows";
 
-/// The value of an example that names its file, if a finding has rows of several files.
+/// Name of the example value with the row's file, for findings on rows of several files.
 pub(crate) const SOURCE_FILE: &str = "source_file";
 
-/// The rows of an assembled table by their files.
+/// The origin of each row of an assembled table: its file and its row there.
 struct Located<'a> {
     assembly: &'a Assembly,
     /// All rows, torn ones included, in the order of the assembled text.
@@ -26,7 +26,7 @@ struct Located<'a> {
     rows: Vec<Origin>,
 }
 
-/// Replaces the paths, lines and rows of findings on assembled tables by those of the files.
+/// Replaces the paths, lines and row numbers of findings on assembled tables by those of the original files.
 pub(crate) fn locate<'f>(
     findings: impl Iterator<Item = &'f mut Finding>,
     catalog: &Catalog,
@@ -75,7 +75,7 @@ impl Located<'_> {
         &self.assembly.parts[origin.part].entry.path
     }
 
-    /// Names the file of a finding; with several files, the one with most of its rows.
+    /// Sets a finding's path to the file of its rows; with several files, to the one that has most of the rows.
     fn name(&self, finding: &mut Finding) {
         if self.name_lines(finding) {
             return;
@@ -108,7 +108,7 @@ impl Located<'_> {
         }
     }
 
-    /// Replaces the numbers of rows that repeat a key by their files and rows.
+    /// Replaces the numbers of rows that repeat a key by their files and rows there.
     fn name_copies(&self, value: &mut Value) {
         let Value::Array(copies) = value else { return };
         for copy in copies {
@@ -120,7 +120,7 @@ impl Located<'_> {
         }
     }
 
-    /// Replaces the rows that the evidence lists by those of one file; rows of other files are left out.
+    /// Replaces the row numbers in the evidence by those in the file `part`. Rows of other files are left out.
     fn name_listed(&self, finding: &mut Finding, part: usize) {
         let Some(Value::Array(listed)) = finding.evidence.get(LISTED) else { return };
         let origins = listed.iter().filter_map(|row| self.rows.get(row.as_u64()? as usize));
@@ -129,7 +129,7 @@ impl Located<'_> {
         finding.evidence.insert(LISTED.to_owned(), rows.into());
     }
 
-    /// Names the lines of a finding on damaged rows; returns false for other findings.
+    /// Replaces line numbers in a finding on damaged rows by those in the files. Returns false for other findings.
     fn name_lines(&self, finding: &mut Finding) -> bool {
         let mut first = None;
         for example in &mut finding.examples {

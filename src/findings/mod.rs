@@ -36,7 +36,7 @@ use crate::base::{digest::hex, escape::quoted};
 use crate::database::catalog::{Place, TableFile};
 pub use crate::database::table::{EXAMPLES, Example};
 
-/// The states that a finding was found in, by the names that a command takes.
+/// The compared states of a database, by the revisions that a user gives on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ComparedStates {
     /// Commit of the base state.
@@ -48,7 +48,7 @@ pub struct ComparedStates {
 }
 
 impl Default for ComparedStates {
-    /// The states of a fresh checkout.
+    /// The default revisions: `origin/HEAD` as base and `HEAD` as head.
     fn default() -> Self {
         Self { base: "origin/HEAD".into(), head: Some("HEAD".into()), of: String::new() }
     }
@@ -92,10 +92,10 @@ pub struct Finding {
     /// Number of all affected rows, new or not, for findings that report each row. `None` for a finding
     /// on a whole file, whose `rows` does not measure growth.
     pub all_rows: Option<u64>,
-    /// Numbers of the affected rows; a finding of a base is recognised by them.
+    /// Numbers of the affected rows, from 0. A finding of the base is recognised in the head by them.
     pub named_rows: Vec<u32>,
-    /// Parts other than rows: columns, donors or slices. In a pull request the finding is new if the
-    /// base lacks one of the parts.
+    /// Affected parts other than rows: columns, donor tables or slices. In a pull request the finding is new if the
+    /// base lacks one of them.
     pub parts: BTreeSet<String>,
     /// Message, one sentence.
     pub message: String,
@@ -226,8 +226,8 @@ impl Finding {
         self
     }
 
-    /// Identifies the same defect in later runs. The fingerprint is independent of row counts, the
-    /// message, and the layout of the database.
+    /// A hash that identifies the same defect in later runs. It does not depend on row counts, the message, or the
+    /// layout of the database.
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         let mut part = |text: &str| {
@@ -274,8 +274,8 @@ impl Finding {
         words.join(" ")
     }
 
-    /// The command that draws the finding's table with its rows marked, in a comparison beside the
-    /// base's table. `None` for a finding that is not on a table with a place.
+    /// The command that draws the finding's table with its rows marked; if `is_compared`, together with the table of
+    /// the base. `None` for a finding that is not on a table with a place.
     pub fn explore_command(&self, states: &ComparedStates, is_compared: bool) -> Option<String> {
         let (place, table) = (self.place.as_ref()?, self.table.as_ref()?);
         let mut command = format!("perfdb-gate explore --root .{}", states.head("--ref"));

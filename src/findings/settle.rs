@@ -12,7 +12,7 @@ use crate::database::catalog::TableFile;
 use crate::database::served::rows::KeyRows;
 
 impl RowStates<'_> {
-    /// Records the base's hits and returns the base's findings.
+    /// Records the hits of the base, and returns them as findings.
     pub fn take_base(&mut self, hits: Vec<Hit<'_>>) -> Vec<Finding> {
         if let RowChange::Compared(rows) = self.change {
             for (row, grade) in hits.iter().flat_map(Hit::graded_rows) {
@@ -45,8 +45,8 @@ impl<'v> Hit<'v> {
         }
     }
 
-    /// The error on rows that the pull request adds or changes, without rows for which `is_hit` is true.
-    /// For a hit that is not divided by rows, the finding itself if it is an error.
+    /// The hit's error on rows that the pull request adds or changes, except rows for which `is_hit` is true. For a
+    /// hit that is not divided by rows: its finding if it is an error. `None` without an error.
     pub(crate) fn error_on_new_rows(
         self,
         states: &RowStates<'_>,
@@ -67,7 +67,7 @@ impl<'v> Hit<'v> {
         describe(&part).filter(Finding::is_error)
     }
 
-    /// The hit's rows with their grades, in one state by itself.
+    /// The hit's rows with their grades, whether new or not. Empty for a hit that is not divided by rows.
     pub(crate) fn graded_rows(&self) -> Vec<(usize, Severity)> {
         match self {
             Self::Whole(_) => Vec::new(),
@@ -80,7 +80,8 @@ impl<'v> Hit<'v> {
         }
     }
 
-    /// The findings of the hit. For rows, one on the new rows and one on the others.
+    /// Converts a hit to findings: one on its new rows and one on the others, or a single one for a hit that is not
+    /// divided by rows.
     pub(crate) fn settle(self, states: &RowStates<'_>) -> Vec<Finding> {
         let RowHits { rows, describe, .. } = match self {
             Self::Whole(finding) => return vec![*finding],
@@ -114,8 +115,9 @@ impl<'v> Hit<'v> {
     }
 }
 
-/// The errors among the hits of a table that changes, under what the base states: on rows that the pull request adds or
-/// changes and that the head does not hit as badly.
+/// The errors that a changed table would have if the base's facts still applied. `hits` are its hits under the facts
+/// of the base, `head` those under the facts of the head. Only rows that the pull request adds or changes and that
+/// are not errors under the head's facts count.
 pub(crate) fn excused_errors<'v>(
     hits: Hits<'v>,
     head: &Hits<'v>,

@@ -51,26 +51,26 @@ impl Novelty {
 /// Changed facts among those that decide the judgement of a table's rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum NewFacts {
-    /// No fact changed.
+    /// The facts did not change.
     #[default]
     None,
     /// The YAML of the table's system changed.
     System,
-    /// The rows belong to another place, or to another kind of table.
+    /// Other facts apply to all rows: the table has another place, or is another kind of table.
     All,
 }
 
 /// Effect of a pull request on the rows of a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum RowChange {
-    /// There is no pull request.
+    /// The change is unknown, since there is no pull request.
     #[default]
     Unknown,
     /// The pull request does not change the table.
     Untouched,
     /// The pull request adds all rows.
     All,
-    /// The table was there before, so its rows are compared.
+    /// The base has the table, so its rows are compared with the head's.
     Compared(ComparedRows),
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct ComparedRows {
     pub matched: Option<Arc<RowMatch>>,
     /// Changed facts that affect the judgement of rows.
     pub facts: NewFacts,
-    /// True if the table was at another path.
+    /// True if the base has the table at another path.
     pub moved: bool,
 }
 
@@ -117,21 +117,21 @@ impl RowChange {
     }
 }
 
-/// The changes to a table's rows, as far as one rule is concerned.
+/// A table's row changes as far as they concern one rule, with the rule's hits in the base.
 pub(crate) struct RowStates<'a> {
     pub(super) change: &'a RowChange,
     /// Bit mask of the columns that the rule reads.
     bits: u64,
     /// True if facts changed that the rule reads.
     has_new_facts: bool,
-    /// Keys of the rows that the rule matches in the base, with the worst grade of each.
+    /// Worst grade of the rule's hits in the base, by row key.
     pub(super) known: HashMap<u64, Severity>,
     /// Worst severity of the rule's findings on the table in the base; `None` without findings.
     pub(super) worst_before: Option<Severity>,
 }
 
 impl<'a> RowStates<'a> {
-    /// Creates the states of a table without any hits in the base.
+    /// Creates the states of a table in which the base has no hits.
     pub fn new(change: &'a RowChange, reads: &Reads) -> Self {
         let (mut bits, mut has_new_facts) = (u64::MAX, false);
         if let RowChange::Compared(rows) = change {
@@ -147,7 +147,7 @@ impl<'a> RowStates<'a> {
         Self { change, bits, has_new_facts, known: HashMap::new(), worst_before: None }
     }
 
-    /// The states of rows without a comparison.
+    /// The states of a table that is not compared.
     pub fn unjudged() -> RowStates<'static> {
         RowStates::new(&RowChange::Unknown, &Reads::all())
     }
@@ -177,7 +177,7 @@ impl<'a> RowStates<'a> {
         self.is_touched(row) && (is_added() || known().is_none_or(|before| grade < *before))
     }
 
-    /// The novelties of two findings: on the new rows, and on the other rows.
+    /// The novelties of the two findings of a hit: the one on new rows, then the one on the other rows.
     pub(super) fn novelties(&self) -> [Novelty; 2] {
         match self.change {
             RowChange::Unknown => [Novelty::Unjudged; 2],

@@ -1,31 +1,31 @@
-//! Findings that are reported once for all files: novelties, and what tables of one collector share.
+//! Findings that several files have in the same words are merged into one info.
 //!
-//! A column, dtype or name that this program does not know may be newer than its facts. The same novelty in several
-//! files is one info.
+//! A column, dtype or name that this program does not know may be newer than its facts: a novelty. Other findings are
+//! shared by all tables of a collector.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Finding, Novelty, Severity, Sink};
 use crate::base::words::{names, plural};
 
-/// The name of the evidence that names a novelty.
+/// Name of the evidence and slice part that name what is unknown.
 const UNKNOWN: &str = "unknown";
 
-/// The name under which other findings state what several files share.
+/// Name of the slice part with the sentence of a finding that several files share.
 const SHARED: &str = "shared";
 
-/// A novelty: the rule that reports it, and what is unknown.
+/// A finding that is merged over files: its rule, and its text without the file.
 type NoveltyKey = (String, String);
 
 impl Finding {
-    /// Marks the finding as a novelty. `what` names it in the same words in every file: `the column rank`.
+    /// Marks the finding as a novelty, to be merged over files. `what` names the unknown thing in the same words in
+    /// every file: `the column rank`.
     pub fn unknown(mut self, what: &str) -> Self {
         self.slice.insert(UNKNOWN.to_owned(), what.into());
         self.evidence(UNKNOWN, what)
     }
 
-    /// Marks a finding that is reported once, as an info, if several files have it. `what` is its sentence without the
-    /// files.
+    /// Marks the finding to be merged over files into one info. `what` is its sentence without the files.
     pub fn shared(mut self, what: &str) -> Self {
         self.slice.insert(SHARED.to_owned(), what.into());
         self
@@ -37,21 +37,22 @@ impl Finding {
     }
 }
 
-/// Marks novelties that the base has in any file as inherited.
+/// Marks new novelties as inherited if any file of the base has them.
 pub(crate) fn inherit_unknown(findings: &mut [Finding], base: &BTreeSet<NoveltyKey>) {
     let is_known =
         |f: &&mut Finding| f.is_new() && f.novelty_key().is_some_and(|k| base.contains(&k));
     findings.iter_mut().filter(is_known).for_each(|finding| finding.novelty = Novelty::Inherited);
 }
 
-/// Returns the novelties among findings.
+/// The novelties and shared sentences among findings.
 pub(crate) fn unknown_of(findings: &[Finding]) -> BTreeSet<NoveltyKey> {
     findings.iter().filter_map(Finding::novelty_key).collect()
 }
 
 impl Sink {
-    /// Turns the findings of a novelty, or of what several files share, into one info on the first file.
-    /// `not_known` ends the sentence of a novelty. If several rules report the novelty, only the findings of one rule stay.
+    /// Merges findings of the same novelty or shared sentence in several files into one info on the first file.
+    /// `not_known` completes the sentence of a novelty. If several rules report the same one, only the findings of
+    /// the most frequent rule stay.
     pub fn merge_unknown(&mut self, not_known: &str) {
         let mut merged: BTreeMap<(String, bool), Vec<Finding>> = BTreeMap::new();
         for finding in std::mem::take(&mut self.findings) {
@@ -83,7 +84,7 @@ impl Sink {
     }
 }
 
-/// Returns the rule of most of the findings; of several, the first in the alphabet.
+/// The rule of most of the findings; of equally frequent rules, the first in the alphabet.
 fn most_used_rule(findings: &[Finding]) -> &str {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     findings.iter().for_each(|finding| *counts.entry(&finding.rule).or_default() += 1);

@@ -101,8 +101,8 @@ pub enum WaiverError {
     /// The waiver's condition cannot be evaluated.
     #[error(transparent)]
     Formula(#[from] ExprError),
-    /// The waiver's condition reads a name that no finding of its rule has, so that it would never or
-    /// always be true.
+    /// The waiver's condition reads a name that no finding of its rule has. The condition would be true for all
+    /// findings or for none.
     #[error("the condition of the waiver of {rule} uses {name}")]
     Unknown {
         /// Id of the waived rule.
@@ -148,8 +148,12 @@ impl Waivers {
         Ok(Self { entries, path: path.to_owned() })
     }
 
-    /// Marks the findings that are waived on `today`. Returns messages on waivers that have expired or
-    /// matched nothing.
+    /// Marks the findings that are waived on `today`. Returns messages on waivers that have expired or matched
+    /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// If a condition cannot be evaluated or has a misspelt name.
     pub fn apply(&self, findings: &mut [Finding], today: Date) -> Result<Applied, WaiverError> {
         let mut applied = Applied::default();
         for (waiver, glob, until) in &self.entries {
@@ -191,8 +195,8 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// Messages on waivers that match nothing, limited to rules that ran or are unknown. A run on tables
-    /// cannot decide whether a waiver of a traces rule is used.
+    /// Messages on waivers that match nothing, for rules that ran or are not known. Waivers of other rules are left
+    /// out: a run on tables cannot decide whether a waiver of a traces rule is used.
     pub fn unused_by(
         &self,
         ran: &dyn Fn(&str) -> bool,
@@ -207,7 +211,7 @@ impl Applied {
     }
 }
 
-/// Rejects a condition with a misspelt name, judged by the figures of the findings that the waiver
+/// Rejects a condition with a misspelt name. The valid names are those of the figures of the findings that the waiver
 /// matches.
 fn check_names<'a>(
     waiver: &Waiver,
@@ -241,7 +245,7 @@ fn holds(waiver: &Waiver, finding: &Finding) -> Result<bool, ExprError> {
     Ok(predicate.mask(&FindingFacts(finding))?.get(0))
 }
 
-/// A finding as a table of one row, for conditions of waivers.
+/// A finding as a table of one row, whose columns the conditions of waivers read.
 struct FindingFacts<'a>(&'a Finding);
 
 impl Scope for FindingFacts<'_> {

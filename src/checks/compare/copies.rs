@@ -1,4 +1,4 @@
-//! The same measurements under two systems, backends or versions.
+//! Tables that repeat the measurements of another system, backend or version.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -17,13 +17,13 @@ use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::findings::{Finding, wholes};
 
-/// When two tables are one.
+/// Limits from which on two tables count as copies of each other.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Copies {
-    /// Points that must be equal to the last bit, or differ by one and the same factor.
+    /// The least number of common points whose latencies are identical or differ by one constant factor.
     points: usize,
-    /// Their share of the points that both tables have.
+    /// The least share of these points among the points that both tables have.
     share: f64,
 }
 
@@ -34,14 +34,14 @@ struct Likeness {
     common: usize,
     /// The number of points that are equal up to the factor.
     equal: usize,
-    /// The factor of the second table over the first: 1 for a plain copy.
+    /// The second table's latencies divided by the first's: 1 for a plain copy.
     factor: f64,
 }
 
-/// Two ratios are one factor when they agree this closely: a product of doubles is off by 1e-16.
+/// The relative difference up to which two ratios count as the same factor. A product of doubles is off by 1e-16.
 const SAME_FACTOR: f64 = 1e-9;
 
-/// Points that are compared first.
+/// The number of common points that are compared first; most pairs of tables are rejected by them.
 const SAMPLE: usize = 64;
 
 /// Ratios of the first points that are tried as the factor between two tables.
@@ -52,10 +52,10 @@ impl Judge for Copies {
         CheckInputs::of(&[Input::Peers])
     }
 
-    /// One finding for each group of tables that hold the same measurements, on the one that names
-    /// another device, framework or version than its place, else on the one that came last.
+    /// Returns one finding for each group of tables that hold the same measurements. It is on the table whose rows
+    /// name another device, framework or version than its place, else on the table that was added last.
     fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
-        // What has fewer points than a copy must share is none, and there may be many such.
+        // A table with fewer points than a copy must share is not a copy, and there may be many such tables.
         let tables = at.sketched().filter(|(_, sketch)| sketch.points.len() >= self.points);
         let tables: Vec<Sketched<'_>> = tables.collect();
         let alike = |a: &Sketch, b: &Sketch| self.alike(a, b).is_some();
@@ -63,8 +63,8 @@ impl Judge for Copies {
         Ok(wholes(groups.flat_map(|group| self.findings(rule, at, &tables, &group))))
     }
 
-    /// Reports tables whose bytes are equal though their names differ, or though they have too few points to be
-    /// compared point by point.
+    /// Reports tables with identical bytes, if they have different names or too few points to be compared point by
+    /// point.
     fn whole(&self, rule: RuleHead<'_>, at: &CrossContext<'_>) -> error::Result<Found> {
         let mut found = Found::new();
         // `cross` compares tables of one name point by point.
@@ -149,7 +149,8 @@ impl Copies {
         each.chain(of(&old)).collect()
     }
 
-    /// The finding on a copy against the most original of those that are like it.
+    /// The finding on a table that is a copy, with the most original table among `others` as its origin; `None` if
+    /// none of them is equal to it.
     fn of_copy(
         &self,
         rule: RuleHead<'_>,
@@ -165,15 +166,15 @@ impl Copies {
         let origin = *partners.min_by_key(|i| (originality(at, tables[**i].0), **i))?;
         let others = others.iter().filter(|i| **i != origin);
         let others: Vec<&TableFile> = others.map(|i| tables[*i].0).collect();
-        // In the order of paths, as where there are two.
+        // The two tables are compared in the order of their paths.
         let (a, b) = (copy.min(origin), copy.max(origin));
         let like = self.alike(tables[a].1, tables[b].1)?;
         finding(rule, at, tables[a].0, tables[b].0, like, &others)
     }
 }
 
-/// Ranks a table among equal ones, the most original first: by the ways in which its rows name another place, then by
-/// whether a pull request adds it.
+/// The rank of a table among equal ones; the smallest rank is the most original. It counts the names in its rows that
+/// contradict its place, and then puts tables that a pull request adds last.
 fn originality(at: &CrossContext<'_>, file: &TableFile) -> (usize, bool) {
     (at.reread.origin_mismatches(file), at.remade(file))
 }
@@ -184,12 +185,13 @@ fn place_of(file: &TableFile) -> String {
     [place.system.as_str(), &place.backend, &place.version].join("/")
 }
 
-/// Counts the points that two tables share and those that are equal up to a factor; `None` if nearly none are equal.
+/// Counts the points that two tables share, and those whose latencies are equal or differ by one factor; `None` if
+/// nearly none are.
 fn equal_points(a: &Sketch, b: &Sketch) -> Option<Likeness> {
     let positive = |(a, b): &(f64, f64)| *a > 0.0 && *b > 0.0;
     let common = || a.common(b).map(|(a, b)| (a.latency, b.latency)).filter(positive);
-    // Points are in the order of a hash, so the first ones are a sample. A part that is large enough shows in it, and
-    // nearly every pair of tables ends here.
+    // Points are sorted by hash, so the first ones are a random sample. It shows every large equal part. Nearly every
+    // pair of tables ends here.
     let first: Vec<f64> = common().take(SAMPLE).map(|(a, b)| b / a).collect();
     let agree = |ratios: &[f64], factor: f64| {
         ratios.iter().filter(|ratio| (*ratio / factor - 1.0).abs() < SAME_FACTOR).count()
@@ -210,7 +212,8 @@ fn equal_points(a: &Sketch, b: &Sketch) -> Option<Likeness> {
     Some(Likeness { common: pairs.len(), equal, factor })
 }
 
-/// Says what a copy, `times` its origin, has in common with it.
+/// A clause on the points that a copy has in common with its origin. `times` is the copy's latency divided by the
+/// origin's.
 fn words(like: Likeness, times: f64, origin: &TableFile) -> String {
     let Likeness { common, equal, .. } = like;
     let (points, path) = (plural(common, "point"), &origin.entry.path);
@@ -232,7 +235,7 @@ fn finding(
 ) -> Option<Finding> {
     let (foreign_a, foreign_b) = (at.reread.origin_mismatches(a), at.reread.origin_mismatches(b));
     let named = foreign_a.cmp(&foreign_b);
-    // What a pull request measured anew comes after what it leaves alone.
+    // A table that the pull request changes counts as younger than one that it does not change.
     let age = || {
         let changed = at.remade(a).cmp(&at.remade(b));
         changed.then_with(|| at.age(a, b).unwrap_or(Ordering::Equal))
@@ -249,7 +252,7 @@ fn finding(
         (false, true) => "this table was added later, so it is the copy",
         (false, false) => "which of the two is the copy is not known",
     };
-    // A run on one of the systems tells it only where the copy lies.
+    // A run on one system reports the copy only if the copy is on this system.
     if !at.judged(copy) {
         return None;
     }
@@ -263,7 +266,7 @@ fn finding(
             names(paths)
         )
     };
-    // The factor is that of `b` over `a`.
+    // `like.factor` is the latency of `b` divided by that of `a`.
     let times = if std::ptr::eq(copy, b) { like.factor } else { 1.0 / like.factor };
     let message = format!("{}; {which}{more}", words(like, times, origin));
     let mut finding = rule

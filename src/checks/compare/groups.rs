@@ -1,4 +1,4 @@
-//! Groups of tables that are like each other.
+//! Groups of tables that are equal, or nearly.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ pub(super) fn excused(at: &CrossContext<'_>, a: &TableFile, b: &TableFile) -> bo
         || at.donors(b, table).contains(&a.version.as_str())
 }
 
-/// Returns the groups of two tables or more that are `alike` without an excuse, if one of them is judged. The indices in
-/// a group, and the groups by their first index, are in the order of the tables.
+/// The groups of two tables or more that are `alike` without an excuse, if one of the tables is judged. Tables are
+/// given by index, in ascending order; groups are sorted by their first index.
 pub(super) fn groups(
     at: &CrossContext<'_>,
     tables: &[Sketched<'_>],

@@ -1,4 +1,4 @@
-//! Kinds of check that judge a table against its peers, and what they need of every table: its sketch.
+//! Kinds of check that compare tables with each other, and the sketch of a table that they need.
 
 pub mod copies;
 pub mod curves;

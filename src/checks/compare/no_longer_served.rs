@@ -1,9 +1,9 @@
-//! Reports keys and measurements that were served before a pull request and are not served any more.
+//! Reports keys and measurements that were served before a pull request and are no longer served.
 //!
-//! Lost keys are found by [`Diff::find_unserved`](crate::database::diff::Diff::find_unserved). A lost shape and the
-//! lost end of a sweep are warnings. Lost points inside a sweep are an info, since the planner interpolates them, unless
-//! most points of a slice go or the interpolation misses them.
-//! Parquet that becomes text serves nothing any more ([`turned_to_text`](super::turned_to_text)).
+//! Lost keys are found by [`Diff::find_unserved`](crate::database::diff::Diff::find_unserved). A lost shape and a
+//! lost end of a sweep are warnings. Lost points inside a sweep are an info, since the planner interpolates there.
+//! They are more if most points of a slice are lost, or if the interpolation differs from the lost latencies. A
+//! Parquet table that becomes text is no longer served at all ([`turned_to_text`](super::turned_to_text)).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,12 +30,12 @@ const NAMED: usize = 3;
 /// The maximum number of slices that the evidence lists.
 const LISTED: usize = 20;
 
-/// When lost points inside of sweeps are more than an info.
+/// Limits from which on lost points inside sweeps are more than an info.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "LostKeys")]
 pub struct NoLongerServed {
-    /// The least number of points of a slice that must go, and that the interpolation must miss.
+    /// The least number of a slice's lost points, and of those from which the interpolation differs.
     keys: u64,
 }
 
@@ -63,7 +63,8 @@ struct Loss<'a> {
 }
 
 impl<'a> Loss<'a> {
-    /// Returns the losses by system, backend and table. Another rule reports a system that is gone as a whole.
+    /// The losses by system, backend and table. Systems without any table left are left out, since another rule
+    /// reports them.
     fn all(at: &ChangeContext<'a>) -> BTreeMap<(&'a str, &'a str, &'a str), Self> {
         let tables = &at.head.catalog.tables;
         let systems: BTreeSet<&str> = tables.iter().map(|t| t.place.system.as_str()).collect();
@@ -133,8 +134,8 @@ impl<'a> Loss<'a> {
         Some(finding)
     }
 
-    /// Words the slices that come back under another name: `relabelled: mla_dtype=bfloat16 comes back as mla_dtype=fp8 (880
-    /// keys, × 0.99)`.
+    /// Clauses on slices that have another name in the head: `relabelled: mla_dtype=bfloat16 comes back as
+    /// mla_dtype=fp8 (880 keys, × 0.99)`.
     fn relabelled(&self) -> Vec<String> {
         let slices = self.changes.iter().flat_map(|(_, served)| &served.rows.relabelled);
         let named = slices.map(|Relabelled { from, to, keys, ratio }| {
@@ -154,12 +155,13 @@ impl<'a> Loss<'a> {
         unmeasured
     }
 
-    /// Adds up a number of keys or shapes that are lost.
+    /// The sum of a number of lost keys or shapes over all versions.
     fn sum(&self, number: fn(&Unserved) -> u64) -> u64 {
         self.unserved.iter().map(|unserved| number(unserved)).sum()
     }
 
-    /// Returns the severity; `is_more` is true if measurements or points that cannot be interpolated are lost.
+    /// The severity of the finding. `is_more` is true if measurements are lost, or points that cannot be
+    /// interpolated.
     fn severity(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>, is_more: bool) -> Severity {
         let is_whole = self.unserved.iter().any(|unserved| unserved.whole_slices > 0);
         let is_lost = self.sum(Unserved::shapes) + self.sum(Unserved::shorter_sweeps) > 0;
@@ -172,7 +174,7 @@ impl<'a> Loss<'a> {
         }
     }
 
-    /// Returns true if models read the table, and the version of the base that counts loses keys.
+    /// Returns true if models read the table and its current version in the base loses keys.
     fn is_needed(&self, at: &ChangeContext<'_>) -> bool {
         let Some((first, _)) = self.changes.first() else { return false };
         if !at.base.specs.tables.get(&first.table).is_some_and(|spec| spec.is_read_by_models) {
@@ -190,8 +192,8 @@ impl<'a> Loss<'a> {
 }
 
 impl NoLongerServed {
-    /// Words the slices of which most points go, and those whose points the planner does not interpolate right; `None`
-    /// without such slices.
+    /// A clause on slices that lose most of their points, and on slices whose lost points the planner interpolates
+    /// wrongly; `None` without such slices.
     fn missed(&self, unserved: &Unserved) -> Option<String> {
         let slices = || unserved.slices.iter().filter(|(_, lost)| lost.inner >= self.keys);
         let hollow: Vec<_> = slices().filter(|(_, lost)| lost.inner > lost.remaining).collect();
@@ -225,12 +227,12 @@ impl NoLongerServed {
     }
 }
 
-/// Names a slice: ` of gemm_dtype=fp8`; empty if the table has a single slice.
+/// The name of a slice with a leading "of": ` of gemm_dtype=fp8`; empty if the table has a single slice.
 fn named(slice: &SliceName) -> String {
     if slice.is_empty() { String::new() } else { format!(" of {}", slice_text(slice)) }
 }
 
-/// Words the keys that no query reaches any more.
+/// Describes the keys that no query reaches any more.
 fn words(unserved: &Unserved) -> String {
     let Place { system, backend, .. } = &unserved.place;
     let versions = unserved.slices.values().flat_map(|slice| &slice.versions);
@@ -295,7 +297,7 @@ fn named_slices(unserved: &Unserved) -> String {
     format!(": {}{more}", named.join("; "))
 }
 
-/// Names axis values: `m = 384, 768`.
+/// The first values of each axis in words: `m = 384, 768`.
 fn values(by_axis: &BTreeMap<String, Vec<f64>>) -> String {
     let axes = by_axis.iter().map(|(axis, values)| {
         let named: Vec<String> = values.iter().take(NAMED).map(f64::to_string).collect();

@@ -1,10 +1,10 @@
-//! Slices that are noisier than the same slices elsewhere: many small disturbances, or one that never ended.
+//! Slices that are noisier than the same slices in other tables: many small disturbances, or a lasting one.
 //!
-//! Two signs, both in the ratio to other tables, in which the steps of kernels cancel. Too many points
-//! stand out a little ([`super::curves::Evidence`]): something else ran on the machine now and then. Or
-//! points one after the other do not lie on a line ([`super::curves::Roughness`]) beside any other table:
-//! all of the slice was measured too few times, or on a clock that moved. What a pull request changes is
-//! also held against what it was, where it was smoother.
+//! There are two signs, both in the ratio to other tables, in which the steps of kernels cancel. First, too many
+//! points deviate a little from their neighbours ([`super::curves::Evidence`]): something else ran on the machine at
+//! times. Second, successive points are not on a line in the ratio to any other table ([`super::curves::Roughness`]):
+//! the whole slice was measured too few times, or while the clock changed. A changed table is also compared with its
+//! base, in which it may have been smoother.
 
 use std::collections::BTreeMap;
 
@@ -26,58 +26,60 @@ use crate::database::catalog::TableFile;
 use crate::database::table::{Keys, NumberedRows};
 use crate::findings::{Finding, Hits, SliceEvidence, wholes};
 
-/// When a slice is noisy.
+/// Limits from which on a slice is noisy.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoiseLimits {
     /// Factor in the ratio to other tables from which on a point counts as disturbed.
     disturbed: f64,
-    /// Latency in ms below which the timer explains much.
+    /// The latency in ms below which points are not compared, since the timer explains much there.
     floor_ms: f64,
     /// Independent groups of tables that must agree on a point.
     groups: usize,
-    /// Points that a slice must have.
+    /// The least number of compared points of a slice.
     scored: u32,
-    /// Disturbed points that make it noisy.
+    /// The least number of disturbed points of a noisy slice.
     points: u32,
-    /// The share of its points that they must be.
+    /// The least share of disturbed points among the compared points.
     share: f64,
-    /// How far points are from the line between their neighbours, in the ratio to the smoothest other table:
-    /// the median that few slices exceed.
+    /// The least median distance of points from the line between their neighbours, in the ratio to the smoothest
+    /// other table. Few slices exceed it.
     roughness: f64,
-    /// Other tables that must show it.
+    /// The least number of other tables that show the roughness.
     references: usize,
-    /// When the series of a slice zigzag by themselves.
+    /// Limits for zigzags of a slice, which need no other table.
     zigzag: ZigzagLimits,
 }
 
-/// When the series of a slice zigzag: points lie on alternate sides of the line between their neighbours.
+/// Limits for zigzags: successive points are on alternate sides of the line between their neighbours.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ZigzagLimits {
     /// The least number of points with two neighbours.
     points: usize,
-    /// The least median distance of a slice's points from the line between their neighbours, as the logarithm of a factor.
+    /// The least median distance of a slice's points from the line between their neighbours, as the logarithm of a
+    /// factor.
     distance: f64,
-    /// The least and the largest share of the points that lie on the other side than the point before. Chance gives two
-    /// thirds. With more, every other size takes longer, as those do that a kernel pads.
+    /// The least and the largest share of points that are on the other side than the point before. By chance it is
+    /// two thirds. A larger share means that every other size takes longer, as with a kernel that pads.
     flips: [f64; 2],
 }
 
 /// A noisy slice with the signs of its noise.
 struct NoisySlice<'a> {
     slice: &'a Slice,
-    /// Points that are disturbed, of how many.
+    /// The disturbed points of the slice, if there are too many; `None` otherwise.
     spiked: Option<SpikedPoints>,
-    /// The slice's roughness, if it is too rough.
+    /// The slice's roughness if it is too rough; `None` otherwise.
     roughness: Option<RoughSlice>,
 }
 
-/// The roughness of a slice.
+/// The roughness of a slice that is too rough.
 #[derive(Clone, Copy)]
 struct RoughSlice {
     median: f64,
-    /// True if the slice is rough beside the state before a pull request, not beside other tables.
+    /// True if the slice is rough compared with the base of a pull request, false if it is compared with other
+    /// tables.
     since_base: bool,
 }
 
@@ -87,7 +89,7 @@ impl Judge for NoiseLimits {
         CheckInputs::of(&[Input::Peers]).with(None, curves)
     }
 
-    /// One finding on the slice that zigzags most by itself.
+    /// Reports the slice with the largest zigzag of a table.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let (Some(keys), Some((_, latency))) = (rows.keys(), rows.measured()) else {
             return Ok(Hits::new());
@@ -124,7 +126,7 @@ impl Judge for NoiseLimits {
     }
 }
 
-/// The points of a slice along an axis, against the line between their neighbours.
+/// The points of a slice along an axis, compared with the line between their neighbours.
 struct Zigzag<'a> {
     axis: &'a str,
     /// A row of the slice.
@@ -133,14 +135,15 @@ struct Zigzag<'a> {
     points: usize,
     /// The median distance of the points from the line between their neighbours, as the logarithm of a factor.
     distance: f64,
-    /// The share of the points that lie on the other side than the point before.
+    /// The share of points that are on the other side of the line than the point before.
     flips: f64,
 }
 
 impl<'a> Zigzag<'a> {
-    /// Returns the zigzag of every slice along an axis, by the slice's number.
+    /// The zigzags of all slices along an axis, by slice number. `slices` has the slice number of each row.
     fn all(axis: &'a AxisSeries, latency: &[f64], slices: &[u32]) -> BTreeMap<u32, Self> {
-        /// The distances of a slice's points, and how many pairs of points are on two sides, of how many.
+        /// The distances of a slice's points from the line, the number of successive points on different sides
+        /// (`flips`), and the number of compared pairs.
         #[derive(Default)]
         struct Sides {
             row: usize,
@@ -179,7 +182,7 @@ impl<'a> Zigzag<'a> {
         all.into_iter().map(|(slice, sides)| (slice, zigzag(sides))).collect()
     }
 
-    /// Words the zigzag; `named` adds the slice.
+    /// Creates the finding on a zigzag; `named` adds the name of the slice.
     fn finding(&self, rows: &RowContext<'_>, keys: &Keys<'_>, named: bool) -> Finding {
         let texts = if named { keys.texts(self.row) } else { Vec::new() };
         let words = slice_words(texts.iter().map(|(name, text)| (name, text)));
@@ -195,7 +198,8 @@ impl<'a> Zigzag<'a> {
 }
 
 impl ZigzagLimits {
-    /// Returns the least of a slice's zigzags along its axes if it zigzags along every one with enough points.
+    /// The smallest zigzag of a slice over its axes; `None` unless the slice zigzags along every axis with enough
+    /// points.
     fn least<'a>(self, along: Vec<Zigzag<'a>>) -> Option<Zigzag<'a>> {
         let [least, most] = self.flips;
         let is_noise = |zigzag: &Zigzag<'_>| {
@@ -211,7 +215,7 @@ impl ZigzagLimits {
 }
 
 impl NoiseLimits {
-    /// The disturbed points of a slice where they are too many.
+    /// The disturbed points of a slice if they are too many; `None` otherwise.
     fn spiked(
         &self,
         all: &CurveScores,
@@ -224,7 +228,7 @@ impl NoiseLimits {
         let is_much = |own: &SpikedPoints| {
             own.scored >= self.scored && own.spiked >= self.points && own.share() >= self.share
         };
-        // Nearly every slice ends here, without a look at other places.
+        // Nearly every slice ends here, before other tables are read.
         let stands_out = |bend: usize| scores.bends[bend].is(factor, groups);
         if !is_much(&scores.spiked(slice, floor_ms, stands_out)) {
             return None;
@@ -240,7 +244,7 @@ impl NoiseLimits {
         is_noisy.then_some(alone)
     }
 
-    /// Returns the roughness of a slice that is too rough.
+    /// The roughness of a slice if it is too rough; `None` otherwise.
     fn rough(&self, scores: &TableScores, slice: u32) -> Option<RoughSlice> {
         let of_slice = |r: &&Roughness| r.slice == slice && r.median >= self.roughness;
         let beside = scores.roughness.iter().find(of_slice);

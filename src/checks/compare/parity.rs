@@ -1,4 +1,4 @@
-//! Far fewer keys than the nearest systems or versions have, of what the loader would serve.
+//! Tables that serve far fewer keys than the nearest systems or versions.
 
 use std::collections::BTreeMap;
 
@@ -18,30 +18,30 @@ use crate::database::served::Nearness;
 use crate::findings::{Finding, Severity, SliceEvidence, wholes};
 use crate::specs::Filling;
 
-/// Shares of the reference's keys.
+/// Limits on the share of a reference's keys that a table serves.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Shares {
-    /// Below it, rows are missing.
+    /// The share below which rows are missing.
     few: f64,
-    /// Below it and with nothing to fill it, the table is a stub, which is an error.
+    /// The share below which a table that nothing is added to is a stub, which is an error.
     stub: f64,
-    /// Points of a sketch that a reference must have of a slice for the slice to be judged.
+    /// The least number of sampled points of a slice that every reference must have for the slice to be judged.
     points: usize,
-    /// How small what is a table's own must be, whatever is served beside it.
+    /// Limits for a table's own number of keys, whatever other files are served with it.
     own: StubSize,
 }
 
-/// A table and the tables it is compared with: their names, and what is served there.
+/// A table's own number of keys, the sketches that are served for it, and the names and sketches of its references.
 struct ParityCase<'a> {
     own: usize,
     served: Vec<&'a Sketch>,
     references: Vec<(&'a str, Vec<&'a Sketch>)>,
-    /// The version that counts, where the table is of another.
+    /// The current version if the table is of a superseded one; `None` otherwise.
     superseded: Option<&'a str>,
 }
 
-/// A slice that is thinner than everywhere else.
+/// A slice that has far fewer keys than in every reference.
 struct ThinSlice<'a> {
     slice: &'a Slice,
     /// The slice's keys divided by the smallest number of keys that a reference has.
@@ -72,7 +72,7 @@ impl Shares {
         let case = ParityCase::new(at, file)?;
         let references: Vec<(&str, usize)> =
             case.references.iter().map(|(name, sketches)| (*name, keys(sketches))).collect();
-        // Every reference must be far larger: one that is as small says that the sweep is.
+        // Every reference must be far larger. If one is as small, the sweep is small.
         let (nearest, least) = *references.iter().min_by_key(|(_, keys)| *keys)?;
         let served = keys(&case.served);
         let few = (served as f64) < self.few * least as f64;
@@ -121,8 +121,8 @@ impl Shares {
         Some(finding)
     }
 
-    /// Returns the slices that would serve fewer keys than a share of what every reference serves. A slice that is
-    /// missing altogether is reported by coverage-hole, with its values.
+    /// The slices for which the table serves less than the share `few` of the keys that every reference serves.
+    /// Slices that are missing altogether are reported by the rule coverage-hole.
     fn thin<'a>(&self, case: &ParityCase<'a>) -> Vec<ThinSlice<'a>> {
         let sketches = case.references.iter().flat_map(|(_, s)| s).chain(&case.served);
         let end = sketches.map(|s| s.end).min().unwrap_or(0);
@@ -148,9 +148,9 @@ impl std::fmt::Display for ThinSlice<'_> {
 }
 
 impl<'a> ParityCase<'a> {
-    /// Collects what would be served of a table, here and at its references: the other systems of the
-    /// generation at the same version; where there is none, the other versions, for tables that
-    /// those do not fill.
+    /// Collects the keys that are served for a table and for its references. References are the generation's other
+    /// systems at the same version. Without such systems they are the other versions, unless the loader fills the
+    /// table from these. `None` without keys or references.
     fn new(at: &'a CrossContext<'a>, file: &'a TableFile) -> Option<Self> {
         let spec = at.state.specs.tables.get(&file.table)?;
         let editions = at.shelf.editions(file)?;

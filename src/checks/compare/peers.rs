@@ -9,27 +9,27 @@ use crate::database::catalog::{Place, TableFile};
 use crate::database::state::State;
 use crate::specs::system::System;
 
-/// The relation between two tables of one name: whether they share the system, the backend, or neither.
+/// The relation between two tables of one name: what they have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kinship {
-    /// Another version of the backend on the system.
+    /// The same system and backend, in another version.
     Version,
     /// The backend on another system.
     System,
     /// Another backend on the system.
     Backend,
-    /// Neither the system nor the backend.
+    /// Only the name.
     Name,
 }
 
 impl Kinship {
-    /// Returns the relation between two places; `None` if they are the same version of a backend on a system, which may
-    /// have two layouts.
+    /// The relation between the places of two tables; `None` for the same version of a backend on the same system,
+    /// which may exist in two layouts.
     pub fn of(a: &Place, b: &Place) -> Option<Self> {
         Self::sharing([a.system == b.system, a.backend == b.backend, a.version == b.version])
     }
 
-    /// Returns the relation between two places that share the system, the backend or the version.
+    /// The relation of two places, from whether they share the system, the backend and the version.
     fn sharing([system, backend, version]: [bool; 3]) -> Option<Self> {
         match (system, backend) {
             (true, true) => (!version).then_some(Self::Version),
@@ -51,14 +51,14 @@ pub struct Peers<'a> {
     places: Vec<[usize; 3]>,
     /// The numbers of systems, backends and versions, which are faster to compare than texts.
     numbers: HashMap<&'a str, usize>,
-    /// The generations of the tables' systems.
+    /// The generation of each system, by its name.
     generations: HashMap<&'a str, &'a str>,
-    /// The tables with each slice, by their index in `tables`, and the slice's index in the table's sketch.
+    /// The tables that have a slice: the index of each in `tables`, and the slice's index in its sketch.
     by_slice: BTreeMap<&'a Slice, Vec<(usize, usize)>>,
 }
 
 impl<'a> Peers<'a> {
-    /// Creates the peers of some tables of a state. Tables without a sketch cannot be read.
+    /// Collects the peers among `files` of a state. Tables without a sketch are not readable.
     pub fn new(state: State<'a>, sketches: &'a Sketches, files: &'a [&'a TableFile]) -> Self {
         let sketched =
             files.iter().filter_map(|file| Some((*file, sketches.get(&file.entry.path)?)));
@@ -74,7 +74,7 @@ impl<'a> Peers<'a> {
         peers
     }
 
-    /// Creates the peers of some readable tables, without what needs a state.
+    /// Collects peers from readable tables only, without generations.
     fn of(tables: Vec<Sketched<'a>>) -> Self {
         let mut numbers = HashMap::new();
         let mut place = |(file, _): &Sketched<'a>| {
@@ -92,39 +92,38 @@ impl<'a> Peers<'a> {
         self.generations.get(system).copied()
     }
 
-    /// Iterates over the kinship of each readable table with a table; `None` for the same place.
+    /// The kinship of each readable table with `file`, in the order of `tables`; `None` for the same place.
     pub fn kinships(&self, file: &TableFile) -> impl Iterator<Item = Option<Kinship>> {
-        // A name that no readable table has gets a number of its own.
+        // A name without a readable table gets a number that none has.
         let number = |part| self.numbers.get(part).copied().unwrap_or(usize::MAX);
         let [system, backend, version] = parts(&file.place).map(number);
         let places = self.places.iter();
         places.map(move |[s, b, v]| Kinship::sharing([*s == system, *b == backend, *v == version]))
     }
 
-    /// Iterates over the tables of other places than a table's.
+    /// The readable tables at other places than `file`, with their kinship.
     pub fn elsewhere(&self, file: &TableFile) -> impl Iterator<Item = (Kinship, Sketched<'a>)> {
         let tables = self.tables.iter().zip(self.kinships(file));
         tables.filter_map(|(one, kinship)| Some((kinship?, *one)))
     }
 
-    /// Returns the tables of other places than a table's by their kinship, and of each kinship those whose number of keys
-    /// is nearest to the table's first.
+    /// The tables at other places, sorted by kinship and then by how near their number of keys is to the table's.
     pub fn nearest(&self, (file, own): Sketched<'_>) -> Vec<(Kinship, Sketched<'a>)> {
         let mut found: Vec<(Kinship, Sketched<'a>)> = self.elsewhere(file).collect();
-        // The sort is stable: those as near stay in the catalog's order, which is that of their paths.
+        // The sort is stable: equally near tables stay in the order of the catalog, which is by path.
         found.sort_by_cached_key(|(kinship, (_, sketch))| {
             (*kinship, sketch.keys.abs_diff(own.keys))
         });
         found
     }
 
-    /// Iterates over the indices of the tables with a slice, and the slice's index in their sketches.
+    /// The tables that have a slice: the index of each in `tables`, and the slice's index in its sketch.
     pub fn with_slice(&self, slice: &Slice) -> impl Iterator<Item = (usize, usize)> {
         self.by_slice.get(slice).into_iter().flatten().copied()
     }
 }
 
-/// The texts that make a place.
+/// The texts that identify a place: system, backend and version.
 fn parts(place: &Place) -> [&str; 3] {
     [&place.system, &place.backend, &place.version]
 }

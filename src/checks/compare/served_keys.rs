@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::checks::compare::sketch::{Sketch, Slice};
 
-/// Keys that tables serve together: exact where their sketches hold all points, else estimated.
+/// The number of different keys that tables serve together. It is exact if their sketches hold all points, otherwise
+/// an estimate.
 pub fn keys(served: &[&Sketch]) -> usize {
     if let [one] = served {
         return one.keys;

@@ -1,4 +1,4 @@
-//! Slices that are slow beside the same slices of other backends, versions and systems.
+//! Slices that are slow compared with the same slices of other backends, versions and systems.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -21,31 +21,34 @@ use crate::findings::{Finding, Severity, SliceEvidence, wholes};
 /// The name of the reference that consists of the other systems of a generation.
 pub const NEARBY: &str = "other systems";
 
-/// When a slice is slow beside its references. Each ratio is the slice's latency divided by the latency of the reference.
+/// Limits from which on a slice is slow compared with its references. Each ratio is the slice's latency divided by
+/// the reference's.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Band")]
 pub struct SiblingBand {
     /// Points that a slice and its reference must share.
     points: usize,
-    /// References that a slice must have.
+    /// The least number of references of a slice.
     references: usize,
-    /// Ratio to another backend that few slices exceed.
+    /// The ratio to another backend from which on the slice is slow.
     backends: f64,
-    /// Ratio to other versions that few slices exceed.
+    /// The ratio to other versions from which on the slice is slow.
     versions: f64,
-    /// Ratio to the same version on other systems, the machines' own ratio taken out, that few slices exceed.
+    /// The ratio to the same version on other systems, divided by the ratio of the machines, from which on the slice
+    /// is slow.
     systems: f64,
-    /// Ratio to the other backends divided by the same ratio on other systems, up to which the backend is slow everywhere.
+    /// Ratio to the other backends divided by the same ratio on other systems, up to which the backend is slow
+    /// everywhere.
     recurs: f64,
     /// Texts of `kernel_source` that do not say which kernel ran.
     unnamed: Vec<String>,
-    /// Words that name one family of kernels each, whatever the backend calls them.
+    /// Families of kernels: words in their names, whatever the backend calls them. The first word names the family.
     families: Vec<Vec<String>>,
 }
 
-/// The ratios of a slice by the name of the reference: each other backend, the other versions of the own backend under the
-/// backend's name, and [`NEARBY`].
+/// The ratios of a slice by reference: each other backend by its name, other versions of its own backend by the
+/// backend's name, and other systems as [`NEARBY`].
 type Ratios<'a> = BTreeMap<&'a str, f64>;
 
 impl Judge for SiblingBand {
@@ -103,7 +106,7 @@ impl SiblingBand {
         Some(finding.rows(rows).parts(parts).slices(evidence))
     }
 
-    /// Returns true if a slice is slow beside most of its references.
+    /// Returns true if a slice is slow compared with most of its references, of which it must have enough.
     fn is_slow(&self, backend: &str, ratios: &Ratios<'_>) -> bool {
         let band = |name: &str| match name {
             NEARBY => self.systems,
@@ -119,7 +122,7 @@ impl SiblingBand {
         ratios.get(NEARBY).is_some_and(|ratio| times_off(*ratio) <= self.systems)
     }
 
-    /// Returns the ratios of a table's slices to their references, each the median over the reference's tables.
+    /// The ratios of a table's slices to their references. A ratio is the median over the tables of the reference.
     fn references<'a>(
         &self,
         at: &CrossContext<'a>,
@@ -157,7 +160,8 @@ impl SiblingBand {
         all.into_iter().map(|(slice, by_name)| (slice, medians(by_name))).collect()
     }
 
-    /// Returns the ratio of two tables' machines by slice: the median over the versions of other backends that both have.
+    /// Returns the ratio of two tables' machines by slice: the median over the versions of other backends that both
+    /// have.
     fn machines<'a>(
         &self,
         at: &CrossContext<'a>,
@@ -185,8 +189,8 @@ impl SiblingBand {
         all.into_iter().map(|(slice, mut ratios)| (slice, upper_median(&mut ratios))).collect()
     }
 
-    /// Returns a slice's ratio to the other backends divided by the ratio that its backend has to them elsewhere: on other
-    /// systems of the generation, else on any. `None` if no other system has both.
+    /// A slice's ratio to the other backends, divided by the ratio that its backend has to them on other systems:
+    /// those of the generation, otherwise all. `None` if there is no such system with both.
     fn over_elsewhere(
         &self,
         at: &CrossContext<'_>,
@@ -201,8 +205,8 @@ impl SiblingBand {
         over(&near).or_else(|| over(&far))
     }
 
-    /// Returns the median over the systems of some tables of a backend: a slice's ratio to the other backends divided by
-    /// the tables' ratio to them.
+    /// A slice's ratio to the other backends divided by the ratio of the tables `kin`, which are of the same backend
+    /// on other systems. The median over these systems; `None` if none can be compared.
     fn over_kin(
         &self,
         at: &CrossContext<'_>,
@@ -230,7 +234,8 @@ impl SiblingBand {
         (!over.is_empty()).then(|| upper_median(&mut over))
     }
 
-    /// Returns the median ratio of two tables at their common points by slice, where they do not name other kernels.
+    /// The median ratio of two tables at their common points, by slice. Slices in which they name different kernels
+    /// are left out.
     fn ratios<'a>(&self, a: Sketched<'a>, b: Sketched<'_>) -> Vec<(&'a Slice, f64)> {
         let mut by_slice = a.1.room_by_slice::<f64>();
         for (a, b) in a.1.common(b.1).filter(|(a, b)| a.latency > 0.0 && b.latency > 0.0) {
@@ -241,8 +246,8 @@ impl SiblingBand {
         same.map(|(slice, mut ratios)| (slice, upper_median(&mut ratios))).collect()
     }
 
-    /// Returns true if both tables name kernels for a slice and have no family of them in common. Each backend has names of
-    /// its own for a kernel, so a name without a family counts only within one backend.
+    /// Returns true if both tables name kernels in a slice, and these have no family in common. Within one backend, a
+    /// kernel without a family counts by its own name.
     fn name_others(&self, a: Sketched<'_>, b: Sketched<'_>, slice: &Slice) -> bool {
         let is_same_backend = a.0.place.backend == b.0.place.backend;
         let families = |sketch: &Sketch| -> BTreeSet<String> {
@@ -262,8 +267,8 @@ impl SiblingBand {
     }
 }
 
-/// Returns the versions that measured a table: those that its rows name if they are released ones or candidates, else the
-/// version of its directory. A development build is a few commits from that.
+/// The versions with which a table was measured: released versions and candidates that its rows name, or else the
+/// version of its directory. Development builds differ from that by only a few commits.
 fn release((file, sketch): Sketched<'_>) -> Vec<&str> {
     let is_released = |name: &&str| Version::from_str(name).is_ok_and(|v| !v.is_dev());
     let named: Vec<&str> =
@@ -277,7 +282,7 @@ fn is_near(at: &CrossContext<'_>, (a, _): Sketched<'_>, (b, _): Sketched<'_>) ->
     a.is_some() && a == b
 }
 
-/// Words ratios, the largest first, such as `5.25× slower than trtllm, as fast as its other versions`.
+/// Describes ratios, the largest first: `5.25× slower than trtllm, as fast as its other versions`.
 fn words(backend: &str, ratios: &Ratios<'_>) -> String {
     /// The ratio up to which two latencies are called equal.
     const LEVEL: f64 = 1.05;

@@ -1,7 +1,7 @@
-//! Stubs: tables, or slices of them, that contain next to nothing of their own, whatever is served beside them.
+//! Stubs: tables or slices with hardly any keys of their own, whatever other files are served with them.
 //!
-//! The size of a table is compared with the sizes of the other versions on its system and on the systems of its
-//! generation, and with the sizes of all other tables of its name and backend. A table of keys that no earlier version has is an
+//! The size of a table is compared with that of other versions on its system and on systems of its generation, and
+//! with that of all other tables of its name and backend. A table of keys that earlier versions do not have is an
 //! addition, which may be small.
 
 use std::collections::BTreeSet;
@@ -21,21 +21,21 @@ use crate::database::served::Served;
 use crate::findings::{Finding, Severity, SliceEvidence};
 use crate::specs::Filling;
 
-/// How small a table must be beside the others of its name and backend.
+/// Limits for a table's number of keys, compared with other tables of its name and backend.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StubSize {
-    /// Share of their median.
+    /// The share of the median below which the table is a stub; `tenth` must hold, too.
     median: f64,
-    /// Share of their smallest tenth.
+    /// The share of the tenth percentile below which the table is a stub.
     tenth: f64,
-    /// Other tables that a judgement takes.
+    /// The least number of other tables.
     tables: usize,
-    /// Share of keys that no earlier version has which makes an addition.
+    /// The share of keys that earlier versions do not have from which on a table is an addition.
     addition: f64,
 }
 
-/// A slice, or the whole table, that is far smaller than elsewhere.
+/// A stub: a slice or a whole table that has far fewer keys than in other tables.
 struct Stub<'a> {
     /// The slice; `None` for the whole table.
     slice: Option<&'a Slice>,
@@ -45,7 +45,7 @@ struct Stub<'a> {
 }
 
 impl StubSize {
-    /// Returns a finding on the stubs of a table.
+    /// Returns a finding on the stubs of a table; `None` if it has none.
     pub fn finding(
         &self,
         rule: RuleHead<'_>,
@@ -87,7 +87,7 @@ impl StubSize {
         let served = at.shelf.sources(&file.place, &file.table, spec.filling);
         let sketches = at.sketches.of(served.clone().files());
         message += &filled(&served, &sketches);
-        // A table that the loader fills is an addition by design.
+        // A table that the loader fills from other files may be small by design.
         let is_filled = stubs.iter().all(|stub| 2 * stub.served(&sketches) >= stub.median);
         let most = if is_filled { Severity::Info } else { Severity::Warning };
         let mut severity = rule.severity.at_most(most);
@@ -112,7 +112,8 @@ impl StubSize {
         Some(finding)
     }
 
-    /// Returns true if a table nearby is as small beside all others: machines of its kind have a small plan.
+    /// Returns true if one of the tables `near` is as small compared with `others`: machines of this kind have a
+    /// small plan.
     fn is_small_plan(&self, at: &CrossContext<'_>, near: &[bool], others: &[bool]) -> bool {
         if !near.contains(&true) {
             return false;
@@ -122,8 +123,8 @@ impl StubSize {
         sizes(at, near).any(|keys| (keys as f64) < self.median * median)
     }
 
-    /// Returns the table if it is a stub beside the tables that `others` marks, else its slices that are. Additions are
-    /// left out.
+    /// The table if it is a stub compared with the tables that `others` marks, or else its slices that are. Additions
+    /// are left out.
     fn stubs<'t>(
         &self,
         at: &CrossContext<'_>,
@@ -162,9 +163,10 @@ impl StubSize {
         few.then_some(Stub { slice, own, median, others: others.len() })
     }
 
-    /// Returns true if most keys of a table, or of a slice given by its index, are keys that no earlier version has.
+    /// Returns true if the table is an addition: most of its keys are not in earlier versions. With `slice`, only the
+    /// keys of the slice with this index count.
     fn adds(&self, at: &CrossContext<'_>, (file, own): Sketched<'_>, slice: Option<usize>) -> bool {
-        // A table that versions do not share is compared with those of earlier versions all the same.
+        // `Filling::Always` finds earlier versions even of tables that versions do not share.
         let served = at.shelf.sources(&file.place, &file.table, Filling::Always);
         let earlier = at.sketches.of(served.donors.iter().chain(&served.earlier).copied());
         let end = earlier.iter().map(|s| s.end).fold(own.end, u64::min);
@@ -181,13 +183,13 @@ impl StubSize {
     }
 }
 
-/// Iterates over the number of keys of some of the readable tables, which `chosen` marks.
+/// The numbers of keys of the readable tables that `chosen` marks.
 fn sizes(at: &CrossContext<'_>, chosen: &[bool]) -> impl Iterator<Item = usize> {
     let tables = at.peers.tables.iter().zip(chosen);
     tables.filter(|(_, is_chosen)| **is_chosen).map(|((_, sketch), _)| sketch.keys)
 }
 
-/// Words the tables from which the loader adds rows.
+/// A clause on the tables from which the loader adds rows.
 fn filled(served: &Served<'_>, sketches: &[&Sketch]) -> String {
     let versions = |files: &[&TableFile]| {
         let versions: BTreeSet<&str> = files.iter().map(|f| f.place.version.as_str()).collect();
@@ -207,7 +209,8 @@ fn filled(served: &Served<'_>, sketches: &[&Sketch]) -> String {
 }
 
 impl Stub<'_> {
-    /// The number of keys that the loader serves: of a slice, those of the file that has most.
+    /// The number of keys that the loader serves for the stub. For a slice, it is that of the file with most of its
+    /// keys.
     fn served(&self, sketches: &[&Sketch]) -> usize {
         let Some(slice) = self.slice else { return keys(sketches) };
         let of_slice = |sketch: &&Sketch| {

@@ -1,4 +1,4 @@
-//! A support matrix that says what the data does not.
+//! Support matrices that contradict the data.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,10 +22,10 @@ use crate::findings::{Finding, Severity};
 use crate::specs::Filling;
 use crate::specs::system::System;
 
-/// Contradictions that the message lists; the evidence has all.
+/// The largest number of contradictions in the message; the evidence lists all.
 const SHOWN: usize = 10;
 
-/// Tables without which an architecture cannot be planned from measured rows.
+/// The tables that are needed to plan an architecture from measured rows.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Needs")]
@@ -37,28 +37,28 @@ pub struct SupportNeeds {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Need")]
 struct TableNeed {
-    /// The architectures it is for; all where there are none.
+    /// The architectures that need the tables; all architectures if the list is empty.
     #[serde(default)]
     architectures: Vec<String>,
-    /// An expression over table names.
+    /// An expression over table names that is true if the needed tables are served.
     tables: Expr,
 }
 
-/// A version of a backend.
+/// A backend and one of its versions.
 type Release<'a> = (&'a str, &'a str);
 
-/// A contradiction, and the lines or versions that it is made of.
+/// A contradiction in words, with identifiers of the lines or versions that it consists of.
 struct Contradiction {
     message: String,
     parts: Vec<String>,
 }
 
-/// A system whose matrix is held against its data.
+/// A system whose support matrix is compared with its data.
 struct MatrixCase<'a> {
     at: &'a CrossContext<'a>,
     system: &'a SystemFile,
     matrix: &'a Matrix,
-    /// Versions of backends that have tables or declared reuse.
+    /// The versions of backends that have tables or declare reuse.
     there: BTreeSet<Release<'a>>,
 }
 
@@ -67,7 +67,7 @@ impl Judge for SupportNeeds {
         CheckInputs::of(&[Input::Peers, Input::SupportMatrices])
     }
 
-    /// One finding for each matrix that its system's data contradicts.
+    /// Returns one finding for each matrix that contradicts the data of its system.
     fn whole(&self, rule: RuleHead<'_>, at: &CrossContext<'_>) -> error::Result<Found> {
         let mut found = Vec::new();
         for (name, (entry, matrix)) in at.support {
@@ -75,14 +75,14 @@ impl Judge for SupportNeeds {
             else {
                 continue;
             };
-            // One that cannot be read is a finding of facts-invalid.
+            // The rule facts-invalid reports a matrix that cannot be read.
             let Ok(matrix) = matrix else { continue };
             let case = MatrixCase::new(at, system, matrix);
             let mut contradictions = case.without_data();
             let lacking = self.without_tables(&case);
             contradictions.extend(lacking.map_err(|why| rule.unjudged(RuleHead::IN_LIMITS, why))?);
             found.extend(told(rule.severity, rule.id, &entry.path, &contradictions));
-            // The matrix is run after the data has come: what it does not list yet is no fault of it.
+            // The matrix is generated after the data was added, so a version without a line is only an info.
             let info = rule.severity.at_most(Severity::Info);
             let unlisted = told(info, rule.id, &entry.path, &case.without_entry());
             found.extend(unlisted.map(|mut finding| {
@@ -114,9 +114,9 @@ fn told(
 }
 
 impl SupportNeeds {
-    /// Returns claims that pass from silicon although their tables are not served.
+    /// Contradictions: lines that say PASS from silicon although the tables that they need are not served.
     fn without_tables(&self, case: &MatrixCase<'_>) -> Result<Vec<Contradiction>, ExprError> {
-        // What is looked up depends on the architecture alone, and a matrix has many models of one.
+        // The needed tables depend only on the architecture, and many models of a matrix have the same one.
         let mut models: BTreeMap<(Release<'_>, &str), BTreeSet<&str>> = BTreeMap::new();
         for claim in case.silicon().filter(|c| case.there.contains(&release(c))) {
             let of = (release(claim), claim.architecture.as_str());
@@ -184,7 +184,7 @@ fn release(claim: &Claim) -> Release<'_> {
 impl<'a> MatrixCase<'a> {
     fn new(at: &'a CrossContext<'a>, system: &'a SystemFile, matrix: &'a Matrix) -> Self {
         let dirs = at.state.catalog.dirs.values();
-        // A version that declares reuse alone is there, be it by a marker: its loader reads its donors.
+        // A version that only declares reuse counts as present, even by a marker file: its loader reads the donors.
         let reuses = |d: &VersionDir| d.reuse.is_some() || d.reuses_all();
         let there = dirs
             .filter(|d| d.place.system == system.name)
@@ -197,7 +197,7 @@ impl<'a> MatrixCase<'a> {
         self.matrix.claims.iter().filter(|c| c.silicon)
     }
 
-    /// Returns claims that pass from silicon at versions without data.
+    /// Contradictions: lines that say PASS from silicon at versions without data.
     fn without_data(&self) -> Vec<Contradiction> {
         let mut absent: BTreeMap<Release<'_>, usize> = BTreeMap::new();
         for claim in self.silicon().filter(|c| !self.there.contains(&release(c))) {
@@ -215,9 +215,8 @@ impl<'a> MatrixCase<'a> {
         absent.into_iter().map(contradiction).collect()
     }
 
-    /// Versions that have tables and stand in no line. A matrix may begin with a later version than
-    /// the data does, so what is older than all that it lists is not a gap; and a library's versions, such as
-    /// NCCL's, are never in it.
+    /// Contradictions: versions that have tables but no line. Versions older than all listed ones are left out, since
+    /// a matrix may begin later than the data. Versions of libraries, such as NCCL, are never listed.
     fn without_entry(&self) -> Vec<Contradiction> {
         let mut listed: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for claim in &self.matrix.claims {
@@ -233,7 +232,7 @@ impl<'a> MatrixCase<'a> {
                 None => !self.is_library(backend),
                 Some(versions) => !versions.contains(version) && is_after_oldest(version, versions),
             };
-            // What no query can name fills other versions, and needs no line.
+            // A version that no query can name only fills other versions, and needs no line.
             if is_gap && self.at.shelf.is_reached(&self.system.name, backend, version) {
                 gaps.entry(backend).or_default().push(version);
             }
@@ -272,13 +271,13 @@ impl<'a> MatrixCase<'a> {
                 && tables.iter().any(|file| self.is_lent(file, table, backend))
     }
 
-    /// Returns true if another backend's file is one that a backend reads as its own table.
+    /// Returns true if a file of another backend is lent to `backend` as its table.
     fn is_lent(&self, file: &TableFile, table: &str, backend: &str) -> bool {
         let from = &file.place.backend;
         file.table == table
             && file.place.system == self.system.name
             && from != backend
-            // Without a manifest that can be read, nothing says what is not lent.
+            // Without a readable manifest, every table counts as lent.
             && self.at.state.facts.sharing.as_ref().is_none_or(|s| s.lends(table, from, backend))
     }
 }
@@ -293,7 +292,7 @@ fn is_after_oldest(version: &str, versions: &BTreeSet<&str>) -> bool {
 struct ServingBackend<'a> {
     system: Option<&'a System>,
     backend: &'a str,
-    /// True for the name of a served table; `None` for a name that no table has.
+    /// Returns whether a table is served, by its name; `None` for a name that is not a table.
     serves: &'a dyn Fn(&str) -> Option<bool>,
 }
 

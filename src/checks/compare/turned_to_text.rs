@@ -8,7 +8,7 @@ use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::{Catalog, Format, TableFile};
 use crate::findings::{Finding, Severity};
 
-/// System, backend, version and name of a table, wherever it lies.
+/// System, backend, version and name of a table, independent of its path.
 type Identity<'a> = (&'a str, &'a str, &'a str, &'a str);
 
 /// Returns one error for each table that is Parquet in the base and only text in the head.

@@ -13,8 +13,8 @@ pub struct ChangeContext<'a> {
     pub head: State<'a>,
     /// The difference between the two states.
     pub diff: &'a Diff,
-    /// Errors on rows that the pull request adds or changes, which the head would have if the pull request did not change
-    /// what the database states.
+    /// Errors on rows that the pull request adds or changes, which the head would have if the pull request did not
+    /// change what the database states.
     pub excused: &'a [Finding],
     /// The specs of tables and systems.
     pub specs: &'a Specs,

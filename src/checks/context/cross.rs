@@ -1,4 +1,4 @@
-//! The view of the tables of one name, or of a whole database, against each other.
+//! The context of checks that compare the tables of one name, or judge a whole database.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,11 +45,10 @@ pub struct CrossContext<'a> {
 
 /// Answers about a table that need its rows once more, so rules ask only for the few tables that matter.
 pub trait Reread: Sync {
-    /// Counts the origins (device, framework, version) that a table's rows state and its place contradicts.
+    /// The number of origins (device, framework, version) in a table's rows that contradict its place.
     fn origin_mismatches(&self, file: &TableFile) -> usize;
 
-    /// The smallest latency of each slice of a table divided by what the machine needs at least; nothing if the table
-    /// cannot be read.
+    /// The smallest ratio of a latency to its bound, by slice; empty if the table cannot be read.
     fn over_bound(&self, file: &TableFile) -> BTreeMap<Slice, f64>;
 }
 
@@ -62,7 +61,7 @@ pub struct History {
     pub came: BTreeSet<String>,
     /// Paths of the tables that the pull request adds, or changes in most of the rows that the loader reads.
     pub remade: BTreeSet<String>,
-    /// The latencies before the pull request of the tables being judged, by the head's path.
+    /// The latencies of tables in the base, by the path of the table in the head.
     pub latencies: BTreeMap<String, Arc<KeyLatencies>>,
 }
 
@@ -77,7 +76,7 @@ impl<'a> CrossContext<'a> {
         self.tables.iter().copied().filter(|file| self.judged(file))
     }
 
-    /// Iterates over the tables under judgement in which points can be missing.
+    /// Iterates over the judged tables whose keys form a grid, so that keys can be missing.
     pub(crate) fn judged_grids(&self) -> impl Iterator<Item = &'a TableFile> {
         let specs = self.state.specs;
         let is_sparse = move |file: &&TableFile| {
@@ -91,14 +90,14 @@ impl<'a> CrossContext<'a> {
         self.history.is_some_and(|history| history.came.contains(&file.entry.path))
     }
 
-    /// Returns true if a pull request adds the table, or most of the rows that the loader reads of it.
+    /// Returns true if a pull request adds the table, or changes most of the rows that the loader reads.
     pub fn remade(&self, file: &TableFile) -> bool {
         self.history.is_some_and(|history| history.remade.contains(&file.entry.path))
     }
 
-    /// Compares the dates at which two tables came to their places: `Greater` if `a` came later, `None` if the history
-    /// does not show it. A table keeps its date when a pull request changes a few of its rows. This walks the history,
-    /// so rules ask only for tables that matter.
+    /// Compares the dates since when two tables have been at their paths: `Greater` if `a` is younger, `None` if the
+    /// git history does not show it. A table keeps its date if a pull request changes only a few of its rows. The git
+    /// history is walked, so rules ask only for tables that matter.
     pub fn age(&self, a: &TableFile, b: &TableFile) -> Option<Ordering> {
         fn dated(file: &TableFile, is_touched: bool) -> Dated<'_> {
             let by = if is_touched { DatedBy::BytesBefore } else { DatedBy::Bytes };
@@ -119,7 +118,7 @@ impl<'a> CrossContext<'a> {
         finding.table.as_ref().is_none_or(has_spec)
     }
 
-    /// Returns the scores of the judged tables' curves: in a pull request, of those whose rows it changes.
+    /// The scores of the judged tables' curves. In a pull request, only changed tables have scores.
     pub fn curve_scores(&self) -> &CurveScores {
         self.curves.get_or_init(|| {
             let before = self.history.map(|history| &history.latencies);
@@ -130,12 +129,12 @@ impl<'a> CrossContext<'a> {
         })
     }
 
-    /// Returns the entry of a table in its directory's sidecar.
+    /// The entry of a table in its directory's sidecar; `None` without a sidecar or entry.
     pub(crate) fn sidecar(&self, file: &TableFile) -> Option<&'a TableMeta> {
         self.state.meta(file)?.tables.get(&file.table)
     }
 
-    /// Returns the notes of a table's sidecar on an unusual way of measuring.
+    /// The notes in a table's sidecar on an unusual way of measuring, joined with commas; `None` without notes.
     pub(crate) fn declared(&self, file: &TableFile) -> Option<String> {
         let said: Vec<String> = self.sidecar(file)?.notes().collect();
         (!said.is_empty()).then(|| said.join(", "))

@@ -17,11 +17,11 @@ pub enum Item<'a> {
     Place(&'a TableFile, &'a Specs),
     /// A version directory.
     Dir(DirContext<'a>),
-    /// A system's YAML.
+    /// A system with its YAML.
     System(SystemContext<'a>),
-    /// A collection report beside the folders of a system.
+    /// A collection report in a system's folder.
     Report(ReportContext<'a>),
-    /// A profile of measured operations, or the evidence of profiles.
+    /// A profile of measured operations, or a document of evidence on profiles.
     Profile(ProfileContext<'a>),
     /// A file below a system's data that is not a table in its place.
     Stray(&'a Entry),
@@ -62,7 +62,7 @@ pub struct SystemContext<'a> {
     pub by_data_dir: &'a BTreeMap<&'a str, Vec<&'a str>>,
     /// The catalog that contains the system.
     pub catalog: &'a Catalog,
-    /// The GPUs that rows of the system name; read only of a system that is not known by its name.
+    /// The GPUs that rows of the system name; empty if the system is known by its name.
     pub devices: Vec<String>,
     /// The specs of tables and systems.
     pub specs: &'a Specs,
@@ -78,7 +78,7 @@ pub struct ReportContext<'a> {
     pub tables: BTreeMap<String, FoundTable>,
 }
 
-/// A profile under judgement, or the evidence of profiles.
+/// A profile under judgement, or a document of evidence on profiles.
 pub struct ProfileContext<'a> {
     /// The document's file.
     pub entry: &'a Entry,
@@ -88,11 +88,11 @@ pub struct ProfileContext<'a> {
     pub state: State<'a>,
 }
 
-/// A table as its file is.
+/// The row count and digest of a table that a report names.
 pub struct FoundTable {
     /// The number of rows; `None` if the table cannot be read.
     pub rows: Option<u64>,
-    /// The SHA-256 of the table's bytes, in hex; `None` if the bytes cannot be had.
+    /// The SHA-256 of the table's bytes in hex; `None` if the bytes are not available.
     pub sha256: Option<String>,
 }
 
@@ -100,7 +100,8 @@ pub struct FoundTable {
 pub struct FactsContext<'a> {
     /// The file.
     pub entry: &'a Entry,
-    /// True for a file of the loader's code. The code may be rewritten, so a list that is missing from it is not an error.
+    /// True for a file of the loader's code. The code may be rewritten, so a list that is missing from it is not an
+    /// error.
     pub is_code: bool,
     /// The reasons why the file cannot be read.
     pub faults: Vec<String>,

@@ -23,9 +23,9 @@ pub struct TableContext<'a> {
     pub spec: &'a TableSpec,
     /// The table's rows, or the reason why they cannot be read.
     pub table: Result<&'a Table, &'a TableFault>,
-    /// The machine that the table was measured on.
+    /// The system that the table was measured on; `None` if its YAML cannot be read.
     pub system: Option<&'a System>,
-    /// The table as formulas see it; `None` if the table cannot be read.
+    /// The table's columns, place and system figures, which formulas read; `None` if the table cannot be read.
     pub scope: Option<&'a TableScope<'a>>,
     /// The loader's keys of the rows; `None` if the table has no rows or the spec has no key.
     pub keys: Option<&'a Keys<'a>>,
@@ -37,16 +37,16 @@ pub struct TableContext<'a> {
     pub meta: Option<&'a Meta>,
     /// The file that seals the table; `None` if the spec names none.
     pub seal: Option<&'a SealFile>,
-    /// How the loader reads the table, and whether queries reach it.
+    /// The role of the table in the loader's lookups.
     pub serving: Serving,
     /// Values that several rules derive from the table's rows.
     pub derived: Derived,
 }
 
-/// How the loader reads a table, and whether queries reach it.
+/// The role of a table in the loader's lookups.
 #[derive(Clone, Copy, Default)]
 pub struct Serving {
-    /// True if it reads other files for the table, too: donors or earlier versions.
+    /// True if the loader reads other files for the table, too: donors or earlier versions.
     pub is_filled: bool,
     /// True if a query can ask for the table's version.
     pub is_reached: bool,
@@ -55,13 +55,13 @@ pub struct Serving {
 /// Values that several rules derive from a table's rows. Each is computed when a rule first asks for it.
 #[derive(Default)]
 pub struct Derived {
-    /// True if no two rows have the same key; unset while that is not known.
+    /// True if no two rows have the same key, false if that is not known; unset until the table is sketched.
     pub has_distinct_keys: OnceCell<bool>,
     /// The series along the axes of the table's sweep.
     series: OnceCell<Vec<AxisSeries>>,
     /// The longest bound of each row.
     bounds: OnceCell<Result<Vec<f64>, ExprError>>,
-    /// The power of ten in ms of which latencies are multiples.
+    /// The power of ten in ms of which most latencies are multiples; 0 if there is none.
     step: OnceCell<f64>,
 }
 
@@ -84,8 +84,8 @@ pub struct RowContext<'a> {
 }
 
 impl<'a> RowContext<'a> {
-    /// Creates the view of a table for a rule that writes into `record` what it reads; `None` if the table cannot be
-    /// read.
+    /// Creates the context of a table for a rule; `None` if the table cannot be read. The columns and facts that the
+    /// rule reads are written into `record`.
     pub fn of(
         at: &'a TableContext<'a>,
         rule: RuleHead<'a>,
@@ -122,18 +122,18 @@ impl<'a> RowContext<'a> {
         self.at.serving.is_reached
     }
 
-    /// Returns the place of each row in a text file.
+    /// The line of each row in a text file.
     pub(crate) fn lines(&self) -> &'a RowLines {
         &self.table.lines
     }
 
-    /// Returns the table with all its columns.
+    /// The table with all of its columns, which are recorded as read.
     pub fn whole(&self) -> &'a Table {
         self.record.all();
         self.table
     }
 
-    /// Returns a column.
+    /// A column by its name, which is recorded as read; `None` if the table does not have it.
     pub fn column(&self, name: &str) -> Option<&'a Column> {
         self.record.column(name);
         self.table.column(name)
@@ -150,7 +150,7 @@ impl<'a> RowContext<'a> {
         self.some_other_has(column, contains)
     }
 
-    /// Iterates over the first other tables of this name.
+    /// Iterates over other tables of the same name, at most 64.
     fn others(&self) -> impl Iterator<Item = &'a TableFile> {
         const LOOKED_AT: usize = 64;
         let own = self.file;
@@ -158,15 +158,15 @@ impl<'a> RowContext<'a> {
         self.at.state.catalog.tables.iter().filter(is_other).take(LOOKED_AT)
     }
 
-    /// Returns true if one of the first other tables of this name has a column that meets a condition.
+    /// Returns true if one of these other tables has a column for which `is_met` is true.
     fn some_other_has(&self, column: &str, is_met: impl Fn(&Column) -> bool) -> bool {
         let (state, names) = (self.at.state, BTreeSet::from([column]));
         let has = |table: Table| table.column(column).is_some_and(&is_met);
         self.others().any(|f| state.columns(f, &names).is_ok_and(has))
     }
 
-    /// Returns the backend and version of the table of this name on this system that has the smallest latency in ms, with
-    /// this latency. The table itself and those after the first ones are left out.
+    /// The smallest latency in ms of other tables of this name on this system, with the backend and version of its
+    /// table. Only the first 64 tables are compared; `None` if there is none.
     pub fn fastest_of_others(&self) -> Option<(String, f64)> {
         let (measured, _) = self.measured()?;
         let (state, names) = (self.at.state, BTreeSet::from([measured]));
@@ -180,7 +180,7 @@ impl<'a> RowContext<'a> {
         here.filter_map(fastest).min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// Returns the table as formulas see it: its columns, its place and its system's figures.
+    /// The table's columns, place and system figures, which formulas read.
     pub fn scope(&self) -> &TableScope<'a> {
         &self.scope
     }
@@ -216,8 +216,8 @@ impl<'a> RowContext<'a> {
         self.at.derived.series.get_or_init(taken)
     }
 
-    /// Returns the power of ten in ms of which most latencies of the table are multiples, as a timer counts or a writer
-    /// rounds; 0 if there is none from 1e-8 on.
+    /// The resolution of the table's latencies: the power of ten in ms of which at least 90 % of a sample are
+    /// multiples, because a timer counts or a writer rounds. 0 if even 1e-8 ms is too coarse.
     pub fn step(&self) -> f64 {
         const SAMPLE: usize = 256;
         const DECIMALS: i32 = 8;
@@ -249,35 +249,35 @@ impl<'a> RowContext<'a> {
         bounds.as_deref().map_err(Clone::clone)
     }
 
-    /// Returns the table's system, with its figures, rates and the names that its GPU reports.
+    /// The table's system, with its figures, its rates and the names that its GPU reports; `None` if it is not known.
     pub fn system(&self) -> Option<&'a System> {
         self.record.system();
         self.at.system
     }
 
-    /// Returns a figure of the table's system.
+    /// A figure of the table's system by dotted path; `None` if it is not stated.
     pub fn figure(&self, path: &str) -> Option<f64> {
         self.system()?.figure(path)
     }
 
-    /// Returns a finding of the rule's own severity.
+    /// Creates a finding of the rule's own severity on the table.
     pub fn finding(&self, message: impl Into<String>) -> Finding {
         self.finding_as(self.rule.severity, message)
     }
 
-    /// Returns a finding of another severity.
+    /// Creates a finding of another severity on the table.
     pub fn finding_as(&self, severity: Severity, message: impl Into<String>) -> Finding {
         Finding::on_table(self.rule.id, severity, self.file, message)
     }
 
-    /// Returns a warning on what this program does not know. `what` names it in the same words in every file; `says` is
-    /// the start of a sentence that ends with an `is`.
+    /// Creates a warning on something that this program does not know, to be merged over files. `what` names it in
+    /// the same words in every file. `says` is a sentence that ends with "is", which this function completes.
     pub fn novelty(&self, what: &str, says: &str) -> Finding {
         let message = format!("{says} {}", self.specs.shipped.not_known());
         self.finding_as(self.rule.severity.at_most(Severity::Warning), message).unknown(what)
     }
 
-    /// Returns rows with their keys and the values of some columns, for people.
+    /// The examples of a finding: rows with their keys and the values of `columns`.
     pub fn examples(&self, rows: &[usize], columns: &[&str]) -> Vec<Example> {
         rows.iter().map(|row| self.example(*row, columns)).collect()
     }

@@ -1,4 +1,4 @@
-//! Collects what was found name by name, and decides at the end which findings are new and which are repaired.
+//! Collects the results of all tables, and decides at the end which findings are new and which are repaired.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,22 +15,23 @@ use crate::findings::{
     unknown_of,
 };
 
-/// What is collected name by name, for rules on whole states and for the end of the run.
+/// The results that are collected table name by table name, for rules on whole states and for the end of the run.
 #[derive(Default)]
 pub(super) struct Leftovers<'a> {
-    /// What is kept of the tables, by state.
+    /// The findings and sketches of the tables, by state.
     pub kept: Vec<KeptNames<'a>>,
     pub history: History,
-    /// The result so far: its differences, excused errors and tables in git-LFS.
+    /// The result so far: the differences of tables, excused errors and tables in git-LFS. Findings are added at the
+    /// end.
     judgement: Judgement,
-    /// Which rows of the head's tables are new, by path.
+    /// The change of each head table's rows in the pull request, by path.
     changes: BTreeMap<&'a str, RowChange>,
-    /// Where the tables of the base are in the head, by path.
+    /// The table of the head that each table of the base has become, by the base's path.
     successors: BTreeMap<&'a str, &'a TableFile>,
 }
 
 impl History {
-    /// Takes in the tables of a name.
+    /// Adds the changed tables of a name, and the latencies that judged tables had in the base.
     pub(super) fn add(&mut self, judged: &[(&Lineage<'_>, JudgedLineage)]) {
         for (lineage, judged) in judged {
             if let ([Some(_), Some(head), ..], [Some(before), ..]) =
@@ -54,13 +55,13 @@ impl History {
 }
 
 impl<'a> Leftovers<'a> {
-    /// Nothing of the `states` yet.
+    /// Creates an empty collection for a number of `states`.
     pub fn new(states: usize, history: History) -> Self {
         let kept = (0..states).map(|_| KeptNames::default()).collect();
         Self { kept, history, ..Self::default() }
     }
 
-    /// Takes in the tables of a name.
+    /// Adds the results for the tables of a name.
     pub fn add(
         &mut self,
         judging: &Judging<'a>,
@@ -98,7 +99,7 @@ impl<'a> Leftovers<'a> {
 }
 
 impl<'a> Judging<'a> {
-    /// Judges the states as a whole, and settles what is new and what is repaired.
+    /// Judges the states as a whole, and decides which findings are new and which are repaired.
     pub(super) fn conclude(&self, mut left: Leftovers<'a>) -> Result<Judgement> {
         let mut judgement = std::mem::take(&mut left.judgement);
         judgement.in_lfs.sort_unstable();
@@ -124,8 +125,8 @@ impl<'a> Judging<'a> {
     }
 }
 
-/// Decides which findings of the head are new that no row splits, and which of the base are repaired. What is inherited
-/// is kept for the tables that changed only.
+/// Decides the novelty of the head's findings that are not divided by rows, and which findings of the base are
+/// repaired. Inherited findings are kept only on tables that changed.
 fn settle(
     judgement: &mut Judgement,
     base: Vec<Finding>,
@@ -152,7 +153,7 @@ fn settle(
         let lacking = judgement.diff.iter().filter(|table| table.lacks(side));
         lacking.map(|table| table.path.as_str()).collect()
     };
-    // A table of which neither side is at hand is counted by the report's verdict, and has no findings.
+    // The report's verdict counts a table whose bytes are missing on both sides, so it has no findings.
     let absent = lacking(DiffSide::Both);
     findings.retain(|f| f.table.is_none() || !absent.contains(f.path.as_str()));
     let unread: BTreeSet<&str> = lacking(DiffSide::Head).union(&absent).copied().collect();
@@ -166,8 +167,9 @@ fn settle(
     judgement.findings = findings;
 }
 
-/// Turns new warnings on tables that the change leaves alone into infos that name the changed table of the same name
-/// which caused them, nearest first: on the same system, of the same backend, any. `changed` are the paths in `diff`.
+/// Turns new warnings on unchanged tables into infos that name the changed table of the same name that caused them.
+/// If there are several, it is one on the same system, or else of the same backend, or else any. `changed` are the
+/// paths in `diff`.
 fn blame_peers(findings: &mut [Finding], diff: &[TableDiff], changed: &BTreeSet<&str>) {
     let is_caused = |f: &&mut Finding| {
         f.is_new() && f.severity == Severity::Warning && !changed.contains(f.path.as_str())

@@ -1,4 +1,4 @@
-//! A run of the loop: its terms, the states it judges and its result.
+//! The inputs and the result of judging one state, or two states against each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -36,8 +36,8 @@ pub(crate) struct Judgement {
     pub rows: u64,
     /// Sorted paths of the judged tables that are in git-LFS and were not fetched.
     pub in_lfs: Vec<String>,
-    /// Errors on rows that the pull request adds or changes, which the head does not have since the pull request changes
-    /// what the database states.
+    /// Errors on rows that the pull request adds or changes, which the head does not have since the pull request
+    /// changes what the database states.
     pub excused: Vec<Finding>,
     /// The ids of the rules that examined a changed table's rows, by path.
     pub examined: BTreeMap<String, BTreeSet<String>>,
@@ -52,11 +52,12 @@ impl Judgement {
     }
 }
 
-/// A run of the loop.
+/// The inputs of one run over all tables: the rules and the states.
 pub(super) struct Judging<'a> {
     pub terms: Terms<'a>,
     pub needs: CheckInputs,
-    /// The states in order: the base if there is one, the head, and the head under the facts of the base if that is judged.
+    /// The states in order: the base if there is one, the head, and the head under the facts of the base if that is
+    /// judged.
     pub states: Vec<JudgedState<'a>>,
     /// The index of the head in `states`.
     pub head: usize,

@@ -1,5 +1,5 @@
-//! One table in all states: it is decoded once, compared with what it was, sketched for comparisons with others, and
-//! judged by itself.
+//! Judges one table in all states. The table is decoded once, compared with the base, sketched for comparisons with
+//! other tables, and judged by itself.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -25,11 +25,10 @@ use crate::findings::{
     ComparedRows, Finding, Hits, NewFacts, RowChange, RowStates, excused_errors, wholes,
 };
 
-/// The findings of all rules on a table by itself.
+/// The findings of all rules on one table, without comparisons with other tables.
 struct TableFindings {
-    /// Findings by state.
     by_state: Vec<Vec<Finding>>,
-    /// Errors that what the pull request states excuses.
+    /// Errors that the pull request excuses by changing facts.
     excused: Vec<Finding>,
     /// Ids of the rules that read rows of the table; empty without a base, since only audits of a change list them.
     examined: Vec<String>,
@@ -43,20 +42,20 @@ pub(super) struct JudgedLineage {
     pub findings: Vec<Vec<Finding>>,
     /// The difference between base and head; `None` if they are the same file with the same bytes.
     pub diff: Option<TableDiff>,
-    /// Which rows of the head's table are new.
+    /// The change of the head table's rows in the pull request.
     pub change: RowChange,
-    /// Whether the pull request adds it, or changes most of what the loader reads of it.
+    /// True if the pull request adds the table, or changes most of the rows that the loader reads.
     pub is_remade: bool,
-    /// Whether it was to be judged and is in git-LFS, whose object was not fetched.
+    /// True if the table should have been judged but is in git-LFS and was not fetched.
     pub is_in_lfs: bool,
-    /// Errors that what the pull request states excuses.
+    /// Errors that the pull request excuses by changing facts.
     pub excused: Vec<Finding>,
     /// Ids of the rules that read rows of the table.
     pub examined: Vec<String>,
 }
 
 impl JudgedLineage {
-    /// Whether the pull request adds the table, or changes it or its place.
+    /// Returns true if the pull request adds the table, or changes its rows or its place.
     pub fn is_changed(&self) -> bool {
         self.diff.is_some() && self.change.is_any()
     }
@@ -67,7 +66,7 @@ impl<'a> Judging<'a> {
     pub(super) fn lineage(&self, lineage: &Lineage<'a>) -> Result<JudgedLineage> {
         let path = lineage.file().map_or("", |file| file.entry.path.as_str());
         let start = Instant::now();
-        // A fault of ours must not pass for a verdict on the data.
+        // A panic is a defect of this program, and must not look like a result on the data.
         let judged = catch_unwind(AssertUnwindSafe(|| self.judge_lineage(lineage)));
         let judged = judged.map_err(|_| {
             let hint = "please report this bug and attach the file";
@@ -145,7 +144,8 @@ impl<'a> Judging<'a> {
         })
     }
 
-    /// Decodes a table, once if it is the same in two states, and says which decoded table each state has.
+    /// Decodes a table in each state, once if its bytes are the same. Returns the decoded sides, and for each state
+    /// the index of its side; `None` if the state does not have the table.
     fn read(&self, lineage: &Lineage<'a>) -> (Vec<Side<'a>>, Vec<Option<usize>>) {
         let mut sides: Vec<Side<'a>> = Vec::new();
         let mut side_of_state = Vec::new();
@@ -185,7 +185,8 @@ impl<'a> Judging<'a> {
         (sides, side_of_state)
     }
 
-    /// The side of the head under what the base states: the head's own where nothing that concerns it differs.
+    /// The index of the side of the head under the facts of the base. It is the head's own side `head` if no fact on
+    /// the table changed. `None` without a table in the head.
     fn excused_side(
         &self,
         state: State<'a>,
@@ -204,7 +205,8 @@ impl<'a> Judging<'a> {
         Some(sides.len() - 1)
     }
 
-    /// Whether what other tables are compared with is the same in all states that have a table.
+    /// Returns true if the table's sketch is the same in all states that have the table: neither its bytes nor the
+    /// facts that it depends on changed.
     fn is_alike(&self, lineage: &Lineage<'_>) -> bool {
         let [Some(before), Some(after), ..] = lineage.sides[..] else { return true };
         let reads_facts = || {
@@ -221,7 +223,7 @@ impl<'a> Judging<'a> {
             }
     }
 
-    /// The facts that changed among those by which the rows of a table are judged.
+    /// The changed facts among those that decide how the rows of a table are judged.
     fn new_facts(&self, before: &TableFile, after: &TableFile) -> NewFacts {
         let Some(facts) = &self.changed_facts else { return NewFacts::None };
         if before.identity() != after.identity() || facts.are_of_table(after) {
@@ -233,12 +235,12 @@ impl<'a> Judging<'a> {
         }
     }
 
-    /// What the pull request does to the rows of a table.
+    /// The change of a table's rows in the pull request. `diff` is `None` for a table whose bytes did not change.
     fn row_change(&self, lineage: &Lineage<'_>, diff: Option<&TableDiff>) -> RowChange {
         if !self.has_base() {
             return RowChange::Unknown;
         }
-        // Of a base that cannot be read nothing is known, so that nothing of the head is inherited.
+        // All rows are new if the base does not have the table.
         let [Some(before), Some(after), ..] = lineage.sides[..] else { return RowChange::All };
         let facts = self.new_facts(before, after);
         let Some(diff) = diff else {
@@ -253,12 +255,12 @@ impl<'a> Judging<'a> {
         if !is_moved_as_it_is && diff.matched.is_none() {
             return RowChange::All;
         }
-        // Of another machine or version, rows are other rows, unless the base has the same finding.
+        // With another machine or version, the rows count as changed unless the base has the same finding.
         let (matched, moved) = (diff.matched.clone(), diff.old_path.is_some());
         RowChange::Compared(ComparedRows { matched, facts, moved })
     }
 
-    /// Takes the sketch of a table; `None` if the table cannot be read.
+    /// Makes the sketch of a table; `None` if the table cannot be read. `is_scanned` adds outliers and curves.
     fn sketch(
         &self,
         at: &TableContext<'_>,
@@ -275,8 +277,8 @@ impl<'a> Judging<'a> {
         Ok(Some(Arc::new(sketch)))
     }
 
-    /// The findings of rules on a table by itself, in each state. `excused` is the table under what the base states,
-    /// if the table changes and that differs for it.
+    /// Applies rules to a table in each state `at`. `excused` is the table under the facts of the base, if the table
+    /// changes and facts on it changed.
     fn table_findings(
         &self,
         rules: &[Arc<Rule>],
@@ -314,8 +316,8 @@ impl<'a> Judging<'a> {
         Ok(findings)
     }
 
-    /// What a rule hits in a table by itself, in one state. Without a spec only those rules apply that are right for any
-    /// table.
+    /// The hits of a rule on one table in one state. A table without a spec is judged only by checks for unknown
+    /// tables.
     fn table_hits<'v>(
         &self,
         state: usize,

@@ -1,8 +1,9 @@
 //! The frame: one loop over the names of tables that judges one state of a database, or two against each other.
 //!
-//! For each name, every table of every state is taken once: decoded, compared with what it was, sketched, and judged by
-//! itself ([`lineage`]). Then the tables of the name are judged against each other ([`name`]) and dropped. What remains is
-//! judged as a whole ([`whole`]). Checks see one state; which findings are new is decided from the hits of both.
+//! For each name, every table is processed in all states: decoded, compared with the base, sketched, and judged by
+//! itself ([`lineage`]). Then the tables of the name are judged against each other ([`name`]) and dropped. Their
+//! findings and sketches remain, and each state is judged as a whole ([`whole`]). Checks see only one state; the hits
+//! of both states decide which findings are new.
 
 mod conclude;
 mod judging;
@@ -32,12 +33,12 @@ use crate::base::threads;
 use crate::checks::context::History;
 use crate::checks::inputs::{CheckInputs, Input};
 
-/// Judges a state, or what a pull request makes of the state before.
+/// Judges a state or, with `before`, a pull request whose head is the state.
 ///
 /// # Errors
 ///
-/// When a formula of a spec, a limit or a rule fails, or details cannot be written. Whatever is wrong with the data is
-/// a finding.
+/// If a formula of a spec, a limit or a rule fails, or if details cannot be written. Faults of the data are findings,
+/// not errors.
 pub(crate) fn judge<'a>(
     head: StateScope<'a>,
     before: Option<Before<'a>>,

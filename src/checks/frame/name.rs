@@ -1,4 +1,4 @@
-//! The tables of one name against each other, in all states.
+//! Judges the tables of one name against each other, in all states.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -20,20 +20,20 @@ use crate::database::catalog::TableFile;
 use crate::database::table::Reads;
 use crate::findings::{Finding, Hit, Hits, RowStates};
 
-/// What is kept of the tables of some names in one state, once their points are dropped.
+/// The findings and sketches of the tables of some names in one state, after the sketches' points are dropped.
 #[derive(Default)]
 pub(super) struct KeptNames<'a> {
     pub findings: Vec<Finding>,
-    /// Sketches of the tables without their points.
+    /// Sketches without points, by the table's path.
     pub sketches: BTreeMap<String, Arc<Sketch>>,
-    /// Rows of each table that can be read.
+    /// Number of rows of each readable table, by path.
     pub rows: BTreeMap<String, usize>,
-    /// Paths of the tables that were judged against others.
+    /// Paths of the tables that were compared with others.
     pub compared: BTreeSet<&'a str>,
 }
 
 impl KeptNames<'_> {
-    /// Takes in what other names leave.
+    /// Adds the results of other names.
     pub fn add(&mut self, mut others: Self) {
         self.findings.append(&mut others.findings);
         self.sketches.append(&mut others.sketches);
@@ -44,9 +44,9 @@ impl KeptNames<'_> {
 
 /// The result of judging the tables of a group against each other.
 pub(super) struct JudgedName<'a> {
-    /// What is kept of the tables, by state.
+    /// The findings and sketches of the tables, by state.
     pub kept: Vec<KeptNames<'a>>,
-    /// Errors that what the pull request states excuses.
+    /// Errors that the pull request excuses by changing facts.
     pub excused: Vec<Finding>,
 }
 
@@ -98,13 +98,13 @@ impl<'a> Judging<'a> {
         Ok(JudgedName { kept, excused })
     }
 
-    /// A table in a state, by the state's number.
+    /// The table's file in the state with this number; `None` if the state does not have the table.
     fn side(&self, lineage: &Lineage<'a>, number: usize) -> Option<&'a TableFile> {
         lineage.sides[number.min(self.head)]
     }
 
-    /// Paths of the tables that are judged against others, by state: those that all rules judge, and those of which the
-    /// loader serves less since rows of another version are gone.
+    /// Paths of the tables that are compared with others, by state: the subjects, and tables of which the loader
+    /// serves fewer keys because another version lost rows.
     fn compared(&self, judged: &[(&Lineage<'a>, JudgedLineage)]) -> Vec<BTreeSet<&'a str>> {
         let version_of = |file: &'a TableFile| {
             let (system, backend, _, table) = file.identity();
@@ -134,8 +134,8 @@ impl<'a> Judging<'a> {
         (0..self.states.len()).map(|number| of_state(number).collect()).collect()
     }
 
-    /// Judges the tables of a name against each other in all states, and returns the errors that what the pull request
-    /// states excuses.
+    /// Judges the tables of a name against each other in all states. Adds the findings to `kept`, and returns the
+    /// errors that the pull request excuses by changing facts.
     fn name(
         &self,
         name: &str,
@@ -161,7 +161,8 @@ impl<'a> Judging<'a> {
             .map(|(number, of)| self.context(number, history, of, &kept[number].compared))
             .collect();
         let rules: Vec<&Arc<Rule>> = self.comparing_rules().collect();
-        // Several rules ask for them: those that come later would wait, and keep a thread from helping.
+        // Several rules need the scores. They are computed before, since rules that wait for them would block
+        // threads.
         if self.needs.curves.is_some() {
             contexts.iter().for_each(|context| _ = context.curve_scores());
         }
@@ -185,7 +186,7 @@ impl<'a> Judging<'a> {
         Ok(excused)
     }
 
-    /// What a rule finds in the tables of a name, and what it keeps of them, in each state.
+    /// Applies a rule that compares tables to the tables of a name, in each state.
     fn by_rule(
         &self,
         rule: &Rule,
@@ -225,7 +226,8 @@ impl<'a> Judging<'a> {
         Ok(RuleFindings { by_state, excused })
     }
 
-    /// The findings of each state. Rows of the head are compared with those that the rule hits in the same table before.
+    /// The findings of each state. Hits on rows of the head are compared with the rule's hits on the same table in
+    /// the base.
     fn settle_hits<'v>(
         &self,
         mut hits: Vec<Hits<'v>>,
@@ -267,7 +269,8 @@ impl<'a> Judging<'a> {
         before.into_iter().chain([findings]).collect()
     }
 
-    /// What rules see of some tables of a state.
+    /// The context of rules that compare tables, for the state with this `number`. `subjects` are the paths of the
+    /// judged tables.
     pub(super) fn context<'v>(
         &'v self,
         number: usize,

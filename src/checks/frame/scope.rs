@@ -1,4 +1,4 @@
-//! What is judged: the tables of one state or of two, each with what it was before, grouped by name.
+//! The tables that are judged: those of one state or of two, each with its counterpart in the base, grouped by name.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,23 +8,22 @@ use crate::database::diff::{ChangedFacts, Details, FilePair};
 use crate::database::selection::Selected;
 use crate::database::state::State;
 
-/// Bytes of tables that are read at once, about: a name that has more is read by itself. Its tables keep all
-/// threads busy, those of a small name do not.
+/// The approximate size of a batch in bytes. Tables of one batch are read at the same time. A name with more bytes is
+/// a batch by itself, since its tables keep all threads busy.
 const BATCH: u64 = 8 << 20;
 
-/// A state of a database, and what of it is judged.
+/// A state of a database, with the tables of it that are judged.
 pub(crate) struct StateScope<'a> {
-    /// The state.
     pub state: State<'a>,
-    /// The part of it that is selected, and the files of it that changed.
+    /// The selected part of the state, and its changed files.
     pub selected: &'a Selected,
-    /// Paths of the tables that all rules judge; the others are there to compare with.
+    /// Paths of the tables that all rules judge (the subjects). The other tables are only compared with.
     pub subjects: BTreeSet<&'a str>,
 }
 
 impl<'a> StateScope<'a> {
-    /// Judges the tables that are selected and of which the bytes, the sidecar or the system's YAML changed, or of which
-    /// `is_known_otherwise` says so.
+    /// Creates the scope of a state. Its subjects are the selected tables whose bytes or sidecar changed, and those
+    /// for which `is_known_otherwise` is true.
     pub fn new(
         state: State<'a>,
         selected: &'a Selected,
@@ -41,38 +40,37 @@ impl<'a> StateScope<'a> {
         Self { state, selected, subjects }
     }
 
-    /// Whether all rules judge a table.
+    /// Returns true if all rules judge the table.
     pub fn judges(&self, file: &TableFile) -> bool {
         self.subjects.contains(file.entry.path.as_str())
     }
 }
 
-/// What a pull request changes: the state before, and how the other differs from it.
+/// The base of a pull request, and how the head differs from it.
 pub(crate) struct Before<'a> {
-    /// The state before.
     pub base: StateScope<'a>,
-    /// The tables that differ between the states.
+    /// The tables that differ between base and head.
     pub pairs: Vec<FilePair<'a>>,
-    /// The facts that the states state differently.
+    /// The facts that base and head state differently.
     pub facts: ChangedFacts<'a>,
-    /// The bytes of the head under what the base states, where that differs and a rule asks for what it excuses.
+    /// The head under the facts of the base; `None` if the facts are the same or excused errors are not reported.
     pub excused: Option<State<'a>>,
-    /// Where rows that changed are written.
+    /// The place to which changed rows are written; `None` if they are not.
     pub details: Option<&'a Details>,
 }
 
-/// A table in the states that are judged.
+/// A table in all judged states.
 pub(super) struct Lineage<'a> {
     /// The table by state.
     pub sides: Vec<Option<&'a TableFile>>,
-    /// Its bytes before and after, where they differ or lie elsewhere.
+    /// The table's files in base and head, if their bytes or paths differ; `None` otherwise.
     pub pair: Option<FilePair<'a>>,
-    /// Whether all rules judge it.
+    /// True if all rules judge the table.
     pub is_subject: bool,
 }
 
 impl<'a> Lineage<'a> {
-    /// Bytes to read, about.
+    /// The approximate number of bytes that are read for the table.
     pub fn size(&self) -> u64 {
         match &self.pair {
             Some(pair) if !pair.same_bytes => pair.size(),
@@ -86,15 +84,16 @@ impl<'a> Lineage<'a> {
     }
 }
 
-/// The tables of one name; of several names, if a table changes its name.
+/// Tables that are judged together: those of one name. If tables change their name, those of both names are one
+/// group.
 #[derive(Default)]
 pub(super) struct Group<'a> {
     pub names: BTreeSet<&'a str>,
     pub lineages: Vec<Lineage<'a>>,
 }
 
-/// The tables of all names that have a subject, in batches that are read at once: names in the order of their bytes, the
-/// most first. `states` are the base, where there is one, and the head.
+/// Groups the tables of all names that have a subject into batches that are read at the same time, largest names
+/// first. `states` are the base, if there is one, and the head.
 pub(super) fn batches<'a>(
     states: &[StateScope<'a>],
     pairs: Vec<FilePair<'a>>,
@@ -122,7 +121,7 @@ pub(super) fn batches<'a>(
     batches
 }
 
-/// Each table with what it was before.
+/// Pairs each table of the head with its counterpart in the base. Deleted tables are included.
 fn lineages<'a>(states: &[StateScope<'a>], pairs: Vec<FilePair<'a>>) -> Vec<Lineage<'a>> {
     let is_subject = |sides: &[Option<&TableFile>]| {
         sides.iter().zip(states).any(|(file, scope)| file.is_some_and(|file| scope.judges(file)))
@@ -154,7 +153,7 @@ fn lineages<'a>(states: &[StateScope<'a>], pairs: Vec<FilePair<'a>>) -> Vec<Line
     found
 }
 
-/// Groups tables by name. A table that changes its name joins the two.
+/// Groups tables by name. Two names are one group if a table changes its name from one to the other.
 fn groups(lineages: Vec<Lineage<'_>>) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut of_name: BTreeMap<&str, usize> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! A state under judgement, with what rules ask of it beside its tables.
+//! A state under judgement, with what rules read of it other than tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -25,16 +25,16 @@ use crate::findings::{Finding, Hit, RowStates, Severity};
 pub(super) struct JudgedState<'a> {
     pub state: State<'a>,
     pub selected: &'a Selected,
-    /// Its tables by backend, system and version.
+    /// The state's tables by backend, system and version.
     pub shelf: Shelf<'a>,
-    /// Paths of the tables whose keys others lack by name.
+    /// Paths of the tables whose key values are kept, since findings on other tables name missing keys.
     pub named: BTreeSet<&'a str>,
     /// The support matrices of its systems.
     pub support: Matrices,
-    /// All rules, those of the run or not.
+    /// All known rules, whether they run or not.
     all_rules: &'a Rules,
-    /// In how many ways the rows of tables name another origin, by path: each table is decoded again once, however many
-    /// others it is like.
+    /// The number of ways in which the rows of a table contradict its place, by path. A table is decoded again for
+    /// it, so the result is cached.
     origin_mismatches: Mutex<BTreeMap<String, usize>>,
 }
 
@@ -78,7 +78,7 @@ impl<'a> JudgedState<'a> {
         }
     }
 
-    /// Returns the GPUs that the rows of a system's smallest readable table name.
+    /// The names of the GPUs in the rows of a system's smallest readable table.
     pub fn devices_of(&self, system: &str) -> Vec<String> {
         const MOST_TABLES: usize = 3;
         let tables = self.state.catalog.tables.iter();
@@ -107,15 +107,15 @@ impl<'a> JudgedState<'a> {
             let nothing = BTreeSet::new();
             let side = Side::read(self.state, file, true, Wanted::Named(&nothing));
             let rows = side.table().ok().map(|table| table.rows as u64);
-            // The digest of a pointer to git-LFS says nothing.
+            // The digest of a git-LFS pointer says nothing about the table.
             let sha256 = side.digest.clone().filter(|_| rows.is_some());
             tables.insert(name.clone(), FoundTable { rows, sha256 });
         }
         ReportContext { entry, report, tables }
     }
 
-    /// Adds the id of a file that cannot be read to the findings on it: one that is unreadable in another way than
-    /// before is new, since nobody knows what it holds.
+    /// Adds the object id of an unreadable file to the findings on it. If its bytes change and are still unreadable,
+    /// the findings are new, since the content is not known.
     pub fn name_bytes(&self, entry: &Entry, findings: &mut [Finding]) {
         let Some(id) = self.state.source.id(entry) else { return };
         for finding in findings.iter_mut().filter(|finding| finding.path == entry.path) {

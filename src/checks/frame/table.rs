@@ -1,4 +1,4 @@
-//! One table in one state, decoded, and what rules see of it.
+//! One decoded table in one state, with the context that rules read.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use crate::database::state::State;
 use crate::database::table::{Keys, Table, TableFault, TableScope, Wanted};
 use crate::specs::TableSpec;
 
-/// A table in one state, decoded.
+/// A decoded table in one state.
 pub(super) struct Side<'a> {
     state: State<'a>,
     pub file: &'a TableFile,
     pub table: Arc<Result<Table, TableFault>>,
-    /// SHA-256 of the file, in hex, where a sidecar or seal states one.
+    /// The file's SHA-256 in hex; `None` unless a sidecar or seal states one.
     pub digest: Option<String>,
     pub spec: Arc<TableSpec>,
     pub serving: Serving,
@@ -24,7 +24,7 @@ pub(super) struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// Decodes some columns of a table, and takes the digest of its bytes where that is asked for.
+    /// Decodes the `wanted` columns of a table. `takes_digest` adds the digest of the file.
     pub fn read(
         state: State<'a>,
         file: &'a TableFile,
@@ -46,7 +46,7 @@ impl<'a> Side<'a> {
         Self::of(state, file, Arc::new(table), digest)
     }
 
-    /// A table that is decoded already.
+    /// Creates a side from a table that is already decoded.
     pub fn of(
         state: State<'a>,
         file: &'a TableFile,
@@ -59,7 +59,7 @@ impl<'a> Side<'a> {
         Self { state, file, table, digest, spec, serving: Serving::default(), seal }
     }
 
-    /// Its rows, or why it cannot be read.
+    /// The decoded table, or the reason why it cannot be read.
     pub fn table(&self) -> Result<&Table, &TableFault> {
         self.table.as_ref().as_ref()
     }
@@ -71,7 +71,7 @@ impl<'a> Side<'a> {
         Some(TableScope::new(table, &self.spec, place, system, &specs.lookups))
     }
 
-    /// The loader's keys of its rows, where there are rows and it has a key.
+    /// The loader's keys of the rows; `None` if the table has no rows or the spec has no key.
     fn keys<'k>(
         &'k self,
         scope: Option<&'k TableScope<'_>>,
@@ -81,7 +81,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Calls `work` on what rules see of a table in each of some states.
+/// Calls `work` with the contexts of decoded tables, one per side.
 pub(super) fn in_context<R>(
     sides: &[Side<'_>],
     work: impl FnOnce(&[TableContext<'_>]) -> Result<R, ExprError>,

@@ -1,5 +1,5 @@
-//! A state as a whole, once all tables were read: rules on the database, version directories, systems, files of facts,
-//! and what is not a table.
+//! Judges a state as a whole after all tables were read: the database, version directories, systems, files of facts,
+//! and misplaced files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,12 +27,13 @@ use crate::findings::Finding;
 /// The result of judging a state as a whole.
 pub(super) struct JudgedWhole {
     pub findings: Vec<Finding>,
-    /// Sidecars, system YAML and files of facts that were judged.
+    /// Number of sidecars, system YAMLs and files of facts that were judged.
     pub files: u64,
 }
 
 impl<'a> Judging<'a> {
-    /// Judges a state as a whole. `in_lfs` are the tables judged that are in git-LFS and were not fetched.
+    /// Judges the state with this `number` as a whole. `in_lfs` are the paths of tables that should have been judged
+    /// but are in git-LFS and were not fetched.
     pub(super) fn whole(
         &self,
         number: usize,
@@ -52,7 +53,7 @@ impl<'a> Judging<'a> {
         Ok(JudgedWhole { findings, files })
     }
 
-    /// What the rules find in a database as a whole.
+    /// The findings of rules that judge the database as a whole.
     fn database(
         &self,
         number: usize,
@@ -82,7 +83,8 @@ impl<'a> Judging<'a> {
         self.terms.rules.iter().flat_map(|rule| rule.item(item)).collect()
     }
 
-    /// Judges version directories; counts the sidecars among them.
+    /// Judges version directories and adds to `findings`. Returns the number of their sidecars, files of declared
+    /// reuse and markers.
     fn dirs(&self, number: usize, findings: &mut Vec<Finding>) -> u64 {
         let judged = &self.states[number];
         let (state, selected) = (judged.state, judged.selected);
@@ -123,7 +125,7 @@ impl<'a> Judging<'a> {
         files
     }
 
-    /// Whether a directory changed, or one that it takes rows from.
+    /// Returns true if a directory changed, or one of its donor directories.
     fn touched(&self, number: usize, dir: &VersionDir) -> bool {
         let judged = &self.states[number];
         let parent = dir.path.rsplit_once('/').map_or("", |(parent, _)| parent);
@@ -135,7 +137,7 @@ impl<'a> Judging<'a> {
         selected.touched(&dir.path) || donors.any(|donor| selected.touched(&donor))
     }
 
-    /// Whether a directory holds a selected table, or no table is selected by name.
+    /// Returns true if a directory has a selected table, or no table is selected by name.
     fn wanted(&self, number: usize, dir: &VersionDir) -> bool {
         let judged = &self.states[number];
         let tables = &judged.state.catalog.tables;
@@ -143,7 +145,7 @@ impl<'a> Judging<'a> {
         judged.selected.whole_dirs() || dir.tables.iter().any(selected)
     }
 
-    /// Judges systems; counts them.
+    /// Judges the YAMLs of systems and adds to `findings`. Returns their number.
     fn systems(&self, number: usize, findings: &mut Vec<Finding>) -> u64 {
         let judged = &self.states[number];
         let catalog = judged.state.catalog;
@@ -152,7 +154,7 @@ impl<'a> Judging<'a> {
             by_data_dir.entry(&system.data_dir).or_default().push(&system.name);
         }
         let mut files = 0;
-        // The loader's demands on a system's YAML are those of the public layout.
+        // The requirements on a system's YAML apply only to the public layout.
         let public = catalog.systems.values().filter(|_| catalog.layout.is_none());
         for file in public {
             let selected = judged.selected;
@@ -177,7 +179,8 @@ impl<'a> Judging<'a> {
         files
     }
 
-    /// Judges collection reports whose system changed, and profiles if anything changed; counts them.
+    /// Judges collection reports whose system changed, and all profiles, and adds to `findings`. Returns their
+    /// number.
     fn reports(&self, number: usize, findings: &mut Vec<Finding>) -> u64 {
         let judged = &self.states[number];
         let selected = judged.selected;
@@ -214,7 +217,7 @@ impl<'a> Judging<'a> {
         files
     }
 
-    /// Judges the files that state facts, of a change those that it touches; counts them.
+    /// Judges the changed files that state facts, and adds to `findings`. Returns their number.
     fn stated_facts(&self, number: usize, findings: &mut Vec<Finding>) -> u64 {
         if !self.needs.has(Input::Facts) {
             return 0;

@@ -1,7 +1,7 @@
-//! Data that a pull request takes away as a whole: a system, all of its tables, the database.
+//! Data that a pull request deletes as a whole: a system, all of its tables, or the database.
 //!
-//! A single table that goes is part of the diff. What is judged here leaves a user of a system with
-//! nothing at all, as does a folder of systems that moves.
+//! The deletion of a single table is part of the diff and not reported here. The deletions reported here leave the
+//! users of a system without any data, as does a folder of systems that moves.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::database::catalog::{Catalog, SystemFile};
 use crate::database::source::Entry;
 use crate::findings::{Finding, Severity};
 
-/// Data that a pull request takes away as a whole.
+/// The check for systems and databases that a pull request deletes as a whole.
 pub struct Deleted;
 
 impl Judge for Deleted {
@@ -28,8 +28,8 @@ impl Judge for Deleted {
     }
 }
 
-/// One finding where the whole database is gone, else one for each system that lost its YAML or all
-/// of its tables, and one for each link or submodule in the place of a folder above systems.
+/// Returns one finding if the whole database was deleted. Otherwise returns one for each system that lost its YAML or
+/// all of its tables, and one for each link or submodule that replaces a folder of systems.
 fn check(rule: RuleHead<'_>, base: &Catalog, head: &Catalog) -> Found {
     let mut found = replaced_folders(rule, base, head);
     if base.systems.is_empty() {
@@ -76,8 +76,8 @@ fn check(rule: RuleHead<'_>, base: &Catalog, head: &Catalog) -> Found {
     found
 }
 
-/// A warning if the systems' folder has another path and no link leads there from the old one: whatever reads the old
-/// one, such as the planner's package, finds no data any more.
+/// A warning if the systems' folder has another path and the old path is not a link to it. Readers of the old path,
+/// such as the planner's package, then find no data. `None` if the folder did not move.
 fn moved_folder(rule: RuleHead<'_>, base: &Catalog, head: &Catalog) -> Option<Finding> {
     let is_link = |entry: &Entry| {
         let above = base.folder.strip_prefix(&entry.path);
@@ -114,8 +114,8 @@ fn tables_by_system(catalog: &Catalog) -> BTreeMap<&str, usize> {
     counts
 }
 
-/// Links and submodules of the head in the place of a folder of the base that has systems below it:
-/// whatever they lead to, it is not in the repository.
+/// One finding for each link or submodule of the head that replaces a folder of systems of the base. The files that
+/// it leads to are not in the repository.
 fn replaced_folders(rule: RuleHead<'_>, base: &Catalog, head: &Catalog) -> Vec<Finding> {
     let mut found = Vec::new();
     for entry in head.others.iter() {

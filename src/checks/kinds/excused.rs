@@ -12,7 +12,7 @@ use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::{Place, Role};
 use crate::findings::{Finding, Severity};
 
-/// Which errors a pull request may excuse.
+/// The severities of errors that a pull request excuses by changing facts.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Excuses {

@@ -10,7 +10,7 @@ use crate::checks::rule_head::RuleHead;
 use crate::database::state::State;
 use crate::findings::{Finding, Severity};
 
-/// A file of facts cannot be read, has another shape than it should, or is deleted.
+/// The check for files of facts that cannot be read, have an unexpected structure, or are deleted.
 pub struct FactsInvalid;
 
 impl Judge for FactsInvalid {
@@ -21,7 +21,7 @@ impl Judge for FactsInvalid {
     fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
         let Item::Facts(at) = item else { return Found::new() };
         let why = at.faults.join("; ");
-        // Code that was written anew is not a defect; what it holds now is not known here.
+        // Rewritten code is not a defect, but the facts in it are no longer known.
         let (severity, message) = if at.is_code {
             let message = format!("{why}, so the values of rules/facts.yaml are used");
             (rule.severity.at_most(Severity::Info), message)
@@ -31,7 +31,7 @@ impl Judge for FactsInvalid {
         vec![Finding::on_path(rule.id, severity, &at.entry.path, message)]
     }
 
-    /// A file that goes takes its facts along.
+    /// Reports files of facts that the change deletes.
     fn change(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
         if at.head.catalog.systems.is_empty() {
             return Ok(Found::new());
@@ -48,8 +48,8 @@ impl Judge for FactsInvalid {
     }
 }
 
-/// The facts that files of a state are about, each with its file, and true for a file of code. A support matrix is
-/// about its system, if that has a YAML.
+/// The facts that a state's files contain: the fact's name, the file's path, and true if the file is code. The name
+/// of a support matrix is its system; systems without a YAML are left out.
 fn stated<'a>(state: State<'a>) -> impl Iterator<Item = (&'a str, &'a str, bool)> {
     let files = state.facts.files();
     let files = files.map(|file| (file.name.as_str(), file.entry.path.as_str(), file.is_code));

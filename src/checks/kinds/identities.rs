@@ -16,7 +16,7 @@ use crate::specs::{ColumnKind, Identity};
 /// The relative difference that the order of operations, or storage in 32 bits, may cause.
 const FLOAT_NOISE: f64 = 1e-6;
 
-/// Values of a row that contradict each other.
+/// The check for values of a row that contradict each other.
 pub struct Derived;
 
 /// A row that contradicts an identity.
@@ -44,7 +44,7 @@ impl Judge for Derived {
                 continue;
             }
             let broken = contradictions(rows, identity)?;
-            // A rate of 0 beside a time was not measured.
+            // A rate of 0 with a positive time was not measured.
             let (zeros, others): (Vec<_>, Vec<_>) =
                 broken.into_iter().partition(|row| row.factor.is_infinite() && row.expected > 0.0);
             wrong.push(Contradictions { identity, rows: others });
@@ -119,8 +119,8 @@ fn contradictions(
     Ok(found)
 }
 
-/// Returns half a unit of the last digit of each value. A zero has no digits, so it is as precise as the most precise
-/// value of its column.
+/// Half a unit of each value's last decimal digit. A zero has no digits and counts as precise as the most precise
+/// value.
 fn written_halves(values: &[f64]) -> Vec<f64> {
     let nonzero = values.iter().filter(|value| **value != 0.0 && value.is_finite());
     let least = nonzero.map(|value| half_unit(*value)).fold(f64::INFINITY, f64::min);

@@ -16,14 +16,14 @@ use crate::database::sidecar::TableMeta;
 use crate::database::state::State;
 use crate::findings::Finding;
 
-/// When a slice moved.
+/// Limits from which on a slice's latencies count as changed.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MoveLimits {
-    /// The factor between the latencies before and after, in the median of a slice's keys.
+    /// The least factor between the latencies before and after, as the median over the slice's keys.
     factor: f64,
-    /// The least number of keys of a slice: of those that move by more than honest reruns do, and of all where single
-    /// ones move.
+    /// The least number of keys of a slice that change by more than reruns do. For slices in which only single keys
+    /// change: the least number of all keys.
     keys: u64,
 }
 
@@ -32,7 +32,8 @@ impl Judge for MoveLimits {
         CheckInputs::of(&[Input::Changes])
     }
 
-    /// One finding per table with slices that moved, and one per table with single latencies that changed.
+    /// Returns up to two findings per table: one on slices whose latencies changed as a whole, and one on single
+    /// latencies that changed.
     fn change(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
         let mut found = Found::new();
         for table in at.diff.tables.iter().filter_map(|diff| ChangedTable::of(at, diff)) {
@@ -69,7 +70,7 @@ fn moved_keys(slices: &[&SliceDiff]) -> u64 {
     slices.iter().filter_map(|slice| slice.latency).map(|latency| latency.beyond_noise).sum()
 }
 
-/// Joins the first slices.
+/// Joins the first few descriptions of slices, with the number of the others.
 fn shown(said: &[String]) -> String {
     const SHOWN: usize = 3;
     let more = said.len().saturating_sub(SHOWN);
@@ -104,7 +105,8 @@ impl<'a> ChangedTable<'a> {
         self.finding(rule, slices, &format!("latencies move by {} or more", Figure(factor)), ratios)
     }
 
-    /// Returns a finding on slices of which single latencies changed, with the rows that changed most as examples.
+    /// Returns a finding on slices in which only single latencies changed. Its examples are the rows that changed
+    /// most.
     fn single_cells(&self, rule: RuleHead<'_>, slices: &[&SliceDiff]) -> Option<Finding> {
         let [low, high] = [self.served.ratios.first(), self.served.ratios.last()]
             .map(|ratio| Figure(ratio.copied().unwrap_or(1.0)));
@@ -116,8 +118,8 @@ impl<'a> ChangedTable<'a> {
         Some(self.finding(rule, slices, &what, |_| String::new())?.examples(worst))
     }
 
-    /// Returns a finding unless there is no slice, or a new collection explains the keys. `ratios` words the ratios of a
-    /// slice.
+    /// Creates a finding on slices; `None` without slices, or if a new collection in the sidecar explains the
+    /// changes. `ratios` describes the ratios of a slice.
     fn finding(
         &self,
         rule: RuleHead<'_>,

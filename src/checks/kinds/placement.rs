@@ -8,7 +8,7 @@ use crate::database::source::Entry;
 use crate::findings::{Finding, Severity};
 use crate::specs::Specs;
 
-/// The table lies where no loader looks for it.
+/// The check for tables in folders where no loader looks for them.
 pub struct Placement;
 
 impl Judge for Placement {
@@ -16,7 +16,7 @@ impl Judge for Placement {
         true
     }
 
-    /// A table under a family that is not its own.
+    /// Reports a table in the folder of a wrong family.
     fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
         let found = match item {
             Item::Place(file, specs) => placement(rule, file, specs),
@@ -34,7 +34,7 @@ impl Judge for Placement {
     }
 }
 
-/// Judges the family folder of a table.
+/// The finding on a table in the folder of a wrong family; `None` if the family is right or not known.
 fn placement(rule: RuleHead<'_>, file: &TableFile, specs: &Specs) -> Option<Finding> {
     let found = file.place.family.as_deref()?;
     let listed = specs.families.get(&file.table);
@@ -47,7 +47,7 @@ fn placement(rule: RuleHead<'_>, file: &TableFile, specs: &Specs) -> Option<Find
     } else {
         format!("{} belongs in {own}/, but it is in {found}/", file.table)
     };
-    // Only the tree's own catalog says for certain which family a table has.
+    // Only the database's own catalog states for certain which family a table has.
     let finding = if listed.is_some() {
         rule.on_table(file, message)
     } else {
@@ -65,8 +65,8 @@ fn placement(rule: RuleHead<'_>, file: &TableFile, specs: &Specs) -> Option<Find
     Some(finding)
 }
 
-/// A table too deep or too shallow below its system's data, in a folder that is passed over, or of another spelling.
-/// Judges a file that no loader reads.
+/// The finding on a file that no loader reads: a table too deep or too shallow below its system's data, in an ignored
+/// folder, or with another spelling. `None` for other files.
 fn stray(rule: RuleHead<'_>, entry: &Entry) -> Option<Finding> {
     if entry.kind.leads_away().is_some() {
         return None;

@@ -6,22 +6,21 @@ use serde::Deserialize;
 use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::Judge;
 
-/// Predicted step times of a current version that are lost.
+/// The check for predicted step times of a current version that are lost.
 pub struct LostPredictions;
 
-/// When a step time that moved is more than something to know.
+/// The limit from which on a changed step time is a warning instead of an info.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MovedPredictions {
-    /// The change of a step's time, as a share of it, from which on a change that should move nothing
-    /// is a warning.
+    /// The relative change of a step's time from which on it is a warning if the pull request should not change it.
     pub unexplained: f64,
 }
 
-/// Models that the planner cannot plan in full on a current version.
+/// The check for models that the planner cannot plan in full on a current version.
 pub struct IncompleteWorkflows;
 
-/// Tables and versions that the planner cannot load.
+/// The check for tables and versions that the planner cannot load.
 pub struct PlannerRefuses;
 
 impl Judge for LostPredictions {

@@ -21,35 +21,35 @@ use crate::specs::Doubt;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Signs {
-    /// Rows one after the other, of different keys, that honest files never hold of one value.
+    /// The number of successive rows of different keys with the same latency that honest files never contain.
     repeated: usize,
     /// The limits for series whose points lie on a line.
     drawn: DrawnSeries,
 }
 
-/// Series that are drawn: many of their points lie on the line between their neighbours.
+/// Limits for drawn series: many of their points are exactly on the line between their neighbours.
 ///
-/// A line is straight, or a power law (straight in the logarithms of size and latency). A point is on it when it is as
-/// near as the table's own step can say. One such point says nothing, since sweeps have flat and straight stretches;
-/// several in each of several series are an interpolation.
+/// The line is straight, either in the values or in the logarithms of size and latency (a power law). A point is on
+/// the line if it is as near as the resolution of the table's latencies. A single such point proves nothing, since
+/// sweeps have flat and straight parts. Several points in each of several series are an interpolation.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DrawnSeries {
-    /// Points of a series on the line, at least.
+    /// The least number of points on the line in a drawn series.
     points: usize,
-    /// Their least share of the points that can be decided.
+    /// The least share of the points on the line among the points that can be judged.
     share: f64,
     /// The least factor between the share of points on the line and the share that chance puts there.
     chance: f64,
-    /// The coarsest step of the table, over a point's latency, at which the point can be decided.
+    /// The largest rounding error, as a share of a point's latency, at which the point can be judged.
     rounding: f64,
-    /// Rows of the table that may have a point's latency: a timer's steps repeat.
+    /// The largest number of rows with the same latency as a point that is judged; more are steps of a timer.
     repeats: usize,
-    /// Such series along one axis that make a finding.
+    /// The least number of drawn series along one axis.
     series: usize,
 }
 
-/// The rounding of a number with all its digits, over the number.
+/// The relative rounding error of a latency that is given in full precision.
 const ARITHMETIC: f64 = 1e-7;
 
 /// The number of series from which an axis' usual distance from the line is computed.
@@ -66,7 +66,7 @@ impl Judge for Signs {
     }
 }
 
-/// Rows that their own columns say are not what they seem.
+/// Reports rows that a `doubts` entry of the spec describes: their own columns say that they are not what they seem.
 fn doubted<'v>(rows: &'v RowContext<'v>, doubt: &'v Doubt) -> Result<Option<Hit<'v>>, ExprError> {
     let mask = doubt.rows.mask(rows.scope())?;
     let all = (0..rows.count).filter(|row| mask.get(*row));
@@ -74,7 +74,7 @@ fn doubted<'v>(rows: &'v RowContext<'v>, doubt: &'v Doubt) -> Result<Option<Hit<
     Ok(hit(rows, all, doubt.rows.columns(), say))
 }
 
-/// A hit on rows that `say` describes, shown with some columns.
+/// Creates a hit on rows that `say` describes; its examples show `columns`.
 fn hit<'v>(
     rows: &'v RowContext<'v>,
     all: impl IntoIterator<Item = usize>,
@@ -93,13 +93,13 @@ impl Signs {
         let ((name, values), keys) = rows.measured().zip(rows.keys())?;
         let same = |a: usize, b: usize| values[a] == values[b] && values[a] > 0.0;
         let mut found = runs(values.len(), self.repeated, same);
-        // A row that is there again is duplicate-key's to tell.
+        // Rows that repeat a key are reported by the rule duplicate-key.
         let different = |run: &Range<usize>| {
             let keys: BTreeSet<u64> = keys.hashes()[run.clone()].iter().copied().collect();
             keys.len()
         };
         found.retain(|run| different(run) >= self.repeated);
-        // Two runs may touch, so the longest is told of what repeats its own value.
+        // Two runs may touch, so the longest run is searched among rows that repeat the same value.
         let value: BTreeMap<usize, f64> =
             found.iter().flat_map(|run| run.clone().map(|row| (row, values[row]))).collect();
         let all: Vec<usize> = value.keys().copied().collect();
@@ -117,9 +117,9 @@ impl Signs {
     }
 }
 
-/// Stretches of `least` rows and more that belong together, by `alike` of two of its rows.
+/// Ranges of at least `least` successive rows that are all alike. `alike` compares two rows.
 fn runs(rows: usize, least: usize, alike: impl Fn(usize, usize) -> bool) -> Vec<Range<usize>> {
-    // A long stretch holds two rows of every `step`-th, so most rows need no look.
+    // A range of `least` rows contains two of the rows at multiples of `step`, so most rows are not compared.
     let step = (least / 2).max(1);
     let mut found: Vec<Range<usize>> = Vec::new();
     let mut row = 0;
@@ -146,19 +146,19 @@ struct Latencies<'a> {
     step: f64,
 }
 
-/// The points of a series that can be decided.
+/// The points of a series that can be judged.
 #[derive(Default)]
 struct DecidedPoints {
-    /// Rows on the line.
+    /// Numbers of the rows that are on the line.
     on: Vec<usize>,
-    /// The number of points that can be decided.
+    /// The number of points that can be judged.
     count: usize,
-    /// The sum of their rounding over their latency.
+    /// The sum of the points' relative rounding errors.
     rounding: f64,
 }
 
 impl DrawnSeries {
-    /// The points of drawn series, along the first axis with enough of them.
+    /// Finds the drawn series along the first axis with enough of them.
     fn hit<'v>(&self, rows: &'v RowContext<'v>) -> Option<Hit<'v>> {
         let (name, values) = rows.measured()?;
         let latencies = Latencies { values, step: rows.step() };
@@ -173,7 +173,8 @@ impl DrawnSeries {
         })
     }
 
-    /// Returns the axis, the number of its drawn series and their points on the line.
+    /// The name of the axis, the number of its drawn series, and the rows of their points on the line; `None` if they
+    /// are too few.
     fn along<'v>(
         &self,
         axis: &'v AxisSeries,
@@ -201,12 +202,13 @@ impl DrawnSeries {
 
     fn is_drawn(&self, points: &DecidedPoints, usual: f64) -> bool {
         let (on, decided) = (points.on.len(), points.count as f64);
-        // Either side of the line, as far as the step reaches, of a distance that is usually `usual`.
+        // The share of points expected on the line by chance: the range on both sides divided by the usual distance.
         let expected = 2.0 * points.rounding / decided / usual;
         on >= self.points && on as f64 >= self.share.max(self.chance * expected) * decided
     }
 
-    /// Returns the points of a series that have neighbours on both sides and a latency that the timer does not repeat.
+    /// Finds the points of a series that can be judged: those between two different neighbours, with a small rounding
+    /// error and a latency that few rows repeat. `sorted` has the bits of all latencies, ascending.
     fn decide(
         &self,
         rows: &[u32],
@@ -238,14 +240,14 @@ impl DrawnSeries {
 }
 
 impl Latencies<'_> {
-    /// The latencies of a point of a series and of its two neighbours.
+    /// The latencies of the point at index `at` of a series and of its neighbours: before, own, after.
     fn around(&self, rows: &[u32], at: usize) -> [f64; 3] {
         [at - 1, at, at + 1].map(|at| self.values[rows[at] as usize])
     }
 
     /// The largest error of a value's rounding.
     fn rounding(&self, value: f64) -> f64 {
-        // A little over the half, for the binary form of a decimal number.
+        // Slightly more than half a step, since binary numbers do not represent decimals exactly.
         (0.51 * self.step).max(ARITHMETIC * value)
     }
 
@@ -274,11 +276,12 @@ impl Latencies<'_> {
     }
 }
 
-/// Returns the distance of a point from the nearer of the two lines between its neighbours.
+/// The distance in ms of a point (`y1` at `x1`) from the nearer of two lines between its neighbours: straight in the
+/// values, and straight in the logarithms.
 fn distance([y0, y1, y2]: [f64; 3], [x0, x1, x2]: [f64; 3]) -> f64 {
     let straight = y0 + (y2 - y0) * (x1 - x0) / (x2 - x0);
     let power = y0 * ((y2 / y0).ln() * (x1 / x0).ln() / (x2 / x0).ln()).exp();
-    // Without a logarithm of the size there is no power law; `min` leaves out what is not a number.
+    // With a size of 0 the power law is NaN, and `min` ignores NaN.
     (y1 - straight).abs().min((y1 - power).abs())
 }
 

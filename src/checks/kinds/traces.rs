@@ -1,4 +1,4 @@
-//! What rules on traces look for; the traces room judges them.
+//! The checks that rules on traces name; the traces room performs them.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::Judge;
 
-/// What a rule on traces looks for.
+/// The check that a rule on traces performs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TraceCheck {
@@ -14,19 +14,19 @@ pub enum TraceCheck {
     Unreadable,
     /// Fields of cards one by one.
     CardInvalid,
-    /// Fields of a card against each other and its name.
+    /// Fields of a card that contradict each other or the card's name.
     CardContradiction,
-    /// What its accelerator makes unlikely.
+    /// Fields of a card that are unlikely for its accelerator.
     CardImplausible,
     /// Fields of configs one by one.
     ConfigInvalid,
-    /// Fields of a config against each other, its name and its card.
+    /// Fields of a config that contradict each other, its name or its card.
     ConfigContradiction,
-    /// Columns and cells of metric files one by one.
+    /// Single columns and cells of metric files.
     MetricInvalid,
-    /// Cells of a row against each other.
+    /// Cells of a row that contradict each other.
     MetricContradiction,
-    /// What no measurement gives.
+    /// Values that a measurement cannot produce.
     MetricImplausible,
     /// Files of ranks.
     Ranks,

@@ -1,4 +1,7 @@
-//! The evidence of references on a point: how far it stands out from its neighbours in the ratio to them.
+//! The evidence of references on a point: how far it deviates from its neighbours in the ratio to the references'
+//! latencies.
+//!
+//! References are other tables with the same keys. The ratio cancels the steps of kernels, which all tables have.
 
 use smallvec::SmallVec;
 
@@ -11,35 +14,34 @@ use crate::checks::compare::series::{
 /// The evidence of the references on a point.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Evidence {
-    /// Logarithm of how many times it is slower than its neighbours, in the ratio to the references. That
-    /// of the group that shows least; 0 where that is less than a rule asks for, or of another sign than
-    /// what its own curve shows.
+    /// Logarithm of the factor by which the point is slower than its neighbours in the ratio to the references. It is
+    /// the smallest of all groups; 0 if it is below the rule's limit, or has another sign than in the table itself.
     pub score: f64,
-    /// Independent groups of references that say something.
+    /// Number of independent groups of references that have the point.
     pub groups: usize,
 }
 
 impl Evidence {
-    /// Returns true if a point stands out by a factor of `least` or more beside this many groups.
+    /// Returns true if the point deviates by a factor of `least` or more, and at least `groups` groups of references
+    /// confirm it.
     pub fn is(&self, least: f64, groups: usize) -> bool {
         self.groups >= groups && self.score.abs() >= least.ln()
     }
 }
 
-/// A point that bends, and what lies around it.
+/// A point off the line between its neighbours (a bend), as it is compared with references.
 pub struct Bent<'a> {
-    /// The point.
     pub point: KeyPoint,
     /// True if the point is slow, false if it is fast.
     pub slow: bool,
-    /// Factor from which on it is asked what references say.
+    /// The least factor of a deviation, in the ratio to a reference, that counts as evidence.
     pub least: f64,
-    /// The point's neighbours, axis by axis.
+    /// The point's neighbours along each axis.
     pub neighbours: &'a [AxisPoints],
 }
 
 impl<'a> Bent<'a> {
-    /// A bend of a table.
+    /// Describes a bend of a table's curve.
     pub fn of(curve: &'a TableCurve, bend: &BendPoint) -> Self {
         Self {
             point: bend.point,
@@ -50,19 +52,22 @@ impl<'a> Bent<'a> {
     }
 }
 
-/// Returns the evidence of groups of references on a bend.
+/// Returns the evidence of groups of references on a point.
 ///
-/// Every step takes the value that shows least; it is 0 if two values contradict each other or one shows less than a rule
-/// asks for. For an axis, these are the ratio to the reference less the ratios of the neighbours' median, of the neighbour
-/// before and of the neighbour after. For a reference, these are its axes. For a group, the median counts. So a bump that
-/// the references have, too, cancels. The same holds for a block that another kernel serves, because one of the neighbours
-/// agrees at its edge.
+/// Deviations are logarithms of ratios. Along an axis, the point's ratio to the reference is compared with the median
+/// ratio of its neighbours, with that of the neighbour before, and with that of the neighbour after. The smallest of
+/// these deviations counts; it is 0 if two have different signs or one is below the rule's limit. A reference counts
+/// with the smallest deviation over the axes, and a group with the median over its references. The smallest of the
+/// groups is the score.
+///
+/// A step that the references have, too, cancels. So does a range of sizes for which another kernel is chosen,
+/// because at its edge one of the neighbours is in the same range.
 pub fn evidence(bent: &Bent<'_>, groups: &ReferenceGroups) -> Evidence {
     by_groups(groups, 0.0, |reference| by_reference(bent, &reference.latencies))
 }
 
-/// Returns what groups of references say together: the score of the group that shows least. A score of at most `least`
-/// ends the comparison, because no other group makes more of it.
+/// Combines groups of references: the score is the smallest of the groups' deviations. `by_reference` returns a
+/// reference's deviation. The loop ends at a score of at most `least`, since further groups can only make it smaller.
 pub(super) fn by_groups(
     groups: &ReferenceGroups,
     least: f64,
@@ -81,7 +86,8 @@ pub(super) fn by_groups(
     found
 }
 
-/// The median of what the references of a group say; of three, two that say nothing are enough.
+/// The median deviation over the references of a group; `None` if no reference has the point. Of three references,
+/// two with 0 decide.
 fn by_group(
     group: &[CurveReference],
     by_reference: impl Fn(&CurveReference) -> Option<f64>,
@@ -96,8 +102,8 @@ fn by_group(
     middle(&mut told)
 }
 
-/// The path of a reference beside which a bend stands out as far as `found` says: of those that are most
-/// like the table the first.
+/// The path of a reference that shows at least the deviation `found`: the first in the order of the groups, the most
+/// similar tables first. `None` if none does.
 pub fn shown_by<'g>(
     bent: &Bent<'_>,
     groups: &'g ReferenceGroups,
@@ -110,7 +116,7 @@ pub fn shown_by<'g>(
     groups.iter().flat_map(|(_, group)| group).find(shows).map(|reference| reference.path.as_str())
 }
 
-/// Returns the median. If the number of values is even, the one of the two middle values that shows less counts.
+/// The median; `None` without values. Of two middle values, the smaller deviation counts.
 fn middle(values: &mut [f64]) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let (last, half) = (values.len().checked_sub(1)?, values.len() / 2);
@@ -133,17 +139,19 @@ fn ratio(point: KeyPoint, reference: &KeyLatencies) -> Option<f64> {
     (own > 0.0 && other > 0.0).then(|| own / other)
 }
 
-/// Returns what a reference says of a bend; `None` if it lacks the point or its neighbours.
+/// The deviation of a point that one reference shows, as the logarithm of a factor; 0 if it is too small or has the
+/// wrong sign. `None` if the reference lacks the point or its neighbours, or has the same measurement.
 pub(super) fn by_reference(bent: &Bent<'_>, reference: &KeyLatencies) -> Option<f64> {
     let Bent { point, slow, least, neighbours } = *bent;
     let ratio = |point: KeyPoint| ratio(point, reference);
     let own_ratio = ratio(point)?;
     let own = own_ratio.ln();
-    // The same figure is the same measurement.
+    // Equal latencies are copies of one measurement, which prove nothing.
     if own.abs() <= SAME {
         return None;
     }
-    // What is slow beside other tables and fast in its own curve is neither.
+    // A point that is slow compared with other tables but fast in its own curve, or the other way round, is not
+    // evidence.
     let factor = least * (1.0 - ROUNDING);
     let shows = |told: f64| (if slow { told } else { -told }) >= least.ln();
     let may_show =

@@ -1,7 +1,8 @@
-//! Points that stand out in another table, too, so that they are a step of the kernel and not a disturbed measurement.
+//! Deviating points that another table has, too, so that they are a step of the kernel and not a disturbed
+//! measurement.
 //!
-//! The same keys are compared: the point and its neighbours in its own table. So the other table needs only its
-//! latencies by key.
+//! The point and its neighbours are looked up by their keys in the other table, which needs only its latencies by
+//! key.
 
 use smallvec::SmallVec;
 
@@ -11,7 +12,8 @@ use crate::checks::compare::series::{
     AxisPoints, KeyLatencies, KeyPoint, Window, bend_of, stands_out,
 };
 
-/// Returns a point and its neighbours in another table, along the axes on which that table has the point.
+/// The point with its neighbours, with the latencies of another table: one window per axis on which that table has
+/// the point.
 fn windows<'a>(
     point: KeyPoint,
     around: &'a [AxisPoints],
@@ -24,8 +26,8 @@ fn windows<'a>(
     })
 }
 
-/// Returns true if an outlier is one of a factor in another table, too. The same figure is the same measurement, in a
-/// copy or a later version.
+/// Returns true if an outlier is an outlier by a factor of `least` in another table, too. An equal latency does not
+/// count, since it is the same measurement in a copy or a later version.
 pub fn stands_out_in(
     other: &KeyLatencies,
     point: KeyPoint,
@@ -37,8 +39,8 @@ pub fn stands_out_in(
         && stands_out(windows(point, around, other), spike, least)
 }
 
-/// Returns what the references of another table say of a bend there; `None` if that table does not bend as much at its
-/// key, or has the same figure.
+/// The evidence of the other table's references on the same point in that table. `None` if that table does not have
+/// the bend, or has the same latency.
 pub fn evidence_in<'g>(
     other: &KeyLatencies,
     groups: impl FnOnce() -> &'g ReferenceGroups,
@@ -65,19 +67,19 @@ pub fn evidence_in<'g>(
 mod tests {
     use super::*;
 
-    /// Synthetic: that of a key, by its number.
+    /// Synthetic: the hash of the key with a number.
     fn hash(key: u64) -> u64 {
         (key + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// Synthetic: a series of five sizes, the point in the middle of it with what lies around it.
+    /// Synthetic: a series of five sizes. Returns the point in the middle, and its neighbours.
     fn around(latencies: [f32; 5]) -> (KeyPoint, AxisPoints) {
         let point = |i: usize| KeyPoint { hash: hash(i as u64), latency: latencies[i] };
         let points = [0, 1, 3, 4].map(point);
         (point(2), AxisPoints { points, sizes: [16.0, 32.0, 64.0, 128.0, 256.0] })
     }
 
-    /// Synthetic: another table's latencies at those keys, 0 where it lacks one.
+    /// Synthetic: another table's latencies at these five keys; 0 for a key that it lacks.
     fn table(latencies: [f64; 5]) -> KeyLatencies {
         let keys = (0_u64..).zip(latencies).filter(|(_, ms)| *ms > 0.0);
         let points: Vec<(u64, f64)> = keys.map(|(i, ms)| (hash(i), ms)).collect();
@@ -89,12 +91,12 @@ mod tests {
         let (point, axis) = around([1.0, 1.0, 5.0, 1.0, 1.0]);
         let recurs = |there| stands_out_in(&table(there), point, &[axis], true, 2.0);
         assert!(recurs([2.0, 2.0, 6.0, 2.0, 2.0]));
-        // As slow as its neighbours there; faster; the same measurement; the point alone.
+        // In turn: as slow as its neighbours there, faster, the same measurement, the point without neighbours.
         assert!(!recurs([6.0, 6.0, 6.0, 6.0, 6.0]));
         assert!(!recurs([6.0, 6.0, 2.0, 6.0, 6.0]));
         assert!(!recurs([1.0, 1.0, 5.0, 1.0, 1.0]));
         assert!(!recurs([0.0, 0.0, 6.0, 0.0, 0.0]));
-        // What it lacks is passed over.
+        // Missing neighbours are skipped.
         assert!(recurs([2.0, 0.0, 6.0, 2.0, 0.0]));
     }
 

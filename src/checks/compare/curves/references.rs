@@ -1,4 +1,4 @@
-//! The tables that a table's curves are held against.
+//! The choice of references: the tables with which a table's curves are compared.
 
 use std::sync::Arc;
 
@@ -7,45 +7,44 @@ use crate::checks::compare::peers::{Kinship, Peers};
 use crate::checks::compare::series::KeyLatencies;
 use crate::checks::compare::sketch::{Sketch, Sketched};
 
-/// A shape that is off is kept from this logarithm on (1.3).
+/// Logarithm of the factor (1.3) from which on the deviation of a series is kept.
 pub const KEPT: f64 = 0.262;
 
-/// Points of the sketches that show whether two tables are one measurement.
+/// The number of common points by which it is decided whether two tables are the same measurement.
 const SAMPLE: usize = 1024;
 /// Points that two tables must share.
 const SHARED: usize = 20;
-/// Two figures that differ by no more are one measurement.
+/// The logarithm of a ratio up to which two latencies count as the same measurement.
 pub const SAME: f64 = 1e-6;
-/// The largest difference between two ways of comparing a ratio.
+/// The rounding tolerance when a ratio is compared in two ways.
 pub const ROUNDING: f64 = 1e-9;
-/// The number of tables of one kinship that are tried as references, at most. A copy of the same measurement is never
-/// a reference, however many copies there are. The report on the public database is the same without this limit.
+/// The largest number of tables per kinship that are tried as references. A copy of the same measurement is not a
+/// reference, so there may be many tries. On the public database, the limit does not change the report.
 const TRIED: usize = 64;
 /// Share of the common keys from which on two tables with the same figures are one measurement.
 const SAME_SHARE: f64 = 0.3;
 
 impl Kinship {
-    /// References of a kind that are asked, at most.
+    /// The largest number of references of a kinship.
     fn most(self) -> usize {
         if self == Self::Name { 2 } else { 3 }
     }
 }
 
-/// A reference.
+/// A table with which the curves of another table are compared.
 pub struct CurveReference {
-    /// Path of its file.
     pub path: String,
-    /// The reference's latencies.
     pub latencies: Arc<KeyLatencies>,
-    /// The median logarithm of the table's latency over the reference's, by slice of the table; NaN if they share no point.
+    /// The median logarithm of the table's latency divided by the reference's, by slice of the table; NaN for a slice
+    /// without common points.
     pub levels: Vec<f64>,
 }
 
-/// The references of a table in independent groups, by what they have in common with the table.
+/// The references of a table, grouped by kinship. Groups are independent of each other.
 pub type ReferenceGroups = Vec<(Kinship, Vec<CurveReference>)>;
 
-/// Returns the references of a table among the tables of its name: in each group those whose number of keys is nearest to
-/// the table's.
+/// Returns the references of a table among the tables of its name: in each group those whose number of keys is
+/// nearest to the table's.
 pub fn reference_groups(peers: &Peers<'_>, table @ (_, own): Sketched<'_>) -> ReferenceGroups {
     let mut groups: ReferenceGroups = Vec::new();
     if own.points.len() < SHARED {
@@ -70,8 +69,8 @@ pub fn reference_groups(peers: &Peers<'_>, table @ (_, own): Sketched<'_>) -> Re
     groups
 }
 
-/// The latencies of all other tables of a name that share enough keys with a table and are not the same measurement, the
-/// nearest first.
+/// The latencies of all tables of a name that can be compared with a table: they share enough keys and are not the
+/// same measurement. The most similar tables come first.
 pub fn comparable<'k>(
     peers: &Peers<'k>,
     table @ (_, own): Sketched<'_>,
@@ -83,7 +82,8 @@ pub fn comparable<'k>(
         .filter_map(|(_, (_, sketch))| levels(own, sketch).and(sketch.latencies.as_deref()))
 }
 
-/// Returns the level of two tables by slice of the first; `None` if they share too few keys or are one measurement.
+/// The median logarithm of the ratio of two tables, by slice of the first. `None` if they share too few keys or are
+/// the same measurement.
 fn levels(own: &Sketch, other: &Sketch) -> Option<Vec<f64>> {
     let mut by_slice = own.room_by_slice::<f64>();
     let (mut shared, mut same) = (0, 0);

@@ -1,4 +1,4 @@
-//! The scores of the judged tables' curves beside other tables.
+//! The scores of the judged tables' curves, compared with other tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -30,7 +30,7 @@ pub struct CurveScores {
 /// A table's latencies with its references.
 struct Referenced {
     latencies: Arc<KeyLatencies>,
-    /// The table's references, computed on first use: those of tables that are not judged are rarely needed.
+    /// The table's references, chosen on first use, since they are rarely needed for tables that are not judged.
     groups: OnceLock<ReferenceGroups>,
 }
 
@@ -40,32 +40,32 @@ pub struct TableScores {
     pub curve: Arc<TableCurve>,
     /// The evidence of other tables on each bend, in the order of the curve's bends.
     pub bends: Vec<Evidence>,
-    /// Series that deviate as a whole, by their number.
+    /// Scores of the series that deviate along their whole sweep.
     pub shapes: Vec<ShapeScore>,
-    /// The roughness of the slices that are not smooth beside other tables.
+    /// The roughness of slices that are rough in the ratio to every other table.
     pub roughness: Vec<Roughness>,
-    /// The roughness of the slices that were smoother before a pull request.
+    /// The roughness of slices that were smoother before a pull request, in the ratio to the table's base.
     pub rougher: Vec<Roughness>,
 }
 
-/// Counts of the points of a slice that stand out.
+/// The number of a slice's points that deviate from their neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SpikedPoints {
-    /// The number of points that stand out.
+    /// The number of points that deviate.
     pub spiked: u32,
     /// The number of points that were scored.
     pub scored: u32,
 }
 
 impl SpikedPoints {
-    /// Returns the share of scored points that stand out.
+    /// The share of compared points that deviate.
     pub fn share(self) -> f64 {
         f64::from(self.spiked) / f64::from(self.scored.max(1))
     }
 }
 
 impl TableScores {
-    /// Returns what other tables say of an outlier; `None` if its curve does not bend there.
+    /// The evidence of other tables on an outlier; `None` if the curve has no bend in its row.
     pub fn of_outlier(&self, outlier: &SketchOutlier) -> Option<Evidence> {
         let mut bends = self.curve.bends_at(outlier.hash);
         bends
@@ -73,7 +73,8 @@ impl TableScores {
             .map(|(number, _)| self.bends[number])
     }
 
-    /// Counts the points of a slice whose bends, given by their numbers, stand out.
+    /// Counts the points of a slice that deviate: the bends of at least `floor_ms` for whose numbers `stands_out` is
+    /// true.
     pub fn spiked(
         &self,
         slice: u32,
@@ -87,8 +88,8 @@ impl TableScores {
         SpikedPoints { spiked, scored: self.curve.slow(slice) }
     }
 
-    /// Counts the points of a slice that stand out by a factor of `least` in the ratio to one other table. The points
-    /// that both have are estimated from the slice's stretches.
+    /// Counts the points of a slice that deviate by a factor of `least` in the ratio to one other table. The number
+    /// of common points is estimated from the slice's sampled stretches.
     pub fn spiked_beside(
         &self,
         other: &KeyLatencies,
@@ -109,8 +110,8 @@ impl TableScores {
 }
 
 impl CurveScores {
-    /// Scores the tables at the paths `judged` beside all tables of their name. `before` has the latencies before a pull
-    /// request, by path.
+    /// Scores the curves of the tables at the paths `judged` in comparison with all tables of their name. `before`
+    /// has the latencies of the base of a pull request, by path.
     pub fn of(
         peers: &Peers<'_>,
         judged: &BTreeSet<&str>,
@@ -130,27 +131,28 @@ impl CurveScores {
             let before = before.and_then(|before| before.get(path));
             let scores = TableScores::of(sketch.curve.clone()?, groups, others, before);
             let TableScores { bends, shapes, roughness, rougher, .. } = &scores;
-            // From these figures thresholds are chosen.
+            // These figures are the basis for the choice of thresholds.
             debug!(?path, bends = bends.len(), ?shapes, ?roughness, ?rougher, "scored curves");
             Some((path.clone(), scores))
         });
         Self { scores: scores.flatten().collect(), tables }
     }
 
-    /// Returns the scores of a judged table.
+    /// The scores of a judged table; `None` for other tables.
     pub fn of_table(&self, file: &TableFile) -> Option<&TableScores> {
         self.scores.get(&file.entry.path)
     }
 
-    /// Returns the path of a table beside which a bend of a judged table stands out.
+    /// The path of a reference that shows the deviation of a judged table's bend; `None` if none does. `bend` is the
+    /// bend's number.
     pub fn shown_by(&self, file: &TableFile, bend: usize) -> Option<&str> {
         let groups = self.tables.get(&file.entry.path)?.groups.get()?;
         let TableScores { curve, bends, .. } = self.of_table(file)?;
         shown_by(&Bent::of(curve, &curve.bends[bend]), groups, *bends.get(bend)?)
     }
 
-    /// Returns true if a bend of a table also stands out in another place, by a factor of `least` and with another latency.
-    /// Such a bend is a step of the kernel.
+    /// Returns true if another table has the same bend, by a factor of `least` and with another latency. Such a bend
+    /// is a step of the kernel.
     pub fn recurs(
         &self,
         peers: &Peers<'_>,
@@ -169,15 +171,14 @@ impl CurveScores {
 }
 
 impl Referenced {
-    /// Returns the references of the table.
     fn groups(&self, peers: &Peers<'_>, own: Sketched<'_>) -> &ReferenceGroups {
         self.groups.get_or_init(|| reference_groups(peers, own))
     }
 }
 
 impl TableScores {
-    /// Scores a table's curves beside its references, all `others` that it can be compared with, and its latencies before a
-    /// pull request.
+    /// Scores a table's curve: against its references, against all `others` that it can be compared with, and against
+    /// its latencies `before` a pull request.
     fn of<'k>(
         curve: Arc<TableCurve>,
         groups: &ReferenceGroups,

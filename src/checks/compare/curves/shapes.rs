@@ -1,4 +1,5 @@
-//! Whole series against references: shapes that are off all along their sweep, and how rough slices are.
+//! Comparison of whole series with references: series that deviate along their whole sweep, and the roughness of
+//! slices.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,20 +10,20 @@ use crate::checks::compare::series::{
     KeyLatencies, KeyPoint, ShapePoints, TableCurve, least_telling,
 };
 
-/// A slice less rough than that is smooth.
+/// The roughness below which a slice is smooth.
 const SMOOTH: f64 = 0.04;
-/// Stretches from which a slice's roughness along an axis is computed, at least.
+/// The least number of stretches of five points from which a slice's roughness along an axis is computed.
 const STRETCHES: usize = 20;
 
-/// A series against the other series of its slice.
+/// The deviation of a series from the other series of its slice.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShapeScore {
     /// The series' index in [`TableCurve::shapes`].
     pub shape: usize,
-    /// Logarithm of how many times it is slower than its slice, in the ratio to the references. That of
-    /// the group that shows least.
+    /// Logarithm of the factor by which the series is slower than its slice, in the ratio to the references. It is
+    /// the smallest over the groups of references.
     pub score: f64,
-    /// Independent groups of references that say something.
+    /// Number of independent groups of references that have the series.
     pub groups: usize,
 }
 
@@ -32,21 +33,22 @@ pub struct ShapeScore {
 pub struct Roughness {
     /// The slice's index in the sketch.
     pub slice: u32,
-    /// The distance of the middle one of five successive points from the mean of its neighbours, or of the points beyond
-    /// them, in the logarithm of the ratio to the smoothest reference: the lesser of both medians.
+    /// The median roughness over the slice's stretches of five points, in the ratio to the smoothest reference. The
+    /// roughness of a stretch is the distance of the middle point from the mean of its neighbours, as the logarithm
+    /// of a factor. A second median uses the outer points instead of the neighbours; the smaller one is kept.
     pub median: f64,
-    /// References that could show it.
+    /// Number of references that have enough of the slice's stretches.
     pub references: usize,
-    /// Stretches of five points.
+    /// The largest number of the slice's stretches that a reference has.
     pub stretches: usize,
 }
 
-/// The shapes that are off.
+/// The scores of the series that deviate.
 pub(super) fn shape_scores(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<ShapeScore> {
     (0..curve.shapes.len()).filter_map(|number| shape_score(curve, number, groups)).collect()
 }
 
-/// Returns the score of a shape; `None` if it is less than [`KEPT`].
+/// The score of the series with this number; `None` if it is less than [`KEPT`].
 fn shape_score(curve: &TableCurve, number: usize, groups: &ReferenceGroups) -> Option<ShapeScore> {
     let shape = &curve.shapes[number];
     let Evidence { score, groups } =
@@ -54,14 +56,15 @@ fn shape_score(curve: &TableCurve, number: usize, groups: &ReferenceGroups) -> O
     (score.abs() >= KEPT).then_some(ShapeScore { shape: number, score, groups })
 }
 
-/// Returns the score of a shape beside a reference; `None` if the reference has no level for the shape's slice.
+/// The deviation of a series from its slice in the ratio to one reference; `None` if the reference cannot be compared
+/// with the slice or lacks one of the points.
 fn off_by_reference(shape: &ShapePoints, reference: &CurveReference) -> Option<f64> {
     let level = reference.levels.get(shape.slice as usize).filter(|level| level.is_finite())?;
     off_as_a_whole(&shape.points, *level, reference)
 }
 
-/// Returns the least distance of a shape's points from the level of their slice. It is 0 if one of them is near or if
-/// they are on both sides, and `None` if the reference lacks one.
+/// The smallest deviation of the points from the slice's median ratio `level`, as a logarithm. It is 0 if a point
+/// deviates by less than [`KEPT`] or two deviate in different directions; `None` if the reference lacks a point.
 fn off_as_a_whole(points: &[KeyPoint], level: f64, reference: &CurveReference) -> Option<f64> {
     let mut least: Option<f64> = None;
     for point in points {
@@ -75,8 +78,8 @@ fn off_as_a_whole(points: &[KeyPoint], level: f64, reference: &CurveReference) -
     least
 }
 
-/// Returns the roughness of the slices, each beside the reference that gives the smallest. Slices that are smooth beside
-/// one of the `references` are left out.
+/// The roughness of slices in the ratio to the reference in which they are smoothest. Slices that are smooth in the
+/// ratio to any of the `references` are left out.
 pub(super) fn roughness<'k>(
     curve: &TableCurve,
     mut references: impl Iterator<Item = &'k KeyLatencies>,
@@ -87,7 +90,8 @@ pub(super) fn roughness<'k>(
     let mut all: Vec<(Roughness, Vec<[KeyPoint; 5]>)> =
         stretches(curve).into_iter().map(along).collect();
     let mut smooth: BTreeSet<u32> = BTreeSet::new();
-    // Noise of two measurements does not cancel, so one reference beside which a slice is smooth is enough.
+    // The noise of two measurements does not cancel in their ratio. So a slice is smooth if its ratio to a single
+    // reference is.
     while !all.is_empty()
         && let Some(reference) = references.next()
     {
@@ -100,7 +104,7 @@ pub(super) fn roughness<'k>(
     along_every_axis(all.into_iter().map(|(one, _)| one).filter(|one| one.references > 0))
 }
 
-/// Returns one roughness for each slice: that along the axis which shows least.
+/// One roughness per slice: that of its smoothest axis.
 fn along_every_axis(all: impl Iterator<Item = Roughness>) -> Vec<Roughness> {
     let mut least: BTreeMap<u32, Roughness> = BTreeMap::new();
     for one in all {
@@ -113,7 +117,7 @@ fn along_every_axis(all: impl Iterator<Item = Roughness>) -> Vec<Roughness> {
 }
 
 impl Roughness {
-    /// Returns true if the slice is smooth beside a reference. If it is not, the reference counts.
+    /// Returns true if the slice is smooth in the ratio to a reference. Otherwise its roughness is recorded.
     fn is_smooth(&mut self, stretches: &[[KeyPoint; 5]], reference: &KeyLatencies) -> bool {
         let mut all = Vec::new();
         let mut smooth = [0, 0];
@@ -121,7 +125,7 @@ impl Roughness {
             all.push((next, beyond));
             smooth[0] += usize::from(next < SMOOTH);
             smooth[1] += usize::from(beyond < SMOOTH);
-            // More than half of all stretches are smooth, so that the median is. Nearly every slice ends here.
+            // If more than half of all stretches are smooth, the median is. Nearly every slice ends here.
             if all.len() >= STRETCHES && 2 * smooth[0].max(smooth[1]) > stretches.len() {
                 return true;
             }
@@ -135,14 +139,14 @@ impl Roughness {
     }
 }
 
-/// Returns the lesser of the medians by both ways of [`rough`].
+/// The smaller of the medians of the two distances that [`rough`] returns.
 fn median(rough: &[(f64, f64)]) -> f64 {
     let (mut next, mut beyond): (Vec<f64>, Vec<f64>) = rough.iter().copied().unzip();
     upper_median(&mut next).min(upper_median(&mut beyond))
 }
 
-/// Returns the roughness of the slices beside their latencies `before` a pull request, where they were smoother in
-/// themselves: if the ratio of two states is rough, one of the states is noisy. Smooth slices are left out.
+/// The roughness of slices in the ratio to their own latencies `before` a pull request, if they were smoother then.
+/// If the ratio of two states is rough, one of the states is noisy. Smooth slices are left out.
 pub(super) fn rougher(curve: &TableCurve, before: &KeyLatencies) -> Vec<Roughness> {
     let mut found = Vec::new();
     let mut smooth = BTreeSet::new();
@@ -169,7 +173,7 @@ pub(super) fn rougher(curve: &TableCurve, before: &KeyLatencies) -> Vec<Roughnes
     along_every_axis(found.into_iter().filter(|one| !smooth.contains(&one.slice)))
 }
 
-/// The stretches of each slice along each axis that has enough of them.
+/// The sampled stretches of each slice and axis, if there are enough of them. A slice is listed once per axis.
 fn stretches(curve: &TableCurve) -> Vec<(u32, Vec<[KeyPoint; 5]>)> {
     let mut along: BTreeMap<(u32, u8), Vec<[KeyPoint; 5]>> = BTreeMap::new();
     for stretch in &curve.stretches {
@@ -183,14 +187,16 @@ fn log(latency: f32) -> Option<f64> {
     (latency > 0.0).then(|| f64::from(latency).ln())
 }
 
-/// Returns the distance of the middle one of five logarithms from the mean of its neighbours.
+/// The distance of the middle of five logarithms from the mean of its two neighbours; `None` if one of these is
+/// missing.
 fn off_line([_, before, own, after, _]: [Option<f64>; 5]) -> Option<f64> {
     Some((own? - (before? + after?) / 2.0).abs())
 }
 
-/// Returns the distance of the middle one of five points from the mean of its neighbours, and from the mean of the points
-/// beyond them, in the ratio to a reference. A kernel that pads every other size makes a zigzag, which is
-/// rough by the first and smooth by the second; noise is rough by both.
+/// Two distances of the middle of five points in the ratio to a reference, as logarithms: from the mean of its
+/// neighbours, and from the mean of the outer points. A kernel that pads every other size makes a zigzag, for which
+/// the first distance is large and the second is small. For noise both are large. `None` if the reference lacks a
+/// point.
 fn rough(five: &[KeyPoint; 5], reference: &KeyLatencies) -> Option<(f64, f64)> {
     let ratios @ [far_before, _, own, _, far_after] = five.map(|point| log_ratio(point, reference));
     let beyond = (own? - (far_before? + far_after?) / 2.0).abs();

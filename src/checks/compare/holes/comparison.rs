@@ -1,4 +1,4 @@
-//! The comparison of a table with its references: which keys they have, and which of these it would serve.
+//! Comparison of a table with its references: the keys that they have, and whether the table would serve them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ pub struct Reference<'a> {
     pub system: Option<&'a str>,
     /// The version.
     pub version: &'a str,
-    /// The key samples of the files that are read for it.
+    /// The key samples of the files that the reference serves its keys from.
     pub sketches: Vec<&'a Sketch>,
 }
 
@@ -46,10 +46,10 @@ pub struct Comparison<'a> {
     pub own_slices: Vec<&'a Slice>,
     /// The nearest systems, then other versions.
     pub references: Vec<Reference<'a>>,
-    /// The keys that half of the references have, of those that all sketches would contain, so that a key that is not
-    /// found is certainly missing.
+    /// The sampled keys that at least half of the references have. Only keys below the end of every sketch are
+    /// listed, so that a key that is not found is certainly missing.
     pub keys: Vec<ReferenceKey<'a>>,
-    /// The share of all keys that are sampled; 1 if all are.
+    /// The share of all keys that the sample contains; 1 if it has all.
     pub share: f64,
     /// True if all references are systems of other generations.
     pub is_distant: bool,
@@ -115,12 +115,12 @@ impl<'a> Comparison<'a> {
         self.keys.iter().filter(|key| !key.is_served).count()
     }
 
-    /// The number of keys that some sampled keys stand for.
+    /// The estimated number of keys for a number of `sampled` keys.
     pub fn estimate(&self, sampled: usize) -> usize {
         (sampled as f64 / self.share).round() as usize
     }
 
-    /// A number of keys as text. An estimate is rounded to two digits and says so.
+    /// A number of keys in words. An estimate is rounded to two digits: `about 1,200`.
     pub fn about(&self, keys: usize) -> String {
         if self.share >= 1.0 {
             return count(keys);
@@ -129,12 +129,12 @@ impl<'a> Comparison<'a> {
         format!("about {}", count((keys + unit / 2) / unit * unit))
     }
 
-    /// The references as text.
+    /// The names of the references, joined with commas.
     pub fn names(&self) -> String {
         self.references.iter().map(Reference::name).collect::<Vec<_>>().join(", ")
     }
 
-    /// The sampled keys by the values of their parts.
+    /// The sampled keys as a grid: the values of their parts, and whether the table would serve them.
     pub fn grid(&self) -> KeyGrid {
         let sampled: Vec<_> = self.keys.iter().map(|key| key.sampled).collect();
         let state = |key: &ReferenceKey<'_>| {
@@ -148,7 +148,7 @@ impl<'a> Comparison<'a> {
 }
 
 impl Reference<'_> {
-    /// The reference as text: `h100_sxm 0.5.14`, or the version alone.
+    /// The name of the reference in messages: `h100_sxm 0.5.14`, or the version alone.
     pub fn name(&self) -> String {
         match self.system {
             Some(system) => format!("{system} {}", self.version),
@@ -164,8 +164,8 @@ impl ReferenceKey<'_> {
         coverage.row(point as usize)
     }
 
-    /// Returns true if half of the systems or half of the other versions have the key. Systems of other generations
-    /// count only where several agree.
+    /// Returns true if at least half of the systems or half of the other versions have the key. If all systems are of
+    /// other generations (`is_distant`), all of several must have it.
     fn is_usual(&self, references: &[Reference<'_>], is_distant: bool) -> bool {
         let is_system = |reference: &Reference<'_>| reference.system.is_some();
         let systems = references.iter().filter(|reference| is_system(reference)).count();
@@ -180,8 +180,8 @@ impl ReferenceKey<'_> {
     }
 }
 
-/// Returns true if the sidecars of a table and of all its references state plans of cases, and none of theirs is the
-/// table's.
+/// Returns true if a table and all of its references state the plan of their cases, and the table shares its plan
+/// with none of them.
 fn have_other_plans(at: &CrossContext<'_>, file: &TableFile, references: &[&TableFile]) -> bool {
     let plans = |file: &TableFile| at.sidecar(file).map(TableMeta::plans).unwrap_or_default();
     let own = plans(file);
@@ -206,7 +206,8 @@ fn least_end(own: &[&Sketch], references: &[Reference<'_>]) -> u64 {
     sketches.map(|sketch| sketch.end).min().unwrap_or(0)
 }
 
-/// Lists the references' keys of the slices that `is_comparable` accepts, by hash.
+/// Lists the keys of the references in slices for which `is_comparable` is true, ordered by hash. `own` are the
+/// sketches of the files that the judged table serves.
 fn reference_keys<'a>(
     own: &[&Sketch],
     references: &[Reference<'a>],
@@ -233,10 +234,10 @@ fn reference_keys<'a>(
     same_key.map(key).collect()
 }
 
-/// The kernels of a slice, and its other texts, by the names of the key parts.
+/// The texts of a slice by key part: first those that name kernels, then the others.
 type KernelSlice<'a> = (BTreeMap<&'a str, &'a str>, BTreeMap<&'a str, &'a str>);
 
-/// The kernels of a table beside those of its references.
+/// The kernels that a table and its references have.
 struct Kernels<'a> {
     /// The key parts that name a kernel.
     parts: BTreeSet<&'a str>,
@@ -260,9 +261,9 @@ impl<'a> Kernels<'a> {
         Self { parts, own, references }
     }
 
-    /// Returns false for a reference's slice whose kernel the table's machine does not run: the table has another
-    /// kernel in its place, which no reference runs beside it, or the reference is distant and the table never has
-    /// the kernel.
+    /// Returns true if the table's machine may run the kernel of a reference's slice. False if the table has another
+    /// kernel for the same texts and no reference has both kernels, or if the reference is distant and the table does
+    /// not have the kernel at all.
     fn are_comparable(&self, slice: &Slice, is_distant: bool) -> bool {
         let slice = split(slice, &self.parts);
         let run_together = |own: &KernelSlice<'_>| {

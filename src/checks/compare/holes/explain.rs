@@ -76,7 +76,7 @@ struct UnservedKeys<'a> {
 }
 
 impl UnservedKeys<'_> {
-    /// The keys' values of a part.
+    /// The values of the part with this index, one per missing key.
     fn part(&self, index: usize) -> Value<'_> {
         let part = &self.grid.points.parts[index];
         if part.kind == Kind::Name {
@@ -99,8 +99,8 @@ impl UnservedKeys<'_> {
         }
     }
 
-    /// For each key, true if a key of the same names and shape is served that `fits` beside it: first the served key, then
-    /// the other one.
+    /// For each missing key, whether a key with the same names and shape is served for which `fits` is true. `fits`
+    /// takes the indices of the served key and of the missing key.
     fn is_served(&self, fits: impl Fn(usize, usize) -> bool) -> Value<'_> {
         let shapes = self.grid.points.slices(&[Kind::Name, Kind::Shape]);
         let served: Vec<usize> = self.grid.in_state(KeyState::Served).collect();
@@ -109,7 +109,7 @@ impl UnservedKeys<'_> {
         Value::Bool(Vals::Rows(self.keys.iter().map(is_served).collect()))
     }
 
-    /// For each key, the missing share of the keys with the same names.
+    /// For each missing key, the share of missing keys among those with the same names.
     fn missing_share(&self) -> Vec<f64> {
         let names = self.grid.points.slices(&[Kind::Name]);
         let mut counts: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
@@ -141,7 +141,7 @@ impl Scope for UnservedKeys<'_> {
             "system" => text(&place.system),
             "backend" => text(&place.backend),
             "version" => text(&place.version),
-            // A key that is at least as large along every axis, or at most.
+            // Whether a key is served that is at least as large along every axis, or at most as large.
             "larger_served" => self.is_served(|other, key| self.grid.is_as_large(other, key)),
             "smaller_served" => self.is_served(|other, key| self.grid.is_as_large(key, other)),
             "missing_share" => Value::Number(Vals::Rows(self.missing_share().into())),
@@ -155,7 +155,7 @@ impl Scope for UnservedKeys<'_> {
         let having =
             self.having.iter().map(|i| self.comparison.references[*i].system.unwrap_or(own));
         let figures = having.map(|system| self.system(system)?.figure(path));
-        // The least figure is only known if each is.
+        // The smallest figure is known only if every system states its own.
         figures.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::min)
     }
 

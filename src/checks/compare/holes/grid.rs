@@ -23,7 +23,7 @@ pub struct KeyGrid {
     pub states: Vec<KeyState>,
 }
 
-/// Values of key parts: the index of a part, and the indices of its values.
+/// Conditions on keys: the index of a key part, and the codes of the values that it may have.
 pub type Conditions = BTreeMap<usize, BTreeSet<u32>>;
 
 impl KeyGrid {
@@ -32,12 +32,12 @@ impl KeyGrid {
         (0..self.states.len()).filter(move |key| self.states[*key] == state)
     }
 
-    /// The index of a key's value in a part.
+    /// The code of a key's value in a part.
     pub fn code(&self, part: usize, key: usize) -> u32 {
         self.points.parts[part].codes[key]
     }
 
-    /// Returns true if a part is an axis of the sweep.
+    /// Returns true if the part with this index is an axis of the sweep.
     pub fn is_axis(&self, part: usize) -> bool {
         self.points.parts[part].kind == Kind::Grid
     }
@@ -53,7 +53,7 @@ impl KeyGrid {
         axes.all(|axis| self.code(axis, key) >= self.code(axis, other))
     }
 
-    /// The values that some keys have in a part.
+    /// The codes of the values that keys have in a part.
     pub fn values(&self, part: usize, keys: &[usize]) -> BTreeSet<u32> {
         keys.iter().map(|key| self.code(part, *key)).collect()
     }

@@ -17,7 +17,7 @@ use crate::findings::{EXAMPLES, Example};
 /// Keys that references have and the judged table would not serve.
 #[derive(Debug, Serialize)]
 pub struct Hole {
-    /// The values of the keys as text: `num_heads 8`.
+    /// The condition that the keys meet, in words: `num_heads 8`.
     #[serde(skip)]
     pub words: String,
     /// The number of keys.
@@ -31,7 +31,8 @@ pub struct Hole {
     pub of: String,
     /// The keys' values by part, for the parts with several values in the grid.
     values: BTreeMap<String, Vec<Json>>,
-    /// True for whole slices that only other systems have and that depend on the machine.
+    /// True if the hole may be a choice of the machine: only other systems have the keys, which are whole slices, and
+    /// the slices depend on the machine.
     #[serde(skip)]
     pub is_choice: bool,
 }
@@ -77,9 +78,10 @@ impl Hole {
     }
 }
 
-/// The references of one sort, other systems or other versions, that have some missing keys.
+/// The references of one sort (nearest systems, or other versions), with those that have at least half of the missing
+/// keys.
 struct HavingShare<'a> {
-    /// The sort as text: `nearest system`.
+    /// The sort in words: `nearest system`.
     sort: &'static str,
     /// The references that have at least half of the missing keys.
     having: Vec<&'a Reference<'a>>,
@@ -146,11 +148,12 @@ fn is_inside(grid: &KeyGrid, keys: &MissingKeys) -> bool {
     })
 }
 
-/// The conditions of missing keys as text, slices before the axis, and the other values that the keys have in common.
+/// The conditions of missing keys in words: first slices, then axes, and then other values that all keys have in
+/// common.
 fn words(comparison: &Comparison<'_>, grid: &KeyGrid, keys: &MissingKeys) -> String {
     let (mut slices, mut axes, mut common) = (Vec::new(), Vec::new(), Vec::new());
     for (index, part) in grid.points.parts.iter().enumerate() {
-        // All references' keys have the value of a part with one value.
+        // All keys of the references have the same value of a part with only one value.
         let Some(codes) = keys.conditions.get(&index).filter(|_| part.values.len() > 1) else {
             common.extend(common_words(comparison, grid, keys, index));
             continue;
@@ -188,7 +191,8 @@ fn value_words(part: &CoveredPart, codes: &[usize]) -> String {
     format!("{} {}", part.name, names(values.iter().map(String::as_str)))
 }
 
-/// The only value of a part in missing keys, if the part is not an axis and the table serves other values.
+/// The value of a part that all missing keys have, in words. `None` if they have several, if the part is an axis, or
+/// if the table serves no other value.
 fn common_words(
     comparison: &Comparison<'_>,
     grid: &KeyGrid,

@@ -10,18 +10,18 @@ use crate::checks::context::RowContext;
 use crate::database::table::{PartNumbers, number_bits};
 use crate::findings::{EXAMPLES, Hit, Severity};
 
-/// When a group of rows has too few sizes.
+/// Limits for groups of rows with too few sizes (short ladders).
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShortLadders {
-    /// The axes that are a workload's sizes. Along others, such as heads, models have what they have.
+    /// The axes that are sizes of a workload. Along others, such as heads, the sizes are given by the models.
     axes: Vec<String>,
-    /// The least number of sizes that the other groups have, in the median.
+    /// The least median number of sizes of the groups along an axis.
     sizes: f64,
-    /// The share of those sizes that is too short a ladder.
+    /// The share of the median below which a ladder is too short.
     short: f64,
-    /// The axes whose ladders end where the memory does: there, only a single size is too short, or a ladder without its
-    /// low end.
+    /// The axes whose ladders end at the memory's size. Along these, a ladder is short only if it has a single size
+    /// or lacks its low end.
     limited: Vec<String>,
     /// The largest share of a table's groups that may have a short ladder; more are a design.
     share: f64,
@@ -31,8 +31,8 @@ pub struct ShortLadders {
 type ShortGroup = (Vec<usize>, usize);
 
 impl ShortLadders {
-    /// Returns a hit on the groups that have too few sizes, along the axis where most groups do: an info where the loader
-    /// reads other files for the table, too.
+    /// Returns a hit on the rows of groups with short ladders, along the axis with most of them. It is an info if the
+    /// loader reads other files for the table, too. `None` without short ladders.
     pub fn hit<'v>(&self, rows: &'v RowContext<'v>) -> Option<Hit<'v>> {
         let keys = rows.keys()?;
         let spec = rows.spec;
@@ -75,8 +75,8 @@ impl ShortLadders {
         })
     }
 
-    /// Returns the rows of each group with too few sizes along an axis, with the number of its sizes, and the median
-    /// number of sizes; `None` if there are none, or too many.
+    /// Finds the groups with short ladders along an axis. Returns them with the median number of sizes of all groups;
+    /// `None` if there are none, or too many.
     fn short(
         &self,
         rows: &RowContext<'_>,
@@ -84,7 +84,7 @@ impl ShortLadders {
         groups: &[&[(u64, usize)]],
         axis: usize,
     ) -> Option<(Vec<ShortGroup>, f64)> {
-        // The bits of sizes are in the order of the sizes.
+        // The bits of the sizes have the same order as the sizes.
         let size = |row: usize| number_bits(sizes.get(row));
         let ladder = |group: &&[(u64, usize)]| {
             let mut found: Vec<u64> = group.iter().map(|(_, row)| size(*row)).collect();

@@ -1,16 +1,16 @@
 //! The missing slices of a table, and the missing sizes of its slices.
 //!
-//! A slice is the whole table, the keys with one value of a part that is not an axis (`attn_dtype fp8`, `num_heads 8`),
-//! the keys with the same names, or the keys with the same names and shapes. The values of one further part of which the table serves nothing in a slice are
-//! missing together. Wide slices come before narrow ones, so that a dtype without any row is reported once, and not
-//! once for each of its lengths.
+//! A slice is the whole table, the keys with one value of a part that is not an axis (`attn_dtype fp8`, `num_heads
+//! 8`), the keys with the same names, or the keys with the same names and shapes. The values of one further part of
+//! which the table serves nothing in a slice are missing together. Wide slices come before narrow ones, so that a
+//! dtype without any row is reported once, and not once for each of its lengths.
 
 use std::collections::{BTreeMap, HashSet};
 
 use super::grid::{Conditions, KeyGrid, KeyState};
 use crate::database::coverage::Kind;
 
-/// Keys that are missing together: values of one part, in one slice.
+/// Keys that are missing together: they are of one slice and have missing values of one part.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MissingKeys {
     /// The values of the slice, and the missing values of the further part.
@@ -19,17 +19,17 @@ pub struct MissingKeys {
     pub missing: Vec<usize>,
 }
 
-/// A way to put keys into slices.
+/// A partition of the keys into slices.
 struct Slicing {
-    /// The parts of which all keys of a slice have the same values.
+    /// The parts whose values are the same in all keys of a slice, by index.
     parts: Vec<usize>,
     /// The slice of each key.
     slices: Vec<u32>,
 }
 
 impl KeyGrid {
-    /// Finds slices and sizes of which the table serves nothing, each with at least `least` missing keys, the wider and
-    /// larger ones first. A table that serves nothing at all is not searched.
+    /// Finds slices and values that the table serves nothing of, each with at least `least` missing keys. Wide slices
+    /// come first, then those with most keys. Empty if the table serves none of the keys.
     pub fn missing_together(&self, least: usize) -> Vec<MissingKeys> {
         let mut left: Vec<usize> = self.in_state(KeyState::Missing).collect();
         let mut found = Vec::new();
@@ -45,7 +45,7 @@ impl KeyGrid {
         found
     }
 
-    /// The ways to put keys into slices, the widest slices first.
+    /// The partitions of the keys into slices, in four steps from wide to narrow slices.
     fn slicings(&self) -> [Vec<Slicing>; 4] {
         let parts = &self.points.parts;
         let by_part = |part| Slicing { parts: vec![part], slices: parts[part].codes.clone() };
@@ -59,19 +59,20 @@ impl KeyGrid {
         [vec![whole], each.collect(), vec![names], vec![shapes]]
     }
 
-    /// The most of the keys `left` that are missing together; `None` if they are fewer than `least`.
+    /// The largest set of keys among `left` that are missing together; `None` if it has fewer than `least` keys.
     fn largest(&self, slicings: &[Slicing], left: &[usize], least: usize) -> Option<MissingKeys> {
         let parts = 0..self.points.parts.len();
         let pairs =
             slicings.iter().flat_map(|slicing| parts.clone().map(move |along| (slicing, along)));
-        // The first of several with as many keys.
+        // The first of several sets of the same size is taken.
         let found =
             pairs.rev().filter_map(|(slicing, along)| self.missing_along(slicing, along, left));
         let largest = found.max_by_key(|keys| keys.missing.len())?;
         (largest.missing.len() >= least).then_some(largest)
     }
 
-    /// The values of a further part that are missing in one slice: in the slice where these are most keys.
+    /// The missing values of the part `along` in one slice: the slice in which most keys of `left` are missing this
+    /// way. `None` if there are none.
     fn missing_along(
         &self,
         slicing: &Slicing,

@@ -16,7 +16,8 @@
 //!
 //! 1. `comparison` lists the keys that half of the references have, and whether the table would serve each. References
 //!    are the nearest systems and, if versions share nothing, the table's other versions. A table serves its own rows
-//!    and those of donors and earlier versions. A kernel is left out if the table has another one in its place. All keys come from samples ([`Sketch`](super::sketch::Sketch)), and the samples of
+//! and those of donors and earlier versions. A kernel is left out if the table has another one in its place. All keys
+//! come from samples ([`Sketch`](super::sketch::Sketch)), and the samples of
 //!    two tables contain the same keys. If a sample stands for more keys than it contains, counts are estimates and
 //!    say so. Above, there are eight keys, two of them missing.
 //! 2. `explain` takes out the missing keys that a limit or a classified failure explains.
@@ -49,20 +50,21 @@ use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::findings::{EXAMPLES, Explained, Finding, Severity, wholes};
 
-/// The minimal size of a hole.
+/// Limits for the size of a reported hole.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Size")]
 pub struct HoleSize {
-    /// Share of the keys that half of the references have.
+    /// The least share of missing keys among those that half of the references have.
     share: f64,
-    /// Points of a sketch.
+    /// The least number of missing keys in a sample.
     points: usize,
-    /// Parts of a key that no machine chooses: a slice of them that another generation has is missing.
+    /// Key parts that do not depend on the machine. A slice of such a part that another generation has is missing.
     workload: Vec<String>,
-    /// Share of the keys from which on those that are missing here and there are an info.
+    /// The share of missing keys from which on keys that are missing individually, and not as a slice or size, are an
+    /// info.
     apart: f64,
-    /// When a group of keys has fewer sizes than the others of its table.
+    /// Limits for groups of keys with fewer sizes than the others of their table.
     ladders: ShortLadders,
 }
 
@@ -71,7 +73,7 @@ impl Judge for HoleSize {
         CheckInputs::of(&[Input::Peers, Input::Keys])
     }
 
-    /// Makes one hit for each axis along which some keys of a table have fewer sizes than its others.
+    /// Reports the rows of groups that have fewer sizes along an axis than the table's other groups.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         Ok(self.ladders.hit(rows).into_iter().collect())
     }
@@ -108,7 +110,8 @@ impl HoleSize {
         Ok(self.missing_apart(rule, &comparison))
     }
 
-    /// Reports that many keys are missing, and no slice or size of them as a whole.
+    /// An info on a table that lacks many keys individually, without lacking a whole slice or size; `None` if they
+    /// are few.
     fn missing_apart(&self, rule: RuleHead<'_>, comparison: &Comparison<'_>) -> Option<Finding> {
         let (missing, all) = (comparison.missing(), comparison.keys.len());
         let is_known = comparison.is_distant || comparison.caveat.is_some();

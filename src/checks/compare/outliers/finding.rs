@@ -12,11 +12,11 @@ use crate::database::catalog::TableFile;
 use crate::database::table::number_json;
 use crate::findings::{EXAMPLES, Finding, Severity, SliceEvidence};
 
-/// Rows that a finding lists, at most.
+/// The largest number of rows that a finding lists.
 const LISTED: usize = 1000;
 
-/// Returns the finding on some outliers of a table: those that stand out alone, else the recurring ones. A
-/// minor finding is an info.
+/// Creates the finding on a part of a table's outliers. Outliers that other tables do not have decide; if there are
+/// none, it is on the recurring ones. `is_minor` returns true for points that are only an info.
 pub(super) fn finding(
     rule: RuleHead<'_>,
     at: &CrossContext<'_>,
@@ -72,7 +72,7 @@ pub(super) fn finding(
         severity = info;
     }
     let examples = order.iter().take(EXAMPLES).map(|o| o.example()).collect();
-    // All of them, the worst first: `plan` measures them again.
+    // The rows are ordered from the worst on, since `plan` measures them again in this order.
     let rows: Vec<u32> = order.iter().take(LISTED).map(|o| o.row).collect();
     let mut finding = Finding::on_table(rule.id, severity, file, message)
         .rows(order.len())
@@ -89,7 +89,7 @@ pub(super) fn finding(
     Some(finding)
 }
 
-/// Returns the end of the message: what other tables say of the points.
+/// The end of the message: whether other tables have the same outliers.
 fn why(is_alone: bool, recurring: usize) -> String {
     match (is_alone, recurring) {
         (true, 0) => String::new(),
@@ -105,14 +105,14 @@ fn why(is_alone: bool, recurring: usize) -> String {
     }
 }
 
-/// Counts points by the axis that shows them.
+/// The number of points by the axis on which they deviate.
 fn axes<'a>(sweep: &'a [String], points: &[&OutlyingPoint]) -> BTreeMap<&'a str, usize> {
     let shown = |number: usize| points.iter().filter(|o| o.axes >> number & 1 == 1).count();
     let counts = sweep.iter().enumerate().map(|(number, axis)| (axis.as_str(), shown(number)));
     counts.filter(|(_, points)| *points > 0).collect()
 }
 
-/// Counts points by slice, the slices with most of them first.
+/// The number of points by slice, slices with most points first, as evidence.
 fn points_by_slice(slices: &[Slice], points: &[&OutlyingPoint]) -> Vec<SliceEvidence> {
     const SHOWN: usize = 10;
     let mut counts: BTreeMap<&Slice, usize> = BTreeMap::new();

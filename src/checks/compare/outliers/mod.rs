@@ -1,8 +1,9 @@
 //! Outliers: points far from their neighbours along every axis of their sweep.
 //!
-//! Two ways lead here. By itself, a point stands out by a factor that kernels' steps hardly reach. Beside
-//! other tables ([`super::curves`]) much less is enough, since a step is in all of them; where these speak,
-//! they decide. Both make one finding for each table, the worst points first.
+//! They are found in two ways. In its own table, a point must deviate by a factor that the steps of kernels hardly
+//! reach. In the ratio to other tables ([`super::curves`]), a much smaller factor is enough, since all tables have
+//! the steps; if this comparison is possible, it decides. Both ways make one finding per table, the worst points
+//! first.
 
 mod finding;
 mod point;
@@ -26,12 +27,12 @@ use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
 use crate::findings::{Hit, Hits, RowHit, Severity};
 
-/// Points that are slower (`SPIKE`) or faster than both neighbours along every axis.
+/// The check for points that are slower (`SPIKE` is true) or faster than both neighbours along every axis.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub struct Outliers<const SPIKE: bool>(OutlierLimits);
 
-/// Limits for points beside their neighbours in the same table.
+/// Limits for a point compared with its neighbours in the same table.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Standout")]
@@ -44,7 +45,7 @@ pub struct OutlierLimits {
     floor_ms: f64,
     /// The factor from which on the same key counts as an outlier of another table, too.
     recurs: f64,
-    /// Limits beside other tables; `None`: points are not compared with other tables.
+    /// Limits for the comparison with other tables; `None` if there is none.
     #[serde(default)]
     curves: Option<CurveLimits>,
 }
@@ -53,8 +54,8 @@ pub struct OutlierLimits {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CurveLimits {
-    /// The factor between a point and the line of its neighbours from which on the point is compared with other tables, and
-    /// from which on these confirm it.
+    /// The factor between a point and the line of its neighbours from which on the point is compared with other
+    /// tables. Below this factor in the ratio to them, other tables refute an outlier.
     bends: f64,
     /// The factor in the ratio to other tables from which on a point is an outlier.
     factor: f64,
@@ -68,7 +69,7 @@ struct CurveLimits {
     groups: usize,
     /// The factor from which on a single point is a warning.
     warns: f64,
-    /// The number of outliers that are a warning, whatever their factor.
+    /// The number of outliers from which on they are a warning, whatever their factor.
     points: usize,
     /// Limits for whole series.
     shapes: ShapeLimits,
@@ -80,7 +81,8 @@ struct CurveLimits {
 struct ShapeLimits {
     /// The factor in the ratio to other tables from which on a series deviates.
     factor: f64,
-    /// The factor that few series of a slice exceed if its kernels are the same as in the other tables.
+    /// The factor that only few series of a slice may exceed. If more do, the slice's kernels are not those of the
+    /// other tables.
     calm: f64,
     /// The share of a slice's series that may exceed `calm`.
     share: f64,
@@ -100,7 +102,7 @@ impl<const SPIKE: bool> Judge for Outliers<SPIKE> {
 }
 
 impl OutlierLimits {
-    /// The outliers of each table; an info where all of them are outliers elsewhere, too.
+    /// Returns a hit on the outliers of each table. Outliers that other tables have, too, are infos.
     fn hits<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>, spike: bool) -> Hits<'v> {
         let mut found = Hits::new();
         for file in at.judged_tables() {
@@ -120,7 +122,7 @@ impl OutlierLimits {
         found
     }
 
-    /// Returns true for a few points that other tables barely confirm: they are not worth a warning.
+    /// Returns true if there are few points, all barely confirmed by other tables: they are not worth a warning.
     fn are_minor(&self, points: &[&OutlyingPoint]) -> bool {
         let is_near = |point: &&OutlyingPoint, limits: CurveLimits| {
             point.by == StandsOutBy::References && point.factor() < limits.warns
@@ -130,7 +132,7 @@ impl OutlierLimits {
         })
     }
 
-    /// The outliers of a table.
+    /// The outliers of a table: spikes or drops.
     fn points(
         &self,
         at: &CrossContext<'_>,
@@ -154,7 +156,7 @@ impl OutlierLimits {
         let all = sketch.outliers.iter().filter(is_outlier);
         let others = all.filter(|o| !rows.contains(&o.outlier.row) && self.supported(at, file, o));
         for outlier in others {
-            // Other tables may acquit an outlier: they have the same bend.
+            // Other tables refute an outlier if they have it, too.
             let is_acquitted = beside.is_some_and(|(limits, scores)| {
                 let evidence = scores.of_outlier(outlier).filter(|evidence| evidence.groups > 0);
                 evidence.is_some_and(|evidence| evidence.score.abs() < limits.bends.ln())
@@ -168,7 +170,7 @@ impl OutlierLimits {
         points
     }
 
-    /// Returns the bends, slow or fast ones, that enough groups of tables do not have.
+    /// The slow (`spike`) or fast points whose deviation enough groups of references confirm.
     fn bends(
         &self,
         at: &CrossContext<'_>,
@@ -179,7 +181,7 @@ impl OutlierLimits {
         let all = at.curve_scores();
         let stands_out = |number: &usize| {
             let (bend, found) = (&scores.curve.bends[*number], scores.bends[*number]);
-            // The longer of the latencies that the point has and that its neighbours predict.
+            // The point's latency, or the one that its neighbours predict, whichever is longer.
             let slower = f64::from(bend.point.latency) * (-found.score).exp().max(1.0);
             let least = if slower < self.floor_ms { limits.short } else { limits.factor };
             found.groups >= limits.groups
@@ -202,7 +204,8 @@ impl OutlierLimits {
         (0..scores.bends.len()).filter(stands_out).filter_map(point).collect()
     }
 
-    /// Returns the series, slow or fast ones, that are off all along their sweep in a slice whose other series are not.
+    /// The slow (`spike`) or fast series that deviate along their whole sweep, in slices whose other series do not
+    /// deviate. Each is represented by its middle point.
     fn shapes(
         &self,
         sketch: &Sketch,
@@ -232,7 +235,7 @@ impl OutlierLimits {
         off.map(|score| OutlyingPoint::of_shape(scores, score)).collect()
     }
 
-    /// Returns true if an outlier of a table is one elsewhere, too, beside the same neighbours.
+    /// Returns true if an outlier is an outlier in another table, too, compared with the same neighbours.
     fn recurs(&self, at: &CrossContext<'_>, file: &TableFile, outlier: &SketchOutlier) -> bool {
         let SketchOutlier { outlier: Outlier { latency, .. }, hash, .. } = *outlier;
         let point = KeyPoint { hash, latency: latency as f32 };
@@ -245,8 +248,9 @@ impl OutlierLimits {
         })
     }
 
-    /// Returns false for a drop that may be none: at the end of every axis, where a cache or an idle expert is fast, or
-    /// at the level of the machine's other tables, so that its neighbours are slow.
+    /// Returns true for a spike, and for a drop that is not explained. A drop at the end of every axis may be right,
+    /// since a cache or an idle expert is fast there. At the level of the machine's other tables, the drop's
+    /// neighbours are slow instead.
     fn supported(&self, at: &CrossContext<'_>, file: &TableFile, one: &SketchOutlier) -> bool {
         let Outlier { inner, .. } = one.outlier;
         let at_level =
@@ -267,14 +271,14 @@ impl OutlierLimits {
     }
 
     fn is_outlier(&self, file: &TableFile, point: &Outlier, at: &CrossContext<'_>) -> bool {
-        // The latency of the neighbours, if they are the slower side.
+        // The longer of the point's latency and its neighbours' latency.
         let slower = if point.spike() { point.latency } else { point.latency / point.ratio };
         slower >= self.floor_ms
             && point.factor() >= self.factor.max(rerun_tail(at, file, slower).powf(self.tails))
     }
 }
 
-/// The factor that hardly any two honest runs of a table differ by at a latency in ms.
+/// The factor by which two reruns of a table differ in 1 % of cases, at a latency in ms; 1 if it is not known.
 fn rerun_tail(at: &CrossContext<'_>, file: &TableFile, latency: f64) -> f64 {
     let noise = at.state.specs.noise.at(&file.table, &file.place.backend, latency);
     noise.map_or(1.0, |band| band.p99)

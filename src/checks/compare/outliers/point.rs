@@ -1,4 +1,4 @@
-//! A point that stands out, by itself or beside other tables, as findings show it.
+//! An outlier, found in its own table or in comparison with other tables, as findings show it.
 
 use serde_json::Value;
 
@@ -8,47 +8,48 @@ use crate::checks::compare::sketch::SketchOutlier;
 use crate::database::table::number_json;
 use crate::findings::Example;
 
-/// The comparison in which a point stands out.
+/// The comparison in which a point is an outlier.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum StandsOutBy {
-    /// The point's own neighbours.
+    /// With the point's neighbours in its own table.
     Neighbours,
     /// The point's neighbours in the ratio to other tables.
     References,
-    /// The other series of the slice, for a whole series in the ratio to other tables.
+    /// With the other series of the slice, in the ratio to other tables; the whole series deviates.
     Shape,
 }
 
-/// The verdict of other tables on a point that stands out.
+/// The verdict of other tables on an outlier.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum PointStanding {
-    /// The point stands out in its own table alone.
+    /// Only its own table has the outlier.
     Alone,
     /// Other tables show the same point: it is a step of the kernel.
     Recurring,
 }
 
-/// A point that stands out.
+/// A point that is an outlier, in one of three comparisons.
 #[derive(Debug)]
 pub(super) struct OutlyingPoint {
     pub row: u32,
     /// The point's slice, an index into the sketch's slices.
     pub slice: u32,
-    /// In ms.
+    /// The latency in ms.
     pub latency: f64,
     /// The latency divided by that of the neighbours; below 1 for a drop.
     pub ratio: f64,
-    /// Axes of the sweep that show it, a bit each.
+    /// The axes of the sweep on which the point deviates, one bit each.
     pub axes: u8,
     pub by: StandsOutBy,
     pub standing: PointStanding,
-    /// Path of a table beside which it does.
+    /// Path of a table that shows the deviation in the ratio to it; `None` if the outlier was found without other
+    /// tables.
     pub reference: Option<String>,
     key: Vec<(String, Value)>,
 }
 
 impl OutlyingPoint {
-    /// A point far from its own neighbours.
+    /// Creates an outlier that was found in its own table.
     pub fn by_itself(found: &SketchOutlier) -> Self {
         let point = found.outlier;
         Self {
@@ -64,7 +65,7 @@ impl OutlyingPoint {
         }
     }
 
-    /// A bend that other tables, such as `reference`, do not have.
+    /// Creates an outlier from a bend that other tables do not have. `reference` is the path of one of them.
     pub fn beside(scores: &TableScores, bend: usize, reference: Option<&str>) -> Self {
         let point = &scores.curve.bends[bend];
         Self {
@@ -80,7 +81,7 @@ impl OutlyingPoint {
         }
     }
 
-    /// The middle point of a series that is off all along its sweep.
+    /// Creates an outlier from the middle point of a series that deviates along its whole sweep.
     pub fn of_shape(scores: &TableScores, found: &ShapeScore) -> Self {
         let shape = &scores.curve.shapes[found.shape];
         Self {
@@ -101,12 +102,12 @@ impl OutlyingPoint {
         self.ratio > 1.0
     }
 
-    /// Returns how far the point stands out: 1 or more.
+    /// The factor of the deviation, up or down: 1 or more.
     pub fn factor(&self) -> f64 {
         times_off(self.ratio)
     }
 
-    /// Returns the point's row with its figures.
+    /// The point's row with its figures, as an example.
     pub fn example(&self) -> Example {
         let over = match self.by {
             StandsOutBy::Neighbours => "over_neighbours",

@@ -1,21 +1,20 @@
-//! The axes of a table's sweep by its columns, for a scan of all rows.
+//! The axes of a table's sweep, read from its columns.
 
 use crate::checks::series::Axis;
 use crate::database::table::{Column, Combinations, NumberedRows, Numbering, Table, number_bits};
 use crate::specs::{TableSpec, measured_unit};
 
-/// The axes of a table's sweep by its columns. Rows of a series agree in all columns that are neither measurements nor the
-/// axis.
+/// The axes of a table's sweep, read from its columns. The rows of a series are equal in all columns except the
+/// measurements and the axis.
 pub(super) struct ColumnSweep<'k> {
-    /// The columns of the sweep with whole numbers, with their names. Other rules report a column that contains anything
-    /// else.
+    /// The columns of the sweep with whole numbers, with their names. Other rules report a column that contains
+    /// anything else.
     pub axes: Vec<(&'k str, Axis<'k>)>,
-    /// The combinations of all columns that are neither measurements nor axes.
+    /// The combination number of each row, over all columns that are neither measurements nor axes.
     fixed: NumberedRows,
 }
 
 impl<'k> ColumnSweep<'k> {
-    /// Returns the sweep of a table.
     pub fn new(table: &'k Table, spec: &'k TableSpec) -> Self {
         let axis = |name: &'k String| {
             let Column::Int { values, nulls: None } = table.column(name)? else { return None };
@@ -46,7 +45,7 @@ impl<'k> ColumnSweep<'k> {
         Self { axes, fixed }
     }
 
-    /// Numbers the series along an axis, given by its index.
+    /// The series number of each row along the axis with this index.
     pub fn series_of_rows(&self, along: usize) -> NumberedRows {
         let mut fixed = Combinations::default();
         fixed.add_codes(&self.fixed.of_rows[..], self.fixed.counts.len());

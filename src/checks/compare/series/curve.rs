@@ -9,21 +9,22 @@ use crate::checks::inputs::CurveTerms;
 use crate::database::coverage::Coverage;
 use crate::database::table::Keys;
 
-/// Stretches that are kept of a slice along an axis, at most.
+/// The largest number of stretches of a slice that are kept along an axis.
 const STRETCHES: usize = 512;
 
-/// Rows of a table that are the middle of a stretch, about.
+/// The approximate number of rows of a table that are the middle of a stretch.
 const SAMPLE: usize = 8_192;
 
-/// Series are kept from this fraction of the timer's floor on, since a series that is too fast should take longer.
+/// The divisor of the timer's floor that gives the least latency of a kept series. It is less than the floor, since a
+/// series that is too fast should take longer.
 const SHORTER: f64 = 3.0;
 
-/// A key and the table's latency there; of a neighbour that is not there, 0 ms.
+/// A key, and the table's latency at that key. A missing neighbour has 0 ms.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KeyPoint {
     /// Hash of the key.
     pub hash: u64,
-    /// In ms.
+    /// The latency in ms.
     pub latency: f32,
 }
 
@@ -31,12 +32,12 @@ pub struct KeyPoint {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct KeyLatencies {
     by_hash: HashMap<u64, f32>,
-    /// The number of keys that were given, repeated ones each time.
+    /// The number of rows that were added, including repeated keys.
     given: usize,
 }
 
 impl KeyLatencies {
-    /// Takes in keys and their latencies in ms; one of 0 is none. Of a repeated key the first counts.
+    /// Collects latencies in ms by key hash. Latencies of 0 are left out; of a repeated key the first one counts.
     pub fn of(points: impl Iterator<Item = (u64, f64)>) -> Self {
         let most = points.size_hint().1.unwrap_or_default();
         let mut own = Self { by_hash: HashMap::with_capacity(most), given: 0 };
@@ -47,7 +48,7 @@ impl KeyLatencies {
         own
     }
 
-    /// Returns true if each of a table's `rows` has a key here that no other has.
+    /// Returns true if each of a table's `rows` was added with a key of its own.
     pub fn are_of_each(&self, rows: usize) -> bool {
         self.given == rows && self.by_hash.len() == rows
     }
@@ -67,7 +68,7 @@ pub struct AxisPoints {
     pub sizes: Sizes,
 }
 
-/// A point at which a table's curve bends.
+/// A bend: a point off the line between its neighbours.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BendPoint {
     /// The point's row.
@@ -76,9 +77,9 @@ pub struct BendPoint {
     pub slice: u32,
     /// The point's key and latency.
     pub point: KeyPoint,
-    /// Logarithm of its latency over the line between its neighbours.
+    /// Logarithm of the point's latency divided by that of the line between its neighbours.
     pub log_ratio: f32,
-    /// The index of the point's first neighbours in [`TableCurve::neighbours`].
+    /// The index in [`TableCurve::neighbours`] of the point's neighbours on its first axis.
     first: u32,
     /// The number of axes along which the point has two neighbours.
     axes: u8,
@@ -86,14 +87,14 @@ pub struct BendPoint {
     pub axis_bits: u8,
 }
 
-/// A series along the first axis of the sweep: all else is fixed.
+/// A series along the first axis of the sweep, represented by a few of its points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShapePoints {
     /// The slice, as an index into the sketch's slices.
     pub slice: u32,
-    /// The row of the middle one of its points.
+    /// The row of the series' middle point.
     pub row: u32,
-    /// Points spread evenly over it.
+    /// Points that are spread evenly over the series.
     pub points: [KeyPoint; SHAPE_POINTS],
 }
 
@@ -104,42 +105,41 @@ impl ShapePoints {
     }
 }
 
-/// Five points of a series one after the other, none of them shorter than the timer needs.
+/// Five successive points of a series, all of them long enough for the timer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stretch {
     /// The slice, as an index into the sketch's slices.
     pub slice: u32,
     /// The number of the axis along which the points lie.
     pub axis: u8,
-    /// The points in their order.
+    /// The five points in ascending order of their size.
     pub points: [KeyPoint; 5],
 }
 
-/// The curves of a table.
+/// The bends, series and stretches that are kept of a table.
 #[derive(Debug, Clone, Default)]
 pub struct TableCurve {
-    /// Factor over (or under) the line between its neighbours from which on a point is kept, and from which
-    /// on a rule asks what other tables say of it.
+    /// The factor from the line between two neighbours, up or down, from which on a point is kept. Other tables
+    /// confirm a deviation from the same factor on.
     pub least_bend: f64,
-    /// The bends by the hash of their keys.
+    /// The bends, sorted by key hash.
     pub bends: Vec<BendPoint>,
-    /// The neighbours of the bends, axis by axis.
+    /// The neighbours of the bends: for each bend, one entry per axis.
     neighbours: Vec<AxisPoints>,
-    /// The series that take about as long as the timer needs.
+    /// The series whose latencies are at least nearly long enough for the timer.
     pub shapes: Vec<ShapePoints>,
-    /// Points with two neighbours that take as long as the timer needs, by slice.
+    /// The number of points that have two neighbours and are long enough for the timer, by slice.
     slow: Vec<u32>,
     /// A sample of stretches of each slice's series along each axis, by the hash of their middle key.
     pub stretches: Vec<Stretch>,
-    /// The names of the parts of its keys.
+    /// The names of the parts of the table's key.
     parts: Vec<String>,
     bend_keys: Coverage,
     shape_keys: Coverage,
 }
 
-/// The rows of a table as curves need them.
+/// The rows of a table, as curves are made from them.
 pub struct CurveRows<'a> {
-    /// The table's keys.
     pub keys: &'a Keys<'a>,
     /// In ms, one value per row.
     pub latency: &'a Vals<'a, f64>,
@@ -154,22 +154,22 @@ impl CurveRows<'_> {
         KeyPoint { hash: self.keys.hashes()[row as usize], latency }
     }
 
-    /// Returns true for about [`SAMPLE`] rows, chosen by the hashes of their keys: the sample does not depend on the order
-    /// of rows, and another row moves little of it.
+    /// Returns true for about [`SAMPLE`] rows, chosen by the hashes of their keys: the sample does not depend on the
+    /// order of rows, and another row moves little of it.
     pub fn samples(&self, row: u32) -> bool {
         let hashes = self.keys.hashes();
         let share = (SAMPLE as f64 / hashes.len() as f64).min(1.0);
         hashes[row as usize] <= (share * u64::MAX as f64) as u64
     }
 
-    /// Returns the neighbours of a point along an axis.
+    /// The neighbours of a point along an axis, with their keys and latencies.
     pub fn around(&self, axis: &AxisNeighbours) -> AxisPoints {
         AxisPoints { points: axis.rows.map(|row| self.point(row)), sizes: axis.sizes }
     }
 }
 
 impl TableCurve {
-    /// Keeps what a scan found; `slice` numbers a row's slice.
+    /// Keeps the parts of a scan that other tables are compared with. `slice` returns the slice number of a row.
     pub fn of(
         scan: &Scan,
         rows: &CurveRows<'_>,
@@ -181,7 +181,7 @@ impl TableCurve {
         let hash = |row: u32| rows.keys.hashes()[row as usize];
         let mut order: Vec<usize> = (0..scan.bends.len()).collect();
         order.sort_unstable_by_key(|i| (hash(scan.bends[*i].row), scan.bends[*i].row));
-        // A database's tables keep theirs all at once, so that none grows by doubling.
+        // Many tables' curves are in memory at once, so the vectors are allocated in their exact size.
         own.bends.reserve_exact(order.len());
         own.neighbours.reserve_exact(scan.bends.iter().map(|bend| bend.axes.len()).sum());
         for bend in order.iter().map(|i| &scan.bends[*i]) {
@@ -233,12 +233,12 @@ impl TableCurve {
         own
     }
 
-    /// Points of a slice with two neighbours that take as long as the timer needs.
+    /// The number of a slice's points that have two neighbours and are long enough for the timer.
     pub fn slow(&self, slice: u32) -> u32 {
         self.slow.get(slice as usize).copied().unwrap_or(0)
     }
 
-    /// Returns the neighbours of a bend, an entry for each axis.
+    /// The neighbours of a bend, one entry per axis.
     pub fn neighbours(&self, bend: &BendPoint) -> &[AxisPoints] {
         let first = bend.first as usize;
         &self.neighbours[first..first + bend.axes as usize]
@@ -251,12 +251,12 @@ impl TableCurve {
         from.take_while(move |(_, b)| b.point.hash == hash)
     }
 
-    /// The key of a bend, for people.
+    /// The names and values of a bend's key, by the bend's index.
     pub fn bend_key(&self, bend: usize) -> Vec<(String, Json)> {
         self.key(&self.bend_keys, bend)
     }
 
-    /// The key of a shape's middle point, for people.
+    /// The names and values of the key of a series' middle point, by the series' index.
     pub fn shape_key(&self, shape: usize) -> Vec<(String, Json)> {
         self.key(&self.shape_keys, shape)
     }

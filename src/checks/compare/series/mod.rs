@@ -1,13 +1,14 @@
-//! Points that stand out from their neighbours along every axis of a sweep.
+//! Points that deviate from their neighbours along every axis of a sweep.
 //!
-//! A series holds the points that differ in one size alone: shapes, dtypes, kernel, framework and version are fixed.
-//! Time grows along an axis, so a point slower than both its neighbours is a spike and one faster than both a drop. A
-//! kernel that does badly at some size does so along that axis only. A disturbed measurement stands out along all of
-//! them.
+//! A series holds the points that differ only in one size: shapes, dtypes, kernel, framework and version are fixed.
+//! Time grows along an axis, so a point slower than both its neighbours is a spike and one faster than both is a
+//! drop. A kernel that is slow at some size is slow only along that axis; a disturbed measurement deviates along all
+//! axes.
 //!
-//! [`scan`] walks over all series of a table once. It finds the [`Outlier`]s, which stand out by themselves; the
-//! [`Bend`]s, which are much milder, mostly right, and compared with other tables; and a sample of each series
-//! ([`Shape`]). [`TableCurve`] and [`KeyLatencies`] are what is kept of a table to compare its curves with others.
+//! [`scan`] walks over all series of a table once. It finds the [`Outlier`]s, which are visible in the table alone.
+//! It finds the [`Bend`]s, which are much milder and mostly right, and are compared with other tables. It also takes
+//! a sample of each series ([`Shape`]). [`TableCurve`] and [`KeyLatencies`] are kept to compare a table's curves with
+//! others.
 
 mod columns;
 mod curve;
@@ -22,15 +23,15 @@ pub use self::scan::{Bend, SHAPE_POINTS, Scan, ScanTerms, Shape, scan};
 
 use crate::base::stats::times_off;
 
-/// A point that stands out.
+/// A point that deviates from its neighbours along every axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlier {
     /// The point's row.
     pub row: u32,
     /// The latency in ms.
     pub latency: f64,
-    /// The latency divided by that of the nearest neighbour, on the axis that shows least: above 1 for a spike, below for
-    /// a drop.
+    /// The latency divided by that of the nearest neighbour: above 1 for a spike, below 1 for a drop. Of several
+    /// axes, the one with the smallest deviation counts.
     pub ratio: f64,
     /// The axes with three points or more, a bit each, in the order of the spec's sweep.
     pub axes: u8,
@@ -44,7 +45,7 @@ impl Outlier {
         self.ratio > 1.0
     }
 
-    /// Returns the latency divided by that of the neighbours, or the inverse: 1 or more.
+    /// The factor of the deviation, up or down: 1 or more.
     pub fn factor(&self) -> f64 {
         times_off(self.ratio)
     }
@@ -92,7 +93,7 @@ mod tests {
     fn a_point_stands_out_along_every_axis_or_not_at_all() {
         let spike = found(&grid(|m, n| if (m, n) == (512, 2048) { 30.0 } else { 1.0 }, |_| {}));
         assert_eq!(spike.len(), 1);
-        // m tells 30 / 2 and n 30 / 2; k has one value and tells nothing.
+        // m and n each show a factor of 30 / 2. k has a single value and shows nothing.
         assert_eq!((spike[0].row, spike[0].ratio, spike[0].axes), (4, 15.0, 0b011));
         let kernel = found(&grid(|m, _| if m == 512 { 30.0 } else { 1.0 }, |_| {}));
         assert!(kernel.is_empty(), "a kernel is slow at one m: {kernel:?}");
@@ -135,7 +136,7 @@ mod tests {
     fn a_fast_point_next_to_an_end_makes_no_spike_of_it() {
         assert_eq!(line(&[1.0, 1.2, 1.4, 0.01, 1.8]), [(3, false)]);
         assert_eq!(line(&[1.0, 0.01, 1.4, 1.6, 1.8]), [(1, false)]);
-        // An end that is slow beside all of its series stays one.
+        // A last point that is slower than the whole series is a spike.
         assert_eq!(line(&[1.0, 1.2, 1.4, 1.6, 90.0]), [(4, true)]);
         assert_eq!(line(&[90.0, 1.2, 1.4, 1.6, 1.8]), [(0, true)]);
     }
@@ -143,13 +144,13 @@ mod tests {
     #[test]
     fn slow_points_side_by_side_do_not_hide_each_other() {
         assert_eq!(line(&[1.0, 1.2, 30.0, 33.0, 1.6, 1.8]), [(2, true), (3, true)]);
-        // Two steps of a kernel, up and down.
+        // A kernel's steps, first up and then down.
         assert_eq!(line(&[1.0, 1.2, 6.0, 6.2, 1.6, 1.8]), []);
     }
 
     #[test]
     fn a_slow_second_point_makes_no_drop_of_the_first() {
-        // One token, then a disturbed two, as sweeps of experts have them.
+        // A sweep of experts: one token, then a disturbed measurement at two.
         let slow = |m, _| if m == 512 { 12.0 } else { 1.0 };
         assert!(found(&grid(slow, |_| {})).iter().all(Outlier::spike));
         let fast = |m, n| if (m, n) == (256, 1024) { 0.05 } else { 1.0 };

@@ -38,14 +38,13 @@ impl AxisNeighbours {
     }
 }
 
-/// The factor up to which two slow points side by side are equally slow.
+/// The largest factor between two neighbouring slow points that count as equally slow.
 const ALIKE: f64 = 3.0;
 
-/// The factor by which two slow points side by side are slower than the points around them. A kernel's steps reach
-/// smaller ones.
+/// The factor by which two neighbouring slow points must exceed the points around them. The steps of a kernel are
+/// smaller.
 const SHIELDED: f64 = 10.0;
 
-/// A point of a series.
 #[derive(Clone, Copy)]
 pub(super) struct SeriesPoint {
     pub row: u32,
@@ -54,20 +53,21 @@ pub(super) struct SeriesPoint {
 }
 
 impl SeriesPoint {
-    /// The logarithm of the size; a size of 0 is one step below 1.
+    /// The logarithm of the size; a size of 0 counts as 0.5.
     fn log_size(&self) -> f64 {
         self.size.max(0.5).ln()
     }
 }
 
-/// A point among its neighbours along an axis, in some table.
+/// A point with its neighbours along an axis, with the latencies of one table.
 pub struct Window {
     points: SmallVec<[SeriesPoint; 5]>,
     own: usize,
 }
 
 impl Window {
-    /// Creates a window of the sizes that have a latency, in ms; `None` if the point in the middle has none.
+    /// Creates a window from five sizes and their latencies in ms. Neighbours without a latency are left out; `None`
+    /// if the middle point has none.
     pub fn of(sizes: &Sizes, times: [Option<f32>; 5]) -> Option<Self> {
         times[OWN].filter(|time| *time > 0.0)?;
         let mut this = Self { points: SmallVec::new(), own: 0 };
@@ -83,7 +83,7 @@ impl Window {
     }
 }
 
-/// Returns the logarithm that is closer to 0, or 0 if the two have different signs.
+/// The smaller of two deviations, which are logarithms: the one closer to 0. It is 0 if they have different signs.
 pub fn least_telling(a: f64, b: f64) -> f64 {
     if a * b <= 0.0 {
         0.0
@@ -94,12 +94,14 @@ pub fn least_telling(a: f64, b: f64) -> f64 {
     }
 }
 
-/// Returns the logarithm of how many times a point is slower than its neighbours say, along the axis that shows least.
+/// The point's deviation from the line between its neighbours, as a logarithm: above 0 if it is slower. The smallest
+/// over the axes counts; `None` without an axis with two neighbours.
 pub fn bend_of(windows: impl Iterator<Item = Window>) -> Option<f64> {
     windows.filter_map(|window| log_ratio(&window.points, window.own)).reduce(least_telling)
 }
 
-/// Returns true if a point is a spike, or a drop, of a factor along every axis that says anything.
+/// Returns true if a point is a spike (`spike`) or a drop by a factor of `least` along every axis that has enough
+/// points.
 pub fn stands_out(windows: impl Iterator<Item = Window>, spike: bool, least: f64) -> bool {
     let mut ratios = windows
         .filter_map(|window| ratio_over_neighbours(&window.points, window.own, spike, least))
@@ -122,17 +124,20 @@ pub(super) fn log_ratio(points: &[SeriesPoint], i: usize) -> Option<f64> {
     Some(log - (log_before + share * (log_after - log_before)))
 }
 
-/// Returns the latency of a slow point's neighbour. Of a neighbour that is just as slow, it is that of the point beyond it:
-/// two disturbed points side by side must not hide each other.
+/// The latency with which a slow point is compared on one side. It is that of the neighbour `near`. If the neighbour
+/// is just as slow, it is that of the point `beyond`: two disturbed points next to each other must not hide each
+/// other.
 fn unshielded(time: f64, near: &SeriesPoint, beyond: Option<&SeriesPoint>) -> f64 {
     let is_as_slow = near.time * ALIKE >= time;
     let lower = beyond.filter(|far| is_as_slow && near.time >= SHIELDED * far.time);
     lower.map_or(near.time, |far| far.time)
 }
 
-/// Returns a point's latency over its neighbours', for a spike or for a drop; `None` if the series is too short.
+/// A point's latency divided by that of its neighbours, as for a spike or for a drop; `None` if the series has fewer
+/// than three points.
 ///
-/// At an end of the series, growth in proportion to the axis stands for the missing neighbour.
+/// At an end of the series, the missing neighbour is predicted by growth in proportion to the size. `least` is the
+/// factor from which on a neighbour itself counts as slow or fast.
 pub(super) fn ratio_over_neighbours(
     points: &[SeriesPoint],
     i: usize,
@@ -171,7 +176,7 @@ pub(super) fn ratio_over_neighbours(
         return Some(time / before.max(after));
     }
     match (earlier(2), later) {
-        // The point is at the level of the point before the last, so the one between them is slow.
+        // The point is at the level of the point two before it, so the point between them is the slow one.
         (Some(level), _) if time * least > level.time => Some(1.0),
         // The first point's neighbour is slower than the one beyond it, so the neighbour is slow.
         (None, Some(next)) if beyond.is_some_and(|b| next.time > least * b.time) => Some(1.0),

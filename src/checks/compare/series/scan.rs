@@ -1,7 +1,7 @@
 //! A walk over the series of a table.
 //!
-//! The first axis of the sweep is walked for all rows. Points that stand out or bend there are candidates. Along the
-//! other axes, only the series of candidates are walked.
+//! The first axis of the sweep is walked for all rows. Points that deviate there are candidates for outliers and
+//! bends. Along the other axes, only the series of candidates are walked.
 
 use smallvec::SmallVec;
 
@@ -18,33 +18,35 @@ use crate::specs::TableSpec;
 /// The number of points of a series that a [`Shape`] keeps.
 pub const SHAPE_POINTS: usize = 3;
 
-/// The minimum number of points of a series that has a shape.
+/// The least number of points of a series of which a [`Shape`] is kept.
 const SHAPE_LEAST: usize = 5;
 
 /// The limits of a scan.
 #[derive(Debug, Clone, Copy)]
 pub struct ScanTerms {
-    /// The factor over (or under) the neighbours from which on a point is an outlier; `None`: outliers are not looked for.
+    /// The factor from the neighbours, up or down, from which on a point is an outlier; `None` if outliers are not
+    /// searched.
     pub outliers: Option<f64>,
-    /// The factor over (or under) the line between the neighbours from which on a point is a bend; `None`: neither bends nor
-    /// shapes are looked for.
+    /// The factor from the line between the neighbours, up or down, from which on a point is a bend; `None` if
+    /// neither bends nor series are kept.
     pub bends: Option<f64>,
 }
 
-/// A point that lies off the line between its neighbours along every axis on which it has two.
+/// A point off the line between its neighbours, along every axis on which it has two.
 ///
 /// Kernels have steps, so most bends are right. The comparison with other tables shows the disturbed measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bend {
     /// The point's row.
     pub row: u32,
-    /// The logarithm of the latency over that of the line, on the axis that shows least: above 0 for a slow point.
+    /// The logarithm of the latency divided by that of the line: above 0 for a slow point. Of several axes, the one
+    /// with the smallest deviation counts.
     pub log_ratio: f64,
     /// The neighbours along each axis on which the point has two.
     pub axes: Vec<AxisNeighbours>,
 }
 
-/// A series along the first axis of the sweep.
+/// A series along the first axis of the sweep, represented by a few of its rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
     /// Rows of points spread evenly over the series, in its order.
@@ -60,11 +62,11 @@ pub struct Scan {
     pub outliers: Vec<(Outlier, Vec<AxisNeighbours>)>,
     /// Bends by row.
     pub bends: Vec<Bend>,
-    /// The shapes of the series that are long enough.
+    /// The series with at least five points.
     pub shapes: Vec<Shape>,
-    /// Rows of the points of the shapes that have two neighbours, shape by shape in the order of the sweep.
+    /// The rows of the series in `shapes` without both ends, series by series in the order of the sweep.
     pub inner: Vec<u32>,
-    /// Five points one after the other of the series through the rows of the sample, with the axis' number.
+    /// Stretches of five successive rows around the sampled rows, with the number of the axis.
     pub stretches: Vec<(u8, [u32; 5])>,
 }
 
@@ -73,7 +75,7 @@ struct Candidate {
     row: u32,
     outlier: Option<OutlierCandidate>,
     may_bend: bool,
-    /// The bend along the axes seen so far, on the axis that shows least; `None` if all were too short.
+    /// The logarithm of the deviation over the axes seen so far, the smallest; `None` if all series were too short.
     log_ratio: Option<f64>,
     axes: SmallVec<[AxisNeighbours; 2]>,
 }
@@ -87,15 +89,15 @@ struct OutlierCandidate {
 /// The state of a row while the axes are walked.
 #[derive(Clone, Copy, PartialEq)]
 enum ScanState {
-    /// The row has no two neighbours on any axis seen so far.
+    /// The row has not had two neighbours on any axis so far.
     Open,
-    /// The row agrees with its neighbours along an axis.
+    /// The row is on the line between its neighbours along an axis, so it is not a bend.
     Settled,
     /// The row is the candidate with this index.
     Candidate(u32),
 }
 
-/// The states of a table's rows.
+/// The states of a table's rows during a walk over its series.
 struct Walk {
     terms: ScanTerms,
     states: Vec<ScanState>,
@@ -113,14 +115,14 @@ pub fn scan(
     terms: ScanTerms,
 ) -> Scan {
     let sweep = ColumnSweep::new(table, spec);
-    // Only a bend may show on another axis than the first.
+    // Only bends can be found on another axis if the first does not show them.
     let state = if terms.bends.is_some() { ScanState::Open } else { ScanState::Settled };
     let states = vec![state; table.rows];
     let mut walk = Walk { terms, states, candidates: Vec::new() };
     let mut found = Scan::default();
     let time = |row: u32| latency.get(row as usize);
     let is_timed = |row: u32| time(row) > 0.0 && time(row) < f64::INFINITY && loaded(row as usize);
-    // The fastest of several rows with one key is the least disturbed.
+    // Of several rows with the same key, the fastest is the least disturbed.
     let is_faster = |a: u32, b: u32| time(a) < time(b);
     let sample = 0..if terms.bends.is_some() { table.rows as u32 } else { 0 };
     let sample: Vec<u32> = sample.filter(|row| sampled(*row)).collect();
@@ -161,7 +163,7 @@ pub fn scan(
 }
 
 impl ScanTerms {
-    /// The logarithm of a bend.
+    /// The logarithm of the factor from which on a point is a bend; 0 if bends are not searched.
     fn least_bend(self) -> f64 {
         self.bends.map_or(0.0, f64::ln)
     }
@@ -181,7 +183,7 @@ impl Walk {
         self.candidates.push(candidate);
     }
 
-    /// The rows that another axis may still decide; none before the first axis.
+    /// The rows that may still become or stop being a candidate on another axis; none before the first axis.
     fn waiting(&self, axis: usize) -> impl Iterator<Item = u32> {
         let least = self.terms.least_bend();
         let waits = move |c: &&Candidate| {
@@ -192,7 +194,7 @@ impl Walk {
         rows.chain(open.map(|(row, _)| row)).filter(move |_| axis > 0)
     }
 
-    /// Takes in a series along the first axis.
+    /// Processes a series along the first axis: its deviating points become candidates.
     fn first_axis(&mut self, points: &[SeriesPoint], bit: u8) {
         let terms = self.terms;
         let screen = terms.screen();
@@ -214,7 +216,7 @@ impl Walk {
         }
     }
 
-    /// Takes in a series along another axis.
+    /// Processes a series along another axis: updates its candidates.
     fn other_axis(&mut self, points: &[SeriesPoint], bit: u8) {
         let least_bend = self.terms.least_bend();
         for (i, point) in points.iter().enumerate() {
@@ -258,7 +260,7 @@ impl Walk {
 }
 
 impl Candidate {
-    /// Takes in a series along another axis, in which the candidate has the index `i`.
+    /// Updates the candidate with a series along another axis, in which it has the index `i`.
     fn judge(&mut self, points: &[SeriesPoint], i: usize, bit: u8, least: f64) {
         if let Some(outlier) = &mut self.outlier {
             let ratio = ratio_over_neighbours(points, i, outlier.spike, least);
@@ -272,7 +274,7 @@ impl Candidate {
 }
 
 impl OutlierCandidate {
-    /// Returns the point at index `i` if it stands out by a factor of `least` along the first axis.
+    /// Returns a candidate for the point at index `i` if it deviates by a factor of `least` along the first axis.
     fn new(points: &[SeriesPoint], i: usize, least: f64, bit: u8) -> Option<Self> {
         let SeriesPoint { row, time, .. } = *points.get(i)?;
         if is_inner(points, i) {
@@ -294,7 +296,7 @@ impl OutlierCandidate {
         })
     }
 
-    /// Takes in the ratio along an axis: the ratio that shows least stays.
+    /// Updates the outlier's ratio with that along another axis: the smaller deviation is kept.
     fn judge(&mut self, ratio: Option<f64>, bit: u8, inner: bool) {
         let Some(ratio) = ratio else { return };
         let point = &mut self.point;
@@ -315,7 +317,7 @@ impl OutlierCandidate {
 }
 
 impl Scan {
-    /// Takes in the rows of a series along the first axis, in its order.
+    /// Adds a series along the first axis, given by its rows in order, if it is long enough.
     fn add_shape(&mut self, rows: &[u32]) {
         if rows.len() < SHAPE_LEAST {
             return;

@@ -1,4 +1,4 @@
-//! The facts about a table that checks across tables need, without its rows.
+//! The sketch of a table: a sample of its keys and other facts, from which tables are compared without their rows.
 
 mod parts;
 mod point;
@@ -22,8 +22,8 @@ use crate::database::coverage::Coverage;
 use crate::database::table::{Keys, TableScope, lane_ranks};
 use crate::specs::TableSpec;
 
-/// Points a sketch keeps, about. Those with the smallest key hashes are kept, so that sketches of
-/// two tables hold the same points of the keys that both have.
+/// The approximate number of points in a sketch. The points with the smallest key hashes are kept, so that the
+/// sketches of two tables contain the same keys if both tables have them.
 const POINTS: usize = 4096;
 
 /// The terms of a sketch.
@@ -37,39 +37,39 @@ pub struct SketchTerms {
     pub scanned: bool,
 }
 
-/// A key sample of a table, the points with the smallest key hashes (a bottom-k sketch), every key's latency,
-/// and of a table that is scanned all of its outliers and curves.
+/// A sample of a table's keys (those with the smallest hashes: a bottom-k sketch) with facts about the table. A
+/// scanned table also has its outliers and curves.
 #[derive(Debug, Clone, Default)]
 pub struct Sketch {
     /// Rows of the table.
     pub rows: usize,
-    /// Keys that the loader serves from it: exact where all are points here, else estimated from
-    /// the share of hashes that are.
+    /// Number of keys that the loader serves from the table. It is exact if `points` has all of them, otherwise an
+    /// estimate.
     pub keys: usize,
-    /// Points by hash.
+    /// The sampled points, sorted by key hash.
     pub points: Vec<SketchPoint>,
-    /// The slices its points are of: the texts of the key (dtypes, kernels, phases).
+    /// The slices of the sampled points: the texts of their keys (dtypes, kernels, phases).
     pub slices: Vec<Slice>,
     /// Points of each slice, in the order of `slices`.
     pub counts: Vec<u32>,
-    /// The kernels and operations that it names.
+    /// The kernels, operations and versions that the rows name.
     pub names: SketchNames,
-    /// Greatest hash that the sketch would hold.
+    /// The largest hash up to which the sketch has all keys of the table.
     pub end: u64,
-    /// Every key's latency, where a rule looks them up.
+    /// The latency of every key; `None` if rules do not need it.
     pub latencies: Option<Arc<KeyLatencies>>,
     /// Outliers, by row.
     pub outliers: Vec<SketchOutlier>,
-    /// The table's curves.
+    /// The table's curves; `None` if they are not kept.
     pub curve: Option<Arc<TableCurve>>,
-    /// The values of the points' keys, if others are compared with the table key by key.
+    /// The key values of the points; empty unless other tables are compared with this one key by key.
     pub coverage: Coverage,
 }
 
-/// A table and what is known of its rows.
+/// A table file and its sketch.
 pub type Sketched<'a> = (&'a TableFile, &'a Sketch);
 
-/// Sketches by path, of judged tables and their neighbours; a table that cannot be read has none.
+/// The sketches of the judged tables and of their peers. A table that cannot be read does not have one.
 #[derive(Debug, Clone, Default)]
 pub struct Sketches {
     /// Sketches by path.
@@ -77,7 +77,7 @@ pub struct Sketches {
 }
 
 impl Sketch {
-    /// The columns that the sketch of a table is taken of, where it is not scanned.
+    /// The columns from which a sketch is made if the table is not scanned.
     pub fn columns(spec: &TableSpec) -> BTreeSet<&str> {
         let lane = spec.lanes.iter().map(|lanes| &lanes.column[..]);
         let swept = spec.sweep.iter().map(String::as_str);
@@ -89,11 +89,11 @@ impl Sketch {
             .collect()
     }
 
-    /// Takes the sketch of a table.
+    /// Makes the sketch of a table.
     ///
     /// # Errors
     ///
-    /// When a formula of the table's spec fails.
+    /// If a formula of the table's spec cannot be evaluated.
     pub fn of(
         keys: &Keys<'_>,
         scope: &TableScope<'_>,
@@ -164,21 +164,21 @@ impl Sketch {
         })
     }
 
-    /// Pairs of latencies at the keys that both sketches would hold if both tables had them.
+    /// The points at the keys that both sketches have, up to the smaller of their ends.
     pub fn common<'a>(&'a self, other: &'a Self) -> SharedPoints<'a> {
         let end = self.end.min(other.end);
         let within = |s: &'a Self| &s.points[..s.points.partition_point(|p| p.hash <= end)];
         SharedPoints { a: within(self), b: within(other) }
     }
 
-    /// An empty list for each slice, with room for something of each of its points.
+    /// An empty vector for each slice, with capacity for all of its points.
     pub fn room_by_slice<T>(&self) -> Vec<Vec<T>> {
         let points = self.counts.iter().map(|count| *count as usize);
         let lists = points.map(Vec::with_capacity).chain(std::iter::repeat_with(Vec::new));
         lists.take(self.slices.len()).collect()
     }
 
-    /// The sketch without everything about single points, which only comparisons within one table name need.
+    /// A copy of the sketch without single points, which only comparisons of tables of the same name need.
     pub fn without_points(&self) -> Self {
         Self {
             rows: self.rows,
@@ -191,14 +191,14 @@ impl Sketch {
         }
     }
 
-    /// Returns about how many keys a slice has, given by its index.
+    /// The estimated number of keys of the slice with this index.
     pub fn slice_keys(&self, slice: usize) -> usize {
         let points = self.counts.iter().sum::<u32>().max(1);
         let share = f64::from(self.counts[slice]) * self.keys as f64 / f64::from(points);
         share.round() as usize
     }
 
-    /// Estimates the number of rows of some slices, given by their indices. The points of a large table are a sample.
+    /// The estimated number of rows of the slices with these indices.
     pub fn rows_of(&self, slices: impl Iterator<Item = usize>) -> usize {
         let points = self.counts.iter().sum::<u32>().max(1);
         let within: u32 = slices.map(|slice| self.counts[slice]).sum();
@@ -223,7 +223,7 @@ impl Sketches {
         files.into_iter().filter_map(|file| self.get(&file.entry.path)).collect()
     }
 
-    /// Keys of the table at `path`, 0 where it cannot be read.
+    /// The number of keys of the table at `path`; 0 if it cannot be read.
     pub fn keys(&self, path: &str) -> usize {
         self.by_path.get(path).map_or(0, |s| s.keys)
     }
@@ -250,7 +250,7 @@ mod tests {
     fn sketches_share_the_keys_that_both_tables_have() {
         let a = sketch(&[(1, 0.1), (4, 0.4), (9, 0.9)], u64::MAX);
         let b = sketch(&[(1, 0.2), (5, 0.5)], 6);
-        // Beyond 6 the other table may have the key without its sketch holding it.
+        // Above the hash 6 the other table may have the key although its sketch does not.
         let common: Vec<(f64, f64)> = a.common(&b).map(|(a, b)| (a.latency, b.latency)).collect();
         assert_eq!(common, [(0.1, 0.2)]);
         assert_eq!(a.common(&a).count(), 3);

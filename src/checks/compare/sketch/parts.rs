@@ -1,4 +1,4 @@
-//! Facts about the points of a sketch beside their latencies: sizes, kernels, slices.
+//! Texts in a table that its sketch keeps: kernels, operations, versions and slices.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,11 @@ pub(super) const OPERATION: &str = "op_name";
 /// The column that names the version of the backend.
 pub(super) const VERSION: &str = "version";
 
-/// Texts that the rows of a table contain.
+/// Texts in the rows of a table.
 #[derive(Debug, Clone, Default)]
 pub struct SketchNames {
-    /// The kernels that the points of each slice name, in the order of the sketch's slices; empty of a table that
-    /// names none.
+    /// The kernels that each slice names, in the order of the sketch's slices; empty if the table does not name
+    /// kernels.
     pub kernels: Vec<BTreeSet<String>>,
     /// The operations.
     pub operations: BTreeSet<String>,
@@ -71,7 +71,7 @@ pub struct SliceNumbers {
 }
 
 impl SliceNumbers {
-    /// The number of a row's slice; a new one gets the next.
+    /// The number of the row's slice. A slice that is not known yet gets the next number.
     pub fn number(&mut self, keys: &Keys<'_>, row: usize) -> u32 {
         let number = self.codes.number(keys.text_code(row));
         if number as usize == self.all.len() {

@@ -9,14 +9,15 @@ use crate::checks::compare::series::{AxisPoints, Outlier};
 /// The texts of a key by name: dtypes, kernels, phases.
 pub type Slice = BTreeMap<String, String>;
 
-/// Returns the texts of a slice for people, such as `gemm_dtype=fp8 kernel_source=cutlass`; empty if the key has no texts.
+/// Returns the texts of a slice for people, such as `gemm_dtype=fp8 kernel_source=cutlass`; empty if the key has no
+/// texts.
 pub fn slice_words<'a>(texts: impl IntoIterator<Item = (&'a String, &'a String)>) -> String {
     let words: Vec<String> =
         texts.into_iter().map(|(column, text)| format!("{column}={text}")).collect();
     words.join(" ")
 }
 
-/// Returns a slice as text for people; `the table` if the key has no texts.
+/// The name of a slice in messages; `the table` if the key has no texts.
 pub fn slice_name(slice: &Slice) -> String {
     if slice.is_empty() { "the table".to_owned() } else { slice_words(slice) }
 }
@@ -27,18 +28,18 @@ pub fn slice_id(slice: &Slice) -> String {
     serde_json::to_string(slice).unwrap_or_default()
 }
 
-/// A point of a table.
+/// A point of a table, as a sketch keeps it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SketchPoint {
     /// The hash of the point's key.
     pub hash: u64,
     /// The latency in ms; for a repeated key, the latency of the row that the loader serves.
     pub latency: f64,
-    /// The logarithm of the latency, computed once because each table is compared with many others; NaN if the latency is
-    /// not a time.
+    /// The logarithm of the latency, computed once because each table is compared with many others; NaN if the
+    /// latency is not a time.
     pub log: f64,
-    /// The point's slice, an index into the sketch's slices. If there are more slices than a `u16` can number, the last ones
-    /// count as one.
+    /// The point's slice, an index into the sketch's slices. If there are more slices than a `u16` can number, the
+    /// last ones count as one.
     pub slice: u16,
 }
 
@@ -60,18 +61,18 @@ pub struct SketchOutlier {
     pub slice: u32,
     /// The points around the outlier along each axis that shows it.
     pub around: Vec<AxisPoints>,
-    /// The outlier's key for people; empty except for the outliers that are farthest off.
+    /// The outlier's key as names and values; empty except for the outliers with the largest deviation.
     pub key: Vec<(String, Value)>,
 }
 
-/// Iterates over the keys that two sketches share.
+/// An iterator over the points at the keys that two sketches share.
 pub struct SharedPoints<'a> {
     pub(super) a: &'a [SketchPoint],
     pub(super) b: &'a [SketchPoint],
 }
 
 impl Iterator for SharedPoints<'_> {
-    /// The point of the one and of the other.
+    /// The point of the first sketch, and the point of the second.
     type Item = (SketchPoint, SketchPoint);
 
     fn next(&mut self) -> Option<Self::Item> {

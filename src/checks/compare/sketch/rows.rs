@@ -1,4 +1,4 @@
-//! All rows of a table, as a sketch takes them in: their latencies by key, and what stands out among them.
+//! The rows of a table, from which its sketch takes latencies, outliers and curves.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::checks::compare::series::{CurveRows, KeyLatencies, TableCurve};
 use crate::checks::inputs::CheckInputs;
 use crate::database::table::{Keys, TableScope};
 
-/// The rows of a table with what is known of them.
+/// The rows of a table that a sketch is made from.
 pub(super) struct ReadRows<'a> {
     pub keys: &'a Keys<'a>,
     pub scope: &'a TableScope<'a>,
@@ -18,7 +18,8 @@ pub(super) struct ReadRows<'a> {
     pub latency: &'a Vals<'a, f64>,
     /// True for each row that the loader reads; `None` if it reads all.
     pub loaded: Option<&'a Vals<'a, bool>>,
-    /// The place of each row among those of its key, where the loader keeps kernels apart.
+    /// The position of each row among the rows of its key, for tables whose loader distinguishes kernels; `None`
+    /// otherwise.
     pub ranks: Option<&'a [u32]>,
 }
 
@@ -27,13 +28,13 @@ impl ReadRows<'_> {
         self.loaded.is_none_or(|loaded| loaded.get(row))
     }
 
-    /// The latency of every key.
+    /// The latency that the loader serves for each key.
     pub fn latencies(&self) -> KeyLatencies {
         let timed = |row: &usize| self.is_loaded(*row) && self.latency.get(*row) > 0.0;
         let hashes = self.keys.hashes();
         let point = |row: usize| (hashes[row], self.latency.get(row));
         let rows = 0..hashes.len();
-        // Of a repeated key the loader serves the row of the first rank.
+        // Of the rows with one key, the loader serves the one with the first rank.
         match self.ranks {
             Some(ranks) => {
                 let mut order: Vec<usize> = rows.filter(timed).collect();
@@ -72,7 +73,8 @@ impl ReadRows<'_> {
     }
 }
 
-/// Gives a key to the outliers that a report may show: reports show few, a table may hold thousands.
+/// Adds the key to the outliers with the largest deviation. A report shows only few of them, but a table may have
+/// thousands.
 fn name_farthest(found: &mut [SketchOutlier], keys: &Keys<'_>) {
     const NAMED: usize = 64;
     for spike in [true, false] {

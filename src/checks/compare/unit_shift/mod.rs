@@ -1,8 +1,8 @@
-//! Slices in another unit than the same keys have everywhere else, and slices a hundred times slower or faster.
+//! Slices in another unit than the same keys of other tables, and slices that are a hundred times slower or faster.
 //!
-//! No machine, backend or version makes a kernel a hundred times slower at the same sizes, so the table
-//! is held against every other of its name. A slice that shares its keys with none is held to what one
-//! run of a kernel takes at all, and so is every row.
+//! No machine, backend or version makes a kernel a hundred times slower at the same sizes, so a table is compared
+//! with every other table of its name. A slice without common keys is compared with the time that a kernel takes at
+//! all, and so is every row.
 
 mod over_bound;
 mod too_long;
@@ -22,23 +22,24 @@ use crate::checks::rule_head::RuleHead;
 use crate::database::table::number_json;
 use crate::findings::{Finding, Severity, SliceEvidence, wholes};
 
-/// Factors that a unit is off by.
+/// Limits for slices that may be in another unit.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Units")]
 pub struct UnitFactors {
     /// Keys that a slice and a reference must share.
     points: usize,
-    /// Ratio, or its inverse, from which on a slice is a warning.
+    /// The ratio, or its inverse, from which on a slice is reported with a warning.
     from: f64,
-    /// Least and most ratio that is certainly a unit's factor; its inverse too.
+    /// The smallest and the largest ratio, or inverse ratio, that is certainly the factor of a unit.
     factor: [f64; 2],
-    /// The largest factor between the upper and the lower quartile of the ratios to a reference for them to be one factor.
+    /// The largest factor between the upper and the lower quartile of the ratios to a reference for them to be one
+    /// factor.
     spread: f64,
-    /// Least and greatest latency in ms at which the fastest hundredth of a slice without a reference
-    /// ends.
+    /// The smallest and the largest plausible first percentile of the latencies, in ms, for slices without a
+    /// reference.
     alone_ms: [f64; 2],
-    /// Points of such a slice, at least.
+    /// The least number of points of such a slice.
     alone_points: usize,
     /// Tables that are not compared with others.
     except: Vec<String>,
@@ -46,34 +47,35 @@ pub struct UnitFactors {
     hours: f64,
 }
 
-/// The factor on the limit [`UnitFactors::from`] within which the mean levels of two slices must be for their shared keys not
-/// to be compared. The sizes that only one slice has may move its mean by as much.
+/// A safety factor for a quick comparison. Two slices whose mean latencies differ by less than [`UnitFactors::from`]
+/// divided by it are not compared key by key. Sizes that only one slice has may move its mean by as much.
 const SCREEN: f64 = 5.0;
 
-/// The means of the latencies' logarithms by table and slice, as indices into the peers' tables and a sketch's slices: NaN
-/// without a latency, nothing for tables that are not compared.
+/// The mean logarithm of the latencies, by index of the table in the peers and of the slice in its sketch. NaN for a
+/// slice without latencies; empty for tables that are not compared.
 type Levels = Vec<Vec<f64>>;
 
-/// A slice that is off.
+/// A slice whose latencies differ from all references by a large factor.
 struct Shifted<'a> {
     slice: &'a Slice,
     index: usize,
-    /// The middle of the ratios between the slice's latencies and those of its references.
+    /// The median over the references of the ratio between the slice's latencies and the reference's.
     ratio: f64,
     references: usize,
-    /// The factor between the quartiles of the ratios, in the middle of the references.
+    /// The factor between the quartiles of the ratios to a reference; the median over the references.
     spread: f64,
-    /// The smallest of the ratios to references that are not too fast themselves; 0 where all are.
+    /// The smallest ratio to a reference, without references that are implausibly fast themselves; 0 if there is no
+    /// other.
     least: f64,
-    /// The slice's smallest latency divided by its bound; `None` if nothing bounds it.
+    /// The smallest ratio of a latency to its bound in the slice; `None` if no bound applies or it was not computed.
     over_bound: Option<f64>,
 }
 
 /// The ratios of a slice's latencies to those of a reference.
 struct Ratio {
-    /// The logarithm of their median.
+    /// The logarithm of the median ratio.
     log: f64,
-    /// The factor between their upper and their lower quartile.
+    /// The factor between the upper and the lower quartile of the ratios.
     spread: f64,
 }
 
@@ -129,7 +131,7 @@ impl UnitFactors {
         };
         let [least, most] = self.factor;
         let is_unit = |s: &Shifted<'_>| (least..=most).contains(&times_off(s.ratio));
-        // If the only reference is as unlikely, the reference may be wrong.
+        // If the only reference is just as implausible, it may be the wrong one.
         let is_supported =
             |s: &Shifted<'_>| s.references > 1 || self.implausible_end(sketch, s.index).is_some();
         let is_certain = |s: &Shifted<'_>| match s.over_bound.filter(|_| s.least > self.from) {
@@ -166,7 +168,8 @@ impl UnitFactors {
         Some(on_slices(rule, severity, table, message, "ratio", &figures))
     }
 
-    /// Returns a finding on slices that share their keys with no other table and have latencies that no kernel has.
+    /// Returns a finding on slices that share their keys with no other table and have implausible latencies; `None`
+    /// without any. `number` is the table's index in the peers.
     fn alone(
         &self,
         rule: RuleHead<'_>,
@@ -196,7 +199,7 @@ impl UnitFactors {
         Some(on_slices(rule, severity, table, message, "fastest_ms", &ends))
     }
 
-    /// Returns the slices of a table that are off by a unit's factor or more.
+    /// The slices of a table whose latencies differ from their references by [`UnitFactors::from`] or more.
     fn shifted<'a>(
         &self,
         at: &CrossContext<'a>,
@@ -240,7 +243,7 @@ impl UnitFactors {
         found
     }
 
-    /// Returns the ratio of a slice's latencies to another table's at the keys that both have; `None` if they share too few.
+    /// The ratio of a slice's latencies to another table's at their common keys; `None` if these are too few.
     fn ratio(&self, own: &Sketch, slice: usize, other: &Sketch) -> Option<Ratio> {
         let shared = own.common(other);
         let shared =
@@ -253,7 +256,8 @@ impl UnitFactors {
         (ratios.len() >= self.points).then_some(ratio)
     }
 
-    /// Returns the end of the fastest hundredth of a slice in ms, if no kernel has such an end.
+    /// The first percentile of a slice's latencies in ms, if it is implausible; `None` otherwise, or if the slice has
+    /// too few points.
     fn implausible_end(&self, sketch: &Sketch, slice: usize) -> Option<f64> {
         if (*sketch.counts.get(slice)? as usize) < self.alone_points {
             return None;
@@ -270,7 +274,7 @@ impl UnitFactors {
     }
 }
 
-/// Returns the mean of the latencies' logarithms of each slice; NaN without a latency.
+/// The mean logarithm of the latencies of each slice; NaN for a slice without latencies.
 fn levels(sketch: &Sketch) -> Vec<f64> {
     let mut sums = vec![(0.0, 0.0); sketch.counts.len()];
     for point in sketch.points.iter().filter(|p| is_time(p)) {
@@ -281,7 +285,8 @@ fn levels(sketch: &Sketch) -> Vec<f64> {
     sums.into_iter().map(|(points, sum)| sum / points).collect()
 }
 
-/// Iterates over the other tables that have latencies of a slice: their sketches, the slice's index there and its level.
+/// The other tables that have latencies of a slice: sketch, index of the slice there, and mean logarithm of its
+/// latencies.
 fn others<'a>(
     at: &CrossContext<'a>,
     levels: &Levels,
@@ -320,8 +325,8 @@ fn is_time(point: &SketchPoint) -> bool {
     point.latency > 0.0 && point.latency.is_finite()
 }
 
-/// Returns the middle of some logarithms. If their number is even, the one of the two middle values that is nearer to 0
-/// counts, so that both of two references must be off.
+/// The median of logarithms; `None` without any. Of two middle values, the one nearer to 0 counts, so that both of
+/// two references must differ.
 fn middle(logs: &mut [f64]) -> Option<f64> {
     logs.sort_by(f64::total_cmp);
     let (below, above) = (*logs.get(logs.len().checked_sub(1)? / 2)?, logs[logs.len() / 2]);

@@ -6,12 +6,12 @@ use crate::base::expr::ExprError;
 use crate::checks::compare::sketch::{Slice, SliceNumbers};
 use crate::database::table::{Keys, TableScope};
 
-/// The smallest latency of each slice over its bound, the largest where a row has several; slices that nothing bounds
-/// are left out.
+/// The smallest ratio of a latency to its bound, by slice. If a row has several bounds, the longest counts. Slices
+/// without a bound are left out.
 ///
 /// # Errors
 ///
-/// When a formula of the table's spec fails.
+/// If a formula of the table's spec cannot be evaluated.
 pub fn least_over_bound(
     keys: &Keys<'_>,
     scope: &TableScope<'_>,

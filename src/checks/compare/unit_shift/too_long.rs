@@ -5,10 +5,10 @@ use crate::checks::context::RowContext;
 use crate::findings::{EXAMPLES, Hit};
 use crate::specs::Unit;
 
-/// Milliseconds of an hour.
 const HOUR_MS: f64 = 3.6e6;
 
-/// The rows with a measured time above `hours`. What is not finite is left to latency-not-finite.
+/// A hit on rows with a measured time above `hours`; `None` without such rows. The rule latency-not-finite reports
+/// infinite times.
 pub(super) fn too_long<'v>(rows: &'v RowContext<'v>, hours: f64) -> Option<Hit<'v>> {
     let mut columns = Vec::new();
     let mut longest_ms = vec![0.0_f64; rows.count];
@@ -47,7 +47,7 @@ pub(super) fn too_long<'v>(rows: &'v RowContext<'v>, hours: f64) -> Option<Hit<'
     })
 }
 
-/// `an hour`, `2 hours`.
+/// A number of hours in words: `an hour`, `2 hours`.
 fn plural_hours(hours: f64) -> String {
     if hours == 1.0 { "an hour".to_owned() } else { format!("{} hours", Figure(hours)) }
 }

@@ -12,11 +12,11 @@ use crate::findings::{Finding, Hit, HitPart, Hits, Severity};
 use crate::specs::Bound;
 use crate::specs::system::{L2_CACHE, System};
 
-/// A part of a table on a system in which unknown figures are 1. A formula that has no value when all of them are does not
+/// A scope in which figures that the system does not state are 1. If a formula has no value even then, it does not
 /// apply to the row.
 struct Filled<'a> {
     scope: &'a dyn Scope,
-    /// The only figure that is filled; `None` fills all.
+    /// The only figure that is replaced by 1; `None` replaces all.
     only: Option<&'a str>,
 }
 
@@ -36,15 +36,15 @@ impl Scope for Filled<'_> {
     }
 }
 
-/// The rows that a bound cannot judge for one reason.
+/// The rows that a bound cannot judge because one figure is missing.
 #[derive(Default)]
 struct UnjudgedRows {
     rows: Vec<usize>,
-    /// The dtypes of the rows, where their rate is missing.
+    /// The dtypes of the rows, if the missing figure is the rate of a dtype; empty otherwise.
     dtypes: BTreeSet<String>,
 }
 
-/// Rows by the figure that is missing.
+/// The rows that cannot be judged, by the dotted path of the missing figure.
 type ByFigure = BTreeMap<String, UnjudgedRows>;
 
 /// Returns a hit for each bound that cannot judge some rows: a warning where the system lacks a rate or another figure
@@ -97,7 +97,8 @@ fn without_figure(
         let is_unjudged = |i: &usize| seconds.get(*i).is_nan() && !filled.get(*i).is_nan();
         for row in (0..part.rows()).filter(is_unjudged).map(|i| start + i) {
             let rate = rates.iter().find_map(|rates| rates.of_row(row));
-            // A figure that another one replaces (a rack's for a node's) is missing only where it alone helps.
+            // A formula may use one figure instead of another (a rack's for a node's). The missing figure is the one
+            // whose value alone suffices.
             let helps = alone.iter().position(|with| !with.get(row - start).is_nan());
             let field = fields.get(helps.unwrap_or(0)).copied();
             let Some(figure) = rate.map(|(figure, _)| figure).or(field) else {
@@ -114,7 +115,7 @@ fn without_figure(
 /// The dtypes of a column whose rate the system does not state.
 struct UnstatedRates<'a> {
     codes: &'a [u32],
-    /// The figure with the rate and the dtype, by the dtype's code.
+    /// The rate's figure and the dtype, by the column's dictionary code; `None` if the rate is stated.
     by_code: Vec<Option<(&'a str, &'a str)>>,
 }
 
@@ -134,13 +135,13 @@ impl<'a> UnstatedRates<'a> {
     }
 }
 
-/// Returns the figure with the rate of a dtype if the system does not state it.
+/// The path of the figure with a dtype's rate; `None` if the system states the rate or the dtype has none.
 fn missing_rate<'a>(rows: &RowContext<'a>, system: &System, dtype: &str) -> Option<&'a str> {
     let figure = rows.specs.lookups.rate(dtype)?;
     system.figure(figure).is_none_or(|rate| rate <= 0.0).then_some(figure)
 }
 
-/// Words the rows of a part that a bound cannot judge.
+/// Creates the finding on the rows of a part that a bound cannot judge; `None` if it has none.
 fn finding(
     rows: &RowContext<'_>,
     bound: &Bound,

@@ -19,27 +19,27 @@ use crate::findings::{EXAMPLES, Example, Finding, Hit, HitPart, RowHit, Severity
 use crate::specs::Bound;
 use crate::specs::system::{L2_CACHE, MEMORY_BANDWIDTH};
 
-/// How far below a bound a measurement must be.
+/// Limits for measurements below a bound.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Margins")]
 pub struct BoundMargins {
-    /// Measured over bound; a little under 1, for clocks above the rated ones and timer error.
+    /// The ratio of measured time to bound below which a row is reported. It is a little under 1, for clocks above
+    /// the rated ones and timer errors.
     reached: f64,
-    /// Caches a working set must exceed, for bounds that a cache can beat.
+    /// The least working set as a multiple of the L2 cache, for bounds that a cache can beat.
     caches: f64,
-    /// Measured over what is left of such a bound when a whole cache has kept its share: below it no
-    /// cache explains the time.
+    /// The ratio of measured time to the bound of the data beyond a whole cache, below which no cache explains the
+    /// time.
     past_cache: f64,
 }
 
-/// A row below a bound.
 #[derive(Clone, Copy)]
 struct BelowRow {
-    /// Measured over bound.
+    /// Measured time divided by the bound.
     ratio: f64,
     row: usize,
-    /// True if nothing but an error explains it.
+    /// True if only an error explains the time.
     certain: bool,
 }
 
@@ -50,7 +50,8 @@ struct Below<'a> {
 }
 
 impl Judge for BoundMargins {
-    /// Rows below one of the table's bounds; an error where some are so for certain.
+    /// Reports rows below a bound of the table. It is an error if only an error can explain the time of some of them,
+    /// else a warning.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let mut below = Vec::new();
         for bound in &rows.spec.bounds {
@@ -59,7 +60,7 @@ impl Judge for BoundMargins {
         let graded: Vec<RowHit> = below.iter().flat_map(|below| below.hits(rows)).collect();
         let hit = Hit::graded(rows.file, graded, move |part| {
             let mut below: Vec<Below<'_>> = below.iter().filter_map(|b| b.within(part)).collect();
-            // Bounds with certain rows come first and decide; the others are shown beside them.
+            // Bounds with certain rows decide the severity, so they come first in the message.
             below.sort_by_key(|b| !b.certain());
             finding(rows, &below)
         });
@@ -78,7 +79,7 @@ impl BoundMargins {
             None => 0.0,
             Some(_) => match rows.figure(L2_CACHE) {
                 Some(cache) => cache,
-                // Without the cache's size nothing is known to be beyond it.
+                // Without the size of the cache it is not known which working sets exceed it.
                 None => return Ok(None),
             },
         };
@@ -86,7 +87,7 @@ impl BoundMargins {
         let mut found: Vec<BelowRow> = Vec::new();
         for (start, part) in rows.scope().parts() {
             let measured = latency.value.numbers(&part)?;
-            // Nearly every part ends here: no row is below the longest of its bounds.
+            // Nearly every part ends here, since all of its rows exceed the longest bound.
             let longest = &longest[start..start + part.rows()];
             if !(0..).zip(longest).any(|(i, longest)| self.is_below(measured.get(i), *longest)) {
                 continue;
@@ -107,7 +108,7 @@ impl BoundMargins {
                 {
                     continue;
                 }
-                // All that the cache holds may have been there already.
+                // All data that fits the cache may have been there already.
                 let past = |set: f64| ratio < self.past_cache * (1.0 - cache / set);
                 let certain = bound.strict && set.as_ref().is_none_or(|s| past(s.get(i)));
                 found.push(BelowRow { ratio, row: start + i, certain });
@@ -120,8 +121,8 @@ impl BoundMargins {
         Ok(Some(Below { bound, rows: found }))
     }
 
-    /// Returns true if a time is below a bound, both in ms. Zero and less are latency-not-positive's; a bound that is not
-    /// known is NaN, and one of sizes that no sweep has may be negative.
+    /// Returns true if a measured time is below a bound, both in ms. False for times of zero and less, which the rule
+    /// latency-not-positive reports, for unknown bounds (NaN) and for negative ones.
     fn is_below(&self, measured: f64, bounding: f64) -> bool {
         (measured > 0.0) & (bounding > 0.0) & (measured / bounding < self.reached)
     }
@@ -155,7 +156,7 @@ impl<'a> Below<'a> {
         self.rows.iter().map(move |below| RowHit { row: below.row, grade })
     }
 
-    /// Returns the rows within a part; `None` without any.
+    /// The bound with only those of its rows that a part has; `None` if the part has none of them.
     fn within(&self, part: &HitPart<'_>) -> Option<Self> {
         let rows: Vec<_> = self.rows.iter().copied().filter(|r| part.has(r.row)).collect();
         if rows.is_empty() {
@@ -209,7 +210,7 @@ impl<'a> Below<'a> {
             && self.bound.name == "memory"
             && let Some(rated) = rows.figure(MEMORY_BANDWIDTH)
         {
-            // Terabytes a second, as data sheets give them.
+            // Data sheets give bandwidths in terabytes per second.
             let (needed, rated) = (rated / lowest / 1e12, rated / 1e12);
             said += &format!(" ({:.1} TB/s on a GPU of {rated:.1} TB/s)", Figure(needed));
         }

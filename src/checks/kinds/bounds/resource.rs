@@ -1,8 +1,8 @@
-//! The words for what limits a bound.
+//! Describes the resource that limits a bound.
 
 use crate::specs::Bound;
 
-/// Words the time that a bound states.
+/// A clause that completes "the time that …": `reading its data takes at the memory bandwidth`.
 pub(super) fn resource(bound: &Bound) -> &str {
     match bound.name.as_str() {
         "math" => "the arithmetic takes at the peak rate",

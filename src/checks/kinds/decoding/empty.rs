@@ -1,4 +1,4 @@
-//! Tables without rows, and tables of which the loader reads none.
+//! Tables without rows, and tables without rows that the loader reads.
 
 use crate::checks::context::{RowContext, TableContext};
 use crate::checks::judge::{Judge, Judged};
@@ -6,7 +6,7 @@ use crate::checks::rule_head::RuleHead;
 use crate::database::table::TableFault;
 use crate::findings::{Finding, Hits, wholes};
 
-/// The table has no rows, or none that the loader reads.
+/// The check for tables without rows, or without rows that the loader reads.
 pub struct Empty;
 
 impl Judge for Empty {

@@ -1,4 +1,4 @@
-//! Git-LFS pointers in the place of tables.
+//! Git-LFS pointers that replace tables.
 
 use crate::base::words::plural_verb;
 use crate::checks::context::{Item, TableContext};
@@ -7,7 +7,7 @@ use crate::checks::rule_head::RuleHead;
 use crate::database::table::TableFault;
 use crate::findings::{Finding, Severity};
 
-/// A git-LFS pointer stands for the table.
+/// The check for git-LFS pointers that replace tables.
 pub struct LfsPointer;
 
 impl Judge for LfsPointer {
@@ -38,7 +38,7 @@ impl Judge for LfsPointer {
     }
 }
 
-/// The deepest folder that holds all of some files, which are sorted.
+/// The deepest folder that contains all of the given files. `paths` are sorted.
 fn common_folder(paths: &[String]) -> &str {
     let (Some(first), Some(last)) = (paths.first(), paths.last()) else { return "" };
     let alike = first.bytes().zip(last.bytes()).take_while(|(a, b)| a == b).count();

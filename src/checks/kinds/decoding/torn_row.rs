@@ -6,7 +6,7 @@ use crate::checks::rule_head::RuleHead;
 use crate::database::table::{TableFault, Torn};
 use crate::findings::{Example, Finding, Hits, wholes};
 
-/// Rows of a text table are damaged: some of them, or all.
+/// The check for damaged rows of a text table.
 pub struct TornRow;
 
 impl Judge for TornRow {

@@ -1,4 +1,4 @@
-//! Tables whose bytes cannot be decoded, or are not those that were digested.
+//! Tables whose bytes cannot be decoded, or differ from those that their sidecar's digest was made of.
 
 use crate::checks::context::{Item, RowContext, TableContext};
 use crate::checks::judge::{Found, Judge, Judged};
@@ -6,7 +6,8 @@ use crate::checks::rule_head::RuleHead;
 use crate::database::table::TableFault;
 use crate::findings::{Finding, wholes};
 
-/// Bytes that cannot be decoded, or that their sidecar's digest contradicts; links.
+/// The check for tables that cannot be decoded or do not have the digest in their sidecar, and for links that replace
+/// files.
 pub struct Unreadable;
 
 impl Judge for Unreadable {
@@ -28,7 +29,7 @@ impl Judge for Unreadable {
         Ok(wholes(digest(rows)))
     }
 
-    /// A link or submodule that is no other way to a database which is judged.
+    /// Reports a link or submodule, unless it leads to a database that is judged itself.
     fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
         let Item::Stray(entry) = item else { return Found::new() };
         // git keeps the reference alone, so the files behind it are not in the database.
@@ -39,8 +40,8 @@ impl Judge for Unreadable {
     }
 }
 
-/// A table whose bytes are not those that its sidecar digested: a flipped bit decodes to another
-/// value without an error.
+/// Reports a table that does not have the digest in its sidecar: a flipped bit decodes to another value without an
+/// error.
 fn digest(rows: &RowContext<'_>) -> Option<Finding> {
     let stated = rows.meta()?.tables.get(&rows.file.table)?.sha256.as_deref()?;
     let stated = stated.trim_start_matches("sha256:");

@@ -1,4 +1,4 @@
-//! Why keys repeat.
+//! The reasons why keys repeat.
 
 use std::collections::BTreeSet;
 
@@ -6,19 +6,19 @@ use super::key_copies::{KeyCopies, LOOKED_AT};
 use crate::base::words::names;
 use crate::checks::context::RowContext;
 
-/// Why keys repeat, as far as it follows from the columns in which copies differ.
+/// The reason why keys of a table repeat, derived from the columns in which the copies differ.
 pub(super) enum RepeatCause {
-    /// Copies differ in no column: the rows of a run, twice.
+    /// The copies differ in none of the columns: the rows of a run were written twice.
     Rerun,
-    /// Sweeps that meet in a key by design.
+    /// The copies belong to sweeps that overlap by design.
     Design,
-    /// Models of one geometry, each with a sweep of its own.
+    /// The copies belong to models of the same geometry, each with a sweep of its own. Holds the models' names.
     Aliases(Vec<String>),
-    /// Kernels that the key does not distinguish.
+    /// The copies differ in the kernel, which the key does not contain.
     Kernels,
-    /// A column that the table's spec does not have, which may be a part of the key.
+    /// The copies differ in this column, which the table's spec does not have and which may be a part of the key.
     Unknown(String),
-    /// Something else that copies differ in.
+    /// The copies differ in other columns.
     Other,
 }
 

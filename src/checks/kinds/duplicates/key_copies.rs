@@ -18,7 +18,7 @@ pub(super) struct KeyCopies {
 }
 
 impl KeyCopies {
-    /// Returns true if the copies contradict each other by more than reruns differ.
+    /// Returns true if the copies are in conflict and differ by more than reruns do.
     pub fn matters(&self) -> bool {
         self.conflict && self.beyond_noise
     }

@@ -23,17 +23,17 @@ use crate::database::table::{Keys, OTHER_ROWS, number_json};
 use crate::findings::{EXAMPLES, Example, Finding, Hit, Hits, Severity};
 use crate::specs::{ColumnKind, ColumnSpec, NoiseBands, Serves};
 
-/// When copies of a key contradict each other, as opposed to being measured twice.
+/// Limits from which on copies of a key contradict each other.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Conflict {
-    /// Slowest over fastest copy, less 1.
+    /// The slowest copy divided by the fastest, less 1.
     spread: f64,
     /// Latency in ms below which the timer's resolution explains a spread.
     floor_ms: f64,
-    /// Keys in conflict, more than reruns explain, that make an error of a warning.
+    /// Number of keys with contradicting copies from which on the finding is an error instead of a warning.
     keys: usize,
-    /// Share of the keys of sweeps that meet by design which may be in such conflict.
+    /// The largest share of keys with contradicting copies that sweeps may have which overlap by design.
     coexist: f64,
 }
 
@@ -46,7 +46,7 @@ impl Judge for Conflict {
         true
     }
 
-    /// Rows whose key an earlier row has.
+    /// Reports rows that have the key of an earlier row.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let spec = rows.spec;
         let scope = rows.scope();
@@ -56,7 +56,7 @@ impl Judge for Conflict {
         if rows.has_distinct_keys() {
             return Ok(Hits::new());
         }
-        // Where the loader keeps kernels apart, rows of two are no copies.
+        // If the loader distinguishes kernels, the kernel is a part of the key here.
         let Some(keys) = rows.keys() else { return Ok(Hits::new()) };
         let row_key = spec.lanes.is_some().then(|| spec.row_key());
         let groups = match &row_key {
@@ -99,7 +99,8 @@ impl Conflict {
         KeyCopies { rows: copies, spread: ratio, conflict, beyond_noise, by_design }
     }
 
-    /// How bad copies are: those that meet by design only where many of them contradict each other.
+    /// The severity of a finding on repeated keys. Copies of sweeps that overlap by design are an info unless too
+    /// many of them contradict each other.
     fn severity(
         &self,
         rows: &RowContext<'_>,
@@ -130,7 +131,7 @@ impl Conflict {
 
     fn is_conflict(&self, copies: &[usize], values: &Vals<f64>) -> bool {
         let (least, most) = range(copies, values);
-        // A copy of zero beside one of a time is a conflict that no ratio tells.
+        // A copy with zero and one with a time contradict each other, although they have no ratio.
         let differ = least <= 0.0
             || most.is_finite() && most / least > (1.0 + self.spread) * (1.0 + ROUNDING);
         differ && most >= self.floor_ms
@@ -202,15 +203,15 @@ impl Conflict {
     }
 }
 
-/// Whether rows differ from each other, each from each, in the columns whose sweeps meet by design.
+/// Returns true if every two of the copies differ in a column whose sweeps overlap by design.
 fn coexist(rows: &RowContext<'_>, copies: &[usize]) -> bool {
     let columns = || rows.spec.coexist.iter().filter_map(|c| rows.column(c));
     let differ = |a: usize, b: usize| columns().any(|c| !c.equal(a, b));
     copies.iter().enumerate().all(|(i, a)| copies[..i].iter().all(|b| differ(*a, *b)))
 }
 
-/// Puts the groups that are looked at one by one before the others, in the order of their spread from the widest
-/// on. The median spread; 1 of none.
+/// Moves the [`LOOKED_AT`] groups with the widest spread to the front, widest first. Returns the median spread of all
+/// groups; 1 if there are none.
 fn worst_first(groups: &mut [KeyCopies]) -> f64 {
     let order = |a: &KeyCopies, b: &KeyCopies| {
         b.spread.total_cmp(&a.spread).then_with(|| a.rows.cmp(&b.rows))
@@ -227,7 +228,7 @@ fn worst_first(groups: &mut [KeyCopies]) -> f64 {
     median
 }
 
-/// Columns outside the key and the measurements in which copies of a key differ: they explain why it repeats.
+/// The columns in which copies of a key differ. Measurements and columns of the key are left out.
 fn differing_columns(rows: &RowContext<'_>, groups: &[KeyCopies]) -> Vec<String> {
     let spec = rows.spec;
     let is_measure = |c: &ColumnSpec| matches!(c.kind, ColumnKind::Measure(_));

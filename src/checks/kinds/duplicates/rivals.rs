@@ -1,19 +1,19 @@
-//! How far rows differ that compete for a key.
+//! Latency differences between rows that have the same key.
 
 use crate::base::expr::Vals;
 
-/// How far copies of a row differ.
+/// The latency difference between copies of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct CopySpread {
-    /// Slowest over fastest copy, of the latency that differs most.
+    /// The slowest copy divided by the fastest, for the latency column that differs most.
     pub ratio: f64,
-    /// Whether that is more than `tail` allows at the slowest copy's latency.
+    /// True if the ratio exceeds the rerun noise at the slowest copy's latency.
     pub beyond_noise: bool,
 }
 
 impl CopySpread {
-    /// Of some rows, by their latencies in ms. A time of zero or less beside one of another is
-    /// beyond all noise and has no ratio.
+    /// Compares `rows` in each of the latency columns, in ms. `tail` returns the largest ratio that reruns explain at
+    /// a latency. A latency of zero or less next to a positive one has no ratio, but exceeds any noise.
     pub fn of(rows: &[usize], latencies: &[&Vals<'_, f64>], tail: impl Fn(f64) -> f64) -> Self {
         let mut spread = Self { ratio: 1.0, beyond_noise: false };
         for values in latencies {
@@ -29,7 +29,7 @@ impl CopySpread {
     }
 }
 
-/// The fastest and the slowest of some rows; what is not a number is passed over.
+/// The fastest and the slowest value of some rows, without NaN; (∞, 0) if there are none.
 pub(super) fn range(rows: &[usize], values: &Vals<'_, f64>) -> (f64, f64) {
     let times = || rows.iter().map(|row| values.get(*row));
     (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max))

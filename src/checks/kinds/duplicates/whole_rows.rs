@@ -8,11 +8,11 @@ use crate::database::table::Keys;
 use crate::findings::{EXAMPLES, Example, Hit, Hits, Severity};
 use crate::specs::KeyPart;
 
-/// Compares whole rows, since nothing says what the table's key is.
+/// Reports rows that repeat an earlier row in every column. Whole rows are compared since the key is not known.
 pub(super) fn whole_rows<'v>(rows: &'v RowContext<'v>) -> Judged<'v> {
     let parts: Vec<KeyPart> =
         rows.whole().columns().filter_map(|(name, _)| KeyPart::column(name)).collect();
-    // A column whose name no formula can hold could tell them apart.
+    // The rows may differ in a column whose name no formula can contain, and which is therefore not compared.
     if parts.len() < rows.whole().columns().count() || parts.is_empty() {
         return Ok(Hits::new());
     }

@@ -1,5 +1,5 @@
-//! Columns against the table's spec, against what the planner's loader can open, and the operation that rows name against
-//! other tables.
+//! The columns of a table, compared with its spec and with what the planner's loader can open. The operations that
+//! its rows name are compared with those of other tables.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +19,14 @@ use crate::database::table::Column;
 use crate::findings::{EXAMPLES, Finding, Severity, wholes};
 use crate::specs::{ColumnKind, ColumnSpec, IDENTITY, StoredType, TableSpec, measured_unit};
 
-/// Columns that the message lists; the evidence has all.
+/// The largest number of columns in the message; the evidence lists all.
 const SHOWN: usize = 30;
 
-/// Tables of a name that must share an operation before another one is doubted.
+/// The least number of tables of the same name that must name an operation before a table with another one is
+/// reported.
 const SHARED: usize = 3;
 
-/// Columns are missing, unknown or of the wrong type.
+/// The check for columns that are missing, unknown or of the wrong type.
 pub struct Header;
 
 impl Judge for Header {
@@ -80,7 +81,7 @@ fn operation(
     Some(finding.rows(own.rows).parts(named.iter().map(|name| format!("op_name {name}"))))
 }
 
-/// One finding with all that is wrong with the columns, as bad as the worst of it.
+/// One finding with all faults of the columns; its severity is that of the worst. `None` if there are none.
 fn columns(rows: &RowContext<'_>) -> Option<Finding> {
     let spec = rows.spec;
     if spec.inferred {
@@ -124,8 +125,8 @@ fn columns(rows: &RowContext<'_>) -> Option<Finding> {
     Some(finding.parts(&all).evidence("columns", all))
 }
 
-/// Errors and warnings about columns that are missing, unknown or of the wrong type. What the loader cannot open is
-/// reported apart.
+/// Errors and warnings about columns that are missing, unknown or of the wrong type, as clauses. Columns that the
+/// loader cannot open are reported by another function.
 fn mismatches(rows: &RowContext<'_>, spec: &TableSpec) -> (Vec<String>, Vec<String>) {
     let (mut errors, mut warnings) = (Vec::new(), Vec::new());
     for column in &spec.columns {
@@ -153,7 +154,7 @@ fn mismatches(rows: &RowContext<'_>, spec: &TableSpec) -> (Vec<String>, Vec<Stri
         let optional = spec.column(name).is_some_and(|c| c.optional);
         let is_needed = spec.reads(name) && !optional;
         match rows.column(name) {
-            // A sidecar names the runtime of all rows.
+            // The sidecar names the runtime of all rows, so the column is not needed.
             None if !is_needed && rows.meta().is_some() => {}
             None => {
                 let list =
@@ -162,7 +163,7 @@ fn mismatches(rows: &RowContext<'_>, spec: &TableSpec) -> (Vec<String>, Vec<Stri
             }
             Some(Column::Text { .. }) => {}
             Some(_) if is_nested(rows, name) => {}
-            // A column that no row fills is as good as missing; another type is no identity at all.
+            // A column that is null in every row counts as missing. A column of another type cannot name a runtime.
             Some(Column::Other(null)) if null == "null" => {
                 let list = if is_needed { &mut errors } else { &mut warnings };
                 list.push(format!("{name} is null in every row"));
@@ -178,7 +179,7 @@ fn mismatches(rows: &RowContext<'_>, spec: &TableSpec) -> (Vec<String>, Vec<Stri
     (errors, warnings)
 }
 
-/// An info on the columns of identity that a table lacks beside a sidecar.
+/// An info on the identity columns that a table lacks although it has a sidecar; `None` if it lacks none.
 fn without_identity(rows: &RowContext<'_>) -> Option<Finding> {
     rows.meta().filter(|_| !rows.spec.inferred)?;
     let identity = rows.spec.identity.iter().map(String::as_str);
@@ -226,7 +227,7 @@ fn unknown(rows: &RowContext<'_>) -> Vec<Finding> {
     novel.into_iter().map(finding).collect()
 }
 
-/// The first few of some texts.
+/// The first [`SHOWN`] texts, joined with commas, and the number of the others.
 fn first_of(all: &[String]) -> String {
     let shown = all.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
     if all.len() > SHOWN { format!("{shown} and {} more", all.len() - SHOWN) } else { shown }
@@ -257,8 +258,8 @@ fn no_spec(spec: &TableSpec) -> String {
     )
 }
 
-/// Rows whose cell is not a number, of a column that should hold numbers: one such cell makes the whole
-/// column text.
+/// The name of a column that should hold numbers, and its first rows whose cells are not numbers: one such cell turns
+/// the whole column into text. `None` for other columns.
 fn texts<'a>(rows: &RowContext<'_>, spec: &'a ColumnSpec) -> Option<(&'a str, Vec<usize>)> {
     let Some(Column::Text { codes, dict, .. }) = rows.column(&spec.name) else { return None };
     if spec.kind == ColumnKind::Text {

@@ -8,8 +8,8 @@ use crate::checks::context::RowContext;
 use crate::database::table::StoredAs;
 use crate::specs::{ColumnKind, StoredType};
 
-/// Why the loader cannot open a table, or reads wrong columns of it: nested columns, codecs and types that it does
-/// not know.
+/// The reasons why the loader cannot open a table or reads wrong columns of it: nested columns, and codecs and types
+/// that it does not know. One clause each.
 pub(super) fn unopened(rows: &RowContext<'_>) -> Vec<String> {
     let Some(stored) = &rows.whole().stored else { return Vec::new() };
     // Tables of other layouts have other loaders.
@@ -26,7 +26,8 @@ pub(super) fn unopened(rows: &RowContext<'_>) -> Vec<String> {
     faults
 }
 
-/// Nested columns. The loader numbers the parts of all columns, and then takes these numbers for those of whole columns.
+/// Nested columns. The loader numbers the parts of all columns, and then takes these numbers for those of whole
+/// columns.
 fn nested(stored: &StoredAs) -> Vec<String> {
     let nested = stored.types.iter().filter(|(_, stored)| stored.is_nested());
     let shown = |(name, stored): &(String, StoredType)| {
@@ -47,7 +48,7 @@ fn types(rows: &RowContext<'_>, stored: &StoredAs) -> Vec<String> {
     let columns = spec.columns.iter().map(|column| (column.name.as_str(), column.kind));
     let mut faults: BTreeMap<(StoredType, &[StoredType]), Vec<&str>> = BTreeMap::new();
     for (name, kind) in columns.chain(identity).filter(|(name, _)| is_read(spec, name)) {
-        // A column of another kind is reported as such.
+        // A column of the wrong kind is reported by the header check.
         let fits = rows.column(name).is_some_and(|found| holds(kind, found));
         let types = loader.types(kind);
         let found = stored.stored_type(name).filter(|found| fits && !types.contains(found));

@@ -7,7 +7,7 @@ use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Judge, Judged};
 use crate::findings::Hits;
 
-/// Rows name a GPU that is not the system's.
+/// The check for rows that name another GPU than that of the system.
 pub struct DeviceNames;
 
 impl Judge for DeviceNames {

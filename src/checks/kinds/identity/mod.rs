@@ -1,4 +1,4 @@
-//! What rows say of where they were measured: device, framework, version.
+//! The names in rows that state where the rows were measured: device, framework and version.
 
 mod device;
 mod framework;
@@ -17,7 +17,7 @@ use crate::checks::inputs::{CheckInputs, Input};
 use crate::database::table::Column;
 use crate::findings::{EXAMPLES, Hit, Severity};
 
-/// Names that a finding's evidence counts the rows of; a damaged column may hold another in each row.
+/// The largest number of names in a finding's evidence. A damaged column may have another name in each row.
 const MOST_NAMES: usize = 1000;
 
 /// Returns true if a framework's name is a backend's, or has it as one part: `wideep_sglang`, `vllm_xpu`.
@@ -26,17 +26,17 @@ pub(super) fn names_backend(framework: &str, backend: &str) -> bool {
         || framework.split('_').any(|part| part.eq_ignore_ascii_case(backend))
 }
 
-/// Words the directory in which a framework is not known.
+/// A clause that names the backend of the directory: ` in a directory of vllm`.
 pub(super) fn in_directory_of(backend: &str) -> String {
     format!(" in a directory of {backend}")
 }
 
-/// What the checks here look at.
+/// The inputs of the checks in this folder: the columns of origin.
 fn origin() -> CheckInputs {
     CheckInputs::of(&[Input::Origin])
 }
 
-/// Rows by the name that a text column gives them, null ones apart.
+/// The rows of a table by the name in a text column; nulls are counted separately.
 struct Named<'a> {
     codes: &'a [u32],
     names: Vec<(&'a str, usize)>,
@@ -60,7 +60,8 @@ impl<'a> Named<'a> {
         Some(Self { codes, names, nulls: *nulls })
     }
 
-    /// The rows whose names `wrong` picks, if there are any.
+    /// Creates the hit on rows that have a null or a name for which `wrong` is true; `None` without such rows. `say`
+    /// describes names and the number of rows.
     fn hit<'v>(
         self,
         rows: &'v RowContext<'v>,
@@ -97,8 +98,8 @@ impl<'a> Named<'a> {
         })
     }
 
-    /// A warning on the rows whose names `is_new` picks: names that this program does not know. `place` follows the names
-    /// if it knows them elsewhere.
+    /// A warning on the rows whose names this program does not know: those for which `is_new` is true. `None` without
+    /// such rows. `place` is appended to the names.
     fn novelty<'v>(
         &self,
         rows: &'v RowContext<'v>,
@@ -124,7 +125,7 @@ impl<'a> Named<'a> {
         })
     }
 
-    /// How many of some rows have each name.
+    /// The number of given rows that have each name.
     fn rows_by_name(&self, rows: &[usize]) -> BTreeMap<&'a str, usize> {
         // Names are few and rows many, so codes are counted.
         let mut counts: BTreeMap<u32, usize> = BTreeMap::new();

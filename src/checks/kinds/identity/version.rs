@@ -16,7 +16,7 @@ use crate::checks::inputs::CheckInputs;
 use crate::checks::judge::{Judge, Judged};
 use crate::findings::{Hit, Severity};
 
-/// How rows may spell a version.
+/// Spellings of versions in rows.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VersionNames {
@@ -49,15 +49,15 @@ impl VersionNames {
             .collect();
         released.sort();
         released.dedup();
-        // A candidate of a release that is there too is that release, earlier.
+        // A release candidate counts as its release if that is in the table, too.
         let finals: BTreeSet<Vec<u64>> =
             released.iter().filter(|v| v.pre().is_none()).map(|v| v.release().to_vec()).collect();
         released.retain(|v| v.pre().is_none() || !finals.contains(v.release()));
         let others = named.names.iter().filter(|(n, _)| !fits(n) && !lost(n)).count();
         let own = named.names.iter().any(|(n, _)| fits(n));
 
-        // Two releases in one table cannot both be what it is served as. Rows that are all of one
-        // other version may only be misfiled; a build without tags says nothing by itself.
+        // A table with two releases is certainly wrong for one of them. If all rows have the same other version, the
+        // table may only be in the wrong directory. A build without tags says nothing by itself.
         let (severity, why) = match (others > 0 || named.nulls > 0, released.len()) {
             (true, 2..) => (Severity::Error, "; the table mixes two released versions"),
             (true, _) => (Severity::Warning, ""),
@@ -88,7 +88,7 @@ fn matchers(globs: &[String]) -> Vec<GlobMatcher> {
     globs.iter().filter_map(|g| matcher(g, Of::Names).ok()).collect()
 }
 
-/// Digits of a commit that distinguish it from others.
+/// The least number of hexadecimal digits that identify a commit.
 const SHORT_COMMIT: usize = 7;
 
 /// Returns true if a row's version is the directory's: the same release, its build, or a development build
@@ -97,7 +97,7 @@ pub(in crate::checks::kinds) fn same_version(row: &str, dir: &str) -> bool {
     if row == dir || row.strip_prefix(dir).is_some_and(|rest| rest.starts_with(['+', '-'])) {
         return true;
     }
-    // A directory of a commit's build: rows name the commit behind a version that counts up.
+    // In the directory of a commit's build, rows name the commit after a version number that increases.
     if let Some(commit) = dir.strip_prefix("dev-").and_then(|commit| commit.get(..SHORT_COMMIT)) {
         return row.contains(commit);
     }
@@ -113,7 +113,7 @@ pub(in crate::checks::kinds) fn same_version(row: &str, dir: &str) -> bool {
     if row.release() == dir.release() {
         return row.pre() == dir.pre();
     }
-    // After a release the next one is built; before it, candidates are.
+    // A development build after a release has the number of the next release.
     let mut next = dir.release().to_vec();
     if let Some(last) = next.last_mut() {
         *last += 1;

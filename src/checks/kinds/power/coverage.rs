@@ -1,4 +1,4 @@
-//! Which rows of a table with power have a reading.
+//! Tables in which only some rows have a power reading.
 
 use std::cmp::Reverse;
 
@@ -10,20 +10,20 @@ use crate::checks::judge::{Judge, Judged};
 use crate::database::table::NumberedRows;
 use crate::findings::{Hits, SliceEvidence, wholes};
 
-/// Tables that have power for a part of their rows.
+/// The check for tables in which only some rows have a power reading.
 pub struct PartialPower;
 
-/// Rows of a slice.
+/// The rows of a slice, with and without power.
 #[derive(Default)]
 struct SliceRows {
-    /// One of them, to name the slice by.
+    /// Number of one row of the slice, from which the slice is named.
     first: usize,
     rows: usize,
     measured: usize,
 }
 
 impl Judge for PartialPower {
-    /// One finding for a table with power columns of which some rows have no reading.
+    /// Reports a table with power columns in which some rows have no reading.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let (Some(readings), Some(keys)) = (Readings::of(rows), rows.keys()) else {
             return Ok(Hits::new());

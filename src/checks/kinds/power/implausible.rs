@@ -1,7 +1,8 @@
-//! Power that no meter reads: one value, hardly any change, as good as nothing, chance, or kilowatts.
+//! Power that no meter reads: a repeated value, values that hardly change, nearly no power, random values, or
+//! kilowatts.
 //!
-//! The power of a kernel depends on its operation and sizes. Readings of a sweep rise
-//! from near idle to near the limit, and neighbours are alike.
+//! The power of a kernel depends on its operation and sizes. Readings of a sweep rise from near idle to near the
+//! limit, and neighbours are similar.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -19,37 +20,38 @@ use crate::database::table::NumberedRows;
 use crate::findings::{Hits, Severity};
 use crate::specs::system::POWER;
 
-/// Readings of a large slice that are looked at first.
+/// The least number of readings in the sample of a large slice that is judged first.
 const SAMPLE: usize = 64;
 
-/// What readings of a meter are never like.
+/// Limits beyond which power readings cannot come from a meter.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PowerSigns {
-    /// Readings of a slice that are judged, at least.
+    /// The least number of readings of a slice that is judged.
     readings: usize,
-    /// Share of a slice's readings that have one value.
+    /// The share of a slice's readings that have the same value from which on they are reported.
     one_value: f64,
-    /// Standard deviation of the logarithms of a slice's readings, at least.
+    /// The least standard deviation of the logarithms of a slice's readings.
     flat: f64,
-    /// When a slice's readings may be flat.
+    /// The conditions under which the readings of a slice may be flat.
     cap: PowerCap,
-    /// Share of the limit that the middle of a slice's readings exceeds, in watts.
+    /// The share of the power limit below which the median of a slice's readings is taken for kilowatts.
     kilowatts: f64,
-    /// Share of the limit that a hundredth of a table's readings exceed.
+    /// The share of the power limit that at least one in a hundred of a table's readings must reach.
     idle: f64,
-    /// Readings of a table that are judged for chance, at least.
+    /// The least number of readings of a table that is judged for randomness.
     series_readings: usize,
-    /// How far neighbours are apart at most, over rows drawn at random, along the axis where they are
-    /// nearest.
+    /// The largest ratio of the distance between neighbours to that between any two rows. It is measured along the
+    /// axis on which neighbours are nearest.
     chance: f64,
 }
 
-/// When readings that hardly change are physics: every size is large, and the card runs at its limit throughout.
+/// The conditions under which power readings may hardly change: every size is large, and the card runs at its limit
+/// throughout.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PowerCap {
-    /// The share of the limit that the middle of the readings reaches, at least.
+    /// The least share of the power limit that the median of the readings reaches.
     share: f64,
     /// The least latency in ms of each of the sizes.
     small_ms: f64,
@@ -65,7 +67,7 @@ struct PowerSign {
 /// The readings of a table that are above zero.
 struct PowerReadings<'a> {
     readings: Readings<'a>,
-    /// Rows with a reading.
+    /// Numbers of the rows with a reading, ascending.
     rows: Vec<usize>,
     rating: Option<f64>,
 }
@@ -111,7 +113,7 @@ impl PowerSigns {
         signs
     }
 
-    /// Returns the fault of a slice's readings.
+    /// The fault of a slice's readings and its severity; `None` if they are plausible. `slice` are the slice's rows.
     fn of_slice(
         &self,
         rows: &RowContext<'_>,
@@ -127,7 +129,7 @@ impl PowerSigns {
         let (runs, severity) = (power.chunk_by(|a, b| a == b), rows.rule.severity);
         let most = runs.map(<[f64]>::len).max().unwrap_or(0);
         let share = upper_median(&mut table.shares(slice));
-        // Without a limit the share is NaN, and no comparison holds.
+        // Without a limit the share is NaN, and the comparison is false.
         if share < self.kilowatts {
             return Some((
                 "are a thousandth of what the GPU draws: they are in kilowatts, not in watts",
@@ -152,8 +154,8 @@ impl PowerSigns {
         (deviation_of_logs(&power) < self.flat && !is_capped).then_some((says, severity))
     }
 
-    /// Returns true if a sample of a large slice is twice as far from every sign as a meter's readings have to be;
-    /// nearly every slice ends here.
+    /// Returns true if a sample of a large slice is plausible by twice the required margins; nearly every slice ends
+    /// here. False for small slices.
     fn is_metered(&self, table: &PowerReadings<'_>, slice: &[usize]) -> bool {
         let step = slice.len() / SAMPLE;
         if step < 4 {
@@ -169,7 +171,7 @@ impl PowerSigns {
             && deviation_of_logs(&power) >= 2.0 * self.flat
     }
 
-    /// Returns the fault of a table's readings as a whole.
+    /// The fault of a table's readings as a whole; `None` if they are plausible or too few.
     fn of_table(&self, rows: &RowContext<'_>, table: &PowerReadings<'_>) -> Option<PowerSign> {
         let sign = |says| {
             let (rows, severity) = (table.rows.clone(), rows.rule.severity);
@@ -185,7 +187,7 @@ impl PowerSigns {
         }
         let apart = Apart::new(table, self.series_readings);
         let along = rows.series().iter().filter_map(|axis| apart.median(neighbours(axis)));
-        // Of a table without a sweep, of sizes that were drawn for example, nothing is to be expected.
+        // Without a sweep, such as with sizes drawn at random, neighbours need not be similar.
         let nearest = along.min_by(f64::total_cmp)?;
         if nearest <= self.chance {
             return None;
@@ -202,14 +204,14 @@ impl PowerSigns {
     }
 }
 
-/// Distances between the readings of rows.
+/// Distances between the power readings of rows. The distance of two readings is the larger divided by the smaller.
 struct Apart<'a> {
     table: &'a PowerReadings<'a>,
     /// The readings by row; NaN where there is none.
     power: Vec<f64>,
-    /// Pairs that it takes, at least.
+    /// The least number of pairs of which a median is taken.
     least: usize,
-    /// See [`Self::far`].
+    /// The result of [`Self::far`].
     far: OnceCell<f64>,
 }
 
@@ -220,8 +222,8 @@ impl<'a> Apart<'a> {
         Self { table, power, least, far: OnceCell::new() }
     }
 
-    /// Returns the median distance of some pairs of rows, divided by that of rows half the table from each other; `None`
-    /// for too few pairs.
+    /// The median distance of pairs of rows, in logarithms and divided by that of unrelated rows; `None` for too few
+    /// pairs.
     fn median(&self, pairs: impl Iterator<Item = [usize; 2]>) -> Option<f64> {
         let power = |row: usize| self.power.get(row).copied().unwrap_or(f64::NAN);
         let near = pairs.map(|[a, b]| times_apart(power(a), power(b)));
@@ -229,12 +231,12 @@ impl<'a> Apart<'a> {
         (near.len() >= self.least).then(|| median_log(&mut near) / self.far())
     }
 
-    /// Returns the median distance of rows that are half the table from each other.
+    /// The median distance of rows that are half a table apart from each other, in logarithms.
     fn far(&self) -> f64 {
         *self.far.get_or_init(|| {
             let rows = &self.table.rows;
             let half = rows.len() / 2;
-            // A stride without a common divisor with most sweeps; any two rows will do.
+            // The stride is a prime number, so that the rows are rarely neighbours of a sweep.
             let other = |i: usize| rows[(i * 7919 + half) % rows.len()];
             let far = rows.iter().enumerate();
             let far = far.map(|(i, row)| times_apart(self.power[*row], self.power[other(i)]));
@@ -243,7 +245,7 @@ impl<'a> Apart<'a> {
     }
 }
 
-/// Returns the ratio of two readings, up or down; NaN if one of them is.
+/// The larger of two readings divided by the smaller; NaN if one of them is NaN.
 fn times_apart(a: f64, b: f64) -> f64 {
     (a / b).max(b / a)
 }
@@ -261,7 +263,7 @@ fn deviation_of_logs(power: &[f64]) -> f64 {
     (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / count).sqrt()
 }
 
-/// Neighbours along an axis.
+/// Pairs of rows that are neighbours along an axis.
 fn neighbours(axis: &AxisSeries) -> impl Iterator<Item = [usize; 2]> {
     let pairs = axis.iter().flat_map(|(rows, _)| rows.windows(2));
     pairs.map(|pair| [pair[0] as usize, pair[1] as usize])
@@ -272,12 +274,12 @@ impl PowerReadings<'_> {
         self.readings.power[row]
     }
 
-    /// A row's limit in watts, or the GPU's rating where it has none.
+    /// A row's power limit in watts, or the GPU's rating if the row has none; `None` without both.
     fn limit(&self, row: usize) -> Option<f64> {
         self.readings.limit(row, self.rating)
     }
 
-    /// The power of some rows over their limits.
+    /// The power of each row divided by its limit; rows without a limit are left out.
     fn shares(&self, rows: &[usize]) -> Vec<f64> {
         rows.iter().filter_map(|row| Some(self.power(*row) / self.limit(*row)?)).collect()
     }

@@ -10,7 +10,7 @@ use crate::checks::judge::{Judge, Judged};
 use crate::findings::Hits;
 use crate::specs::system::POWER;
 
-/// How far a row's limit may differ from the machine's rating.
+/// The largest difference between a row's power limit and the GPU's rating.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitTolerance {

@@ -1,5 +1,5 @@
-//! Power readings against their limit and against each other, the limit against the machine, and which
-//! rows have any.
+//! Power readings compared with their limit and with each other, the limit compared with the GPU's rating, and tables
+//! with missing readings.
 
 mod coverage;
 mod implausible;
@@ -20,7 +20,7 @@ use crate::findings::{Hit, Severity};
 /// The power columns of a table, in watts, one value a row.
 struct Readings<'a> {
     column: &'a Column,
-    /// NaN where there is none.
+    /// The readings by row; NaN if there is none.
     power: Cow<'a, [f64]>,
     limit: Option<Cow<'a, [f64]>>,
 }
@@ -33,18 +33,18 @@ impl<'a> Readings<'a> {
         Some(Self { column, power: column.numbers(rows.count), limit })
     }
 
-    /// Whether a row has a reading. A null has none, nor has zero under a limit of zero: collectors
+    /// Returns true if a row has a reading. A null is not a reading, nor is zero with a limit of zero: collectors
     /// without a meter write that pair.
     fn measured(&self, row: usize) -> bool {
         let is_unread =
             self.power[row] == 0.0 && self.limit.as_ref().is_some_and(|limit| limit[row] == 0.0);
-        // What is not a number may be a reading.
+        // A text or other invalid value counts as a reading; only a null does not.
         let is_null = || self.power[row].is_nan() && self.column.is_null(row);
         !is_unread && !is_null()
     }
 
-    /// Returns true if the limits are 1,000 times the GPU's `rating` and the readings above it: the table is in milliwatts,
-    /// as NVML answers.
+    /// Returns true if the limits are 1,000 times the GPU's `rating` and the readings above it: the table is in
+    /// milliwatts, as NVML answers.
     fn are_in_milliwatts(&self, rating: Option<f64>) -> bool {
         /// The largest difference between a stated limit and the card's rating, as a share of the rating.
         const TOLERANCE: f64 = 0.05;
@@ -52,19 +52,19 @@ impl<'a> Readings<'a> {
         let watts = limits.iter().filter(|limit| **limit > 0.0).map(|limit| limit / 1e3);
         let mut watts: Vec<f64> = watts.collect();
         let mut power: Vec<f64> = self.power.iter().copied().filter(|power| *power > 0.0).collect();
-        // Without values a median is NaN, and no comparison holds.
+        // Without values the median is NaN, and the comparison is false.
         (upper_median(&mut watts) / rating - 1.0).abs() <= TOLERANCE
             && upper_median(&mut power) > rating
     }
 
-    /// A row's limit, or the GPU's `rating` where it has none.
+    /// A row's limit, or the GPU's `rating` if the row has none; `None` without both.
     fn limit(&self, row: usize, rating: Option<f64>) -> Option<f64> {
         let limit = self.limit.as_ref().map(|limit| limit[row]);
         limit.filter(|limit| limit.is_finite() && *limit > 0.0).or(rating)
     }
 }
 
-/// Bad rows, with the columns that show what is wrong with them.
+/// Creates a hit on the rows `bad`, whose examples show `columns`; `None` without rows.
 fn hit<'v>(
     rows: &'v RowContext<'v>,
     severity: Severity,

@@ -1,4 +1,4 @@
-//! Power that the limit forbids.
+//! Power readings that cannot be a power, or exceed the limit.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use crate::specs::system::POWER;
 /// The columns that show what is wrong.
 const COLUMNS: &[&str] = &["power", "power_limit"];
 
-/// How far a reading may stand above its limit.
+/// The largest amount by which a power reading may exceed its limit.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Meter")]
@@ -25,8 +25,8 @@ pub struct PowerMeter {
 }
 
 impl Judge for PowerMeter {
-    /// Readings that cannot be a power, or exceed the limit; an info where they are zero because the time is. Nulls that
-    /// the loader refuses.
+    /// Reports readings that cannot be a power or exceed the limit. If all of them are zeros in rows whose time is
+    /// zero, too, the hit is an info. Nulls are reported if the loader refuses them.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let Some(readings) = Readings::of(rows) else {
             return Ok(Hits::new());
@@ -51,7 +51,7 @@ impl Judge for PowerMeter {
                     plural_verb(rows.len(), "row", ["has", "have"])
                 )
             };
-            // One null is enough, whatever rows a change leaves alone, so the table is not divided by rows.
+            // One null makes the loader refuse the table, so this finding is not divided by rows.
             let nulls: Vec<usize> = nulls.collect();
             if !nulls.is_empty() {
                 let examples = rows.examples(&nulls[..nulls.len().min(EXAMPLES)], COLUMNS);
@@ -59,7 +59,7 @@ impl Judge for PowerMeter {
                 hits.extend(wholes([finding.examples(examples)]));
             }
         }
-        // A row without a reading is fine; NaN and infinity are none.
+        // A null is allowed, but NaN and infinity are not readings.
         let wrong = |i: usize| {
             let (read, limit) = (readings.power[i], readings.limit(i, rating));
             readings.measured(i)
@@ -96,7 +96,7 @@ impl Judge for PowerMeter {
 }
 
 impl PowerMeter {
-    /// Splits off rows whose power is zero where their time is.
+    /// Splits bad rows in two: those whose power is zero because their time is zero, and the others.
     fn clamped(
         &self,
         rows: &RowContext<'_>,

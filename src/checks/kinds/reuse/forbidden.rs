@@ -1,4 +1,4 @@
-//! Declared reuse where reuse is not allowed.
+//! Declared reuse of tables that may not be reused.
 
 use crate::checks::context::Item;
 use crate::checks::inputs::{CheckInputs, Input};
@@ -6,7 +6,7 @@ use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 use crate::specs::Filling;
 
-/// Declared reuse of tables that the loader takes from their own version alone.
+/// The check for declared reuse of tables that the loader takes only from their own version.
 pub struct ReuseForbidden;
 
 impl Judge for ReuseForbidden {
@@ -17,7 +17,7 @@ impl Judge for ReuseForbidden {
     fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
         let Item::Dir(at) = item else { return Found::new() };
         let (Some(entry), Some(Ok(reuse))) = (&at.dir.reuse, at.reuse) else { return Vec::new() };
-        // A family in which no table is shared is one of which nothing is, known table or not.
+        // A family none of whose tables may be reused is forbidden as a whole, even for unknown tables.
         let family = at.dir.place.family.as_deref().unwrap_or_default();
         let mut of_family = at.specs.tables.values().filter(|t| t.family == family).peekable();
         let closed = of_family.peek().is_some() && of_family.all(|t| t.filling != Filling::Always);

@@ -1,4 +1,4 @@
-//! Declared reuse that nothing can be taken from.
+//! Declared reuse from versions that do not have the table.
 
 use crate::base::words::{names, plural_verb};
 use crate::checks::context::{DirContext, Item};
@@ -6,7 +6,7 @@ use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 
-/// A `reuse.yaml` that cannot be read, or that names donors without the table.
+/// The check for a `reuse.yaml` that cannot be read, or that names donor versions without the table.
 pub struct ReuseInvalid;
 
 impl Judge for ReuseInvalid {
@@ -43,7 +43,7 @@ impl Judge for ReuseInvalid {
     }
 }
 
-/// Whether another version of the directory's backend has a table of its own.
+/// Returns true if another version of the directory's backend has a table of its own.
 fn has_table(at: &DirContext<'_>, version: &str, table: &str) -> bool {
     let parent = at.dir.path.rsplit_once('/').map_or("", |(parent, _)| parent);
     let dir = at.catalog.dirs.get(&format!("{parent}/{version}"));

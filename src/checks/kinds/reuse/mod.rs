@@ -1,4 +1,4 @@
-//! `reuse.yaml`: donors that hold nothing, and reuse where none is allowed.
+//! Faults of `reuse.yaml`: donor versions without the table, and reuse of tables that may not be reused.
 
 mod forbidden;
 mod invalid;

@@ -16,9 +16,9 @@ use crate::findings::{Finding, Severity, wholes};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Frameworks {
-    /// Frameworks, whose names in the directory of another backend contradict it.
+    /// Frameworks. The name of one in the directory of another backend is a contradiction.
     frameworks: Vec<String>,
-    /// Libraries, which are measured in any framework.
+    /// Libraries, such as NCCL, which any framework may measure.
     libraries: Vec<String>,
 }
 
@@ -64,34 +64,34 @@ impl Judge for Frameworks {
         found.map(|finding| finding.at(&at.dir.place)).collect()
     }
 
-    /// A table that does not have the number of rows that its sidecar says.
+    /// Reports a table whose number of rows differs from the sidecar's.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         Ok(wholes(row_count(rows).into_iter().chain(seal::contradiction(rows))))
     }
 }
 
 impl Frameworks {
-    /// Returns true if a framework's name is that of a backend, here or elsewhere in the database.
+    /// Returns true if a framework's name is that of a listed framework, or of a backend in the database.
     fn is_known(&self, framework: &str, at: &DirContext<'_>) -> bool {
         let backends = at.catalog.dirs.values().map(|dir| &dir.place.backend);
         self.frameworks.iter().chain(backends).any(|backend| names_backend(framework, backend))
     }
 }
 
-/// Words a version that is not the directory's.
+/// A clause on the sidecar's version; `None` if it is the directory's.
 fn other_version(meta: &Meta, at: &DirContext<'_>) -> Option<String> {
     let (version, dir) = (&meta.runtime.version, &at.dir.place.version);
     let is_own = same_version(version, dir) || meta.runtime.is_build(dir);
     (!is_own).then(|| format!("it names the version {version}, but its directory is {dir}"))
 }
 
-/// Words what a sidecar says of tables that its directory or its own numbers contradict.
+/// Clauses on tables in a sidecar that its directory or the sidecar's own numbers contradict.
 fn contradictions(meta: &Meta, at: &DirContext<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     let has = |table: &String| at.dir.tables.iter().any(|i| &at.catalog.tables[*i].table == table);
     let absent: Vec<&str> = meta.tables.keys().filter(|t| !has(t)).map(String::as_str).collect();
     for (table, entry) in &meta.tables {
-        // A later event may replace rows of an earlier one, but no row is of none.
+        // A later collection may replace rows of an earlier one, so the sum may exceed the rows, but not fall below.
         if let (Some(rows), Some(events)) = (entry.rows, entry.event_rows())
             && events < rows
         {
@@ -107,7 +107,7 @@ fn contradictions(meta: &Meta, at: &DirContext<'_>) -> Vec<String> {
     wrong
 }
 
-/// A table that has not the rows that its sidecar says.
+/// The finding on a table whose number of rows differs from the sidecar's; `None` if it does not.
 fn row_count(rows: &RowContext<'_>) -> Option<Finding> {
     let meta = rows.meta()?;
     let table = rows.file.table.as_str();
@@ -116,7 +116,7 @@ fn row_count(rows: &RowContext<'_>) -> Option<Finding> {
     if stated == found {
         return None;
     }
-    // Rows of a run stay the run's where others are added to the table.
+    // The numbers of a run's rows stay as they are if other rows are added to the table later.
     let explained = meta.explains(table, found);
     let severity = if explained { Severity::Info } else { rows.rule.severity };
     let why = if explained { "; its runs or comments explain the difference" } else { "" };

@@ -69,7 +69,8 @@ impl Judge for KnownSidecar {
 }
 
 impl KnownSidecar {
-    /// Words what a sidecar has or lacks that the loader is not known to read, by the novelty.
+    /// Clauses on fields and values that the loader is not known to read, and on required fields that a sidecar
+    /// lacks, by the name of the novelty.
     fn unknown_in(&self, meta: &Meta) -> BTreeMap<String, Vec<String>> {
         let mut wrong: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut add = |name: &str, place: &str, value: &str, known: &[String]| {

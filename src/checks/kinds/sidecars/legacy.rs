@@ -1,11 +1,11 @@
-//! Marker files that sidecars replaced.
+//! Marker files from before sidecars.
 
 use crate::checks::context::Item;
 use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 
-/// Markers of the scheme before sidecars, in the layout that has sidecars.
+/// The check for marker files of the old scheme in a layout that has sidecars.
 pub struct LegacyMarker;
 
 impl Judge for LegacyMarker {

@@ -1,4 +1,4 @@
-//! Tables of which no sidecar says where they come from.
+//! Tables without a sidecar that states their origin.
 
 use super::seal;
 use crate::base::words::plural_verb;
@@ -8,7 +8,7 @@ use crate::checks::judge::{Found, Judge, Judged};
 use crate::checks::rule_head::RuleHead;
 use crate::findings::wholes;
 
-/// Tables of the family layout without a word on where they come from.
+/// The check for tables of the family layout without a sidecar that states their origin.
 pub struct SidecarMissing;
 
 impl Judge for SidecarMissing {

@@ -1,4 +1,4 @@
-//! `collection_meta.yaml` against its directory and its tables.
+//! `collection_meta.yaml`, compared with its directory and its tables.
 
 mod contradiction;
 mod invalid;

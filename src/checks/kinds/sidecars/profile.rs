@@ -1,4 +1,4 @@
-//! Profiles against the files that they pin, their copies and the rows that name them.
+//! Profiles, compared with the files that they pin, their copies and the rows that name them.
 
 use std::collections::BTreeSet;
 
@@ -47,7 +47,7 @@ pub(super) fn unreadable(rule: RuleHead<'_>, at: &ProfileContext<'_>) -> Found {
 }
 
 impl<'a> ProfileContext<'a> {
-    /// Words a pinned file that is missing or has another digest.
+    /// A clause on a pinned file that is missing or does not have `digest`; `None` if it is right.
     fn unmet(&self, pinned: &Pinned, digest: &str) -> Option<String> {
         let catalog = self.state.catalog;
         let beside = catalog.beside.iter();
@@ -73,8 +73,8 @@ impl<'a> ProfileContext<'a> {
         }
     }
 
-    /// Words the files below a document's folder that it lists and whose SHA-256 no document lists. Profiles of one
-    /// folder have files of the same name, each in its own document.
+    /// Clauses on files below a document's folder that the document lists and whose SHA-256 no document lists.
+    /// Profiles of one folder may list files of the same name, each in its own document.
     fn other_files(&self, document: &Profile) -> Vec<String> {
         let State { catalog, source, .. } = self.state;
         let tables = catalog.tables.iter().map(|table| &table.entry);
@@ -110,7 +110,7 @@ impl<'a> ProfileContext<'a> {
         own.is_none_or(|bytes| sha256(&bytes).eq_ignore_ascii_case(digest))
     }
 
-    /// Words that the profile differs from the first file of its name.
+    /// A clause on a profile that differs from the first file of its name; `None` if it does not.
     fn other_copy(&self, profile: &Profile) -> Option<String> {
         let is_own = |copy: &&Entry| copy.name() == self.entry.name();
         let copies = Profile::files(self.state.catalog).filter(is_own);
@@ -118,7 +118,8 @@ impl<'a> ProfileContext<'a> {
         (!self.has(first, &profile.sha256)).then(|| format!("its copy {} differs", first.path))
     }
 
-    /// Words the folders of the profile's tables, and of those whose rows name it, that have no copy of it.
+    /// Clauses on folders without a copy of the profile: those of the tables that it lists, and those of tables whose
+    /// rows name it.
     fn missing_copies(&self, profile: &Profile, naming: &[NamingTable<'_>]) -> Vec<String> {
         let naming = naming.iter().filter(|table| table.ids.contains(&profile.sha256));
         let naming = naming.map(|table| table.file.entry.folder().to_owned());
@@ -134,7 +135,7 @@ impl<'a> ProfileContext<'a> {
         missing.map(|folder| format!("{folder} has no copy of it")).collect()
     }
 
-    /// Words the tables beside the profile whose rows name another one.
+    /// Clauses on tables in the profile's folder whose rows name another profile.
     fn other_rows(&self, profile: &Profile, naming: &[NamingTable<'_>]) -> Vec<String> {
         let profiles = Profile::files(self.state.catalog).filter(|entry| self.is_beside(entry));
         let profiles: Vec<&Entry> = profiles.collect();
@@ -154,7 +155,7 @@ impl<'a> ProfileContext<'a> {
         entry.folder() == self.entry.folder()
     }
 
-    /// Returns the tables whose rows name profiles: those whose spec has such a column, and any beside the profile.
+    /// The tables whose rows name profiles: those whose spec has such a column, and all in the profile's folder.
     fn naming_tables(&self) -> Vec<NamingTable<'a>> {
         let has_column = |file: &TableFile| {
             let spec = self.state.specs.tables.get(&file.table);

@@ -1,4 +1,4 @@
-//! Collection reports against their tables and their own sums.
+//! Collection reports, compared with their tables and with their own sums.
 
 use crate::base::words::count;
 use crate::checks::context::ReportContext;
@@ -30,7 +30,7 @@ pub(super) fn unreadable(rule: RuleHead<'_>, at: &ReportContext<'_>) -> Found {
     why.map(|why| rule.on_path(&at.entry.path, why.to_string())).into_iter().collect()
 }
 
-/// Words a system, backend or version that is not that of the file's place.
+/// A clause on a system, backend or version that differs from that of the file's place; `None` if all are the same.
 fn place(entry: &Entry, report: &CollectionReport) -> Option<String> {
     let named = CollectionReport::named(entry);
     let own = format!("{}-{}", report.backend, report.version);
@@ -44,7 +44,7 @@ fn place(entry: &Entry, report: &CollectionReport) -> Option<String> {
     })
 }
 
-/// Words what a report says of a table that its own numbers contradict.
+/// Clauses on numbers that a report states of a table and that contradict each other.
 fn sums(name: &str, table: &ReportedTable) -> Vec<String> {
     let mut wrong = Vec::new();
     let measured = table.shards.iter().map(|shard| shard.source_rows).sum::<Option<u64>>();
@@ -63,7 +63,7 @@ fn sums(name: &str, table: &ReportedTable) -> Vec<String> {
     wrong
 }
 
-/// Words how a table differs from what a report says of it.
+/// Clauses on differences between a table and what the report states of it.
 fn found(name: &str, table: &ReportedTable, at: &ReportContext<'_>) -> Vec<String> {
     let Some(found) = at.tables.get(name) else {
         return vec![format!("it describes {name}, which has no file")];

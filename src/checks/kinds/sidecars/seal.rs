@@ -1,4 +1,4 @@
-//! Tables against the file that seals them.
+//! Seals, compared with their tables. A seal is a file with a table's digest, row count and place.
 
 use serde_json::{Map, Value};
 
@@ -6,15 +6,15 @@ use crate::checks::context::RowContext;
 use crate::findings::Finding;
 use crate::specs::Seal;
 
-/// A table without the file that seals it.
+/// The finding on a table whose seal is missing; `None` otherwise.
 pub(super) fn missing(rows: &RowContext<'_>) -> Option<Finding> {
     let file = rows.seal().filter(|file| file.fields.is_none())?;
     let name = file.path.rsplit('/').next().unwrap_or(&file.path);
     Some(rows.finding(format!("{name} is missing, and the loader refuses the table without it")))
 }
 
-/// A seal that cannot be read or lacks a field: an error. A seal of another kind is a warning, since a newer loader may
-/// read it.
+/// The finding on a seal that cannot be read or lacks a field (an error), or has unknown values (a warning, since a
+/// newer loader may read it). `None` if it is valid.
 pub(super) fn invalid(rows: &RowContext<'_>) -> Option<Finding> {
     let (file, seal) = rows.seal().zip(rows.spec.seal.as_ref())?;
     let wrong: Vec<(bool, String)> = match file.fields.as_ref()? {
@@ -38,7 +38,7 @@ pub(super) fn invalid(rows: &RowContext<'_>) -> Option<Finding> {
     (!wrong.is_empty()).then(|| rows.finding(format!("{}: {said}", file.path)).parts(&wrong))
 }
 
-/// A seal that the table contradicts.
+/// The finding on a seal that contradicts its table; `None` otherwise.
 pub(super) fn contradiction(rows: &RowContext<'_>) -> Option<Finding> {
     let (file, seal) = rows.seal().zip(rows.spec.seal.as_ref())?;
     let wrong = contradictions(rows, file.known()?, seal);
@@ -75,7 +75,7 @@ fn contradictions(rows: &RowContext<'_>, fields: &Map<String, Value>, seal: &Sea
     wrong
 }
 
-/// Words a field that has none of some values; `None` if it has one of them.
+/// A clause on a field that has none of the values `any`; `None` if it has one of them.
 fn other_value(fields: &Map<String, Value>, name: &String, any: &[Value]) -> Option<String> {
     let alike = |a: &Value, b: &Value| a == b || a.as_f64().is_some_and(|a| b.as_f64() == Some(a));
     let found = fields.get(name);
@@ -87,7 +87,7 @@ fn other_value(fields: &Map<String, Value>, name: &String, any: &[Value]) -> Opt
     Some(format!("{name} is {found}, not {}", wanted.join(" or ")))
 }
 
-/// A value for people: text as it is, of anything else the beginning.
+/// A value for messages: a text as it is, the start of any other value's JSON.
 fn brief(value: &Value) -> String {
     const LONGEST: usize = 80;
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

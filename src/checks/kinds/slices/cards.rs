@@ -11,10 +11,10 @@ use crate::checks::context::RowContext;
 use crate::checks::series::AxisSeries;
 use crate::database::table::{Column, Numbering};
 
-/// The number of points along an axis that are looked at. Whole series are taken.
+/// The number of points of an axis after which no further series is examined.
 const POINTS: usize = 8192;
 
-/// When one of several cards that shared the rows of a table was slower or faster than the others.
+/// Limits for a card that was slower or faster than the other cards that measured the table's rows.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CardLimits {
@@ -22,33 +22,33 @@ pub(super) struct CardLimits {
     columns: Vec<String>,
     /// The numbers of cards that a host has.
     hosts: Vec<usize>,
-    /// The least number of points of a card.
+    /// The least number of points of each card.
     points: usize,
-    /// The least factor between the latencies of the card and those of the others, in the median.
+    /// The least median factor between a card's latencies and those of the other cards.
     factor: f64,
-    /// The largest such factor of every other card.
+    /// The largest median factor of each other card.
     others: f64,
-    /// The share of the card's points that are off by half of its factor, and of the others' points that are not.
+    /// The least share of the card's points that differ by more than half of its factor (in logarithms), and of the
+    /// other cards' points that do not.
     share: f64,
-    /// The least share of a latency that arithmetic takes at the peak rate.
+    /// The least share of a latency that arithmetic takes at the peak rate, for a row to be compared.
     math: f64,
-    /// The least latency in ms where arithmetic has no bound.
+    /// The least latency in ms of a compared row, if the table has no bound of arithmetic.
     floor_ms: f64,
 }
 
-/// The cards of a table's rows.
+/// A guess at which card measured which row.
 struct Cards<'a> {
     count: usize,
     /// The column that names the card, with the card of each row; `None`: the cards take turns.
     column: Option<(&'a str, Vec<u32>)>,
 }
 
-/// A point of a series.
 #[derive(Clone, Copy)]
 struct SeriesPoint {
     row: u32,
     size: f64,
-    /// The logarithm of its latency over that of the line between its neighbours.
+    /// The logarithm of the point's latency divided by that of the line between its neighbours.
     off: f64,
 }
 
@@ -79,7 +79,7 @@ impl CardLimits {
         Ok(worst.map(|(_, odd)| odd))
     }
 
-    /// Returns true for each row whose latency follows the clock of the card.
+    /// For each row, whether its latency is long enough to depend on the card's clock.
     fn large(&self, rows: &RowContext<'_>, latency: &[f64]) -> Result<Vec<bool>, ExprError> {
         let Some(math) = rows.spec.bounds.iter().find(|bound| bound.name == "math") else {
             return Ok(latency.iter().map(|latency| *latency >= self.floor_ms).collect());
@@ -90,7 +90,8 @@ impl CardLimits {
         Ok(latency.iter().enumerate().map(is_large).collect())
     }
 
-    /// Returns the ways in which cards may have shared the rows.
+    /// The possible assignments of rows to cards: by each column that names cards, and in turns for each number of
+    /// cards.
     fn cards<'a>(&'a self, rows: &'a RowContext<'_>) -> impl Iterator<Item = Cards<'a>> {
         let named = self.columns.iter().filter_map(|name| {
             let mut numbering = Numbering::default();
@@ -107,14 +108,15 @@ impl CardLimits {
         named.filter(|cards| cards.count > 1).chain(turns)
     }
 
-    /// Returns the card that seems to differ most.
+    /// The number of the card whose median differs most; `None` if it does not differ enough to be confirmed.
     fn first(&self, cards: &Cards<'_>, points: &[SeriesPoint]) -> Option<u32> {
         let medians = cards.medians(points, self.points)?;
         let most = (0_u32..).zip(medians).max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
         (most.1.abs() >= 0.7 * self.factor.ln()).then_some(most.0)
     }
 
-    /// Compares a card with the line between rows of the other cards. Returns its distance, as a logarithm, and its words.
+    /// Compares a card's rows with the line between rows of the other cards. Returns the logarithm of its factor, and
+    /// its description; `None` if it is not odd.
     fn confirmed(
         &self,
         cards: &Cards<'_>,
@@ -144,7 +146,6 @@ impl CardLimits {
 }
 
 impl Cards<'_> {
-    /// Returns the card of a row.
     fn of(&self, row: u32) -> u32 {
         match &self.column {
             Some((_, of_rows)) => of_rows[row as usize],
@@ -152,7 +153,7 @@ impl Cards<'_> {
         }
     }
 
-    /// Returns the median of each card's points; `None` if a card has fewer than `least`.
+    /// The median [`SeriesPoint::off`] of each card; `None` if a card has fewer than `least` points.
     fn medians(&self, points: &[SeriesPoint], least: usize) -> Option<Vec<f64>> {
         let mut offs: Vec<Vec<f64>> = vec![Vec::new(); self.count];
         for point in points {
@@ -162,7 +163,7 @@ impl Cards<'_> {
         offs.into_iter().map(median).collect()
     }
 
-    /// Words a card that differs. `off` and `others` are the logarithms of its factor and of the largest other one.
+    /// Describes a card that differs. `off` is the logarithm of its factor, `others` the largest of the other cards.
     fn says(&self, card: u32, off: f64, others: f64, axis: &AxisSeries, rows: usize) -> OddSlice {
         let is_own = |row: &usize| self.of(*row as u32) == card;
         let rows: Vec<usize> = (0..rows).filter(is_own).collect();

@@ -10,15 +10,15 @@ use crate::base::stats::quantile;
 use crate::base::words::{Figure, count};
 use crate::checks::context::RowContext;
 
-/// When the last step of many series is a cliff.
+/// Limits for cliffs: many series whose last point is far slower than predicted.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CliffLimits {
     /// The least number of series that end at one size.
     series: usize,
-    /// The median factor between the last latency and the one that the step before predicts.
+    /// The least median factor between the last latency and the predicted one.
     factor: f64,
-    /// The lower quartile of this factor.
+    /// The least lower quartile of this factor.
     quartile: f64,
     /// The least growth of longer series after the same step, from which on the step is not a cliff.
     grows: f64,
@@ -29,7 +29,7 @@ struct SeriesEnd {
     row: u32,
     /// The size before it.
     before: f64,
-    /// The latency of the last point over the one that the steps before it predict.
+    /// The latency of the last point divided by the predicted one.
     factor: f64,
 }
 
@@ -45,7 +45,7 @@ impl CliffLimits {
             let ends = ends.into_iter().filter(|(_, ends)| self.is_cliff(ends));
             let (size, ends) = ends.max_by_key(|(_, ends)| ends.len())?;
             let size = f64::from_bits(size);
-            // Where longer series have the step and grow on, a kernel gives way to another there.
+            // If longer series have the same step and keep growing, one kernel is replaced by another there.
             let inner = axis.iter().filter_map(|(series, sizes)| {
                 let at = sizes[..sizes.len() - 1].iter().position(|other| *other == size)?;
                 let [own, next] = [at, at + 1].map(|at| latency[series[at] as usize]);

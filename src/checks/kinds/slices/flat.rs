@@ -8,7 +8,7 @@ use crate::base::stats::upper_median;
 use crate::base::words::{Figure, count};
 use crate::checks::context::RowContext;
 
-/// When a table seems to be bound by its launches.
+/// Limits for tables that seem to be dominated by launches or another constant time.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FlatLimits {
@@ -22,10 +22,10 @@ pub(super) struct FlatLimits {
     series: usize,
     /// The least share of flat series among those that are long enough.
     share: f64,
-    /// The least factor between flat latencies and the need of the machine for the largest size of the run.
+    /// The least factor between a flat latency and the time that the machine needs for the largest size of the run.
     need: f64,
-    /// The least factor between the median flat latency and the fastest point of the operation on the system, or a launch
-    /// for `kernels`.
+    /// The least factor between the median flat latency and the fastest point of the operation on the system, or a
+    /// launch for `kernels`.
     above: f64,
     /// The tables whose rows are single kernels.
     kernels: Vec<String>,
@@ -81,7 +81,7 @@ impl FlatLimits {
         Some(OddSlice { says, rows: flat })
     }
 
-    /// Returns the start of a series whose latencies differ by less than the growth.
+    /// The start of a series up to where its latencies differ by the growth limit.
     fn run<'s>(&self, series: &'s [u32], latency: &[f64]) -> &'s [u32] {
         let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
         let is_flat = |row: &&u32| {

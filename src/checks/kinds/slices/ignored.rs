@@ -10,15 +10,15 @@ use crate::base::words::{Figure, count};
 use crate::checks::context::RowContext;
 use crate::database::table::{Keys, PartNumbers};
 
-/// The number of rows that are compared for a part of the key. A larger table is sampled: whole groups are taken by
-/// their hashes.
+/// The number of rows that are compared per part of the key. Larger tables are sampled by hashes, whole groups at a
+/// time.
 const ROWS: usize = 65_536;
 
-/// When a part of the key changes the work of a row and not its time.
+/// Limits for a part of the key that changes the work of a row but not its latency.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct IgnoredLimits {
-    /// The least factor between the needs of the machine for two rows that differ in the part.
+    /// The least factor between the bounds of two compared rows, which differ only in the part.
     work: f64,
     /// The least factor between a compared latency and the fastest one of the table.
     above: f64,
@@ -26,17 +26,17 @@ pub(super) struct IgnoredLimits {
     noise: f64,
     /// The least number of rows with one value of the part.
     rows: usize,
-    /// The share of equal latencies among them.
+    /// The least share of these rows whose latency is equal to that of more work.
     share: f64,
 }
 
-/// Rows with one value of a part, compared with rows of more work.
+/// The rows with one value of a key part, compared with rows of another value and more work.
 #[derive(Default)]
 struct Compared {
     rows: usize,
     /// The rows that take as long as those of more work.
     equal: Vec<usize>,
-    /// The value of the part in the last of the other rows.
+    /// The value of the part in the last row of more work.
     other: f64,
 }
 
@@ -93,7 +93,8 @@ impl IgnoredLimits {
         odd
     }
 
-    /// Compares rows, each with the one of most work that has the same hash. Returns them by the bits of their values.
+    /// Compares rows with the row of most work that has the same hash, for latencies of `least` ms and more. `placed`
+    /// are hashes and rows, sorted. Returns the results by the bits of the part's value.
     fn compared(
         &self,
         placed: &[(u64, usize)],

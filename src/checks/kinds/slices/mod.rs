@@ -1,4 +1,5 @@
-//! Slices of a table (rows with the same texts in the key) against the table's other slices and the machine.
+//! Slices of a table, compared with the table's other slices and with the machine. A slice is the rows with the same
+//! texts in the key.
 
 mod cards;
 mod cliffs;
@@ -38,9 +39,9 @@ pub struct SliceSigns {
     /// Endings of the names of key parts that hold dtypes.
     dtypes: Vec<String>,
     floor: FloorLimits,
-    /// The share of the common keys at which two dtypes have equal latencies from which on one is a copy.
+    /// The share of common keys with equal latencies from which on one of two dtypes is a copy.
     equal: f64,
-    /// The largest share of a latency that the table's step may be, for equal latencies to be no accident.
+    /// The largest step of the table, as a share of a latency, at which equal latencies are not a coincidence.
     step: f64,
     /// The least number of common keys of two slices that are compared.
     keys: usize,
@@ -49,12 +50,12 @@ pub struct SliceSigns {
     flat: FlatLimits,
     ignored: IgnoredLimits,
     cliffs: CliffLimits,
-    /// The share of zeros from which on a table is reported whose zeros are right one by one.
+    /// The share of zeros from which on a table is reported in which single zeros are allowed.
     zeros: f64,
 }
 
 impl Judge for SliceSigns {
-    /// One hit per slice with a sign.
+    /// Returns one hit per slice with a sign, and one on a table of zeros.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let (Some(keys), Some(latency)) = (rows.keys(), rows.spec.latency.first()) else {
             return Ok(Hits::new());
@@ -71,7 +72,7 @@ impl Judge for SliceSigns {
         let bounds = rows.longest_bounds()?;
         odd.extend(self.flat.odd(rows, &latency, bounds));
         odd.extend(self.ignored.odd(rows, keys, &latency, bounds));
-        // Arithmetic alone is no measure of kernels that are bound by what they read.
+        // A bound of arithmetic alone is too low for kernels that are limited by memory.
         if rows.spec.bounds.iter().any(|bound| bound.name != "math") {
             odd.extend(self.work.odd(keys, slices, &latency, bounds));
         }
@@ -91,7 +92,8 @@ impl Judge for SliceSigns {
 }
 
 impl SliceSigns {
-    /// Slices whose latencies are those of another dtype, or those times one factor.
+    /// Finds slices whose latencies are those of another dtype, or a constant multiple of them. `step` is the table's
+    /// step in ms.
     fn equal_pairs(
         &self,
         slices: &SlicesOfDtypes<'_>,

@@ -1,8 +1,8 @@
-//! Rows that do not fit their table.
+//! The result of the checks in this folder.
 
 /// Rows with a sign that they were not measured as the rest of their table.
 pub(super) struct OddSlice {
-    /// The words of the sign.
+    /// The sentence that describes the sign.
     pub says: String,
     pub rows: Vec<usize>,
 }

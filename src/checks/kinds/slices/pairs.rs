@@ -12,23 +12,23 @@ use crate::base::words::{Figure, count};
 use crate::checks::context::RowContext;
 use crate::database::table::{Keys, NumberedRows};
 
-/// The number of rows that are compared in a larger table.
+/// The number of rows to which a larger table is sampled.
 const ROWS: usize = 16_384;
-/// The maximal number of compared rows, however few keys a table has.
+/// The largest number of compared rows, even if many rows share few keys.
 const MOST_ROWS: usize = 4 * ROWS;
 /// The number of slices before it in the file that a slice is compared with. Of the known tables, none has more than
 /// nine slices that differ in a dtype alone.
 const NEAREST: usize = 32;
 
-/// When a slice is much slower than the other dtypes at small sizes only.
+/// Limits for a slice that is much slower than the other dtypes, but only at small sizes.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FloorLimits {
-    /// The factor between the latencies of a slice and of every other dtype at small sizes.
+    /// The least factor between the latencies of the slice and those of every other dtype at small sizes.
     factor: f64,
-    /// The factor over one of several other dtypes, or over the only one.
+    /// The least factor if only some of several other dtypes are that much faster, or if there is only one other.
     one: f64,
-    /// The share of that factor that remains at large sizes.
+    /// The largest share of the factor that remains at large sizes.
     remains: f64,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct SlicesOfDtypes<'a> {
     texts: Vec<[Vec<String>; 2]>,
 }
 
-/// A row of a slice with peers, ordered by the numbers in its key.
+/// A row of a slice that can be compared with another one. Rows are ordered by hash, group and place.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct PlacedRow {
     /// The hash of the numbers in the key.
@@ -71,7 +71,7 @@ pub(super) struct DtypePair {
 
 /// The rows of a slice whose latencies are those of another, times one factor.
 pub(super) struct Proportion {
-    /// The latency over that of the other slice.
+    /// The latency divided by that of the other slice.
     pub factor: f64,
     pub rows: Vec<usize>,
     /// The number of common keys that were compared.
@@ -152,12 +152,11 @@ impl<'a> SlicesOfDtypes<'a> {
         pairs.into_values().collect()
     }
 
-    /// Names a slice by its dtypes.
+    /// The dtypes of a slice, which name it in messages.
     pub fn words(&self, slice: usize) -> String {
         self.texts[slice][0].join(" and ")
     }
 
-    /// The rows of each slice.
     fn rows_by_slice(&self) -> Vec<Vec<usize>> {
         let mut rows = vec![Vec::new(); self.texts.len()];
         let slices = self.numbers.iter().enumerate();
@@ -176,7 +175,7 @@ impl DtypePair {
         self.latencies.push(latency);
     }
 
-    /// Finds the factor that most latencies of at least `least` ms share.
+    /// Finds the factor that most latency ratios share. Only latencies of `least` ms and more count.
     pub fn proportion(&self, least: f64) -> Proportion {
         let long =
             self.rows.iter().zip(&self.latencies).filter(|(_, of)| of[0].min(of[1]) >= least);
@@ -202,7 +201,8 @@ impl DtypePair {
         self.latencies.len()
     }
 
-    /// Compares a side with the other at the keys where the other is fastest, and where it is slowest.
+    /// Compares slice `side` (0 or 1) with the other one at the keys where the other is fastest, and where it is
+    /// slowest.
     fn floor(&self, side: usize) -> Floor {
         let mut latencies = self.latencies.clone();
         let [own, other] = [side, 1 - side];
@@ -228,16 +228,17 @@ impl DtypePair {
 
 /// The latency of a slice compared with that of the same operation in another dtype.
 struct Floor {
-    /// The median latency of the slice where the other is fastest, in ms.
+    /// The median latency of the slice in ms, at the quarter of the keys where the other slice is fastest.
     latency: f64,
     /// The median ratio at the quarter of the keys where the other is fastest.
     ratio: f64,
-    /// The median ratio at the tenth of the keys where the other is slowest.
+    /// The median ratio at the tenth of the keys where the other slice is slowest.
     remains: f64,
 }
 
 impl FloorLimits {
-    /// Slices that take several times as long as another dtype at small sizes, but not at large ones.
+    /// Finds slices that take several times as long as another dtype at small sizes, but not at large ones. `keys` is
+    /// the least number of common keys.
     pub fn odd(
         &self,
         slices: &SlicesOfDtypes<'_>,
@@ -258,7 +259,8 @@ impl FloorLimits {
             let floors = peers.iter().map(|(pair, side)| (*pair, *side, pair.floor(*side)));
             let mut slow: Vec<(&DtypePair, usize, Floor)> =
                 floors.filter(|(_, _, floor)| is_slow(floor)).collect();
-            // Two of three dtypes may be timed with their launches. Where there are two dtypes, either may be the odd one.
+            // Two of three dtypes may be timed with their launches. Where there are two dtypes, either may be the odd
+            // one.
             if slow.len() < peers.len() || peers.len() == 1 {
                 slow.retain(|(_, _, floor)| floor.ratio >= self.one);
             }

@@ -1,4 +1,4 @@
-//! Slices against the time that the machine needs at least for their work.
+//! Slices, compared with the least time that the machine needs for their work.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use super::odd::OddSlice;
 use crate::base::words::{Figure, count};
 use crate::database::table::{Keys, NumberedRows};
 
-/// When the latencies of a slice do not fit its work.
+/// Limits for latencies that do not fit the work of their slice.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WorkLimits {
@@ -24,7 +24,7 @@ pub(super) struct WorkLimits {
 }
 
 impl WorkLimits {
-    /// Words what does not fit in each slice. `bounds` are the rows' longest bounds in ms.
+    /// Finds slices whose latencies do not fit their work. `bounds` are the rows' longest bounds in ms.
     pub fn odd(
         &self,
         keys: &Keys<'_>,
@@ -48,7 +48,7 @@ impl WorkLimits {
         rows.into_iter().filter_map(odd).collect()
     }
 
-    /// Words what does not fit in the rows of a slice.
+    /// Describes how the latencies of a slice do not fit its work; `None` if they fit.
     fn says(&self, rows: &[usize], latency: &[f64], bounds: &[f64]) -> Option<String> {
         let range = |of: &[f64]| {
             let values = || rows.iter().map(|row| of[*row]);

@@ -4,8 +4,8 @@ use super::odd::OddSlice;
 use crate::base::words::count;
 use crate::checks::context::RowContext;
 
-/// Finds a measured column that is zero in at least a `share` of the rows although no condition in the spec says that they
-/// must be zero.
+/// Finds a measured column that is zero in at least a `share` of the rows although no condition in the spec says that
+/// they must be zero.
 pub(super) fn zeros(rows: &RowContext<'_>, share: f64) -> Option<OddSlice> {
     let (name, _) = rows.spec.measures().next()?;
     let rule = rows.spec.zero.get(name)?;

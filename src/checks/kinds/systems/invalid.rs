@@ -11,18 +11,18 @@ use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 
-/// Fields of a system YAML.
+/// The fields that a system YAML must or may have.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Schema")]
 pub struct SystemFields {
     /// Texts the loader requires.
     texts: Vec<String>,
-    /// Figures by dotted path.
+    /// Ranges of figures, by dotted path.
     figures: BTreeMap<String, FigureRange>,
 }
 
-/// Where a figure of a real machine lies.
+/// The range of a figure on real machines.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Range")]
@@ -30,7 +30,7 @@ struct FigureRange {
     /// Least and most, in SI units.
     range: [f64; 2],
     unit: String,
-    /// Whether the loader requires it.
+    /// True if the loader requires the figure.
     #[serde(default)]
     required: bool,
 }
@@ -79,7 +79,7 @@ impl FigureRange {
             return None;
         }
         let unit = &self.unit;
-        // The usual slip: a datasheet's GB/s or TFLOP/s written where bytes or FLOP a second are meant.
+        // The usual mistake is a data sheet's GB/s or TFLOP/s instead of bytes or FLOP per second.
         let slips = [(1e9, "10^9"), (1e12, "10^12"), (1e3, "10^3"), (1e-3, "10^-3")];
         let slip = slips.iter().find(|(factor, _)| (least..=most).contains(&(value * factor)));
         let guess =

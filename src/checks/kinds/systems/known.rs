@@ -1,4 +1,5 @@
-//! Figures of a system against what is known of it, of the GPU in its rows, or of its generation.
+//! Figures of a system, compared with those of known systems: of the same name, of the GPU that the rows name, or of
+//! the same generation.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ pub struct KnownFigures {
     factor: f64,
     /// The factor by which a known system's figure may differ from the known value.
     own_factor: f64,
-    /// Other factors than `own_factor`, by figure; 1 for an exact figure.
+    /// Factors that replace `own_factor` for single figures, by dotted path; 1 for an exact figure.
     own_factors: BTreeMap<String, f64>,
     /// Figures that are the rate of a GPU's network card, and the cards by rate.
     nics: Nics,
@@ -45,13 +46,14 @@ struct NetworkCard {
 /// A known system that a system's figures are compared with.
 struct Reference<'a> {
     known: &'a System,
-    /// The clause that introduces the known value.
+    /// The clause that introduces the known value in a message: `but h100_sxm is known to have`.
     says: String,
 }
 
 impl KnownFigures {
-    /// Words the figures that differ from what is known of the system. A system that is not known by its name is compared
-    /// with the systems that have the GPU of its rows and, without such rows, with all of its generation.
+    /// Clauses on figures that differ from known values. A system that is not known by its name is compared with the
+    /// known systems that have the GPU named in its rows. Without such rows it is compared with all systems of its
+    /// generation.
     pub fn outliers(&self, system: &System, at: &SystemContext<'_>) -> Vec<String> {
         if let Some(known) = at.specs.systems.get(&system.name) {
             let says = format!("but {} is known to have", system.name);
@@ -72,7 +74,7 @@ impl KnownFigures {
             .collect();
         let mut odd: Vec<String> = self.copied(system, at).into_iter().collect();
         for path in &self.figures {
-            // Machines with the same GPU may differ in everything else.
+            // Machines with the same GPU may have other figures outside the GPU.
             odd.extend(if path.starts_with("gpu.") && !references.is_empty() {
                 self.differs(path, system, &references)
             } else {
@@ -82,7 +84,7 @@ impl KnownFigures {
         odd
     }
 
-    /// Words a figure that differs from the known values of every reference.
+    /// A clause on a figure that differs from the known values of all references; `None` if it fits one of them.
     fn differs(&self, path: &str, system: &System, references: &[Reference<'_>]) -> Option<String> {
         let value = system.figure(path).filter(|value| *value > 0.0)?;
         let factor = self.own_factors.get(path).copied().unwrap_or(self.own_factor);
@@ -102,7 +104,7 @@ impl KnownFigures {
         Some(format!("{path} is {}, {says} {}", figures.0, figures.1))
     }
 
-    /// A figure for people, with the network card of that rate.
+    /// A figure in words. The rate of a network card is followed by the card's name.
     fn with_card(&self, path: &str, value: f64) -> String {
         let cards = self.nics.cards.iter().filter(|_| self.nics.figures.iter().any(|f| f == path));
         let card =
@@ -112,7 +114,8 @@ impl KnownFigures {
         plain(value) + &name
     }
 
-    /// Words a figure that is far from those of every known system of the generation.
+    /// A clause on a figure that differs from those of all known systems of the generation; `None` if it fits one of
+    /// them.
     fn far(&self, path: &str, system: &System, at: &SystemContext<'_>) -> Option<String> {
         let value = system.figure(path).filter(|value| *value > 0.0)?;
         let generation = system.generation()?;
@@ -132,7 +135,8 @@ impl KnownFigures {
         ))
     }
 
-    /// Words that the figures that the GPU has are all those of a known system, although the rows name another GPU.
+    /// A clause on a system whose GPU figures are all those of a known system, although its rows name another GPU;
+    /// `None` otherwise.
     fn copied(&self, system: &System, at: &SystemContext<'_>) -> Option<String> {
         const FEWEST: usize = 5;
         let figures = self.figures.iter().filter(|path| path.starts_with("gpu."));
@@ -148,7 +152,7 @@ impl KnownFigures {
     }
 }
 
-/// A figure for people: counts as they are, rates by their power of ten.
+/// A figure in words: small numbers in full, others in scientific notation.
 pub(super) fn plain(figure: f64) -> String {
     if figure < 1e5 { figure.to_string() } else { format!("{figure:e}") }
 }

@@ -1,4 +1,4 @@
-//! System YAML: what its loader requires, and figures that cannot be or do not fit.
+//! Faults of system YAMLs: missing or invalid fields, and figures that are not plausible.
 
 mod invalid;
 mod known;

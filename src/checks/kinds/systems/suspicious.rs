@@ -1,4 +1,4 @@
-//! System YAML whose figures do not fit.
+//! System YAMLs whose figures are not plausible.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,14 +14,14 @@ use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 use crate::specs::system::System;
 
-/// Figures of one system against each other, known systems and the system's own tables.
+/// The comparisons of a system's figures: with each other, with known systems and with the system's own tables.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plausible {
     relations: Vec<FigureRelation>,
-    /// Figures that grow from system to system.
+    /// Figures that do not decrease from one system to the next.
     rising: Vec<Rising>,
-    /// Fields that name a version of a backend, with the backend.
+    /// The backend of each field that names a backend's version.
     versions: BTreeMap<String, String>,
     known: KnownFigures,
 }
@@ -32,11 +32,11 @@ pub struct Plausible {
 #[schemars(rename = "Relation")]
 struct FigureRelation {
     holds: Expr,
-    /// The meaning of a figure that breaks the relation.
+    /// The sentence of a finding if the relation does not hold.
     says: String,
 }
 
-/// Systems in the order of a figure that does not shrink from one to the next.
+/// Systems in ascending order of a figure.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Rising {
@@ -44,7 +44,7 @@ struct Rising {
     systems: Vec<String>,
 }
 
-/// A system's figures as formulas see them.
+/// A system's figures, which formulas can read.
 struct Figures<'a>(&'a System);
 
 impl Scope for Figures<'_> {
@@ -75,7 +75,7 @@ impl Judge for Plausible {
         };
         let mut odd = Vec::new();
         for relation in &self.relations {
-            // A relation between figures that are not all given says nothing.
+            // A relation cannot be judged unless all of its figures are stated.
             let given = relation.holds.fields().iter().all(|f| system.figure(f).is_some());
             let holds = || relation.holds.mask(&Figures(system)).is_ok_and(|m| m.get(0));
             if given && !holds() {
@@ -92,7 +92,7 @@ impl Judge for Plausible {
     }
 }
 
-/// Findings on the figures of the GPU and the node whose names no known system has.
+/// Findings on GPU and node figures with names that no known system has.
 fn misnamed(rule: RuleHead<'_>, system: &System, at: &SystemContext<'_>) -> Found {
     let own = |name: &&String| name.starts_with("gpu.") || name.starts_with("node.");
     let known: BTreeSet<&str> = at
@@ -118,8 +118,8 @@ fn misnamed(rule: RuleHead<'_>, system: &System, at: &SystemContext<'_>) -> Foun
 }
 
 impl Rising {
-    /// Words the systems of the root that have less than this system although they come after it, or more although they
-    /// come before.
+    /// Clauses on the systems of the root that have less of the figure than this system although they come later in
+    /// the order, or more although they come earlier.
     fn broken(&self, system: &System, at: &SystemContext<'_>) -> Vec<String> {
         let Some(own) = self.systems.iter().position(|name| *name == system.name) else {
             return Vec::new();
@@ -140,7 +140,8 @@ impl Rising {
     }
 }
 
-/// Words a field that names a version of a backend without data, if the system has data of other versions.
+/// A clause on a field that names a version without data, if the system has data of the backend's other versions;
+/// `None` otherwise.
 fn without_data(
     field: &str,
     backend: &str,

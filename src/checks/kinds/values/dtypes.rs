@@ -8,23 +8,23 @@ use crate::base::words::names;
 use crate::checks::context::RowContext;
 use crate::database::table::Column;
 
-/// The maximum number of unknown dtypes of a column that are novelties by themselves; a damaged column may hold another
-/// text in each row.
+/// The largest number of unknown dtypes in a column that are named one by one. A damaged column may have another text
+/// in each row.
 const MOST: usize = 16;
 
-/// Rows with an unknown dtype.
+/// The rows with one unknown dtype, or with all of them if they are many.
 #[derive(Default)]
 struct UnknownDtype<'a> {
     columns: Vec<&'a str>,
-    /// The known dtype that may be meant, in words.
+    /// A clause that names the known dtype that may be meant; empty if none is similar.
     meant: String,
-    /// True if the tree itself has that dtype, in other letters: upper or lower case.
+    /// True if other tables have the same dtype in another case.
     is_misspelt: bool,
     rows: BTreeSet<usize>,
 }
 
-/// Adds the rows whose dtype neither the list of all dtypes nor the table's spec has, by dtype: to `wrong` those that the
-/// tree itself spells otherwise, to `unknown` the others. `columns` hold dtypes.
+/// Adds the rows whose dtype is neither known nor in the table's spec, grouped by dtype. They go to `wrong` if other
+/// tables spell the dtype in another case, otherwise to `unknown`. `columns` are the names of the dtype columns.
 pub(super) fn unknown_dtypes<'a>(
     (wrong, unknown): (&mut Wrong, &mut Wrong),
     rows: &RowContext<'a>,

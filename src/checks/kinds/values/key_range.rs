@@ -1,4 +1,4 @@
-//! Keys that no sweep has, dtypes that no query names, and rows that the loader refuses.
+//! Keys outside of any sweep, dtypes that queries never name, and rows that the loader refuses.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,12 +15,12 @@ use crate::database::table::Column;
 use crate::findings::Severity;
 use crate::specs::{ColumnKind, ColumnSpec, Guard, PLACE};
 
-/// Which whole-number columns may be zero.
+/// The value ranges of key columns.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KeyRange {
     may_be_zero: Vec<String>,
-    /// Columns the loader reads as 64-bit; it reads the others as 32-bit and refuses what is more.
+    /// Columns that the loader reads as 64-bit numbers. It reads the others as 32-bit and refuses larger values.
     wide: Vec<String>,
     /// Endings of the names of columns that hold dtypes.
     dtypes: Vec<String>,
@@ -63,7 +63,7 @@ impl Judge for KeyRange {
             let masks = conditions.iter().map(|condition| condition.mask(scope));
             let masks = masks.collect::<Result<Vec<_>, _>>()?;
             let is_refused = |row: &usize| masks.iter().any(|mask| !mask.get(*row));
-            // What the loader's code knows of a text may come with this very change.
+            // The same change may add the text to the loader's code.
             let unknown = unknown_texts(rows, require);
             for row in (0..scope.rows()).filter(is_refused) {
                 if unknown.has(row) {
@@ -141,10 +141,10 @@ fn out_of_range(value: f64, least: f64, most: f64) -> Option<&'static str> {
     }
 }
 
-/// The words for rows with such texts.
+/// The words for rows with a text that the changed code may know.
 const UNSETTLED: &str = "the loader's code changes too, and rules/facts.yaml does not list a text";
 
-/// Rows with a text that a list lacks whose code a pull request changes.
+/// The rows with a text that is missing in a list from the loader's code, while a pull request changes that code.
 struct UnknownTexts<'a> {
     /// The codes of each column's rows, and for each code true if its text is unknown.
     columns: Vec<(&'a [u32], Vec<bool>)>,
@@ -166,7 +166,7 @@ fn unknown_texts<'a>(rows: &RowContext<'a>, require: &Expr) -> UnknownTexts<'a> 
         if let (true, Some(Column::Text { codes, dict, .. })) =
             (known.is_unsettled(lookup), rows.column(column))
         {
-            // Of what a formula looks up, rates alone are the system's.
+            // Rates are the only looked-up values that depend on the system.
             let system = require.reads_rates().then(|| rows.system()).flatten();
             let is_unknown = |text| known.get(lookup, text, system).is_none();
             columns.push((&codes[..], dict.iter().map(|text| is_unknown(text)).collect()));
@@ -175,7 +175,7 @@ fn unknown_texts<'a>(rows: &RowContext<'a>, require: &Expr) -> UnknownTexts<'a> 
     UnknownTexts { columns }
 }
 
-/// Groups that the loader refuses since two columns do not vary together.
+/// Adds groups that the loader refuses because one column varies and the other does not.
 fn refused_groups(wrong: &mut Wrong, rows: &RowContext<'_>, guard: &Guard) {
     let refused = guarded_rows(rows.whole(), guard);
     if refused.is_empty() {

@@ -16,7 +16,7 @@ use crate::base::words::plural;
 use crate::checks::context::RowContext;
 use crate::findings::{Finding, Hit, HitPart, Severity};
 
-/// Rows that are wrong, by what is wrong with them.
+/// The wrong rows of a table, grouped by fault.
 #[derive(Default)]
 struct Wrong {
     kinds: BTreeMap<String, WrongRows>,
@@ -32,13 +32,13 @@ struct WrongRows {
 }
 
 impl Wrong {
-    /// Adds a row where something is wrong with it in that column.
+    /// Adds a row to the fault "`column` is `why`"; does nothing if `why` is `None`.
     fn add(&mut self, column: &str, row: usize, why: Option<&str>) {
         let Some(why) = why else { return };
         self.add_kind(&format!("{column} {why}"), &format!("{column} is {why}"), column, row);
     }
 
-    /// Adds a row to a kind of fault that has a clause of its own.
+    /// Adds a row to the fault `kind`, which the clause `says` describes.
     fn add_kind(&mut self, kind: &str, says: &str, column: &str, row: usize) {
         let wrong = self.kinds.entry(kind.to_owned()).or_default();
         says.clone_into(&mut wrong.says);
@@ -48,8 +48,8 @@ impl Wrong {
         }
     }
 
-    /// Hits on what only shipped facts call wrong, one for each kind. `what` names the novelty by the kind; `then` joins
-    /// the clause with the end of its sentence.
+    /// Warnings on faults that are faults only according to shipped facts, which may be outdated. Returns one hit per
+    /// fault. `what` returns the novelty's name; `then` joins the clause and the end of its sentence.
     fn novelties<'v>(
         self,
         rows: &'v RowContext<'v>,

@@ -5,7 +5,7 @@ use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};
 use crate::database::table::Column;
 
-/// NaN, infinities and nulls among the measurements.
+/// The check for NaN, infinities and nulls among the measurements.
 pub struct NotFinite;
 
 impl Judge for NotFinite {

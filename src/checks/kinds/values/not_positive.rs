@@ -6,7 +6,7 @@ use crate::checks::judge::{Judge, Judged};
 use crate::database::table::Column;
 use crate::findings::Severity;
 
-/// Measurements of zero where no zero rule allows it, or below zero.
+/// The check for measurements below zero, and for zeros that the spec does not allow.
 pub struct NotPositive;
 
 impl Judge for NotPositive {
@@ -34,7 +34,7 @@ impl Judge for NotPositive {
             for row in 0..rows.count {
                 let why = match column.number(row) {
                     v if v < 0.0 => Some("below zero"),
-                    // Without a spec nothing says that zero is wrong.
+                    // Without a spec it is not known whether zeros are wrong.
                     0.0 if !is_unknown && !zero.as_ref().is_some_and(|z| z.get(row)) => {
                         Some("zero")
                     }

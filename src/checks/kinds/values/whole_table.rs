@@ -7,7 +7,7 @@ use crate::base::words::names;
 use crate::checks::context::RowContext;
 use crate::database::table::Column;
 
-/// Adds the rows whose value of a `uniform` column is not that of most rows: the table contradicts itself.
+/// Adds the rows that differ from most rows in a `uniform` column, all of whose values must be equal.
 pub(super) fn mixed_rows(wrong: &mut Wrong, rows: &RowContext<'_>) {
     for name in &rows.spec.uniform {
         if let Some(column) = rows.column(name) {
@@ -16,7 +16,7 @@ pub(super) fn mixed_rows(wrong: &mut Wrong, rows: &RowContext<'_>) {
     }
 }
 
-/// Adds the rows with a null in a table that may have none.
+/// Adds the rows with a null, if the table's spec forbids nulls.
 pub(super) fn null_rows(wrong: &mut Wrong, rows: &RowContext<'_>) {
     if !rows.spec.no_nulls {
         return;

@@ -7,7 +7,7 @@ use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 use crate::findings::{Severity, exceptions};
 
-/// Waivers past their date.
+/// The check for waivers past their date.
 pub struct WaiverExpired;
 
 impl Judge for WaiverExpired {
@@ -17,7 +17,7 @@ impl Judge for WaiverExpired {
 
     fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
         let Item::Waivers(at) = item else { return Found::new() };
-        // An exception in a file of the database's owners is judged by their own gate, too.
+        // The owners' exceptions are judged by their own gate, too, so they are at most a warning here.
         let is_own = at.path != exceptions::PATH;
         let most = if is_own { Severity::Error } else { Severity::Warning };
         finding(RuleHead { severity: rule.severity.at_most(most), ..rule }, at, at.expired)

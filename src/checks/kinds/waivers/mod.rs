@@ -9,7 +9,7 @@ use crate::checks::context::WaiverContext;
 use crate::checks::judge::Found;
 use crate::checks::rule_head::RuleHead;
 
-/// One finding on the file of waivers with all that is wrong with them, where anything is.
+/// One finding on the waivers file with all faults in `wrong`; none if there are none.
 fn finding(rule: RuleHead<'_>, at: &WaiverContext<'_>, wrong: &[String]) -> Found {
     if wrong.is_empty() {
         return Found::new();

@@ -6,7 +6,7 @@ use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge};
 use crate::checks::rule_head::RuleHead;
 
-/// Waivers that match nothing.
+/// The check for waivers that match nothing.
 pub struct WaiverUnused;
 
 impl Judge for WaiverUnused {
