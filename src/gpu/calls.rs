@@ -43,6 +43,9 @@ pub struct Call {
     /// is timed.
     #[serde(skip)]
     pub launches: Option<u32>,
+    /// The reason why the row is shown and not judged; `None` if it is judged.
+    #[serde(skip)]
+    pub proxy: Option<String>,
 }
 
 /// The runners of a table, evaluated for every row.
@@ -60,6 +63,7 @@ struct Cooked<'a> {
     group: Vec<Value<'a>>,
     processes: Option<Value<'a>>,
     eager: Option<(Vals<'a, bool>, u32)>,
+    proxy: Option<(Vals<'a, bool>, &'a str)>,
 }
 
 enum CookedArgument<'a> {
@@ -97,6 +101,16 @@ impl<'a> Calls<'a> {
         self.runner(row)?.group(row)
     }
 
+    /// Number of GPUs that measure a row together.
+    pub fn gpus(&self, row: usize) -> u64 {
+        self.runner(row).and_then(|runner| runner.processes(row)).unwrap_or(1)
+    }
+
+    /// Returns true if a row is shown and not judged.
+    pub fn is_proxy(&self, row: usize) -> bool {
+        self.runner(row).is_some_and(|runner| runner.proxy(row).is_some())
+    }
+
     /// The first runner that matches a row.
     fn runner(&self, row: usize) -> Option<&Cooked<'a>> {
         self.runners.iter().find(|c| c.rows.as_ref().is_none_or(|rows| rows.get(row)))
@@ -120,7 +134,7 @@ impl<'a> Cooked<'a> {
         let column =
             |name: &'a String| scope.column(name).unwrap_or(Value::Number(Vals::One(f64::NAN)));
         let env = |(name, e): (&'a String, &'a Expr)| Ok((name.as_str(), value(e)?));
-        let eager = runner.eager.as_ref();
+        let (eager, proxy) = (runner.eager.as_ref(), runner.proxy.as_ref());
         Ok(Self {
             runner,
             rows: runner.rows.as_ref().map(|e| e.mask(scope)).transpose()?,
@@ -129,12 +143,21 @@ impl<'a> Cooked<'a> {
             group: runner.group.iter().map(column).collect(),
             processes: runner.processes.as_ref().map(value).transpose()?,
             eager: eager.map(|e| Ok((e.rows.mask(scope)?, e.launches))).transpose()?,
+            proxy: proxy.map(|p| Ok((p.rows.mask(scope)?, p.reason.as_str()))).transpose()?,
         })
     }
 
     fn group(&self, row: usize) -> Option<String> {
         let values: Vec<String> = self.group.iter().map(|value| text(value, row)).collect();
         (!values.is_empty()).then(|| values.join(" "))
+    }
+
+    fn processes(&self, row: usize) -> Option<u64> {
+        self.processes.as_ref().and_then(|value| json(value, row).as_u64())
+    }
+
+    fn proxy(&self, row: usize) -> Option<&'a str> {
+        self.proxy.as_ref().filter(|(rows, _)| rows.get(row)).map(|(_, reason)| *reason)
     }
 
     fn call(&self, table: &str, row: usize) -> Call {
@@ -158,8 +181,9 @@ impl<'a> Cooked<'a> {
             env: self.env.iter().map(|(name, v)| ((*name).to_owned(), text(v, row))).collect(),
             file: runner.file.clone().unwrap_or_else(|| format!("{table}.txt")),
             group: self.group(row),
-            processes: self.processes.as_ref().and_then(|value| json(value, row).as_u64()),
+            processes: self.processes(row),
             launches: eager.map(|(_, launches)| *launches),
+            proxy: self.proxy(row).map(str::to_owned),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The draw of a table's points: which of its rows are measured again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use crate::base::random::Random;
 use crate::database::catalog::TableFile;
@@ -27,20 +28,41 @@ pub struct DrawRules<'a> {
 }
 
 /// The figures of a draw.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct DrawCounts {
     /// Seed of the random draw.
     pub seed: u64,
-    /// Number of rows that the sample was drawn from.
-    pub rows: usize,
+    /// Number of the table's rows that the loader serves.
+    pub table: usize,
+    /// Number of the rows that the sample was drawn from, by slice.
+    pub slices: BTreeMap<String, usize>,
     /// Number of the table's rows that no recipe or runner describes.
     pub without_recipe: usize,
+    /// Rows left out because they need more GPUs than there are; `None` if there are no such rows.
+    pub larger: Option<LargerRows>,
     /// Number of rows left out because the device cannot measure them as they were recorded.
     pub proxies: usize,
     /// Number of strata that the sample was drawn from.
     pub strata: usize,
     /// Number of drawn points that do not fit in memory and were replaced.
     pub replaced: usize,
+}
+
+/// Rows that need more GPUs than a machine has.
+#[derive(Debug, Clone, Copy)]
+pub struct LargerRows {
+    /// Number of rows.
+    pub rows: usize,
+    /// The smallest number of GPUs that one of them needs.
+    pub needed: u64,
+    /// Number of GPUs of the machine.
+    pub here: u64,
+}
+
+impl fmt::Display for LargerRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} GPUs needed, {} here", self.needed, self.here)
+    }
 }
 
 /// Points drawn from a table, not yet measured.
@@ -53,37 +75,45 @@ pub struct Drawn {
     pub points: Vec<(Point, Option<NoiseBand>)>,
 }
 
+impl DrawCounts {
+    /// Number of rows that the sample was drawn from.
+    pub fn rows(&self) -> usize {
+        self.slices.values().sum()
+    }
+}
+
 impl Drawn {
     /// Returns true if the device measures the points as they were recorded.
     pub fn is_judged(&self, device: &dyn Device) -> bool {
-        let own = |p: &Point| p.work.as_ref().is_none_or(|work| !device.stands_in(work));
+        let own = |p: &Point| {
+            let is_proxy = p.call.as_ref().is_some_and(|call| call.proxy.is_some());
+            !is_proxy && p.work.as_ref().is_none_or(|work| !device.stands_in(work))
+        };
         self.points.iter().all(|(point, _)| own(point))
     }
 }
 
-/// Draws points of `rows`; `None` if the device can measure none of them.
+/// Draws points of `rows`; none if the device can measure none of them.
 pub fn draw(
     file: &TableFile,
     points: &MeasurablePoints<'_>,
     mut rows: Vec<usize>,
     rules: DrawRules<'_>,
     (device, noise): (&dyn Device, &Noise),
-) -> Option<Drawn> {
+) -> Drawn {
     if let Some(dtypes) = rules.dtypes {
         rows.retain(|row| points.dtypes(*row).all(|dtype| dtypes.contains(dtype)));
     }
+    let larger = larger(points, &mut rows, device);
     let asked = rows.len();
     rows.retain(|row| points.is_measurable(*row, device));
     let without_recipe = asked - rows.len();
     // A proxy measurement does not judge the table; proxies are drawn only if there is nothing else.
-    let stands_in = |row: &usize| points.work(*row).is_some_and(|w| device.stands_in(&w));
-    let (others, judged): (Vec<usize>, Vec<usize>) = rows.into_iter().partition(stands_in);
+    let (others, judged): (Vec<usize>, Vec<usize>) =
+        rows.into_iter().partition(|row| points.is_proxy(*row, device));
     let (rows, proxies) = if judged.is_empty() { (others, 0) } else { (judged, others.len()) };
     let left = grouped(points, &rows, rules);
     let strata = sample::strata(left.iter().map(|r| (*r, points.slice(*r), points.latency(*r))));
-    if strata.is_empty() {
-        return None;
-    }
     let draw = sample::draw(&strata, rules.count, rules.seed, |row| points.fits(row, device));
     let point = |(stratum, row): &(usize, usize)| {
         let mut point = points.point(*row, &strata[*stratum]);
@@ -93,13 +123,34 @@ pub fn draw(
     };
     let counts = DrawCounts {
         seed: rules.seed,
-        rows: rows.len(),
+        table: points.served(),
+        slices: counted(rows.iter().map(|row| points.slice(*row))),
         without_recipe,
+        larger,
         proxies,
         strata: strata.len(),
         replaced: draw.replaced,
     };
-    Some(Drawn { file: file.clone(), counts, points: draw.points.iter().map(point).collect() })
+    Drawn { file: file.clone(), counts, points: draw.points.iter().map(point).collect() }
+}
+
+/// Leaves out the rows that need more GPUs than the device has.
+fn larger(
+    points: &MeasurablePoints<'_>,
+    rows: &mut Vec<usize>,
+    device: &dyn Device,
+) -> Option<LargerRows> {
+    let here = device.about().gpus?;
+    let more: Vec<usize> = rows.extract_if(.., |row| points.gpus(*row) > here).collect();
+    let needed = more.iter().map(|row| points.gpus(*row)).min()?;
+    Some(LargerRows { rows: more.len(), needed, here })
+}
+
+/// Counts equal texts.
+fn counted(texts: impl Iterator<Item = String>) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    texts.for_each(|text| *counts.entry(text).or_default() += 1);
+    counts
 }
 
 /// The rows of a few groups, if one call measures a group; otherwise all rows.

@@ -1,5 +1,7 @@
 //! Measures the drawn points of a table, with its control points, and judges them.
 
+use std::time::{Duration, Instant};
+
 use crate::base::error::Result;
 use crate::base::interrupt;
 use crate::base::stats;
@@ -7,7 +9,7 @@ use crate::database::catalog::TableFile;
 use crate::gpu::device::{About, Device, MeasureError, Point, release};
 use crate::gpu::draw::{DrawCounts, Drawn};
 use crate::gpu::judge::power::power;
-use crate::gpu::judge::{Measured, Middle, Offset, collections, judge};
+use crate::gpu::judge::{Measured, Middle, Offset, control, judge, unmeasured};
 use crate::gpu::outcome::Sample;
 use crate::gpu::recipe::Margins;
 use crate::gpu::record::Log;
@@ -17,6 +19,12 @@ use crate::specs::NoiseBand;
 /// two speeds, depending on where their operands are in memory; the median of five controls is robust
 /// against this.
 const CONTROLS: usize = 5;
+
+/// Longest timed part of a sample of a control point, in ms. Rows with a power were timed for a second.
+const CONTROL_MS: f64 = 100.0;
+
+/// Time of a call above which a third of all calls at most are those of control points.
+const SLOW: Duration = Duration::from_secs(2);
 
 /// The measured points of a table, not yet judged.
 pub struct Taken {
@@ -45,7 +53,7 @@ impl Taken {
         mut log: Option<&mut Log>,
         progress: &dyn Fn(usize),
     ) -> Result<Self> {
-        let controls = controls(&drawn.points);
+        let mut controls = controls(&drawn.points);
         let mut passes: Vec<Vec<f64>> = vec![Vec::new(); controls.len()];
         let (asked, middle) = (drawn.points.len(), drawn.points.len() / 2);
         let mut points = Vec::new();
@@ -55,12 +63,12 @@ impl Taken {
         for point in waken.take_while(|_| !interrupt::is_requested()) {
             let _ = MeasureError::of_point(device.measure(point))?;
         }
-        pass(device, &controls, &mut passes)?;
+        let is_slow = first_pass(device, &mut controls, &mut passes, asked)?;
         for (index, (point, band)) in drawn.points.into_iter().enumerate() {
             if interrupt::is_requested() {
                 break;
             }
-            if index == middle && index > 0 {
+            if index == middle && index > 0 && !is_slow {
                 pass(device, &controls, &mut passes)?;
             }
             let answer = MeasureError::of_point(device.measure(&point))?;
@@ -95,27 +103,30 @@ impl Taken {
         }
     }
 
-    /// The table as a control table for others; `None` if too few of its points are judged.
+    /// The table as a control table for others; `None` if too few of its points are judged, or if its times
+    /// are not steady.
     pub fn as_control(&self, limits: &Margins) -> Option<Middle> {
-        let judged = self.points.iter().filter(|p| p.is_judged()).count();
-        (judged >= limits.least_points)
-            .then(|| Measured::middle(&self.points, collections(limits), limits))
+        control(&self.points, &self.controls, &limits.of(&self.file.table))
     }
 
     /// Judges the table, relative to the card's offset.
     pub fn judged(mut self, about: &About, offset: Option<Offset>, limits: &Margins) -> Sample {
+        let limits = limits.of(&self.file.table);
         // A proxy is not judged, so that it does not add to the statistical power of the sample.
         let judged = self.points.iter().filter(|p| p.proxy().is_none() && !p.is_host_bound());
         let bands: Vec<&NoiseBand> = judged.filter_map(|p| p.band.as_ref()).collect();
-        let power = power(&bands, Offset::collections(offset.as_ref(), limits), limits);
+        let power = power(&bands, Offset::collections(offset.as_ref(), &limits), &limits);
         let (controls, trouble) = (&self.controls, &self.trouble);
-        let verdict = judge(&mut self.points, controls, trouble, offset.as_ref(), limits);
+        let mut verdict = judge(&mut self.points, controls, trouble, offset.as_ref(), &limits);
+        if let Some(why) = unmeasured(&self.points, &self.counts.slices) {
+            verdict.lacks(why);
+        }
         Sample {
             measured_with: another_version(about, &self.file),
             file: self.file,
             draw: self.counts,
             power,
-            margins: limits.clone(),
+            margins: limits,
             offset,
             points: self.points,
             verdict,
@@ -132,7 +143,7 @@ fn host_ms(point: &Point, about: &About) -> f64 {
 
 /// Chooses the control points, spread over the sample's latencies. The longest are left out, since
 /// controls are measured three times. The card rests before each, so that earlier load does not matter.
-/// A group's rows are measured once, so that they show no drift.
+/// A group's rows are measured once, so that they show no drift. Power is not measured.
 fn controls(points: &[(Point, Option<NoiseBand>)]) -> Vec<Point> {
     let single = |p: &&Point| p.call.as_ref().is_none_or(|call| call.group.is_none());
     let mut by_latency: Vec<&Point> = points.iter().map(|(p, _)| p).filter(single).collect();
@@ -140,8 +151,39 @@ fn controls(points: &[(Point, Option<NoiseBand>)]) -> Vec<Point> {
     let count = CONTROLS.min(by_latency.len());
     let mut controls: Vec<Point> =
         (1..=count).map(|i| by_latency[i * by_latency.len() / (count + 2)].clone()).collect();
-    controls.iter_mut().filter_map(|c| c.work.as_mut()).for_each(|w| w.rested = true);
+    for control in &mut controls {
+        control.power = false;
+        if let Some(work) = &mut control.work {
+            let most = (CONTROL_MS / (control.recorded_ms * work.copies as f64)).ceil().max(6.0);
+            (work.rested, work.runs) = (true, work.runs.min(most as u32));
+        }
+    }
     controls
+}
+
+/// Measures the controls for the first time. If all their calls are slow, the first of which may also load a
+/// framework, leaves out controls for later passes, and returns true: then there is no pass in the middle.
+fn first_pass(
+    device: &mut dyn Device,
+    controls: &mut Vec<Point>,
+    times: &mut Vec<Vec<f64>>,
+    asked: usize,
+) -> Result<bool> {
+    let left = (asked / 4).max(1);
+    let mut fastest = Duration::MAX;
+    for index in 0..controls.len() {
+        let start = Instant::now();
+        pass(device, &controls[index..=index], &mut times[index..=index])?;
+        if index > 0 {
+            fastest = fastest.min(start.elapsed());
+        }
+        if index > 0 && index + 1 >= left && fastest > SLOW {
+            controls.truncate(left);
+            times.truncate(left);
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns the device's version of the backend if it differs from the table's. A table's directory names

@@ -81,6 +81,8 @@ pub struct MeasurablePoints<'a> {
     path: &'a str,
     table: &'a Table,
     latency: Vals<'a, f64>,
+    /// Number of rows that the loader serves.
+    served: usize,
     kept: Vec<usize>,
     recipes: Vec<Cooked<'a>>,
     /// Index into `recipes` for every row of the table; `None` if no recipe matches.
@@ -113,14 +115,11 @@ impl<'a> MeasurablePoints<'a> {
             Some(part) => part.value.numbers(scope)?,
             None => Vals::One(f64::NAN),
         };
-        let masks: Vec<Vals<'_, bool>> = spec
-            .filter
-            .iter()
-            .chain(filter)
-            .map(|e| e.mask(scope))
-            .collect::<Result<_, ExprError>>()?;
+        let masks: Vec<Vals<'_, bool>> =
+            spec.filter.iter().map(|e| e.mask(scope)).collect::<Result<_, ExprError>>()?;
+        let selected = filter.map(|e| e.mask(scope)).transpose()?;
         let mut seen = HashSet::new();
-        let mut kept = Vec::new();
+        let (mut served, mut kept) = (0, Vec::new());
         for row in 0..scope.rows() {
             let time = latency.get(row);
             let measured = time > 0.0 && time.is_finite();
@@ -129,10 +128,11 @@ impl<'a> MeasurablePoints<'a> {
                 && masks.iter().all(|m| m.get(row))
                 && (spec.key.is_empty() || seen.insert(keys.hashes()[row]))
             {
-                kept.push(row);
+                served += 1;
+                kept.extend(selected.as_ref().is_none_or(|m| m.get(row)).then_some(row));
             }
         }
-        Self::cook(file, scope, latency, kept, methods)
+        Ok(Self { served, ..Self::cook(file, scope, latency, kept, methods)? })
     }
 
     /// Evaluates a filter and recipes over the rows of a grid that is not measured yet.
@@ -177,7 +177,13 @@ impl<'a> MeasurablePoints<'a> {
         }
         let runners = methods.runners.as_ref();
         let calls = runners.map(|r| Calls::new(r, file, scope)).transpose()?;
-        Ok(Self { path: &file.entry.path, table, latency, kept, recipes: cooked, recipe, calls })
+        let (path, served) = (&file.entry.path, kept.len());
+        Ok(Self { path, table, latency, served, kept, recipes: cooked, recipe, calls })
+    }
+
+    /// Number of the table's rows that the loader serves, selected or not.
+    pub fn served(&self) -> usize {
+        self.served
     }
 
     /// Row numbers of the points.
@@ -233,6 +239,22 @@ impl<'a> MeasurablePoints<'a> {
         match &self.calls {
             Some(calls) => calls.has(row),
             None => device.takes(self.work(row).as_ref()),
+        }
+    }
+
+    /// Number of GPUs that measure a row together.
+    pub fn gpus(&self, row: usize) -> u64 {
+        match &self.calls {
+            Some(calls) => calls.gpus(row),
+            None => self.work(row).map_or(1, |work| work.size("gpus")),
+        }
+    }
+
+    /// Returns true if a device measures something else at a row than was recorded.
+    pub fn is_proxy(&self, row: usize, device: &dyn Device) -> bool {
+        match &self.calls {
+            Some(calls) => calls.is_proxy(row),
+            None => self.work(row).is_some_and(|work| device.stands_in(&work)),
         }
     }
 

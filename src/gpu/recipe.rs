@@ -36,6 +36,9 @@ pub struct Margins {
     pub level: f64,
     /// Differences of single points on another card with another library.
     pub elsewhere: RatioPercentiles,
+    /// Tables whose points differ in another way, by file stem.
+    #[serde(default)]
+    pub elsewhere_in: BTreeMap<String, RatioPercentiles>,
     /// Error of a table, as a share, that a sample must rule out to pass.
     pub excludes: f64,
     /// Two-sided confidence of intervals. With 0.9, a limit is ruled out with a confidence of 95 %.
@@ -47,6 +50,27 @@ pub struct Margins {
     pub tail_level: f64,
     /// Smallest number of points for a conclusion.
     pub least_points: usize,
+    /// Limits of a difference that is constant rather than proportional.
+    pub constant: ConstantLimits,
+}
+
+/// Limits of the width of a middle half relative to its median, up to which differences are called
+/// constant.
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConstantLimits {
+    /// Most for the differences in µs.
+    pub width: f64,
+    /// Most for the differences in µs, as a share of the same for log ratios.
+    pub of_ratios: f64,
+}
+
+impl Margins {
+    /// The limits for a table.
+    pub fn of(&self, table: &str) -> Self {
+        let elsewhere = self.elsewhere_in.get(table).copied().unwrap_or(self.elsewhere);
+        Self { elsewhere, ..self.clone() }
+    }
 }
 
 /// Percentiles of the ratio of the slower to the faster time.
@@ -160,15 +184,20 @@ impl Recipes {
             j.confidence,
             j.tail_share,
             j.tail_level,
+            j.constant.width,
+            j.constant.of_ratios,
         ];
         if !shares.iter().all(|share| *share > 0.0 && *share < 1.0) {
             return Some(
-                "judge: bias, card, card_most, level, excludes, confidence, tail_share and tail_level must be between 0 and 1"
+                "judge: bias, card, card_most, level, excludes, confidence, tail_share, tail_level and the limits of `constant` must be between 0 and 1"
                     .into(),
             );
         }
-        let RatioPercentiles { p50, p95, p99 } = j.elsewhere;
-        if !(1.0 <= p50 && p50 < p95 && p95 < p99 && p99 < 10.0) || j.least_points < 2 {
+        let rises = |r: &RatioPercentiles| {
+            1.0 <= r.p50 && r.p50 < r.p95 && r.p95 < r.p99 && r.p99 < 10.0
+        };
+        let mut elsewhere = j.elsewhere_in.values().chain([&j.elsewhere]);
+        if !elsewhere.all(rises) || j.least_points < 2 {
             return Some(
                 "judge: the percentiles of `elsewhere` must rise from 1, and least_points must be at least 2".into(),
             );
@@ -189,6 +218,8 @@ mod tests {
   excludes: 0.05
   confidence: 0.9
   elsewhere: {p50: 1.02, p95: 1.1, p99: 1.2}
+  elsewhere_in: {t_perf: {p50: 1.01, p95: 1.05, p99: 1.1}}
+  constant: {width: 0.6, of_ratios: 0.8}
   tail_share: 0.1
   tail_level: 0.01
   least_points: 6
@@ -213,7 +244,9 @@ recipes:
         assert_eq!(fault("m > 0", "m > 1"), None);
         for (from, to, why) in [
             ("least_points: 6", "least_points: 0", "least_points must be at least 2"),
-            ("p95: 1.1", "p95: 1.01", "must rise"),
+            ("p95: 1.1,", "p95: 1.01,", "must rise"),
+            ("p95: 1.05", "p95: 1.2", "must rise"),
+            ("width: 0.6", "width: 6", "constant"),
             ("level: 0.03", "level: 3", "level"),
             ("warmups: 1", "warmups: 1\n  proxy_rows: m < 3", "no `proxy` that gives the reason"),
             (", k: k}", "}", "has no size `k`"),

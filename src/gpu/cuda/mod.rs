@@ -139,7 +139,9 @@ impl Cuda {
         let (free, _) = context.mem_get_info().map_err(no_gpu)?;
         about.memory_bytes = Some(free.saturating_sub(RESERVE) as u64);
         let nccl = fabric::version();
-        let gpus = if nccl.is_some() { CudaContext::device_count().map_err(no_gpu)? } else { 0 };
+        let here = CudaContext::device_count().map_err(no_gpu)?;
+        about.gpus = Some(here as u64);
+        let gpus = if nccl.is_some() { here } else { 0 };
         about.versions.extend(nccl.map(|version| ("NCCL".into(), version)));
         about.settings.insert("GPUs".into(), gpus.max(1).to_string());
         // The NCCL variables of the environment decide which algorithm NCCL runs.

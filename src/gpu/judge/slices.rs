@@ -6,7 +6,9 @@ use super::measured::Measured;
 use super::middle::Middle;
 use super::power;
 use super::words::{against_recorded, percent};
+use crate::base::reason::Reason;
 use crate::base::stats::Interval;
+use crate::base::words::{count, plural};
 use crate::gpu::recipe::Margins;
 use crate::specs::NoiseBand;
 
@@ -52,6 +54,31 @@ pub(super) fn slices(judged: &[&Measured], among: f64, limits: &Margins) -> Vec<
         }
     };
     slices.into_iter().map(verdict).collect()
+}
+
+/// The reason why a sample says nothing about some slices: every point drawn of them failed. `None` if there
+/// are no such slices. `rows` is the number of rows of each slice.
+pub fn unmeasured(points: &[Measured], rows: &BTreeMap<String, usize>) -> Option<String> {
+    let mut slices: BTreeMap<&str, Option<&Reason>> = BTreeMap::new();
+    for point in points {
+        let failed = point.answer.as_ref().err();
+        let first = slices.entry(&point.point.slice).or_insert(failed);
+        *first = first.filter(|_| failed.is_some());
+    }
+    let failed: Vec<(&str, &Reason)> =
+        slices.into_iter().filter_map(|(slice, why)| Some((slice, why?))).collect();
+    let (slice, why) = failed.first()?;
+    let lost: usize = failed.iter().filter_map(|(slice, _)| rows.get(*slice)).sum();
+    let of = match failed.len() {
+        1 => format!("of the slice {slice}"),
+        more => format!("of {more} slices, first {slice},"),
+    };
+    Some(format!(
+        "no point {of} could be measured ({} of {}): {}",
+        count(lost),
+        plural(rows.values().sum(), "row"),
+        why.to_string().lines().next().unwrap_or_default()
+    ))
 }
 
 /// The reason why a table with these slices is wrong; `None` if no slice differs.

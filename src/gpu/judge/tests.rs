@@ -9,11 +9,13 @@ fn limits() -> Margins {
         card_most: 0.03,
         level: 0.03,
         elsewhere: crate::gpu::recipe::RatioPercentiles::default(),
+        elsewhere_in: std::collections::BTreeMap::new(),
         excludes: 0.05,
         confidence: 0.9,
         tail_share: 0.17,
         tail_level: 0.01,
         least_points: 6,
+        constant: crate::gpu::recipe::ConstantLimits { width: 0.6, of_ratios: 0.8 },
     }
 }
 

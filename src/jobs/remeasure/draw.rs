@@ -131,14 +131,14 @@ impl<'a> Remeasurement<'a> {
         text.parse().map(Some).map_err(bad)
     }
 
-    /// Draws points of a table; `None` if the device can measure none of its rows.
+    /// Draws points of a table; none if the device can measure none of its rows.
     pub(super) fn draw(
         &self,
         file: &TableFile,
         filter: Option<&Expr>,
         rules: DrawRules<'_>,
         device: &dyn Device,
-    ) -> Result<Option<Drawn>> {
+    ) -> Result<Drawn> {
         let (path, specs) = (&file.entry.path, self.site.specs());
         let table = read_table(self.site.source.as_ref(), file, specs)?;
         let spec = file.spec(specs, Some(&table));

@@ -118,11 +118,14 @@ impl Remeasurement<'_> {
             power: options.power,
             dtypes: None,
         };
-        let (mut drawn, mut unmeasured) = (Vec::new(), Vec::new());
+        let (mut drawn, mut unmeasured, mut larger) = (Vec::new(), Vec::new(), None);
         for file in files {
-            match self.draw(file, filter.as_ref(), rules, device)? {
-                Some(points) => drawn.push(points),
-                None => unmeasured.push(file.entry.path.clone()),
+            let own = self.draw(file, filter.as_ref(), rules, device)?;
+            if own.points.is_empty() {
+                unmeasured.push(file.entry.path.clone());
+                larger = larger.or(own.counts.larger);
+            } else {
+                drawn.push(own);
             }
         }
         if drawn.is_empty() {
@@ -137,7 +140,8 @@ impl Remeasurement<'_> {
             let notes = declined(&self.site.settings);
             let hint = std::iter::once(hint.to_owned()).chain(notes).collect::<Vec<_>>().join("; ");
             let tables = plural(files.len(), "table");
-            let message = format!("the selection contains no measurable row of {tables}");
+            let why = larger.map(|rows| format!(": {rows}")).unwrap_or_default();
+            let message = format!("the selection contains no measurable row of {tables}{why}");
             return Err(Error::new(message, hint));
         }
         Ok((drawn, unmeasured))
@@ -168,8 +172,8 @@ impl Remeasurement<'_> {
                 break;
             }
             // A control table that cannot be read is another run's finding.
-            let points = self.draw(file, None, rules, device).ok().flatten();
-            controls.extend(points.filter(|d| d.is_judged(device)));
+            let points = self.draw(file, None, rules, device).ok();
+            controls.extend(points.filter(|d| !d.points.is_empty() && d.is_judged(device)));
         }
         Ok(controls)
     }
