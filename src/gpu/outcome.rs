@@ -106,7 +106,8 @@ impl Sample {
             Outcome::Fail => Severity::Error,
         };
         let sentence = self.sentence();
-        let message = format!("{}: {}", self.verdict.outcome.name(), sentence.trim_end_matches('.'));
+        let message =
+            format!("{}: {}", self.verdict.outcome.name(), sentence.trim_end_matches('.'));
         let mut finding =
             Finding::on_table("remeasure", severity, &self.file, message).rows(self.verdict.judged);
         let off = |m: &&Measured| m.ratio().map_or(0.0, |r| r.ln().abs());

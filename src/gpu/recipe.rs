@@ -193,9 +193,8 @@ impl Recipes {
                     .into(),
             );
         }
-        let rises = |r: &RatioPercentiles| {
-            1.0 <= r.p50 && r.p50 < r.p95 && r.p95 < r.p99 && r.p99 < 10.0
-        };
+        let rises =
+            |r: &RatioPercentiles| 1.0 <= r.p50 && r.p50 < r.p95 && r.p95 < r.p99 && r.p99 < 10.0;
         let mut elsewhere = j.elsewhere_in.values().chain([&j.elsewhere]);
         if !elsewhere.all(rises) || j.least_points < 2 {
             return Some(

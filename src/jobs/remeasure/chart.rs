@@ -4,47 +4,72 @@ use std::collections::BTreeSet;
 
 use super::{Remeasured, Sample};
 use crate::findings::Severity;
-use crate::gpu::judge::{Measured, Standing};
-use crate::report::chart::{ChartFigure, ChartPoint, LineKind, Panel, Ring};
+use crate::gpu::judge::{Measured, Standing, extremes, longer, percent, size};
+use crate::report::chart::{ChartFigure, ChartPoint, LineKind, Panel, Ring, SeriesName};
 
 /// Most slices with a line of their own.
 const SLICES: usize = 6;
 
 /// Draws one chart per table with measured points.
 pub fn figures(remeasured: &Remeasured) -> Vec<ChartFigure> {
-    let drawn = |(i, sample): (usize, &Sample)| figure(sample, i + 1);
+    let drawn = |(i, sample): (usize, &Sample)| figure(sample, &remeasured.about.name, i + 1);
     remeasured.samples.iter().enumerate().filter_map(drawn).collect()
 }
 
-fn figure(sample: &Sample, number: usize) -> Option<ChartFigure> {
+fn figure(sample: &Sample, gpu: &str, number: usize) -> Option<ChartFigure> {
+    let (verdict, place) = (&sample.verdict, &sample.file.place);
     let mut panel = Panel { mark: Some(1.0), ..Panel::named("measured / recorded") };
-    let parts = parts(sample);
+    let mut parts = parts(sample);
     for (series, (_, points)) in parts.iter().enumerate() {
         panel.add(series, LineKind::Points, chart_points(points));
     }
     if panel.lines.is_empty() {
         return None;
     }
-    let place = &sample.file.place;
+    let mut subtitle = format!(
+        "{}: {} of {} points compared, seed {}; {gpu}, {}",
+        verdict.outcome.name(),
+        verdict.judged,
+        sample.points.len(),
+        sample.draw.seed,
+        place.system
+    );
+    if verdict.judged > 0 {
+        // The ratios of single points are not relative to the card.
+        let card = sample.offset.map_or(0.0, |offset| offset.log);
+        panel.band = Some(((card - verdict.allowed).exp(), (card + verdict.allowed).exp()));
+        let all = panel.lines.iter().flat_map(|line| &line.points).map(|point| point.x);
+        let (low, high) = extremes(&all.collect::<Vec<f64>>());
+        let median = (card + verdict.bias).exp();
+        let ends = [low, high].map(|x| ChartPoint::plain(x, median)).to_vec();
+        panel.add(parts.len(), LineKind::Ideal, ends);
+        parts.push((MEDIAN, Vec::new()));
+        subtitle += &format!(
+            "; dotted: the median of the compared points, {}; grey: medians of correct tables, at most {} off",
+            percent(median.ln()),
+            size(verdict.allowed)
+        );
+        if card != 0.0 {
+            subtitle += &format!(" on a card that is {} than recorded", longer(card));
+        }
+    }
     let beyond = sample.points.iter().filter(|p| p.standing() == Standing::Beyond).count();
     let ring = Ring { name: "outside rerun noise".into(), severity: Severity::Error, rows: beyond };
     Some(ChartFigure {
         name: format!("{}-{}-{number}", sample.file.table, place.backend),
         path: sample.file.entry.path.clone(),
         title: format!("{} of {} {}", sample.file.table, place.backend, place.version),
-        subtitle: format!(
-            "{}: {} points, seed {}",
-            sample.verdict.outcome.name(),
-            sample.points.len(),
-            sample.draw.seed
-        ),
+        subtitle,
         x: "recorded, ms".into(),
         rings: if beyond == 0 { Vec::new() } else { vec![ring] },
-        series: parts.into_iter().map(|(name, _)| name.into()).collect(),
+        series: names(&parts),
         panels: vec![panel],
         ..ChartFigure::default()
     })
 }
+
+/// The name of the line at the median.
+const MEDIAN: &str = "median";
 
 /// The points by series: the judged points of each slice, then those that are not judged.
 fn parts(sample: &Sample) -> Vec<(&str, Vec<&Measured>)> {
@@ -61,6 +86,23 @@ fn parts(sample: &Sample) -> Vec<(&str, Vec<&Measured>)> {
     parts.push(("bound by the host", of(Standing::HostBound)));
     parts.retain(|(_, points)| !points.is_empty());
     parts
+}
+
+/// The names of the series. Of slices, those words are drawn in which they differ.
+fn names(parts: &[(&str, Vec<&Measured>)]) -> Vec<SeriesName> {
+    let is_slice = |points: &[&Measured], name: &str| points.iter().any(|p| p.point.slice == name);
+    let words: Vec<BTreeSet<&str>> = parts
+        .iter()
+        .filter(|(name, points)| is_slice(points, name))
+        .map(|(name, _)| name.split(' ').collect())
+        .collect();
+    let is_own = |word: &&str| words.len() < 2 || !words.iter().all(|all| all.contains(*word));
+    let name = |(name, points): &(&str, Vec<&Measured>)| {
+        let own: Vec<&str> = name.split(' ').filter(is_own).collect();
+        let label = if is_slice(points, name) { own.join(" ") } else { (*name).to_owned() };
+        SeriesName { label, whole: (*name).to_owned() }
+    };
+    parts.iter().map(name).collect()
 }
 
 fn chart_points(points: &[&Measured]) -> Vec<ChartPoint> {

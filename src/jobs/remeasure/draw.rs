@@ -9,11 +9,12 @@ use pep440_rs::Version;
 
 use crate::base::error::{Error, Result, unknown};
 use crate::base::expr::{Expr, ExprError};
+use crate::base::words::plural;
 use crate::database::catalog::TableFile;
 use crate::database::selection::Selection;
 use crate::database::sidecar::Meta;
 use crate::database::table::{Keys, TableScope};
-use crate::gpu::device::{About, Device};
+use crate::gpu::device::{About, Device, Point};
 use crate::gpu::draw::{DrawRules, Drawn, draw};
 use crate::gpu::origin::origin;
 use crate::gpu::outcome::Sample;
@@ -163,6 +164,26 @@ impl<'a> Remeasurement<'a> {
             rules.count = rows.len();
         }
         Ok(draw(file, &points, rows, rules, (device, &specs.noise)))
+    }
+
+    /// Returns sentences on the option for power: how long it takes, and which tables have no power.
+    pub(super) fn power(&self, drawn: &[Drawn]) -> Vec<String> {
+        if !self.options.power {
+            return Vec::new();
+        }
+        let points = drawn.iter().flat_map(|d| &d.points).map(|(point, _)| point);
+        let seconds: Vec<f64> = points.filter(|p| p.power).map(Point::power_seconds).collect();
+        let takes = format!(
+            "--power: {} with a recorded power, which take about {:.0} s",
+            plural(seconds.len(), "point"),
+            seconds.iter().sum::<f64>()
+        );
+        let has_none = |d: &&Drawn| d.points.iter().all(|(point, _)| !point.power);
+        let without = drawn.iter().filter(has_none).map(|d| {
+            let path = &d.file.entry.path;
+            format!("--power: no drawn row of {path} has a recorded power, so none is measured")
+        });
+        (!seconds.is_empty()).then_some(takes).into_iter().chain(without).collect()
     }
 
     /// Returns what the sidecar of a failed table says about its collector; `None` without collectors.

@@ -54,6 +54,8 @@ pub fn run(
     let files = job.tables(device.about())?;
     let (drawn, unmeasured) = job.drawn(&files, device)?;
     let controls = job.drawn_controls(&drawn, &files, device)?;
+    let mut notes = job.power(&drawn);
+    notes.iter().for_each(|note| progress.say(note));
     let _finishing = Finishing::on_request();
     let total = drawn.iter().chain(&controls).map(|d| d.points.len()).sum();
     let mut states = Vec::new();
@@ -87,7 +89,10 @@ pub fn run(
             states,
             samples,
             unmeasured,
-            notes: device.notes().into_iter().chain(declined(&site.settings)).collect(),
+            notes: {
+                notes.extend(device.notes().into_iter().chain(declined(&site.settings)));
+                notes
+            },
         }),
         elapsed: start.elapsed(),
         ..Report::default()

@@ -226,11 +226,7 @@ fn write_points(out: &mut String, sample: &Sample) {
 
 /// Returns the columns after the recorded latency, with the key and the reason why the point is a proxy; `None` if
 /// it was not measured.
-fn measured_line(
-    measured: &Measured,
-    (key, why): (&str, &str),
-    confidence: f64,
-) -> Option<String> {
+fn measured_line(measured: &Measured, (key, why): (&str, &str), confidence: f64) -> Option<String> {
     let answer = measured.answer.as_ref().ok()?;
     let (ms, ratio) = (measured.measured_ms()?, measured.ratio()?);
     let (low, high) = measured.interval(confidence).unwrap_or((ratio, ratio));
