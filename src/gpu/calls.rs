@@ -63,7 +63,6 @@ struct Cooked<'a> {
     group: Vec<Value<'a>>,
     processes: Option<Value<'a>>,
     eager: Option<(Vals<'a, bool>, u32)>,
-    proxy: Option<(Vals<'a, bool>, &'a str)>,
 }
 
 enum CookedArgument<'a> {
@@ -106,11 +105,6 @@ impl<'a> Calls<'a> {
         self.runner(row).and_then(|runner| runner.processes(row)).unwrap_or(1)
     }
 
-    /// Returns true if a row is shown and not judged.
-    pub fn is_proxy(&self, row: usize) -> bool {
-        self.runner(row).is_some_and(|runner| runner.proxy(row).is_some())
-    }
-
     /// The first runner that matches a row.
     fn runner(&self, row: usize) -> Option<&Cooked<'a>> {
         self.runners.iter().find(|c| c.rows.as_ref().is_none_or(|rows| rows.get(row)))
@@ -134,7 +128,7 @@ impl<'a> Cooked<'a> {
         let column =
             |name: &'a String| scope.column(name).unwrap_or(Value::Number(Vals::One(f64::NAN)));
         let env = |(name, e): (&'a String, &'a Expr)| Ok((name.as_str(), value(e)?));
-        let (eager, proxy) = (runner.eager.as_ref(), runner.proxy.as_ref());
+        let eager = runner.eager.as_ref();
         Ok(Self {
             runner,
             rows: runner.rows.as_ref().map(|e| e.mask(scope)).transpose()?,
@@ -143,7 +137,6 @@ impl<'a> Cooked<'a> {
             group: runner.group.iter().map(column).collect(),
             processes: runner.processes.as_ref().map(value).transpose()?,
             eager: eager.map(|e| Ok((e.rows.mask(scope)?, e.launches))).transpose()?,
-            proxy: proxy.map(|p| Ok((p.rows.mask(scope)?, p.reason.as_str()))).transpose()?,
         })
     }
 
@@ -154,10 +147,6 @@ impl<'a> Cooked<'a> {
 
     fn processes(&self, row: usize) -> Option<u64> {
         self.processes.as_ref().and_then(|value| json(value, row).as_u64())
-    }
-
-    fn proxy(&self, row: usize) -> Option<&'a str> {
-        self.proxy.as_ref().filter(|(rows, _)| rows.get(row)).map(|(_, reason)| *reason)
     }
 
     fn call(&self, table: &str, row: usize) -> Call {
@@ -183,7 +172,7 @@ impl<'a> Cooked<'a> {
             group: self.group(row),
             processes: self.processes(row),
             launches: eager.map(|(_, launches)| *launches),
-            proxy: self.proxy(row).map(str::to_owned),
+            proxy: None,
         }
     }
 }

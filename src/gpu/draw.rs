@@ -1,9 +1,9 @@
 //! The draw of a table's points: which of its rows are measured again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use crate::base::random::Random;
+use crate::base::words::plural;
 use crate::database::catalog::TableFile;
 use crate::gpu::device::{Device, Point};
 use crate::gpu::points::MeasurablePoints;
@@ -39,30 +39,13 @@ pub struct DrawCounts {
     /// Number of the table's rows that no recipe or runner describes.
     pub without_recipe: usize,
     /// Rows left out because they need more GPUs than there are; `None` if there are no such rows.
-    pub larger: Option<LargerRows>,
+    pub larger: Option<String>,
     /// Number of rows left out because the device cannot measure them as they were recorded.
     pub proxies: usize,
     /// Number of strata that the sample was drawn from.
     pub strata: usize,
     /// Number of drawn points that do not fit in memory and were replaced.
     pub replaced: usize,
-}
-
-/// Rows that need more GPUs than a machine has.
-#[derive(Debug, Clone, Copy)]
-pub struct LargerRows {
-    /// Number of rows.
-    pub rows: usize,
-    /// The smallest number of GPUs that one of them needs.
-    pub needed: u64,
-    /// Number of GPUs of the machine.
-    pub here: u64,
-}
-
-impl fmt::Display for LargerRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} GPUs needed, {} here", self.needed, self.here)
-    }
 }
 
 /// Points drawn from a table, not yet measured.
@@ -134,16 +117,16 @@ pub fn draw(
     Drawn { file: file.clone(), counts, points: draw.points.iter().map(point).collect() }
 }
 
-/// Leaves out the rows that need more GPUs than the device has.
+/// Leaves out the rows that need more GPUs than the device has, and states how many they need.
 fn larger(
     points: &MeasurablePoints<'_>,
     rows: &mut Vec<usize>,
     device: &dyn Device,
-) -> Option<LargerRows> {
+) -> Option<String> {
     let here = device.about().gpus?;
     let more: Vec<usize> = rows.extract_if(.., |row| points.gpus(*row) > here).collect();
     let needed = more.iter().map(|row| points.gpus(*row)).min()?;
-    Some(LargerRows { rows: more.len(), needed, here })
+    Some(format!("{needed} GPUs needed, {here} here ({})", plural(more.len(), "row")))
 }
 
 /// Counts equal texts.

@@ -63,7 +63,7 @@ impl Taken {
         for point in waken.take_while(|_| !interrupt::is_requested()) {
             let _ = MeasureError::of_point(device.measure(point))?;
         }
-        let is_slow = first_pass(device, &mut controls, &mut passes, asked)?;
+        let is_slow = first_pass(device, (&mut controls, &mut passes), asked, SLOW)?;
         for (index, (point, band)) in drawn.points.into_iter().enumerate() {
             if interrupt::is_requested() {
                 break;
@@ -165,11 +165,12 @@ fn controls(points: &[(Point, Option<NoiseBand>)]) -> Vec<Point> {
 /// framework, leaves out controls for later passes, and returns true: then there is no pass in the middle.
 fn first_pass(
     device: &mut dyn Device,
-    controls: &mut Vec<Point>,
-    times: &mut Vec<Vec<f64>>,
+    (controls, times): (&mut Vec<Point>, &mut Vec<Vec<f64>>),
     asked: usize,
+    slow: Duration,
 ) -> Result<bool> {
-    let left = (asked / 4).max(1);
+    let left = (asked / 4).clamp(1, controls.len().max(1));
+    let few = asked < 6 * controls.len();
     let mut fastest = Duration::MAX;
     for index in 0..controls.len() {
         let start = Instant::now();
@@ -177,7 +178,7 @@ fn first_pass(
         if index > 0 {
             fastest = fastest.min(start.elapsed());
         }
-        if index > 0 && index + 1 >= left && fastest > SLOW {
+        if index > 0 && index + 1 >= left && few && fastest > slow {
             controls.truncate(left);
             times.truncate(left);
             return Ok(true);
@@ -221,4 +222,54 @@ fn pass(device: &mut dyn Device, controls: &[Point], times: &mut [Vec<f64>]) -> 
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::device::Answer;
+    use crate::gpu::work::Work;
+
+    /// A device that counts its calls.
+    struct Counter(About, usize);
+
+    impl Device for Counter {
+        fn about(&self) -> &About {
+            &self.0
+        }
+
+        fn takes(&self, _: Option<&Work>) -> bool {
+            true
+        }
+
+        fn measure(&mut self, _: &Point) -> Result<Answer, MeasureError> {
+            self.1 += 1;
+            Ok(Answer { samples_ms: vec![1.0], ..Answer::default() })
+        }
+    }
+
+    #[test]
+    fn controls_of_slow_tables_are_a_third_of_all_calls() {
+        let calls = |asked: usize, slow: Duration| {
+            let mut device = Counter(About::default(), 0);
+            let mut controls = vec![Point::synthetic(); CONTROLS.min(asked)];
+            let mut times = vec![Vec::new(); controls.len()];
+            let (both, out) = ((&mut controls, &mut times), &mut device);
+            let passes = if first_pass(out, both, asked, slow).unwrap() { 1 } else { 2 };
+            (0..passes).for_each(|_| pass(out, &controls, &mut times).unwrap());
+            assert!(times.iter().all(|t| t.len() == passes + 1), "{times:?}");
+            device.1
+        };
+        let slow = [4, 6, 8, 12, 20, 29, 30].map(|asked| calls(asked, Duration::ZERO));
+        assert_eq!(slow, [3, 3, 4, 6, 10, 10, 15]);
+        assert_eq!([6, 8, 40].map(|asked| calls(asked, SLOW)), [15, 15, 15]);
+    }
+
+    #[test]
+    fn controls_are_short_and_without_power() {
+        let mut point = Point::synthetic();
+        (point.power, point.recorded_ms) = (true, 0.1);
+        let controls = controls(&vec![(point, None); 8]);
+        assert!(controls.len() == CONTROLS && controls.iter().all(|c| !c.power));
+    }
 }

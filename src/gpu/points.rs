@@ -253,9 +253,16 @@ impl<'a> MeasurablePoints<'a> {
     /// Returns true if a device measures something else at a row than was recorded.
     pub fn is_proxy(&self, row: usize, device: &dyn Device) -> bool {
         match &self.calls {
-            Some(calls) => calls.is_proxy(row),
+            Some(_) => self.scatters(row).is_some(),
             None => self.work(row).is_some_and(|work| device.stands_in(&work)),
         }
+    }
+
+    /// The reason why times of a row scatter, whoever measures it; `None` if they do not. A recipe whose kernel
+    /// is another one has no `proxy_rows`.
+    fn scatters(&self, row: usize) -> Option<String> {
+        let recipe = self.recipes[self.recipe[row]?].recipe;
+        self.work(row)?.proxy.filter(|_| recipe.proxy_rows.is_some())
     }
 
     /// Returns true if a row's operands fit in the memory of a device, as far as both are known.
@@ -297,7 +304,7 @@ impl<'a> MeasurablePoints<'a> {
             recorded_w: watts,
             power: false,
             work: self.work(row).filter(|_| self.calls.is_none()),
-            call: self.call(row),
+            call: self.call(row).map(|call| Call { proxy: self.scatters(row), ..call }),
         }
     }
 }

@@ -50,19 +50,9 @@ pub struct Margins {
     pub tail_level: f64,
     /// Smallest number of points for a conclusion.
     pub least_points: usize,
-    /// Limits of a difference that is constant rather than proportional.
-    pub constant: ConstantLimits,
-}
-
-/// Limits of the width of a middle half relative to its median, up to which differences are called
-/// constant.
-#[derive(Debug, Default, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ConstantLimits {
-    /// Most for the differences in µs.
-    pub width: f64,
-    /// Most for the differences in µs, as a share of the same for log ratios.
-    pub of_ratios: f64,
+    /// Width of the middle half of differences in µs, relative to their median, up to which they are called
+    /// constant; and the same as a share of that of log ratios.
+    pub constant: [f64; 2],
 }
 
 impl Margins {
@@ -184,12 +174,12 @@ impl Recipes {
             j.confidence,
             j.tail_share,
             j.tail_level,
-            j.constant.width,
-            j.constant.of_ratios,
+            j.constant[0],
+            j.constant[1],
         ];
         if !shares.iter().all(|share| *share > 0.0 && *share < 1.0) {
             return Some(
-                "judge: bias, card, card_most, level, excludes, confidence, tail_share, tail_level and the limits of `constant` must be between 0 and 1"
+                "judge: bias, card, card_most, level, excludes, confidence, tail_share, tail_level and constant must be between 0 and 1"
                     .into(),
             );
         }
@@ -218,7 +208,7 @@ mod tests {
   confidence: 0.9
   elsewhere: {p50: 1.02, p95: 1.1, p99: 1.2}
   elsewhere_in: {t_perf: {p50: 1.01, p95: 1.05, p99: 1.1}}
-  constant: {width: 0.6, of_ratios: 0.8}
+  constant: [0.6, 0.8]
   tail_share: 0.1
   tail_level: 0.01
   least_points: 6
@@ -245,7 +235,7 @@ recipes:
             ("least_points: 6", "least_points: 0", "least_points must be at least 2"),
             ("p95: 1.1,", "p95: 1.01,", "must rise"),
             ("p95: 1.05", "p95: 1.2", "must rise"),
-            ("width: 0.6", "width: 6", "constant"),
+            ("[0.6", "[6", "constant"),
             ("level: 0.03", "level: 3", "level"),
             ("warmups: 1", "warmups: 1\n  proxy_rows: m < 3", "no `proxy` that gives the reason"),
             (", k: k}", "}", "has no size `k`"),

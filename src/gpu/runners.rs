@@ -66,19 +66,6 @@ pub struct Runner {
     /// Rows that are timed without a CUDA graph.
     #[serde(default)]
     pub eager: Option<Eager>,
-    /// Rows whose calls scatter, so that they are shown and not judged.
-    #[serde(default)]
-    pub proxy: Option<ProxyRows>,
-}
-
-/// Rows that are shown and not judged.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProxyRows {
-    /// Filter of the rows.
-    pub rows: Expr,
-    /// The reason.
-    pub reason: String,
 }
 
 /// Rows whose times include the host's launches.

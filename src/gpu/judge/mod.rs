@@ -173,10 +173,10 @@ fn constant(judged: &[&Measured], limits: &Margins) -> Option<String> {
     us.sort_by(f64::total_cmp);
     let logs: Vec<f64> = judged.iter().filter_map(|p| p.ratio().map(f64::ln)).collect();
     let width = |values: &[f64]| middle_half(values) / median(values).abs();
-    let most = limits.constant.width.min(limits.constant.of_ratios * width(&logs));
+    let most = limits.constant[0].min(limits.constant[1] * width(&logs));
     (width(&us) <= most).then(|| {
         format!(
-            "the difference is nearly constant, {:+.0} to {:+.0} µs in half of the points: something per call, not a {} kernel",
+            "the difference is nearly constant, {:+.0} to {:+.0} µs in half of the points: rather something per call than a {} kernel",
             Figure(quantile(&us, 0.25)),
             Figure(quantile(&us, 0.75)),
             if median(&us) > 0.0 { "slower" } else { "faster" }

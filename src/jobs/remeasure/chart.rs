@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Remeasured, Sample};
 use crate::findings::Severity;
-use crate::gpu::judge::{Measured, Standing, extremes, longer, percent, size};
+use crate::gpu::judge::{Measured, Standing, extremes, percent, size};
 use crate::report::chart::{ChartFigure, ChartPoint, LineKind, Panel, Ring, SeriesName};
 
 /// Most slices with a line of their own.
@@ -43,15 +43,12 @@ fn figure(sample: &Sample, gpu: &str, number: usize) -> Option<ChartFigure> {
         let median = (card + verdict.bias).exp();
         let ends = [low, high].map(|x| ChartPoint::plain(x, median)).to_vec();
         panel.add(parts.len(), LineKind::Ideal, ends);
-        parts.push((MEDIAN, Vec::new()));
+        parts.push((MEDIAN.into(), Vec::new()));
         subtitle += &format!(
-            "; dotted: the median of the compared points, {}; grey: medians of correct tables, at most {} off",
+            "; dotted: the median of the compared points, {}; grey: those of correct tables, at most {} off on this card",
             percent(median.ln()),
             size(verdict.allowed)
         );
-        if card != 0.0 {
-            subtitle += &format!(" on a card that is {} than recorded", longer(card));
-        }
     }
     let beyond = sample.points.iter().filter(|p| p.standing() == Standing::Beyond).count();
     let ring = Ring { name: "outside rerun noise".into(), severity: Severity::Error, rows: beyond };
@@ -62,7 +59,7 @@ fn figure(sample: &Sample, gpu: &str, number: usize) -> Option<ChartFigure> {
         subtitle,
         x: "recorded, ms".into(),
         rings: if beyond == 0 { Vec::new() } else { vec![ring] },
-        series: names(&parts),
+        series: parts.into_iter().map(|(name, _)| name).collect(),
         panels: vec![panel],
         ..ChartFigure::default()
     })
@@ -71,38 +68,27 @@ fn figure(sample: &Sample, gpu: &str, number: usize) -> Option<ChartFigure> {
 /// The name of the line at the median.
 const MEDIAN: &str = "median";
 
-/// The points by series: the judged points of each slice, then those that are not judged.
-fn parts(sample: &Sample) -> Vec<(&str, Vec<&Measured>)> {
+/// The points by series: the judged points of each slice, then those that are not judged. Of a slice's words,
+/// the label has those that not all slices share.
+fn parts(sample: &Sample) -> Vec<(SeriesName, Vec<&Measured>)> {
     let judged: Vec<&Measured> = sample.points.iter().filter(|p| p.is_judged()).collect();
     let slices: BTreeSet<&str> = judged.iter().map(|p| p.point.slice.as_str()).collect();
-    let mut parts: Vec<(&str, Vec<&Measured>)> = if (2..=SLICES).contains(&slices.len()) {
+    let is_own = |word: &&str| !slices.iter().all(|s| s.split(' ').any(|own| own == *word));
+    let mut parts: Vec<(SeriesName, Vec<&Measured>)> = if (2..=SLICES).contains(&slices.len()) {
         let own = |slice: &str| judged.iter().copied().filter(|p| p.point.slice == slice).collect();
-        slices.into_iter().map(|slice| (slice, own(slice))).collect()
+        let name = |slice: &str| SeriesName {
+            label: slice.split(' ').filter(is_own).collect::<Vec<_>>().join(" "),
+            whole: slice.to_owned(),
+        };
+        slices.iter().map(|slice| (name(slice), own(slice))).collect()
     } else {
-        vec![("judged", judged)]
+        vec![("judged".into(), judged)]
     };
     let of = |standing| sample.points.iter().filter(|p| p.standing() == standing).collect();
-    parts.push(("proxies", of(Standing::Proxy)));
-    parts.push(("bound by the host", of(Standing::HostBound)));
+    parts.push(("proxies".into(), of(Standing::Proxy)));
+    parts.push(("bound by the host".into(), of(Standing::HostBound)));
     parts.retain(|(_, points)| !points.is_empty());
     parts
-}
-
-/// The names of the series. Of slices, those words are drawn in which they differ.
-fn names(parts: &[(&str, Vec<&Measured>)]) -> Vec<SeriesName> {
-    let is_slice = |points: &[&Measured], name: &str| points.iter().any(|p| p.point.slice == name);
-    let words: Vec<BTreeSet<&str>> = parts
-        .iter()
-        .filter(|(name, points)| is_slice(points, name))
-        .map(|(name, _)| name.split(' ').collect())
-        .collect();
-    let is_own = |word: &&str| words.len() < 2 || !words.iter().all(|all| all.contains(*word));
-    let name = |(name, points): &(&str, Vec<&Measured>)| {
-        let own: Vec<&str> = name.split(' ').filter(is_own).collect();
-        let label = if is_slice(points, name) { own.join(" ") } else { (*name).to_owned() };
-        SeriesName { label, whole: (*name).to_owned() }
-    };
-    parts.iter().map(name).collect()
 }
 
 fn chart_points(points: &[&Measured]) -> Vec<ChartPoint> {

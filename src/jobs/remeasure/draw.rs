@@ -168,22 +168,17 @@ impl<'a> Remeasurement<'a> {
 
     /// Returns sentences on the option for power: how long it takes, and which tables have no power.
     pub(super) fn power(&self, drawn: &[Drawn]) -> Vec<String> {
-        if !self.options.power {
-            return Vec::new();
-        }
-        let points = drawn.iter().flat_map(|d| &d.points).map(|(point, _)| point);
-        let seconds: Vec<f64> = points.filter(|p| p.power).map(Point::power_seconds).collect();
-        let takes = format!(
-            "--power: {} with a recorded power, which take about {:.0} s",
-            plural(seconds.len(), "point"),
-            seconds.iter().sum::<f64>()
-        );
-        let has_none = |d: &&Drawn| d.points.iter().all(|(point, _)| !point.power);
-        let without = drawn.iter().filter(has_none).map(|d| {
-            let path = &d.file.entry.path;
-            format!("--power: no drawn row of {path} has a recorded power, so none is measured")
-        });
-        (!seconds.is_empty()).then_some(takes).into_iter().chain(without).collect()
+        let said = |d: &Drawn| {
+            let points = d.points.iter().map(|(point, _)| point).filter(|p| p.power);
+            let (count, path) = (points.clone().count(), &d.file.entry.path);
+            match points.map(Point::power_seconds).sum::<f64>() {
+                seconds if count > 0 => {
+                    format!("--power: {} of {path} take {seconds:.0} s", plural(count, "point"))
+                }
+                _ => format!("--power: no drawn row of {path} has a recorded power"),
+            }
+        };
+        drawn.iter().filter(|_| self.options.power).map(said).collect()
     }
 
     /// Returns what the sidecar of a failed table says about its collector; `None` without collectors.

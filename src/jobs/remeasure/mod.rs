@@ -73,6 +73,7 @@ pub fn run(
     if let (Some(log), Some(sample)) = (&log, samples.first()) {
         job.finish(log, sample)?;
     }
+    notes.extend(device.notes().into_iter().chain(declined(&site.settings)));
     let measured = |s: &Sample| s.points.iter().filter(|p| p.answer.is_ok()).count() as u64;
     let mut sink = Sink::default();
     sink.extend(samples.iter().filter_map(Sample::finding));
@@ -89,10 +90,7 @@ pub fn run(
             states,
             samples,
             unmeasured,
-            notes: {
-                notes.extend(device.notes().into_iter().chain(declined(&site.settings)));
-                notes
-            },
+            notes,
         }),
         elapsed: start.elapsed(),
         ..Report::default()
@@ -145,7 +143,7 @@ impl Remeasurement<'_> {
             let notes = declined(&self.site.settings);
             let hint = std::iter::once(hint.to_owned()).chain(notes).collect::<Vec<_>>().join("; ");
             let tables = plural(files.len(), "table");
-            let why = larger.map(|rows| format!(": {rows}")).unwrap_or_default();
+            let why = larger.map(|why| format!(": {why}")).unwrap_or_default();
             let message = format!("the selection contains no measurable row of {tables}{why}");
             return Err(Error::new(message, hint));
         }

@@ -173,13 +173,12 @@ fn compared(sample: &Sample) -> String {
         sample.draw.seed,
         plural(sample.draw.strata, "stratum").replace("stratums", "strata"),
     );
-    let drawn = |standing| sample.points.iter().filter(|p| p.standing() == standing).count();
-    match (drawn(Standing::Missing), drawn(Standing::Proxy)) {
-        (0, 0) => {}
-        (missing, 0) => said += &format!("; {} more not measured", count(missing)),
-        (0, proxies) => said += &format!("; {} more are proxies", count(proxies)),
-        (missing, proxies) => {
-            said += &format!("; {missing} more not measured, {proxies} more are proxies");
+    for (standing, word) in
+        [(Standing::Missing, "could not be measured"), (Standing::Proxy, "are proxies")]
+    {
+        match sample.points.iter().filter(|p| p.standing() == standing).count() {
+            0 => {}
+            more => said += &format!("; {} more {word}", count(more)),
         }
     }
     if let Some(with) = &sample.measured_with {
@@ -193,8 +192,8 @@ fn compared(sample: &Sample) -> String {
     if sample.draw.without_recipe > 0 {
         said += &format!("; {} without a recipe", plural(sample.draw.without_recipe, "row"));
     }
-    if let Some(larger) = sample.draw.larger {
-        said += &format!("; {} left out: {larger}", plural(larger.rows, "row"));
+    if let Some(larger) = &sample.draw.larger {
+        said += &format!("; left out: {larger}");
     }
     if sample.draw.proxies > 0 {
         let proxies = plural(sample.draw.proxies, "row");

@@ -66,8 +66,8 @@ struct JsonSample<'a> {
     rows: usize,
     /// Number of rows in slices with a judged point, for which a verdict stands.
     covered_rows: usize,
-    /// Number of rows left out because they need more GPUs than the machine has.
-    larger_rows: usize,
+    /// Rows left out because they need more GPUs than the machine has, in words; null if there are none.
+    larger: Option<&'a str>,
     without_recipe: usize,
     proxies: usize,
     strata: usize,
@@ -190,7 +190,7 @@ fn sample(sample: &Sample) -> JsonSample<'_> {
         table_rows: sample.draw.table,
         rows: sample.draw.rows(),
         covered_rows: sample.covered().values().sum(),
-        larger_rows: sample.draw.larger.map_or(0, |larger| larger.rows),
+        larger: sample.draw.larger.as_deref(),
         without_recipe: sample.draw.without_recipe,
         proxies: sample.draw.proxies,
         strata: sample.draw.strata,
