@@ -12,7 +12,7 @@ use crate::database::table::number_json;
 use crate::gpu::runners::{Argument, Form, Runner, Runners};
 
 /// A call of a collector's function, which measures a row.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Call {
     /// Python module.
     pub module: String,
@@ -152,13 +152,9 @@ impl<'a> Cooked<'a> {
     fn call(&self, table: &str, row: usize) -> Call {
         let runner = self.runner;
         let (module, function) = runner.run.split_once(':').unwrap_or((&runner.run, ""));
-        let like = |arg: &CookedArgument<'_>| match arg {
-            CookedArgument::Case(element, Some(value)) => Some((*element, json(value, row))),
-            CookedArgument::Case(_, None)
-            | CookedArgument::Value(_)
-            | CookedArgument::List(_)
-            | CookedArgument::Real(_)
-            | CookedArgument::Type(_) => None,
+        let like = |arg: &CookedArgument<'_>| {
+            let CookedArgument::Case(element, Some(value)) = arg else { return None };
+            Some((*element, json(value, row)))
         };
         let eager = self.eager.as_ref().filter(|(rows, _)| rows.get(row));
         Call {

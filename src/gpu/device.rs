@@ -182,15 +182,6 @@ impl MeasureError {
 /// or badly placed in memory.
 pub const SAMPLES: u32 = 5;
 
-impl Point {
-    /// Time in s that the samples of the point and its power take.
-    pub fn power_seconds(&self) -> f64 {
-        let timed =
-            |work: &Work| f64::from(work.runs) * work.copies as f64 * self.recorded_ms / 1e3;
-        1.0 + f64::from(SAMPLES) * self.work.as_ref().map_or(0.0, timed)
-    }
-}
-
 /// A device that measures points.
 pub trait Device {
     /// The device's description.

@@ -34,7 +34,9 @@ pub struct DrawCounts {
     pub seed: u64,
     /// Number of the table's rows that the loader serves.
     pub table: usize,
-    /// Number of the rows that the sample was drawn from, by slice.
+    /// Number of rows that the sample was drawn from.
+    pub rows: usize,
+    /// The same, by slice.
     pub slices: BTreeMap<String, usize>,
     /// Number of the table's rows that no recipe or runner describes.
     pub without_recipe: usize,
@@ -54,26 +56,10 @@ pub struct Drawn {
     pub file: TableFile,
     /// The figures of the draw.
     pub counts: DrawCounts,
+    /// True if the device measures the points as they were recorded.
+    pub is_judged: bool,
     /// The points in the order of measurement, each with its noise band.
     pub points: Vec<(Point, Option<NoiseBand>)>,
-}
-
-impl DrawCounts {
-    /// Number of rows that the sample was drawn from.
-    pub fn rows(&self) -> usize {
-        self.slices.values().sum()
-    }
-}
-
-impl Drawn {
-    /// Returns true if the device measures the points as they were recorded.
-    pub fn is_judged(&self, device: &dyn Device) -> bool {
-        let own = |p: &Point| {
-            let is_proxy = p.call.as_ref().is_some_and(|call| call.proxy.is_some());
-            !is_proxy && p.work.as_ref().is_none_or(|work| !device.stands_in(work))
-        };
-        self.points.iter().all(|(point, _)| own(point))
-    }
 }
 
 /// Draws points of `rows`; none if the device can measure none of them.
@@ -87,14 +73,21 @@ pub fn draw(
     if let Some(dtypes) = rules.dtypes {
         rows.retain(|row| points.dtypes(*row).all(|dtype| dtypes.contains(dtype)));
     }
-    let larger = larger(points, &mut rows, device);
+    let here = device.about().gpus.unwrap_or(u64::MAX);
+    let more: Vec<usize> = rows.extract_if(.., |row| points.gpus(*row) > here).collect();
+    let needed = more.iter().map(|row| points.gpus(*row)).min();
+    let count = plural(more.len(), "row");
+    let larger = needed.map(|needed| format!("{needed} GPUs needed, {here} here ({count})"));
     let asked = rows.len();
     rows.retain(|row| points.is_measurable(*row, device));
     let without_recipe = asked - rows.len();
     // A proxy measurement does not judge the table; proxies are drawn only if there is nothing else.
     let (others, judged): (Vec<usize>, Vec<usize>) =
         rows.into_iter().partition(|row| points.is_proxy(*row, device));
+    let is_judged = !judged.is_empty();
     let (rows, proxies) = if judged.is_empty() { (others, 0) } else { (judged, others.len()) };
+    let mut slices = BTreeMap::new();
+    rows.iter().for_each(|row| *slices.entry(points.slice(*row)).or_default() += 1);
     let left = grouped(points, &rows, rules);
     let strata = sample::strata(left.iter().map(|r| (*r, points.slice(*r), points.latency(*r))));
     let draw = sample::draw(&strata, rules.count, rules.seed, |row| points.fits(row, device));
@@ -106,34 +99,17 @@ pub fn draw(
     };
     let counts = DrawCounts {
         seed: rules.seed,
-        table: points.served(),
-        slices: counted(rows.iter().map(|row| points.slice(*row))),
+        table: points.served,
+        rows: rows.len(),
+        slices,
         without_recipe,
         larger,
         proxies,
         strata: strata.len(),
         replaced: draw.replaced,
     };
-    Drawn { file: file.clone(), counts, points: draw.points.iter().map(point).collect() }
-}
-
-/// Leaves out the rows that need more GPUs than the device has, and states how many they need.
-fn larger(
-    points: &MeasurablePoints<'_>,
-    rows: &mut Vec<usize>,
-    device: &dyn Device,
-) -> Option<String> {
-    let here = device.about().gpus?;
-    let more: Vec<usize> = rows.extract_if(.., |row| points.gpus(*row) > here).collect();
-    let needed = more.iter().map(|row| points.gpus(*row)).min()?;
-    Some(format!("{needed} GPUs needed, {here} here ({})", plural(more.len(), "row")))
-}
-
-/// Counts equal texts.
-fn counted(texts: impl Iterator<Item = String>) -> BTreeMap<String, usize> {
-    let mut counts = BTreeMap::new();
-    texts.for_each(|text| *counts.entry(text).or_default() += 1);
-    counts
+    let points = draw.points.iter().map(point).collect();
+    Drawn { file: file.clone(), counts, is_judged, points }
 }
 
 /// The rows of a few groups, if one call measures a group; otherwise all rows.

@@ -1,7 +1,5 @@
 //! Measures the drawn points of a table, with its control points, and judges them.
 
-use std::time::{Duration, Instant};
-
 use crate::base::error::Result;
 use crate::base::interrupt;
 use crate::base::stats;
@@ -22,9 +20,6 @@ const CONTROLS: usize = 5;
 
 /// Longest timed part of a sample of a control point, in ms. Rows with a power were timed for a second.
 const CONTROL_MS: f64 = 100.0;
-
-/// Time of a call above which a third of all calls at most are those of control points.
-const SLOW: Duration = Duration::from_secs(2);
 
 /// The measured points of a table, not yet judged.
 pub struct Taken {
@@ -53,7 +48,7 @@ impl Taken {
         mut log: Option<&mut Log>,
         progress: &dyn Fn(usize),
     ) -> Result<Self> {
-        let mut controls = controls(&drawn.points);
+        let controls = controls(&drawn.points);
         let mut passes: Vec<Vec<f64>> = vec![Vec::new(); controls.len()];
         let (asked, middle) = (drawn.points.len(), drawn.points.len() / 2);
         let mut points = Vec::new();
@@ -63,12 +58,12 @@ impl Taken {
         for point in waken.take_while(|_| !interrupt::is_requested()) {
             let _ = MeasureError::of_point(device.measure(point))?;
         }
-        let is_slow = first_pass(device, (&mut controls, &mut passes), asked, SLOW)?;
+        pass(device, &controls, &mut passes)?;
         for (index, (point, band)) in drawn.points.into_iter().enumerate() {
             if interrupt::is_requested() {
                 break;
             }
-            if index == middle && index > 0 && !is_slow {
+            if index == middle && index > 0 && point.call.is_none() {
                 pass(device, &controls, &mut passes)?;
             }
             let answer = MeasureError::of_point(device.measure(&point))?;
@@ -118,9 +113,7 @@ impl Taken {
         let power = power(&bands, Offset::collections(offset.as_ref(), &limits), &limits);
         let (controls, trouble) = (&self.controls, &self.trouble);
         let mut verdict = judge(&mut self.points, controls, trouble, offset.as_ref(), &limits);
-        if let Some(why) = unmeasured(&self.points, &self.counts.slices) {
-            verdict.lacks(why);
-        }
+        verdict.lacks(unmeasured(&self.points, &self.counts.slices));
         Sample {
             measured_with: another_version(about, &self.file),
             file: self.file,
@@ -148,7 +141,9 @@ fn controls(points: &[(Point, Option<NoiseBand>)]) -> Vec<Point> {
     let single = |p: &&Point| p.call.as_ref().is_none_or(|call| call.group.is_none());
     let mut by_latency: Vec<&Point> = points.iter().map(|(p, _)| p).filter(single).collect();
     by_latency.sort_by(|a, b| a.recorded_ms.total_cmp(&b.recorded_ms));
-    let count = CONTROLS.min(by_latency.len());
+    // A call of a collector takes seconds: with two passes, a third of all calls at most are for controls.
+    let is_called = by_latency.iter().any(|point| point.call.is_some());
+    let count = CONTROLS.min(if is_called { points.len() / 4 } else { by_latency.len() });
     let mut controls: Vec<Point> =
         (1..=count).map(|i| by_latency[i * by_latency.len() / (count + 2)].clone()).collect();
     for control in &mut controls {
@@ -159,32 +154,6 @@ fn controls(points: &[(Point, Option<NoiseBand>)]) -> Vec<Point> {
         }
     }
     controls
-}
-
-/// Measures the controls for the first time. If all their calls are slow, the first of which may also load a
-/// framework, leaves out controls for later passes, and returns true: then there is no pass in the middle.
-fn first_pass(
-    device: &mut dyn Device,
-    (controls, times): (&mut Vec<Point>, &mut Vec<Vec<f64>>),
-    asked: usize,
-    slow: Duration,
-) -> Result<bool> {
-    let left = (asked / 4).clamp(1, controls.len().max(1));
-    let few = asked < 6 * controls.len();
-    let mut fastest = Duration::MAX;
-    for index in 0..controls.len() {
-        let start = Instant::now();
-        pass(device, &controls[index..=index], &mut times[index..=index])?;
-        if index > 0 {
-            fastest = fastest.min(start.elapsed());
-        }
-        if index > 0 && index + 1 >= left && few && fastest > slow {
-            controls.truncate(left);
-            times.truncate(left);
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// Returns the device's version of the backend if it differs from the table's. A table's directory names
@@ -227,49 +196,17 @@ fn pass(device: &mut dyn Device, controls: &[Point], times: &mut [Vec<f64>]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::device::Answer;
-    use crate::gpu::work::Work;
-
-    /// A device that counts its calls.
-    struct Counter(About, usize);
-
-    impl Device for Counter {
-        fn about(&self) -> &About {
-            &self.0
-        }
-
-        fn takes(&self, _: Option<&Work>) -> bool {
-            true
-        }
-
-        fn measure(&mut self, _: &Point) -> Result<Answer, MeasureError> {
-            self.1 += 1;
-            Ok(Answer { samples_ms: vec![1.0], ..Answer::default() })
-        }
-    }
 
     #[test]
-    fn controls_of_slow_tables_are_a_third_of_all_calls() {
-        let calls = |asked: usize, slow: Duration| {
-            let mut device = Counter(About::default(), 0);
-            let mut controls = vec![Point::synthetic(); CONTROLS.min(asked)];
-            let mut times = vec![Vec::new(); controls.len()];
-            let (both, out) = ((&mut controls, &mut times), &mut device);
-            let passes = if first_pass(out, both, asked, slow).unwrap() { 1 } else { 2 };
-            (0..passes).for_each(|_| pass(out, &controls, &mut times).unwrap());
-            assert!(times.iter().all(|t| t.len() == passes + 1), "{times:?}");
-            device.1
+    fn controls_of_collectors_are_a_third_of_all_calls_and_have_no_power() {
+        let count = |points: usize, is_called: bool| {
+            let mut point = Point { power: true, ..Point::synthetic() };
+            point.call = is_called.then(crate::gpu::calls::Call::default);
+            let controls = controls(&vec![(point, None); points]);
+            assert!(controls.iter().all(|control| !control.power));
+            controls.len()
         };
-        let slow = [4, 6, 8, 12, 20, 29, 30].map(|asked| calls(asked, Duration::ZERO));
-        assert_eq!(slow, [3, 3, 4, 6, 10, 10, 15]);
-        assert_eq!([6, 8, 40].map(|asked| calls(asked, SLOW)), [15, 15, 15]);
-    }
-
-    #[test]
-    fn controls_are_short_and_without_power() {
-        let mut point = Point::synthetic();
-        (point.power, point.recorded_ms) = (true, 0.1);
-        let controls = controls(&vec![(point, None); 8]);
-        assert!(controls.len() == CONTROLS && controls.iter().all(|c| !c.power));
+        assert_eq!([3, 6, 8, 12, 20, 40].map(|points| count(points, true)), [0, 1, 2, 3, 5, 5]);
+        assert_eq!([3, 6, 8, 12, 20, 40].map(|points| count(points, false)), [3, 5, 5, 5, 5, 5]);
     }
 }

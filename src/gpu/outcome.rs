@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::base::words::{count, plural};
+use crate::base::words::{count, names, plural};
 use crate::database::catalog::TableFile;
 use crate::findings::{EXAMPLES, Example, Finding, Severity};
 use crate::gpu::device::{About, CardState};
@@ -12,9 +12,6 @@ use crate::gpu::draw::DrawCounts;
 use crate::gpu::judge::power::Power;
 use crate::gpu::judge::{Measured, Offset, Outcome, Verdict, size};
 use crate::gpu::recipe::Margins;
-
-/// Most slices that a verdict names.
-const NAMED: usize = 3;
 
 /// The measurements of all tables of a run.
 #[derive(Debug)]
@@ -82,16 +79,15 @@ impl Sample {
         };
         let (covered, all) = (self.covered(), self.draw.slices.len());
         let rows: usize = covered.values().sum();
-        let names = covered.keys().copied().collect::<Vec<_>>().join("; ");
-        let slices = match covered.len() {
-            few if few > NAMED => format!(" ({few} of {all} slices)"),
-            few if few < all => format!(" ({few} of {all} slices: {names})"),
-            _ if names.is_empty() => String::new(),
-            _ => format!(" ({names})"),
-        };
-        let subject = match self.draw.table {
-            table if table == rows => "the table is".to_owned(),
-            table => format!("{} of the table's {}{slices} are", count(rows), plural(table, "row")),
+        let subject = if rows == self.draw.table {
+            "the table is".to_owned()
+        } else {
+            let of = match covered.len() {
+                few if few < all => format!("{few} of {all} slices: "),
+                _ => String::new(),
+            };
+            let (slices, table) = (names(covered.into_keys()), plural(self.draw.table, "row"));
+            format!("{} of the table's {table} ({of}{slices}) are", count(rows))
         };
         let (off, percent) = (size(verdict.excluded), interval.confidence * 100.0);
         format!("{subject} at most {off} off ({percent:.0} % confidence).")

@@ -81,8 +81,8 @@ pub struct MeasurablePoints<'a> {
     path: &'a str,
     table: &'a Table,
     latency: Vals<'a, f64>,
-    /// Number of rows that the loader serves.
-    served: usize,
+    /// Number of the table's rows that the loader serves, selected or not.
+    pub served: usize,
     kept: Vec<usize>,
     recipes: Vec<Cooked<'a>>,
     /// Index into `recipes` for every row of the table; `None` if no recipe matches.
@@ -179,11 +179,6 @@ impl<'a> MeasurablePoints<'a> {
         let calls = runners.map(|r| Calls::new(r, file, scope)).transpose()?;
         let (path, served) = (&file.entry.path, kept.len());
         Ok(Self { path, table, latency, served, kept, recipes: cooked, recipe, calls })
-    }
-
-    /// Number of the table's rows that the loader serves, selected or not.
-    pub fn served(&self) -> usize {
-        self.served
     }
 
     /// Row numbers of the points.

@@ -165,19 +165,9 @@ impl Recipes {
     /// The first error in the content that its YAML form does not rule out; `None` if there is none.
     pub fn fault(&self) -> Option<String> {
         let j = &self.judge;
-        let shares = [
-            j.bias,
-            j.card,
-            j.card_most,
-            j.level,
-            j.excludes,
-            j.confidence,
-            j.tail_share,
-            j.tail_level,
-            j.constant[0],
-            j.constant[1],
-        ];
-        if !shares.iter().all(|share| *share > 0.0 && *share < 1.0) {
+        let shares = [j.bias, j.card, j.card_most, j.level].into_iter().chain(j.constant);
+        let mut shares = shares.chain([j.excludes, j.confidence, j.tail_share, j.tail_level]);
+        if !shares.all(|share| share > 0.0 && share < 1.0) {
             return Some(
                 "judge: bias, card, card_most, level, excludes, confidence, tail_share, tail_level and constant must be between 0 and 1"
                     .into(),

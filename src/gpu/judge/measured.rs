@@ -101,10 +101,7 @@ impl Measured {
 
     /// Returns true if the point is judged.
     pub fn is_judged(&self) -> bool {
-        match self.standing() {
-            Standing::Within | Standing::Beyond => true,
-            Standing::Proxy | Standing::HostBound | Standing::Missing => false,
-        }
+        matches!(self.standing(), Standing::Within | Standing::Beyond)
     }
 
     /// The median of judged points, with its error.

@@ -253,10 +253,12 @@ impl Verdict {
 }
 
 impl Verdict {
-    /// Adds the reason why the sample says nothing about a part of the table, which then does not pass.
-    pub fn lacks(&mut self, why: String) {
-        self.outcome = self.outcome.max(Outcome::Inconclusive);
-        self.reasons.push(why);
+    /// Adds the reason, if there is one, why the sample says nothing about a part of the table, which then does
+    /// not pass.
+    pub fn lacks(&mut self, why: Option<String>) {
+        self.outcome =
+            self.outcome.max(why.as_ref().map_or(Outcome::Pass, |_| Outcome::Inconclusive));
+        self.reasons.extend(why);
     }
 }
 

@@ -8,7 +8,7 @@ use super::power;
 use super::words::{against_recorded, percent};
 use crate::base::reason::Reason;
 use crate::base::stats::Interval;
-use crate::base::words::{count, plural};
+use crate::base::words::{count, names, plural};
 use crate::gpu::recipe::Margins;
 use crate::specs::NoiseBand;
 
@@ -65,19 +65,15 @@ pub fn unmeasured(points: &[Measured], rows: &BTreeMap<String, usize>) -> Option
         let first = slices.entry(&point.point.slice).or_insert(failed);
         *first = first.filter(|_| failed.is_some());
     }
-    let failed: Vec<(&str, &Reason)> =
-        slices.into_iter().filter_map(|(slice, why)| Some((slice, why?))).collect();
-    let (slice, why) = failed.first()?;
-    let lost: usize = failed.iter().filter_map(|(slice, _)| rows.get(*slice)).sum();
-    let of = match failed.len() {
-        1 => format!("of the slice {slice}"),
-        more => format!("of {more} slices, first {slice},"),
-    };
+    slices.retain(|_, failed| failed.is_some());
+    let why = slices.values().flatten().next()?.to_string();
+    let lost: usize = slices.keys().filter_map(|slice| rows.get(*slice)).sum();
     Some(format!(
-        "no point {of} could be measured ({} of {}): {}",
+        "no point of {} could be measured ({} of {}): {}",
+        names(slices.into_keys()),
         count(lost),
         plural(rows.values().sum(), "row"),
-        why.to_string().lines().next().unwrap_or_default()
+        why.lines().next().unwrap_or_default()
     ))
 }
 

@@ -19,7 +19,7 @@ pub fn figures(remeasured: &Remeasured) -> Vec<ChartFigure> {
 fn figure(sample: &Sample, gpu: &str, number: usize) -> Option<ChartFigure> {
     let (verdict, place) = (&sample.verdict, &sample.file.place);
     let mut panel = Panel { mark: Some(1.0), ..Panel::named("measured / recorded") };
-    let mut parts = parts(sample);
+    let parts = parts(sample);
     for (series, (_, points)) in parts.iter().enumerate() {
         panel.add(series, LineKind::Points, chart_points(points));
     }
@@ -43,7 +43,6 @@ fn figure(sample: &Sample, gpu: &str, number: usize) -> Option<ChartFigure> {
         let median = (card + verdict.bias).exp();
         let ends = [low, high].map(|x| ChartPoint::plain(x, median)).to_vec();
         panel.add(parts.len(), LineKind::Ideal, ends);
-        parts.push((MEDIAN.into(), Vec::new()));
         subtitle += &format!(
             "; dotted: the median of the compared points, {}; grey: those of correct tables, at most {} off on this card",
             percent(median.ln()),
@@ -64,9 +63,6 @@ fn figure(sample: &Sample, gpu: &str, number: usize) -> Option<ChartFigure> {
         ..ChartFigure::default()
     })
 }
-
-/// The name of the line at the median.
-const MEDIAN: &str = "median";
 
 /// The points by series: the judged points of each slice, then those that are not judged. Of a slice's words,
 /// the label has those that not all slices share.

@@ -14,12 +14,13 @@ use crate::database::catalog::TableFile;
 use crate::database::selection::Selection;
 use crate::database::sidecar::Meta;
 use crate::database::table::{Keys, TableScope};
-use crate::gpu::device::{About, Device, Point};
+use crate::gpu::device::{About, Device, Point, SAMPLES};
 use crate::gpu::draw::{DrawRules, Drawn, draw};
 use crate::gpu::origin::origin;
 use crate::gpu::outcome::Sample;
 use crate::gpu::points::{MeasurablePoints, Methods};
 use crate::gpu::rerun::RerunList;
+use crate::gpu::work::Work;
 use crate::jobs::rows::read_table;
 use crate::jobs::site::Site;
 
@@ -168,10 +169,12 @@ impl<'a> Remeasurement<'a> {
 
     /// Returns sentences on the option for power: how long it takes, and which tables have no power.
     pub(super) fn power(&self, drawn: &[Drawn]) -> Vec<String> {
+        let timed = |w: &Work| f64::from(SAMPLES * w.runs) * w.copies as f64 / 1e3;
+        let seconds = |p: &Point| 1.0 + p.work.as_ref().map_or(0.0, timed) * p.recorded_ms;
         let said = |d: &Drawn| {
             let points = d.points.iter().map(|(point, _)| point).filter(|p| p.power);
             let (count, path) = (points.clone().count(), &d.file.entry.path);
-            match points.map(Point::power_seconds).sum::<f64>() {
+            match points.map(seconds).sum::<f64>() {
                 seconds if count > 0 => {
                     format!("--power: {} of {path} take {seconds:.0} s", plural(count, "point"))
                 }

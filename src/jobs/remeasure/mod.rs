@@ -132,16 +132,13 @@ impl Remeasurement<'_> {
             }
         }
         if drawn.is_empty() {
-            let hint = match &self.options.collectors {
-                None => {
-                    "--where selects rows; rules/recipes.yaml lists what --device cuda can measure"
-                }
-                Some(_) => {
-                    "--where selects rows; rules/runners.yaml lists what the collectors can measure"
-                }
+            let methods = match &self.options.collectors {
+                None => "recipes.yaml lists what --device cuda",
+                Some(_) => "runners.yaml lists what the collectors",
             };
+            let hint = format!("--where selects rows; rules/{methods} can measure");
             let notes = declined(&self.site.settings);
-            let hint = std::iter::once(hint.to_owned()).chain(notes).collect::<Vec<_>>().join("; ");
+            let hint = std::iter::once(hint).chain(notes).collect::<Vec<_>>().join("; ");
             let tables = plural(files.len(), "table");
             let why = larger.map(|why| format!(": {why}")).unwrap_or_default();
             let message = format!("the selection contains no measurable row of {tables}{why}");
@@ -176,7 +173,7 @@ impl Remeasurement<'_> {
             }
             // A control table that cannot be read is another run's finding.
             let points = self.draw(file, None, rules, device).ok();
-            controls.extend(points.filter(|d| !d.points.is_empty() && d.is_judged(device)));
+            controls.extend(points.filter(|d| d.is_judged));
         }
         Ok(controls)
     }

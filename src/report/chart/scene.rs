@@ -81,14 +81,6 @@ impl Panel {
         }
     }
 
-    /// The shaded range: its own, or that of reruns.
-    pub(super) fn shaded(&self) -> Option<(f64, f64)> {
-        match self.scale {
-            Scale::Change(noise) => Some((1.0 / noise, noise)),
-            Scale::Log | Scale::Linear => self.band,
-        }
-    }
-
     /// Returns the line of a kind and series.
     pub fn line(&self, series: usize, kind: LineKind) -> Option<&ChartLine> {
         self.lines.iter().find(|line| line.series == series && line.kind == kind)

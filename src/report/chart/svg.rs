@@ -148,7 +148,7 @@ impl<'a> Painter<'_, 'a> {
         Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
     {
         let x = (self.x.0 / 1.1, self.x.1 * 1.1);
-        if let Some((low, high)) = panel.shaded() {
+        if let Some((low, high)) = panel.band {
             let band = [(x.0, low.max(y.0)), (x.1, high.min(y.1))];
             chart.draw_series([Rectangle::new(band, GRID.filled())])?;
         }

@@ -169,7 +169,7 @@ fn compared(sample: &Sample) -> String {
     let mut said = format!(
         "Compared: {} of {}, drawn with seed {} from {}",
         count(sample.verdict.judged),
-        plural(sample.draw.rows(), "row"),
+        plural(sample.draw.rows, "row"),
         sample.draw.seed,
         plural(sample.draw.strata, "stratum").replace("stratums", "strata"),
     );

@@ -188,7 +188,7 @@ fn sample(sample: &Sample) -> JsonSample<'_> {
         measured_with: sample.measured_with.as_deref(),
         seed: sample.draw.seed,
         table_rows: sample.draw.table,
-        rows: sample.draw.rows(),
+        rows: sample.draw.rows,
         covered_rows: sample.covered().values().sum(),
         larger: sample.draw.larger.as_deref(),
         without_recipe: sample.draw.without_recipe,

@@ -240,7 +240,7 @@ fn a_slice_that_cannot_be_measured_is_no_pass_and_is_not_compared() {
     let run = remeasure(&tree, &["--sample", "14"]);
     let table = run.json()["remeasure"]["tables"][0].clone();
     assert_eq!((run.code(), &table["judged"], &table["points"]), (3, &7.into(), &14.into()));
-    insta::assert_snapshot!(table["reasons"][0].as_str().unwrap(), @"no point of the slice context_attention fa3 bfloat16 fp8 could be measured (20 of 27 rows): ModuleNotFoundError: No module named 'flashinfer'");
+    insta::assert_snapshot!(table["reasons"][0].as_str().unwrap(), @"no point of context_attention fa3 bfloat16 fp8 could be measured (20 of 27 rows): ModuleNotFoundError: No module named 'flashinfer'");
     let run = remeasure(&tree, &["--sample", "14", "--where", "kv_cache_dtype = 'bfloat16'"]);
     let table = &run.json()["remeasure"]["tables"][0];
     assert_eq!((&table["verdict"], &table["covered_rows"]), (&"PASS".into(), &7.into()), "{table}");
