@@ -7,15 +7,12 @@ use crate::base::read::read_text;
 use crate::base::words::{names, plural};
 use crate::database::source;
 
-/// What sidecars contain in place of a commit that is not known.
-const UNSTATED: [&str; 3] = ["", "unknown", "none"];
-
 /// Compares the collector that measured a table with that in a folder, in a sentence. `commit` is the
 /// commit that the sidecar states, and `module` the Python module of the table's collector.
 pub fn origin(commit: Option<&str>, folder: &Path, module: &str) -> String {
     let file = format!("{}.py", module.replace('.', "/"));
-    let is_stated = |text: &&str| !UNSTATED.iter().any(|word| text.eq_ignore_ascii_case(word));
-    let Some(commit) = commit.filter(is_stated) else {
+    // Collectors that do not know their commit write so.
+    let Some(commit) = commit.filter(|text| !["", "unknown", "none"].contains(text)) else {
         return "its sidecar does not state a collector: the table was measured differently, or its collector \
                 changed since"
             .to_owned();

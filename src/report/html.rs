@@ -143,11 +143,11 @@ fn contents(page: &Page<'_>) -> Vec<(&'static str, &'static str)> {
         (is_compared && !page.charts.is_empty(), ("charts", "charts")),
         (!page.predictions.is_empty(), ("predictions", "predictions")),
         (page.map.is_some(), ("map", "tables and systems")),
-        (!page.measured.is_empty(), ("measurements", "measurements")),
         (true, ("findings", "findings")),
         (!page.tables.is_empty() || !page.moved.is_empty(), ("tables", "changed tables")),
         (!page.files.is_empty(), ("files", "files")),
         (!is_compared && !page.charts.is_empty(), ("charts", "charts")),
+        (!page.measured.is_empty(), ("measurements", "measurements")),
         (!page.rules.is_empty(), ("rules", "rules")),
     ];
     sections.into_iter().filter(|(is_there, _)| *is_there).map(|(_, section)| section).collect()

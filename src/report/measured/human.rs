@@ -216,16 +216,17 @@ fn write_points(out: &mut String, sample: &Sample) {
         let fault = measured.answer.as_ref().err().map(Reason::to_string);
         let why = fault.or(measured.proxy().map(str::to_owned)).unwrap_or_default();
         let said = if why == above { "as above" } else { &why };
-        let line = measured_line(measured, (&key, said), sample.margins.confidence);
+        let end = styled(DIM, &key) + &clean(&remarks(measured, said));
+        let line = measured_line(measured, &end, sample.margins.confidence);
         let line = line.unwrap_or_else(|| format!("not measured: {}  {key}", clean(said)));
         let _ = writeln!(out, "    {:>11.6}  {line}", measured.point.recorded_ms);
         above = why;
     }
 }
 
-/// Returns the columns after the recorded latency, with the key and the reason why the point is a proxy; `None` if
-/// it was not measured.
-fn measured_line(measured: &Measured, (key, why): (&str, &str), confidence: f64) -> Option<String> {
+/// Returns the columns after the recorded latency, with the key and remarks as their end; `None` if the point was not
+/// measured.
+fn measured_line(measured: &Measured, end: &str, confidence: f64) -> Option<String> {
     let answer = measured.answer.as_ref().ok()?;
     let (ms, ratio) = (measured.measured_ms()?, measured.ratio()?);
     let (low, high) = measured.interval(confidence).unwrap_or((ratio, ratio));
@@ -235,15 +236,13 @@ fn measured_line(measured: &Measured, (key, why): (&str, &str), confidence: f64)
         (now, then) => format!("{}/{}", whole(now), whole(then)),
     };
     Some(format!(
-        "{:>11.6}  {:>6.3}  {:>+8.1}  {:.3} … {:.3}  {two:>3}  {watts:>10}  {:>4}  {}{}",
+        "{:>11.6}  {:>6.3}  {:>+8.1}  {:.3} … {:.3}  {two:>3}  {watts:>10}  {:>4}  {end}",
         Figure(ms),
         Figure(ratio),
         Figure((ms - measured.point.recorded_ms) * 1e3),
         Figure(low),
         Figure(high),
         whole(answer.clocks_mhz),
-        styled(DIM, key),
-        clean(&remarks(measured, why))
     ))
 }
 
