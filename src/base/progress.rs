@@ -5,7 +5,7 @@ pub trait Progress: Sync {
     /// Reports that `done` of `total` steps, such as judged tables or measured points, are finished.
     fn step(&self, done: usize, total: usize);
 
-    /// Tells the user a sentence about the run.
+    /// Shows a sentence about the run.
     fn say(&self, _sentence: &str) {}
 }
 

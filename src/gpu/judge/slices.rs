@@ -56,8 +56,8 @@ pub(super) fn slices(judged: &[&Measured], among: f64, limits: &Margins) -> Vec<
     slices.into_iter().map(verdict).collect()
 }
 
-/// The reason why a sample says nothing about some slices: every point drawn of them failed. `None` if there
-/// are no such slices. `rows` is the number of rows of each slice.
+/// The reason why a sample says nothing about some slices: every point drawn of them failed. `None` if
+/// every slice has a measured point. `rows` is the number of rows of each slice.
 pub fn unmeasured(points: &[Measured], rows: &BTreeMap<String, usize>) -> Option<String> {
     let mut slices: BTreeMap<&str, Option<&Reason>> = BTreeMap::new();
     for point in points {
