@@ -4,6 +4,9 @@
 pub trait Progress: Sync {
     /// Reports that `done` of `total` steps, such as judged tables or measured points, are finished.
     fn step(&self, done: usize, total: usize);
+
+    /// Shows a sentence about the run.
+    fn say(&self, _sentence: &str) {}
 }
 
 /// Ignores all progress.

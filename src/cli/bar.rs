@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use perfdb_gate::base::escape::clean;
 use perfdb_gate::base::progress::Progress;
 
 use crate::cli::terminal::TerminalArgs;
@@ -12,19 +13,19 @@ use crate::cli::terminal::TerminalArgs;
 const TICK: Duration = Duration::from_millis(200);
 
 /// Progress on the terminal.
-pub struct Bar(ProgressBar);
+pub struct Bar(ProgressBar, TerminalArgs);
 
 impl Bar {
     /// Creates a bar that counts `what`. It is hidden with `--quiet`, with `--verbose` (log lines
     /// would break it), and if standard error is not a terminal.
     pub fn of(what: &'static str, terminal: TerminalArgs) -> Self {
         if terminal.quiet || terminal.verbose || !std::io::stderr().is_terminal() {
-            return Self(ProgressBar::hidden());
+            return Self(ProgressBar::hidden(), terminal);
         }
         let bar = ProgressBar::new_spinner().with_message(what);
         set(&bar, WAITING);
         bar.enable_steady_tick(TICK);
-        Self(bar)
+        Self(bar, terminal)
     }
 
     /// Runs work without countable steps, and shows meanwhile how long it has taken.
@@ -65,5 +66,11 @@ impl Progress for Bar {
         }
         self.0.set_length(total as u64);
         self.0.set_position(done as u64);
+    }
+
+    fn say(&self, sentence: &str) {
+        if !self.1.quiet {
+            self.0.suspend(|| eprintln!("perfdb-gate: {}", clean(sentence)));
+        }
     }
 }

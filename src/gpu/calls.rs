@@ -12,7 +12,7 @@ use crate::database::table::number_json;
 use crate::gpu::runners::{Argument, Form, Runner, Runners};
 
 /// A call of a collector's function, which measures a row.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Call {
     /// Python module.
     pub module: String,
@@ -43,6 +43,9 @@ pub struct Call {
     /// is timed.
     #[serde(skip)]
     pub launches: Option<u32>,
+    /// The reason why the row is shown and not judged; `None` if it is judged.
+    #[serde(skip)]
+    pub proxy: Option<String>,
 }
 
 /// The runners of a table, evaluated for every row.
@@ -97,6 +100,11 @@ impl<'a> Calls<'a> {
         self.runner(row)?.group(row)
     }
 
+    /// Number of GPUs that measure a row together.
+    pub fn gpus(&self, row: usize) -> u64 {
+        self.runner(row).and_then(|runner| runner.processes(row)).unwrap_or(1)
+    }
+
     /// The first runner that matches a row.
     fn runner(&self, row: usize) -> Option<&Cooked<'a>> {
         self.runners.iter().find(|c| c.rows.as_ref().is_none_or(|rows| rows.get(row)))
@@ -137,16 +145,16 @@ impl<'a> Cooked<'a> {
         (!values.is_empty()).then(|| values.join(" "))
     }
 
+    fn processes(&self, row: usize) -> Option<u64> {
+        self.processes.as_ref().and_then(|value| json(value, row).as_u64())
+    }
+
     fn call(&self, table: &str, row: usize) -> Call {
         let runner = self.runner;
         let (module, function) = runner.run.split_once(':').unwrap_or((&runner.run, ""));
-        let like = |arg: &CookedArgument<'_>| match arg {
-            CookedArgument::Case(element, Some(value)) => Some((*element, json(value, row))),
-            CookedArgument::Case(_, None)
-            | CookedArgument::Value(_)
-            | CookedArgument::List(_)
-            | CookedArgument::Real(_)
-            | CookedArgument::Type(_) => None,
+        let like = |arg: &CookedArgument<'_>| {
+            let CookedArgument::Case(element, Some(value)) = arg else { return None };
+            Some((*element, json(value, row)))
         };
         let eager = self.eager.as_ref().filter(|(rows, _)| rows.get(row));
         Call {
@@ -158,8 +166,9 @@ impl<'a> Cooked<'a> {
             env: self.env.iter().map(|(name, v)| ((*name).to_owned(), text(v, row))).collect(),
             file: runner.file.clone().unwrap_or_else(|| format!("{table}.txt")),
             group: self.group(row),
-            processes: self.processes.as_ref().and_then(|value| json(value, row).as_u64()),
+            processes: self.processes(row),
             launches: eager.map(|(_, launches)| *launches),
+            proxy: None,
         }
     }
 }

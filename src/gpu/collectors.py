@@ -212,7 +212,8 @@ def about():
     versions["CUDA"] = str(torch.version.cuda)
     if driver():
         versions["driver"] = driver()
-    return {"device": torch.cuda.get_device_name(0), "versions": versions, "launch_us": launch_us(torch)}
+    named = {"device": torch.cuda.get_device_name(0), "gpus": torch.cuda.device_count()}
+    return {**named, "versions": versions, "launch_us": launch_us(torch)}
 
 
 def main(folder, *modules):

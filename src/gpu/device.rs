@@ -108,6 +108,9 @@ pub struct About {
     /// Time in µs that the host needs for an empty launch; `None` if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch_us: Option<f64>,
+    /// Number of GPUs that a call can use together; `None` if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<u64>,
     /// Settings of the card by name: persistence mode, power limit, applied clocks.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::random::Random;
+use crate::base::words::plural;
 use crate::database::catalog::TableFile;
 use crate::gpu::device::{Device, Point};
 use crate::gpu::points::MeasurablePoints;
@@ -27,14 +28,20 @@ pub struct DrawRules<'a> {
 }
 
 /// The figures of a draw.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct DrawCounts {
     /// Seed of the random draw.
     pub seed: u64,
+    /// Number of the table's rows that the loader serves.
+    pub table: usize,
     /// Number of rows that the sample was drawn from.
     pub rows: usize,
+    /// The same, by slice.
+    pub slices: BTreeMap<String, usize>,
     /// Number of the table's rows that no recipe or runner describes.
     pub without_recipe: usize,
+    /// Rows left out because they need more GPUs than there are; `None` if there are no such rows.
+    pub larger: Option<String>,
     /// Number of rows left out because the device cannot measure them as they were recorded.
     pub proxies: usize,
     /// Number of strata that the sample was drawn from.
@@ -49,41 +56,40 @@ pub struct Drawn {
     pub file: TableFile,
     /// The figures of the draw.
     pub counts: DrawCounts,
+    /// True if the device measures the points as they were recorded.
+    pub is_judged: bool,
     /// The points in the order of measurement, each with its noise band.
     pub points: Vec<(Point, Option<NoiseBand>)>,
 }
 
-impl Drawn {
-    /// Returns true if the device measures the points as they were recorded.
-    pub fn is_judged(&self, device: &dyn Device) -> bool {
-        let own = |p: &Point| p.work.as_ref().is_none_or(|work| !device.stands_in(work));
-        self.points.iter().all(|(point, _)| own(point))
-    }
-}
-
-/// Draws points of `rows`; `None` if the device can measure none of them.
+/// Draws points of `rows`; none if the device can measure none of them.
 pub fn draw(
     file: &TableFile,
     points: &MeasurablePoints<'_>,
     mut rows: Vec<usize>,
     rules: DrawRules<'_>,
     (device, noise): (&dyn Device, &Noise),
-) -> Option<Drawn> {
+) -> Drawn {
     if let Some(dtypes) = rules.dtypes {
         rows.retain(|row| points.dtypes(*row).all(|dtype| dtypes.contains(dtype)));
     }
+    let here = device.about().gpus.unwrap_or(u64::MAX);
+    let more: Vec<usize> = rows.extract_if(.., |row| points.gpus(*row) > here).collect();
+    let needed = more.iter().map(|row| points.gpus(*row)).min();
+    let count = plural(more.len(), "row");
+    let larger = needed.map(|needed| format!("{needed} GPUs needed, {here} here ({count})"));
     let asked = rows.len();
     rows.retain(|row| points.is_measurable(*row, device));
     let without_recipe = asked - rows.len();
     // A proxy measurement does not judge the table; proxies are drawn only if there is nothing else.
-    let stands_in = |row: &usize| points.work(*row).is_some_and(|w| device.stands_in(&w));
-    let (others, judged): (Vec<usize>, Vec<usize>) = rows.into_iter().partition(stands_in);
+    let (others, judged): (Vec<usize>, Vec<usize>) =
+        rows.into_iter().partition(|row| points.is_proxy(*row, device));
+    let is_judged = !judged.is_empty();
     let (rows, proxies) = if judged.is_empty() { (others, 0) } else { (judged, others.len()) };
+    let mut slices = BTreeMap::new();
+    rows.iter().for_each(|row| *slices.entry(points.slice(*row)).or_default() += 1);
     let left = grouped(points, &rows, rules);
     let strata = sample::strata(left.iter().map(|r| (*r, points.slice(*r), points.latency(*r))));
-    if strata.is_empty() {
-        return None;
-    }
     let draw = sample::draw(&strata, rules.count, rules.seed, |row| points.fits(row, device));
     let point = |(stratum, row): &(usize, usize)| {
         let mut point = points.point(*row, &strata[*stratum]);
@@ -93,13 +99,17 @@ pub fn draw(
     };
     let counts = DrawCounts {
         seed: rules.seed,
+        table: points.served,
         rows: rows.len(),
+        slices,
         without_recipe,
+        larger,
         proxies,
         strata: strata.len(),
         replaced: draw.replaced,
     };
-    Some(Drawn { file: file.clone(), counts, points: draw.points.iter().map(point).collect() })
+    let points = draw.points.iter().map(point).collect();
+    Drawn { file: file.clone(), counts, is_judged, points }
 }
 
 /// The rows of a few groups, if one call measures a group; otherwise all rows.

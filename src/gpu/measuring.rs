@@ -7,7 +7,7 @@ use crate::database::catalog::TableFile;
 use crate::gpu::device::{About, Device, MeasureError, Point, release};
 use crate::gpu::draw::{DrawCounts, Drawn};
 use crate::gpu::judge::power::power;
-use crate::gpu::judge::{Measured, Middle, Offset, collections, judge};
+use crate::gpu::judge::{Measured, Middle, Offset, control, judge, unmeasured};
 use crate::gpu::outcome::Sample;
 use crate::gpu::recipe::Margins;
 use crate::gpu::record::Log;
@@ -17,6 +17,9 @@ use crate::specs::NoiseBand;
 /// two speeds, depending on where their operands are in memory; the median of five controls is robust
 /// against this.
 const CONTROLS: usize = 5;
+
+/// Longest timed part of a sample of a control point, in ms. Rows with a power were timed for a second.
+const CONTROL_MS: f64 = 100.0;
 
 /// The measured points of a table, not yet judged.
 pub struct Taken {
@@ -60,7 +63,7 @@ impl Taken {
             if interrupt::is_requested() {
                 break;
             }
-            if index == middle && index > 0 {
+            if index == middle && index > 0 && point.call.is_none() {
                 pass(device, &controls, &mut passes)?;
             }
             let answer = MeasureError::of_point(device.measure(&point))?;
@@ -95,27 +98,28 @@ impl Taken {
         }
     }
 
-    /// The table as a control table for others; `None` if too few of its points are judged.
+    /// The table as a control table for others; `None` if too few of its points are judged, or if its times
+    /// are not steady.
     pub fn as_control(&self, limits: &Margins) -> Option<Middle> {
-        let judged = self.points.iter().filter(|p| p.is_judged()).count();
-        (judged >= limits.least_points)
-            .then(|| Measured::middle(&self.points, collections(limits), limits))
+        control(&self.points, &self.controls, &limits.of(&self.file.table))
     }
 
     /// Judges the table, relative to the card's offset.
     pub fn judged(mut self, about: &About, offset: Option<Offset>, limits: &Margins) -> Sample {
+        let limits = limits.of(&self.file.table);
         // A proxy is not judged, so that it does not add to the statistical power of the sample.
         let judged = self.points.iter().filter(|p| p.proxy().is_none() && !p.is_host_bound());
         let bands: Vec<&NoiseBand> = judged.filter_map(|p| p.band.as_ref()).collect();
-        let power = power(&bands, Offset::collections(offset.as_ref(), limits), limits);
+        let power = power(&bands, Offset::collections(offset.as_ref(), &limits), &limits);
         let (controls, trouble) = (&self.controls, &self.trouble);
-        let verdict = judge(&mut self.points, controls, trouble, offset.as_ref(), limits);
+        let mut verdict = judge(&mut self.points, controls, trouble, offset.as_ref(), &limits);
+        verdict.lacks(unmeasured(&self.points, &self.counts.slices));
         Sample {
             measured_with: another_version(about, &self.file),
             file: self.file,
             draw: self.counts,
             power,
-            margins: limits.clone(),
+            margins: limits,
             offset,
             points: self.points,
             verdict,
@@ -132,15 +136,23 @@ fn host_ms(point: &Point, about: &About) -> f64 {
 
 /// Chooses the control points, spread over the sample's latencies. The longest are left out, since
 /// controls are measured three times. The card rests before each, so that earlier load does not matter.
-/// A group's rows are measured once, so that they show no drift.
+/// A group's rows are measured once, so that they show no drift. Power is not measured.
 fn controls(points: &[(Point, Option<NoiseBand>)]) -> Vec<Point> {
     let single = |p: &&Point| p.call.as_ref().is_none_or(|call| call.group.is_none());
     let mut by_latency: Vec<&Point> = points.iter().map(|(p, _)| p).filter(single).collect();
     by_latency.sort_by(|a, b| a.recorded_ms.total_cmp(&b.recorded_ms));
-    let count = CONTROLS.min(by_latency.len());
+    // A call of a collector takes seconds: with two passes, a third of all calls at most are for controls.
+    let is_called = by_latency.iter().any(|point| point.call.is_some());
+    let count = CONTROLS.min(if is_called { points.len() / 4 } else { by_latency.len() });
     let mut controls: Vec<Point> =
         (1..=count).map(|i| by_latency[i * by_latency.len() / (count + 2)].clone()).collect();
-    controls.iter_mut().filter_map(|c| c.work.as_mut()).for_each(|w| w.rested = true);
+    for control in &mut controls {
+        control.power = false;
+        if let Some(work) = &mut control.work {
+            let most = (CONTROL_MS / (control.recorded_ms * work.copies as f64)).ceil().max(6.0);
+            (work.rested, work.runs) = (true, work.runs.min(most as u32));
+        }
+    }
     controls
 }
 
@@ -179,4 +191,22 @@ fn pass(device: &mut dyn Device, controls: &[Point], times: &mut [Vec<f64>]) -> 
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controls_of_collectors_are_a_third_of_all_calls_and_have_no_power() {
+        let count = |points: usize, is_called: bool| {
+            let mut point = Point { power: true, ..Point::synthetic() };
+            point.call = is_called.then(crate::gpu::calls::Call::default);
+            let controls = controls(&vec![(point, None); points]);
+            assert!(controls.iter().all(|control| !control.power));
+            controls.len()
+        };
+        assert_eq!([3, 6, 8, 12, 20, 40].map(|points| count(points, true)), [0, 1, 2, 3, 5, 5]);
+        assert_eq!([3, 6, 8, 12, 20, 40].map(|points| count(points, false)), [3, 5, 5, 5, 5, 5]);
+    }
 }

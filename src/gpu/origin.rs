@@ -11,7 +11,8 @@ use crate::database::source;
 /// commit that the sidecar states, and `module` the Python module of the table's collector.
 pub fn origin(commit: Option<&str>, folder: &Path, module: &str) -> String {
     let file = format!("{}.py", module.replace('.', "/"));
-    let Some(commit) = commit else {
+    // Collectors that do not know their commit write so.
+    let Some(commit) = commit.filter(|text| !["", "unknown", "none"].contains(text)) else {
         return "its sidecar does not state a collector: the table was measured differently, or its collector \
                 changed since"
             .to_owned();

@@ -1,13 +1,16 @@
 //! The measurements of a run, and the verdict on each table.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
+use crate::base::words::{count, names, plural};
 use crate::database::catalog::TableFile;
 use crate::findings::{EXAMPLES, Example, Finding, Severity};
 use crate::gpu::device::{About, CardState};
 use crate::gpu::draw::DrawCounts;
 use crate::gpu::judge::power::Power;
-use crate::gpu::judge::{Measured, Offset, Outcome, Verdict};
+use crate::gpu::judge::{Measured, Offset, Outcome, Verdict, size};
 use crate::gpu::recipe::Margins;
 
 /// The measurements of all tables of a run.
@@ -59,6 +62,37 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// The slices with a judged point, with the number of their rows.
+    pub fn covered(&self) -> BTreeMap<&str, usize> {
+        let judged = self.points.iter().filter(|p| p.is_judged());
+        let rows = |p: &Measured| self.draw.slices.get_key_value(&p.point.slice);
+        judged.filter_map(rows).map(|(slice, rows)| (slice.as_str(), *rows)).collect()
+    }
+
+    /// The verdict, as a sentence after its name. A table that passes is named with the rows that the sample
+    /// stands for, if these are not all.
+    pub fn sentence(&self) -> String {
+        let verdict = &self.verdict;
+        let (Outcome::Pass, Some(interval)) = (verdict.outcome, verdict.interval) else {
+            let reasons = verdict.reasons.iter().chain(&self.origin);
+            return reasons.map(String::as_str).collect::<Vec<_>>().join("; ") + ".";
+        };
+        let (covered, all) = (self.covered(), self.draw.slices.len());
+        let rows: usize = covered.values().sum();
+        let subject = if rows == self.draw.table {
+            "the table is".to_owned()
+        } else {
+            let of = match covered.len() {
+                few if few < all => format!("{few} of {all} slices: "),
+                _ => String::new(),
+            };
+            let (slices, table) = (names(covered.into_keys()), plural(self.draw.table, "row"));
+            format!("{} of the table's {table} ({of}{slices}) are", count(rows))
+        };
+        let (off, percent) = (size(verdict.excluded), interval.confidence * 100.0);
+        format!("{subject} at most {off} off ({percent:.0} % confidence).")
+    }
+
     /// The finding for formats that report findings: an error for a wrong table, a warning for an
     /// inconclusive one, `None` for a table that passes.
     pub fn finding(&self) -> Option<Finding> {
@@ -67,9 +101,9 @@ impl Sample {
             Outcome::Inconclusive => Severity::Warning,
             Outcome::Fail => Severity::Error,
         };
-        let reasons = self.verdict.reasons.iter().chain(&self.origin);
-        let reasons: Vec<&str> = reasons.map(String::as_str).collect();
-        let message = format!("{}: {}", self.verdict.outcome.name(), reasons.join("; "));
+        let sentence = self.sentence();
+        let message =
+            format!("{}: {}", self.verdict.outcome.name(), sentence.trim_end_matches('.'));
         let mut finding =
             Finding::on_table("remeasure", severity, &self.file, message).rows(self.verdict.judged);
         let off = |m: &&Measured| m.ratio().map_or(0.0, |r| r.ln().abs());

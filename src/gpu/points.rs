@@ -81,6 +81,8 @@ pub struct MeasurablePoints<'a> {
     path: &'a str,
     table: &'a Table,
     latency: Vals<'a, f64>,
+    /// Number of the table's rows that the loader serves, selected or not.
+    pub served: usize,
     kept: Vec<usize>,
     recipes: Vec<Cooked<'a>>,
     /// Index into `recipes` for every row of the table; `None` if no recipe matches.
@@ -113,14 +115,11 @@ impl<'a> MeasurablePoints<'a> {
             Some(part) => part.value.numbers(scope)?,
             None => Vals::One(f64::NAN),
         };
-        let masks: Vec<Vals<'_, bool>> = spec
-            .filter
-            .iter()
-            .chain(filter)
-            .map(|e| e.mask(scope))
-            .collect::<Result<_, ExprError>>()?;
+        let masks: Vec<Vals<'_, bool>> =
+            spec.filter.iter().map(|e| e.mask(scope)).collect::<Result<_, ExprError>>()?;
+        let selected = filter.map(|e| e.mask(scope)).transpose()?;
         let mut seen = HashSet::new();
-        let mut kept = Vec::new();
+        let (mut served, mut kept) = (0, Vec::new());
         for row in 0..scope.rows() {
             let time = latency.get(row);
             let measured = time > 0.0 && time.is_finite();
@@ -129,10 +128,11 @@ impl<'a> MeasurablePoints<'a> {
                 && masks.iter().all(|m| m.get(row))
                 && (spec.key.is_empty() || seen.insert(keys.hashes()[row]))
             {
-                kept.push(row);
+                served += 1;
+                kept.extend(selected.as_ref().is_none_or(|m| m.get(row)).then_some(row));
             }
         }
-        Self::cook(file, scope, latency, kept, methods)
+        Ok(Self { served, ..Self::cook(file, scope, latency, kept, methods)? })
     }
 
     /// Evaluates a filter and recipes over the rows of a grid that is not measured yet.
@@ -177,7 +177,8 @@ impl<'a> MeasurablePoints<'a> {
         }
         let runners = methods.runners.as_ref();
         let calls = runners.map(|r| Calls::new(r, file, scope)).transpose()?;
-        Ok(Self { path: &file.entry.path, table, latency, kept, recipes: cooked, recipe, calls })
+        let (path, served) = (&file.entry.path, kept.len());
+        Ok(Self { path, table, latency, served, kept, recipes: cooked, recipe, calls })
     }
 
     /// Row numbers of the points.
@@ -236,6 +237,29 @@ impl<'a> MeasurablePoints<'a> {
         }
     }
 
+    /// Number of GPUs that measure a row together.
+    pub fn gpus(&self, row: usize) -> u64 {
+        match &self.calls {
+            Some(calls) => calls.gpus(row),
+            None => self.work(row).map_or(1, |work| work.size("gpus")),
+        }
+    }
+
+    /// Returns true if a device measures something else at a row than was recorded.
+    pub fn is_proxy(&self, row: usize, device: &dyn Device) -> bool {
+        match &self.calls {
+            Some(_) => self.scatters(row).is_some(),
+            None => self.work(row).is_some_and(|work| device.stands_in(&work)),
+        }
+    }
+
+    /// The reason why times of a row scatter, whoever measures it; `None` if they do not. A recipe whose kernel
+    /// is another one has no `proxy_rows`.
+    fn scatters(&self, row: usize) -> Option<String> {
+        let recipe = self.recipes[self.recipe[row]?].recipe;
+        self.work(row)?.proxy.filter(|_| recipe.proxy_rows.is_some())
+    }
+
     /// Returns true if a row's operands fit in the memory of a device, as far as both are known.
     pub fn fits(&self, row: usize, device: &dyn Device) -> bool {
         let needed = self.work(row).map_or(0, |w| w.bytes());
@@ -275,7 +299,7 @@ impl<'a> MeasurablePoints<'a> {
             recorded_w: watts,
             power: false,
             work: self.work(row).filter(|_| self.calls.is_none()),
-            call: self.call(row),
+            call: self.call(row).map(|call| Call { proxy: self.scatters(row), ..call }),
         }
     }
 }

@@ -36,6 +36,9 @@ pub struct Margins {
     pub level: f64,
     /// Differences of single points on another card with another library.
     pub elsewhere: RatioPercentiles,
+    /// Tables whose points differ in another way, by file stem.
+    #[serde(default)]
+    pub elsewhere_in: BTreeMap<String, RatioPercentiles>,
     /// Error of a table, as a share, that a sample must rule out to pass.
     pub excludes: f64,
     /// Two-sided confidence of intervals. With 0.9, a limit is ruled out with a confidence of 95 %.
@@ -47,6 +50,17 @@ pub struct Margins {
     pub tail_level: f64,
     /// Smallest number of points for a conclusion.
     pub least_points: usize,
+    /// Width of the middle half of differences in µs, relative to their median, up to which they are called
+    /// constant; and the same as a share of that of log ratios.
+    pub constant: [f64; 2],
+}
+
+impl Margins {
+    /// The limits for a table.
+    pub fn of(&self, table: &str) -> Self {
+        let elsewhere = self.elsewhere_in.get(table).copied().unwrap_or(self.elsewhere);
+        Self { elsewhere, ..self.clone() }
+    }
 }
 
 /// Percentiles of the ratio of the slower to the faster time.
@@ -151,24 +165,18 @@ impl Recipes {
     /// The first error in the content that its YAML form does not rule out; `None` if there is none.
     pub fn fault(&self) -> Option<String> {
         let j = &self.judge;
-        let shares = [
-            j.bias,
-            j.card,
-            j.card_most,
-            j.level,
-            j.excludes,
-            j.confidence,
-            j.tail_share,
-            j.tail_level,
-        ];
-        if !shares.iter().all(|share| *share > 0.0 && *share < 1.0) {
+        let shares = [j.bias, j.card, j.card_most, j.level].into_iter().chain(j.constant);
+        let mut shares = shares.chain([j.excludes, j.confidence, j.tail_share, j.tail_level]);
+        if !shares.all(|share| share > 0.0 && share < 1.0) {
             return Some(
-                "judge: bias, card, card_most, level, excludes, confidence, tail_share and tail_level must be between 0 and 1"
+                "judge: bias, card, card_most, level, excludes, confidence, tail_share, tail_level and constant must be between 0 and 1"
                     .into(),
             );
         }
-        let RatioPercentiles { p50, p95, p99 } = j.elsewhere;
-        if !(1.0 <= p50 && p50 < p95 && p95 < p99 && p99 < 10.0) || j.least_points < 2 {
+        let rises =
+            |r: &RatioPercentiles| 1.0 <= r.p50 && r.p50 < r.p95 && r.p95 < r.p99 && r.p99 < 10.0;
+        let mut elsewhere = j.elsewhere_in.values().chain([&j.elsewhere]);
+        if !elsewhere.all(rises) || j.least_points < 2 {
             return Some(
                 "judge: the percentiles of `elsewhere` must rise from 1, and least_points must be at least 2".into(),
             );
@@ -189,6 +197,8 @@ mod tests {
   excludes: 0.05
   confidence: 0.9
   elsewhere: {p50: 1.02, p95: 1.1, p99: 1.2}
+  elsewhere_in: {t_perf: {p50: 1.01, p95: 1.05, p99: 1.1}}
+  constant: [0.6, 0.8]
   tail_share: 0.1
   tail_level: 0.01
   least_points: 6
@@ -213,7 +223,9 @@ recipes:
         assert_eq!(fault("m > 0", "m > 1"), None);
         for (from, to, why) in [
             ("least_points: 6", "least_points: 0", "least_points must be at least 2"),
-            ("p95: 1.1", "p95: 1.01", "must rise"),
+            ("p95: 1.1,", "p95: 1.01,", "must rise"),
+            ("p95: 1.05", "p95: 1.2", "must rise"),
+            ("[0.6", "[6", "constant"),
             ("level: 0.03", "level: 3", "level"),
             ("warmups: 1", "warmups: 1\n  proxy_rows: m < 3", "no `proxy` that gives the reason"),
             (", k: k}", "}", "has no size `k`"),

@@ -9,6 +9,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::health::HealthMap;
+use super::measured;
 use super::predictions::{MoverRow, Predictions};
 use super::run::urgency;
 use super::template::fill;
@@ -53,6 +54,8 @@ struct Page<'a> {
     moved: Vec<&'a TableView<'a>>,
     files: &'a [FileView],
     charts: &'a [Drawing],
+    /// Lines about the measurements of all points; empty if nothing was measured.
+    measured: Vec<String>,
     /// The root and the judged states; empty if the command does not name them.
     states: String,
     /// Ids and titles of the sections.
@@ -113,6 +116,7 @@ fn page_view<'a>(view: &'a ReportView<'a>, charts: &'a [Drawing]) -> Page<'a> {
         moved,
         files: view.changes.as_ref().map_or(&[], |c| &c.files),
         charts,
+        measured: measured::lines(view.raw),
         states: clean(&view.raw.states.of),
         contents: Vec::new(),
         summary: &view.summary,
@@ -143,6 +147,7 @@ fn contents(page: &Page<'_>) -> Vec<(&'static str, &'static str)> {
         (!page.tables.is_empty() || !page.moved.is_empty(), ("tables", "changed tables")),
         (!page.files.is_empty(), ("files", "files")),
         (!is_compared && !page.charts.is_empty(), ("charts", "charts")),
+        (!page.measured.is_empty(), ("measurements", "measurements")),
         (!page.rules.is_empty(), ("rules", "rules")),
     ];
     sections.into_iter().filter(|(is_there, _)| *is_there).map(|(_, section)| section).collect()

@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::comment;
+use super::measured;
 use super::template::fill;
 use super::triage::Cause;
 use super::view::finding::FindingView;
@@ -31,6 +32,8 @@ struct StepSummary<'a> {
     /// The findings whose rows are shown.
     detailed: Vec<&'a FindingView<'a>>,
     left_out: Option<String>,
+    /// Lines about the measurements of all points; empty if nothing was measured, or too much for a comment.
+    measured: Vec<String>,
     /// The rules with findings.
     advice: Vec<&'a RuleView>,
 }
@@ -65,12 +68,15 @@ fn summary<'a>(
     let left_out =
         format!("{} in the JSON report (`--format json`).", plural(rest.len(), "more finding"));
     let with_rows = shown.iter().filter(|f| f.examples.count > 0);
+    let measured = measured::lines(view.raw);
+    let bytes: usize = measured.iter().map(String::len).sum();
     let found = |rule: &&RuleView| findings.iter().any(|f| f.rule == rule.id);
     StepSummary {
         head: &view.head,
         causes: &view.causes,
         findings: shown,
         detailed: with_rows.take(detailed).copied().collect(),
+        measured: if bytes < LONGEST / 2 { measured } else { Vec::new() },
         left_out: (!rest.is_empty()).then_some(left_out),
         advice: view.rules.iter().filter(found).collect(),
     }

@@ -46,8 +46,6 @@ pub struct Cuda {
     blas: Blas,
     meter: Option<CardMeter>,
     about: About,
-    /// Number of this host's GPUs that NCCL can join.
-    gpus: usize,
     /// Joined GPUs by their number, kept from point to point.
     fabrics: BTreeMap<usize, Fabric>,
 }
@@ -139,13 +137,13 @@ impl Cuda {
         let (free, _) = context.mem_get_info().map_err(no_gpu)?;
         about.memory_bytes = Some(free.saturating_sub(RESERVE) as u64);
         let nccl = fabric::version();
-        let gpus = if nccl.is_some() { CudaContext::device_count().map_err(no_gpu)? } else { 0 };
+        let gpus = CudaContext::device_count().map_err(no_gpu)?;
+        about.gpus = nccl.as_ref().map(|_| gpus as u64);
         about.versions.extend(nccl.map(|version| ("NCCL".into(), version)));
-        about.settings.insert("GPUs".into(), gpus.max(1).to_string());
+        about.settings.insert("GPUs".into(), gpus.to_string());
         // The NCCL variables of the environment decide which algorithm NCCL runs.
         about.settings.extend(std::env::vars().filter(|(name, _)| name.starts_with("NCCL_")));
-        let (meter, gpus) = (meter.ok(), gpus as usize);
-        Ok(Self { stream, blas, meter, about, gpus, fabrics: BTreeMap::new() })
+        Ok(Self { stream, blas, meter: meter.ok(), about, fabrics: BTreeMap::new() })
     }
 
     fn measure_work(&mut self, work: &Work, power: bool) -> Result<Answer, CudaError> {
@@ -177,7 +175,7 @@ impl Device for Cuda {
     fn takes(&self, work: Option<&Work>) -> bool {
         work.is_some_and(|work| match work.operation.kernel() {
             Kernel::Product(_) => true,
-            Kernel::Collective(_) => work.size("gpus") <= self.gpus as u64,
+            Kernel::Collective(_) => Some(work.size("gpus")) <= self.about.gpus,
         })
     }
 

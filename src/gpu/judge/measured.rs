@@ -79,7 +79,8 @@ impl Measured {
 
     /// The reason why the point is a proxy; `None` if it is not.
     pub fn proxy(&self) -> Option<&str> {
-        self.answer.as_ref().ok()?.proxy.as_deref()
+        let own = self.point.call.as_ref().and_then(|call| call.proxy.as_deref());
+        self.answer.as_ref().ok()?.proxy.as_deref().or(own)
     }
 
     /// Compares the measured time with the recorded one.
@@ -100,10 +101,7 @@ impl Measured {
 
     /// Returns true if the point is judged.
     pub fn is_judged(&self) -> bool {
-        match self.standing() {
-            Standing::Within | Standing::Beyond => true,
-            Standing::Proxy | Standing::HostBound | Standing::Missing => false,
-        }
+        matches!(self.standing(), Standing::Within | Standing::Beyond)
     }
 
     /// The median of judged points, with its error.

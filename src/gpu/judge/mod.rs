@@ -18,10 +18,11 @@ pub use measured::{Measured, Standing};
 pub use middle::Middle;
 pub(crate) use middle::collections;
 pub use offset::Offset;
-pub use slices::SliceVerdict;
+pub use slices::{SliceVerdict, unmeasured};
 pub use words::{against_recorded, longer, percent, size};
 
-use crate::base::stats::{Interval, at_least, median};
+use crate::base::stats::{Interval, at_least, median, middle_half, quantile};
+use crate::base::words::Figure;
 use crate::gpu::recipe::Margins;
 use crate::specs::NoiseBand;
 
@@ -139,10 +140,54 @@ fn drift(controls: &[Vec<f64>]) -> Vec<f64> {
     (1..passes).map(moved).collect()
 }
 
+/// Reasons why the times of a sample are not steady: its control points drifted, or the samples of single
+/// points differ.
+fn unsteady(judged: &[&Measured], drift: &[f64], limits: &Margins) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if let Some(moved) = drift.iter().copied().find(|d| d.abs() > limits.bias) {
+        reasons.push(format!("the control points drifted by {} during the run", percent(moved)));
+    }
+    let restless = judged.iter().filter(|p| p.restless()).count();
+    if restless * 2 > judged.len() {
+        reasons.push(format!(
+            "in {restless} of {} points the samples of one point differ more than 95 % of reruns do",
+            judged.len()
+        ));
+    }
+    reasons
+}
+
+/// The median of a sample as that of a control table; `None` if the sample has too few points, or if its
+/// times are not steady.
+pub fn control(points: &[Measured], controls: &[Vec<f64>], limits: &Margins) -> Option<Middle> {
+    let judged: Vec<&Measured> = points.iter().filter(|p| p.is_judged()).collect();
+    let is_steady = unsteady(&judged, &drift(controls), limits).is_empty();
+    (is_steady && judged.len() >= limits.least_points)
+        .then(|| Measured::middle(points, collections(limits), limits))
+}
+
+/// States that the points differ by a nearly constant time; `None` if they do not.
+fn constant(judged: &[&Measured], limits: &Margins) -> Option<String> {
+    let us = |p: &&Measured| Some((p.measured_ms()? - p.point.recorded_ms) * 1e3);
+    let mut us: Vec<f64> = judged.iter().filter_map(us).collect();
+    us.sort_by(f64::total_cmp);
+    let logs: Vec<f64> = judged.iter().filter_map(|p| p.ratio().map(f64::ln)).collect();
+    let width = |values: &[f64]| middle_half(values) / median(values).abs();
+    let most = limits.constant[0].min(limits.constant[1] * width(&logs));
+    (width(&us) <= most).then(|| {
+        format!(
+            "the difference is nearly constant, {:+.0} to {:+.0} µs in half of the points: rather something per call than a {} kernel",
+            Figure(quantile(&us, 0.25)),
+            Figure(quantile(&us, 0.75)),
+            if median(&us) > 0.0 { "slower" } else { "faster" }
+        )
+    })
+}
+
 impl Verdict {
     fn conclude(&mut self, judged: &[&Measured], trouble: &[String], limits: &Margins) {
         let unsure = self.unsure(judged, trouble, limits);
-        let wrong = self.wrong(limits);
+        let wrong = self.wrong(judged, limits);
         (self.outcome, self.reasons) = match (unsure.is_empty(), wrong.is_empty()) {
             (false, _) => (Outcome::Inconclusive, unsure),
             (true, false) => (Outcome::Fail, wrong),
@@ -156,17 +201,7 @@ impl Verdict {
     /// Reasons why the machine, not the table, decides the measured times.
     fn unsure(&self, judged: &[&Measured], trouble: &[String], limits: &Margins) -> Vec<String> {
         let mut reasons = trouble.to_vec();
-        if let Some(moved) = self.drift.iter().copied().find(|d| d.abs() > limits.bias) {
-            reasons
-                .push(format!("the control points drifted by {} during the run", percent(moved)));
-        }
-        let restless = judged.iter().filter(|p| p.restless()).count();
-        if restless * 2 > judged.len() {
-            reasons.push(format!(
-                "in {restless} of {} points the samples of one point differ more than 95 % of reruns do",
-                judged.len()
-            ));
-        }
+        reasons.extend(unsteady(judged, &self.drift, limits));
         if judged.len() < limits.least_points {
             reasons.push(format!(
                 "only {} points could be compared, at least {} are needed",
@@ -178,7 +213,7 @@ impl Verdict {
     }
 
     /// Reasons why the table is wrong.
-    fn wrong(&self, limits: &Margins) -> Vec<String> {
+    fn wrong(&self, judged: &[&Measured], limits: &Margins) -> Vec<String> {
         let mut reasons = Vec::new();
         if self.bias.abs() > self.allowed {
             reasons.push(format!(
@@ -197,6 +232,9 @@ impl Verdict {
             ));
         }
         reasons.extend(slices::wrong(&self.slices));
+        if !reasons.is_empty() {
+            reasons.extend(constant(judged, limits));
+        }
         reasons
     }
 
@@ -215,17 +253,12 @@ impl Verdict {
 }
 
 impl Verdict {
-    /// The verdict on the table, as a sentence after the table's name; `reasons` are the verdict's own,
-    /// escaped.
-    pub fn sentence(&self, reasons: &str) -> String {
-        match (self.outcome, self.interval) {
-            (Outcome::Pass, Some(interval)) => format!(
-                "the table is at most {} off ({:.0} % confidence).",
-                size(self.excluded),
-                interval.confidence * 100.0
-            ),
-            _ => format!("{reasons}."),
-        }
+    /// Adds the reason, if there is one, why the sample says nothing about a part of the table, which then does
+    /// not pass.
+    pub fn lacks(&mut self, why: Option<String>) {
+        self.outcome =
+            self.outcome.max(why.as_ref().map_or(Outcome::Pass, |_| Outcome::Inconclusive));
+        self.reasons.extend(why);
     }
 }
 

@@ -124,11 +124,13 @@ mod tests {
             card_most: 0.03,
             level: 0.03,
             elsewhere: RatioPercentiles::default(),
+            elsewhere_in: std::collections::BTreeMap::new(),
             excludes: 0.05,
             confidence: 0.9,
             tail_share: 0.1,
             tail_level: 0.01,
             least_points: 6,
+            constant: [0.6, 0.8],
         }
     }
 
@@ -179,6 +181,19 @@ mod tests {
             let blamed = failed(count, 0.0);
             assert!((blamed - power.false_alarm).abs() < 0.02, "{blamed} {power:?}");
         }
+    }
+
+    /// Half a narrow band is as wide as half the differences between cards, so that the tail decides.
+    #[test]
+    fn a_table_has_the_spread_of_its_own_points() {
+        let nccl = NoiseBand { p50: 1.002, p95: 1.02, p99: 1.029, ..band() };
+        let recipes = crate::gpu::recipe::Recipes::read(&crate::specs::Library::embedded());
+        let all = recipes.unwrap().judge;
+        let of = |limits: &Margins| power(&[&nccl; 40], collections(limits), limits);
+        let (gemm, own) = (of(&all), of(&all.of("nccl_perf")));
+        assert!(gemm.false_alarm > 0.5 && own.false_alarm < 0.08, "{gemm:?} {own:?}");
+        assert!(own.detects.unwrap() < 0.05, "{own:?}");
+        assert_eq!(all.of("gemm_perf").elsewhere.p99, all.elsewhere.p99);
     }
 
     #[test]

@@ -6,7 +6,9 @@ use super::measured::Measured;
 use super::middle::Middle;
 use super::power;
 use super::words::{against_recorded, percent};
+use crate::base::reason::Reason;
 use crate::base::stats::Interval;
+use crate::base::words::{count, names, plural};
 use crate::gpu::recipe::Margins;
 use crate::specs::NoiseBand;
 
@@ -52,6 +54,27 @@ pub(super) fn slices(judged: &[&Measured], among: f64, limits: &Margins) -> Vec<
         }
     };
     slices.into_iter().map(verdict).collect()
+}
+
+/// The reason why a sample says nothing about some slices: every point drawn of them failed. `None` if
+/// every slice has a measured point. `rows` is the number of rows of each slice.
+pub fn unmeasured(points: &[Measured], rows: &BTreeMap<String, usize>) -> Option<String> {
+    let mut slices: BTreeMap<&str, Option<&Reason>> = BTreeMap::new();
+    for point in points {
+        let failed = point.answer.as_ref().err();
+        let first = slices.entry(&point.point.slice).or_insert(failed);
+        *first = first.filter(|_| failed.is_some());
+    }
+    slices.retain(|_, failed| failed.is_some());
+    let why = slices.values().flatten().next()?.to_string();
+    let lost: usize = slices.keys().filter_map(|slice| rows.get(*slice)).sum();
+    Some(format!(
+        "no point of {} could be measured ({} of {}): {}",
+        names(slices.into_keys()),
+        count(lost),
+        plural(rows.values().sum(), "row"),
+        why.lines().next().unwrap_or_default()
+    ))
 }
 
 /// The reason why a table with these slices is wrong; `None` if no slice differs.

@@ -9,11 +9,13 @@ fn limits() -> Margins {
         card_most: 0.03,
         level: 0.03,
         elsewhere: crate::gpu::recipe::RatioPercentiles::default(),
+        elsewhere_in: std::collections::BTreeMap::new(),
         excludes: 0.05,
         confidence: 0.9,
         tail_share: 0.17,
         tail_level: 0.01,
         least_points: 6,
+        constant: [0.6, 0.8],
     }
 }
 
@@ -214,4 +216,58 @@ fn points_bound_by_the_host_are_not_judged() {
     assert_eq!(points[0].standing(), Standing::HostBound);
     let verdict = verdict(&points);
     assert_eq!((verdict.outcome, verdict.judged), (Outcome::Pass, 8));
+}
+
+#[test]
+fn a_slice_without_a_measurement_does_not_pass() {
+    let mut points = sample(20, 1.0);
+    points[..10].iter_mut().for_each(|p| p.point.slice = "prefill".into());
+    let rows = [(String::new(), 812), ("prefill".to_owned(), 8282)].into();
+    assert_eq!(unmeasured(&points, &rows), None);
+    points[..9].iter_mut().for_each(|p| p.answer = Err(Reason::from("no module\nat line 3")));
+    assert_eq!(unmeasured(&points, &rows), None);
+    points[9].answer = Err(Reason::from("another error"));
+    let why = unmeasured(&points, &rows).unwrap();
+    assert_eq!(why, "no point of prefill could be measured (8,282 of 9,094 rows): no module");
+    let mut verdict = verdict(&points);
+    assert_eq!(verdict.outcome, Outcome::Pass);
+    verdict.lacks(None);
+    assert_eq!(verdict.outcome, Outcome::Pass);
+    verdict.lacks(Some(why));
+    assert_eq!((verdict.outcome, verdict.reasons.len()), (Outcome::Inconclusive, 1));
+}
+
+#[test]
+fn a_nearly_constant_difference_is_told() {
+    // From 0.1 to 1.8 ms.
+    let with = |ms: &dyn Fn(usize, f64) -> f64| {
+        let point = |i: usize| {
+            let mut point = measured(1.0);
+            point.point.recorded_ms = 0.1 * 1.16_f64.powi(i as i32);
+            let answer = vec![ms(i, point.point.recorded_ms)];
+            point.answer = Ok(Answer { samples_ms: answer, ..Answer::default() });
+            point
+        };
+        verdict(&(0..20).map(point).collect::<Vec<_>>())
+    };
+    let constant = with(&|i, ms| ms - 0.027 + (i % 5) as f64 * 0.002);
+    assert_eq!(constant.outcome, Outcome::Fail);
+    let why = constant.reasons.last().unwrap();
+    assert!(why.starts_with("the difference is nearly constant, -25 to -21 µs"), "{why}");
+    let proportional = with(&|i, ms| ms * (0.8 + (i % 5) as f64 * 0.01));
+    assert_eq!(proportional.outcome, Outcome::Fail);
+    assert!(!proportional.reasons.iter().any(|r| r.contains("constant")), "{proportional:?}");
+}
+
+#[test]
+fn a_table_whose_times_are_not_steady_is_no_control() {
+    let mut points = sample(20, 1.0);
+    let of = |points: &[Measured], controls: &[Vec<f64>]| control(points, controls, &limits());
+    assert!(of(&points, &[vec![1.0, 1.0, 1.01]]).is_some());
+    assert_eq!(of(&points, &[vec![1.0, 1.0, 0.74]]).map(|m| m.bias), None);
+    for point in &mut points[..12] {
+        point.answer = Ok(Answer { samples_ms: vec![1.0, 1.4, 2.0], ..Answer::default() });
+    }
+    assert_eq!(of(&points, &[]).map(|m| m.bias), None);
+    assert_eq!(of(&points[12..], &[]).map(|m| m.bias > 0.0), Some(true));
 }

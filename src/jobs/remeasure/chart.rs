@@ -4,19 +4,20 @@ use std::collections::BTreeSet;
 
 use super::{Remeasured, Sample};
 use crate::findings::Severity;
-use crate::gpu::judge::{Measured, Standing};
-use crate::report::chart::{ChartFigure, ChartPoint, LineKind, Panel, Ring};
+use crate::gpu::judge::{Measured, Standing, extremes, percent, size};
+use crate::report::chart::{ChartFigure, ChartPoint, LineKind, Panel, Ring, SeriesName};
 
 /// Most slices with a line of their own.
 const SLICES: usize = 6;
 
 /// Draws one chart per table with measured points.
 pub fn figures(remeasured: &Remeasured) -> Vec<ChartFigure> {
-    let drawn = |(i, sample): (usize, &Sample)| figure(sample, i + 1);
+    let drawn = |(i, sample): (usize, &Sample)| figure(sample, &remeasured.about.name, i + 1);
     remeasured.samples.iter().enumerate().filter_map(drawn).collect()
 }
 
-fn figure(sample: &Sample, number: usize) -> Option<ChartFigure> {
+fn figure(sample: &Sample, gpu: &str, number: usize) -> Option<ChartFigure> {
+    let (verdict, place) = (&sample.verdict, &sample.file.place);
     let mut panel = Panel { mark: Some(1.0), ..Panel::named("measured / recorded") };
     let parts = parts(sample);
     for (series, (_, points)) in parts.iter().enumerate() {
@@ -25,40 +26,63 @@ fn figure(sample: &Sample, number: usize) -> Option<ChartFigure> {
     if panel.lines.is_empty() {
         return None;
     }
-    let place = &sample.file.place;
+    let mut subtitle = format!(
+        "{}: {} of {} points compared, seed {}; {gpu}, {}",
+        verdict.outcome.name(),
+        verdict.judged,
+        sample.points.len(),
+        sample.draw.seed,
+        place.system
+    );
+    if verdict.judged > 0 {
+        // The ratios of single points are not relative to the card.
+        let card = sample.offset.map_or(0.0, |offset| offset.log);
+        panel.band = Some(((card - verdict.allowed).exp(), (card + verdict.allowed).exp()));
+        let all = panel.lines.iter().flat_map(|line| &line.points).map(|point| point.x);
+        let (low, high) = extremes(&all.collect::<Vec<f64>>());
+        let median = (card + verdict.bias).exp();
+        let ends = [low, high].map(|x| ChartPoint::plain(x, median)).to_vec();
+        panel.add(parts.len(), LineKind::Ideal, ends);
+        subtitle += &format!(
+            "; dotted: the median of the compared points, {}; grey: those of correct tables, at most {} off on this card",
+            percent(median.ln()),
+            size(verdict.allowed)
+        );
+    }
     let beyond = sample.points.iter().filter(|p| p.standing() == Standing::Beyond).count();
     let ring = Ring { name: "outside rerun noise".into(), severity: Severity::Error, rows: beyond };
     Some(ChartFigure {
         name: format!("{}-{}-{number}", sample.file.table, place.backend),
         path: sample.file.entry.path.clone(),
         title: format!("{} of {} {}", sample.file.table, place.backend, place.version),
-        subtitle: format!(
-            "{}: {} points, seed {}",
-            sample.verdict.outcome.name(),
-            sample.points.len(),
-            sample.draw.seed
-        ),
+        subtitle,
         x: "recorded, ms".into(),
         rings: if beyond == 0 { Vec::new() } else { vec![ring] },
-        series: parts.into_iter().map(|(name, _)| name.into()).collect(),
+        series: parts.into_iter().map(|(name, _)| name).collect(),
         panels: vec![panel],
         ..ChartFigure::default()
     })
 }
 
-/// The points by series: the judged points of each slice, then those that are not judged.
-fn parts(sample: &Sample) -> Vec<(&str, Vec<&Measured>)> {
+/// The points by series: the judged points of each slice, then those that are not judged. Of a slice's words,
+/// the label has those that not all slices share.
+fn parts(sample: &Sample) -> Vec<(SeriesName, Vec<&Measured>)> {
     let judged: Vec<&Measured> = sample.points.iter().filter(|p| p.is_judged()).collect();
     let slices: BTreeSet<&str> = judged.iter().map(|p| p.point.slice.as_str()).collect();
-    let mut parts: Vec<(&str, Vec<&Measured>)> = if (2..=SLICES).contains(&slices.len()) {
+    let is_own = |word: &&str| !slices.iter().all(|s| s.split(' ').any(|own| own == *word));
+    let mut parts: Vec<(SeriesName, Vec<&Measured>)> = if (2..=SLICES).contains(&slices.len()) {
         let own = |slice: &str| judged.iter().copied().filter(|p| p.point.slice == slice).collect();
-        slices.into_iter().map(|slice| (slice, own(slice))).collect()
+        let name = |slice: &str| SeriesName {
+            label: slice.split(' ').filter(is_own).collect::<Vec<_>>().join(" "),
+            whole: slice.to_owned(),
+        };
+        slices.iter().map(|slice| (name(slice), own(slice))).collect()
     } else {
-        vec![("judged", judged)]
+        vec![("judged".into(), judged)]
     };
     let of = |standing| sample.points.iter().filter(|p| p.standing() == standing).collect();
-    parts.push(("proxies", of(Standing::Proxy)));
-    parts.push(("bound by the host", of(Standing::HostBound)));
+    parts.push(("proxies".into(), of(Standing::Proxy)));
+    parts.push(("bound by the host".into(), of(Standing::HostBound)));
     parts.retain(|(_, points)| !points.is_empty());
     parts
 }

@@ -9,16 +9,18 @@ use pep440_rs::Version;
 
 use crate::base::error::{Error, Result, unknown};
 use crate::base::expr::{Expr, ExprError};
+use crate::base::words::plural;
 use crate::database::catalog::TableFile;
 use crate::database::selection::Selection;
 use crate::database::sidecar::Meta;
 use crate::database::table::{Keys, TableScope};
-use crate::gpu::device::{About, Device};
+use crate::gpu::device::{About, Device, Point, SAMPLES};
 use crate::gpu::draw::{DrawRules, Drawn, draw};
 use crate::gpu::origin::origin;
 use crate::gpu::outcome::Sample;
 use crate::gpu::points::{MeasurablePoints, Methods};
 use crate::gpu::rerun::RerunList;
+use crate::gpu::work::Work;
 use crate::jobs::rows::read_table;
 use crate::jobs::site::Site;
 
@@ -131,14 +133,14 @@ impl<'a> Remeasurement<'a> {
         text.parse().map(Some).map_err(bad)
     }
 
-    /// Draws points of a table; `None` if the device can measure none of its rows.
+    /// Draws points of a table; none if the device can measure none of its rows.
     pub(super) fn draw(
         &self,
         file: &TableFile,
         filter: Option<&Expr>,
         rules: DrawRules<'_>,
         device: &dyn Device,
-    ) -> Result<Option<Drawn>> {
+    ) -> Result<Drawn> {
         let (path, specs) = (&file.entry.path, self.site.specs());
         let table = read_table(self.site.source.as_ref(), file, specs)?;
         let spec = file.spec(specs, Some(&table));
@@ -163,6 +165,23 @@ impl<'a> Remeasurement<'a> {
             rules.count = rows.len();
         }
         Ok(draw(file, &points, rows, rules, (device, &specs.noise)))
+    }
+
+    /// Returns sentences on the option for power: how long it takes, and which tables have no power.
+    pub(super) fn power(&self, drawn: &[Drawn]) -> Vec<String> {
+        let timed = |w: &Work| f64::from(SAMPLES * w.runs) * w.copies as f64 / 1e3;
+        let seconds = |p: &Point| 1.0 + p.work.as_ref().map_or(0.0, timed) * p.recorded_ms;
+        let said = |d: &Drawn| {
+            let points = d.points.iter().map(|(point, _)| point).filter(|p| p.power);
+            let (count, path) = (points.clone().count(), &d.file.entry.path);
+            match points.map(seconds).sum::<f64>() {
+                seconds if count > 0 => {
+                    format!("--power: {} of {path} take {seconds:.0} s", plural(count, "point"))
+                }
+                _ => format!("--power: no drawn row of {path} has a recorded power"),
+            }
+        };
+        drawn.iter().filter(|_| self.options.power).map(said).collect()
     }
 
     /// Returns what the sidecar of a failed table says about its collector; `None` without collectors.

@@ -54,6 +54,8 @@ pub fn run(
     let files = job.tables(device.about())?;
     let (drawn, unmeasured) = job.drawn(&files, device)?;
     let controls = job.drawn_controls(&drawn, &files, device)?;
+    let mut notes = job.power(&drawn);
+    notes.iter().for_each(|note| progress.say(note));
     let _finishing = Finishing::on_request();
     let total = drawn.iter().chain(&controls).map(|d| d.points.len()).sum();
     let mut states = Vec::new();
@@ -71,6 +73,7 @@ pub fn run(
     if let (Some(log), Some(sample)) = (&log, samples.first()) {
         job.finish(log, sample)?;
     }
+    notes.extend(device.notes().into_iter().chain(declined(&site.settings)));
     let measured = |s: &Sample| s.points.iter().filter(|p| p.answer.is_ok()).count() as u64;
     let mut sink = Sink::default();
     sink.extend(samples.iter().filter_map(Sample::finding));
@@ -87,7 +90,7 @@ pub fn run(
             states,
             samples,
             unmeasured,
-            notes: device.notes().into_iter().chain(declined(&site.settings)).collect(),
+            notes,
         }),
         elapsed: start.elapsed(),
         ..Report::default()
@@ -118,26 +121,27 @@ impl Remeasurement<'_> {
             power: options.power,
             dtypes: None,
         };
-        let (mut drawn, mut unmeasured) = (Vec::new(), Vec::new());
+        let (mut drawn, mut unmeasured, mut larger) = (Vec::new(), Vec::new(), None);
         for file in files {
-            match self.draw(file, filter.as_ref(), rules, device)? {
-                Some(points) => drawn.push(points),
-                None => unmeasured.push(file.entry.path.clone()),
+            let own = self.draw(file, filter.as_ref(), rules, device)?;
+            if own.points.is_empty() {
+                unmeasured.push(file.entry.path.clone());
+                larger = larger.or(own.counts.larger);
+            } else {
+                drawn.push(own);
             }
         }
         if drawn.is_empty() {
-            let hint = match &self.options.collectors {
-                None => {
-                    "--where selects rows; rules/recipes.yaml lists what --device cuda can measure"
-                }
-                Some(_) => {
-                    "--where selects rows; rules/runners.yaml lists what the collectors can measure"
-                }
+            let methods = match &self.options.collectors {
+                None => "recipes.yaml lists what --device cuda",
+                Some(_) => "runners.yaml lists what the collectors",
             };
+            let hint = format!("--where selects rows; rules/{methods} can measure");
             let notes = declined(&self.site.settings);
-            let hint = std::iter::once(hint.to_owned()).chain(notes).collect::<Vec<_>>().join("; ");
+            let hint = std::iter::once(hint).chain(notes).collect::<Vec<_>>().join("; ");
             let tables = plural(files.len(), "table");
-            let message = format!("the selection contains no measurable row of {tables}");
+            let why = larger.map(|why| format!(": {why}")).unwrap_or_default();
+            let message = format!("the selection contains no measurable row of {tables}{why}");
             return Err(Error::new(message, hint));
         }
         Ok((drawn, unmeasured))
@@ -168,8 +172,8 @@ impl Remeasurement<'_> {
                 break;
             }
             // A control table that cannot be read is another run's finding.
-            let points = self.draw(file, None, rules, device).ok().flatten();
-            controls.extend(points.filter(|d| d.is_judged(device)));
+            let points = self.draw(file, None, rules, device).ok();
+            controls.extend(points.filter(|d| d.is_judged));
         }
         Ok(controls)
     }

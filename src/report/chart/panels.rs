@@ -77,8 +77,9 @@ impl Sides<'_> {
         // The label without its unit.
         let name = latency_name(self.scope);
         let name = name.split(',').next().unwrap_or_default();
-        let scale = Scale::Change(noise.unwrap_or(1.0 + FAR));
-        Panel { mark: Some(1.0), scale, ..Panel::named(&format!("{name}, after / before")) }
+        let noise = noise.unwrap_or(1.0 + FAR);
+        let (scale, band) = (Scale::Change(noise), Some((1.0 / noise, noise)));
+        Panel { mark: Some(1.0), scale, band, ..Panel::named(&format!("{name}, after / before")) }
     }
 
     /// Names the panel of the chart's own rate. The machine's limit in the row `first` is marked unless it is more than

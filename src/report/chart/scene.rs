@@ -62,6 +62,8 @@ pub struct Panel {
     pub scale: Scale,
     /// A value marked by a horizontal line: the limit of the machine, or 1 for ratios.
     pub mark: Option<f64>,
+    /// The range that is shaded; `None` for no range.
+    pub band: Option<(f64, f64)>,
     /// The lines, grouped by series.
     pub lines: Vec<ChartLine>,
 }
@@ -69,7 +71,7 @@ pub struct Panel {
 impl Panel {
     /// Creates a panel without lines, with a logarithmic axis.
     pub fn named(y: &str) -> Self {
-        Self { y: y.to_owned(), scale: Scale::Log, mark: None, lines: Vec::new() }
+        Self { y: y.to_owned(), scale: Scale::Log, mark: None, band: None, lines: Vec::new() }
     }
 
     /// Adds a line, unless it has no points.

@@ -148,8 +148,8 @@ impl<'a> Painter<'_, 'a> {
         Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
     {
         let x = (self.x.0 / 1.1, self.x.1 * 1.1);
-        if let Scale::Change(noise) = panel.scale {
-            let band = [(x.0, 1.0 / noise), (x.1, noise)];
+        if let Some((low, high)) = panel.band {
+            let band = [(x.0, low.max(y.0)), (x.1, high.min(y.1))];
             chart.draw_series([Rectangle::new(band, GRID.filled())])?;
         }
         chart

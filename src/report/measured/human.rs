@@ -64,14 +64,12 @@ fn card_state(state: &CardState) -> String {
 
 fn write_sample(out: &mut String, sample: &Sample) {
     let outcome = sample.verdict.outcome;
-    let reasons = sample.verdict.reasons.iter().chain(&sample.origin);
-    let reasons = clean(&reasons.map(String::as_str).collect::<Vec<_>>().join("; "));
     let _ = writeln!(out, "\n{}", styled(BOLD, clean(&sample.file.entry.path)));
     let _ = writeln!(
         out,
         "  {}: {}",
         styled(style::of_outcome(outcome), outcome.name()),
-        sample.verdict.sentence(&reasons)
+        clean(&sample.sentence())
     );
     for sentence in sentences(sample) {
         let _ = writeln!(out, "  {sentence}");
@@ -170,11 +168,19 @@ fn host_bound(sample: &Sample) -> Option<String> {
 fn compared(sample: &Sample) -> String {
     let mut said = format!(
         "Compared: {} of {}, drawn with seed {} from {}",
-        count(sample.points.len()),
+        count(sample.verdict.judged),
         plural(sample.draw.rows, "row"),
         sample.draw.seed,
         plural(sample.draw.strata, "stratum").replace("stratums", "strata"),
     );
+    for (standing, word) in
+        [(Standing::Missing, "could not be measured"), (Standing::Proxy, "are proxies")]
+    {
+        match sample.points.iter().filter(|p| p.standing() == standing).count() {
+            0 => {}
+            more => said += &format!("; {} more {word}", count(more)),
+        }
+    }
     if let Some(with) = &sample.measured_with {
         let (with, recorded) = (clean(with), clean(&sample.file.place.version));
         said += &format!("; measured with {with}, recorded with {recorded}");
@@ -186,6 +192,9 @@ fn compared(sample: &Sample) -> String {
     if sample.draw.without_recipe > 0 {
         said += &format!("; {} without a recipe", plural(sample.draw.without_recipe, "row"));
     }
+    if let Some(larger) = &sample.draw.larger {
+        said += &format!("; left out: {larger}");
+    }
     if sample.draw.proxies > 0 {
         let proxies = plural(sample.draw.proxies, "row");
         said +=
@@ -196,22 +205,28 @@ fn compared(sample: &Sample) -> String {
 
 /// Writes one line per point, ordered by recorded latency.
 fn write_points(out: &mut String, sample: &Sample) {
-    let heads = "    recorded ms  measured ms   ratio  sample range     2 %  W now/then   MHz";
+    let heads =
+        "    recorded ms  measured ms   ratio        µs  sample range     2 %  W now/then   MHz";
     let _ = writeln!(out, "{}", styled(DIM, heads));
     let mut points: Vec<&Measured> = sample.points.iter().collect();
     points.sort_by(|a, b| a.point.recorded_ms.total_cmp(&b.point.recorded_ms));
+    let mut above = String::new();
     for measured in points {
         let key = key(measured);
-        let line = measured_line(measured, &key, sample.margins.confidence).unwrap_or_else(|| {
-            let fault = measured.answer.as_ref().err().map(Reason::to_string).unwrap_or_default();
-            format!("not measured: {}  {key}", clean(&fault))
-        });
+        let fault = measured.answer.as_ref().err().map(Reason::to_string);
+        let why = fault.or(measured.proxy().map(str::to_owned)).unwrap_or_default();
+        let said = if why == above { "as above" } else { &why };
+        let end = styled(DIM, &key) + &clean(&remarks(measured, said));
+        let line = measured_line(measured, &end, sample.margins.confidence);
+        let line = line.unwrap_or_else(|| format!("not measured: {}  {key}", clean(said)));
         let _ = writeln!(out, "    {:>11.6}  {line}", measured.point.recorded_ms);
+        above = why;
     }
 }
 
-/// Returns the columns after the recorded latency; `None` if the point was not measured.
-fn measured_line(measured: &Measured, key: &str, confidence: f64) -> Option<String> {
+/// Returns the columns after the recorded latency, with the key and remarks as their end; `None` if the point was not
+/// measured.
+fn measured_line(measured: &Measured, end: &str, confidence: f64) -> Option<String> {
     let answer = measured.answer.as_ref().ok()?;
     let (ms, ratio) = (measured.measured_ms()?, measured.ratio()?);
     let (low, high) = measured.interval(confidence).unwrap_or((ratio, ratio));
@@ -221,14 +236,13 @@ fn measured_line(measured: &Measured, key: &str, confidence: f64) -> Option<Stri
         (now, then) => format!("{}/{}", whole(now), whole(then)),
     };
     Some(format!(
-        "{:>11.6}  {:>6.3}  {:.3} … {:.3}  {two:>3}  {watts:>10}  {:>4}  {}{}",
+        "{:>11.6}  {:>6.3}  {:>+8.1}  {:.3} … {:.3}  {two:>3}  {watts:>10}  {:>4}  {end}",
         Figure(ms),
         Figure(ratio),
+        Figure((ms - measured.point.recorded_ms) * 1e3),
         Figure(low),
         Figure(high),
         whole(answer.clocks_mhz),
-        styled(DIM, key),
-        clean(&remarks(measured))
     ))
 }
 
@@ -240,13 +254,13 @@ fn key(measured: &Measured) -> String {
     clean(&pairs(key))
 }
 
-/// Returns remarks on a point and from the device; empty or starting with two spaces.
-fn remarks(measured: &Measured) -> String {
-    let standing = match (measured.standing(), measured.proxy()) {
-        (Standing::Beyond, _) => "  outside rerun noise".to_owned(),
-        (Standing::HostBound, _) => "  bound by the host".to_owned(),
-        (_, Some(why)) => format!("  proxy: {why}"),
-        _ => String::new(),
+/// Returns remarks on a point and from the device; empty or starting with two spaces. `why` is the reason of a proxy.
+fn remarks(measured: &Measured, why: &str) -> String {
+    let standing = match measured.standing() {
+        Standing::Beyond => "  outside rerun noise".to_owned(),
+        Standing::HostBound => "  bound by the host".to_owned(),
+        Standing::Proxy => format!("  proxy: {why}"),
+        Standing::Within | Standing::Missing => String::new(),
     };
     let note = measured.answer.as_ref().ok().and_then(|answer| answer.note.as_ref());
     standing + &note.map(|note| format!("  ({note})")).unwrap_or_default()

@@ -60,12 +60,21 @@ struct JsonSample<'a> {
     /// The measured software version if the device has another than the table.
     measured_with: Option<&'a str>,
     seed: u64,
+    /// Number of the table's rows that the loader serves.
+    table_rows: usize,
+    /// Number of rows that the sample was drawn from.
     rows: usize,
+    /// Number of rows in slices with a judged point, for which a verdict stands.
+    covered_rows: usize,
+    /// Rows left out because they need more GPUs than the machine has, in words; null if there are none.
+    larger: Option<&'a str>,
     without_recipe: usize,
     proxies: usize,
     strata: usize,
+    /// Number of drawn points, measured or not.
     points: usize,
     replaced: usize,
+    /// Number of points compared.
     judged: usize,
     detects: Option<f64>,
     false_alarm: f64,
@@ -178,7 +187,10 @@ fn sample(sample: &Sample) -> JsonSample<'_> {
         reasons: &verdict.reasons,
         measured_with: sample.measured_with.as_deref(),
         seed: sample.draw.seed,
+        table_rows: sample.draw.table,
         rows: sample.draw.rows,
+        covered_rows: sample.covered().values().sum(),
+        larger: sample.draw.larger.as_deref(),
         without_recipe: sample.draw.without_recipe,
         proxies: sample.draw.proxies,
         strata: sample.draw.strata,

@@ -2,3 +2,13 @@
 
 pub(super) mod human;
 pub(super) mod json;
+
+use super::run::Report;
+use super::style;
+
+/// The lines of a run's measurements without colours; none if it measured nothing.
+pub(super) fn lines(report: &Report) -> Vec<String> {
+    let mut text = String::new();
+    report.remeasured.iter().for_each(|remeasured| human::write(&mut text, remeasured));
+    style::plain(&text).lines().map(str::to_owned).collect()
+}

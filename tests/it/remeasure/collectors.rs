@@ -219,6 +219,44 @@ fn a_collector_that_goes_wrong_loses_its_point_and_no_other() {
     assert!(notes.contains("started again"), "{notes}");
 }
 
+/// The rows of fp8 need a package that is missing.
+#[test]
+#[cfg(unix)]
+fn a_slice_that_cannot_be_measured_is_no_pass_and_is_not_compared() {
+    let tree = tree(&[1]);
+    let row = |isl: u32| {
+        let cache = if isl <= 7 { "bfloat16" } else { "fp8" };
+        let ms = f64::from(isl) / 10.0;
+        format!(
+            "VLLM,0.24.0,NVIDIA H200,context_attention,fa3,2,{isl},8,4,64,1,bfloat16,{cache},0,0,{ms}\n"
+        )
+    };
+    let rows: String = (1..=27).map(row).collect();
+    let table = "systems/data/h200_sxm/vllm/0.24.0/context_attention_perf.txt";
+    tree.0.file(table, ATTENTION_HEAD.to_owned() + &rows);
+    let import = "    if fp8:\n        raise ModuleNotFoundError(\"No module named 'flashinfer'\")\n    log(batch";
+    let attention = ATTENTION.replace("    log(batch", import);
+    tree.0.file("collectors/collector/vllm/collect_attn.py", attention);
+    let run = remeasure(&tree, &["--sample", "14"]);
+    let table = run.json()["remeasure"]["tables"][0].clone();
+    assert_eq!((run.code(), &table["judged"], &table["points"]), (3, &7.into(), &14.into()));
+    insta::assert_snapshot!(table["reasons"][0].as_str().unwrap(), @"no point of context_attention fa3 bfloat16 fp8 could be measured (20 of 27 rows): ModuleNotFoundError: No module named 'flashinfer'");
+    let run = remeasure(&tree, &["--sample", "14", "--where", "kv_cache_dtype = 'bfloat16'"]);
+    let table = &run.json()["remeasure"]["tables"][0];
+    assert_eq!((&table["verdict"], &table["covered_rows"]), (&"PASS".into(), &7.into()), "{table}");
+    assert_eq!((&table["rows"], &table["table_rows"]), (&7.into(), &27.into()));
+}
+
+/// Short units of one call scatter, whoever measures them.
+#[test]
+#[cfg(unix)]
+fn rows_that_scatter_are_left_out_as_natively() {
+    let (short, other) = (super::short_calls(&[0.004, 0.019, 0.021, 0.5]), tree(&[1]));
+    let document = remeasure(&(short, other.1.clone()), &["--table", "mla_bmm"]).json();
+    let table = &document["remeasure"]["tables"][0];
+    assert_eq!((&table["proxies"], &table["points"]), (&2.into(), &2.into()), "{table}");
+}
+
 #[test]
 #[cfg(unix)]
 fn one_call_answers_the_rows_of_a_group() {
@@ -280,13 +318,14 @@ def run(batch, *, perf_filename):
     os._exit(0)
 ";
     tree.0.file("collectors/collector/vllm/together.py", together);
-    let four = remeasure(&tree, &["--rules", &rules(4)]).json();
+    let four = remeasure(&tree, &["--rules", &rules(4)]);
     let run = remeasure(&tree, &["--rules", &rules(2)]);
     let document = run.json();
     let table = &document["remeasure"]["tables"][0];
     assert_eq!((&table["judged"], &table["verdict"]), (&7.into(), &"PASS".into()), "{}", run.err());
-    let note = point(&four, 4)["note"].as_str().unwrap();
-    assert_eq!(note, "RuntimeError: the row is of 4 GPUs, and this machine has 2");
+    let said =
+        "the selection contains no measurable row of 1 table: 4 GPUs needed, 2 here (7 rows)";
+    assert_eq!((four.code(), four.err().contains(said)), (2, true), "{}", four.err());
     let mut ranks = calls(&tree);
     ranks.retain(|call| call.contains("localhost"));
     ranks.sort();
@@ -303,7 +342,7 @@ fn a_failed_table_names_the_files_of_its_collector_that_changed() {
     let meta = format!(
         "schema_version: 1\nprovenance: collected\nruntime: {{framework: vllm, version: 0.24.0}}\ntables:\n  context_attention_perf: {{status: complete, collector_ref: {commit}}}\n"
     );
-    tree.0.file("systems/data/h200_sxm/vllm/0.24.0/collection_meta.yaml", meta);
+    tree.0.file("systems/data/h200_sxm/vllm/0.24.0/collection_meta.yaml", meta.clone());
     // The table says that everything takes half the time.
     let rows = [1, 2, 4, 8, 16, 32, 64].map(|isl| {
         let half = f64::from(isl) / 20.0;
@@ -332,6 +371,9 @@ fn a_failed_table_names_the_files_of_its_collector_that_changed() {
         tree.0.file(&format!("collectors/collector/{path}"), text);
         said.push(reason());
     }
+    let unknown = meta.replace(&commit, "unknown");
+    tree.0.file("systems/data/h200_sxm/vllm/0.24.0/collection_meta.yaml", unknown);
+    said.push(reason());
     insta::assert_snapshot!(said.join("\n"));
 }
 

@@ -157,6 +157,7 @@ fn rows_of_other_kernels_are_drawn_only_where_there_is_nothing_else() {
     assert!(mock.works.iter().all(|w| w.proxy.is_none()));
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["remeasure"]["tables"][0]["proxies"], 60);
+    insta::assert_snapshot!(sample.sentence(), @"40 of the table's 100 rows (gemm linear bfloat16) are at most 2.1 % off (90 % confidence).");
     options.filter = Some("gemm_dtype = 'fp8'".into());
     let (remeasured, _) = measure(&options, &mut Mock::new(1.0));
     let sample = &remeasured.samples[0];
@@ -217,9 +218,91 @@ fn a_chart_shows_every_point_and_rings_those_beyond() {
     let name = figures[0].series[line.series].label.as_str();
     assert_eq!((name, line.points.len()), ("judged", 20));
     assert!(line.points.iter().all(|p| p.rings == [0] && (1.4..1.6).contains(&p.y)));
-    insta::assert_snapshot!(figures[0].subtitle, @"FAIL: 20 points, seed 1");
+    insta::assert_snapshot!(figures[0].subtitle, @"FAIL: 20 of 20 points compared, seed 1; NVIDIA H200, h200_sxm; dotted: the median of the compared points, +50.4 %; grey: those of correct tables, at most 3.2 % off on this card");
+    let (low, high) = figures[0].panels[0].band.unwrap();
+    assert!((0.9..1.0).contains(&low) && (low * high - 1.0).abs() < 1e-9, "{low} {high}");
+    let median = figures[0].panels[0].lines.last().unwrap();
+    assert!(median.points.iter().all(|p| (1.45..1.55).contains(&p.y)), "{median:?}");
     let drawn = report::chart::svg(&figures[0]).unwrap();
     assert_eq!(drawn.matches("<title>").count(), 20);
+}
+
+/// The picture names slices by the words in which they differ.
+#[test]
+fn slices_have_short_names() {
+    let tree = Tree::new();
+    let row = |i: usize| {
+        let kernel = if i < 40 { "first" } else { "second" };
+        format!("VLLM,0.24.0,NVIDIA H200,gemm,{kernel},bfloat16,{},128,128,0.01\n", i + 1)
+    };
+    let rows: String = (0..80).map(row).collect();
+    tree.file("systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt", common::GEMM.to_owned() + &rows);
+    let (remeasured, _) = measure(&options(&tree, 20, 1), &mut Mock::new(1.0));
+    let figures = remeasure::figures(&remeasured);
+    let names: Vec<&str> = figures[0].series.iter().map(|name| name.label.as_str()).collect();
+    assert_eq!(names, ["first", "second"]);
+    assert_eq!(figures[0].series[0].whole, "gemm first bfloat16");
+}
+
+/// NCCL's collectives of 8 MiB, for each number of GPUs ten messages.
+fn collectives(system: &str) -> Tree {
+    let tree = Tree::new();
+    let row = |i: u32| {
+        let (gpus, size) = (2 << (i % 3), 4_194_304 + i);
+        format!("NCCL,2.29.2,NVIDIA H200,all_reduce,NCCL,half,{gpus},{size},0.5\n")
+    };
+    let head =
+        "framework,version,device,op_name,kernel_source,nccl_dtype,num_gpus,message_size,latency\n";
+    let rows: String = (0..30).map(row).collect();
+    tree.file(&format!("systems/data/{system}/nccl/2.29.2/nccl_perf.txt"), head.to_owned() + &rows);
+    tree
+}
+
+#[test]
+fn collectives_of_as_many_gpus_as_there_are_have_a_verdict() {
+    let (tree, mut mock) = (collectives("h200_sxm"), Mock::new(1.0));
+    mock.about.gpus = Some(4);
+    let mut options = options(&tree, 20, 1);
+    let (remeasured, json) = measure(&options, &mut mock);
+    let sample = &remeasured.samples[0];
+    assert_eq!((sample.verdict.outcome, sample.verdict.judged), (Outcome::Pass, 20));
+    assert!(mock.works.iter().all(|work| work.size("gpus") <= 4 && work.proxy.is_none()));
+    insta::assert_snapshot!(sample.sentence(), @"20 of the table's 30 rows (all_reduce NCCL half) are at most 1.9 % off (90 % confidence).");
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["remeasure"]["tables"][0]["larger"], "8 GPUs needed, 4 here (10 rows)");
+    options.filter = Some("num_gpus = 8".into());
+    let error = remeasure::run(&options, &mut mock, &()).unwrap_err().to_string();
+    insta::assert_snapshot!(error, @"the selection contains no measurable row of 1 table: 8 GPUs needed, 4 here (10 rows)");
+    // Eight were never measured again.
+    mock.about.gpus = Some(8);
+    mock.works.clear();
+    measure(&options, &mut mock);
+    assert!(!mock.works.is_empty() && mock.works.iter().all(|work| work.proxy.is_some()));
+}
+
+#[test]
+fn the_power_of_a_run_is_told() {
+    struct Said(std::sync::Mutex<Vec<String>>);
+    impl perfdb_gate::base::progress::Progress for Said {
+        fn step(&self, _: usize, _: usize) {}
+        fn say(&self, sentence: &str) {
+            self.0.lock().unwrap().push(sentence.to_owned());
+        }
+    }
+    let mut said = Vec::new();
+    for tree in [tree(), collectives("h200_sxm")] {
+        let mut options = options(&tree, 5, 1);
+        options.power = true;
+        let progress = Said(Default::default());
+        let report = remeasure::run(&options, &mut Mock::new(1.0), &progress).unwrap();
+        let told = progress.0.into_inner().unwrap();
+        assert_eq!(report.remeasured.unwrap().notes, told);
+        said.extend(told);
+    }
+    insta::assert_snapshot!(said.join("\n"), @"
+    --power: 5 points of systems/data/h200_sxm/gemm/torch/2.11.0/gemm_perf.parquet take 5 s
+    --power: no drawn row of systems/data/h200_sxm/nccl/2.29.2/nccl_perf.txt has a recorded power
+    ");
 }
 
 #[test]
