@@ -1,7 +1,7 @@
 //! A process that answers lines: its pipes, and its end.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -18,6 +18,8 @@ pub(crate) struct Child {
     process: std::process::Child,
     pub requests: Option<ChildStdin>,
     pub answers: Receiver<std::io::Result<String>>,
+    /// Standard error, if the command was told to pipe it.
+    pub errors: Option<ChildStderr>,
     _removed: RemovedOnSignal,
 }
 
@@ -40,10 +42,11 @@ impl Child {
         let _removed = RemovedOnSignal::new(Leftover::Group(process.id()));
         let requests = process.stdin.take();
         let lines = process.stdout.take();
+        let errors = process.stderr.take();
         // At most one answer waits, so a process that writes more blocks until the next request.
         let (send, answers) = sync_channel(1);
         std::thread::spawn(move || pass_on(lines, &send));
-        Ok(Self { process, requests, answers, _removed })
+        Ok(Self { process, requests, answers, errors, _removed })
     }
 
     /// The command's exit status, if it ends within one second.

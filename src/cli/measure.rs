@@ -5,12 +5,16 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use perfdb_gate::base::error::{Error, Result};
+use perfdb_gate::base::escape::clean;
 use perfdb_gate::base::exit::Exit;
+use perfdb_gate::base::progress::Progress;
 use perfdb_gate::gpu::cuda::Cuda;
 use perfdb_gate::gpu::device::Device;
 use perfdb_gate::gpu::process::{COLLECTORS, PYTORCH, Process, Program};
-use perfdb_gate::jobs::{measure, remeasure};
-use perfdb_gate::report::{self, ReportView, chart};
+use perfdb_gate::gpu::replay::Replay;
+use perfdb_gate::jobs::measure;
+use perfdb_gate::jobs::remeasure::{self, Watcher};
+use perfdb_gate::report::{self, Report, ReportView, chart};
 use perfdb_gate::specs::Specs;
 
 use super::bar::Bar;
@@ -53,6 +57,20 @@ pub struct Remeasure {
     /// Save the measurements as a table, DIR/TABLE.parquet, with a log and a sidecar.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub record: Option<PathBuf>,
+    /// Write all replies to a file, as JSON lines, which `--replay` judges again.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub log: Option<PathBuf>,
+    /// Judge the replies of a log again, without a GPU. `--system` names the GPU of a log without one.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["sample", "seed", "points", "device", "runner", "command", "power", "record", "log", "minutes", "base_ref"],
+        help_heading = "What to measure"
+    )]
+    pub replay: Option<PathBuf>,
+    /// Stop after this many minutes. The tables that are finished are judged.
+    #[arg(long, value_name = "N", value_parser = minutes, help_heading = "How to measure")]
+    pub minutes: Option<f64>,
     /// Tables that are not judged, 20 points each, by which the card's own speed is estimated; 0
     /// judges as if the card had none.
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = "How to measure")]
@@ -92,6 +110,11 @@ pub struct Measure {
     /// the same id.
     #[arg(long = "rules", value_name = "DIR")]
     pub rules_dir: Option<PathBuf>,
+}
+
+/// The time of `--minutes`.
+fn limit(minutes: Option<f64>) -> Option<Duration> {
+    minutes.map(|minutes| Duration::from_secs(60).mul_f64(minutes))
 }
 
 fn minutes(text: &str) -> Result<f64, String> {
@@ -192,6 +215,8 @@ impl From<&Remeasure> for remeasure::RemeasureOptions {
             collectors: args.device.runner.and(args.device.collectors.clone()),
             power: args.power,
             record: args.record.clone(),
+            log: args.log.clone(),
+            until: limit(args.minutes),
         }
     }
 }
@@ -207,11 +232,26 @@ impl Remeasure {
             return Ok(Exit::Clean);
         }
         self.output.check_one_state()?;
-        outputs::check(self.output.files(), &self.output_dir)?;
-        let mut device = self.device.open(&self.root, terminal)?;
-        let bar = Bar::of("points", terminal);
-        let report = remeasure::run(&self.into(), device.as_mut(), &bar)?;
-        drop(bar);
+        outputs::check(self.output.files().chain(&self.log), &self.output_dir)?;
+        let report = match &self.replay {
+            Some(log) => {
+                let replay = Replay::read(log, self.selection.system.first().map(String::as_str))?;
+                remeasure::replay(&self.into(), &replay)?
+            }
+            None => {
+                let mut device = self.device.open(&self.root, terminal)?;
+                let bar = Bar::with_lines("points", terminal);
+                let watcher = Watched { bar, args: self, terminal };
+                remeasure::run(&self.into(), device.as_mut(), &watcher)?
+            }
+        };
+        let outcome = report.outcome(None);
+        self.outputs(&report, terminal)?.write()?;
+        Ok(self.output.inconclusive.exit(outcome.verdict, &report))
+    }
+
+    /// The report in all requested formats, with its charts.
+    fn outputs(&self, report: &Report, terminal: TerminalArgs) -> Result<Outputs> {
         let outcome = report.outcome(None);
         let drawn = self.output_dir.is_some() || self.output.html.is_some();
         let drawings = match report.remeasured.as_ref().filter(|_| drawn) {
@@ -222,9 +262,37 @@ impl Remeasure {
         if let Some(folder) = &self.output_dir {
             outputs.charts(folder, &drawings);
         }
-        outputs.report(&ReportView::new(&report, outcome), &drawings, &self.output, terminal)?;
-        outputs.write()?;
-        Ok(self.output.inconclusive.exit(outcome.verdict, &report))
+        outputs.report(&ReportView::new(report, outcome), &drawings, &self.output, terminal)?;
+        Ok(outputs)
+    }
+}
+
+/// Shows the progress of a run, and writes its report after each table.
+struct Watched<'a> {
+    bar: Bar,
+    args: &'a Remeasure,
+    terminal: TerminalArgs,
+}
+
+impl Progress for Watched<'_> {
+    fn step(&self, done: usize, total: usize) {
+        self.bar.step(done, total);
+    }
+}
+
+impl Watcher for Watched<'_> {
+    fn say(&self, line: &str) {
+        if !self.terminal.quiet {
+            self.bar.say(&clean(line));
+        }
+    }
+
+    fn begin(&self, table: &str) {
+        self.bar.begin(&clean(table));
+    }
+
+    fn report(&self, report: &Report) -> Result<()> {
+        self.args.outputs(report, self.terminal)?.write_files()
     }
 }
 
@@ -234,7 +302,7 @@ impl From<&Measure> for measure::MeasureOptions {
             plan: args.plan.clone(),
             folder: args.output_dir.clone(),
             collectors: args.device.runner.is_some(),
-            until: args.minutes.map(|minutes| Duration::from_secs(60).mul_f64(minutes)),
+            until: limit(args.minutes),
         }
     }
 }
@@ -246,7 +314,7 @@ impl Measure {
         // A wrong plan is reported before a GPU is opened.
         let plan = measure::PlannedPoints::find(&specs.library, &options.plan)?;
         let mut device = self.device.open(&self.output_dir, terminal)?;
-        let bar = Bar::of("points", terminal);
+        let bar = Bar::with_lines("points", terminal);
         let collected = measure::run(&specs, &plan, &options, device.as_mut(), &bar)?;
         drop(bar);
         device.notes().iter().for_each(|note| tell(note));

@@ -1,22 +1,124 @@
 //! Measures the drawn points of a table, with its control points, and judges them.
 
-use crate::base::error::Result;
-use crate::base::interrupt;
+use crate::base::error::{Error, Result};
+use crate::base::interrupt::Finishing;
+use crate::base::reason::Reason;
 use crate::base::stats;
 use crate::database::catalog::TableFile;
-use crate::gpu::device::{About, Device, MeasureError, Point, release};
+use crate::gpu::device::{
+    About, Answer, Complaints, Device, MeasureError, Point, own_kernel, release,
+};
 use crate::gpu::draw::{DrawCounts, Drawn};
 use crate::gpu::judge::power::power;
-use crate::gpu::judge::{Measured, Middle, Offset, collections, judge};
+use crate::gpu::judge::{Measured, Middle, Offset, Outcome, collections, judge};
 use crate::gpu::outcome::Sample;
 use crate::gpu::recipe::Margins;
 use crate::gpu::record::Log;
+use crate::gpu::replay::{Replay, ReplayLine, ReplayLog, Replied, Role};
 use crate::specs::NoiseBand;
 
 /// Number of control points, measured before, between and after the others. Some kernels run at one of
 /// two speeds, depending on where their operands are in memory; the median of five controls is robust
 /// against this.
-const CONTROLS: usize = 5;
+pub const CONTROLS: usize = 5;
+
+/// Number of passes over the control points, without the one that wakes the card.
+pub const PASSES: usize = 3;
+
+/// Number of measurements in a row that may fail for the same reason before their table is given up.
+const EQUAL: usize = 5;
+
+/// A run that measures tables, one after the other.
+pub struct Session<'a> {
+    device: &'a mut dyn Device,
+    finishing: Finishing,
+    /// The log of the table to record.
+    record: Option<Log>,
+    /// The log of all replies.
+    replies: Option<ReplayLog>,
+    failures: Failures,
+    /// The failure of the device, after which nothing more is measured.
+    pub failed: Option<Error>,
+}
+
+/// The measurements in a row that failed for the same reason.
+#[derive(Default)]
+struct Failures {
+    why: Option<Reason>,
+    count: usize,
+}
+
+impl Failures {
+    fn see(&mut self, answer: &Result<Answer, Reason>) {
+        match answer {
+            Err(why) if self.why.as_ref() == Some(why) => self.count += 1,
+            Err(why) => *self = Self { why: Some(why.clone()), count: 1 },
+            Ok(_) => *self = Self::default(),
+        }
+    }
+
+    /// The reason why the table is given up; `None` if it is not.
+    fn cause(&self) -> Option<String> {
+        let why = self.why.as_ref().filter(|_| self.count >= EQUAL)?;
+        Some(format!("{EQUAL} measurements in a row failed with: {why}"))
+    }
+}
+
+impl<'a> Session<'a> {
+    /// Creates a session that ends when `finishing` says so, with the logs to write.
+    pub fn new(
+        device: &'a mut dyn Device,
+        finishing: Finishing,
+        record: Option<Log>,
+        replies: Option<ReplayLog>,
+    ) -> Self {
+        Self { device, finishing, record, replies, failures: Failures::default(), failed: None }
+    }
+
+    /// The device.
+    pub fn device(&mut self) -> &mut dyn Device {
+        self.device
+    }
+
+    /// The log of the table to record, after it was measured.
+    pub fn recorded(&mut self) -> Option<Log> {
+        self.record.take()
+    }
+
+    fn is_over(&self) -> bool {
+        self.finishing.is_over() || self.failed.is_some() || self.failures.cause().is_some()
+    }
+
+    /// Measures a point; `None` if nothing more is measured of its table.
+    fn ask(&mut self, point: &Point, role: Role) -> Result<Option<Result<Answer, Reason>>> {
+        if self.is_over() {
+            return Ok(None);
+        }
+        let answer = match MeasureError::of_point(self.device.measure(point)) {
+            Ok(answer) => answer,
+            Err(why) => {
+                self.failed = Some(why);
+                return Ok(None);
+            }
+        };
+        self.failures.see(&answer);
+        if let Some(log) = &mut self.replies {
+            let host_ms = host_ms(point, self.device.about());
+            let replied = Replied::new(point, role, host_ms, &answer);
+            log.add(&ReplayLine::Reply(Box::new(replied)))?;
+        }
+        Ok(Some(answer))
+    }
+
+    /// Measures the controls once more and adds the median of each control to its times.
+    fn pass(&mut self, controls: &[Point], times: &mut [Vec<f64>]) -> Result<()> {
+        for (point, times) in controls.iter().zip(times) {
+            let Some(answer) = self.ask(point, Role::Control)? else { break };
+            times.extend(answer.map(|answer| stats::median(&answer.samples_ms)));
+        }
+        Ok(())
+    }
+}
 
 /// The measured points of a table, not yet judged.
 pub struct Taken {
@@ -31,68 +133,84 @@ pub struct Taken {
     /// Times in ms of each control point, one per pass.
     controls: Vec<Vec<f64>>,
     trouble: Vec<String>,
+    complaints: Complaints,
 }
 
 impl Taken {
-    /// Measures the points of a draw, and adds them to a log if there is one.
+    /// Measures the points of a draw. A stop, or the same failure of several points in a row, leaves out the
+    /// others.
     ///
     /// # Errors
     ///
-    /// When the device fails, or the log cannot be written.
-    pub fn take(
-        drawn: Drawn,
-        device: &mut dyn Device,
-        mut log: Option<&mut Log>,
-        progress: &dyn Fn(usize),
-    ) -> Result<Self> {
+    /// When a log cannot be written.
+    pub fn take(drawn: Drawn, session: &mut Session<'_>, progress: &dyn Fn(usize)) -> Result<Self> {
+        session.failures = Failures::default();
         let controls = controls(&drawn.points);
         let mut passes: Vec<Vec<f64>> = vec![Vec::new(); controls.len()];
         let (asked, middle) = (drawn.points.len(), drawn.points.len() / 2);
         let mut points = Vec::new();
         // An idle card runs at other clocks: one uncounted pass over the controls wakes it. A collector
         // warms the card up itself.
-        let waken = controls.iter().filter(|point| point.call.is_none());
-        for point in waken.take_while(|_| !interrupt::is_requested()) {
-            let _ = MeasureError::of_point(device.measure(point))?;
+        for point in controls.iter().filter(|point| point.call.is_none()) {
+            session.ask(point, Role::Waking)?;
         }
-        pass(device, &controls, &mut passes)?;
+        session.pass(&controls, &mut passes)?;
         for (index, (point, band)) in drawn.points.into_iter().enumerate() {
-            if interrupt::is_requested() {
-                break;
-            }
             if index == middle && index > 0 {
-                pass(device, &controls, &mut passes)?;
+                session.pass(&controls, &mut passes)?;
             }
-            let answer = MeasureError::of_point(device.measure(&point))?;
+            let Some(answer) = session.ask(&point, Role::Point)? else { break };
             // The time of a proxy is not the time of the kernel that the row names.
             let is_own = answer.as_ref().map_or(true, |a| a.proxy.is_none());
-            if let Some(log) = log.as_mut().filter(|_| is_own) {
+            if let Some(log) = session.record.as_mut().filter(|_| is_own) {
                 log.add(point.key.iter().cloned().collect(), &answer)?;
             }
-            let host_ms = host_ms(&point, device.about());
+            let host_ms = host_ms(&point, session.device.about());
             points.push(Measured { point, answer, band, host_ms, card: 0.0 });
             progress(points.len());
         }
-        pass(device, &controls, &mut passes)?;
-        // A control that failed in one of the passes says nothing about drift.
-        let most = passes.iter().map(Vec::len).max().unwrap_or(0);
-        passes.retain(|times| times.len() == most && most > 1);
-        let mut trouble = trouble(device.about(), &points);
-        if points.len() < asked {
-            trouble.push(format!("the run was stopped after {} of {asked} points", points.len()));
+        session.pass(&controls, &mut passes)?;
+        let complaints = session.device.complaints();
+        if let Some(log) = session.replies.as_mut().filter(|_| complaints.sentence().is_some()) {
+            let (path, complaints) = (drawn.file.entry.path.clone(), complaints.clone());
+            log.add(&ReplayLine::Complaints { path, complaints })?;
         }
-        let (file, counts) = (drawn.file, drawn.counts);
-        Ok(Self { file, counts, points, asked, controls: passes, trouble })
+        let mut trouble = trouble(session.device.about(), &points);
+        match (session.failures.cause(), &session.failed) {
+            (Some(cause), _) => trouble.insert(0, cause),
+            _ if points.len() == asked => {}
+            (None, failed) => trouble.push(format!(
+                "the run was stopped after {} of {asked} points{}",
+                points.len(),
+                failed.as_ref().map(|why| format!(": {why}")).unwrap_or_default()
+            )),
+        }
+        let (file, counts, controls) = (drawn.file, drawn.counts, whole(passes));
+        Ok(Self { file, counts, points, asked, controls, trouble, complaints })
     }
 
-    /// Keeps for a whole table that the run was stopped in another one, such as a control table: the card's
-    /// offset is then unknown.
-    pub fn run_was_stopped(&mut self, measured: usize, asked: usize) {
-        if self.points.len() == self.asked {
-            self.trouble.push(format!(
-                "the run was stopped after {measured} of {asked} points, those of other tables included"
-            ));
+    /// Answers the points of a draw from a log of replies.
+    pub fn replayed(drawn: Drawn, replay: &Replay) -> Self {
+        let (file, counts) = (drawn.file, drawn.counts);
+        let mut failures = Failures::default();
+        for reply in replay.all(&file) {
+            failures.see(&reply.answer());
+            if failures.cause().is_some() {
+                break;
+            }
         }
+        let replies: Vec<&Replied> = replay.points(&file).collect();
+        let measured = |(point, band): (Point, Option<NoiseBand>)| {
+            let reply = replies.get(point.listed?)?;
+            let answer = reply.answer().map(|answer| own_kernel(answer, &point));
+            Some(Measured { point, answer, band, host_ms: reply.host_ms, card: 0.0 })
+        };
+        let mut points: Vec<Measured> = drawn.points.into_iter().filter_map(measured).collect();
+        points.sort_by_key(|measured| measured.point.listed);
+        let mut trouble = trouble(replay.about(), &points);
+        trouble.splice(0..0, failures.cause());
+        let (controls, complaints) = (whole(replay.controls(&file)), replay.complaints(&file));
+        Self { file, counts, asked: points.len(), points, controls, trouble, complaints }
     }
 
     /// The table as a control table for others; `None` if too few of its points are judged.
@@ -103,22 +221,31 @@ impl Taken {
     }
 
     /// Judges the table, relative to the card's offset.
-    pub fn judged(mut self, about: &About, offset: Option<Offset>, limits: &Margins) -> Sample {
+    pub fn judged(&self, about: &About, offset: Option<Offset>, limits: &Margins) -> Sample {
+        let mut points = self.points.clone();
         // A proxy is not judged, so that it does not add to the statistical power of the sample.
-        let judged = self.points.iter().filter(|p| p.proxy().is_none() && !p.is_host_bound());
+        let judged = points.iter().filter(|p| p.proxy().is_none() && !p.is_host_bound());
         let bands: Vec<&NoiseBand> = judged.filter_map(|p| p.band.as_ref()).collect();
         let power = power(&bands, Offset::collections(offset.as_ref(), limits), limits);
         let (controls, trouble) = (&self.controls, &self.trouble);
-        let verdict = judge(&mut self.points, controls, trouble, offset.as_ref(), limits);
+        let mut verdict = judge(&mut points, controls, trouble, offset.as_ref(), limits);
+        // A fallback to another path measures something else than the table contains.
+        if let (Outcome::Fail, 1.., Some(why)) =
+            (verdict.outcome, self.complaints.errors, self.complaints.sentence())
+        {
+            verdict.outcome = Outcome::Inconclusive;
+            verdict.reasons.insert(0, format!("{why}: the environment may be broken"));
+        }
         Sample {
             measured_with: another_version(about, &self.file),
-            file: self.file,
+            file: self.file.clone(),
             draw: self.counts,
             power,
             margins: limits.clone(),
             offset,
-            points: self.points,
+            points,
             verdict,
+            complaints: self.complaints.clone(),
             origin: None,
         }
     }
@@ -168,15 +295,9 @@ fn trouble(about: &About, points: &[Measured]) -> Vec<String> {
     reasons
 }
 
-/// Measures the controls once more and adds the median of each control to its times.
-fn pass(device: &mut dyn Device, controls: &[Point], times: &mut [Vec<f64>]) -> Result<()> {
-    for (point, times) in controls.iter().zip(times) {
-        if interrupt::is_requested() {
-            break;
-        }
-        if let Ok(answer) = MeasureError::of_point(device.measure(point))? {
-            times.push(stats::median(&answer.samples_ms));
-        }
-    }
-    Ok(())
+/// The controls that were measured in every pass. A control that failed in one says nothing about drift.
+fn whole(mut passes: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    let most = passes.iter().map(Vec::len).max().unwrap_or(0);
+    passes.retain(|times| times.len() == most && most > 1);
+    passes
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::database::catalog::TableFile;
 use crate::findings::{EXAMPLES, Example, Finding, Severity};
-use crate::gpu::device::{About, CardState};
+use crate::gpu::device::{About, CardState, Complaints};
 use crate::gpu::draw::DrawCounts;
 use crate::gpu::judge::power::Power;
 use crate::gpu::judge::{Measured, Offset, Outcome, Verdict};
@@ -53,12 +53,20 @@ pub struct Sample {
     pub points: Vec<Measured>,
     /// The verdict on the table.
     pub verdict: Verdict,
+    /// Errors and warnings that the runner wrote meanwhile.
+    pub complaints: Complaints,
     /// A sentence on whether the table's collector changed since the table was measured;
     /// `None` if no collector measured or the table does not fail.
     pub origin: Option<String>,
 }
 
 impl Sample {
+    /// The outcome, and the verdict as a sentence.
+    pub fn line(&self) -> String {
+        let sentence = self.verdict.sentence(&self.verdict.reasons.join("; "));
+        format!("{}: {sentence}", self.verdict.outcome.name())
+    }
+
     /// The finding for formats that report findings: an error for a wrong table, a warning for an
     /// inconclusive one, `None` for a table that passes.
     pub fn finding(&self) -> Option<Finding> {

@@ -276,6 +276,7 @@ impl<'a> MeasurablePoints<'a> {
             power: false,
             work: self.work(row).filter(|_| self.calls.is_none()),
             call: self.call(row),
+            listed: None,
         }
     }
 }

@@ -3,11 +3,12 @@
 //!
 //! A runner can measure rows of a framework inside the framework's own container. `work` is the recipe
 //! evaluated for the row. A table without a recipe has no `work`: the command decides by the key what to
-//! run. The command's standard error is shown as it arrives. Lines of its standard output that are not
+//! run. Of the command's standard error, each distinct error is shown once. Lines of its standard output that are not
 //! answers are skipped. A runner that ends or hangs at a point loses that point, not the run.
 
 mod error;
 mod program;
+mod stderr;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
@@ -17,16 +18,16 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use serde_json::Value;
 
 pub use self::error::ProcessError;
 use self::program::Running;
 pub use self::program::{COLLECTORS, Program};
-use super::device::{About, Answer, Device, MeasureError, Point, SAMPLES};
+use self::stderr::StandardError;
+use super::device::{About, Answer, Complaints, Device, MeasureError, Point, SAMPLES, own_kernel};
 use super::protocol::{Hello, PointRequest, Reply, is_answer};
 use super::work::Work;
 use crate::base::error::{Error, Result};
-use crate::base::escape::clean;
+use crate::base::escape::{clean, clean_lines};
 use crate::base::reason::Reason;
 use crate::base::words::plural;
 
@@ -63,6 +64,7 @@ pub struct Process {
     restarts: usize,
     /// Number of points in a row at which the runner ended or hung.
     lost: usize,
+    errors: StandardError,
 }
 
 impl Process {
@@ -83,6 +85,7 @@ impl Process {
             skipped: 0,
             restarts: 0,
             lost: 0,
+            errors: StandardError::default(),
         };
         process.about = process.begin(STARTING)?;
         Ok(process)
@@ -93,7 +96,8 @@ impl Process {
         let program = self.program.to_string();
         let failed =
             |why: ProcessError| Error::new(format!("`{program}` {why}"), HINT).because(why);
-        let running = self.program.start().map_err(|why| failed(ProcessError::Start(why)))?;
+        let mut running = self.program.start().map_err(|why| failed(ProcessError::Start(why)))?;
+        self.errors.listen(running.child.errors.take(), self.tell);
         self.running = Some(running);
         let line = self.ask(&Hello::NOW, "device", patience, "starting").map_err(failed)?;
         serde_json::from_str(&line).map_err(|e| failed(ProcessError::About(e)))
@@ -156,7 +160,8 @@ impl Process {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(running.ended().map_or(ProcessError::Closed, ProcessError::Ended));
+                    let Some(status) = running.ended() else { return Err(ProcessError::Closed) };
+                    return Err(ProcessError::Ended { status, said: self.errors.last() });
                 }
             }
             if start.elapsed() >= patience {
@@ -181,10 +186,9 @@ impl Process {
     fn try_point(&mut self, point: &Point) -> Result<Result<Answer, Reason>, ProcessError> {
         let id = self.next;
         self.next += 1;
-        let name = point.path.rsplit('/').next().unwrap_or(&point.path);
         let request = PointRequest {
             id,
-            table: name.split('.').next().unwrap_or(name),
+            table: point.table(),
             key: point.key.iter().cloned().collect(),
             samples: if point.call.is_some() { CALLS } else { SAMPLES },
             power: point.power,
@@ -199,7 +203,10 @@ impl Process {
                 return Err(ProcessError::OtherRequest { got: reply.id(), asked: id });
             }
             match reply {
-                Reply::Failed(reply) => return Ok(Err(reply.error.into())),
+                Reply::Failed(reply) => {
+                    tracing::debug!("{}", clean_lines(&reply.traceback.unwrap_or_default()));
+                    return Ok(Err(reply.error.into()));
+                }
                 Reply::Alive(_) => line = self.answer("id", self.patience, &about)?,
                 Reply::Measured(reply) => {
                     let samples = &reply.answer.samples_ms;
@@ -224,17 +231,6 @@ impl Process {
         }
         Ok(format!("the command {why}").into())
     }
-}
-
-/// Makes an answer a proxy if another kernel ran than the point's row names.
-fn own_kernel(mut answer: Answer, point: &Point) -> Answer {
-    let recorded = point.key.iter().find(|(name, _)| name == "kernel_source");
-    if let (Some(ran), Some((_, Value::String(recorded)))) = (&answer.kernel_source, recorded)
-        && ran != recorded
-    {
-        answer.proxy.get_or_insert(format!("ran {ran} instead of {recorded}"));
-    }
-    answer
 }
 
 impl Device for Process {
@@ -283,6 +279,10 @@ impl Device for Process {
             ));
             is_second = true;
         }
+    }
+
+    fn complaints(&mut self) -> Complaints {
+        self.errors.take()
     }
 
     fn notes(&self) -> Vec<String> {

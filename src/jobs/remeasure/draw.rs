@@ -1,9 +1,10 @@
 //! The options of `remeasure`, the selection of its tables, and the draw of their rows.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use pep440_rs::Version;
 
@@ -51,6 +52,10 @@ pub struct RemeasureOptions {
     pub power: bool,
     /// The table in which measurements are recorded.
     pub record: Option<PathBuf>,
+    /// The file for all replies, which can be judged again.
+    pub log: Option<PathBuf>,
+    /// The time after which no further point is started; `None` for no limit.
+    pub until: Option<Duration>,
 }
 
 /// A run of `remeasure`: the opened database and the options.
@@ -60,9 +65,30 @@ pub(super) struct Remeasurement<'a> {
     pub options: &'a RemeasureOptions,
     /// A list of points to measure; `None` draws a sample.
     pub list: Option<RerunList>,
+    /// True if the list is that of a log of replies, which also contains the control tables.
+    pub replays: bool,
+}
+
+impl RemeasureOptions {
+    /// Opens the database.
+    pub(super) fn site(&self) -> Result<Site> {
+        let (reference, rules) = (self.reference.as_deref(), self.rules.as_deref());
+        Site::open(&self.root, reference, rules, &self.selection)
+    }
 }
 
 impl<'a> Remeasurement<'a> {
+    /// Prepares a run over the points of a list, or over drawn points.
+    pub(super) fn new(
+        site: &'a Site,
+        options: &'a RemeasureOptions,
+        list: Option<RerunList>,
+        replays: bool,
+    ) -> Result<Self> {
+        let methods = Methods::read(&site.specs().library, options.collectors.is_some())?;
+        Ok(Self { site, methods, options, list, replays })
+    }
+
     /// Returns the selected tables of the device's system.
     pub(super) fn tables(&self, about: &About) -> Result<Vec<&'a TableFile>> {
         let mut files: Vec<&'a TableFile> = self.site.tables().collect();
@@ -89,7 +115,8 @@ impl<'a> Remeasurement<'a> {
     /// Returns true if the device is one of a table's system.
     fn is_here(&self, file: &TableFile, about: &About) -> bool {
         let system = self.site.catalog.system(&file.place.system, self.site.specs());
-        system.is_some_and(|s| s.is_device(&about.name))
+        // A log without a device is judged as one of a named system.
+        system.is_some_and(|s| s.is_device(&about.name)) || about.name == file.place.system
     }
 
     /// Returns tables that are not judged, by which the card's own speed is estimated: of the same
@@ -99,6 +126,12 @@ impl<'a> Remeasurement<'a> {
         judged: &[&'a TableFile],
         about: &About,
     ) -> Result<Vec<&'a TableFile>> {
+        if let Some(list) = self.list.as_ref().filter(|_| self.replays) {
+            let mut files: Vec<&TableFile> = self.site.catalog.tables.iter().collect();
+            let is_judged = |t: &TableFile| judged.iter().any(|j| j.entry.path == t.entry.path);
+            files.retain(|t| list.of(&t.place, &t.table).is_some() && !is_judged(t));
+            return Ok(files);
+        }
         let source = self.site.source.as_ref();
         let changed = self.options.base.as_ref().map(|base| source.changed_since(base));
         let changed: BTreeSet<String> = changed.transpose()?.into_iter().flatten().collect();
@@ -153,16 +186,22 @@ impl<'a> Remeasurement<'a> {
         let bad =
             |e: ExprError| Error::caused(path.as_str(), "the formula is in rules/ or --where", e);
         let points = MeasurablePoints::of(file, &scope, filter, &self.methods).map_err(bad)?;
-        let (mut rows, mut rules) = (points.rows(), rules);
+        let (mut rows, mut rules, mut listed) = (points.rows(), rules, BTreeMap::new());
         let list = self.list.as_ref().filter(|_| rules.dtypes.is_none());
         if let Some(operation) = list.and_then(|l| l.of(&file.place, &file.table)) {
-            let listed = operation.keys(&spec, specs).map_err(bad)?;
+            let asked = operation.keys(&spec, specs).map_err(bad)?;
+            let asked: BTreeMap<u64, usize> = asked.into_iter().zip(0..).collect();
             let keys = Keys::new(&spec.key, &scope).map_err(bad)?;
-            rows.retain(|row| listed.contains(&keys.hashes()[*row]));
+            rows.retain(|row| asked.contains_key(&keys.hashes()[*row]));
+            listed.extend(rows.iter().map(|row| (*row as u64, asked[&keys.hashes()[*row]])));
             // All points of a list are measured.
             rules.count = rows.len();
         }
-        Ok(draw(file, &points, rows, rules, (device, &specs.noise)))
+        let mut drawn = draw(file, &points, rows, rules, (device, &specs.noise));
+        for (point, _) in drawn.iter_mut().flat_map(|drawn| &mut drawn.points) {
+            point.listed = listed.get(&point.row).copied();
+        }
+        Ok(drawn)
     }
 
     /// Returns what the sidecar of a failed table says about its collector; `None` without collectors.

@@ -16,82 +16,130 @@ use crate::base::words::plural;
 use crate::checks::settings::Settings;
 use crate::database::catalog::TableFile;
 use crate::findings::Sink;
-use crate::gpu::device::{About, Device};
+use crate::gpu::device::{About, CardState, Device};
 use crate::gpu::draw::{DrawRules, Drawn};
+use crate::gpu::estimate::estimate;
 use crate::gpu::judge::{Middle, Offset, Outcome};
-use crate::gpu::measuring::Taken;
+use crate::gpu::measuring::{Session, Taken};
 use crate::gpu::outcome::{Remeasured, Sample};
-use crate::gpu::points::Methods;
 use crate::gpu::record::{Log, Origin};
+use crate::gpu::replay::{Replay, ReplayLog};
 use crate::gpu::rerun::RerunList;
 use crate::jobs::rows::known_spec;
-use crate::jobs::site::Site;
 use crate::report::Report;
 
 /// Number of points of a control table.
 const CONTROL_POINTS: usize = 20;
 
+/// A receiver of a run's progress.
+pub trait Watcher: Progress {
+    /// Receives a line about the run.
+    fn say(&self, _: &str) {}
+
+    /// Receives the name of the table that is measured next.
+    fn begin(&self, _: &str) {}
+
+    /// Receives the report on the tables so far, after each table except the last.
+    ///
+    /// # Errors
+    ///
+    /// If the report cannot be written.
+    fn report(&self, _: &Report) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Watcher for () {}
+
+/// The tables of a run, drawn.
+struct Selected {
+    /// The drawn tables; the first ones are judged, and the others are control tables.
+    drawn: Vec<Drawn>,
+    /// Number of tables that are judged.
+    judged: usize,
+    /// Number of points of all tables.
+    total: usize,
+    /// Paths of tables without a point.
+    unmeasured: Vec<String>,
+}
+
 /// Measures a sample of points again.
 ///
 /// # Errors
 ///
-/// Returns an error if there is no database, if the device fails, or if it cannot measure a row of
-/// the selected tables, for example because it is another GPU.
+/// Returns an error if there is no database, if the device fails before a table is measured, or if it
+/// cannot measure a row of the selected tables, for example because it is another GPU.
 pub fn run(
     options: &RemeasureOptions,
     device: &mut dyn Device,
-    progress: &dyn Progress,
+    watcher: &dyn Watcher,
 ) -> Result<Report> {
     let start = Instant::now();
-    let (reference, rules) = (options.reference.as_deref(), options.rules.as_deref());
-    let site = Site::open(&options.root, reference, rules, &options.selection)?;
-    let job = Remeasurement {
-        site: &site,
-        methods: Methods::read(&site.specs().library, options.collectors.is_some())?,
-        options,
-        list: options.points.as_deref().map(RerunList::read).transpose()?,
-    };
-    let files = job.tables(device.about())?;
-    let (drawn, unmeasured) = job.drawn(&files, device)?;
-    let controls = job.drawn_controls(&drawn, &files, device)?;
-    let _finishing = Finishing::on_request();
-    let total = drawn.iter().chain(&controls).map(|d| d.points.len()).sum();
+    let site = options.site()?;
+    let list = options.points.as_deref().map(RerunList::read).transpose()?;
+    let job = Remeasurement::new(&site, options, list, false)?;
+    let mut selected = job.selected(device)?;
+    let finishing = Finishing::on_request(options.until);
     let mut states = Vec::new();
     states.extend(device.state().map(|s| ("before", s)));
-    let mut log = job.log(&drawn, device.about())?;
-    let (judged, mut taken, mut done) = (drawn.len(), Vec::new(), 0);
-    for drawn in drawn.into_iter().chain(controls) {
-        let step = |more: usize| progress.step(done + more, total);
-        let table = Taken::take(drawn, device, log.as_mut().filter(|_| taken.is_empty()), &step)?;
-        done += table.points.len();
-        taken.push(table);
+    let record = job.log(&selected.drawn[..selected.judged], device.about())?;
+    let replies = options.log.as_ref().map(|path| ReplayLog::create(path, device.about()));
+    watcher.say(&estimate(&selected.drawn, selected.judged));
+    let mut session = Session::new(device, finishing, record, replies.transpose()?);
+    let (mut taken, tables) = (Vec::new(), selected.drawn.len());
+    for drawn in std::mem::take(&mut selected.drawn) {
+        let name = name(&drawn.file);
+        watcher.begin(&name);
+        let done: usize = taken.iter().map(|table: &Taken| table.asked).sum();
+        let step = |more: usize| watcher.step(done + more, selected.total);
+        taken.push(Taken::take(drawn, &mut session, &step)?);
+        if taken.len() < tables {
+            let report = job.report(&taken, &selected, session.device(), &states, start);
+            if taken.len() <= selected.judged {
+                let samples = report.remeasured.iter().flat_map(|r| &r.samples);
+                samples
+                    .last()
+                    .iter()
+                    .for_each(|s| watcher.say(&format!("{name}, so far: {}", s.line())));
+            }
+            watcher.report(&report)?;
+        }
     }
-    states.extend(device.state().map(|s| ("after", s)));
-    let samples = job.judged(taken, judged, device.about());
-    if let (Some(log), Some(sample)) = (&log, samples.first()) {
-        job.finish(log, sample)?;
+    let is_whole = |table: &Taken| table.points.len() == table.asked;
+    if let Some(why) = session.failed.take_if(|_| !taken[..selected.judged].iter().any(is_whole)) {
+        return Err(why);
     }
-    let measured = |s: &Sample| s.points.iter().filter(|p| p.answer.is_ok()).count() as u64;
-    let mut sink = Sink::default();
-    sink.extend(samples.iter().filter_map(Sample::finding));
-    let (findings, counts) = sink.finish();
-    Ok(Report {
-        command: "remeasure",
-        overlays: site.settings.overlays.clone(),
-        tables: samples.len() as u64,
-        rows: samples.iter().map(measured).sum(),
-        findings,
-        counts,
-        remeasured: Some(Remeasured {
-            about: device.about().clone(),
-            states,
-            samples,
-            unmeasured,
-            notes: device.notes().into_iter().chain(declined(&site.settings)).collect(),
-        }),
-        elapsed: start.elapsed(),
-        ..Report::default()
-    })
+    states.extend(session.device().state().map(|s| ("after", s)));
+    let report = job.report(&taken, &selected, session.device(), &states, start);
+    let first = report.remeasured.as_ref().and_then(|r| r.samples.first());
+    if let (Some(log), Some(sample)) = (session.recorded(), first) {
+        job.finish(&log, sample)?;
+    }
+    Ok(report)
+}
+
+/// Judges the replies of a log again, against the tables as they are now. Tables of the log that are not
+/// selected are control tables.
+///
+/// # Errors
+///
+/// Returns an error if there is no database, or the log has no point of the selected tables.
+pub fn replay(options: &RemeasureOptions, replay: &Replay) -> Result<Report> {
+    let start = Instant::now();
+    let site = options.site()?;
+    let chosen: BTreeSet<&str> = site.tables().map(|table| table.entry.path.as_str()).collect();
+    let known = |t: &&TableFile| chosen.contains(t.entry.path.as_str()) || replay.names(t);
+    let list = replay.list(site.catalog.tables.iter().filter(known))?;
+    let job = Remeasurement::new(&site, options, Some(list), true)?;
+    let mut selected = job.selected(replay)?;
+    let drawn = std::mem::take(&mut selected.drawn).into_iter();
+    let taken: Vec<Taken> = drawn.map(|drawn| Taken::replayed(drawn, replay)).collect();
+    Ok(job.report(&taken, &selected, replay, &[], start))
+}
+
+/// The name of a table in messages.
+fn name(file: &TableFile) -> String {
+    format!("{} of {} {}", file.table, file.place.backend, file.place.version)
 }
 
 /// Sentences about files of the judged tree that are not honoured.
@@ -104,6 +152,59 @@ fn declined(settings: &Settings) -> impl Iterator<Item = String> {
 }
 
 impl Remeasurement<'_> {
+    /// Draws points of the selected tables and of the control tables.
+    fn selected(&self, device: &dyn Device) -> Result<Selected> {
+        let files = self.tables(device.about())?;
+        let (mut drawn, unmeasured) = self.drawn(&files, device)?;
+        let controls = self.drawn_controls(&drawn, &files, device)?;
+        let judged = drawn.len();
+        drawn.extend(controls);
+        let total = drawn.iter().map(|d| d.points.len()).sum();
+        Ok(Selected { drawn, judged, total, unmeasured })
+    }
+
+    /// The report on the tables measured so far.
+    fn report(
+        &self,
+        taken: &[Taken],
+        selected: &Selected,
+        device: &dyn Device,
+        states: &[(&'static str, CardState)],
+        start: Instant,
+    ) -> Report {
+        let samples = self.judged(taken, selected.judged, device.about());
+        let measured = |s: &Sample| s.points.iter().filter(|p| p.answer.is_ok()).count() as u64;
+        let mut sink = Sink::default();
+        sink.extend(samples.iter().filter_map(Sample::finding));
+        let (findings, counts) = sink.finish();
+        let mut notes = device.notes();
+        let done: usize = taken.iter().map(|table| table.points.len()).sum();
+        if done < selected.total {
+            let total = selected.total;
+            notes.push(format!(
+                "{done} of {total} points were tried, those of control tables included"
+            ));
+        }
+        notes.extend(declined(&self.site.settings));
+        Report {
+            command: "remeasure",
+            overlays: self.site.settings.overlays.clone(),
+            tables: samples.len() as u64,
+            rows: samples.iter().map(measured).sum(),
+            findings,
+            counts,
+            remeasured: Some(Remeasured {
+                about: device.about().clone(),
+                states: states.to_vec(),
+                samples,
+                unmeasured: selected.unmeasured.clone(),
+                notes,
+            }),
+            elapsed: start.elapsed(),
+            ..Report::default()
+        }
+    }
+
     /// Draws points of the selected tables. Also returns the paths of tables without a point.
     fn drawn(
         &self,
@@ -160,7 +261,7 @@ impl Remeasurement<'_> {
             count: CONTROL_POINTS,
             seed: self.options.seed,
             power: false,
-            dtypes: Some(&dtypes),
+            dtypes: Some(&dtypes).filter(|_| !self.replays),
         };
         let mut controls = Vec::new();
         for file in self.controls(files, device.about())? {
@@ -175,15 +276,10 @@ impl Remeasurement<'_> {
     }
 
     /// Judges the first tables, each relative to the card's offset by all others.
-    fn judged(&self, mut taken: Vec<Taken>, judged: usize, about: &About) -> Vec<Sample> {
+    fn judged(&self, taken: &[Taken], judged: usize, about: &About) -> Vec<Sample> {
         let limits = &self.methods.recipes.judge;
-        let measured: usize = taken.iter().map(|table| table.points.len()).sum();
-        let asked: usize = taken.iter().map(|table| table.asked).sum();
-        if measured < asked {
-            taken.iter_mut().for_each(|table| table.run_was_stopped(measured, asked));
-        }
         let middles: Vec<Option<Middle>> = taken.iter().map(|t| t.as_control(limits)).collect();
-        let sample = |(index, table): (usize, Taken)| {
+        let sample = |(index, table): (usize, &Taken)| {
             let others = middles.iter().enumerate().filter(|(other, _)| *other != index);
             let others: Vec<&Middle> = others.filter_map(|(_, middle)| middle.as_ref()).collect();
             let offset = Offset::of(&others, limits).filter(|_| self.options.controls > 0);
@@ -192,7 +288,7 @@ impl Remeasurement<'_> {
             sample.origin = fails.then(|| self.origin(&sample)).flatten();
             sample
         };
-        taken.into_iter().take(judged).enumerate().map(sample).collect()
+        taken.iter().take(judged).enumerate().map(sample).collect()
     }
 
     /// Opens the log of `--record` before anything is measured.
