@@ -4,6 +4,12 @@
 pub trait Progress: Sync {
     /// Reports that `done` of `total` steps, such as judged tables or measured points, are finished.
     fn step(&self, done: usize, total: usize);
+
+    /// Names the part of the work that begins.
+    fn begin(&self, _: &str) {}
+
+    /// Shows a line about the work.
+    fn say(&self, _: &str) {}
 }
 
 /// Ignores all progress.

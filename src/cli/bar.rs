@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use perfdb_gate::base::escape::clean;
 use perfdb_gate::base::progress::Progress;
 
 use crate::cli::terminal::TerminalArgs;
@@ -19,62 +20,32 @@ const LINES: Duration = Duration::from_secs(30);
 pub struct Bar {
     bar: ProgressBar,
     what: &'static str,
-    /// The lines that replace the bar where there is no terminal; `None` for none.
-    lines: Option<Mutex<Lines>>,
-}
-
-/// Lines of progress.
-struct Lines {
     start: Instant,
-    /// Time of the last line.
-    last: Instant,
-    /// Name of the current part of the work.
-    part: String,
+    /// Name of the current part of the work, and the time of the last line about it.
+    part: Mutex<(String, Instant)>,
+    /// True if lines are shown: about the work, and of its progress where there is no terminal.
+    lines: bool,
 }
 
 impl Bar {
     /// Creates a bar that counts `what`. It is hidden with `--quiet`, with `--verbose` (log lines
     /// would break it), and if standard error is not a terminal.
     pub fn of(what: &'static str, terminal: TerminalArgs) -> Self {
-        if terminal.quiet || terminal.verbose || !std::io::stderr().is_terminal() {
-            return Self { bar: ProgressBar::hidden(), what, lines: None };
+        let hidden = terminal.quiet || terminal.verbose || !std::io::stderr().is_terminal();
+        let bar = if hidden { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
+        if !hidden {
+            set(&bar, WAITING);
+            bar.enable_steady_tick(TICK);
         }
-        let bar = ProgressBar::new_spinner().with_message(what);
-        set(&bar, WAITING);
-        bar.enable_steady_tick(TICK);
-        Self { bar, what, lines: None }
+        let (start, bar) = (Instant::now(), bar.with_message(what));
+        Self { bar, what, start, part: Mutex::new((String::new(), start)), lines: false }
     }
 
-    /// Creates a bar that is replaced by a line every 30 s where there is no terminal.
+    /// Creates a bar with lines about the work.
     pub fn with_lines(what: &'static str, terminal: TerminalArgs) -> Self {
-        let now = Instant::now();
-        let lines = Lines { start: now, last: now, part: String::new() };
         let mut bar = Self::of(what, terminal);
-        bar.lines = (!terminal.quiet && bar.bar.is_hidden()).then(|| Mutex::new(lines));
+        bar.lines = !terminal.quiet;
         bar
-    }
-
-    /// Names the part of the work that begins.
-    pub fn begin(&self, part: &str) {
-        self.bar.set_message(format!("{}, {part}", self.what));
-        if let Some(lines) = &self.lines {
-            lines.lock().unwrap_or_else(PoisonError::into_inner).part = format!(", {part}");
-        }
-    }
-
-    /// Prints a line to standard error, above the bar.
-    pub fn say(&self, line: &str) {
-        self.bar.suspend(|| eprintln!("perfdb-gate: {line}"));
-    }
-
-    /// Prints a line if the last one was printed long ago.
-    fn step_in_lines(&self, lines: &Mutex<Lines>, done: usize, total: usize) {
-        let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.last.elapsed() >= LINES {
-            lines.last = Instant::now();
-            let (part, elapsed) = (&lines.part, lines.start.elapsed().as_secs());
-            self.say(&format!("{done} of {total} {}{part}, {elapsed} s", self.what));
-        }
     }
 
     /// Runs work without countable steps, and shows meanwhile how long it has taken.
@@ -105,10 +76,13 @@ impl Drop for Bar {
 
 impl Progress for Bar {
     fn step(&self, done: usize, total: usize) {
-        if let Some(lines) = &self.lines {
-            self.step_in_lines(lines, done, total);
-        }
         if self.bar.is_hidden() {
+            let mut part = self.part.lock().unwrap_or_else(PoisonError::into_inner);
+            if part.1.elapsed() >= LINES {
+                part.1 = Instant::now();
+                let elapsed = self.start.elapsed().as_secs();
+                self.say(&format!("{done} of {total} {}{}, {elapsed} s", self.what, part.0));
+            }
             return;
         }
         if done >= total {
@@ -118,5 +92,16 @@ impl Progress for Bar {
         }
         self.bar.set_length(total as u64);
         self.bar.set_position(done as u64);
+    }
+
+    fn begin(&self, part: &str) {
+        self.bar.set_message(format!("{}, {}", self.what, clean(part)));
+        self.part.lock().unwrap_or_else(PoisonError::into_inner).0 = format!(", {part}");
+    }
+
+    fn say(&self, line: &str) {
+        if self.lines {
+            self.bar.suspend(|| eprintln!("perfdb-gate: {}", clean(line)));
+        }
     }
 }

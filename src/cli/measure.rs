@@ -5,15 +5,12 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use perfdb_gate::base::error::{Error, Result};
-use perfdb_gate::base::escape::clean;
 use perfdb_gate::base::exit::Exit;
-use perfdb_gate::base::progress::Progress;
 use perfdb_gate::gpu::cuda::Cuda;
 use perfdb_gate::gpu::device::Device;
 use perfdb_gate::gpu::process::{COLLECTORS, PYTORCH, Process, Program};
 use perfdb_gate::gpu::replay::Replay;
-use perfdb_gate::jobs::measure;
-use perfdb_gate::jobs::remeasure::{self, Watcher};
+use perfdb_gate::jobs::{measure, remeasure};
 use perfdb_gate::report::{self, Report, ReportView, chart};
 use perfdb_gate::specs::Specs;
 
@@ -61,16 +58,12 @@ pub struct Remeasure {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub log: Option<PathBuf>,
     /// Judge the replies of a log again, without a GPU. `--system` names the GPU of a log without one.
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with_all = ["sample", "seed", "points", "device", "runner", "command", "power", "record", "log", "minutes", "base_ref"],
-        help_heading = "What to measure"
-    )]
+    #[arg(long, value_name = "FILE", help_heading = "What to measure")]
+    #[arg(conflicts_with_all = ["sample", "seed", "points", "device", "runner", "command", "power", "record", "log", "minutes", "base_ref"])]
     pub replay: Option<PathBuf>,
     /// Stop after this many minutes. The tables that are finished are judged.
     #[arg(long, value_name = "N", value_parser = minutes, help_heading = "How to measure")]
-    pub minutes: Option<f64>,
+    pub minutes: Option<Duration>,
     /// Tables that are not judged, 20 points each, by which the card's own speed is estimated; 0
     /// judges as if the card had none.
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = "How to measure")]
@@ -103,7 +96,7 @@ pub struct Measure {
     pub output_dir: PathBuf,
     /// Stop after this many minutes; the same command continues later.
     #[arg(long, value_name = "N", value_parser = minutes)]
-    pub minutes: Option<f64>,
+    pub minutes: Option<Duration>,
     #[command(flatten)]
     pub device: DeviceArgs,
     /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
@@ -112,15 +105,10 @@ pub struct Measure {
     pub rules_dir: Option<PathBuf>,
 }
 
-/// The time of `--minutes`.
-fn limit(minutes: Option<f64>) -> Option<Duration> {
-    minutes.map(|minutes| Duration::from_secs(60).mul_f64(minutes))
-}
-
-fn minutes(text: &str) -> Result<f64, String> {
+fn minutes(text: &str) -> Result<Duration, String> {
     let minutes: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     let some = (0.0..=100_000.0).contains(&minutes);
-    some.then_some(minutes).ok_or_else(|| "from 0 to 100,000".into())
+    some.then(|| Duration::from_secs(60).mul_f64(minutes)).ok_or_else(|| "from 0 to 100,000".into())
 }
 
 /// Arguments that select the device.
@@ -216,7 +204,7 @@ impl From<&Remeasure> for remeasure::RemeasureOptions {
             power: args.power,
             record: args.record.clone(),
             log: args.log.clone(),
-            until: limit(args.minutes),
+            until: args.minutes,
         }
     }
 }
@@ -236,13 +224,13 @@ impl Remeasure {
         let report = match &self.replay {
             Some(log) => {
                 let replay = Replay::read(log, self.selection.system.first().map(String::as_str))?;
-                remeasure::replay(&self.into(), &replay)?
+                remeasure::judge_again(&self.into(), &replay)?
             }
             None => {
                 let mut device = self.device.open(&self.root, terminal)?;
                 let bar = Bar::with_lines("points", terminal);
-                let watcher = Watched { bar, args: self, terminal };
-                remeasure::run(&self.into(), device.as_mut(), &watcher)?
+                let each = |report: &Report| self.outputs(report, terminal)?.write_files();
+                remeasure::run_in_steps(&self.into(), device.as_mut(), &bar, &each)?
             }
         };
         let outcome = report.outcome(None);
@@ -267,42 +255,13 @@ impl Remeasure {
     }
 }
 
-/// Shows the progress of a run, and writes its report after each table.
-struct Watched<'a> {
-    bar: Bar,
-    args: &'a Remeasure,
-    terminal: TerminalArgs,
-}
-
-impl Progress for Watched<'_> {
-    fn step(&self, done: usize, total: usize) {
-        self.bar.step(done, total);
-    }
-}
-
-impl Watcher for Watched<'_> {
-    fn say(&self, line: &str) {
-        if !self.terminal.quiet {
-            self.bar.say(&clean(line));
-        }
-    }
-
-    fn begin(&self, table: &str) {
-        self.bar.begin(&clean(table));
-    }
-
-    fn report(&self, report: &Report) -> Result<()> {
-        self.args.outputs(report, self.terminal)?.write_files()
-    }
-}
-
 impl From<&Measure> for measure::MeasureOptions {
     fn from(args: &Measure) -> Self {
         Self {
             plan: args.plan.clone(),
             folder: args.output_dir.clone(),
             collectors: args.device.runner.is_some(),
-            until: limit(args.minutes),
+            until: args.minutes,
         }
     }
 }

@@ -171,13 +171,19 @@ pub struct Complaints {
 }
 
 impl Complaints {
+    /// Counts a line.
+    pub fn add(&mut self, line: &str, is_error: bool) {
+        if self.errors == 0 && (is_error || self.warnings == 0) {
+            line.trim().clone_into(&mut self.first);
+        }
+        *(if is_error { &mut self.errors } else { &mut self.warnings }) += 1;
+    }
+
     /// The complaints as a sentence without a full stop; `None` if there are none.
     pub fn sentence(&self) -> Option<String> {
-        let parts = [(self.errors, "error"), (self.warnings, "warning")];
-        let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-        let parts: Vec<String> = parts.map(|(count, what)| plural(count, what)).collect();
-        let wrote = || format!("the runner wrote {}, first: {}", parts.join(" and "), self.first);
-        (!parts.is_empty()).then(wrote)
+        let (errors, warnings) = (plural(self.errors, "error"), plural(self.warnings, "warning"));
+        (self.errors + self.warnings > 0)
+            .then(|| format!("the runner wrote {errors} and {warnings}, first: {}", self.first))
     }
 }
 
@@ -231,7 +237,9 @@ pub trait Device {
     fn measure(&mut self, point: &Point) -> Result<Answer, MeasureError>;
 
     /// Returns true if the device can run the operation. Decides this without running it.
-    fn takes(&self, work: Option<&Work>) -> bool;
+    fn takes(&self, _: Option<&Work>) -> bool {
+        true
+    }
 
     /// Returns true if the device measures something else than was recorded, as the recipe warns.
     fn stands_in(&self, work: &Work) -> bool {

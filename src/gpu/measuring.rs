@@ -1,5 +1,9 @@
 //! Measures the drawn points of a table, with its control points, and judges them.
 
+use std::fs::File;
+
+use serde_json::json;
+
 use crate::base::error::{Error, Result};
 use crate::base::interrupt::Finishing;
 use crate::base::reason::Reason;
@@ -14,7 +18,7 @@ use crate::gpu::judge::{Measured, Middle, Offset, Outcome, collections, judge};
 use crate::gpu::outcome::Sample;
 use crate::gpu::recipe::Margins;
 use crate::gpu::record::Log;
-use crate::gpu::replay::{Replay, ReplayLine, ReplayLog, Replied, Role};
+use crate::gpu::replay::{self, Replay, Replied, Role};
 use crate::specs::NoiseBand;
 
 /// Number of control points, measured before, between and after the others. Some kernels run at one of
@@ -30,63 +34,35 @@ const EQUAL: usize = 5;
 
 /// A run that measures tables, one after the other.
 pub struct Session<'a> {
-    device: &'a mut dyn Device,
-    finishing: Finishing,
+    /// The device that measures.
+    pub device: &'a mut dyn Device,
+    /// The time and the request to end.
+    pub finishing: Finishing,
     /// The log of the table to record.
-    record: Option<Log>,
+    pub record: Option<Log>,
     /// The log of all replies.
-    replies: Option<ReplayLog>,
-    failures: Failures,
+    pub replies: Option<File>,
     /// The failure of the device, after which nothing more is measured.
     pub failed: Option<Error>,
+    /// The last measurements of the table, as long as they failed for the same reason.
+    pub failures: Vec<Reason>,
 }
 
-/// The measurements in a row that failed for the same reason.
-#[derive(Default)]
-struct Failures {
-    why: Option<Reason>,
-    count: usize,
+/// Adds an answer to the last failures that have the same reason.
+fn see(failures: &mut Vec<Reason>, answer: &Result<Answer, Reason>) {
+    failures.retain(|why| answer.as_ref().err() == Some(why));
+    failures.extend(answer.as_ref().err().cloned());
 }
 
-impl Failures {
-    fn see(&mut self, answer: &Result<Answer, Reason>) {
-        match answer {
-            Err(why) if self.why.as_ref() == Some(why) => self.count += 1,
-            Err(why) => *self = Self { why: Some(why.clone()), count: 1 },
-            Ok(_) => *self = Self::default(),
-        }
-    }
-
-    /// The reason why the table is given up; `None` if it is not.
-    fn cause(&self) -> Option<String> {
-        let why = self.why.as_ref().filter(|_| self.count >= EQUAL)?;
-        Some(format!("{EQUAL} measurements in a row failed with: {why}"))
-    }
+/// The reason why a table is given up after such failures; `None` if it is not.
+fn cause(failures: &[Reason]) -> Option<String> {
+    let why = failures.get(EQUAL - 1)?;
+    Some(format!("{EQUAL} measurements in a row failed with: {why}"))
 }
 
-impl<'a> Session<'a> {
-    /// Creates a session that ends when `finishing` says so, with the logs to write.
-    pub fn new(
-        device: &'a mut dyn Device,
-        finishing: Finishing,
-        record: Option<Log>,
-        replies: Option<ReplayLog>,
-    ) -> Self {
-        Self { device, finishing, record, replies, failures: Failures::default(), failed: None }
-    }
-
-    /// The device.
-    pub fn device(&mut self) -> &mut dyn Device {
-        self.device
-    }
-
-    /// The log of the table to record, after it was measured.
-    pub fn recorded(&mut self) -> Option<Log> {
-        self.record.take()
-    }
-
+impl Session<'_> {
     fn is_over(&self) -> bool {
-        self.finishing.is_over() || self.failed.is_some() || self.failures.cause().is_some()
+        self.finishing.is_over() || self.failed.is_some() || cause(&self.failures).is_some()
     }
 
     /// Measures a point; `None` if nothing more is measured of its table.
@@ -101,11 +77,10 @@ impl<'a> Session<'a> {
                 return Ok(None);
             }
         };
-        self.failures.see(&answer);
+        see(&mut self.failures, &answer);
         if let Some(log) = &mut self.replies {
             let host_ms = host_ms(point, self.device.about());
-            let replied = Replied::new(point, role, host_ms, &answer);
-            log.add(&ReplayLine::Reply(Box::new(replied)))?;
+            replay::write(log, &Replied::line(point, role, host_ms, &answer))?;
         }
         Ok(Some(answer))
     }
@@ -144,7 +119,7 @@ impl Taken {
     ///
     /// When a log cannot be written.
     pub fn take(drawn: Drawn, session: &mut Session<'_>, progress: &dyn Fn(usize)) -> Result<Self> {
-        session.failures = Failures::default();
+        session.failures.clear();
         let controls = controls(&drawn.points);
         let mut passes: Vec<Vec<f64>> = vec![Vec::new(); controls.len()];
         let (asked, middle) = (drawn.points.len(), drawn.points.len() / 2);
@@ -172,11 +147,10 @@ impl Taken {
         session.pass(&controls, &mut passes)?;
         let complaints = session.device.complaints();
         if let Some(log) = session.replies.as_mut().filter(|_| complaints.sentence().is_some()) {
-            let (path, complaints) = (drawn.file.entry.path.clone(), complaints.clone());
-            log.add(&ReplayLine::Complaints { path, complaints })?;
+            replay::write(log, &json!({"path": drawn.file.entry.path, "complaints": complaints}))?;
         }
         let mut trouble = trouble(session.device.about(), &points);
-        match (session.failures.cause(), &session.failed) {
+        match (cause(&session.failures), &session.failed) {
             (Some(cause), _) => trouble.insert(0, cause),
             _ if points.len() == asked => {}
             (None, failed) => trouble.push(format!(
@@ -191,15 +165,15 @@ impl Taken {
 
     /// Answers the points of a draw from a log of replies.
     pub fn replayed(drawn: Drawn, replay: &Replay) -> Self {
-        let (file, counts) = (drawn.file, drawn.counts);
-        let mut failures = Failures::default();
-        for reply in replay.all(&file) {
-            failures.see(&reply.answer());
-            if failures.cause().is_some() {
-                break;
+        let (file, counts, mut failures) = (drawn.file, drawn.counts, Vec::new());
+        let mut replies = replay.of(&file);
+        for reply in &replies {
+            if cause(&failures).is_none() {
+                see(&mut failures, &reply.answer());
             }
         }
-        let replies: Vec<&Replied> = replay.points(&file).collect();
+        let controls = whole(replay::controls(&replies));
+        replies.retain(|reply| reply.role == Role::Point);
         let measured = |(point, band): (Point, Option<NoiseBand>)| {
             let reply = replies.get(point.listed?)?;
             let answer = reply.answer().map(|answer| own_kernel(answer, &point));
@@ -208,8 +182,8 @@ impl Taken {
         let mut points: Vec<Measured> = drawn.points.into_iter().filter_map(measured).collect();
         points.sort_by_key(|measured| measured.point.listed);
         let mut trouble = trouble(replay.about(), &points);
-        trouble.splice(0..0, failures.cause());
-        let (controls, complaints) = (whole(replay.controls(&file)), replay.complaints(&file));
+        trouble.splice(0..0, cause(&failures));
+        let complaints = replay.complaints.get(&file.entry.path).cloned().unwrap_or_default();
         Self { file, counts, asked: points.len(), points, controls, trouble, complaints }
     }
 
@@ -230,11 +204,10 @@ impl Taken {
         let (controls, trouble) = (&self.controls, &self.trouble);
         let mut verdict = judge(&mut points, controls, trouble, offset.as_ref(), limits);
         // A fallback to another path measures something else than the table contains.
-        if let (Outcome::Fail, 1.., Some(why)) =
-            (verdict.outcome, self.complaints.errors, self.complaints.sentence())
-        {
+        if verdict.outcome == Outcome::Fail && self.complaints.errors > 0 {
             verdict.outcome = Outcome::Inconclusive;
-            verdict.reasons.insert(0, format!("{why}: the environment may be broken"));
+            let why = self.complaints.sentence().map(|why| why + ": the environment may be broken");
+            verdict.reasons.splice(0..0, why);
         }
         Sample {
             measured_with: another_version(about, &self.file),

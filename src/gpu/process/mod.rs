@@ -238,10 +238,6 @@ impl Device for Process {
         &self.about
     }
 
-    fn takes(&self, _: Option<&Work>) -> bool {
-        true
-    }
-
     /// Always false: a command may run the recorded kernel, and its answers state any difference.
     fn stands_in(&self, _: &Work) -> bool {
         false

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
 use std::process::ChildStderr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -19,6 +19,13 @@ const LONGEST: usize = 300;
 /// Number of words at the start of a line that may be its log level.
 const LEVEL: usize = 12;
 
+/// Parts of lines that are errors of compilers.
+const ERRORS: [&str; 6] =
+    [": error:", "): error", ": error #", "fatal error:", "nvcc fatal", "FAILED: "];
+
+/// Parts of lines that are warnings of Python or of compilers.
+const WARNINGS: [&str; 3] = ["Warning: ", ": warning:", ": warning #"];
+
 /// What the standard error of a runner contained, over all its restarts.
 #[derive(Default)]
 pub(super) struct StandardError {
@@ -31,6 +38,7 @@ struct Heard {
     complaints: Complaints,
     /// Errors that were shown, with a zero for each digit.
     shown: BTreeSet<String>,
+    /// The last line that is not empty.
     last: String,
 }
 
@@ -38,56 +46,55 @@ impl StandardError {
     /// Reads the lines of a started runner in a thread of their own. `tell` receives each distinct error.
     pub fn listen(&mut self, pipe: Option<ChildStderr>, tell: fn(&str)) {
         let heard = Arc::clone(&self.heard);
-        heard.lock().unwrap_or_else(PoisonError::into_inner).last.clear();
+        lock(&heard).last.clear();
         self.reader = pipe.map(|pipe| std::thread::spawn(move || read(pipe, &heard, tell)));
     }
 
     /// The complaints since this was last asked.
     pub fn take(&self) -> Complaints {
-        std::mem::take(&mut self.heard.lock().unwrap_or_else(PoisonError::into_inner).complaints)
+        std::mem::take(&mut lock(&self.heard).complaints)
     }
 
     /// The last line of a runner that has ended, introduced for a sentence; empty if it wrote none.
     pub fn last(&self) -> String {
-        // A process that the runner started may keep its standard error open.
-        for _ in 0..20 {
-            if self.reader.as_ref().is_none_or(JoinHandle::is_finished) {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(25));
-        }
-        let last = self.heard.lock().unwrap_or_else(PoisonError::into_inner).last.clone();
+        // A process that the runner started may keep its standard error open, so the wait is short.
+        let is_over = || self.reader.as_ref().is_none_or(JoinHandle::is_finished);
+        (0..20)
+            .take_while(|_| !is_over())
+            .for_each(|_| std::thread::sleep(Duration::from_millis(25)));
+        let last = &lock(&self.heard).last;
         if last.is_empty() {
-            last
+            String::new()
         } else {
-            format!("; the last line of its standard error: {last}")
+            format!("; its standard error ends with: {last}")
         }
     }
+}
+
+fn lock(heard: &Mutex<Heard>) -> MutexGuard<'_, Heard> {
+    heard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Reads lines until the pipe is closed.
 fn read(pipe: ChildStderr, heard: &Mutex<Heard>, tell: fn(&str)) {
     let (mut pipe, mut bytes, mut traced) = (BufReader::new(pipe), Vec::new(), false);
     while matches!((&mut pipe).take(1 << 20).read_until(b'\n', &mut bytes), Ok(1..)) {
-        let line: String =
-            String::from_utf8_lossy(&bytes).trim_end().chars().take(LONGEST).collect();
+        let line: String = String::from_utf8_lossy(&bytes).chars().take(LONGEST).collect();
+        let line = line.trim_end();
         bytes.clear();
-        tracing::debug!("runner: {}", clean(&line));
-        let is_error = is_error(&line, &mut traced);
-        let is_warning = !is_error && is_warning(&line);
-        let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
-        let complaints = &mut heard.complaints;
-        if (is_error && complaints.errors == 0) || (is_warning && complaints.first.is_empty()) {
-            complaints.first = line.trim().to_owned();
+        tracing::debug!("runner: {}", clean(line));
+        let mut heard = lock(heard);
+        if !line.is_empty() {
+            heard.last = clean(line.trim());
         }
-        complaints.errors += usize::from(is_error);
-        complaints.warnings += usize::from(is_warning);
-        let alike = line.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
-        if is_error && heard.shown.len() < SHOWN && heard.shown.insert(alike) {
-            tell(&format!("the runner wrote: {}", clean(line.trim())));
-        }
-        if !line.trim().is_empty() {
-            heard.last = line.trim().to_owned();
+        if is_error(line, &mut traced) {
+            heard.complaints.add(line, true);
+            let alike = line.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+            if heard.shown.len() < SHOWN && heard.shown.insert(alike) {
+                tell(&format!("the runner wrote: {}", heard.last));
+            }
+        } else if has_level(line, &["WARNING", "WARN"]) || has(line, &WARNINGS) {
+            heard.complaints.add(line, false);
         }
     }
 }
@@ -95,26 +102,14 @@ fn read(pipe: ChildStderr, heard: &Mutex<Heard>, tell: fn(&str)) {
 /// Returns true if a line is the last one of a Python traceback, has a log level of errors, or is the error of a
 /// compiler. `traced` is true within a traceback.
 fn is_error(line: &str, traced: &mut bool) -> bool {
-    if line.contains("Traceback (most recent call last)") {
-        *traced = true;
-        return false;
-    }
-    if *traced && !line.is_empty() && !line.starts_with(char::is_whitespace) {
-        *traced = false;
-        return true;
-    }
-    let compiler = ["error: ", "fatal error: ", "nvcc fatal", "FAILED: "];
-    has_level(line, &["ERROR", "CRITICAL", "FATAL"])
-        || compiler.iter().any(|start| line.starts_with(start))
-        || [": error: ", ": error #", ": fatal error: ", "): error"]
-            .iter()
-            .any(|part| line.contains(part))
+    let begins = line.contains("Traceback (most recent call last)");
+    let ends = *traced && !begins && line.starts_with(|c: char| !c.is_whitespace());
+    *traced = begins || (*traced && !ends);
+    ends || has_level(line, &["ERROR", "CRITICAL", "FATAL"]) || has(line, &ERRORS)
 }
 
-/// Returns true if a line has the log level of warnings, or is a warning of Python or a compiler.
-fn is_warning(line: &str) -> bool {
-    has_level(line, &["WARNING", "WARN"])
-        || ["Warning: ", ": warning: ", ": warning #"].iter().any(|part| line.contains(part))
+fn has(line: &str, parts: &[&str]) -> bool {
+    parts.iter().any(|part| line.contains(part))
 }
 
 /// Returns true if one of the first words is a log level.
@@ -128,32 +123,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_told_from_warnings_and_other_lines() {
-        let kinds = |text: &str| -> String {
+    fn errors_are_the_ends_of_tracebacks_log_levels_and_compilers_errors() {
+        let errors = |text: &str| -> String {
             let mut traced = false;
-            let kind = |line| match (is_error(line, &mut traced), is_warning(line)) {
-                (true, _) => 'E',
-                (false, true) => 'W',
-                (false, false) => '-',
-            };
-            text.lines().map(kind).collect()
+            text.lines().map(|line| if is_error(line, &mut traced) { 'E' } else { '-' }).collect()
         };
         let trace = "Traceback (most recent call last):\n  File \"a\", line 1\n\nImportError: tilelang\nend";
-        assert_eq!(kinds(trace), "---E-");
-        for (line, kind) in [
-            ("ERROR 11-28 10:00:00 [core.py:12] EngineCore failed", "E"),
-            ("(Worker pid=12) ERROR 11-28 10:00:00 [core.py:12] failed", "E"),
-            ("[2026-11-28 10:00:00,123] [x.py:1] CRITICAL: out", "E"),
-            ("a/b.cuh(12): error: identifier is undefined", "E"),
-            ("x.cu:1:10: fatal error: sgl_kernel/a.h: No such file or directory", "E"),
-            ("nvcc fatal   : Unsupported gpu architecture", "E"),
-            ("FAILED: main.o", "E"),
-            ("WARNING 11-28 10:00:00 [x.py:1] Failed to load", "W"),
-            ("/usr/x.py:3: UserWarning: The given NumPy array", "W"),
-            ("no errors found, 0 failed", "-"),
-            ("INFO LAST_ERROR is 0", "-"),
+        assert_eq!(errors(trace), "---E-");
+        for line in [
+            "ERROR 11-28 10:00:00 [core.py:12] EngineCore failed",
+            "(Worker pid=12) ERROR 11-28 10:00:00 [core.py:12] failed",
+            "[2026-11-28 10:00:00,123] [x.py:1] CRITICAL: out",
+            "a/b.cuh(12): error: identifier is undefined",
+            "x.cu:1:10: fatal error: sgl_kernel/a.h: No such file or directory",
+            "nvcc fatal   : Unsupported gpu architecture",
+            "FAILED: main.o",
         ] {
-            assert_eq!(kinds(line), kind, "{line}");
+            assert_eq!(errors(line), "E", "{line}");
+        }
+        for line in ["WARNING 11-28 [x.py:1] Failed to load", "no errors, 0 failed", "LAST_ERROR 0"]
+        {
+            assert_eq!(errors(line), "-", "{line}");
         }
     }
 }

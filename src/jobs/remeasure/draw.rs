@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pep440_rs::Version;
 
@@ -67,6 +67,13 @@ pub(super) struct Remeasurement<'a> {
     pub list: Option<RerunList>,
     /// True if the list is that of a log of replies, which also contains the control tables.
     pub replays: bool,
+    /// Number of tables that are judged; the others are control tables.
+    pub judged: usize,
+    /// Number of points of all tables.
+    pub total: usize,
+    /// Paths of selected tables without a point.
+    pub unmeasured: Vec<String>,
+    pub start: Instant,
 }
 
 impl RemeasureOptions {
@@ -86,7 +93,8 @@ impl<'a> Remeasurement<'a> {
         replays: bool,
     ) -> Result<Self> {
         let methods = Methods::read(&site.specs().library, options.collectors.is_some())?;
-        Ok(Self { site, methods, options, list, replays })
+        let (judged, total, unmeasured, start) = (0, 0, Vec::new(), Instant::now());
+        Ok(Self { site, methods, options, list, replays, judged, total, unmeasured, start })
     }
 
     /// Returns the selected tables of the device's system.

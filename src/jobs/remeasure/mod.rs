@@ -4,7 +4,6 @@ mod chart;
 mod draw;
 
 use std::collections::BTreeSet;
-use std::time::Instant;
 
 pub use self::chart::figures;
 pub use self::draw::RemeasureOptions;
@@ -23,45 +22,13 @@ use crate::gpu::judge::{Middle, Offset, Outcome};
 use crate::gpu::measuring::{Session, Taken};
 use crate::gpu::outcome::{Remeasured, Sample};
 use crate::gpu::record::{Log, Origin};
-use crate::gpu::replay::{Replay, ReplayLog};
+use crate::gpu::replay::{self, Replay};
 use crate::gpu::rerun::RerunList;
 use crate::jobs::rows::known_spec;
 use crate::report::Report;
 
 /// Number of points of a control table.
 const CONTROL_POINTS: usize = 20;
-
-/// A receiver of a run's progress.
-pub trait Watcher: Progress {
-    /// Receives a line about the run.
-    fn say(&self, _: &str) {}
-
-    /// Receives the name of the table that is measured next.
-    fn begin(&self, _: &str) {}
-
-    /// Receives the report on the tables so far, after each table except the last.
-    ///
-    /// # Errors
-    ///
-    /// If the report cannot be written.
-    fn report(&self, _: &Report) -> Result<()> {
-        Ok(())
-    }
-}
-
-impl Watcher for () {}
-
-/// The tables of a run, drawn.
-struct Selected {
-    /// The drawn tables; the first ones are judged, and the others are control tables.
-    drawn: Vec<Drawn>,
-    /// Number of tables that are judged.
-    judged: usize,
-    /// Number of points of all tables.
-    total: usize,
-    /// Paths of tables without a point.
-    unmeasured: Vec<String>,
-}
 
 /// Measures a sample of points again.
 ///
@@ -72,48 +39,64 @@ struct Selected {
 pub fn run(
     options: &RemeasureOptions,
     device: &mut dyn Device,
-    watcher: &dyn Watcher,
+    progress: &dyn Progress,
 ) -> Result<Report> {
-    let start = Instant::now();
+    run_in_steps(options, device, progress, &|_| Ok(()))
+}
+
+/// Measures a sample of points again. `each` receives the report on the tables so far, after each table
+/// except the last.
+///
+/// # Errors
+///
+/// As [`run`], or if `each` fails.
+pub fn run_in_steps(
+    options: &RemeasureOptions,
+    device: &mut dyn Device,
+    progress: &dyn Progress,
+    each: &dyn Fn(&Report) -> Result<()>,
+) -> Result<Report> {
     let site = options.site()?;
     let list = options.points.as_deref().map(RerunList::read).transpose()?;
-    let job = Remeasurement::new(&site, options, list, false)?;
-    let mut selected = job.selected(device)?;
+    let mut job = Remeasurement::new(&site, options, list, false)?;
+    let all = job.selected(device)?;
     let finishing = Finishing::on_request(options.until);
     let mut states = Vec::new();
     states.extend(device.state().map(|s| ("before", s)));
-    let record = job.log(&selected.drawn[..selected.judged], device.about())?;
-    let replies = options.log.as_ref().map(|path| ReplayLog::create(path, device.about()));
-    watcher.say(&estimate(&selected.drawn, selected.judged));
-    let mut session = Session::new(device, finishing, record, replies.transpose()?);
-    let (mut taken, tables) = (Vec::new(), selected.drawn.len());
-    for drawn in std::mem::take(&mut selected.drawn) {
-        let name = name(&drawn.file);
-        watcher.begin(&name);
-        let done: usize = taken.iter().map(|table: &Taken| table.asked).sum();
-        let step = |more: usize| watcher.step(done + more, selected.total);
-        taken.push(Taken::take(drawn, &mut session, &step)?);
+    let record = job.log(&all[..job.judged], device.about())?;
+    let replies = options.log.as_deref().map(|path| replay::create(path, device.about()));
+    let replies = replies.transpose()?;
+    progress.say(&estimate(&all));
+    let (failed, failures) = (None, Vec::new());
+    let mut session = Session { device, finishing, record, replies, failed, failures };
+    let (mut taken, mut done, tables) = (Vec::new(), 0, all.len());
+    for drawn in all {
+        let place = &drawn.file.place;
+        let name = format!("{} of {} {}", drawn.file.table, place.backend, place.version);
+        progress.begin(&name);
+        let step = |more: usize| progress.step(done + more, job.total);
+        let table = Taken::take(drawn, &mut session, &step)?;
+        done += table.asked;
+        taken.push(table);
         if taken.len() < tables {
-            let report = job.report(&taken, &selected, session.device(), &states, start);
-            if taken.len() <= selected.judged {
-                let samples = report.remeasured.iter().flat_map(|r| &r.samples);
-                samples
-                    .last()
-                    .iter()
-                    .for_each(|s| watcher.say(&format!("{name}, so far: {}", s.line())));
+            let report = job.report(&taken, session.device, &states);
+            let samples = report.remeasured.iter().flat_map(|r| &r.samples);
+            if let Some(sample) = samples.last().filter(|_| taken.len() <= job.judged) {
+                progress.say(&format!("{name}, so far: {}", sample.line()));
             }
-            watcher.report(&report)?;
+            each(&report)?;
         }
     }
     let is_whole = |table: &Taken| table.points.len() == table.asked;
-    if let Some(why) = session.failed.take_if(|_| !taken[..selected.judged].iter().any(is_whole)) {
+    let any = taken[..job.judged].iter().any(is_whole);
+    if let Some(why) = session.failed.take_if(|_| !any) {
         return Err(why);
     }
-    states.extend(session.device().state().map(|s| ("after", s)));
-    let report = job.report(&taken, &selected, session.device(), &states, start);
+    states.extend(session.device.state().map(|s| ("after", s)));
+    let report = job.report(&taken, session.device, &states);
     let first = report.remeasured.as_ref().and_then(|r| r.samples.first());
-    if let (Some(log), Some(sample)) = (session.recorded(), first) {
-        job.finish(&log, sample)?;
+    if let (Some(log), Some(sample)) = (&session.record, first) {
+        job.finish(log, sample)?;
     }
     Ok(report)
 }
@@ -124,22 +107,15 @@ pub fn run(
 /// # Errors
 ///
 /// Returns an error if there is no database, or the log has no point of the selected tables.
-pub fn replay(options: &RemeasureOptions, replay: &Replay) -> Result<Report> {
-    let start = Instant::now();
+pub fn judge_again(options: &RemeasureOptions, replay: &Replay) -> Result<Report> {
     let site = options.site()?;
     let chosen: BTreeSet<&str> = site.tables().map(|table| table.entry.path.as_str()).collect();
     let known = |t: &&TableFile| chosen.contains(t.entry.path.as_str()) || replay.names(t);
     let list = replay.list(site.catalog.tables.iter().filter(known))?;
-    let job = Remeasurement::new(&site, options, Some(list), true)?;
-    let mut selected = job.selected(replay)?;
-    let drawn = std::mem::take(&mut selected.drawn).into_iter();
-    let taken: Vec<Taken> = drawn.map(|drawn| Taken::replayed(drawn, replay)).collect();
-    Ok(job.report(&taken, &selected, replay, &[], start))
-}
-
-/// The name of a table in messages.
-fn name(file: &TableFile) -> String {
-    format!("{} of {} {}", file.table, file.place.backend, file.place.version)
+    let mut job = Remeasurement::new(&site, options, Some(list), true)?;
+    let all = job.selected(replay)?.into_iter();
+    let taken: Vec<Taken> = all.map(|drawn| Taken::replayed(drawn, replay)).collect();
+    Ok(job.report(&taken, replay, &[]))
 }
 
 /// Sentences about files of the judged tree that are not honoured.
@@ -153,37 +129,33 @@ fn declined(settings: &Settings) -> impl Iterator<Item = String> {
 
 impl Remeasurement<'_> {
     /// Draws points of the selected tables and of the control tables.
-    fn selected(&self, device: &dyn Device) -> Result<Selected> {
+    fn selected(&mut self, device: &dyn Device) -> Result<Vec<Drawn>> {
         let files = self.tables(device.about())?;
         let (mut drawn, unmeasured) = self.drawn(&files, device)?;
         let controls = self.drawn_controls(&drawn, &files, device)?;
-        let judged = drawn.len();
+        (self.judged, self.unmeasured) = (drawn.len(), unmeasured);
         drawn.extend(controls);
-        let total = drawn.iter().map(|d| d.points.len()).sum();
-        Ok(Selected { drawn, judged, total, unmeasured })
+        self.total = drawn.iter().map(|d| d.points.len()).sum();
+        Ok(drawn)
     }
 
     /// The report on the tables measured so far.
     fn report(
         &self,
         taken: &[Taken],
-        selected: &Selected,
         device: &dyn Device,
         states: &[(&'static str, CardState)],
-        start: Instant,
     ) -> Report {
-        let samples = self.judged(taken, selected.judged, device.about());
+        let samples = self.judged(taken, device.about());
         let measured = |s: &Sample| s.points.iter().filter(|p| p.answer.is_ok()).count() as u64;
         let mut sink = Sink::default();
         sink.extend(samples.iter().filter_map(Sample::finding));
         let (findings, counts) = sink.finish();
         let mut notes = device.notes();
         let done: usize = taken.iter().map(|table| table.points.len()).sum();
-        if done < selected.total {
-            let total = selected.total;
-            notes.push(format!(
-                "{done} of {total} points were tried, those of control tables included"
-            ));
+        if done < self.total {
+            notes
+                .push(format!("{done} of {} points, those of control tables included", self.total));
         }
         notes.extend(declined(&self.site.settings));
         Report {
@@ -197,10 +169,10 @@ impl Remeasurement<'_> {
                 about: device.about().clone(),
                 states: states.to_vec(),
                 samples,
-                unmeasured: selected.unmeasured.clone(),
+                unmeasured: self.unmeasured.clone(),
                 notes,
             }),
-            elapsed: start.elapsed(),
+            elapsed: self.start.elapsed(),
             ..Report::default()
         }
     }
@@ -275,8 +247,8 @@ impl Remeasurement<'_> {
         Ok(controls)
     }
 
-    /// Judges the first tables, each relative to the card's offset by all others.
-    fn judged(&self, taken: &[Taken], judged: usize, about: &About) -> Vec<Sample> {
+    /// Judges the first of the measured tables, each relative to the card's offset by all others.
+    fn judged(&self, taken: &[Taken], about: &About) -> Vec<Sample> {
         let limits = &self.methods.recipes.judge;
         let middles: Vec<Option<Middle>> = taken.iter().map(|t| t.as_control(limits)).collect();
         let sample = |(index, table): (usize, &Taken)| {
@@ -288,7 +260,7 @@ impl Remeasurement<'_> {
             sample.origin = fails.then(|| self.origin(&sample)).flatten();
             sample
         };
-        taken.iter().take(judged).enumerate().map(sample).collect()
+        taken.iter().take(self.judged).enumerate().map(sample).collect()
     }
 
     /// Opens the log of `--record` before anything is measured.
