@@ -230,7 +230,7 @@ impl Remeasure {
                 let mut device = self.device.open(&self.root, terminal)?;
                 let bar = Bar::with_lines("points", terminal);
                 let each = |report: &Report| self.outputs(report, terminal)?.write_files();
-                remeasure::run_in_steps(&self.into(), device.as_mut(), &bar, &each)?
+                remeasure::run(&self.into(), device.as_mut(), &bar, &each)?
             }
         };
         let outcome = report.outcome(None);

@@ -40,8 +40,8 @@ pub struct Point {
     pub work: Option<Work>,
     /// The call that measures the row, by the table's runner; `None` without collectors.
     pub call: Option<Call>,
-    /// Index of the point in the list of points that were asked for; `None` if it was drawn.
-    pub listed: Option<usize>,
+    /// Index of its reply in a log that is judged again; `None` if it is measured now.
+    pub reply: Option<usize>,
 }
 
 impl Point {
@@ -73,7 +73,7 @@ impl Point {
             power: false,
             work: None,
             call: None,
-            listed: None,
+            reply: None,
         }
     }
 }

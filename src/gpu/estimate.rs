@@ -1,35 +1,24 @@
 //! The expected time of a run, in words.
 
 use crate::base::words::plural;
-use crate::gpu::device::{Point, SAMPLES};
 use crate::gpu::draw::Drawn;
 use crate::gpu::measuring::{CONTROLS, PASSES};
 
-/// Seconds of a measurement by a framework or a command: few and many.
-const FOREIGN_S: (f64, f64) = (1.0, 3.0);
+/// Seconds of a measurement by a recipe: few and many.
+const OWN_S: (f64, f64) = (0.07, 0.15);
 
-/// Seconds of a measurement by a recipe, besides its runs: memory, plans and the card's rest.
-const OWN_S: f64 = 0.1;
+/// Seconds of a measurement by a framework or by a command without a recipe.
+const FOREIGN_S: (f64, f64) = (1.0, 3.0);
 
 /// Returns how many measurements the tables of a run need, and how long they take.
 pub fn estimate(drawn: &[Drawn]) -> String {
     let (mut few, mut many, mut calls) = (0.0, 0.0, 0);
     for Drawn { points, .. } in drawn {
         let all = points.len() + PASSES * CONTROLS.min(points.len());
-        let repeated = all as f64 / points.len().max(1) as f64;
-        for (low, high) in points.iter().map(|(point, _)| seconds(point)) {
-            (few, many) = (few + low * repeated, many + high * repeated);
-        }
-        calls += all;
+        let is_own = points.iter().all(|(point, _)| point.work.is_some());
+        let (low, high) = if is_own { OWN_S } else { FOREIGN_S };
+        (few, many, calls) = (few + low * all as f64, many + high * all as f64, calls + all);
     }
     let (calls, tables) = (plural(calls, "measurement"), plural(drawn.len(), "table"));
-    let least = if few < many { format!("{few:.0} to ") } else { String::new() };
-    format!("{calls} of {tables}, control tables and points included: about {least}{many:.0} s")
-}
-
-fn seconds(point: &Point) -> (f64, f64) {
-    let Some(work) = point.work.as_ref() else { return FOREIGN_S };
-    let units = f64::from(SAMPLES * (work.warmups + work.runs)) * work.copies as f64;
-    let own = units * point.recorded_ms / 1e3 + OWN_S;
-    (own, own)
+    format!("{calls} of {tables}, with controls: about {few:.0} to {many:.0} s")
 }

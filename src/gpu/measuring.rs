@@ -18,7 +18,7 @@ use crate::gpu::judge::{Measured, Middle, Offset, Outcome, collections, judge};
 use crate::gpu::outcome::Sample;
 use crate::gpu::recipe::Margins;
 use crate::gpu::record::Log;
-use crate::gpu::replay::{self, Replay, Replied, Role};
+use crate::gpu::replay::{self, Replay};
 use crate::specs::NoiseBand;
 
 /// Number of control points, measured before, between and after the others. Some kernels run at one of
@@ -61,34 +61,27 @@ fn cause(failures: &[Reason]) -> Option<String> {
 }
 
 impl Session<'_> {
-    fn is_over(&self) -> bool {
-        self.finishing.is_over() || self.failed.is_some() || cause(&self.failures).is_some()
-    }
-
     /// Measures a point; `None` if nothing more is measured of its table.
-    fn ask(&mut self, point: &Point, role: Role) -> Result<Option<Result<Answer, Reason>>> {
-        if self.is_over() {
-            return Ok(None);
+    fn ask(&mut self, point: &Point) -> Option<Result<Answer, Reason>> {
+        if self.finishing.is_over() || self.failed.is_some() || cause(&self.failures).is_some() {
+            return None;
         }
         let answer = match MeasureError::of_point(self.device.measure(point)) {
             Ok(answer) => answer,
             Err(why) => {
                 self.failed = Some(why);
-                return Ok(None);
+                return None;
             }
         };
         see(&mut self.failures, &answer);
-        if let Some(log) = &mut self.replies {
-            let host_ms = host_ms(point, self.device.about());
-            replay::write(log, &Replied::line(point, role, host_ms, &answer))?;
-        }
-        Ok(Some(answer))
+        Some(answer)
     }
 
     /// Measures the controls once more and adds the median of each control to its times.
     fn pass(&mut self, controls: &[Point], times: &mut [Vec<f64>]) -> Result<()> {
         for (point, times) in controls.iter().zip(times) {
-            let Some(answer) = self.ask(point, Role::Control)? else { break };
+            let Some(answer) = self.ask(point) else { break };
+            replay::write(&mut self.replies, &replay::line(point, true, 0.0, &answer))?;
             times.extend(answer.map(|answer| stats::median(&answer.samples_ms)));
         }
         Ok(())
@@ -127,28 +120,28 @@ impl Taken {
         // An idle card runs at other clocks: one uncounted pass over the controls wakes it. A collector
         // warms the card up itself.
         for point in controls.iter().filter(|point| point.call.is_none()) {
-            session.ask(point, Role::Waking)?;
+            session.ask(point);
         }
         session.pass(&controls, &mut passes)?;
         for (index, (point, band)) in drawn.points.into_iter().enumerate() {
             if index == middle && index > 0 {
                 session.pass(&controls, &mut passes)?;
             }
-            let Some(answer) = session.ask(&point, Role::Point)? else { break };
+            let Some(answer) = session.ask(&point) else { break };
+            let host_ms = host_ms(&point, session.device.about());
+            replay::write(&mut session.replies, &replay::line(&point, false, host_ms, &answer))?;
             // The time of a proxy is not the time of the kernel that the row names.
             let is_own = answer.as_ref().map_or(true, |a| a.proxy.is_none());
             if let Some(log) = session.record.as_mut().filter(|_| is_own) {
                 log.add(point.key.iter().cloned().collect(), &answer)?;
             }
-            let host_ms = host_ms(&point, session.device.about());
             points.push(Measured { point, answer, band, host_ms, card: 0.0 });
             progress(points.len());
         }
         session.pass(&controls, &mut passes)?;
         let complaints = session.device.complaints();
-        if let Some(log) = session.replies.as_mut().filter(|_| complaints.sentence().is_some()) {
-            replay::write(log, &json!({"path": drawn.file.entry.path, "complaints": complaints}))?;
-        }
+        let line = json!({"path": drawn.file.entry.path, "complaints": complaints});
+        replay::write(&mut session.replies, &line)?;
         let mut trouble = trouble(session.device.about(), &points);
         match (cause(&session.failures), &session.failed) {
             (Some(cause), _) => trouble.insert(0, cause),
@@ -166,21 +159,20 @@ impl Taken {
     /// Answers the points of a draw from a log of replies.
     pub fn replayed(drawn: Drawn, replay: &Replay) -> Self {
         let (file, counts, mut failures) = (drawn.file, drawn.counts, Vec::new());
-        let mut replies = replay.of(&file);
+        let replies = replay.of(&file);
         for reply in &replies {
             if cause(&failures).is_none() {
                 see(&mut failures, &reply.answer());
             }
         }
         let controls = whole(replay::controls(&replies));
-        replies.retain(|reply| reply.role == Role::Point);
         let measured = |(point, band): (Point, Option<NoiseBand>)| {
-            let reply = replies.get(point.listed?)?;
+            let reply = replies.get(point.reply?)?;
             let answer = reply.answer().map(|answer| own_kernel(answer, &point));
             Some(Measured { point, answer, band, host_ms: reply.host_ms, card: 0.0 })
         };
         let mut points: Vec<Measured> = drawn.points.into_iter().filter_map(measured).collect();
-        points.sort_by_key(|measured| measured.point.listed);
+        points.sort_by_key(|measured| measured.point.reply);
         let mut trouble = trouble(replay.about(), &points);
         trouble.splice(0..0, cause(&failures));
         let complaints = replay.complaints.get(&file.entry.path).cloned().unwrap_or_default();

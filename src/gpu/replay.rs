@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::base::error::{Error, Result};
@@ -17,21 +17,9 @@ use crate::base::reason::Reason;
 use crate::base::stats::median;
 use crate::database::catalog::TableFile;
 use crate::gpu::device::{About, Answer, Complaints, Device, MeasureError, Point};
-use crate::gpu::rerun::{RerunList, RerunOperation, is_listed};
+use crate::gpu::points::MeasurablePoints;
+use crate::gpu::rerun::is_listed;
 use crate::gpu::work::Work;
-
-/// The reason for which a device was asked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// To compare the point with its row.
-    #[default]
-    Point,
-    /// To see whether the device drifts.
-    Control,
-    /// To wake the card; the answer does not count.
-    Waking,
-}
 
 /// A line of a log of replies.
 #[derive(Deserialize)]
@@ -51,64 +39,43 @@ pub struct Replied {
     row: u64,
     key: BTreeMap<String, Value>,
     /// The row's kernel, where the key does not contain it.
-    kernel_source: Option<String>,
-    /// The reason for the request.
+    kernel_source: Option<Value>,
+    /// True if the point was measured to see whether the device drifts.
     #[serde(default)]
-    pub role: Role,
+    pub control: bool,
     /// Time in ms below which the host's launches decide the point's time.
     #[serde(default)]
     pub host_ms: f64,
-    reply: Reply,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Reply {
-    Failed { error: String },
-    Measured(Answer),
+    reply: Value,
 }
 
 impl Replied {
-    /// The line for a reply.
-    pub fn line(point: &Point, role: Role, host_ms: f64, answer: &Result<Answer, Reason>) -> Value {
-        let key: BTreeMap<_, _> = point.key.iter().cloned().collect();
-        let reply = match answer {
-            Ok(answer) => json!(answer),
-            Err(why) => json!({"error": why.to_string()}),
-        };
-        json!({"path": point.path, "table": point.table(), "row": point.row, "key": key,
-               "recorded": point.recorded_ms, "role": role, "host_ms": host_ms, "reply": reply})
-    }
-
     /// The device's answer.
     pub fn answer(&self) -> Result<Answer, Reason> {
-        match &self.reply {
-            Reply::Measured(answer) => Ok(answer.clone()),
-            Reply::Failed { error } => Err(error.as_str().into()),
+        match self.reply.get("error").and_then(Value::as_str) {
+            Some(why) => Err(why.into()),
+            None => Ok(serde_json::from_value(self.reply.clone())?),
         }
     }
 }
 
-/// Creates a log, with the device as its first line.
-///
-/// # Errors
-///
-/// When the file cannot be written.
-pub fn create(path: &Path, about: &About) -> Result<File> {
-    let failed = |e| Error::caused(format!("cannot write {}", path.display()), "", e);
-    let mut log = File::create(path).map_err(failed)?;
-    write(&mut log, &json!(about))?;
-    Ok(log)
-}
-
-/// Appends a line to a log.
+/// Appends a line to a log if there is one.
 ///
 /// # Errors
 ///
 /// When the line cannot be written.
-pub fn write(log: &mut File, line: &Value) -> Result<()> {
+pub fn write(log: &mut Option<File>, line: &Value) -> Result<()> {
     let failed = |e| Error::caused("cannot write a reply to the log", "", e);
-    log.write_all(format!("{line}\n").as_bytes()).map_err(failed)
+    log.iter_mut().try_for_each(|log| log.write_all(format!("{line}\n").as_bytes()).map_err(failed))
+}
+
+/// The line for a reply.
+pub fn line(point: &Point, control: bool, host_ms: f64, answer: &Result<Answer, Reason>) -> Value {
+    let key: BTreeMap<_, _> = point.key.iter().cloned().collect();
+    let failed = |why: &Reason| json!({"error": why.to_string()});
+    let reply = answer.as_ref().map_or_else(failed, |answer| json!(answer));
+    json!({"path": point.path, "table": point.table(), "row": point.row, "key": key,
+           "recorded": point.recorded_ms, "control": control, "host_ms": host_ms, "reply": reply})
 }
 
 /// A log of replies that was read.
@@ -129,53 +96,25 @@ impl Replay {
         // A system's name is accepted for the name of its device.
         let mut about = system.map(|name| About { name: name.to_owned(), ..About::default() });
         let (mut replies, mut complaints) = (Vec::new(), BTreeMap::new());
-        let bad = |why: &dyn std::error::Error| {
-            let hint = "`perfdb-gate remeasure --log FILE` writes a log of replies";
+        let bad = |why: &str| {
+            let hint =
+                "`remeasure --log FILE` writes a log; --system names the GPU of a log without one";
             Error::new(format!("{}: {why}", path.display()), hint)
         };
-        for line in read_text(path).map_err(|e| bad(&e))?.lines() {
-            match serde_json::from_str(line).map_err(|e| bad(&e))? {
+        for line in read_text(path).map_err(|e| bad(&e.to_string()))?.lines() {
+            match serde_json::from_str(line).map_err(|e| bad(&e.to_string()))? {
                 Line::Device(device) => about = Some(device),
-                Line::Reply(reply) => replies.push(*reply),
                 Line::Complaints { path, complaints: own } => drop(complaints.insert(path, own)),
+                Line::Reply(mut reply) => {
+                    let kernel = reply.kernel_source.take();
+                    reply.key.extend(kernel.map(|kernel| ("kernel_source".to_owned(), kernel)));
+                    reply.key.retain(|name, _| is_listed(name));
+                    replies.push(*reply);
+                }
             }
         }
-        let about = about.ok_or_else(|| {
-            let hint = "name the system of its GPU: --system h100_sxm";
-            Error::new(format!("{} does not state its device", path.display()), hint)
-        })?;
+        let about = about.ok_or_else(|| bad("it does not state a device"))?;
         Ok(Self { about, replies, complaints })
-    }
-
-    /// The points of tables as a list to measure.
-    ///
-    /// # Errors
-    ///
-    /// When the points of a table do not make a list.
-    pub fn list<'t>(&self, files: impl Iterator<Item = &'t TableFile>) -> Result<RerunList> {
-        let mut operations = Vec::new();
-        for file in files {
-            let mut points = Vec::new();
-            for reply in self.of(file).iter().filter(|reply| reply.role == Role::Point) {
-                let mut key = reply.key.clone();
-                let kernel = reply.kernel_source.iter().cloned();
-                key.extend(kernel.map(|kernel| ("kernel_source".to_owned(), kernel.into())));
-                key.retain(|name, _| is_listed(name));
-                points.push(json!({"key": key, "reason": "replayed"}));
-            }
-            if points.is_empty() {
-                continue;
-            }
-            let bad = |why: Reason| Error::new(format!("{} in the log: {why}", file.table), "");
-            let place = &file.place;
-            let operation = json!({"system": place.system, "family": place.family.as_deref().unwrap_or_default(),
-                "backend": place.backend, "version": place.version, "table": file.table, "points": points});
-            let operation: RerunOperation =
-                serde_json::from_value(operation).map_err(|e| bad(e.into()))?;
-            operation.rows().map_err(bad)?;
-            operations.push(operation);
-        }
-        Ok(RerunList::new("replies of a log".into(), operations))
     }
 
     /// Returns true if a reply names the path of a table.
@@ -191,12 +130,26 @@ impl Replay {
         };
         self.replies.iter().filter(is_own).collect()
     }
+
+    /// The rows of a table that have a reply, each with the index of its reply among those about the table.
+    pub fn rows(&self, file: &TableFile, points: &MeasurablePoints<'_>) -> BTreeMap<u64, usize> {
+        let replies = self.of(file);
+        let names: Vec<&String> = replies.first().iter().flat_map(|r| r.key.keys()).collect();
+        let texts = |value: &dyn Fn(&str) -> Option<Value>| -> Vec<String> {
+            names.iter().map(|name| value(name).unwrap_or_default().to_string()).collect()
+        };
+        let asked = replies.iter().enumerate().filter(|(_, reply)| !reply.control);
+        let asked: BTreeMap<Vec<String>, usize> =
+            asked.map(|(at, r)| (texts(&|name| r.key.get(name).cloned()), at)).collect();
+        let found = |row| Some((row as u64, *asked.get(&texts(&|name| points.value(row, name)))?));
+        points.rows().into_iter().filter_map(found).collect()
+    }
 }
 
 /// Times in ms of each control point, one per pass.
 pub fn controls(replies: &[&Replied]) -> Vec<Vec<f64>> {
     let mut passes: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    for reply in replies.iter().filter(|reply| reply.role == Role::Control) {
+    for reply in replies.iter().filter(|reply| reply.control) {
         let times = reply.answer().map(|answer| median(&answer.samples_ms));
         passes.entry(reply.row).or_default().extend(times);
     }
@@ -218,6 +171,6 @@ impl Device for Replay {
     }
 
     fn notes(&self) -> Vec<String> {
-        vec!["Nothing was measured now: the replies of a log are judged again".to_owned()]
+        vec!["nothing was measured now: the replies of a log are judged again".to_owned()]
     }
 }

@@ -1,6 +1,6 @@
 //! Rerun lists: points to measure again, with reasons (`perfdb-gate plan` writes them).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use schemars::JsonSchema;
@@ -172,17 +172,17 @@ impl RerunOperation {
         }
     }
 
-    /// Hashes of the points' keys in their order, as the table's loader computes them.
+    /// Hashes of the points' keys, as the table's loader computes them.
     ///
     /// # Errors
     ///
     /// When a formula of the spec does not fit the points' columns.
-    pub fn keys(&self, spec: &TableSpec, specs: &Specs) -> Result<Vec<u64>, ExprError> {
+    pub fn keys(&self, spec: &TableSpec, specs: &Specs) -> Result<BTreeSet<u64>, ExprError> {
         // A list that was read has valid rows.
-        let Ok(table) = self.rows() else { return Ok(Vec::new()) };
+        let Ok(table) = self.rows() else { return Ok(BTreeSet::new()) };
         let (place, system) = (self.place(), specs.systems.get(&self.system));
         let scope = TableScope::new(&table, spec, &place, system, &specs.lookups);
-        Ok(Keys::new(&spec.key, &scope)?.hashes().to_vec())
+        Ok(Keys::new(&spec.key, &scope)?.hashes().iter().copied().collect())
     }
 
     /// The points in their order, as rows of a table without latencies.

@@ -1,7 +1,7 @@
 //! The options of `remeasure`, the selection of its tables, and the draw of their rows.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
@@ -19,6 +19,7 @@ use crate::gpu::draw::{DrawRules, Drawn, draw};
 use crate::gpu::origin::origin;
 use crate::gpu::outcome::Sample;
 use crate::gpu::points::{MeasurablePoints, Methods};
+use crate::gpu::replay::Replay;
 use crate::gpu::rerun::RerunList;
 use crate::jobs::rows::read_table;
 use crate::jobs::site::Site;
@@ -65,8 +66,8 @@ pub(super) struct Remeasurement<'a> {
     pub options: &'a RemeasureOptions,
     /// A list of points to measure; `None` draws a sample.
     pub list: Option<RerunList>,
-    /// True if the list is that of a log of replies, which also contains the control tables.
-    pub replays: bool,
+    /// The log of replies that is judged again, which also contains the control tables.
+    pub replay: Option<&'a Replay>,
     /// Number of tables that are judged; the others are control tables.
     pub judged: usize,
     /// Number of points of all tables.
@@ -85,16 +86,16 @@ impl RemeasureOptions {
 }
 
 impl<'a> Remeasurement<'a> {
-    /// Prepares a run over the points of a list, or over drawn points.
+    /// Prepares a run over the points of a list or of a log, or over drawn points.
     pub(super) fn new(
         site: &'a Site,
         options: &'a RemeasureOptions,
-        list: Option<RerunList>,
-        replays: bool,
+        replay: Option<&'a Replay>,
     ) -> Result<Self> {
+        let list = options.points.as_deref().map(RerunList::read).transpose()?;
         let methods = Methods::read(&site.specs().library, options.collectors.is_some())?;
         let (judged, total, unmeasured, start) = (0, 0, Vec::new(), Instant::now());
-        Ok(Self { site, methods, options, list, replays, judged, total, unmeasured, start })
+        Ok(Self { site, methods, options, list, replay, judged, total, unmeasured, start })
     }
 
     /// Returns the selected tables of the device's system.
@@ -108,6 +109,9 @@ impl<'a> Remeasurement<'a> {
                     "--root must name the database that the list was written for",
                 ));
             }
+        }
+        if let Some(replay) = self.replay {
+            files.retain(|file| !replay.of(file).is_empty());
         }
         let named = files.first().map(|file| file.place.system.clone());
         files.retain(|t| self.is_here(t, about));
@@ -134,11 +138,10 @@ impl<'a> Remeasurement<'a> {
         judged: &[&'a TableFile],
         about: &About,
     ) -> Result<Vec<&'a TableFile>> {
-        if let Some(list) = self.list.as_ref().filter(|_| self.replays) {
-            let mut files: Vec<&TableFile> = self.site.catalog.tables.iter().collect();
+        if let Some(replay) = self.replay {
             let is_judged = |t: &TableFile| judged.iter().any(|j| j.entry.path == t.entry.path);
-            files.retain(|t| list.of(&t.place, &t.table).is_some() && !is_judged(t));
-            return Ok(files);
+            let other = |t: &&TableFile| replay.names(t) && !is_judged(t);
+            return Ok(self.site.catalog.tables.iter().filter(other).collect());
         }
         let source = self.site.source.as_ref();
         let changed = self.options.base.as_ref().map(|base| source.changed_since(base));
@@ -194,20 +197,23 @@ impl<'a> Remeasurement<'a> {
         let bad =
             |e: ExprError| Error::caused(path.as_str(), "the formula is in rules/ or --where", e);
         let points = MeasurablePoints::of(file, &scope, filter, &self.methods).map_err(bad)?;
-        let (mut rows, mut rules, mut listed) = (points.rows(), rules, BTreeMap::new());
+        let (mut rows, mut rules) = (points.rows(), rules);
         let list = self.list.as_ref().filter(|_| rules.dtypes.is_none());
         if let Some(operation) = list.and_then(|l| l.of(&file.place, &file.table)) {
-            let asked = operation.keys(&spec, specs).map_err(bad)?;
-            let asked: BTreeMap<u64, usize> = asked.into_iter().zip(0..).collect();
+            let listed = operation.keys(&spec, specs).map_err(bad)?;
             let keys = Keys::new(&spec.key, &scope).map_err(bad)?;
-            rows.retain(|row| asked.contains_key(&keys.hashes()[*row]));
-            listed.extend(rows.iter().map(|row| (*row as u64, asked[&keys.hashes()[*row]])));
+            rows.retain(|row| listed.contains(&keys.hashes()[*row]));
             // All points of a list are measured.
+            rules.count = rows.len();
+        }
+        let replies = self.replay.map(|replay| replay.rows(file, &points));
+        if let Some(replies) = &replies {
+            rows.retain(|row| replies.contains_key(&(*row as u64)));
             rules.count = rows.len();
         }
         let mut drawn = draw(file, &points, rows, rules, (device, &specs.noise));
         for (point, _) in drawn.iter_mut().flat_map(|drawn| &mut drawn.points) {
-            point.listed = listed.get(&point.row).copied();
+            point.reply = replies.as_ref().and_then(|replies| replies.get(&point.row).copied());
         }
         Ok(drawn)
     }

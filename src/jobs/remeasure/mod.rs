@@ -4,6 +4,9 @@ mod chart;
 mod draw;
 
 use std::collections::BTreeSet;
+use std::fs::File;
+
+use serde_json::json;
 
 pub use self::chart::figures;
 pub use self::draw::RemeasureOptions;
@@ -23,49 +26,35 @@ use crate::gpu::measuring::{Session, Taken};
 use crate::gpu::outcome::{Remeasured, Sample};
 use crate::gpu::record::{Log, Origin};
 use crate::gpu::replay::{self, Replay};
-use crate::gpu::rerun::RerunList;
 use crate::jobs::rows::known_spec;
 use crate::report::Report;
 
 /// Number of points of a control table.
 const CONTROL_POINTS: usize = 20;
 
-/// Measures a sample of points again.
-///
-/// # Errors
-///
-/// Returns an error if there is no database, if the device fails before a table is measured, or if it
-/// cannot measure a row of the selected tables, for example because it is another GPU.
-pub fn run(
-    options: &RemeasureOptions,
-    device: &mut dyn Device,
-    progress: &dyn Progress,
-) -> Result<Report> {
-    run_in_steps(options, device, progress, &|_| Ok(()))
-}
-
 /// Measures a sample of points again. `each` receives the report on the tables so far, after each table
 /// except the last.
 ///
 /// # Errors
 ///
-/// As [`run`], or if `each` fails.
-pub fn run_in_steps(
+/// Returns an error if there is no database, if the device fails before a table is measured, or if it
+/// cannot measure a row of the selected tables, for example because it is another GPU. Also if `each` fails.
+pub fn run(
     options: &RemeasureOptions,
     device: &mut dyn Device,
     progress: &dyn Progress,
     each: &dyn Fn(&Report) -> Result<()>,
 ) -> Result<Report> {
     let site = options.site()?;
-    let list = options.points.as_deref().map(RerunList::read).transpose()?;
-    let mut job = Remeasurement::new(&site, options, list, false)?;
+    let mut job = Remeasurement::new(&site, options, None)?;
     let all = job.selected(device)?;
     let finishing = Finishing::on_request(options.until);
     let mut states = Vec::new();
     states.extend(device.state().map(|s| ("before", s)));
     let record = job.log(&all[..job.judged], device.about())?;
-    let replies = options.log.as_deref().map(|path| replay::create(path, device.about()));
-    let replies = replies.transpose()?;
+    let failed = |e| Error::caused("cannot write the log of replies", "--log names it", e);
+    let mut replies = options.log.as_ref().map(File::create).transpose().map_err(failed)?;
+    replay::write(&mut replies, &json!(device.about()))?;
     progress.say(&estimate(&all));
     let (failed, failures) = (None, Vec::new());
     let mut session = Session { device, finishing, record, replies, failed, failures };
@@ -109,10 +98,7 @@ pub fn run_in_steps(
 /// Returns an error if there is no database, or the log has no point of the selected tables.
 pub fn judge_again(options: &RemeasureOptions, replay: &Replay) -> Result<Report> {
     let site = options.site()?;
-    let chosen: BTreeSet<&str> = site.tables().map(|table| table.entry.path.as_str()).collect();
-    let known = |t: &&TableFile| chosen.contains(t.entry.path.as_str()) || replay.names(t);
-    let list = replay.list(site.catalog.tables.iter().filter(known))?;
-    let mut job = Remeasurement::new(&site, options, Some(list), true)?;
+    let mut job = Remeasurement::new(&site, options, Some(replay))?;
     let all = job.selected(replay)?.into_iter();
     let taken: Vec<Taken> = all.map(|drawn| Taken::replayed(drawn, replay)).collect();
     Ok(job.report(&taken, replay, &[]))
@@ -233,7 +219,7 @@ impl Remeasurement<'_> {
             count: CONTROL_POINTS,
             seed: self.options.seed,
             power: false,
-            dtypes: Some(&dtypes).filter(|_| !self.replays),
+            dtypes: Some(&dtypes).filter(|_| self.replay.is_none()),
         };
         let mut controls = Vec::new();
         for file in self.controls(files, device.about())? {

@@ -187,7 +187,7 @@ fn listed(
     let list = RerunList::read(path)?;
     let operation = list.of(&file.place, &file.table);
     let keys = operation.map(|o| o.keys(spec, specs)).transpose().map_err(|e| misfit(file, e))?;
-    let keys: BTreeSet<u64> = keys.into_iter().flatten().collect();
+    let keys = keys.unwrap_or_default();
     let run = rows.stack.own..rows.stack.table.rows;
     let (measured, left_out): (BTreeSet<usize>, BTreeSet<usize>) =
         run.partition(|row| keys.contains(&rows.loaded.keys.hashes()[*row]));
