@@ -1,8 +1,8 @@
 //! Progress on the terminal: a bar for countable steps, and the time taken before and after them.
 
 use std::io::IsTerminal;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use perfdb_gate::base::escape::clean;
@@ -13,18 +13,16 @@ use crate::cli::terminal::TerminalArgs;
 /// The time between two updates.
 const TICK: Duration = Duration::from_millis(200);
 
-/// The time between two lines where there is no terminal.
-const LINES: Duration = Duration::from_secs(30);
+/// The time in seconds between two lines of progress where there is no terminal.
+const LINES: u64 = 30;
 
 /// Progress on the terminal.
 pub struct Bar {
     bar: ProgressBar,
-    what: &'static str,
-    start: Instant,
-    /// Name of the current part of the work, and the time of the last line about it.
-    part: Mutex<(String, Instant)>,
     /// True if lines are shown: about the work, and of its progress where there is no terminal.
     lines: bool,
+    /// Number of times [`LINES`] at the last line of progress.
+    last: AtomicU64,
 }
 
 impl Bar {
@@ -37,15 +35,7 @@ impl Bar {
             set(&bar, WAITING);
             bar.enable_steady_tick(TICK);
         }
-        let (start, bar) = (Instant::now(), bar.with_message(what));
-        Self { bar, what, start, part: Mutex::new((String::new(), start)), lines: false }
-    }
-
-    /// Creates a bar with lines about the work.
-    pub fn with_lines(what: &'static str, terminal: TerminalArgs) -> Self {
-        let mut bar = Self::of(what, terminal);
-        bar.lines = !terminal.quiet;
-        bar
+        Self { bar: bar.with_message(what), lines: !terminal.quiet, last: AtomicU64::new(0) }
     }
 
     /// Runs work without countable steps, and shows meanwhile how long it has taken.
@@ -77,11 +67,9 @@ impl Drop for Bar {
 impl Progress for Bar {
     fn step(&self, done: usize, total: usize) {
         if self.bar.is_hidden() {
-            let mut part = self.part.lock().unwrap_or_else(PoisonError::into_inner);
-            if part.1.elapsed() >= LINES {
-                part.1 = Instant::now();
-                let elapsed = self.start.elapsed().as_secs();
-                self.say(&format!("{done} of {total} {}{}, {elapsed} s", self.what, part.0));
+            let elapsed = self.bar.elapsed().as_secs();
+            if self.last.swap(elapsed / LINES, Ordering::Relaxed) < elapsed / LINES {
+                self.say(&format!("{done} of {total} {}, {elapsed} s", self.bar.message()));
             }
             return;
         }
@@ -94,9 +82,8 @@ impl Progress for Bar {
         self.bar.set_position(done as u64);
     }
 
-    fn begin(&self, part: &str) {
-        self.bar.set_message(format!("{}, {}", self.what, clean(part)));
-        self.part.lock().unwrap_or_else(PoisonError::into_inner).0 = format!(", {part}");
+    fn begin(&self, what: &str) {
+        self.bar.set_message(clean(what));
     }
 
     fn say(&self, line: &str) {

@@ -228,7 +228,7 @@ impl Remeasure {
             }
             None => {
                 let mut device = self.device.open(&self.root, terminal)?;
-                let bar = Bar::with_lines("points", terminal);
+                let bar = Bar::of("points", terminal);
                 let each = |report: &Report| self.outputs(report, terminal)?.write_files();
                 remeasure::run(&self.into(), device.as_mut(), &bar, &each)?
             }
@@ -273,7 +273,7 @@ impl Measure {
         // A wrong plan is reported before a GPU is opened.
         let plan = measure::PlannedPoints::find(&specs.library, &options.plan)?;
         let mut device = self.device.open(&self.output_dir, terminal)?;
-        let bar = Bar::with_lines("points", terminal);
+        let bar = Bar::of("points", terminal);
         let collected = measure::run(&specs, &plan, &options, device.as_mut(), &bar)?;
         drop(bar);
         device.notes().iter().for_each(|note| tell(note));

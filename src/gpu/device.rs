@@ -171,14 +171,6 @@ pub struct Complaints {
 }
 
 impl Complaints {
-    /// Counts a line.
-    pub fn add(&mut self, line: &str, is_error: bool) {
-        if self.errors == 0 && (is_error || self.warnings == 0) {
-            line.trim().clone_into(&mut self.first);
-        }
-        *(if is_error { &mut self.errors } else { &mut self.warnings }) += 1;
-    }
-
     /// The complaints as a sentence without a full stop; `None` if there are none.
     pub fn sentence(&self) -> Option<String> {
         let (errors, warnings) = (plural(self.errors, "error"), plural(self.warnings, "warning"));

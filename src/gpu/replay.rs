@@ -124,9 +124,8 @@ impl Replay {
 
     /// The replies about a table, in their order.
     pub fn of(&self, file: &TableFile) -> Vec<&Replied> {
-        let is_own = |r: &&Replied| match &r.path {
-            Some(path) => *path == file.entry.path,
-            None => r.table == file.table,
+        let is_own = |reply: &&Replied| {
+            reply.path.as_ref().map_or(reply.table == file.table, |path| *path == file.entry.path)
         };
         self.replies.iter().filter(is_own).collect()
     }

@@ -96,8 +96,7 @@ impl Process {
         let program = self.program.to_string();
         let failed =
             |why: ProcessError| Error::new(format!("`{program}` {why}"), HINT).because(why);
-        let mut running = self.program.start().map_err(|why| failed(ProcessError::Start(why)))?;
-        self.errors.listen(running.child.errors.take(), self.tell);
+        let running = self.program.start().map_err(|why| failed(ProcessError::Start(why)))?;
         self.running = Some(running);
         let line = self.ask(&Hello::NOW, "device", patience, "starting").map_err(failed)?;
         serde_json::from_str(&line).map_err(|e| failed(ProcessError::About(e)))
@@ -146,7 +145,9 @@ impl Process {
         loop {
             let running = &mut self.running.as_mut().ok_or(ProcessError::Gone)?.child;
             let left = patience.saturating_sub(start.elapsed());
-            match running.answers.recv_timeout(left.min(QUIET)) {
+            let answer = running.answers.recv_timeout(left.min(QUIET));
+            self.errors.read(&running.errors, self.tell);
+            match answer {
                 Ok(line) => {
                     let line = line.map_err(ProcessError::Text)?;
                     if is_answer(&line, field) {
@@ -161,7 +162,8 @@ impl Process {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     let Some(status) = running.ended() else { return Err(ProcessError::Closed) };
-                    return Err(ProcessError::Ended { status, said: self.errors.last() });
+                    let said = self.errors.last(&running.errors, self.tell);
+                    return Err(ProcessError::Ended { status, said });
                 }
             }
             if start.elapsed() >= patience {
@@ -278,7 +280,7 @@ impl Device for Process {
     }
 
     fn complaints(&mut self) -> Complaints {
-        self.errors.take()
+        std::mem::take(&mut self.errors.complaints)
     }
 
     fn notes(&self) -> Vec<String> {

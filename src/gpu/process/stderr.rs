@@ -1,10 +1,8 @@
 //! The standard error of a runner: its errors and warnings are counted, and each distinct error is shown once.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Read};
-use std::process::ChildStderr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::io;
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use crate::base::escape::clean;
@@ -16,85 +14,73 @@ const SHOWN: usize = 20;
 /// Longest part of a line that is kept, in characters.
 const LONGEST: usize = 300;
 
-/// Number of words at the start of a line that may be its log level.
-const LEVEL: usize = 12;
+/// Parts of lines that are errors: log levels, and errors of compilers.
+const ERRORS: [&str; 11] = [
+    "ERROR ",
+    "ERROR:",
+    "ERROR]",
+    "CRITICAL",
+    "FATAL",
+    "): error",
+    ": error:",
+    ": error #",
+    "fatal error:",
+    "nvcc fatal",
+    "FAILED: ",
+];
 
-/// Parts of lines that are errors of compilers.
-const ERRORS: [&str; 6] =
-    [": error:", "): error", ": error #", "fatal error:", "nvcc fatal", "FAILED: "];
-
-/// Parts of lines that are warnings of Python or of compilers.
-const WARNINGS: [&str; 3] = ["Warning: ", ": warning:", ": warning #"];
+/// Parts of lines that are warnings: log levels, and warnings of Python and of compilers.
+const WARNINGS: [&str; 4] = ["WARN", "Warning: ", ": warning:", ": warning #"];
 
 /// What the standard error of a runner contained, over all its restarts.
 #[derive(Default)]
 pub(super) struct StandardError {
-    heard: Arc<Mutex<Heard>>,
-    reader: Option<JoinHandle<()>>,
-}
-
-#[derive(Default)]
-struct Heard {
-    complaints: Complaints,
+    /// The complaints that were not taken yet.
+    pub complaints: Complaints,
     /// Errors that were shown, with a zero for each digit.
     shown: BTreeSet<String>,
     /// The last line that is not empty.
     last: String,
+    /// True within a traceback.
+    traced: bool,
 }
 
 impl StandardError {
-    /// Reads the lines of a started runner in a thread of their own. `tell` receives each distinct error.
-    pub fn listen(&mut self, pipe: Option<ChildStderr>, tell: fn(&str)) {
-        let heard = Arc::clone(&self.heard);
-        lock(&heard).last.clear();
-        self.reader = pipe.map(|pipe| std::thread::spawn(move || read(pipe, &heard, tell)));
+    /// Reads the lines that have arrived. `tell` receives each distinct error.
+    pub fn read(&mut self, lines: &Receiver<io::Result<String>>, tell: fn(&str)) {
+        lines.try_iter().flatten().for_each(|line| self.hear(&line, tell));
     }
 
-    /// The complaints since this was last asked.
-    pub fn take(&self) -> Complaints {
-        std::mem::take(&mut lock(&self.heard).complaints)
-    }
-
-    /// The last line of a runner that has ended, introduced for a sentence; empty if it wrote none.
-    pub fn last(&self) -> String {
-        // A process that the runner started may keep its standard error open, so the wait is short.
-        let is_over = || self.reader.as_ref().is_none_or(JoinHandle::is_finished);
-        (0..20)
-            .take_while(|_| !is_over())
-            .for_each(|_| std::thread::sleep(Duration::from_millis(25)));
-        let last = &lock(&self.heard).last;
-        if last.is_empty() {
-            String::new()
-        } else {
-            format!("; its standard error ends with: {last}")
+    /// Reads the lines of a runner that has ended. Returns the last one, introduced for a sentence; empty if
+    /// it wrote none.
+    pub fn last(&mut self, lines: &Receiver<io::Result<String>>, tell: fn(&str)) -> String {
+        // A process that the runner started may keep its standard error open.
+        while let Ok(line) = lines.recv_timeout(Duration::from_millis(300)) {
+            line.iter().for_each(|line| self.hear(line, tell));
+        }
+        match std::mem::take(&mut self.last) {
+            last if last.is_empty() => last,
+            last => format!("; its standard error ends with: {last}"),
         }
     }
-}
 
-fn lock(heard: &Mutex<Heard>) -> MutexGuard<'_, Heard> {
-    heard.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Reads lines until the pipe is closed.
-fn read(pipe: ChildStderr, heard: &Mutex<Heard>, tell: fn(&str)) {
-    let (mut pipe, mut bytes, mut traced) = (BufReader::new(pipe), Vec::new(), false);
-    while matches!((&mut pipe).take(1 << 20).read_until(b'\n', &mut bytes), Ok(1..)) {
-        let line: String = String::from_utf8_lossy(&bytes).chars().take(LONGEST).collect();
-        let line = line.trim_end();
-        bytes.clear();
-        tracing::debug!("runner: {}", clean(line));
-        let mut heard = lock(heard);
+    fn hear(&mut self, line: &str, tell: fn(&str)) {
+        let line = clean(line.chars().take(LONGEST).collect::<String>().trim_end());
+        tracing::debug!("runner: {line}");
+        let has = |parts: &[&str]| parts.iter().any(|part| line.contains(part));
+        let (is_error, is_warning) = (is_error(&line, &mut self.traced), has(&WARNINGS));
+        if is_error && self.complaints.errors == 0 || is_warning && self.complaints.first.is_empty()
+        {
+            line.clone_into(&mut self.complaints.first);
+        }
+        self.complaints.errors += usize::from(is_error);
+        self.complaints.warnings += usize::from(is_warning && !is_error);
+        let alike = line.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+        if is_error && self.shown.len() < SHOWN && self.shown.insert(alike) {
+            tell(&format!("the runner wrote: {line}"));
+        }
         if !line.is_empty() {
-            heard.last = clean(line.trim());
-        }
-        if is_error(line, &mut traced) {
-            heard.complaints.add(line, true);
-            let alike = line.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
-            if heard.shown.len() < SHOWN && heard.shown.insert(alike) {
-                tell(&format!("the runner wrote: {}", heard.last));
-            }
-        } else if has_level(line, &["WARNING", "WARN"]) || has(line, &WARNINGS) {
-            heard.complaints.add(line, false);
+            self.last = line;
         }
     }
 }
@@ -105,17 +91,7 @@ fn is_error(line: &str, traced: &mut bool) -> bool {
     let begins = line.contains("Traceback (most recent call last)");
     let ends = *traced && !begins && line.starts_with(|c: char| !c.is_whitespace());
     *traced = begins || (*traced && !ends);
-    ends || has_level(line, &["ERROR", "CRITICAL", "FATAL"]) || has(line, &ERRORS)
-}
-
-fn has(line: &str, parts: &[&str]) -> bool {
-    parts.iter().any(|part| line.contains(part))
-}
-
-/// Returns true if one of the first words is a log level.
-fn has_level(line: &str, levels: &[&str]) -> bool {
-    let words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    words.filter(|word| !word.is_empty()).take(LEVEL).any(|word| levels.contains(&word))
+    ends || ERRORS.iter().any(|part| line.contains(part))
 }
 
 #[cfg(test)]
@@ -141,7 +117,8 @@ mod tests {
         ] {
             assert_eq!(errors(line), "E", "{line}");
         }
-        for line in ["WARNING 11-28 [x.py:1] Failed to load", "no errors, 0 failed", "LAST_ERROR 0"]
+        for line in
+            ["WARNING 11-28 [x.py:1] Failed to load", "no errors, 0 failed", "INFO: error 0"]
         {
             assert_eq!(errors(line), "-", "{line}");
         }

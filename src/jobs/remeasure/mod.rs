@@ -62,7 +62,7 @@ pub fn run(
     for drawn in all {
         let place = &drawn.file.place;
         let name = format!("{} of {} {}", drawn.file.table, place.backend, place.version);
-        progress.begin(&name);
+        progress.begin(&format!("points, {name}"));
         let step = |more: usize| progress.step(done + more, job.total);
         let table = Taken::take(drawn, &mut session, &step)?;
         done += table.asked;
