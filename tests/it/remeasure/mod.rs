@@ -2,6 +2,7 @@
 
 mod collectors;
 mod process;
+mod replay;
 #[cfg(unix)]
 mod strangers;
 
