@@ -173,9 +173,12 @@ pub struct Complaints {
 impl Complaints {
     /// The complaints as a sentence without a full stop; `None` if there are none.
     pub fn sentence(&self) -> Option<String> {
-        let (errors, warnings) = (plural(self.errors, "error"), plural(self.warnings, "warning"));
+        let counts = match (plural(self.errors, "error"), plural(self.warnings, "warning")) {
+            (errors, _) if self.warnings == 0 => errors,
+            (errors, warnings) => format!("{errors} and {warnings}"),
+        };
         (self.errors + self.warnings > 0)
-            .then(|| format!("the runner wrote {errors} and {warnings}, first: {}", self.first))
+            .then(|| format!("the runner wrote {counts}, first: {}", self.first))
     }
 }
 

@@ -198,7 +198,8 @@ impl Taken {
         // A fallback to another path measures something else than the table contains.
         if verdict.outcome == Outcome::Fail && self.complaints.errors > 0 {
             verdict.outcome = Outcome::Inconclusive;
-            let why = self.complaints.sentence().map(|why| why + ": the environment may be broken");
+            let why = self.complaints.sentence();
+            let why = why.map(|why| format!("the environment may be broken, because {why}"));
             verdict.reasons.splice(0..0, why);
         }
         Sample {

@@ -96,6 +96,7 @@ fn a_command_that_breaks_is_an_error_without_a_report() {
     assert_eq!(failed.code(), 2);
     insta::assert_snapshot!(shown([&run, &failed]), @"
     $ perfdb-gate remeasure --root [tmp] --device process --command sh [tmp]/runner.sh --output [tmp]/report.json
+    2> perfdb-gate: 35 measurements of 1 table, with controls: about 2 to 5 s
     2> perfdb-gate: the command answered with samples that are not positive times
     2> hint: run the command by hand and send it this request
     (exit 2)
@@ -279,7 +280,7 @@ fn five_equal_errors_end_a_table_and_not_the_run() {
     let document = run.json();
     assert_eq!(verdicts(&document), ["INCONCLUSIVE", "FAIL"], "{}", run.err());
     let reason = document["remeasure"]["tables"][0]["reasons"][0].as_str().unwrap();
-    insta::assert_snapshot!(reason, @"");
+    insta::assert_snapshot!(reason, @"5 measurements in a row failed with: ModuleNotFoundError: tilelang");
     assert!(!run.err().contains("tilelang, so far") && !run.err().contains("a\n"), "{}", run.err());
     let verbose = started(&tree, &command, &["--format", "json", "--verbose"]);
     assert!(verbose.err().contains(" a\nb\n"), "{}", verbose.err());
@@ -299,7 +300,7 @@ fn errors_of_the_runner_are_counted_shown_once_and_fail_no_table() {
     assert_eq!(table["complaints"]["errors"], 3, "{table}");
     assert_eq!(run.err().matches("fatal error").count(), 1, "{}", run.err());
     assert!(!run.err().contains("compiling"), "{}", run.err());
-    insta::assert_snapshot!(table["reasons"][0].as_str().unwrap(), @"");
+    insta::assert_snapshot!(table["reasons"][0].as_str().unwrap(), @"the environment may be broken, because the runner wrote 3 errors, first: x.cu:10: fatal error: a.h");
     let human = started(&tree, &command, &[]);
     assert!(human.out().contains("Meanwhile the runner wrote 3 errors"), "{}", human.out());
     let page = tree.path().join("page.html");
