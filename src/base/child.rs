@@ -21,7 +21,7 @@ pub(crate) struct Child {
     process: std::process::Child,
     pub requests: Option<ChildStdin>,
     pub answers: Receiver<std::io::Result<String>>,
-    /// Lines of standard error, if the command was told to pipe it.
+    /// Lines of standard error, if the command pipes it.
     pub errors: Receiver<std::io::Result<String>>,
     _removed: RemovedOnSignal,
 }

@@ -14,20 +14,8 @@ const SHOWN: usize = 20;
 /// Longest part of a line that is kept, in characters.
 const LONGEST: usize = 300;
 
-/// Parts of lines that are errors: log levels, and errors of compilers.
-const ERRORS: [&str; 11] = [
-    "ERROR ",
-    "ERROR:",
-    "ERROR]",
-    "CRITICAL",
-    "FATAL",
-    "): error",
-    ": error:",
-    ": error #",
-    "fatal error:",
-    "nvcc fatal",
-    "FAILED: ",
-];
+/// Parts of lines that are errors, separated by bars: log levels, and errors of compilers.
+const ERRORS: &str = "ERROR |ERROR:|ERROR]|CRITICAL|FATAL|): error|: error:|: error #|fatal error:|nvcc fatal|FAILED: ";
 
 /// Parts of lines that are warnings: log levels, and warnings of Python and of compilers.
 const WARNINGS: [&str; 4] = ["WARN", "Warning: ", ": warning:", ": warning #"];
@@ -91,7 +79,7 @@ fn is_error(line: &str, traced: &mut bool) -> bool {
     let begins = line.contains("Traceback (most recent call last)");
     let ends = *traced && !begins && line.starts_with(|c: char| !c.is_whitespace());
     *traced = begins || (*traced && !ends);
-    ends || ERRORS.iter().any(|part| line.contains(part))
+    ends || ERRORS.split('|').any(|part| line.contains(part))
 }
 
 #[cfg(test)]
