@@ -1,8 +1,8 @@
 //! A process that answers lines: its pipes, and its end.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::process::{ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 #[cfg(unix)]
@@ -13,11 +13,16 @@ use super::interrupt::{Leftover, RemovedOnSignal};
 /// Longest answer in bytes; most have a few hundred.
 const LONGEST_LINE: u64 = 1 << 20;
 
+/// Number of lines of standard error that may wait; a process that writes more blocks until they are read.
+const ERRORS: usize = 10_000;
+
 /// A started process with its pipes. When it is dropped, it ends with all processes that it started.
 pub(crate) struct Child {
     process: std::process::Child,
     pub requests: Option<ChildStdin>,
     pub answers: Receiver<std::io::Result<String>>,
+    /// Lines of standard error, if the command pipes it.
+    pub errors: Receiver<std::io::Result<String>>,
     _removed: RemovedOnSignal,
 }
 
@@ -39,11 +44,10 @@ impl Child {
         let mut process = command.spawn()?;
         let _removed = RemovedOnSignal::new(Leftover::Group(process.id()));
         let requests = process.stdin.take();
-        let lines = process.stdout.take();
         // At most one answer waits, so a process that writes more blocks until the next request.
-        let (send, answers) = sync_channel(1);
-        std::thread::spawn(move || pass_on(lines, &send));
-        Ok(Self { process, requests, answers, _removed })
+        let answers = lines_of(process.stdout.take(), 1);
+        let errors = lines_of(process.stderr.take(), ERRORS);
+        Ok(Self { process, requests, answers, errors, _removed })
     }
 
     /// The command's exit status, if it ends within one second.
@@ -77,19 +81,26 @@ impl Drop for Child {
     }
 }
 
-/// Passes on a command's lines as they arrive, until the receiver is dropped.
-fn pass_on(lines: Option<ChildStdout>, to: &SyncSender<std::io::Result<String>>) {
-    let mut lines = lines.map(BufReader::new);
-    while let Some(line) = lines.as_mut().and_then(next_line) {
-        if to.send(line).is_err() {
-            break;
+/// Passes on a command's lines as they arrive, until the receiver is dropped. At most `most` lines wait.
+fn lines_of(
+    pipe: Option<impl Read + Send + 'static>,
+    most: usize,
+) -> Receiver<std::io::Result<String>> {
+    let (send, lines) = sync_channel(most);
+    std::thread::spawn(move || {
+        let mut pipe = pipe.map(BufReader::new);
+        while let Some(line) = pipe.as_mut().and_then(next_line) {
+            if send.send(line).is_err() {
+                break;
+            }
         }
-    }
+    });
+    lines
 }
 
 /// Reads the next line without its line ending; `None` at the end of the output. A line that is too long
 /// is an error.
-fn next_line(lines: &mut BufReader<ChildStdout>) -> Option<std::io::Result<String>> {
+fn next_line(lines: &mut BufReader<impl Read>) -> Option<std::io::Result<String>> {
     let mut line = String::new();
     match lines.take(LONGEST_LINE).read_line(&mut line) {
         Ok(0) => None,

@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 static FINISHING: AtomicUsize = AtomicUsize::new(0);
@@ -43,15 +44,22 @@ impl Drop for RemovedOnSignal {
     }
 }
 
-/// A guard: while it exists, the first Ctrl-C asks the job to finish early.
+/// A guard: while it exists, the first Ctrl-C asks the job to finish early. It also has the time at which the job
+/// finishes, if that is limited.
 #[derive(Debug)]
-pub struct Finishing(());
+pub struct Finishing(Option<Instant>);
 
 impl Finishing {
-    /// Announces that the job checks [`is_requested`] between its steps.
-    pub fn on_request() -> Self {
+    /// Announces that the job checks [`Self::is_over`] between its steps. `limit` is the time after which no further
+    /// step starts.
+    pub fn on_request(limit: Option<Duration>) -> Self {
         FINISHING.fetch_add(1, Ordering::SeqCst);
-        Self(())
+        Self(limit.and_then(|limit| Instant::now().checked_add(limit)))
+    }
+
+    /// Returns true if no further step may start: the user asked for an end, or the time is over.
+    pub fn is_over(&self) -> bool {
+        is_requested() || self.0.is_some_and(|end| Instant::now() >= end)
     }
 }
 

@@ -5,8 +5,11 @@ pub trait Progress: Sync {
     /// Reports that `done` of `total` steps, such as judged tables or measured points, are finished.
     fn step(&self, done: usize, total: usize);
 
-    /// Shows a sentence about the run.
-    fn say(&self, _sentence: &str) {}
+    /// Names what is counted from now on, such as the points of a table.
+    fn begin(&self, _: &str) {}
+
+    /// Shows a line about the work.
+    fn say(&self, _: &str) {}
 }
 
 /// Ignores all progress.

@@ -1,6 +1,7 @@
 //! Progress on the terminal: a bar for countable steps, and the time taken before and after them.
 
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -12,20 +13,29 @@ use crate::cli::terminal::TerminalArgs;
 /// The time between two updates.
 const TICK: Duration = Duration::from_millis(200);
 
+/// The time in seconds between two lines of progress where there is no terminal.
+const LINES: u64 = 30;
+
 /// Progress on the terminal.
-pub struct Bar(ProgressBar, TerminalArgs);
+pub struct Bar {
+    bar: ProgressBar,
+    /// True if lines are shown: about the work, and of its progress where there is no terminal.
+    lines: bool,
+    /// Number of times [`LINES`] at the last line of progress.
+    last: AtomicU64,
+}
 
 impl Bar {
     /// Creates a bar that counts `what`. It is hidden with `--quiet`, with `--verbose` (log lines
     /// would break it), and if standard error is not a terminal.
     pub fn of(what: &'static str, terminal: TerminalArgs) -> Self {
-        if terminal.quiet || terminal.verbose || !std::io::stderr().is_terminal() {
-            return Self(ProgressBar::hidden(), terminal);
+        let hidden = terminal.quiet || terminal.verbose || !std::io::stderr().is_terminal();
+        let bar = if hidden { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
+        if !hidden {
+            set(&bar, WAITING);
+            bar.enable_steady_tick(TICK);
         }
-        let bar = ProgressBar::new_spinner().with_message(what);
-        set(&bar, WAITING);
-        bar.enable_steady_tick(TICK);
-        Self(bar, terminal)
+        Self { bar: bar.with_message(what), lines: !terminal.quiet, last: AtomicU64::new(0) }
     }
 
     /// Runs work without countable steps, and shows meanwhile how long it has taken.
@@ -50,27 +60,35 @@ fn set(bar: &ProgressBar, template: &str) {
 impl Drop for Bar {
     /// Removes the bar, so that later output starts on a clean line.
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 
 impl Progress for Bar {
     fn step(&self, done: usize, total: usize) {
-        if self.0.is_hidden() {
+        if self.bar.is_hidden() {
+            let elapsed = self.bar.elapsed().as_secs();
+            if self.last.swap(elapsed / LINES, Ordering::Relaxed) < elapsed / LINES {
+                self.say(&format!("{done} of {total} {}, {elapsed} s", self.bar.message()));
+            }
             return;
         }
         if done >= total {
-            set(&self.0, WAITING);
-        } else if self.0.length() != Some(total as u64) {
-            set(&self.0, COUNTING);
+            set(&self.bar, WAITING);
+        } else if self.bar.length() != Some(total as u64) {
+            set(&self.bar, COUNTING);
         }
-        self.0.set_length(total as u64);
-        self.0.set_position(done as u64);
+        self.bar.set_length(total as u64);
+        self.bar.set_position(done as u64);
     }
 
-    fn say(&self, sentence: &str) {
-        if !self.1.quiet {
-            self.0.suspend(|| eprintln!("perfdb-gate: {}", clean(sentence)));
+    fn begin(&self, what: &str) {
+        self.bar.set_message(clean(what));
+    }
+
+    fn say(&self, line: &str) {
+        if self.lines {
+            self.bar.suspend(|| eprintln!("perfdb-gate: {}", clean(line)));
         }
     }
 }

@@ -9,8 +9,9 @@ use perfdb_gate::base::exit::Exit;
 use perfdb_gate::gpu::cuda::Cuda;
 use perfdb_gate::gpu::device::Device;
 use perfdb_gate::gpu::process::{COLLECTORS, PYTORCH, Process, Program};
+use perfdb_gate::gpu::replay::Replay;
 use perfdb_gate::jobs::{measure, remeasure};
-use perfdb_gate::report::{self, ReportView, chart};
+use perfdb_gate::report::{self, Report, ReportView, chart};
 use perfdb_gate::specs::Specs;
 
 use super::bar::Bar;
@@ -50,9 +51,16 @@ pub struct Remeasure {
     /// Write SVG charts of measured over recorded latencies to a folder.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub output_dir: Option<PathBuf>,
-    /// Save the measurements as a table, DIR/TABLE.parquet, with a log and a sidecar.
+    /// Write all replies to a file, as JSON lines, which `--replay` judges again.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub record: Option<PathBuf>,
+    pub log: Option<PathBuf>,
+    /// Judge the replies of a log again, without a GPU. `--system` names the GPU of a log without one.
+    #[arg(long, value_name = "FILE", help_heading = "What to measure")]
+    #[arg(conflicts_with_all = ["sample", "seed", "points", "device", "runner", "command", "power", "log", "minutes", "base_ref"])]
+    pub replay: Option<PathBuf>,
+    /// Stop after this many minutes. The tables that are finished are judged.
+    #[arg(long, value_name = "N", value_parser = minutes, help_heading = "How to measure")]
+    pub minutes: Option<Duration>,
     /// Tables that are not judged, 20 points each, by which the card's own speed is estimated; 0
     /// judges as if the card had none.
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = "How to measure")]
@@ -85,7 +93,7 @@ pub struct Measure {
     pub output_dir: PathBuf,
     /// Stop after this many minutes; the same command continues later.
     #[arg(long, value_name = "N", value_parser = minutes)]
-    pub minutes: Option<f64>,
+    pub minutes: Option<Duration>,
     #[command(flatten)]
     pub device: DeviceArgs,
     /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
@@ -94,10 +102,10 @@ pub struct Measure {
     pub rules_dir: Option<PathBuf>,
 }
 
-fn minutes(text: &str) -> Result<f64, String> {
+fn minutes(text: &str) -> Result<Duration, String> {
     let minutes: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     let some = (0.0..=100_000.0).contains(&minutes);
-    some.then_some(minutes).ok_or_else(|| "from 0 to 100,000".into())
+    some.then(|| Duration::from_secs(60).mul_f64(minutes)).ok_or_else(|| "from 0 to 100,000".into())
 }
 
 /// Arguments that select the device.
@@ -191,7 +199,8 @@ impl From<&Remeasure> for remeasure::RemeasureOptions {
             base: args.base_ref.clone(),
             collectors: args.device.runner.and(args.device.collectors.clone()),
             power: args.power,
-            record: args.record.clone(),
+            log: args.log.clone(),
+            until: args.minutes,
         }
     }
 }
@@ -207,11 +216,26 @@ impl Remeasure {
             return Ok(Exit::Clean);
         }
         self.output.check_one_state()?;
-        outputs::check(self.output.files(), &self.output_dir)?;
-        let mut device = self.device.open(&self.root, terminal)?;
-        let bar = Bar::of("points", terminal);
-        let report = remeasure::run(&self.into(), device.as_mut(), &bar)?;
-        drop(bar);
+        outputs::check(self.output.files().chain(&self.log), &self.output_dir)?;
+        let report = match &self.replay {
+            Some(log) => {
+                let replay = Replay::read(log, self.selection.system.first().map(String::as_str))?;
+                remeasure::judge_again(&self.into(), &replay)?
+            }
+            None => {
+                let mut device = self.device.open(&self.root, terminal)?;
+                let bar = Bar::of("points", terminal);
+                let each = |report: &Report| self.outputs(report, terminal)?.write_files();
+                remeasure::run(&self.into(), device.as_mut(), &bar, &each)?
+            }
+        };
+        let outcome = report.outcome(None);
+        self.outputs(&report, terminal)?.write()?;
+        Ok(self.output.inconclusive.exit(outcome.verdict, &report))
+    }
+
+    /// The report in all requested formats, with its charts.
+    fn outputs(&self, report: &Report, terminal: TerminalArgs) -> Result<Outputs> {
         let outcome = report.outcome(None);
         let drawn = self.output_dir.is_some() || self.output.html.is_some();
         let drawings = match report.remeasured.as_ref().filter(|_| drawn) {
@@ -222,9 +246,8 @@ impl Remeasure {
         if let Some(folder) = &self.output_dir {
             outputs.charts(folder, &drawings);
         }
-        outputs.report(&ReportView::new(&report, outcome), &drawings, &self.output, terminal)?;
-        outputs.write()?;
-        Ok(self.output.inconclusive.exit(outcome.verdict, &report))
+        outputs.report(&ReportView::new(report, outcome), &drawings, &self.output, terminal)?;
+        Ok(outputs)
     }
 }
 
@@ -234,7 +257,7 @@ impl From<&Measure> for measure::MeasureOptions {
             plan: args.plan.clone(),
             folder: args.output_dir.clone(),
             collectors: args.device.runner.is_some(),
-            until: args.minutes.map(|minutes| Duration::from_secs(60).mul_f64(minutes)),
+            until: args.minutes,
         }
     }
 }

@@ -118,6 +118,11 @@ impl Outputs {
         Ok(())
     }
 
+    /// Writes all files or none, and leaves standard output for the end of the run.
+    pub fn write_files(self) -> Result<()> {
+        write_all(&self.folders, &self.files)
+    }
+
     /// Writes all files or none, then prints the text for standard output.
     pub fn write(self) -> Result<()> {
         write_all(&self.folders, &self.files)?;

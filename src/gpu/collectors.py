@@ -236,8 +236,7 @@ def main(folder, *modules):
         try:
             reply = measure(request)
         except BaseException as e:  # some collectors exit; one point must not end the run
-            traceback.print_exc()
-            reply = {"error": f"{type(e).__name__}: {e}".splitlines()[0][:600]}
+            reply = {"error": f"{type(e).__name__}: {e}".splitlines()[0][:600], "traceback": traceback.format_exc()[-20000:]}
         say({**identity, **reply})
         if "CUDA error" in reply.get("error", ""):
             os._exit(3)  # nothing more can be measured in this process

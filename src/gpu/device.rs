@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::base::error::Error;
 use crate::base::reason::Reason;
+use crate::base::words::plural;
 use crate::gpu::calls::Call;
 use crate::gpu::work::Work;
 
@@ -39,9 +40,17 @@ pub struct Point {
     pub work: Option<Work>,
     /// The call that measures the row, by the table's runner; `None` without collectors.
     pub call: Option<Call>,
+    /// Index of its reply in a log that is judged again; `None` if it is measured now.
+    pub reply: Option<usize>,
 }
 
 impl Point {
+    /// The table's name: that of its file, without endings.
+    pub fn table(&self) -> &str {
+        let name = self.path.rsplit('/').next().unwrap_or(&self.path);
+        name.split('.').next().unwrap_or(name)
+    }
+
     /// The dtypes of the row: the texts of its columns that end in `_dtype`.
     pub fn dtypes(&self) -> impl Iterator<Item = String> {
         let dtypes = self.key.iter().filter(|(name, _)| name.ends_with("_dtype"));
@@ -64,6 +73,7 @@ impl Point {
             power: false,
             work: None,
             call: None,
+            reply: None,
         }
     }
 }
@@ -152,6 +162,29 @@ pub struct CardState {
     pub throttled: Vec<String>,
 }
 
+/// Lines of errors and warnings that a runner wrote to standard error.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Complaints {
+    /// Number of lines that are errors.
+    pub errors: usize,
+    /// Number of lines that are warnings.
+    pub warnings: usize,
+    /// The first error, or the first warning if there is no error.
+    pub first: String,
+}
+
+impl Complaints {
+    /// The complaints as a sentence without a full stop; `None` if there are none.
+    pub fn sentence(&self) -> Option<String> {
+        let counts = match (plural(self.errors, "error"), plural(self.warnings, "warning")) {
+            (errors, _) if self.warnings == 0 => errors,
+            (errors, warnings) => format!("{errors} and {warnings}"),
+        };
+        (self.errors + self.warnings > 0)
+            .then(|| format!("the runner wrote {counts}, first: {}", self.first))
+    }
+}
+
 /// The failure of a device to measure a point.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
@@ -178,6 +211,17 @@ impl MeasureError {
     }
 }
 
+/// Makes an answer a proxy if another kernel ran than the point's row names.
+pub fn own_kernel(mut answer: Answer, point: &Point) -> Answer {
+    let recorded = point.key.iter().find(|(name, _)| name == "kernel_source");
+    if let (Some(ran), Some((_, Value::String(recorded)))) = (&answer.kernel_source, recorded)
+        && ran != recorded
+    {
+        answer.proxy.get_or_insert(format!("ran {ran} instead of {recorded}"));
+    }
+    answer
+}
+
 /// Number of samples requested per point. Their median is reliable while fewer than half are disturbed
 /// or badly placed in memory.
 pub const SAMPLES: u32 = 5;
@@ -191,7 +235,9 @@ pub trait Device {
     fn measure(&mut self, point: &Point) -> Result<Answer, MeasureError>;
 
     /// Returns true if the device can run the operation. Decides this without running it.
-    fn takes(&self, work: Option<&Work>) -> bool;
+    fn takes(&self, _: Option<&Work>) -> bool {
+        true
+    }
 
     /// Returns true if the device measures something else than was recorded, as the recipe warns.
     fn stands_in(&self, work: &Work) -> bool {
@@ -201,6 +247,11 @@ pub trait Device {
     /// Remarks on the run, one sentence each.
     fn notes(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Errors and warnings that the device wrote since this was last asked.
+    fn complaints(&mut self) -> Complaints {
+        Complaints::default()
     }
 
     /// The card's state now; `None` if it cannot be read.

@@ -1,22 +1,89 @@
 //! Measures the drawn points of a table, with its control points, and judges them.
 
-use crate::base::error::Result;
-use crate::base::interrupt;
+use std::fs::File;
+
+use serde_json::json;
+
+use crate::base::error::{Error, Result};
+use crate::base::interrupt::Finishing;
+use crate::base::reason::Reason;
 use crate::base::stats;
 use crate::database::catalog::TableFile;
-use crate::gpu::device::{About, Device, MeasureError, Point, release};
+use crate::gpu::device::{
+    About, Answer, Complaints, Device, MeasureError, Point, own_kernel, release,
+};
 use crate::gpu::draw::{DrawCounts, Drawn};
 use crate::gpu::judge::power::power;
-use crate::gpu::judge::{Measured, Middle, Offset, control, judge, unmeasured};
+use crate::gpu::judge::{Measured, Middle, Offset, Outcome, control, judge, unmeasured};
 use crate::gpu::outcome::Sample;
 use crate::gpu::recipe::Margins;
-use crate::gpu::record::Log;
+use crate::gpu::replay::{self, Replay};
 use crate::specs::NoiseBand;
 
 /// Number of control points, measured before, between and after the others. Some kernels run at one of
 /// two speeds, depending on where their operands are in memory; the median of five controls is robust
 /// against this.
-const CONTROLS: usize = 5;
+pub const CONTROLS: usize = 5;
+
+/// Number of passes over the control points, without the one that wakes the card.
+pub const PASSES: usize = 3;
+
+/// Number of measurements in a row that may fail for the same reason before their table is given up.
+const EQUAL: usize = 5;
+
+/// A run that measures tables, one after the other.
+pub struct Session<'a> {
+    /// The device that measures.
+    pub device: &'a mut dyn Device,
+    /// The time and the request to end.
+    pub finishing: Finishing,
+    /// The log of all replies.
+    pub replies: Option<File>,
+    /// The failure of the device, after which nothing more is measured.
+    pub failed: Option<Error>,
+    /// The last measurements of the table, as long as they failed for the same reason.
+    pub failures: Vec<Reason>,
+}
+
+/// Adds an answer to the last failures that have the same reason.
+fn see(failures: &mut Vec<Reason>, answer: &Result<Answer, Reason>) {
+    failures.retain(|why| answer.as_ref().err() == Some(why));
+    failures.extend(answer.as_ref().err().cloned());
+}
+
+/// The reason why a table is given up after such failures; `None` if it is not.
+fn cause(failures: &[Reason]) -> Option<String> {
+    let why = failures.get(EQUAL - 1)?;
+    Some(format!("{EQUAL} measurements in a row failed with: {why}"))
+}
+
+impl Session<'_> {
+    /// Measures a point; `None` if nothing more is measured of its table.
+    fn ask(&mut self, point: &Point) -> Option<Result<Answer, Reason>> {
+        if self.finishing.is_over() || self.failed.is_some() || cause(&self.failures).is_some() {
+            return None;
+        }
+        let answer = match MeasureError::of_point(self.device.measure(point)) {
+            Ok(answer) => answer,
+            Err(why) => {
+                self.failed = Some(why);
+                return None;
+            }
+        };
+        see(&mut self.failures, &answer);
+        Some(answer)
+    }
+
+    /// Measures the controls once more and adds the median of each control to its times.
+    fn pass(&mut self, controls: &[Point], times: &mut [Vec<f64>]) -> Result<()> {
+        for (point, times) in controls.iter().zip(times) {
+            let Some(answer) = self.ask(point) else { break };
+            replay::write(&mut self.replies, &replay::line(point, true, 0.0, &answer))?;
+            times.extend(answer.map(|answer| stats::median(&answer.samples_ms)));
+        }
+        Ok(())
+    }
+}
 
 /// Longest timed part of a sample of a control point, in ms. Rows with a power were timed for a second.
 const CONTROL_MS: f64 = 100.0;
@@ -34,68 +101,77 @@ pub struct Taken {
     /// Times in ms of each control point, one per pass.
     controls: Vec<Vec<f64>>,
     trouble: Vec<String>,
+    complaints: Complaints,
 }
 
 impl Taken {
-    /// Measures the points of a draw, and adds them to a log if there is one.
+    /// Measures the points of a draw. A stop, or the same failure of several points in a row, leaves out the
+    /// others.
     ///
     /// # Errors
     ///
-    /// When the device fails, or the log cannot be written.
-    pub fn take(
-        drawn: Drawn,
-        device: &mut dyn Device,
-        mut log: Option<&mut Log>,
-        progress: &dyn Fn(usize),
-    ) -> Result<Self> {
+    /// When a log cannot be written.
+    pub fn take(drawn: Drawn, session: &mut Session<'_>, progress: &dyn Fn(usize)) -> Result<Self> {
+        session.failures.clear();
         let controls = controls(&drawn.points);
         let mut passes: Vec<Vec<f64>> = vec![Vec::new(); controls.len()];
         let (asked, middle) = (drawn.points.len(), drawn.points.len() / 2);
         let mut points = Vec::new();
         // An idle card runs at other clocks: one uncounted pass over the controls wakes it. A collector
         // warms the card up itself.
-        let waken = controls.iter().filter(|point| point.call.is_none());
-        for point in waken.take_while(|_| !interrupt::is_requested()) {
-            let _ = MeasureError::of_point(device.measure(point))?;
+        for point in controls.iter().filter(|point| point.call.is_none()) {
+            session.ask(point);
         }
-        pass(device, &controls, &mut passes)?;
+        session.pass(&controls, &mut passes)?;
         for (index, (point, band)) in drawn.points.into_iter().enumerate() {
-            if interrupt::is_requested() {
-                break;
-            }
             if index == middle && index > 0 && point.call.is_none() {
-                pass(device, &controls, &mut passes)?;
+                session.pass(&controls, &mut passes)?;
             }
-            let answer = MeasureError::of_point(device.measure(&point))?;
-            // The time of a proxy is not the time of the kernel that the row names.
-            let is_own = answer.as_ref().map_or(true, |a| a.proxy.is_none());
-            if let Some(log) = log.as_mut().filter(|_| is_own) {
-                log.add(point.key.iter().cloned().collect(), &answer)?;
-            }
-            let host_ms = host_ms(&point, device.about());
+            let Some(answer) = session.ask(&point) else { break };
+            let host_ms = host_ms(&point, session.device.about());
+            replay::write(&mut session.replies, &replay::line(&point, false, host_ms, &answer))?;
             points.push(Measured { point, answer, band, host_ms, card: 0.0 });
             progress(points.len());
         }
-        pass(device, &controls, &mut passes)?;
-        // A control that failed in one of the passes says nothing about drift.
-        let most = passes.iter().map(Vec::len).max().unwrap_or(0);
-        passes.retain(|times| times.len() == most && most > 1);
-        let mut trouble = trouble(device.about(), &points);
-        if points.len() < asked {
-            trouble.push(format!("the run was stopped after {} of {asked} points", points.len()));
+        session.pass(&controls, &mut passes)?;
+        let complaints = session.device.complaints();
+        let line = json!({"path": drawn.file.entry.path, "complaints": complaints});
+        replay::write(&mut session.replies, &line)?;
+        let mut trouble = trouble(session.device.about(), &points);
+        match (cause(&session.failures), &session.failed) {
+            (Some(cause), _) => trouble.insert(0, cause),
+            _ if points.len() == asked => {}
+            (None, failed) => trouble.push(format!(
+                "the run was stopped after {} of {asked} points{}",
+                points.len(),
+                failed.as_ref().map(|why| format!(": {why}")).unwrap_or_default()
+            )),
         }
-        let (file, counts) = (drawn.file, drawn.counts);
-        Ok(Self { file, counts, points, asked, controls: passes, trouble })
+        let (file, counts, controls) = (drawn.file, drawn.counts, whole(passes));
+        Ok(Self { file, counts, points, asked, controls, trouble, complaints })
     }
 
-    /// Keeps for a whole table that the run was stopped in another one, such as a control table: the card's
-    /// offset is then unknown.
-    pub fn run_was_stopped(&mut self, measured: usize, asked: usize) {
-        if self.points.len() == self.asked {
-            self.trouble.push(format!(
-                "the run was stopped after {measured} of {asked} points, those of other tables included"
-            ));
+    /// Answers the points of a draw from a log of replies.
+    pub fn replayed(drawn: Drawn, replay: &Replay) -> Self {
+        let (file, counts, mut failures) = (drawn.file, drawn.counts, Vec::new());
+        let replies = replay.of(&file);
+        for reply in &replies {
+            if cause(&failures).is_none() {
+                see(&mut failures, &reply.answer());
+            }
         }
+        let controls = whole(replay::controls(&replies));
+        let measured = |(point, band): (Point, Option<NoiseBand>)| {
+            let reply = replies.get(point.reply?)?;
+            let answer = reply.answer().map(|answer| own_kernel(answer, &point));
+            Some(Measured { point, answer, band, host_ms: reply.host_ms, card: 0.0 })
+        };
+        let mut points: Vec<Measured> = drawn.points.into_iter().filter_map(measured).collect();
+        points.sort_by_key(|measured| measured.point.reply);
+        let mut trouble = trouble(replay.about(), &points);
+        trouble.splice(0..0, cause(&failures));
+        let complaints = replay.complaints.get(&file.entry.path).cloned().unwrap_or_default();
+        Self { file, counts, asked: points.len(), points, controls, trouble, complaints }
     }
 
     /// The table as a control table for others; `None` if too few of its points are judged, or if its times
@@ -105,24 +181,33 @@ impl Taken {
     }
 
     /// Judges the table, relative to the card's offset.
-    pub fn judged(mut self, about: &About, offset: Option<Offset>, limits: &Margins) -> Sample {
+    pub fn judged(&self, about: &About, offset: Option<Offset>, limits: &Margins) -> Sample {
         let limits = limits.of(&self.file.table);
+        let mut points = self.points.clone();
         // A proxy is not judged, so that it does not add to the statistical power of the sample.
-        let judged = self.points.iter().filter(|p| p.proxy().is_none() && !p.is_host_bound());
+        let judged = points.iter().filter(|p| p.proxy().is_none() && !p.is_host_bound());
         let bands: Vec<&NoiseBand> = judged.filter_map(|p| p.band.as_ref()).collect();
         let power = power(&bands, Offset::collections(offset.as_ref(), &limits), &limits);
         let (controls, trouble) = (&self.controls, &self.trouble);
-        let mut verdict = judge(&mut self.points, controls, trouble, offset.as_ref(), &limits);
-        verdict.lacks(unmeasured(&self.points, &self.counts.slices));
+        let mut verdict = judge(&mut points, controls, trouble, offset.as_ref(), &limits);
+        verdict.lacks(unmeasured(&points, &self.counts.slices));
+        // A fallback to another path measures something else than the table contains.
+        if verdict.outcome == Outcome::Fail && self.complaints.errors > 0 {
+            verdict.outcome = Outcome::Inconclusive;
+            let why = self.complaints.sentence();
+            let why = why.map(|why| format!("the environment may be broken, because {why}"));
+            verdict.reasons.splice(0..0, why);
+        }
         Sample {
             measured_with: another_version(about, &self.file),
-            file: self.file,
-            draw: self.counts,
+            file: self.file.clone(),
+            draw: self.counts.clone(),
             power,
             margins: limits,
             offset,
-            points: self.points,
+            points,
             verdict,
+            complaints: self.complaints.clone(),
             origin: None,
         }
     }
@@ -180,17 +265,11 @@ fn trouble(about: &About, points: &[Measured]) -> Vec<String> {
     reasons
 }
 
-/// Measures the controls once more and adds the median of each control to its times.
-fn pass(device: &mut dyn Device, controls: &[Point], times: &mut [Vec<f64>]) -> Result<()> {
-    for (point, times) in controls.iter().zip(times) {
-        if interrupt::is_requested() {
-            break;
-        }
-        if let Ok(answer) = MeasureError::of_point(device.measure(point))? {
-            times.push(stats::median(&answer.samples_ms));
-        }
-    }
-    Ok(())
+/// The controls that were measured in every pass. A control that failed in one says nothing about drift.
+fn whole(mut passes: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    let most = passes.iter().map(Vec::len).max().unwrap_or(0);
+    passes.retain(|times| times.len() == most && most > 1);
+    passes
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::base::words::{count, names, plural};
 use crate::database::catalog::TableFile;
 use crate::findings::{EXAMPLES, Example, Finding, Severity};
-use crate::gpu::device::{About, CardState};
+use crate::gpu::device::{About, CardState, Complaints};
 use crate::gpu::draw::DrawCounts;
 use crate::gpu::judge::power::Power;
 use crate::gpu::judge::{Measured, Offset, Outcome, Verdict, size};
@@ -56,6 +56,8 @@ pub struct Sample {
     pub points: Vec<Measured>,
     /// The verdict on the table.
     pub verdict: Verdict,
+    /// Errors and warnings that the runner wrote meanwhile.
+    pub complaints: Complaints,
     /// A sentence on whether the table's collector changed since the table was measured;
     /// `None` if no collector measured or the table does not fail.
     pub origin: Option<String>,
@@ -91,6 +93,11 @@ impl Sample {
         };
         let (off, percent) = (size(verdict.excluded), interval.confidence * 100.0);
         format!("{subject} at most {off} off ({percent:.0} % confidence).")
+    }
+
+    /// The outcome, and the verdict as a sentence.
+    pub fn line(&self) -> String {
+        format!("{}: {}", self.verdict.outcome.name(), self.sentence())
     }
 
     /// The finding for formats that report findings: an error for a wrong table, a warning for an

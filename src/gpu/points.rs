@@ -280,6 +280,11 @@ impl<'a> MeasurablePoints<'a> {
         texts.collect::<Vec<_>>().join(" ")
     }
 
+    /// The value of a column in a row; `None` if the table has no such column.
+    pub fn value(&self, row: usize, name: &str) -> Option<serde_json::Value> {
+        Some(self.table.column(name)?.json(row))
+    }
+
     /// A row that has no latency yet, as a point.
     pub fn unmeasured(&self, row: usize) -> Point {
         self.point(row, &Stratum { slice: self.slice(row), decile: 1, rows: Vec::new() })
@@ -300,6 +305,7 @@ impl<'a> MeasurablePoints<'a> {
             power: false,
             work: self.work(row).filter(|_| self.calls.is_none()),
             call: self.call(row).map(|call| Call { proxy: self.scatters(row), ..call }),
+            reply: None,
         }
     }
 }

@@ -71,6 +71,9 @@ pub struct FailedPoint {
     pub id: u64,
     /// The reason, in one line.
     pub error: String,
+    /// Details such as a traceback, which `--verbose` shows.
+    #[serde(default)]
+    pub traceback: Option<String>,
 }
 
 /// A sign of life for a point that takes long.

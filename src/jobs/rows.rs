@@ -112,8 +112,8 @@ impl<'a> LoadedRows<'a> {
         keys.map(|rows| rows.iter().map(|(_, row)| *row as usize).collect())
     }
 
-    /// Returns the row that the loader serves among `rows`, which have one key and are in file order; `None` if there
-    /// are no rows.
+    /// Returns the row that the loader serves among `rows`, which have one key and are in file order; `None` if
+    /// `rows` is empty.
     pub(crate) fn served(&self, rows: &[usize]) -> Option<usize> {
         match self.serves {
             Serves::First | Serves::Error => rows.first().copied(),

@@ -23,9 +23,9 @@ pub enum ProcessError {
     /// The command did not answer in time.
     #[error("did not answer within {0} s")]
     Silent(u64),
-    /// The command ended before it answered.
-    #[error("ended ({0}) without an answer")]
-    Ended(ExitStatus),
+    /// The command ended before it answered. `said` introduces and quotes the last line of its standard error.
+    #[error("ended ({status}) without an answer{said}")]
+    Ended { status: ExitStatus, said: String },
     /// The command runs on, but its standard output is closed.
     #[error("closed its output without an answer")]
     Closed,
@@ -43,6 +43,6 @@ pub enum ProcessError {
 impl ProcessError {
     /// Returns true if the command has ended, so that a restart may help.
     pub(super) fn is_end(&self) -> bool {
-        matches!(self, Self::Gone | Self::Request(_) | Self::Ended(_) | Self::Closed)
+        matches!(self, Self::Gone | Self::Request(_) | Self::Ended { .. } | Self::Closed)
     }
 }

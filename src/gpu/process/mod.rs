@@ -3,11 +3,12 @@
 //!
 //! A runner can measure rows of a framework inside the framework's own container. `work` is the recipe
 //! evaluated for the row. A table without a recipe has no `work`: the command decides by the key what to
-//! run. The command's standard error is shown as it arrives. Lines of its standard output that are not
+//! run. Of the command's standard error, each distinct error is shown once. Lines of its standard output that are not
 //! answers are skipped. A runner that ends or hangs at a point loses that point, not the run.
 
 mod error;
 mod program;
+mod stderr;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
@@ -17,16 +18,16 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use serde_json::Value;
 
 pub use self::error::ProcessError;
 use self::program::Running;
 pub use self::program::{COLLECTORS, Program};
-use super::device::{About, Answer, Device, MeasureError, Point, SAMPLES};
+use self::stderr::StandardError;
+use super::device::{About, Answer, Complaints, Device, MeasureError, Point, SAMPLES, own_kernel};
 use super::protocol::{Hello, PointRequest, Reply, is_answer};
 use super::work::Work;
 use crate::base::error::{Error, Result};
-use crate::base::escape::clean;
+use crate::base::escape::{clean, clean_lines};
 use crate::base::reason::Reason;
 use crate::base::words::plural;
 
@@ -63,6 +64,7 @@ pub struct Process {
     restarts: usize,
     /// Number of points in a row at which the runner ended or hung.
     lost: usize,
+    errors: StandardError,
 }
 
 impl Process {
@@ -83,6 +85,7 @@ impl Process {
             skipped: 0,
             restarts: 0,
             lost: 0,
+            errors: StandardError::default(),
         };
         process.about = process.begin(STARTING)?;
         Ok(process)
@@ -142,7 +145,9 @@ impl Process {
         loop {
             let running = &mut self.running.as_mut().ok_or(ProcessError::Gone)?.child;
             let left = patience.saturating_sub(start.elapsed());
-            match running.answers.recv_timeout(left.min(QUIET)) {
+            let answer = running.answers.recv_timeout(left.min(QUIET));
+            self.errors.read(&running.errors, self.tell);
+            match answer {
                 Ok(line) => {
                     let line = line.map_err(ProcessError::Text)?;
                     if is_answer(&line, field) {
@@ -156,7 +161,9 @@ impl Process {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(running.ended().map_or(ProcessError::Closed, ProcessError::Ended));
+                    let Some(status) = running.ended() else { return Err(ProcessError::Closed) };
+                    let said = self.errors.last(&running.errors, self.tell);
+                    return Err(ProcessError::Ended { status, said });
                 }
             }
             if start.elapsed() >= patience {
@@ -181,10 +188,9 @@ impl Process {
     fn try_point(&mut self, point: &Point) -> Result<Result<Answer, Reason>, ProcessError> {
         let id = self.next;
         self.next += 1;
-        let name = point.path.rsplit('/').next().unwrap_or(&point.path);
         let request = PointRequest {
             id,
-            table: name.split('.').next().unwrap_or(name),
+            table: point.table(),
             key: point.key.iter().cloned().collect(),
             samples: if point.call.is_some() { CALLS } else { SAMPLES },
             power: point.power,
@@ -199,7 +205,10 @@ impl Process {
                 return Err(ProcessError::OtherRequest { got: reply.id(), asked: id });
             }
             match reply {
-                Reply::Failed(reply) => return Ok(Err(reply.error.into())),
+                Reply::Failed(reply) => {
+                    tracing::debug!("{}", clean_lines(&reply.traceback.unwrap_or_default()));
+                    return Ok(Err(reply.error.into()));
+                }
                 Reply::Alive(_) => line = self.answer("id", self.patience, &about)?,
                 Reply::Measured(reply) => {
                     let samples = &reply.answer.samples_ms;
@@ -226,24 +235,9 @@ impl Process {
     }
 }
 
-/// Makes an answer a proxy if another kernel ran than the point's row names.
-fn own_kernel(mut answer: Answer, point: &Point) -> Answer {
-    let recorded = point.key.iter().find(|(name, _)| name == "kernel_source");
-    if let (Some(ran), Some((_, Value::String(recorded)))) = (&answer.kernel_source, recorded)
-        && ran != recorded
-    {
-        answer.proxy.get_or_insert(format!("ran {ran} instead of {recorded}"));
-    }
-    answer
-}
-
 impl Device for Process {
     fn about(&self) -> &About {
         &self.about
-    }
-
-    fn takes(&self, _: Option<&Work>) -> bool {
-        true
     }
 
     /// Always false: a command may run the recorded kernel, and its answers state any difference.
@@ -283,6 +277,10 @@ impl Device for Process {
             ));
             is_second = true;
         }
+    }
+
+    fn complaints(&mut self) -> Complaints {
+        std::mem::take(&mut self.errors.complaints)
     }
 
     fn notes(&self) -> Vec<String> {

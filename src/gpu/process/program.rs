@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::base::child::Child;
 use crate::base::error::{Error, Result};
@@ -95,6 +95,7 @@ impl Program {
                 (python, Some(own))
             }
         };
+        command.stderr(Stdio::piped());
         Ok(Running { child: Child::start(&mut command)?, _folder })
     }
 }

@@ -4,7 +4,7 @@
 mod grid;
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use self::grid::Grid;
 use crate::base::error::{Error, Result};
@@ -104,8 +104,7 @@ pub fn run(
     device: &mut dyn Device,
     progress: &dyn Progress,
 ) -> Result<Vec<Collected>> {
-    let start = Instant::now();
-    let _finishing = Finishing::on_request();
+    let finishing = Finishing::on_request(options.until);
     let grids = match points {
         PlannedPoints::Plan(plan) => vec![Grid::of(specs, plan, device)?],
         PlannedPoints::List(list) => {
@@ -117,25 +116,19 @@ pub fn run(
     let mut collected = Vec::new();
     for grid in &grids {
         // Without time left, the remaining tables wait for the next run.
-        let over = is_over(options, start);
-        if over && !collected.is_empty() {
+        if finishing.is_over() && !collected.is_empty() {
             break;
         }
-        collected.push(measure(grid, (specs, &methods), options, start, device, progress)?);
+        collected.push(measure(grid, (specs, &methods), options, &finishing, device, progress)?);
     }
     Ok(collected)
-}
-
-/// Returns true if no further point may start: the time is over, or the user asked for an end.
-fn is_over(options: &MeasureOptions, start: Instant) -> bool {
-    interrupt::is_requested() || options.until.is_some_and(|until| start.elapsed() > until)
 }
 
 fn measure(
     grid: &Grid<'_>,
     (specs, methods): (&Specs, &Methods),
     options: &MeasureOptions,
-    start: Instant,
+    finishing: &Finishing,
     device: &mut dyn Device,
     progress: &dyn Progress,
 ) -> Result<Collected> {
@@ -147,7 +140,7 @@ fn measure(
         works.points.into_iter().map(keyed).filter(|(key, _)| !log.has(key)).collect();
     let (total, mut now) = (left.len(), 0);
     for (key, point) in left {
-        if is_over(options, start) {
+        if finishing.is_over() {
             break;
         }
         let answer = MeasureError::of_point(device.measure(&point))?;

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::{Duration, Instant};
 
 use pep440_rs::Version;
 
@@ -19,6 +20,7 @@ use crate::gpu::draw::{DrawRules, Drawn, draw};
 use crate::gpu::origin::origin;
 use crate::gpu::outcome::Sample;
 use crate::gpu::points::{MeasurablePoints, Methods};
+use crate::gpu::replay::Replay;
 use crate::gpu::rerun::RerunList;
 use crate::gpu::work::Work;
 use crate::jobs::rows::read_table;
@@ -51,8 +53,10 @@ pub struct RemeasureOptions {
     pub rules: Option<PathBuf>,
     /// True to measure power at rows that have a power.
     pub power: bool,
-    /// The table in which measurements are recorded.
-    pub record: Option<PathBuf>,
+    /// The file for all replies, which can be judged again.
+    pub log: Option<PathBuf>,
+    /// The time after which no further point is started; `None` for no limit.
+    pub until: Option<Duration>,
 }
 
 /// A run of `remeasure`: the opened database and the options.
@@ -62,9 +66,41 @@ pub(super) struct Remeasurement<'a> {
     pub options: &'a RemeasureOptions,
     /// A list of points to measure; `None` draws a sample.
     pub list: Option<RerunList>,
+    /// The log of replies that is judged again, which also contains the control tables.
+    pub replay: Option<&'a Replay>,
+    /// Number of tables that are judged; the others are control tables.
+    pub judged: usize,
+    /// Number of points of all tables.
+    pub total: usize,
+    /// Paths of selected tables without a point.
+    pub unmeasured: Vec<String>,
+    /// Sentences about measured power.
+    pub notes: Vec<String>,
+    pub start: Instant,
+}
+
+impl RemeasureOptions {
+    /// Opens the database.
+    pub(super) fn site(&self) -> Result<Site> {
+        let (reference, rules) = (self.reference.as_deref(), self.rules.as_deref());
+        Site::open(&self.root, reference, rules, &self.selection)
+    }
 }
 
 impl<'a> Remeasurement<'a> {
+    /// Prepares a run over the points of a list or of a log, or over drawn points.
+    pub(super) fn new(
+        site: &'a Site,
+        options: &'a RemeasureOptions,
+        replay: Option<&'a Replay>,
+    ) -> Result<Self> {
+        let list = options.points.as_deref().map(RerunList::read).transpose()?;
+        let methods = Methods::read(&site.specs().library, options.collectors.is_some())?;
+        let (unmeasured, notes, start) = (Vec::new(), Vec::new(), Instant::now());
+        let (judged, total) = (0, 0);
+        Ok(Self { site, methods, options, list, replay, judged, total, unmeasured, notes, start })
+    }
+
     /// Returns the selected tables of the device's system.
     pub(super) fn tables(&self, about: &About) -> Result<Vec<&'a TableFile>> {
         let mut files: Vec<&'a TableFile> = self.site.tables().collect();
@@ -76,6 +112,9 @@ impl<'a> Remeasurement<'a> {
                     "--root must name the database that the list was written for",
                 ));
             }
+        }
+        if let Some(replay) = self.replay {
+            files.retain(|file| !replay.of(file).is_empty());
         }
         let named = files.first().map(|file| file.place.system.clone());
         files.retain(|t| self.is_here(t, about));
@@ -91,7 +130,8 @@ impl<'a> Remeasurement<'a> {
     /// Returns true if the device is one of a table's system.
     fn is_here(&self, file: &TableFile, about: &About) -> bool {
         let system = self.site.catalog.system(&file.place.system, self.site.specs());
-        system.is_some_and(|s| s.is_device(&about.name))
+        // A log without a device is judged as one of a named system.
+        system.is_some_and(|s| s.is_device(&about.name)) || about.name == file.place.system
     }
 
     /// Returns tables that are not judged, by which the card's own speed is estimated: of the same
@@ -101,6 +141,11 @@ impl<'a> Remeasurement<'a> {
         judged: &[&'a TableFile],
         about: &About,
     ) -> Result<Vec<&'a TableFile>> {
+        if let Some(replay) = self.replay {
+            let is_judged = |t: &TableFile| judged.iter().any(|j| j.entry.path == t.entry.path);
+            let other = |t: &&TableFile| replay.names(t) && !is_judged(t);
+            return Ok(self.site.catalog.tables.iter().filter(other).collect());
+        }
         let source = self.site.source.as_ref();
         let changed = self.options.base.as_ref().map(|base| source.changed_since(base));
         let changed: BTreeSet<String> = changed.transpose()?.into_iter().flatten().collect();
@@ -164,7 +209,16 @@ impl<'a> Remeasurement<'a> {
             // All points of a list are measured.
             rules.count = rows.len();
         }
-        Ok(draw(file, &points, rows, rules, (device, &specs.noise)))
+        let replies = self.replay.map(|replay| replay.rows(file, &points));
+        if let Some(replies) = &replies {
+            rows.retain(|row| replies.contains_key(&(*row as u64)));
+            rules.count = rows.len();
+        }
+        let mut drawn = draw(file, &points, rows, rules, (device, &specs.noise));
+        for (point, _) in drawn.iter_mut().flat_map(|drawn| &mut drawn.points) {
+            point.reply = replies.as_ref().and_then(|replies| replies.get(&point.row).copied());
+        }
+        Ok(drawn)
     }
 
     /// Returns sentences on the option for power: how long it takes, and which tables have no power.

@@ -4,7 +4,9 @@ mod chart;
 mod draw;
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::fs::File;
+
+use serde_json::json;
 
 pub use self::chart::figures;
 pub use self::draw::RemeasureOptions;
@@ -16,85 +18,83 @@ use crate::base::words::plural;
 use crate::checks::settings::Settings;
 use crate::database::catalog::TableFile;
 use crate::findings::Sink;
-use crate::gpu::device::{About, Device};
+use crate::gpu::device::{About, CardState, Device};
 use crate::gpu::draw::{DrawRules, Drawn};
+use crate::gpu::estimate::estimate;
 use crate::gpu::judge::{Middle, Offset, Outcome};
-use crate::gpu::measuring::Taken;
+use crate::gpu::measuring::{Session, Taken};
 use crate::gpu::outcome::{Remeasured, Sample};
-use crate::gpu::points::Methods;
-use crate::gpu::record::{Log, Origin};
-use crate::gpu::rerun::RerunList;
-use crate::jobs::rows::known_spec;
-use crate::jobs::site::Site;
+use crate::gpu::replay::{self, Replay};
 use crate::report::Report;
 
 /// Number of points of a control table.
 const CONTROL_POINTS: usize = 20;
 
-/// Measures a sample of points again.
+/// Measures a sample of points again. `each` receives the report on the tables so far, after each table
+/// except the last.
 ///
 /// # Errors
 ///
-/// Returns an error if there is no database, if the device fails, or if it cannot measure a row of
-/// the selected tables, for example because it is another GPU.
+/// Returns an error if there is no database, if the device fails before a table is measured, or if it
+/// cannot measure a row of the selected tables, for example because it is another GPU. Also if `each` fails.
 pub fn run(
     options: &RemeasureOptions,
     device: &mut dyn Device,
     progress: &dyn Progress,
+    each: &dyn Fn(&Report) -> Result<()>,
 ) -> Result<Report> {
-    let start = Instant::now();
-    let (reference, rules) = (options.reference.as_deref(), options.rules.as_deref());
-    let site = Site::open(&options.root, reference, rules, &options.selection)?;
-    let job = Remeasurement {
-        site: &site,
-        methods: Methods::read(&site.specs().library, options.collectors.is_some())?,
-        options,
-        list: options.points.as_deref().map(RerunList::read).transpose()?,
-    };
-    let files = job.tables(device.about())?;
-    let (drawn, unmeasured) = job.drawn(&files, device)?;
-    let controls = job.drawn_controls(&drawn, &files, device)?;
-    let mut notes = job.power(&drawn);
-    notes.iter().for_each(|note| progress.say(note));
-    let _finishing = Finishing::on_request();
-    let total = drawn.iter().chain(&controls).map(|d| d.points.len()).sum();
+    let site = options.site()?;
+    let mut job = Remeasurement::new(&site, options, None)?;
+    let all = job.selected(device)?;
+    let finishing = Finishing::on_request(options.until);
     let mut states = Vec::new();
     states.extend(device.state().map(|s| ("before", s)));
-    let mut log = job.log(&drawn, device.about())?;
-    let (judged, mut taken, mut done) = (drawn.len(), Vec::new(), 0);
-    for drawn in drawn.into_iter().chain(controls) {
-        let step = |more: usize| progress.step(done + more, total);
-        let table = Taken::take(drawn, device, log.as_mut().filter(|_| taken.is_empty()), &step)?;
-        done += table.points.len();
+    let failed = |e| Error::caused("cannot write the log of replies", "--log names it", e);
+    let mut replies = options.log.as_ref().map(File::create).transpose().map_err(failed)?;
+    replay::write(&mut replies, &json!(device.about()))?;
+    job.notes.iter().for_each(|note| progress.say(note));
+    progress.say(&estimate(&all));
+    let (failed, failures) = (None, Vec::new());
+    let mut session = Session { device, finishing, replies, failed, failures };
+    let (mut taken, mut done, tables) = (Vec::new(), 0, all.len());
+    for drawn in all {
+        let place = &drawn.file.place;
+        let name = format!("{} of {} {}", drawn.file.table, place.backend, place.version);
+        progress.begin(&format!("points, {name}"));
+        let step = |more: usize| progress.step(done + more, job.total);
+        let table = Taken::take(drawn, &mut session, &step)?;
+        done += table.asked;
         taken.push(table);
+        if taken.len() < tables {
+            let report = job.report(&taken, session.device, &states);
+            let samples = report.remeasured.iter().flat_map(|r| &r.samples);
+            if let Some(sample) = samples.last().filter(|_| taken.len() <= job.judged) {
+                progress.say(&format!("{name}, so far: {}", sample.line()));
+            }
+            each(&report)?;
+        }
     }
-    states.extend(device.state().map(|s| ("after", s)));
-    let samples = job.judged(taken, judged, device.about());
-    if let (Some(log), Some(sample)) = (&log, samples.first()) {
-        job.finish(log, sample)?;
+    let is_whole = |table: &Taken| table.points.len() == table.asked;
+    let any = taken[..job.judged].iter().any(is_whole);
+    if let Some(why) = session.failed.take_if(|_| !any) {
+        return Err(why);
     }
-    notes.extend(device.notes().into_iter().chain(declined(&site.settings)));
-    let measured = |s: &Sample| s.points.iter().filter(|p| p.answer.is_ok()).count() as u64;
-    let mut sink = Sink::default();
-    sink.extend(samples.iter().filter_map(Sample::finding));
-    let (findings, counts) = sink.finish();
-    Ok(Report {
-        command: "remeasure",
-        overlays: site.settings.overlays.clone(),
-        tables: samples.len() as u64,
-        rows: samples.iter().map(measured).sum(),
-        findings,
-        counts,
-        remeasured: Some(Remeasured {
-            about: device.about().clone(),
-            states,
-            samples,
-            unmeasured,
-            notes,
-        }),
-        elapsed: start.elapsed(),
-        ..Report::default()
-    })
+    states.extend(session.device.state().map(|s| ("after", s)));
+    Ok(job.report(&taken, session.device, &states))
+}
+
+/// Judges the replies of a log again, against the tables as they are now. Tables of the log that are not
+/// selected are control tables.
+///
+/// # Errors
+///
+/// Returns an error if there is no database, or the log has no point of the selected tables.
+pub fn judge_again(options: &RemeasureOptions, replay: &Replay) -> Result<Report> {
+    let site = options.site()?;
+    let mut job = Remeasurement::new(&site, options, Some(replay))?;
+    let all = job.selected(replay)?.into_iter();
+    let taken: Vec<Taken> = all.map(|drawn| Taken::replayed(drawn, replay)).collect();
+    Ok(job.report(&taken, replay, &[]))
 }
 
 /// Sentences about files of the judged tree that are not honoured.
@@ -107,6 +107,57 @@ fn declined(settings: &Settings) -> impl Iterator<Item = String> {
 }
 
 impl Remeasurement<'_> {
+    /// Draws points of the selected tables and of the control tables.
+    fn selected(&mut self, device: &dyn Device) -> Result<Vec<Drawn>> {
+        let files = self.tables(device.about())?;
+        let (mut drawn, unmeasured) = self.drawn(&files, device)?;
+        let controls = self.drawn_controls(&drawn, &files, device)?;
+        self.notes = self.power(&drawn);
+        (self.judged, self.unmeasured) = (drawn.len(), unmeasured);
+        drawn.extend(controls);
+        self.total = drawn.iter().map(|d| d.points.len()).sum();
+        Ok(drawn)
+    }
+
+    /// The report on the tables measured so far.
+    fn report(
+        &self,
+        taken: &[Taken],
+        device: &dyn Device,
+        states: &[(&'static str, CardState)],
+    ) -> Report {
+        let samples = self.judged(taken, device.about());
+        let measured = |s: &Sample| s.points.iter().filter(|p| p.answer.is_ok()).count() as u64;
+        let mut sink = Sink::default();
+        sink.extend(samples.iter().filter_map(Sample::finding));
+        let (findings, counts) = sink.finish();
+        let mut notes = self.notes.clone();
+        notes.extend(device.notes());
+        let done: usize = taken.iter().map(|table| table.points.len()).sum();
+        if done < self.total {
+            notes
+                .push(format!("{done} of {} points, those of control tables included", self.total));
+        }
+        notes.extend(declined(&self.site.settings));
+        Report {
+            command: "remeasure",
+            overlays: self.site.settings.overlays.clone(),
+            tables: samples.len() as u64,
+            rows: samples.iter().map(measured).sum(),
+            findings,
+            counts,
+            remeasured: Some(Remeasured {
+                about: device.about().clone(),
+                states: states.to_vec(),
+                samples,
+                unmeasured: self.unmeasured.clone(),
+                notes,
+            }),
+            elapsed: self.start.elapsed(),
+            ..Report::default()
+        }
+    }
+
     /// Draws points of the selected tables. Also returns the paths of tables without a point.
     fn drawn(
         &self,
@@ -164,7 +215,7 @@ impl Remeasurement<'_> {
             count: CONTROL_POINTS,
             seed: self.options.seed,
             power: false,
-            dtypes: Some(&dtypes),
+            dtypes: Some(&dtypes).filter(|_| self.replay.is_none()),
         };
         let mut controls = Vec::new();
         for file in self.controls(files, device.about())? {
@@ -178,16 +229,11 @@ impl Remeasurement<'_> {
         Ok(controls)
     }
 
-    /// Judges the first tables, each relative to the card's offset by all others.
-    fn judged(&self, mut taken: Vec<Taken>, judged: usize, about: &About) -> Vec<Sample> {
+    /// Judges the first of the measured tables, each relative to the card's offset by all others.
+    fn judged(&self, taken: &[Taken], about: &About) -> Vec<Sample> {
         let limits = &self.methods.recipes.judge;
-        let measured: usize = taken.iter().map(|table| table.points.len()).sum();
-        let asked: usize = taken.iter().map(|table| table.asked).sum();
-        if measured < asked {
-            taken.iter_mut().for_each(|table| table.run_was_stopped(measured, asked));
-        }
         let middles: Vec<Option<Middle>> = taken.iter().map(|t| t.as_control(limits)).collect();
-        let sample = |(index, table): (usize, Taken)| {
+        let sample = |(index, table): (usize, &Taken)| {
             let others = middles.iter().enumerate().filter(|(other, _)| *other != index);
             let others: Vec<&Middle> = others.filter_map(|(_, middle)| middle.as_ref()).collect();
             let offset = Offset::of(&others, limits).filter(|_| self.options.controls > 0);
@@ -196,52 +242,6 @@ impl Remeasurement<'_> {
             sample.origin = fails.then(|| self.origin(&sample)).flatten();
             sample
         };
-        taken.into_iter().take(judged).enumerate().map(sample).collect()
-    }
-
-    /// Opens the log of `--record` before anything is measured.
-    fn log(&self, drawn: &[Drawn], about: &About) -> Result<Option<Log>> {
-        let Some(path) = &self.options.record else { return Ok(None) };
-        let [drawn] = drawn else {
-            return Err(Error::new(
-                format!("--record takes one table, but {} are selected", drawn.len()),
-                "--backend, --version and --table narrow the selection",
-            ));
-        };
-        let table = drawn.file.table.as_str();
-        if path.file_stem().is_none_or(|stem| stem != table) {
-            let message = format!("--record {}: the table is {table}", path.display());
-            return Err(Error::new(message, format!("record into DIR/{table}.parquet")));
-        }
-        if let Some(why) = &about.busy {
-            return Err(Error::new(
-                format!("cannot record: {why}"),
-                "wait until the GPU is free, or measure without --record",
-            ));
-        }
-        Log::open(path.parent().unwrap_or(path), path, about).map(Some)
-    }
-
-    /// Writes the recorded table; does nothing if no point was recorded.
-    fn finish(&self, log: &Log, sample: &Sample) -> Result<()> {
-        if log.is_empty() {
-            return Ok(());
-        }
-        let file = &sample.file;
-        let spec = known_spec(self.site.specs(), &file.table)?;
-        let origin = Origin {
-            table: &file.table,
-            framework: &file.place.backend,
-            version: &file.place.version,
-            plan: &format!(
-                "points of {} measured again by perfdb-gate, last with seed {}: {}",
-                file.entry.path,
-                sample.draw.seed,
-                sample.verdict.outcome.name()
-            ),
-            cases: None,
-            complete: false,
-        };
-        log.finish(spec, &origin).map(drop)
+        taken.iter().take(self.judged).enumerate().map(sample).collect()
     }
 }

@@ -111,6 +111,7 @@ fn sentences(sample: &Sample) -> Vec<String> {
     said.extend(verdict.slices.iter().filter(|s| s.differs).map(slice));
     said.extend(host_bound(sample));
     said.push(compared(sample));
+    said.extend(sample.complaints.sentence().map(|why| clean(&format!("Meanwhile {why}."))));
     said.push(match sample.power.detects {
         Some(detects) => format!(
             "A usual sample of this size finds 9 of 10 tables that are off by {}; its false alarms are {} % of correct tables.",

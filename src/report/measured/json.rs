@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::gpu::device::CardState;
+use crate::gpu::device::{CardState, Complaints};
 use crate::gpu::judge::{Measured, SliceVerdict};
 use crate::gpu::outcome::{Remeasured, Sample};
 
@@ -97,6 +97,8 @@ struct JsonSample<'a> {
     slices: Vec<JsonSlice<'a>>,
     /// A sentence on the collector of a failed table: whether it changed since the table was measured.
     origin: Option<&'a str>,
+    /// Lines of errors and warnings that the runner wrote to standard error while the table was measured.
+    complaints: &'a Complaints,
 }
 
 /// The own speed of the card.
@@ -218,6 +220,7 @@ fn sample(sample: &Sample) -> JsonSample<'_> {
         }),
         slices: verdict.slices.iter().map(slice).collect(),
         origin: sample.origin.as_deref(),
+        complaints: &sample.complaints,
     }
 }
 

@@ -147,7 +147,9 @@ fn a_collector_is_called_with_the_rows_arguments() {
     assert_eq!(first["samples_ms"].as_array().unwrap().len(), 3);
     let call = "2 4 8 4 64 False True 0 'context_attention_perf.txt' 'cuda:0'";
     assert!(calls(&tree).iter().any(|c| c == call), "{:?}", calls(&tree));
-    assert!(run.err().contains("a collector prints"), "{}", run.err());
+    assert!(!run.err().contains("a collector prints"), "{}", run.err());
+    let verbose = remeasure(&tree, &["--verbose"]);
+    assert!(verbose.err().contains("runner: a collector prints"), "{}", verbose.err());
 }
 
 /// The time that no further sample starts after begins with the first one, which may compile for longer.

@@ -2,6 +2,7 @@
 
 mod collectors;
 mod process;
+mod replay;
 #[cfg(unix)]
 mod strangers;
 
@@ -68,7 +69,7 @@ fn options(tree: &Tree, sample: usize, seed: u64) -> RemeasureOptions {
 }
 
 fn measure(options: &RemeasureOptions, mock: &mut Mock) -> (Remeasured, String) {
-    let report = remeasure::run(options, mock, &()).unwrap();
+    let report = remeasure::run(options, mock, &(), &|_| Ok(())).unwrap();
     let json = report::render(&ReportView::new(&report, report.outcome(None)), ReportFormat::Json)
         .unwrap();
     (report.remeasured.unwrap(), json)
@@ -83,44 +84,6 @@ fn honest_reruns_pass_and_a_lie_of_five_percent_fails() {
         let (lie, _) = measure(&options(&tree, 40, seed), &mut Mock::new(1.0 / 0.95));
         assert_eq!(lie.outcome(), Outcome::Fail, "seed {seed}: {:?}", lie.samples[0].verdict);
     }
-}
-
-#[test]
-fn what_is_measured_again_is_recorded_as_rows() {
-    let tree = tree();
-    let table = tree.path().join("again/gemm_perf.parquet");
-    let mut options = options(&tree, 20, 1);
-    options.record = Some(table.clone());
-    measure(&options, &mut Mock::new(1.0));
-    // Another seed adds to it.
-    options.seed = 2;
-    measure(&options, &mut Mock::new(1.0));
-    let log = std::fs::read_to_string(table.with_extension("samples.jsonl")).unwrap();
-    assert_eq!(log.lines().filter(|l| l.contains("\"session\"")).count(), 2);
-    let meta = std::fs::read_to_string(table.with_file_name("collection_meta.yaml")).unwrap();
-    let rows: Vec<&str> = log.lines().filter(|l| l.contains("samples_ms")).collect();
-    let distinct: BTreeSet<&str> =
-        rows.iter().filter_map(|l| l.split("\"samples_ms").next()).collect();
-    assert!(distinct.len() > 25, "{}", distinct.len());
-    let entry: Value = serde_yaml::from_str(&meta).unwrap();
-    let entry = &entry["tables"]["gemm_perf"];
-    assert_eq!(
-        (&entry["rows"], &entry["status"]),
-        (&distinct.len().into(), &Value::from("partial"))
-    );
-    insta::assert_snapshot!(without_days(&meta));
-    // The table that is judged has no log: it stays as it is.
-    options.record = Some(tree.path().join(TABLE));
-    let mut mock = Mock::new(1.0);
-    let alone = remeasure::run(&options, &mut mock, &()).unwrap_err();
-    assert!(mock.measured.is_empty(), "{alone}");
-    assert_eq!(std::fs::read(tree.path().join(TABLE)).unwrap(), SHIPPED);
-    options.record = Some(tree.path().join("again/moe_perf.parquet"));
-    let other = remeasure::run(&options, &mut mock, &()).unwrap_err();
-    insta::assert_snapshot!(redact(&format!("{alone}\n{other}")), @"
-    [tmp]/systems/data/h200_sxm/gemm/torch/2.11.0/gemm_perf.parquet exists without its log
-    --record [tmp]/again/moe_perf.parquet: the table is gemm_perf
-    ");
 }
 
 #[test]
@@ -363,7 +326,7 @@ fn points_that_do_not_fit_are_replaced_and_counted() {
 fn another_gpu_is_not_compared() {
     let mut mock = Mock::new(1.0);
     mock.about.name = "NVIDIA L4".into();
-    let error = remeasure::run(&options(&tree(), 5, 1), &mut mock, &()).unwrap_err();
+    let error = remeasure::run(&options(&tree(), 5, 1), &mut mock, &(), &|_| Ok(())).unwrap_err();
     insta::assert_snapshot!(error, @"the device is NVIDIA L4, but the tables are of h200_sxm");
 }
 
@@ -373,12 +336,12 @@ fn what_cannot_be_selected_is_told() {
     let fails = |filter: &str| {
         let mut options = options(&tree, 5, 1);
         options.filter = Some(filter.into());
-        remeasure::run(&options, &mut Mock::new(1.0), &()).unwrap_err().to_string()
+        remeasure::run(&options, &mut Mock::new(1.0), &(), &|_| Ok(())).unwrap_err().to_string()
     };
     let mut errors = ["dtype = 'fp8'", "m +", "m = 7777"].map(fails).to_vec();
     let mut options = options(&tree, 5, 1);
     options.selection = Selection { tables: vec!["moe".into()], ..Selection::default() };
-    let error = remeasure::run(&options, &mut Mock::new(1.0), &()).unwrap_err();
+    let error = remeasure::run(&options, &mut Mock::new(1.0), &(), &|_| Ok(())).unwrap_err();
     errors.push(error.to_string());
     insta::assert_snapshot!(errors.join("\n"), @"
     no column matches 'dtype'

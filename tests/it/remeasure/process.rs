@@ -32,10 +32,23 @@ fn command(tree: &Tree, answer: &str) -> String {
     format!("sh {}", tree.file("runner.sh", script).display())
 }
 
+/// A runner in the shell that runs a script for each request, in `line`, and gives the `answer` that it sets.
+pub(super) fn runner(tree: &Tree, script: &str) -> String {
+    let script = format!(
+        "#!/bin/sh\nread hello\necho '{{\"device\": \"NVIDIA H200\"}}'\nid=0\n\
+         while read -r line; do\n{script}\n  echo '{{\"id\": '$id', '\"$answer\"'}}'\n  id=$((id + 1))\ndone\n"
+    );
+    format!("sh {}", tree.file("runner.sh", script).display())
+}
+
 fn process(tree: &Tree, answer: &str, more: &[&str]) -> Run {
-    let (root, command) = (tree.path().display().to_string(), command(tree, answer));
+    started(tree, &command(tree, answer), more)
+}
+
+fn started(tree: &Tree, command: &str, more: &[&str]) -> Run {
+    let root = tree.path().display().to_string();
     let mut args = vec!["remeasure", "--root", &root, "--device", "process"];
-    args.extend(["--command", &command]);
+    args.extend(["--command", command]);
     args.extend(more);
     run(&args)
 }
@@ -83,6 +96,7 @@ fn a_command_that_breaks_is_an_error_without_a_report() {
     assert_eq!(failed.code(), 2);
     insta::assert_snapshot!(shown([&run, &failed]), @"
     $ perfdb-gate remeasure --root [tmp] --device process --command sh [tmp]/runner.sh --output [tmp]/report.json
+    2> perfdb-gate: 35 measurements of 1 table, with controls: about 2 to 5 s
     2> perfdb-gate: the command answered with samples that are not positive times
     2> hint: run the command by hand and send it this request
     (exit 2)
@@ -178,17 +192,122 @@ fn ctrl_c_ends_a_run_with_a_report_on_the_points_so_far() {
 /// Five requests wake the card, fifteen are control points and twenty points; those of a control table follow.
 #[test]
 #[cfg(unix)]
-fn a_run_that_stops_among_the_control_tables_says_so() {
+fn a_run_that_stops_among_the_control_tables_judges_what_is_finished() {
     let tree = tree();
     tree.file("systems/data/h200_sxm/gemm/vllm/0.24.0/gemm_perf.parquet", common::SHIPPED);
     let out = interrupted(&tree, (52, 1), 1);
     let said = String::from_utf8_lossy(&out.stderr);
     let report: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     let table = &report["remeasure"]["tables"][0];
-    assert_eq!(table["points"], 20, "the table itself was measured: {said}");
-    let reasons = table["reasons"].to_string();
-    assert!(reasons.contains("of 40 points, those of other tables included"), "{reasons}");
-    assert_eq!((out.status.code(), &report["verdict"]), (Some(3), &"INCONCLUSIVE".into()));
+    assert_eq!((&table["points"], &table["verdict"]), (&20.into(), &"FAIL".into()), "{said}");
+    let notes = report["remeasure"]["notes"].to_string();
+    assert!(notes.contains("of 40 points, those of control tables included"), "{notes}");
+    assert_eq!((out.status.code(), &report["verdict"]), (Some(1), &"FAIL".into()));
+    assert!(said.contains("gemm_perf of torch 2.11.0, so far: FAIL: measured times are"), "{said}");
+}
+
+/// The two tables of the tree, and the verdict of each.
+#[cfg(unix)]
+fn two_tables() -> Tree {
+    let tree = short_calls(&[0.004, 0.019, 0.021, 0.5, 0.6, 0.7, 0.8, 0.9]);
+    tree.file(TABLE, common::SHIPPED);
+    tree
+}
+
+#[cfg(unix)]
+fn verdicts(document: &serde_json::Value) -> Vec<String> {
+    let tables = document["remeasure"]["tables"].as_array().unwrap();
+    tables.iter().map(|table| table["verdict"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+#[cfg(unix)]
+fn a_killed_run_leaves_the_report_on_the_tables_that_were_finished() {
+    let tree = two_tables();
+    let file = tree.path().join("report.json");
+    let asked = tree.path().join("asked").display().to_string();
+    let hangs = format!(
+        "case $line in *mla_bmm*) touch {asked}; sleep 60;; esac; answer='\"samples_ms\": [0.5]'"
+    );
+    let mut command = common::command();
+    command.args(["remeasure", "--device", "process", "--command", &runner(&tree, &hangs)]);
+    command.args(["--controls", "0", "--format", "json", "--root"]).arg(tree.path());
+    command.arg("--output").arg(&file);
+    let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    wait_for(&tree.path().join("asked"));
+    let report: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    child.wait().unwrap();
+    assert_eq!(verdicts(&report), ["FAIL"]);
+    let notes = report["remeasure"]["notes"].to_string();
+    assert!(notes.contains("20 of 28 points"), "{notes}");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_device_that_fails_leaves_the_tables_that_were_finished() {
+    let tree = two_tables();
+    let breaks = "answer='\"samples_ms\": [0.5]'; case $line in *mla_bmm*) answer='\"samples_ms\": [0]';; esac";
+    let run = started(&tree, &runner(&tree, breaks), &["--format", "json", "--controls", "0"]);
+    let document = run.json();
+    assert_eq!(verdicts(&document), ["FAIL", "INCONCLUSIVE"], "{}", run.err());
+    let reasons = document["remeasure"]["tables"][1]["reasons"].to_string();
+    let why = "the run was stopped after 0 of 8 points: the command answered with samples that are not positive times";
+    assert!(reasons.contains(why), "{reasons}");
+}
+
+#[test]
+#[cfg(unix)]
+fn the_time_that_is_over_stops_a_run() {
+    let tree = two_tables();
+    let answer = "\"samples_ms\": [0.5]";
+    let run = process(&tree, answer, &["--minutes", "0", "--format", "json"]);
+    let document = run.json();
+    assert_eq!((run.code(), verdicts(&document)), (3, vec!["INCONCLUSIVE".to_owned(); 2]));
+    let reasons = document["remeasure"]["tables"][0]["reasons"].to_string();
+    assert!(reasons.contains("the run was stopped after 0 of 20 points"), "{reasons}");
+}
+
+#[test]
+#[cfg(unix)]
+fn five_equal_errors_end_a_table_and_not_the_run() {
+    let tree = two_tables();
+    let fails = "answer='\"samples_ms\": [0.5]'; case $line in *gemm_perf*) answer='\"error\": \"ModuleNotFoundError: tilelang\", \"traceback\": \"a\\\\nb\"';; esac";
+    let command = runner(&tree, fails);
+    let run = started(&tree, &command, &["--format", "json", "--controls", "0"]);
+    let document = run.json();
+    assert_eq!(verdicts(&document), ["INCONCLUSIVE", "FAIL"], "{}", run.err());
+    let reason = document["remeasure"]["tables"][0]["reasons"][0].as_str().unwrap();
+    insta::assert_snapshot!(reason, @"5 measurements in a row failed with: ModuleNotFoundError: tilelang");
+    assert!(!run.err().contains("tilelang, so far") && !run.err().contains("a\n"), "{}", run.err());
+    let verbose = started(&tree, &command, &["--format", "json", "--verbose"]);
+    assert!(verbose.err().contains(" a\nb\n"), "{}", verbose.err());
+}
+
+/// The compiler fails at the first point, and every point takes as long as another kernel.
+#[test]
+#[cfg(unix)]
+fn errors_of_the_runner_are_counted_shown_once_and_fail_no_table() {
+    let tree = tree();
+    let compiles = "if [ $id -lt 3 ]; then echo compiling >&2; echo \"x.cu:1$id: fatal error: a.h\" >&2; fi; answer='\"samples_ms\": [0.5]'";
+    let command = runner(&tree, compiles);
+    let run = started(&tree, &command, &["--format", "json"]);
+    let document = run.json();
+    assert_eq!((run.code(), verdicts(&document)), (3, vec!["INCONCLUSIVE".to_owned()]));
+    let table = &document["remeasure"]["tables"][0];
+    assert_eq!(table["complaints"]["errors"], 3, "{table}");
+    assert_eq!(run.err().matches("fatal error").count(), 1, "{}", run.err());
+    assert!(!run.err().contains("compiling"), "{}", run.err());
+    insta::assert_snapshot!(table["reasons"][0].as_str().unwrap(), @"the environment may be broken, because the runner wrote 3 errors, first: x.cu:10: fatal error: a.h");
+    let human = started(&tree, &command, &[]);
+    assert!(human.out().contains("Meanwhile the runner wrote 3 errors"), "{}", human.out());
+    let page = tree.path().join("page.html");
+    started(&tree, &command, &["--html", &page.display().to_string()]);
+    assert!(std::fs::read_to_string(page).unwrap().contains("the runner wrote 3 errors"));
+    let verbose = started(&tree, &command, &["--verbose"]);
+    assert!(verbose.err().contains("runner: compiling"), "{}", verbose.err());
 }
 
 #[test]

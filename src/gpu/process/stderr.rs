@@ -1,0 +1,114 @@
+//! The standard error of a runner: its errors and warnings are counted, and each distinct error is shown once.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use crate::base::escape::clean;
+use crate::gpu::device::Complaints;
+
+/// Most distinct errors that are shown.
+const SHOWN: usize = 20;
+
+/// Longest part of a line that is kept, in characters.
+const LONGEST: usize = 300;
+
+/// Parts of lines that are errors, separated by bars: log levels, and errors of compilers.
+const ERRORS: &str = "ERROR |ERROR:|ERROR]|CRITICAL|FATAL|): error|: error:|: error #|fatal error:|nvcc fatal|FAILED: ";
+
+/// Parts of lines that are warnings: log levels, and warnings of Python and of compilers.
+const WARNINGS: [&str; 4] = ["WARN", "Warning: ", ": warning:", ": warning #"];
+
+/// What the standard error of a runner contained, over all its restarts.
+#[derive(Default)]
+pub(super) struct StandardError {
+    /// The complaints that were not taken yet.
+    pub complaints: Complaints,
+    /// Errors that were shown, with a zero for each digit.
+    shown: BTreeSet<String>,
+    /// The last line that is not empty.
+    last: String,
+    /// True within a traceback.
+    traced: bool,
+}
+
+impl StandardError {
+    /// Reads the lines that have arrived. `tell` receives each distinct error.
+    pub fn read(&mut self, lines: &Receiver<io::Result<String>>, tell: fn(&str)) {
+        lines.try_iter().flatten().for_each(|line| self.hear(&line, tell));
+    }
+
+    /// Reads the lines of a runner that has ended. Returns the last one, introduced for a sentence; empty if
+    /// it wrote none.
+    pub fn last(&mut self, lines: &Receiver<io::Result<String>>, tell: fn(&str)) -> String {
+        // A process that the runner started may keep its standard error open.
+        while let Ok(line) = lines.recv_timeout(Duration::from_millis(300)) {
+            line.iter().for_each(|line| self.hear(line, tell));
+        }
+        match std::mem::take(&mut self.last) {
+            last if last.is_empty() => last,
+            last => format!("; its standard error ends with: {last}"),
+        }
+    }
+
+    fn hear(&mut self, line: &str, tell: fn(&str)) {
+        let line = clean(line.chars().take(LONGEST).collect::<String>().trim_end());
+        tracing::debug!("runner: {line}");
+        let has = |parts: &[&str]| parts.iter().any(|part| line.contains(part));
+        let (is_error, is_warning) = (is_error(&line, &mut self.traced), has(&WARNINGS));
+        if is_error && self.complaints.errors == 0 || is_warning && self.complaints.first.is_empty()
+        {
+            line.clone_into(&mut self.complaints.first);
+        }
+        self.complaints.errors += usize::from(is_error);
+        self.complaints.warnings += usize::from(is_warning && !is_error);
+        let alike = line.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+        if is_error && self.shown.len() < SHOWN && self.shown.insert(alike) {
+            tell(&format!("the runner wrote: {line}"));
+        }
+        if !line.is_empty() {
+            self.last = line;
+        }
+    }
+}
+
+/// Returns true if a line is the last one of a Python traceback, has a log level of errors, or is the error of a
+/// compiler. `traced` is true within a traceback.
+fn is_error(line: &str, traced: &mut bool) -> bool {
+    let begins = line.contains("Traceback (most recent call last)");
+    let ends = *traced && !begins && line.starts_with(|c: char| !c.is_whitespace());
+    *traced = begins || (*traced && !ends);
+    ends || ERRORS.split('|').any(|part| line.contains(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_the_ends_of_tracebacks_log_levels_and_compilers_errors() {
+        let errors = |text: &str| -> String {
+            let mut traced = false;
+            text.lines().map(|line| if is_error(line, &mut traced) { 'E' } else { '-' }).collect()
+        };
+        let trace = "Traceback (most recent call last):\n  File \"a\", line 1\n\nImportError: tilelang\nend";
+        assert_eq!(errors(trace), "---E-");
+        for line in [
+            "ERROR 11-28 10:00:00 [core.py:12] EngineCore failed",
+            "(Worker pid=12) ERROR 11-28 10:00:00 [core.py:12] failed",
+            "[2026-11-28 10:00:00,123] [x.py:1] CRITICAL: out",
+            "a/b.cuh(12): error: identifier is undefined",
+            "x.cu:1:10: fatal error: sgl_kernel/a.h: No such file or directory",
+            "nvcc fatal   : Unsupported gpu architecture",
+            "FAILED: main.o",
+        ] {
+            assert_eq!(errors(line), "E", "{line}");
+        }
+        for line in
+            ["WARNING 11-28 [x.py:1] Failed to load", "no errors, 0 failed", "INFO: error 0"]
+        {
+            assert_eq!(errors(line), "-", "{line}");
+        }
+    }
+}

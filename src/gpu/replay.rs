@@ -1,0 +1,175 @@
+//! The log of a run's replies, by which tables are judged again without a GPU.
+//!
+//! Each line is a JSON object. The first describes the device. Then follows one line per reply, with the point that
+//! was asked for, and one line for each table during which the runner wrote errors or warnings.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::base::error::{Error, Result};
+use crate::base::read::read_text;
+use crate::base::reason::Reason;
+use crate::base::stats::median;
+use crate::database::catalog::TableFile;
+use crate::gpu::device::{About, Answer, Complaints, Device, MeasureError, Point};
+use crate::gpu::points::MeasurablePoints;
+use crate::gpu::rerun::is_listed;
+use crate::gpu::work::Work;
+
+/// A line of a log of replies.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Reply(Box<Replied>),
+    Complaints { path: String, complaints: Complaints },
+    Device(About),
+}
+
+/// A reply, with the point that was asked for.
+#[derive(Deserialize)]
+pub struct Replied {
+    /// Path of the table; logs of other programs may have only its name.
+    path: Option<String>,
+    table: String,
+    row: u64,
+    key: BTreeMap<String, Value>,
+    /// The row's kernel, where the key does not contain it.
+    kernel_source: Option<Value>,
+    /// True if the point was measured to see whether the device drifts.
+    #[serde(default)]
+    pub control: bool,
+    /// Time in ms below which the host's launches decide the point's time.
+    #[serde(default)]
+    pub host_ms: f64,
+    reply: Value,
+}
+
+impl Replied {
+    /// The device's answer.
+    pub fn answer(&self) -> Result<Answer, Reason> {
+        match self.reply.get("error").and_then(Value::as_str) {
+            Some(why) => Err(why.into()),
+            None => Ok(serde_json::from_value(self.reply.clone())?),
+        }
+    }
+}
+
+/// Appends a line to a log if there is one.
+///
+/// # Errors
+///
+/// When the line cannot be written.
+pub fn write(log: &mut Option<File>, line: &Value) -> Result<()> {
+    let failed = |e| Error::caused("cannot write a reply to the log", "", e);
+    log.iter_mut().try_for_each(|log| log.write_all(format!("{line}\n").as_bytes()).map_err(failed))
+}
+
+/// The line for a reply.
+pub fn line(point: &Point, control: bool, host_ms: f64, answer: &Result<Answer, Reason>) -> Value {
+    let key: BTreeMap<_, _> = point.key.iter().cloned().collect();
+    let failed = |why: &Reason| json!({"error": why.to_string()});
+    let reply = answer.as_ref().map_or_else(failed, |answer| json!(answer));
+    json!({"path": point.path, "table": point.table(), "row": point.row, "key": key,
+           "recorded": point.recorded_ms, "control": control, "host_ms": host_ms, "reply": reply})
+}
+
+/// A log of replies that was read.
+pub struct Replay {
+    about: About,
+    replies: Vec<Replied>,
+    /// Errors and warnings by the path of the table.
+    pub complaints: BTreeMap<String, Complaints>,
+}
+
+impl Replay {
+    /// Reads a log. A log without a device is one of a GPU of `system`.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, a line is not one of a log, or the device is not known.
+    pub fn read(path: &Path, system: Option<&str>) -> Result<Self> {
+        // A system's name is accepted for the name of its device.
+        let mut about = system.map(|name| About { name: name.to_owned(), ..About::default() });
+        let (mut replies, mut complaints) = (Vec::new(), BTreeMap::new());
+        let bad = |why: &str| {
+            let hint =
+                "`remeasure --log FILE` writes a log; --system names the GPU of a log without one";
+            Error::new(format!("{}: {why}", path.display()), hint)
+        };
+        for line in read_text(path).map_err(|e| bad(&e.to_string()))?.lines() {
+            match serde_json::from_str(line).map_err(|e| bad(&e.to_string()))? {
+                Line::Device(device) => about = Some(device),
+                Line::Complaints { path, complaints: own } => drop(complaints.insert(path, own)),
+                Line::Reply(mut reply) => {
+                    let kernel = reply.kernel_source.take();
+                    reply.key.extend(kernel.map(|kernel| ("kernel_source".to_owned(), kernel)));
+                    reply.key.retain(|name, _| is_listed(name));
+                    replies.push(*reply);
+                }
+            }
+        }
+        let about = about.ok_or_else(|| bad("it does not state a device"))?;
+        Ok(Self { about, replies, complaints })
+    }
+
+    /// Returns true if a reply names the path of a table.
+    pub fn names(&self, file: &TableFile) -> bool {
+        self.replies.iter().any(|reply| reply.path.as_ref() == Some(&file.entry.path))
+    }
+
+    /// The replies about a table, in their order.
+    pub fn of(&self, file: &TableFile) -> Vec<&Replied> {
+        let is_own = |reply: &&Replied| {
+            reply.path.as_ref().map_or(reply.table == file.table, |path| *path == file.entry.path)
+        };
+        self.replies.iter().filter(is_own).collect()
+    }
+
+    /// The rows of a table that have a reply, each with the index of its reply among those about the table.
+    pub fn rows(&self, file: &TableFile, points: &MeasurablePoints<'_>) -> BTreeMap<u64, usize> {
+        let replies = self.of(file);
+        let names: Vec<&String> = replies.first().iter().flat_map(|r| r.key.keys()).collect();
+        let texts = |value: &dyn Fn(&str) -> Option<Value>| -> Vec<String> {
+            names.iter().map(|name| value(name).unwrap_or_default().to_string()).collect()
+        };
+        let asked = replies.iter().enumerate().filter(|(_, reply)| !reply.control);
+        let asked: BTreeMap<Vec<String>, usize> =
+            asked.map(|(at, r)| (texts(&|name| r.key.get(name).cloned()), at)).collect();
+        let found = |row| Some((row as u64, *asked.get(&texts(&|name| points.value(row, name)))?));
+        points.rows().into_iter().filter_map(found).collect()
+    }
+}
+
+/// Times in ms of each control point, one per pass.
+pub fn controls(replies: &[&Replied]) -> Vec<Vec<f64>> {
+    let mut passes: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for reply in replies.iter().filter(|reply| reply.control) {
+        let times = reply.answer().map(|answer| median(&answer.samples_ms));
+        passes.entry(reply.row).or_default().extend(times);
+    }
+    passes.into_values().collect()
+}
+
+impl Device for Replay {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// Always false: the replies state any difference.
+    fn stands_in(&self, _: &Work) -> bool {
+        false
+    }
+
+    fn measure(&mut self, _: &Point) -> Result<Answer, MeasureError> {
+        Err(Reason::from("a log of replies measures nothing").into())
+    }
+
+    fn notes(&self) -> Vec<String> {
+        vec!["nothing was measured now: the replies of a log are judged again".to_owned()]
+    }
+}
