@@ -34,7 +34,7 @@ pub use predictions::Predictions;
 pub use run::{Report, RunOutcome, RunVerdict};
 pub use view::ReportView;
 pub(crate) use view::finding::below_data;
-pub(crate) use view::first_row;
+pub(crate) use view::{first_row, kind_tables};
 
 use std::io::Write;
 

@@ -2,7 +2,8 @@
 //!
 //! Tables are paired first ([`pairs`]). If the bytes of a pair differ ([`compare`]), the rows are matched by identity
 //! ([`rows`]) and by the loader's key ([`matched`]), over cells that are comparable across files ([`cells`]). Served
-//! keys before and after are in [`served`]: by slice in [`slices`], by contents of the rows in [`held`]. Rows whose key
+//! keys before and after are in [`served`]: by slice in [`slices`], by contents of the rows in [`held`], by what tells
+//! some from the others in [`told_keys`]. Rows whose key
 //! was corrected are in [`rekey`], slices that come back under another name in [`relabel`]. Keys that no query reaches
 //! any more are in [`unserved`], and the planner's answers for them in [`interpolated`]. Added tables are compared with
 //! the nearest ones in [`reference`]. The effect of changed rows on latency is summed up in [`ratios`], and [`detail`]
@@ -27,6 +28,7 @@ mod relabel;
 mod rows;
 mod served;
 mod slices;
+mod told_keys;
 mod unserved;
 mod versions;
 
@@ -48,6 +50,7 @@ pub use relabel::Relabelled;
 pub use rows::RowDiff;
 pub use served::ServedDiff;
 pub use slices::{LostKey, SliceDiff, SliceLatency, SliceName};
+pub use told_keys::{FarthestKey, NewKeys};
 pub use unserved::{Unserved, UnservedSlice};
 pub use versions::VersionChanges;
 

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::axis::candidates;
 use super::change::TableChange;
 use super::peer::{Peer, find};
 use super::rings::Rings;
@@ -15,7 +14,6 @@ use super::scene::ChartFigure;
 use super::spec::{ChartSpec, ChartSpecs};
 use super::svg::svg;
 use super::table::{self, Beside};
-use super::undrawn::{NoChart, Undrawn};
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
 use crate::database::catalog::TableFile;
@@ -47,7 +45,7 @@ pub struct Gallery<'a> {
     /// The specs of tables and charts.
     pub specs: &'a Specs,
     /// The path and the slice that the first chart shows; `None` for any.
-    pub first: Option<&'a (String, SliceName)>,
+    pub first: Option<(&'a str, &'a SliceName)>,
 }
 
 /// A drawn chart.
@@ -64,55 +62,31 @@ pub struct Drawing {
     pub svg: String,
 }
 
-/// Charts of changed tables, and the changed tables without one.
-#[derive(Debug, Default)]
-pub struct Charts {
-    /// The charts in order of importance.
-    pub figures: Vec<ChartFigure>,
-    /// The tables without a chart, by path.
-    pub without: Vec<Undrawn>,
-}
-
 impl Gallery<'_> {
-    /// Returns charts of at most `most` changed tables: first the table of the first row of what changed, then tables with
-    /// new findings, then tables
-    /// most of whose served rows changed, then those that gained most rows.
+    /// Returns charts of at most `most` changed tables, the most important first: the table of the first row of what
+    /// changed, then tables with new findings, then tables most of whose served rows changed, then those that gained most
+    /// rows. A table that cannot be read, or has no sweep to draw along, leaves its place to the next one.
     ///
     /// # Errors
     ///
     /// If a formula of `charts/` does not fit a table.
-    pub fn charts(&self, most: usize) -> Result<Charts> {
-        let mut charts = Charts::default();
-        let mut tables: Vec<&TableDiff> = Vec::new();
-        for table in &self.diff.tables {
-            match NoChart::of(table) {
-                Some(why) => charts.without.push(Undrawn { path: table.path.clone(), why }),
-                None => tables.push(table),
-            }
-        }
-        let is_first = |t: &TableDiff| self.first.is_some_and(|(path, _)| *path == t.path);
+    pub fn charts(&self, most: usize) -> Result<Vec<ChartFigure>> {
+        let mut figures = Vec::new();
+        let mut tables: Vec<&TableDiff> = self.diff.tables.iter().collect();
+        tables.retain(|table| table.rows.as_ref().is_some_and(|rows| !rows.is_empty()));
+        let is_first = |t: &TableDiff| self.first.is_some_and(|(path, _)| path == t.path);
         tables.sort_by_key(|t| (!is_first(t), self.interest(t), t.path.as_str()));
         let specs = super::spec::read(&self.specs.library)?;
-        // A table without a sweep leaves its place to the next table.
         let mut rest = &tables[..];
-        while charts.figures.len() < most && !rest.is_empty() {
-            let (next, later) = rest.split_at(rest.len().min(most - charts.figures.len()));
+        while figures.len() < most && !rest.is_empty() {
+            let (next, later) = rest.split_at(rest.len().min(most - figures.len()));
             let asked = |t: &TableDiff| self.first.filter(|_| is_first(t)).map(|(_, slice)| slice);
             let drawn = next.par_iter().map(|table| self.figure(table, &specs, asked(table)));
-            let drawn: Vec<_> = drawn.collect();
-            for (table, drawn) in next.iter().zip(drawn) {
-                match drawn? {
-                    Ok(figure) => charts.figures.push(figure),
-                    Err(why) => charts.without.push(Undrawn { path: table.path.clone(), why }),
-                }
-            }
+            let drawn: Vec<Option<ChartFigure>> = drawn.collect::<Result<_>>()?;
+            figures.extend(drawn.into_iter().flatten());
             rest = later;
         }
-        let beyond = rest.iter().map(|table| table.path.clone());
-        charts.without.extend(beyond.map(|path| Undrawn { path, why: NoChart::Beyond(most) }));
-        charts.without.sort_by(|a, b| a.path.cmp(&b.path));
-        number(&mut charts.figures);
-        Ok(charts)
+        Ok(figures)
     }
 
     fn interest(&self, table: &TableDiff) -> Reverse<(usize, usize, u64, u64, usize)> {
@@ -149,12 +123,9 @@ impl Gallery<'_> {
         change: &TableDiff,
         charts: &ChartSpecs,
         asked: Option<&SliceName>,
-    ) -> Result<std::result::Result<ChartFigure, NoChart>> {
-        let Some(file) = find(self.head, &change.path) else { return Ok(Err(NoChart::Deleted)) };
-        let head = match self.head.table(file) {
-            Ok(head) => head,
-            Err(fault) => return Ok(Err(NoChart::Unread(fault.to_string()))),
-        };
+    ) -> Result<Option<ChartFigure>> {
+        let Some(file) = find(self.head, &change.path) else { return Ok(None) };
+        let Ok(head) = self.head.table(file) else { return Ok(None) };
         let before = change.old_path.as_ref().unwrap_or(&change.path);
         let base = change.base_rows.and_then(|_| find(self.base, before));
         let base = base.and_then(|file| self.base.table(file).ok());
@@ -194,7 +165,7 @@ pub fn curves(state: State<'_>, findings: &[Finding], most: usize) -> Result<Vec
         let rings = Rings::new(of_file.iter().copied(), table.rows);
         let peer = Peer::find(state, state.specs, file, &of_file, None, |_| true);
         let beside = Beside { change: None, rings: &rings, peer: peer.as_ref() };
-        Ok(drawer.draw(file, &table, beside)?.ok())
+        drawer.draw(file, &table, beside)
     });
     let drawn: Result<Vec<Option<ChartFigure>>> = drawn.collect();
     let mut figures: Vec<ChartFigure> = drawn?.into_iter().flatten().collect();
@@ -211,13 +182,13 @@ struct Drawer<'a> {
 }
 
 impl Drawer<'_> {
-    /// Returns the chart of a table, or the reason why it has none.
+    /// Returns the chart of a table; `None` if no slice has enough points along any column of the sweep.
     fn draw(
         self,
         file: &TableFile,
         table: &Table,
         beside: Beside<'_>,
-    ) -> Result<std::result::Result<ChartFigure, NoChart>> {
+    ) -> Result<Option<ChartFigure>> {
         let Self { state, specs, charts } = self;
         let system = state.catalog.system(&file.place.system, specs);
         let spec = file.spec(specs, Some(table));
@@ -227,14 +198,12 @@ impl Drawer<'_> {
         let drawn = table::figure(chart, &scope, beside).map_err(|e| {
             Error::new(format!("cannot draw {}: {e}", file.table), "the formula is in charts/")
         })?;
-        let path = file.entry.path.clone();
-        let no_sweep = || NoChart::NoSweep(candidates(chart, &spec));
-        Ok(drawn.map(|figure| ChartFigure { path, ..figure }).ok_or_else(no_sweep))
+        Ok(drawn.map(|figure| ChartFigure { path: file.entry.path.clone(), ..figure }))
     }
 }
 
-/// Numbers figures with equal names, for example those of a table in two formats.
-fn number(figures: &mut [ChartFigure]) {
+/// Numbers figures with equal names, for example those of a table in two formats or in two roots.
+pub fn number(figures: &mut [ChartFigure]) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for figure in figures {
         let times = seen.entry(figure.name.clone()).or_default();

@@ -6,21 +6,16 @@ use serde::Serialize;
 
 use super::causes::{CauseSection, causes};
 use super::extras::{Extras, Smoke};
-use crate::base::escape::clean;
 use crate::base::words::{plural, plural_verb};
 use crate::database::diff::Diff;
 use crate::findings::Severity;
-use crate::report::chart::{Sketch, Undrawn, mermaid};
+use crate::report::chart::{Sketch, mermaid};
 use crate::report::predictions::{MoverRow, PredictionLine, Predictions};
 use crate::report::run::RunVerdict;
 use crate::report::view::ReportView;
 use crate::report::view::change_table::ChangeTable;
 use crate::report::view::changes::{FileView, TableView};
-use crate::report::view::finding::below_data;
 use crate::report::view::kinds::KindLine;
-
-/// The most tables without a chart that are named per reason.
-const UNDRAWN: usize = 3;
 
 /// The most fingerprints in a comment; with their spaces they take at most 2 kB.
 const FINGERPRINTS: usize = 200;
@@ -89,8 +84,6 @@ pub(super) struct Sections<'a> {
     sketches: Vec<Sketch>,
     /// The names of the chart files.
     charts: Vec<&'a str>,
-    /// One line per reason why changed tables have no chart.
-    undrawn: Vec<String>,
     smoke: Option<SmokeSection<'a>>,
     /// One line per section that did not fit.
     left_out: Vec<String>,
@@ -163,7 +156,6 @@ impl<'a> Sections<'a> {
                 .take(size.sketches)
                 .collect(),
             charts: left_out.keep(charts, size.listed, "chart"),
-            undrawn: folder.map(|_| undrawn(&view.raw.undrawn)).unwrap_or_default(),
             smoke: smoke.map(|smoke| SmokeSection::new(smoke, size.output)),
             left_out: left_out.0,
             fingerprints: fingerprints(view),
@@ -175,25 +167,6 @@ impl<'a> Sections<'a> {
 fn fingerprints(view: &ReportView<'_>) -> Vec<String> {
     let worst = view.worst_first().into_iter().filter(|f| f.raw.severity != Severity::Info);
     worst.take(FINGERPRINTS).map(|f| f.raw.fingerprint()[..8].to_owned()).collect()
-}
-
-/// Words the reasons why tables have no chart, each with the number of tables and the first names.
-fn undrawn(tables: &[Undrawn]) -> Vec<String> {
-    let mut reasons: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for table in tables {
-        reasons.entry(clean(&table.why.to_string())).or_default().push(below_data(&table.path));
-    }
-    reasons.iter().map(|(why, paths)| undrawn_line(why, paths)).collect()
-}
-
-fn undrawn_line(why: &str, paths: &[&str]) -> String {
-    let named = &paths[..paths.len().min(UNDRAWN)];
-    let rest = match paths.len() - named.len() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let tables = plural(paths.len(), "table");
-    format!("{tables} without a chart: {why} ({}{rest})", named.join(", "))
 }
 
 /// Lines about the content that only the JSON report has.
@@ -303,25 +276,5 @@ impl<'a> SmokeSection<'a> {
             // The last lines usually show the reason of a failure.
             output: output[output.len().saturating_sub(lines)..].to_vec(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::undrawn;
-    use crate::report::chart::{NoChart, Undrawn};
-
-    #[test]
-    fn tables_without_a_chart_are_named() {
-        let table = |i: usize, why| Undrawn { path: format!("x/systems/data/s/t{i}.txt"), why };
-        let same = (0..5).map(|i| table(i, NoChart::SameRows));
-        let tables: Vec<Undrawn> = same.chain([table(9, NoChart::Deleted)]).collect();
-        assert_eq!(
-            undrawn(&tables),
-            [
-                "5 tables without a chart: no row changed (s/t0.txt, s/t1.txt, s/t2.txt and 2 more)",
-                "1 table without a chart: the table was deleted (s/t9.txt)",
-            ]
-        );
     }
 }

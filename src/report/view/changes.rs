@@ -6,7 +6,7 @@ use super::change_table::{ChangeTable, KindTable};
 use super::finding::{ExamplesView, below_data};
 use super::kind::by_kind;
 use super::kinds::{KindLine, lines};
-use super::{kind_rows, summary};
+use super::summary;
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count};
 use crate::database::diff::{Class, Diff, FileDiff, Ratios, TableDiff};
@@ -20,7 +20,7 @@ pub struct ChangesView<'a> {
     /// One line per kind of change.
     pub kinds: Vec<KindLine>,
     /// The tables of the kinds that have one.
-    kind_tables: Vec<KindTable>,
+    kind_tables: &'a [KindTable],
     /// The class of the change, the numbers of tables, rows and files, and the changed columns.
     pub numbers: Option<String>,
     /// Lines on changed attributes, kernels, facts, settings and versions.
@@ -78,13 +78,11 @@ pub struct RowsView {
 
 impl<'a> ChangesView<'a> {
     /// Escapes the texts of a diff.
-    pub fn new(diff: &'a Diff) -> Self {
-        let kinds = by_kind(diff);
-        let kind_tables = kind_rows::tables(diff, &kinds);
+    pub fn new(diff: &'a Diff, kind_tables: &'a [KindTable]) -> Self {
         Self {
             tables: diff.tables.iter().map(TableView::new).collect(),
             files: diff.files.iter().map(FileView::new).collect(),
-            kinds: lines(diff, &kinds, &kind_tables),
+            kinds: lines(diff, &by_kind(diff), kind_tables),
             kind_tables,
             numbers: summary::changes(diff).map(|line| clean(&line)),
             remarks: summary::remarks(diff),

@@ -14,7 +14,7 @@ mod summary;
 
 use serde::Serialize;
 
-pub(crate) use self::kind_rows::first_row;
+pub(crate) use self::kind_rows::{first_row, kind_tables};
 use super::facts::{facts, outside, unread};
 use super::headline::{existing, headline};
 use super::run::{Report, RunOutcome, urgency};
@@ -99,7 +99,7 @@ impl<'a> ReportView<'a> {
         let old = existing(report).map(|old| clean(&old));
         let drawn = report.drawn.as_deref().map(clean);
         let outside = outside(&report.outside);
-        let changes = report.diff.as_ref().map(ChangesView::new);
+        let changes = report.diff.as_ref().map(|diff| ChangesView::new(diff, &report.kind_tables));
         let mut notes: Vec<String> = drawn.iter().cloned().collect();
         let absent = report.absent.said();
         notes.extend(absent.iter().map(|absent| format!("{absent}.")));
