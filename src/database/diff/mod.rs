@@ -160,24 +160,17 @@ pub enum FaultReason {
 
 impl fmt::Display for ReadFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let side = match (self.side, &self.why) {
-            (DiffSide::Base, _) => "base",
-            (DiffSide::Head, _) => "head",
+        let side = if self.side == DiffSide::Base { "base" } else { "head" };
+        match (self.side, &self.why) {
             (DiffSide::Both, FaultReason::Pointer) => {
-                return f.write_str(
-                    "both sides are git-LFS pointers and their objects were not fetched",
-                );
+                f.write_str("both sides are git-LFS pointers and their objects were not fetched")
             }
-            (DiffSide::Both, _) => {
-                return f.write_str("the objects of both sides are not in this clone");
-            }
-        };
-        match &self.why {
-            FaultReason::Pointer => {
+            (DiffSide::Both, _) => f.write_str("the objects of both sides are not in this clone"),
+            (_, FaultReason::Pointer) => {
                 write!(f, "the {side} is a git-LFS pointer and its object was not fetched")
             }
-            FaultReason::Missing => write!(f, "the object of the {side} is not in this clone"),
-            FaultReason::Damaged(why) => write!(f, "the {side} cannot be read: {why}"),
+            (_, FaultReason::Missing) => write!(f, "the object of the {side} is not in this clone"),
+            (_, FaultReason::Damaged(why)) => write!(f, "the {side} cannot be read: {why}"),
         }
     }
 }

@@ -77,34 +77,25 @@ pub(super) struct Sections<'a> {
     repaired: Option<&'a str>,
     old: Option<&'a str>,
     tables: Vec<&'a TableView<'a>>,
-    /// Tables that cannot be read before or after the change.
-    faults: Vec<&'a TableView<'a>>,
     files: Vec<&'a FileView>,
     /// Charts as Mermaid text, which GitHub draws.
     sketches: Vec<Sketch>,
     /// The names of the chart files.
     charts: Vec<&'a str>,
-    smoke: Option<SmokeSection<'a>>,
+    smoke: Option<&'a Smoke>,
+    /// The last lines of the smoke command's output, which usually show the reason of a failure.
+    output: Vec<&'a str>,
     /// One line per section that did not fit.
     left_out: Vec<String>,
     /// The starts of the fingerprints of new errors and warnings, by which the next comment knows them again.
     fingerprints: Vec<String>,
 }
 
-/// The section about the smoke command.
-#[derive(Serialize)]
-struct SmokeSection<'a> {
-    mark: &'static str,
-    command: &'a str,
-    ended: &'a str,
-    output: Vec<&'a str>,
-}
-
 impl<'a> Sections<'a> {
     /// Fills the sections from a report, each cut to a size.
     pub fn new(view: &'a ReportView<'a>, extras: Extras<'a>, size: Size) -> Self {
         let changes = view.changes.as_ref();
-        let all: Vec<&TableView<'a>> = changes.iter().flat_map(|c| &c.tables).collect();
+        let all = changes.iter().flat_map(|c| &c.tables);
         let mut left_out = LeftOut::default();
         let mut causes = causes(view);
         for (number, cause) in causes.iter_mut().enumerate() {
@@ -112,9 +103,8 @@ impl<'a> Sections<'a> {
             cause.lines.truncate(size.rows);
             cause.block = number < size.blocks;
         }
-        let tables: Vec<_> = all.iter().copied().filter(|t| !t.raw.only_moved()).collect();
+        let tables: Vec<_> = all.filter(|t| !t.raw.only_moved()).collect();
         let files = changes.iter().flat_map(|c| &c.files).collect();
-        let faults = all.into_iter().filter(|t| t.fault.is_some()).collect();
         let decision = decision(view, &extras, &causes);
         let Extras { figures, folder, smoke, .. } = extras;
         let charts = figures.iter().filter(|_| folder.is_some()).map(|f| f.name.as_str()).collect();
@@ -126,6 +116,7 @@ impl<'a> Sections<'a> {
         // Where no latency moved and nothing is wrong, only a curve of a changed power or metric shows something.
         let is_seen = !kind_tables.is_empty() || !errors.is_empty() || !warnings.is_empty();
         let predictions = view.raw.predictions.as_ref();
+        let output: Vec<&str> = smoke.iter().flat_map(|smoke| smoke.output.lines()).collect();
         left_out.count(view.raw.counts.infos as usize, "new info");
         left_out.count(view.raw.counts.waived as usize, "waived finding");
         Self {
@@ -149,14 +140,14 @@ impl<'a> Sections<'a> {
             repaired: view.repaired.as_deref(),
             old: view.old.as_deref(),
             tables: left_out.keep(tables, size.listed, "table"),
-            faults: left_out.keep(faults, size.listed, "unreadable table"),
             files: left_out.keep(files, size.listed, "file"),
             sketches: (figures.iter().filter_map(mermaid))
                 .filter(|sketch| is_seen || sketch.is_change)
                 .take(size.sketches)
                 .collect(),
             charts: left_out.keep(charts, size.listed, "chart"),
-            smoke: smoke.map(|smoke| SmokeSection::new(smoke, size.output)),
+            output: output[output.len().saturating_sub(size.output)..].to_vec(),
+            smoke,
             left_out: left_out.0,
             fingerprints: fingerprints(view),
         }
@@ -263,18 +254,5 @@ fn verdict(view: &ReportView<'_>) -> String {
         RunVerdict::Failed => format!("❌ {found}"),
         RunVerdict::Clean if errors + warnings > 0 => format!("⚠️ {found}"),
         RunVerdict::Clean => format!("✅ {found}"),
-    }
-}
-
-impl<'a> SmokeSection<'a> {
-    fn new(smoke: &'a Smoke, lines: usize) -> Self {
-        let output: Vec<&str> = smoke.output.lines().collect();
-        Self {
-            mark: if smoke.passed { "✅" } else { "❌" },
-            command: &smoke.command,
-            ended: &smoke.ended,
-            // The last lines usually show the reason of a failure.
-            output: output[output.len().saturating_sub(lines)..].to_vec(),
-        }
     }
 }

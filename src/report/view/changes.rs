@@ -49,7 +49,8 @@ pub struct TableView<'a> {
     /// The number of rows before the change; a dash if unknown.
     pub before: String,
     pub after: String,
-    pub rows: RowsView,
+    /// The numbers of added, removed and changed rows.
+    pub rows: [String; 3],
     /// The median latency ratio of changed rows with the 5th and 95th percentiles; empty if
     /// unknown.
     pub ratio: String,
@@ -66,14 +67,6 @@ pub struct FileView {
     pub path: String,
     /// The status of the file, such as `added`.
     pub status: &'static str,
-}
-
-/// The numbers of added, removed and changed rows.
-#[derive(Serialize, Default)]
-pub struct RowsView {
-    added: String,
-    removed: String,
-    changed: String,
 }
 
 impl<'a> ChangesView<'a> {
@@ -120,11 +113,11 @@ impl<'a> TableView<'a> {
             class: table.class.map_or("–", Class::name),
             before: known(table.base_rows),
             after: known(table.head_rows),
-            rows: RowsView {
-                added: known(rows.map(|r| r.added.len() as u64)),
-                removed: known(rows.map(|r| r.removed.len() as u64)),
-                changed: known(rows.map(|r| r.changed.len() as u64)),
-            },
+            rows: match rows {
+                None => [None; 3],
+                Some(r) => [r.added.len(), r.removed.len(), r.changed.len()].map(Some),
+            }
+            .map(|n| known(n.map(|n| n as u64))),
             ratio: ratios.map(percentiles).unwrap_or_default(),
             fault: table.fault.as_ref().map(|fault| clean(&fault.to_string())),
             worst: ratios.map(|r| ExamplesView::new(&r.worst)).unwrap_or_default(),

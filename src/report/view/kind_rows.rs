@@ -137,7 +137,7 @@ fn sliced(kind: Kind, tables: &[&TableDiff], diff: &Diff) -> KindTable {
         Kind::Appended => "Rows added",
         _ => "Measured again: latency after over before",
     };
-    let heads = "median, ms,\nmedian ratio|90 %\nof ratios|keys,\n− gone + new|beyond\nreruns";
+    let heads = "median ratio,\nmedians in ms|90 %\nof ratios|keys,\n−\u{a0}gone\u{a0}+\u{a0}new|beyond\nreruns";
     KindTable { kind: Some(kind), title, notes: new_keys(&compared), heads, rows }
 }
 
@@ -207,7 +207,7 @@ fn cells(slice: &SliceDiff) -> Vec<String> {
     let [low, high] = [latency.low, latency.high].map(Figure);
     let medians = [latency.before, latency.after].map(significant).join("\u{a0}→\u{a0}");
     vec![
-        format!("{medians}\u{a0}{}", times(latency.ratio)),
+        format!("{},\u{a0}{medians}", times(latency.ratio)),
         format!("{low:.2}\u{a0}…\u{a0}{high:.2}"),
         keys,
         count(latency.beyond_noise as usize),
@@ -333,7 +333,7 @@ fn instead(unserved: &Unserved) -> String {
         (shapes > 0, format!("nothing for {}", plural(shapes, "shape"))),
         (sweeps > 0, format!("nothing, {sweeps_end} earlier in {version}")),
         (inner > 0, format!("interpolation{of} in {version}{beyond}")),
-        (apart > 0, format!("{version} for {}, which has no neighbours along an axis", some(apart))),
+        (apart > 0, format!("{version}, {} off its grid lines", some(apart))),
     ];
     let parts = parts.into_iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words);
     parts.collect::<Vec<_>>().join("; ")
