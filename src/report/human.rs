@@ -151,8 +151,8 @@ fn write_changes(out: &mut String, changes: &ChangesView<'_>) {
     for table in changes.tables.iter().filter(|t| !t.raw.only_moved()) {
         write_table(out, table);
     }
-    for file in changes.files.iter().take(FILES) {
-        let _ = writeln!(out, "{:9} {}", file.status, file.path);
+    for (status, path) in changes.files.iter().take(FILES) {
+        let _ = writeln!(out, "{status:9} {path}");
     }
     if changes.files.len() > FILES {
         let rest = plural(changes.files.len() - FILES, "more file");

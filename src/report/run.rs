@@ -8,10 +8,10 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use super::absent::AbsentFiles;
+use super::change::KindTable;
 use super::health::JudgedPlaces;
 use super::predictions::Predictions;
 use super::stage_input::StageInput;
-use super::view::change_table::KindTable;
 use crate::base::exit::Exit;
 use crate::checks::rule::Rule;
 use crate::database::catalog::Role;

@@ -2,8 +2,8 @@
 //!
 //! Tables are paired first ([`pairs`]). If the bytes of a pair differ ([`compare`]), the rows are matched by identity
 //! ([`rows`]) and by the loader's key ([`matched`]), over cells that are comparable across files ([`cells`]). Served
-//! keys before and after are in [`served`]: by slice in [`slices`], by contents of the rows in [`held`], by what tells
-//! some from the others in [`told_keys`]. Rows whose key
+//! keys before and after are in [`served`]: by slice in [`slices`], by contents of the rows in [`held`], with what sets
+//! new keys apart in [`key_notes`]. Rows whose key
 //! was corrected are in [`rekey`], slices that come back under another name in [`relabel`]. Keys that no query reaches
 //! any more are in [`unserved`], and the planner's answers for them in [`interpolated`]. Added tables are compared with
 //! the nearest ones in [`reference`]. The effect of changed rows on latency is summed up in [`ratios`], and [`detail`]
@@ -18,6 +18,7 @@ mod files;
 mod held;
 mod interpolated;
 mod join;
+mod key_notes;
 mod matched;
 mod pairs;
 mod ratios;
@@ -28,7 +29,6 @@ mod relabel;
 mod rows;
 mod served;
 mod slices;
-mod told_keys;
 mod unserved;
 mod versions;
 
@@ -42,6 +42,7 @@ pub use contents::AuditedTable;
 pub use detail::Details;
 pub(crate) use files::{ChangedFacts, changed_paths, files};
 pub use held::{AttributeChange, FilledColumn};
+pub use key_notes::{FarthestKey, NewKeys};
 pub use matched::RowMatch;
 pub(crate) use pairs::{FilePair, pairs};
 pub use ratios::{FAR, Ratios};
@@ -50,7 +51,6 @@ pub use relabel::Relabelled;
 pub use rows::RowDiff;
 pub use served::ServedDiff;
 pub use slices::{LostKey, SliceDiff, SliceLatency, SliceName};
-pub use told_keys::{FarthestKey, NewKeys};
 pub use unserved::{Unserved, UnservedSlice};
 pub use versions::VersionChanges;
 

@@ -11,10 +11,10 @@ use super::cells::SharedColumns;
 use super::held::{AttributeChange, FilledColumn, attributes, changed_keys, columns_changed};
 use super::held::{filled, rekeyed_values, unmeasured};
 use super::join::{HashedRow, JoinedKeys};
+use super::key_notes::{FarthestKey, NewKeys, farthest};
 use super::ratios::{LatencyChange, PairedTables};
 use super::relabel::Relabelled;
 use super::slices::{LostKey, SliceDiff, SliceName, SlicedKeys, slices};
-use super::told_keys::{FarthestKey, NewKeys, farthest};
 use crate::base::expr::ExprError;
 use crate::base::stats::quantile;
 use crate::database::served::rows::{has_key, served_rows};
@@ -70,7 +70,7 @@ pub struct ServedRows {
     pub rekeyed_values: Vec<AttributeChange>,
     /// The common key whose latency moved farthest; `None` if no key has a ratio.
     pub farthest: Option<FarthestKey>,
-    /// What tells the keys that only the head serves from the common ones.
+    /// The values of the keys that only the head serves, as far as they differ from those of the common ones.
     pub new: NewKeys,
     /// The rows of base and head that serve the rekeyed keys.
     pub(super) rekeyed: Vec<(u32, u32)>,

@@ -162,11 +162,11 @@ impl<'a> Keys<'a> {
     }
 
     /// Returns the names and values of a row's key, without parts that have the same value in all rows.
-    pub fn told(&self, row: usize) -> Vec<(String, serde_json::Value)> {
-        let is_told =
+    pub fn distinctive(&self, row: usize) -> Vec<(String, serde_json::Value)> {
+        let is_own =
             |values: &PartValues<'_>| (0..self.rows).any(|other| !values.equal(row, other));
-        let told = self.values().zip(self.show(row)).filter(|(values, _)| is_told(values));
-        told.map(|(_, shown)| shown).collect()
+        let own = self.values().zip(self.show(row)).filter(|(values, _)| is_own(values));
+        own.map(|(_, shown)| shown).collect()
     }
 
     /// Returns the names and values of a row's key for JSON reports.

@@ -105,11 +105,8 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
         .transpose()?;
     let mut diff = Diff::of_roots(diffs);
     let kind_tables = kind_tables(&diff);
-    let first = first_row(&kind_tables);
-    let mut figures = drawn(roots, &diff, (base, head), &findings, (first, options.charts))?;
-    figures.extend(traces.figures);
-    figures.truncate(options.charts);
-    number(&mut figures);
+    let first = (first_row(&kind_tables), options.charts);
+    let figures = drawn(roots, &diff, (base, head), &findings, first, traces.figures)?;
     debug!(charts = figures.len(), took = ?start.elapsed(), "judged and drew");
     diff.files.extend(traces.files.into_iter().chain(pull.settings_change.files.iter().cloned()));
     diff.files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -176,19 +173,24 @@ fn locate_lines(
     }
 }
 
-/// Draws at most `most` charts of the changed tables of all roots, of the table and slice `first` before others.
+/// Draws at most `most` charts of the changed tables of all roots, of the table and slice `first` before others, and adds
+/// those of traces.
 fn drawn(
     roots: &[Root],
     diff: &Diff,
     (base, head): (&dyn Source, &dyn Source),
     findings: &[Finding],
     (first, most): (Option<(&str, &SliceName)>, usize),
+    of_traces: Vec<ChartFigure>,
 ) -> Result<Vec<ChartFigure>> {
     let mut figures = Vec::new();
     for root in roots {
         let (base, head) = root.states(base, head);
-        let gallery = Gallery { base, head, diff, findings, specs: root.specs(), first };
-        figures.extend(gallery.charts(most - most.min(figures.len()))?);
+        let gallery = Gallery { base, head, diff, findings, first };
+        figures.extend(gallery.charts(most - figures.len())?);
     }
+    figures.extend(of_traces);
+    figures.truncate(most);
+    number(&mut figures);
     Ok(figures)
 }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::change::TableChange;
-use super::peer::{Peer, find};
+use super::peer::Peer;
 use super::rings::Rings;
 use super::scene::ChartFigure;
 use super::spec::{ChartSpec, ChartSpecs};
@@ -21,7 +21,6 @@ use crate::database::diff::{Diff, ServedDiff, SliceName, TableDiff};
 use crate::database::state::State;
 use crate::database::table::{Table, TableScope};
 use crate::findings::{Finding, Severity};
-use crate::specs::Specs;
 
 /// Rules whose findings say that the latencies of a table are not those of its kernels.
 const IMPLAUSIBLE: [&str; 5] = [
@@ -42,8 +41,6 @@ pub struct Gallery<'a> {
     pub diff: &'a Diff,
     /// The findings on the head.
     pub findings: &'a [Finding],
-    /// The specs of tables and charts.
-    pub specs: &'a Specs,
     /// The path and the slice that the first chart shows; `None` for any.
     pub first: Option<(&'a str, &'a SliceName)>,
 }
@@ -76,7 +73,7 @@ impl Gallery<'_> {
         tables.retain(|table| table.rows.as_ref().is_some_and(|rows| !rows.is_empty()));
         let is_first = |t: &TableDiff| self.first.is_some_and(|(path, _)| path == t.path);
         tables.sort_by_key(|t| (!is_first(t), self.interest(t), t.path.as_str()));
-        let specs = super::spec::read(&self.specs.library)?;
+        let specs = super::spec::read(&self.head.specs.library)?;
         let mut rest = &tables[..];
         while figures.len() < most && !rest.is_empty() {
             let (next, later) = rest.split_at(rest.len().min(most - figures.len()));
@@ -124,13 +121,13 @@ impl Gallery<'_> {
         charts: &ChartSpecs,
         asked: Option<&SliceName>,
     ) -> Result<Option<ChartFigure>> {
-        let Some(file) = find(self.head, &change.path) else { return Ok(None) };
+        let Some(file) = self.head.catalog.table(&change.path) else { return Ok(None) };
         let Ok(head) = self.head.table(file) else { return Ok(None) };
         let before = change.old_path.as_ref().unwrap_or(&change.path);
-        let base = change.base_rows.and_then(|_| find(self.base, before));
+        let base = change.base_rows.and_then(|_| self.base.catalog.table(before));
         let base = base.and_then(|file| self.base.table(file).ok());
         let served = change.served.as_ref();
-        let noise = Some(self.specs.noise.bands(&file.table, &file.place.backend));
+        let noise = Some(self.head.specs.noise.bands(&file.table, &file.place.backend));
         let change = base.as_ref().zip(change.rows.as_ref());
         let change = change.map(|(base, rows)| TableChange { base, rows, served, noise });
         let findings: Vec<&Finding> = self.new_on(&file.entry.path).collect();
@@ -139,9 +136,9 @@ impl Gallery<'_> {
         let nearest = self.diff.added.iter().find(|added| added.path == file.entry.path);
         let nearest = nearest.map(|added| added.reference.as_str());
         let is_plausible = |path: &str| self.is_plausible(path);
-        let peer = Peer::find(self.head, self.specs, file, &findings, nearest, is_plausible);
+        let peer = Peer::find(self.head, file, &findings, nearest, is_plausible);
         let beside = Beside { change, rings: &rings, peer: peer.as_ref() };
-        Drawer { state: self.head, specs: self.specs, charts }.draw(file, &head, beside)
+        Drawer { state: self.head, charts }.draw(file, &head, beside)
     }
 }
 
@@ -154,16 +151,17 @@ pub fn curves(state: State<'_>, findings: &[Finding], most: usize) -> Result<Vec
     let mut found: Vec<&Finding> = findings.iter().filter(|f| f.counts()).collect();
     found.sort_by_key(|f| (f.severity, Reverse(f.rows)));
     let charts = super::spec::read(&state.specs.library)?;
-    let drawer = Drawer { state, specs: state.specs, charts: &charts };
+    let drawer = Drawer { state, charts: &charts };
     let mut seen = BTreeSet::new();
     let paths = found.iter().map(|f| &f.path).filter(|path| seen.insert(*path));
-    let files: Vec<&TableFile> = paths.filter_map(|path| find(state, path)).take(most).collect();
+    let files: Vec<&TableFile> =
+        paths.filter_map(|path| state.catalog.table(path)).take(most).collect();
     let drawn = files.par_iter().map(|file| {
         let Ok(table) = state.table(file) else { return Ok(None) };
         let of_file = found.iter().copied().filter(|f| f.path == file.entry.path);
         let of_file: Vec<&Finding> = of_file.collect();
         let rings = Rings::new(of_file.iter().copied(), table.rows);
-        let peer = Peer::find(state, state.specs, file, &of_file, None, |_| true);
+        let peer = Peer::find(state, file, &of_file, None, |_| true);
         let beside = Beside { change: None, rings: &rings, peer: peer.as_ref() };
         drawer.draw(file, &table, beside)
     });
@@ -173,11 +171,10 @@ pub fn curves(state: State<'_>, findings: &[Finding], most: usize) -> Result<Vec
     Ok(figures)
 }
 
-/// A state of a database and the specs by which its tables are drawn.
+/// A state of a database and the specs of charts by which its tables are drawn.
 #[derive(Clone, Copy)]
 struct Drawer<'a> {
     state: State<'a>,
-    specs: &'a Specs,
     charts: &'a ChartSpecs,
 }
 
@@ -189,8 +186,8 @@ impl Drawer<'_> {
         table: &Table,
         beside: Beside<'_>,
     ) -> Result<Option<ChartFigure>> {
-        let Self { state, specs, charts } = self;
-        let system = state.catalog.system(&file.place.system, specs);
+        let Self { state: State { catalog, specs, .. }, charts } = self;
+        let system = catalog.system(&file.place.system, specs);
         let spec = file.spec(specs, Some(table));
         let scope = TableScope::new(table, &spec, &file.place, system, &specs.lookups);
         let plain = ChartSpec::default();

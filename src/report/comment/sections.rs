@@ -9,11 +9,11 @@ use super::extras::{Extras, Smoke};
 use crate::base::words::{plural, plural_verb};
 use crate::database::diff::Diff;
 use crate::findings::Severity;
+use crate::report::change::ChangeTable;
 use crate::report::chart::{Sketch, mermaid};
 use crate::report::predictions::{MoverRow, PredictionLine, Predictions};
 use crate::report::run::RunVerdict;
 use crate::report::view::ReportView;
-use crate::report::view::change_table::ChangeTable;
 use crate::report::view::changes::{FileView, TableView};
 use crate::report::view::kinds::KindLine;
 

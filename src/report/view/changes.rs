@@ -2,14 +2,13 @@
 
 use serde::Serialize;
 
-use super::change_table::{ChangeTable, KindTable};
 use super::finding::{ExamplesView, below_data};
-use super::kind::by_kind;
 use super::kinds::{KindLine, lines};
 use super::summary;
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count};
-use crate::database::diff::{Class, Diff, FileDiff, Ratios, TableDiff};
+use crate::database::diff::{Class, Diff, Ratios, TableDiff};
+use crate::report::change::{ChangeTable, KindTable, by_kind};
 
 /// The changes between two states. The texts are escaped.
 pub struct ChangesView<'a> {
@@ -60,21 +59,15 @@ pub struct TableView<'a> {
     pub worst: ExamplesView,
 }
 
-/// A changed file beside the tables.
-#[derive(Serialize)]
-pub struct FileView {
-    /// The file's path.
-    pub path: String,
-    /// The status of the file, such as `added`.
-    pub status: &'static str,
-}
+/// A changed file beside the tables: its status, such as `added`, and its path.
+pub type FileView = (&'static str, String);
 
 impl<'a> ChangesView<'a> {
     /// Escapes the texts of a diff.
     pub fn new(diff: &'a Diff, kind_tables: &'a [KindTable]) -> Self {
         Self {
             tables: diff.tables.iter().map(TableView::new).collect(),
-            files: diff.files.iter().map(FileView::new).collect(),
+            files: diff.files.iter().map(|f| (f.status.name(), clean(&f.path))).collect(),
             kinds: lines(diff, &by_kind(diff), kind_tables),
             kind_tables,
             numbers: summary::changes(diff).map(|line| clean(&line)),
@@ -129,12 +122,6 @@ impl<'a> TableView<'a> {
 fn percentiles(ratios: &Ratios) -> String {
     let [median, low, high] = [ratios.median, ratios.low, ratios.high].map(Figure);
     format!("{median:.3} ({low:.3} … {high:.3})")
-}
-
-impl FileView {
-    fn new(file: &FileDiff) -> Self {
-        Self { path: clean(&file.path), status: file.status.name() }
-    }
 }
 
 /// Formats a count; a dash if it is unknown.

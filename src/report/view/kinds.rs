@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::change_table::KindTable;
 use super::finding::{below_data, pairs};
-use super::kind::{ByKind, Kind};
-use super::kind_rows::{filled_columns, place_text, short, significant, times};
 use crate::base::escape::clean;
 use crate::base::stats::times_off;
 use crate::base::words::{count, names, plural};
 use crate::database::catalog::Place;
 use crate::database::diff::{Diff, FAR, FarthestKey, ServedDiff, TableDiff, Totals};
+use crate::report::change::{ByKind, Kind, KindTable, filled_columns, place_text};
+use crate::report::change::{short, significant, times};
 use crate::specs::measured_unit;
 
 /// The fewest ratios of a table whose farthest key is named.

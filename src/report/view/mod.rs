@@ -4,17 +4,13 @@
 //! A format adds only the escapes of its own syntax: XML entities, percent signs of workflow
 //! commands, code spans of Markdown. JSON and URIs encode the raw text themselves and read `raw`.
 
-pub mod change_table;
 pub mod changes;
 pub mod finding;
-mod kind;
-mod kind_rows;
 pub mod kinds;
 mod summary;
 
 use serde::Serialize;
 
-pub(crate) use self::kind_rows::{first_row, kind_tables};
 use super::facts::{facts, outside, unread};
 use super::headline::{existing, headline};
 use super::run::{Report, RunOutcome, urgency};

@@ -22,7 +22,7 @@ const TEXTS: [&str; 2] = ["column", "what answers instead"];
 #[derive(Debug, Clone, Default)]
 pub struct KindTable {
     /// The kind of change; `None` for lost keys, which a change of any kind may have.
-    pub(super) kind: Option<Kind>,
+    pub(in crate::report) kind: Option<Kind>,
     /// The subject of the table.
     pub title: &'static str,
     /// Lines about all rows, which are shown above them.
@@ -56,6 +56,8 @@ pub struct KindRow {
 pub struct ChangeTable {
     pub title: &'static str,
     pub notes: Vec<String>,
+    /// True if the notes say what is new, which comes before the rows.
+    pub is_new: bool,
     /// The place of all rows; empty if they have several.
     pub place: String,
     /// The names of the columns, each with true if its cells are numbers.
@@ -121,6 +123,7 @@ impl KindTable {
         };
         Some(ChangeTable {
             title: self.title,
+            is_new: matches!(self.kind, Some(Kind::Added | Kind::Appended)),
             notes: self.notes.iter().map(|note| clean(note)).collect(),
             place: if is_one_place { clean(&first.place) } else { String::new() },
             heads: columns.iter().map(|c| (heads[*c], !is_text(*c))).collect(),
@@ -214,13 +217,16 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_left_out_from_the_right_and_names_are_cut_in_their_middle() {
-        let wide = "0.0781 → 0.0814 ms".repeat(2);
+    fn every_column_stays_and_names_are_cut_in_their_middle_to_what_is_left() {
         let name = "vllm_compressedtensorsw4a4nvfp4moe_flashinfer_trtllm_modular";
-        let table = shaped(vec![row("p", "moe", name, &[&wide, "2", &wide])], 9);
-        assert_eq!((table.heads, table.place.as_str()), (vec![("a", true), ("b", true)], "p"));
-        let name = &table.lines[0].name;
-        assert!(name.starts_with("moe vllm_compressedt…") && name.ends_with("_modular"), "{name}");
-        assert_eq!(name.chars().count(), NAME);
+        for (cell, length) in [("2", NAME[1]), ("× 1.03, 0.0781 → 0.0814 ms", 30)] {
+            let table = shaped(vec![row("p", "moe", name, &[cell, "2", cell])], 9);
+            assert_eq!((table.heads.len(), table.place.as_str()), (3, "p"));
+            let lines: Vec<&str> = table.lines.iter().map(|line| line.kind).collect();
+            assert_eq!(lines, ["table", "slice"], "a long name takes two lines");
+            let name = &table.lines[1].name;
+            assert!(name.starts_with("vllm_compr") && name.ends_with("_modular"), "{name}");
+            assert_eq!(name.chars().count(), length);
+        }
     }
 }

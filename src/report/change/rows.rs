@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::change_table::{KindRow, KindTable};
 use super::kind::{Kind, by_kind};
+use super::table::{KindRow, KindTable};
 use crate::base::words::{Figure, count, names, plural, plural_verb};
 use crate::database::catalog::Place;
 use crate::database::diff::{Diff, FilledColumn, NewKeys, ServedDiff, SliceDiff, SliceName};
@@ -50,12 +50,12 @@ pub(crate) fn first_row(tables: &[KindTable]) -> Option<(&str, &SliceName)> {
 }
 
 /// Words the place of a table.
-pub(super) fn place_text(place: &Place) -> String {
+pub(in crate::report) fn place_text(place: &Place) -> String {
     [&*place.system, &*place.backend, &*place.version].join(" ")
 }
 
 /// Returns the name of a table without its common ending.
-pub(super) fn short(table: &str) -> String {
+pub(in crate::report) fn short(table: &str) -> String {
     table.strip_suffix("_perf").unwrap_or(table).to_owned()
 }
 
@@ -84,7 +84,7 @@ fn some(n: u64) -> String {
 }
 
 /// Formats a number with three significant digits.
-pub(super) fn significant(number: f64) -> String {
+pub(in crate::report) fn significant(number: f64) -> String {
     let digits = (2.0 - number.abs().log10().floor()).clamp(0.0, 6.0) as usize;
     format!("{:.digits$}", Figure(number))
 }
@@ -183,9 +183,10 @@ fn is_moved(slice: &SliceDiff) -> bool {
     slice.lost + slice.gained > 0 || slice.latency.is_some_and(|latency| !latency.is_unchanged())
 }
 
-/// Formats a ratio.
-pub(super) fn times(ratio: f64) -> String {
-    format!("×\u{a0}{:.2}", Figure(ratio))
+/// Formats a ratio with two decimals, a small one with three digits.
+pub(in crate::report) fn times(ratio: f64) -> String {
+    let digits = if ratio < 0.1 { significant(ratio) } else { format!("{:.2}", Figure(ratio)) };
+    format!("×\u{a0}{digits}")
 }
 
 /// Returns the cells of a slice. Keys without a ratio, because a latency is 0, are counted apart.
@@ -286,7 +287,7 @@ fn filled(tables: &[&TableDiff]) -> KindTable {
 }
 
 /// Returns the changed columns with measurements of a table, except limits, which are not measured.
-pub(super) fn filled_columns(table: &TableDiff) -> impl Iterator<Item = &FilledColumn> {
+pub(in crate::report) fn filled_columns(table: &TableDiff) -> impl Iterator<Item = &FilledColumn> {
     let columns = table.served.iter().flat_map(|served| &served.rows.filled);
     let is_changed = |name: &String| table.columns_changed.contains(name);
     columns.filter(move |c| !c.column.ends_with("_limit") && is_changed(&c.column))
@@ -326,14 +327,17 @@ fn instead(unserved: &Unserved) -> String {
     let (shapes, sweeps) = (unserved.shapes() as usize, unserved.shorter_sweeps() as usize);
     let apart: u64 = unserved.slices.values().map(|lost| lost.inner - lost.interpolated).sum();
     let sweeps_end = plural_verb(sweeps, "sweep", ["ends", "end"]);
-    let of = if inner < unserved.keys() { format!(" of {}", some(inner)) } else { String::new() };
+    let of = |some_of: u64| match some_of {
+        all if all == unserved.keys() => String::new(),
+        few => format!(" of {}", some(few)),
+    };
     let beyond =
         if misread > 0 { format!(", {} beyond reruns", some(misread)) } else { String::new() };
     let parts = [
         (shapes > 0, format!("nothing for {}", plural(shapes, "shape"))),
         (sweeps > 0, format!("nothing, {sweeps_end} earlier in {version}")),
-        (inner > 0, format!("interpolation{of} in {version}{beyond}")),
-        (apart > 0, format!("{version}, {} off its grid lines", some(apart))),
+        (inner > 0, format!("interpolation{} in {version}{beyond}", of(inner))),
+        (apart > 0, format!("interpolation{} across axes in {version}", of(apart))),
     ];
     let parts = parts.into_iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words);
     parts.collect::<Vec<_>>().join("; ")

@@ -1,4 +1,4 @@
-//! What tells some keys from the others of their table: the key that moved farthest, and the keys that are new.
+//! Keys to be named in a report: the key that moved farthest, and the values of the keys that are new.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use super::ratios::LatencyChange;
 use crate::base::stats::times_off;
 use crate::database::table::Keys;
 
-/// The most shapes of new keys that are told one by one.
+/// The most shapes of new keys that are listed.
 const SHAPES: usize = 3;
 
 /// The key whose latency changed by the largest factor.
@@ -20,14 +20,14 @@ pub struct FarthestKey {
     pub key: Vec<(String, serde_json::Value)>,
 }
 
-/// The numbers that tell new keys from the keys that were served before. Texts are told by the slices.
+/// The numbers by which new keys differ from the keys that were served before. The texts of keys are those of slices.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NewKeys {
     /// The values of the parts whose values differ from those of before, and of the axes at the end, each sorted.
     pub values: Vec<(String, Vec<f64>)>,
     /// The combinations of the values of `together`, sorted; empty if there are many.
     pub shapes: Vec<Vec<f64>>,
-    /// The names of the parts that have several values and are no axes.
+    /// The names of the parts that have several values, without the axes.
     pub together: Vec<String>,
 }
 
@@ -40,12 +40,12 @@ pub(super) fn farthest(
     let ratios = joined.common.iter().zip(latencies);
     let ratios = ratios.filter_map(|((_, row), change)| Some((change.ratio()?, *row as usize)));
     let (ratio, row) = ratios.max_by(|a, b| times_off(a.0).total_cmp(&times_off(b.0)))?;
-    Some(FarthestKey { ratio, key: keys.told(row) })
+    Some(FarthestKey { ratio, key: keys.distinctive(row) })
 }
 
 impl NewKeys {
-    /// Returns what tells the keys that only the head serves from those that both sides serve; nothing if there are
-    /// only keys of one kind.
+    /// Returns the values by which the keys that only the head serves differ from those that both sides serve; none if
+    /// there are only keys of one kind.
     pub(super) fn of(joined: &JoinedKeys, keys: &Keys<'_>, axes: &[String]) -> Self {
         let mut new = Self::default();
         if joined.gained.is_empty() || joined.common.is_empty() {
