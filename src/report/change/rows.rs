@@ -337,7 +337,7 @@ fn instead(unserved: &Unserved) -> String {
         (shapes > 0, format!("nothing for {}", plural(shapes, "shape"))),
         (sweeps > 0, format!("nothing, {sweeps_end} earlier in {version}")),
         (inner > 0, format!("interpolation{} in {version}{beyond}", of(inner))),
-        (apart > 0, format!("interpolation{} across axes in {version}", of(apart))),
+        (apart > 0, format!("neighbours{} in {version}", of(apart))),
     ];
     let parts = parts.into_iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words);
     parts.collect::<Vec<_>>().join("; ")
