@@ -19,6 +19,13 @@ pub(crate) fn names<'a>(mut all: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
+/// Joins the first texts and counts the rest: `a; b; 3 more`.
+pub(crate) fn first_of(all: &[String], most: usize, between: &str) -> String {
+    let rest = all.len().saturating_sub(most);
+    let more = (rest > 0).then(|| format!("{} more", count(rest)));
+    all.iter().take(most).cloned().chain(more).collect::<Vec<_>>().join(between)
+}
+
 /// A number formatted for people: plain digits in a readable range, scientific notation outside it. Format
 /// options apply to the plain digits. Without a precision, the number is shown exactly.
 #[derive(Debug, Clone, Copy)]

@@ -137,8 +137,8 @@ fn moved_slices(table: &TableDiff, dtypes: &BTreeSet<&str>) -> Vec<String> {
             slice.latency.filter(|latency| !latency.is_unchanged()).map(|latency| latency.ratio);
         let change = match ratio {
             Some(ratio) => format!("× {:.2}", Figure(ratio)),
-            None if slice.lost > 0 => format!("{} keys lost", slice.lost),
-            None => format!("{} keys gained", slice.gained),
+            None if slice.lost > 0 => format!("{} keys no longer in this version", slice.lost),
+            None => format!("{} new keys", slice.gained),
         };
         format!("{} {change}", texts.join(" "))
     };

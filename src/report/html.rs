@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::change::ChangeTable;
 use super::health::HealthMap;
 use super::measured;
 use super::predictions::{MoverRow, Predictions};
 use super::run::urgency;
 use super::template::fill;
 use super::triage::Cause;
-use super::view::change_table::ChangeTable;
 use super::view::changes::{FileView, TableView};
 use super::view::finding::FindingView;
 use super::view::{HeadView, ReportView, RuleView};

@@ -12,7 +12,7 @@ use super::view::changes::{ChangesView, TableView};
 use super::view::finding::FindingView;
 use super::view::{ReportView, RuleView};
 use crate::base::escape::clean;
-use crate::base::words::{Figure, count, plural};
+use crate::base::words::{Figure, count, first_of, plural};
 use crate::database::diff::{FAR, Ratios};
 use crate::findings::{EXAMPLES, Severity};
 
@@ -23,6 +23,9 @@ const CAUSES: usize = 20;
 
 /// The most rules shown with their meaning and first step.
 const STEPS: usize = 6;
+
+/// The most versions and systems that a cause names.
+const NAMED: usize = 3;
 
 /// The most changed files listed beside the tables.
 const FILES: usize = 20;
@@ -148,8 +151,8 @@ fn write_changes(out: &mut String, changes: &ChangesView<'_>) {
     for table in changes.tables.iter().filter(|t| !t.raw.only_moved()) {
         write_table(out, table);
     }
-    for file in changes.files.iter().take(FILES) {
-        let _ = writeln!(out, "{:9} {}", file.status, file.path);
+    for (status, path) in changes.files.iter().take(FILES) {
+        let _ = writeln!(out, "{status:9} {path}");
     }
     if changes.files.len() > FILES {
         let rest = plural(changes.files.len() - FILES, "more file");
@@ -228,6 +231,7 @@ fn name_of(view: &ReportView<'_>, rule: &str) -> String {
 /// Returns the backend, versions, files, systems and rows that a cause concerns, and its worst
 /// file.
 fn concerned(cause: &Cause) -> String {
+    let some = |all: &[String]| first_of(all, NAMED, ", ");
     let place = [cause.backend.as_str(), &some(&cause.versions)].join(" ");
     let files = plural(cause.files, "file");
     // Files beside the database belong to no system.
@@ -246,16 +250,6 @@ fn concerned(cause: &Cause) -> String {
         (_, path) => format!("; most in {path}"),
     };
     format!("{}: {files}{systems}{rows}{most}", place.trim())
-}
-
-/// Joins the first few names and counts the rest.
-fn some(all: &[String]) -> String {
-    const SHOWN: usize = 3;
-    let named = all[..all.len().min(SHOWN)].join(", ");
-    match all.len().saturating_sub(SHOWN) {
-        0 => named,
-        rest => format!("{named} and {rest} more"),
-    }
 }
 
 /// Writes the findings that count, by file.

@@ -2,6 +2,7 @@
 
 mod absent;
 pub(crate) mod audit;
+mod change;
 pub mod chart;
 pub mod comment;
 pub(crate) mod document;
@@ -28,13 +29,13 @@ mod view;
 mod xml;
 
 pub use absent::AbsentFiles;
+pub(crate) use change::{first_row, kind_tables};
 pub use html::page;
 pub(crate) use json::schema;
 pub use predictions::Predictions;
 pub use run::{Report, RunOutcome, RunVerdict};
 pub use view::ReportView;
 pub(crate) use view::finding::below_data;
-pub(crate) use view::first_row;
 
 use std::io::Write;
 

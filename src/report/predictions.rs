@@ -127,8 +127,8 @@ pub struct PredictionLine {
 }
 
 impl PredictionLine {
-    fn said(said: String) -> Self {
-        Self { said, ..Self::default() }
+    fn new(said: &str, because: &str) -> Self {
+        Self { said: said.to_owned(), because: because.to_owned(), ..Self::default() }
     }
 
     /// Joins the parts of the line.
@@ -162,40 +162,33 @@ impl Predictions {
 
     /// The lines about all steps: the numbers, the answers that were lost, and the known power.
     pub fn notes(&self) -> Vec<PredictionLine> {
+        let line = PredictionLine::new;
         if let Some(why) = &self.failed {
-            let said = "predictions are not possible".to_owned();
-            return vec![PredictionLine { because: why.clone(), ..PredictionLine::said(said) }];
+            return vec![line("predictions are not possible", why)];
         }
         if self.not_asked.as_deref() == Some(NOBODY) {
             return Vec::new();
         }
         if let Some(why) = &self.not_asked {
-            let said = "not asked".to_owned();
-            return vec![PredictionLine { because: why.clone(), ..PredictionLine::said(said) }];
+            return vec![line("not asked", why)];
         }
         if self.is_empty() {
-            let said = "no version that a query can name reads the changed files".to_owned();
-            return vec![PredictionLine::said(said)];
+            return vec![line("no version that a query can name reads the changed files", "")];
         }
-        let mut lines = vec![PredictionLine::said(self.headline())];
+        let mut lines = vec![line(&self.headline(), "")];
         let more = self.losses.len().saturating_sub(LOSSES);
-        let losses = self.losses.iter().take(LOSSES).cloned();
-        lines.extend(losses.map(|because| PredictionLine { because, ..PredictionLine::default() }));
+        lines.extend(self.losses.iter().take(LOSSES).map(|why| line("", why)));
         if more > 0 {
-            lines.push(PredictionLine::said(format!("and {} more", plural(more, "reason"))));
+            lines.push(line(&format!("and {} more", plural(more, "reason")), ""));
         }
-        let others = self.notes.iter().chain(&self.gaps).cloned();
-        lines.extend(others.map(|because| PredictionLine { because, ..PredictionLine::default() }));
+        lines.extend(self.notes.iter().chain(&self.gaps).map(|note| line("", note)));
         if self.power[0] != self.power[1] {
             let [before, after] = self.power.map(count);
             let said =
                 format!("the planner knows the power of {after} steps; before it was {before}");
-            lines.push(PredictionLine::said(said));
+            lines.push(line(&said, ""));
         }
-        if let Some(planner) = self.planner.clone() {
-            let said = "predicted by".to_owned();
-            lines.push(PredictionLine { because: planner, ..PredictionLine::said(said) });
-        }
+        lines.extend(self.planner.iter().map(|planner| line("predicted by", planner)));
         lines
     }
 

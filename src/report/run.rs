@@ -8,7 +8,7 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use super::absent::AbsentFiles;
-use super::chart::Undrawn;
+use super::change::KindTable;
 use super::health::JudgedPlaces;
 use super::predictions::Predictions;
 use super::stage_input::StageInput;
@@ -58,8 +58,8 @@ pub struct Report {
     pub repaired: Vec<Repaired>,
     /// The change of predicted step times; `None` if it was not requested.
     pub predictions: Option<Predictions>,
-    /// Changed tables without a chart, if charts were requested.
-    pub undrawn: Vec<Undrawn>,
+    /// The tables of what changed, by kind of change.
+    pub kind_tables: Vec<KindTable>,
     /// The remeasurement; `None` for other commands.
     pub remeasured: Option<Remeasured>,
     /// The wall-clock time of the run.

@@ -23,8 +23,8 @@ fn much_is_told_by_its_causes() {
     insta::assert_snapshot!(redact(&run.out()), @"
     failed: 16 of 16 findings make the run fail (--fail-on error)
 
-    error   key-out-of-range vllm 0.0.0, 0.1.0, 0.2.0 and 5 more: 8 files on h200_sxm, 8 rows; most in h200_sxm/vllm/0.0.0/gemm_perf.txt
-    error   latency-not-positive vllm 0.0.0, 0.1.0, 0.2.0 and 5 more: 8 files on h200_sxm, 8 rows; most in h200_sxm/vllm/0.0.0/gemm_perf.txt
+    error   key-out-of-range vllm 0.0.0, 0.1.0, 0.2.0, 5 more: 8 files on h200_sxm, 8 rows; most in h200_sxm/vllm/0.0.0/gemm_perf.txt
+    error   latency-not-positive vllm 0.0.0, 0.1.0, 0.2.0, 5 more: 8 files on h200_sxm, 8 rows; most in h200_sxm/vllm/0.0.0/gemm_perf.txt
 
     key-out-of-range: key values that no sweep contains, and unknown dtypes. First step: Remove the rows and fix the sweep that produced them.
     latency-not-positive: measurements of zero or less. First step: Remove the rows and collect their points again.

@@ -403,3 +403,37 @@ fn the_package_reads_nothing_but_the_tree() {
     let other = ask("gb200");
     assert_eq!(other.code(), 2, "the package's own systems are not asked: {}", other.out());
 }
+
+#[test]
+fn moves_are_ranked_by_factor_one_for_each_cause_and_a_new_version_had_no_errors_before() {
+    let of = |version: &str, name: &str| format!("systems/data/h200_sxm/vllm/{version}/{name}");
+    let rows = |version: &str, last: f64| gemm(&[(1, 0.5), (2, last)]).replace("0.24.0", version);
+    let tree = Tree::new();
+    for (version, last) in [("0.10.0", 3.0), ("0.11.0", 1.0)] {
+        tree.file(&of(version, "gemm_perf.txt"), rows(version, last));
+    }
+    // A version without GEMM rows has no step.
+    tree.file("systems/data/h200_sxm/vllm/0.09.0/other_perf.txt", OTHER);
+    tree.commit();
+    for (version, last) in [("0.09.0", 1.0), ("0.10.0", 0.1), ("0.11.0", 2.0), ("0.12.0", 7.0)] {
+        tree.file(&of(version, "gemm_perf.txt"), rows(version, last));
+    }
+    let json = sanity(&tree, &FakePlanner::new("")).json();
+    let predictions = &json["predictions"];
+    let numbers = ["versions", "values", "moved", "gained", "lost"].map(|name| &predictions[name]);
+    assert_eq!(numbers, [4, 8, 4, 2, 0], "those of 0.09.0 were errors, 0.12.0 is new");
+    let movers = predictions["movers"].as_array().unwrap();
+    let told: Vec<(f64, &str, &str)> = movers
+        .iter()
+        .map(|mover| {
+            let [before, after] =
+                ["before_ms", "after_ms"].map(|name| mover[name].as_f64().unwrap());
+            let text = |name: &str| mover[name].as_str().unwrap();
+            (after / before, text("because"), text("cause"))
+        })
+        .collect();
+    let [(fall, fell, cause), (rise, rose, _)] = told[..] else { panic!("{movers:?}") };
+    assert!(fall < 0.11 && (1.5..2.5).contains(&rise), "÷ 9 is more than × 2: {told:?}");
+    assert_eq!((fell, rose), ("context_gemm_perf −2.900 ms", "context_gemm_perf +1.000 ms"));
+    assert_eq!(cause, "h200_sxm/vllm/0.10.0/gemm_perf.txt: bfloat16 × 0.52");
+}

@@ -22,6 +22,10 @@ use crate::specs::measured_unit;
 /// The file name of the summary.
 const SUMMARY: &str = "summary.csv";
 
+/// The columns of the summary.
+const HEADER: &str = "path old_path status base_rows head_rows added removed changed median_ratio ratio_p5 ratio_p95 \
+                      share_beyond_5_percent fault details";
+
 /// A pair of values for base and head, each if it exists.
 type Sides<T> = (Option<T>, Option<T>);
 
@@ -88,23 +92,7 @@ impl Details {
 
     fn summary(&self, diff: &Diff) -> Result<Vec<u8>, csv::Error> {
         let mut out = csv::Writer::from_writer(Vec::new());
-        let header = [
-            "path",
-            "old_path",
-            "status",
-            "base_rows",
-            "head_rows",
-            "added",
-            "removed",
-            "changed",
-            "median_ratio",
-            "ratio_p5",
-            "ratio_p95",
-            "share_beyond_5_percent",
-            "fault",
-            "details",
-        ];
-        out.write_record(header)?;
+        out.write_record(HEADER.split(' '))?;
         for table in &diff.tables {
             let count = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default();
             let rows = |of: fn(&RowDiff) -> usize| count(table.rows.as_ref().map(|r| of(r) as u64));

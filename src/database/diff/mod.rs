@@ -2,7 +2,8 @@
 //!
 //! Tables are paired first ([`pairs`]). If the bytes of a pair differ ([`compare`]), the rows are matched by identity
 //! ([`rows`]) and by the loader's key ([`matched`]), over cells that are comparable across files ([`cells`]). Served
-//! keys before and after are in [`served`]: by slice in [`slices`], by contents of the rows in [`held`]. Rows whose key
+//! keys before and after are in [`served`]: by slice in [`slices`], by contents of the rows in [`held`], with what sets
+//! new keys apart in [`key_notes`]. Rows whose key
 //! was corrected are in [`rekey`], slices that come back under another name in [`relabel`]. Keys that no query reaches
 //! any more are in [`unserved`], and the planner's answers for them in [`interpolated`]. Added tables are compared with
 //! the nearest ones in [`reference`]. The effect of changed rows on latency is summed up in [`ratios`], and [`detail`]
@@ -17,6 +18,7 @@ mod files;
 mod held;
 mod interpolated;
 mod join;
+mod key_notes;
 mod matched;
 mod pairs;
 mod ratios;
@@ -40,6 +42,7 @@ pub use contents::AuditedTable;
 pub use detail::Details;
 pub(crate) use files::{ChangedFacts, changed_paths, files};
 pub use held::{AttributeChange, FilledColumn};
+pub use key_notes::{FarthestKey, NewKeys};
 pub use matched::RowMatch;
 pub(crate) use pairs::{FilePair, pairs};
 pub use ratios::{FAR, Ratios};
@@ -157,24 +160,17 @@ pub enum FaultReason {
 
 impl fmt::Display for ReadFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let side = match (self.side, &self.why) {
-            (DiffSide::Base, _) => "base",
-            (DiffSide::Head, _) => "head",
+        let side = if self.side == DiffSide::Base { "base" } else { "head" };
+        match (self.side, &self.why) {
             (DiffSide::Both, FaultReason::Pointer) => {
-                return f.write_str(
-                    "both sides are git-LFS pointers and their objects were not fetched",
-                );
+                f.write_str("both sides are git-LFS pointers and their objects were not fetched")
             }
-            (DiffSide::Both, _) => {
-                return f.write_str("the objects of both sides are not in this clone");
-            }
-        };
-        match &self.why {
-            FaultReason::Pointer => {
+            (DiffSide::Both, _) => f.write_str("the objects of both sides are not in this clone"),
+            (_, FaultReason::Pointer) => {
                 write!(f, "the {side} is a git-LFS pointer and its object was not fetched")
             }
-            FaultReason::Missing => write!(f, "the object of the {side} is not in this clone"),
-            FaultReason::Damaged(why) => write!(f, "the {side} cannot be read: {why}"),
+            (_, FaultReason::Missing) => write!(f, "the object of the {side} is not in this clone"),
+            (_, FaultReason::Damaged(why)) => write!(f, "the {side} cannot be read: {why}"),
         }
     }
 }

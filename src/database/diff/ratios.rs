@@ -106,14 +106,8 @@ impl<'a> PairedTables<'a> {
         let is_changed = |(_, ratio): &&(usize, f64)| *ratio != 1.0;
         let with_distance = |(i, ratio): &(usize, f64)| (ratio.ln().abs(), *i, *ratio);
         let mut rows: Vec<_> = rows.iter().filter(is_changed).map(with_distance).collect();
-        let farthest_first =
-            |a: &(f64, usize, f64), b: &(f64, usize, f64)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
-        // Partial selection: nearly all rows may have changed, and only a few are shown.
-        if rows.len() > EXAMPLES {
-            rows.select_nth_unstable_by(EXAMPLES - 1, farthest_first);
-            rows.truncate(EXAMPLES);
-        }
-        rows.sort_unstable_by(farthest_first);
+        rows.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        rows.truncate(EXAMPLES);
         if rows.is_empty() {
             return Ok(Vec::new());
         }

@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 
 use super::ratios::PairedTables;
-use super::{Diff, SliceDiff, Status, TableDiff};
+use super::{Diff, ServedDiff, Status, TableDiff};
 use crate::base::expr::ExprError;
 use crate::database::catalog::{Place, TableFile};
 use crate::database::served::Shelf;
@@ -19,8 +19,8 @@ pub struct AddedTable {
     pub reference: String,
     /// The place of the nearest table.
     pub place: Place,
-    /// The keys by slice: lost are those that only the nearest table serves, gained those that only the added one serves.
-    pub slices: Vec<SliceDiff>,
+    /// The keys: lost are those that only the nearest table serves, gained those that only the added one serves.
+    pub served: ServedDiff,
 }
 
 impl Diff {
@@ -80,11 +80,9 @@ impl AddedTable {
         };
         let noise = head.specs.noise.bands(&file.table, &file.place.backend);
         let served = sides.served(None, &[], noise)?;
-        Ok(served.map(|served| Self {
-            path: file.entry.path.clone(),
-            reference: other.entry.path.clone(),
-            place: other.place.clone(),
-            slices: served.slices,
-        }))
+        let Some(mut served) = served else { return Ok(None) };
+        (served.rows.common, served.rows.keys) = Default::default();
+        let (path, reference) = (file.entry.path.clone(), other.entry.path.clone());
+        Ok(Some(Self { path, reference, place: other.place.clone(), served }))
     }
 }

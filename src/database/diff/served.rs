@@ -11,6 +11,7 @@ use super::cells::SharedColumns;
 use super::held::{AttributeChange, FilledColumn, attributes, changed_keys, columns_changed};
 use super::held::{filled, rekeyed_values, unmeasured};
 use super::join::{HashedRow, JoinedKeys};
+use super::key_notes::{FarthestKey, NewKeys, farthest};
 use super::ratios::{LatencyChange, PairedTables};
 use super::relabel::Relabelled;
 use super::slices::{LostKey, SliceDiff, SliceName, SlicedKeys, slices};
@@ -67,6 +68,10 @@ pub struct ServedRows {
     pub filled: Vec<FilledColumn>,
     /// The values of the key columns in which rekeyed rows differ, the most frequent first.
     pub rekeyed_values: Vec<AttributeChange>,
+    /// The common key whose latency moved farthest; `None` if no key has a ratio.
+    pub farthest: Option<FarthestKey>,
+    /// The values of the keys that only the head serves, as far as they differ from those of the common ones.
+    pub new: NewKeys,
     /// The rows of base and head that serve the rekeyed keys.
     pub(super) rekeyed: Vec<(u32, u32)>,
     /// The hash of the loader's key of every row, in the base and in the head.
@@ -166,6 +171,10 @@ impl PairedTables<'_> {
             served.rows.rekeyed_values = values.unwrap_or_default();
         }
         let (base, head) = (base_keys.as_ref(), head_keys.as_ref());
+        if let Some(keys) = head {
+            served.rows.farthest = farthest(&joined, &latencies, keys);
+            served.rows.new = NewKeys::of(&joined, keys, &self.spec.axes);
+        }
         let relabelled = self.relabelled(&joined, (base, head), &noise)?;
         let SlicedKeys { all, mut lost, names } = slices(&joined, &latencies, base, head, noise);
         let is_back =

@@ -161,6 +161,14 @@ impl<'a> Keys<'a> {
         self.values().all(|values| values.equal(a, b))
     }
 
+    /// Returns the names and values of a row's key, without parts that have the same value in all rows.
+    pub fn distinctive(&self, row: usize) -> Vec<(String, serde_json::Value)> {
+        let is_own =
+            |values: &PartValues<'_>| (0..self.rows).any(|other| !values.equal(row, other));
+        let own = self.values().zip(self.show(row)).filter(|(values, _)| is_own(values));
+        own.map(|(_, shown)| shown).collect()
+    }
+
     /// Returns the names and values of a row's key for JSON reports.
     pub fn show(&self, row: usize) -> Vec<(String, serde_json::Value)> {
         self.parts.iter().map(|(name, values)| ((*name).to_owned(), values.json(row))).collect()

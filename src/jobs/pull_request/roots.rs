@@ -58,11 +58,6 @@ impl Root {
         &self.after.facts.origins
     }
 
-    /// Returns the specs that apply to the head's tables.
-    pub fn specs(&self) -> &Specs {
-        &self.after.specs
-    }
-
     /// Lists tables outside every root that the head adds or changes.
     pub fn outside(&self, base: &dyn Source, head: &dyn Source) -> Vec<String> {
         let before: BTreeMap<&str, _> =

@@ -65,14 +65,13 @@ impl JudgedRoots {
         let terms = Terms { rules: &judging, all_rules: &settings.rules, ledger: None };
         let mut all = Self::default();
         for root in roots {
-            all.add(root, root.states(base, head), (by, terms), details, progress)?;
+            all.add(root.states(base, head), (by, terms), details, progress)?;
         }
         Ok(all)
     }
 
     fn add<'a>(
         &mut self,
-        root: &'a Root,
         (base, head): (State<'a>, State<'a>),
         (By { rules, start, audits, .. }, terms): (By<'a>, Terms<'a>),
         details: Option<&'a Details>,
@@ -105,7 +104,7 @@ impl JudgedRoots {
         self.findings.extend(judged.findings);
         self.absent.in_lfs.extend(judged.in_lfs);
         self.repaired.extend(judged.repaired);
-        let (excused, specs) = (&judged.excused[..], root.specs());
+        let (excused, specs) = (&judged.excused[..], head.specs);
         let change = ChangeContext { base, head, diff: &diff, excused, specs };
         let catalogs = Item::Catalogs { before: base.catalog, after: head.catalog };
         for rule in rules {

@@ -14,16 +14,16 @@ use self::predicted::Predicted;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::database::catalog::{Role, no_database};
-use crate::database::diff::{Details, Diff};
+use crate::database::diff::{Details, Diff, SliceName};
 use crate::database::facts::origins;
 use crate::database::source::Source;
 use crate::findings::{ComparedStates, Confidence, Counts, Finding, Repaired, Sink, locate};
 use crate::jobs::impact::PlannerOptions;
 use crate::jobs::pull_request::{PullRequest, Root};
 use crate::jobs::states_in_words;
-use crate::report::chart::{ChartFigure, Gallery, Undrawn};
+use crate::report::chart::{ChartFigure, Gallery, number};
 use crate::report::health::JudgedPlaces;
-use crate::report::{Report, first_row};
+use crate::report::{Report, first_row, kind_tables};
 use crate::traces;
 
 /// The options of `sanity`.
@@ -98,16 +98,16 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
     repaired.extend(traces.repaired);
     repaired.retain(|repaired| settings.is_reported(&repaired.finding));
     repaired.sort_by(|a, b| a.finding.order().cmp(&b.finding.order()));
-    let (mut figures, undrawn) = drawn(roots, &diffs, (base, head), &findings, options.charts)?;
-    figures.extend(traces.figures);
-    figures.truncate(options.charts);
-    debug!(charts = figures.len(), took = ?start.elapsed(), "judged and drew");
     locate_lines(&mut findings, &mut repaired, roots, (base, head));
     let staged = options
         .stages
         .then(|| stages::input(settings, (roots, &diffs), (base, head)))
         .transpose()?;
     let mut diff = Diff::of_roots(diffs);
+    let kind_tables = kind_tables(&diff);
+    let first = (first_row(&kind_tables), options.charts);
+    let figures = drawn(roots, &diff, (base, head), &findings, first, traces.figures)?;
+    debug!(charts = figures.len(), took = ?start.elapsed(), "judged and drew");
     diff.files.extend(traces.files.into_iter().chain(pull.settings_change.files.iter().cloned()));
     diff.files.sort_by(|a, b| a.path.cmp(&b.path));
     head.steady()?;
@@ -137,7 +137,7 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
         },
         repaired,
         predictions: predicted.section,
-        undrawn,
+        kind_tables,
         stages: staged,
         elapsed: start.elapsed(),
         ..Report::default()
@@ -173,23 +173,24 @@ fn locate_lines(
     }
 }
 
-/// Draws at most `most` charts of the roots. Also returns the changes that have no chart.
+/// Draws at most `most` charts of the changed tables of all roots, and adds the charts of traces. The chart of the
+/// table and slice `first` comes first.
 fn drawn(
     roots: &[Root],
-    diffs: &[Diff],
+    diff: &Diff,
     (base, head): (&dyn Source, &dyn Source),
     findings: &[Finding],
-    most: usize,
-) -> Result<(Vec<ChartFigure>, Vec<Undrawn>)> {
-    let (mut figures, mut undrawn) = (Vec::new(), Vec::new());
-    for (root, diff) in roots.iter().zip(diffs) {
+    (first, most): (Option<(&str, &SliceName)>, usize),
+    of_traces: Vec<ChartFigure>,
+) -> Result<Vec<ChartFigure>> {
+    let mut figures = Vec::new();
+    for root in roots {
         let (base, head) = root.states(base, head);
-        let first = first_row(diff);
-        let (specs, first) = (root.specs(), first.as_ref());
-        let gallery = Gallery { base, head, diff, findings, specs, first };
-        let charts = gallery.charts(most - most.min(figures.len()))?;
-        figures.extend(charts.figures);
-        undrawn.extend(charts.without);
+        let gallery = Gallery { base, head, diff, findings, first };
+        figures.extend(gallery.charts(most - figures.len())?);
     }
-    Ok((figures, undrawn))
+    figures.extend(of_traces);
+    figures.truncate(most);
+    number(&mut figures);
+    Ok(figures)
 }

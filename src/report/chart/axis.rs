@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use super::series::{POINTS, is_served};
 use super::spec::ChartSpec;
 use crate::database::table::{Column, Table, TableScope};
-use crate::specs::{Bucket, ColumnKind, KeyPart, TableSpec, measured_unit};
+use crate::specs::{Bucket, ColumnKind, KeyPart, measured_unit};
 
 /// Returns the columns for the x axis: the chart's own, then those of the sweep. A table without a
 /// spec is drawn along the integer column with most values. Columns with too few values for a line
 /// are left out.
 pub(in crate::report) fn axes(chart: &ChartSpec, scope: &TableScope<'_>) -> Vec<String> {
-    let mut axes = candidates(chart, scope.spec);
+    let others = scope.spec.sweep.iter().filter(|name| chart.x.as_ref() != Some(name));
+    let mut axes: Vec<String> = chart.x.iter().chain(others).cloned().collect();
     axes.retain(|name| distinct(scope.table, name).is_some_and(|n| n >= POINTS));
     if axes.is_empty() && scope.spec.sweep.is_empty() {
         let numbers = scope.spec.columns.iter().filter(|c| c.kind == ColumnKind::Int);
@@ -20,13 +21,6 @@ pub(in crate::report) fn axes(chart: &ChartSpec, scope: &TableScope<'_>) -> Vec<
         axes.extend(best.map(|(_, name)| name.clone()));
     }
     axes
-}
-
-/// Returns the columns that the chart or the table's spec names for the x axis.
-pub(super) fn candidates(chart: &ChartSpec, spec: &TableSpec) -> Vec<String> {
-    let mut names: Vec<String> = chart.x.iter().cloned().collect();
-    names.extend(spec.sweep.iter().filter(|name| chart.x.as_ref() != Some(name)).cloned());
-    names
 }
 
 /// Counts the distinct values of an integer column; `None` for other columns.

@@ -7,15 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::axis::candidates;
 use super::change::TableChange;
-use super::peer::{Peer, find};
+use super::peer::Peer;
 use super::rings::Rings;
 use super::scene::ChartFigure;
 use super::spec::{ChartSpec, ChartSpecs};
 use super::svg::svg;
 use super::table::{self, Beside};
-use super::undrawn::{NoChart, Undrawn};
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
 use crate::database::catalog::TableFile;
@@ -23,7 +21,6 @@ use crate::database::diff::{Diff, ServedDiff, SliceName, TableDiff};
 use crate::database::state::State;
 use crate::database::table::{Table, TableScope};
 use crate::findings::{Finding, Severity};
-use crate::specs::Specs;
 
 /// Rules whose findings say that the latencies of a table are not those of its kernels.
 const IMPLAUSIBLE: [&str; 5] = [
@@ -44,10 +41,8 @@ pub struct Gallery<'a> {
     pub diff: &'a Diff,
     /// The findings on the head.
     pub findings: &'a [Finding],
-    /// The specs of tables and charts.
-    pub specs: &'a Specs,
     /// The path and the slice that the first chart shows; `None` for any.
-    pub first: Option<&'a (String, SliceName)>,
+    pub first: Option<(&'a str, &'a SliceName)>,
 }
 
 /// A drawn chart.
@@ -64,55 +59,31 @@ pub struct Drawing {
     pub svg: String,
 }
 
-/// Charts of changed tables, and the changed tables without one.
-#[derive(Debug, Default)]
-pub struct Charts {
-    /// The charts in order of importance.
-    pub figures: Vec<ChartFigure>,
-    /// The tables without a chart, by path.
-    pub without: Vec<Undrawn>,
-}
-
 impl Gallery<'_> {
-    /// Returns charts of at most `most` changed tables: first the table of the first row of what changed, then tables with
-    /// new findings, then tables
-    /// most of whose served rows changed, then those that gained most rows.
+    /// Returns charts of at most `most` changed tables, the most important first: the table of the first row of what
+    /// changed, then tables with new findings, then tables most of whose served rows changed, then those that gained most
+    /// rows. A table that cannot be read, or has no sweep to draw along, leaves its place to the next one.
     ///
     /// # Errors
     ///
     /// If a formula of `charts/` does not fit a table.
-    pub fn charts(&self, most: usize) -> Result<Charts> {
-        let mut charts = Charts::default();
-        let mut tables: Vec<&TableDiff> = Vec::new();
-        for table in &self.diff.tables {
-            match NoChart::of(table) {
-                Some(why) => charts.without.push(Undrawn { path: table.path.clone(), why }),
-                None => tables.push(table),
-            }
-        }
-        let is_first = |t: &TableDiff| self.first.is_some_and(|(path, _)| *path == t.path);
+    pub fn charts(&self, most: usize) -> Result<Vec<ChartFigure>> {
+        let mut figures = Vec::new();
+        let mut tables: Vec<&TableDiff> = self.diff.tables.iter().collect();
+        tables.retain(|table| table.rows.as_ref().is_some_and(|rows| !rows.is_empty()));
+        let is_first = |t: &TableDiff| self.first.is_some_and(|(path, _)| path == t.path);
         tables.sort_by_key(|t| (!is_first(t), self.interest(t), t.path.as_str()));
-        let specs = super::spec::read(&self.specs.library)?;
-        // A table without a sweep leaves its place to the next table.
+        let specs = super::spec::read(&self.head.specs.library)?;
         let mut rest = &tables[..];
-        while charts.figures.len() < most && !rest.is_empty() {
-            let (next, later) = rest.split_at(rest.len().min(most - charts.figures.len()));
+        while figures.len() < most && !rest.is_empty() {
+            let (next, later) = rest.split_at(rest.len().min(most - figures.len()));
             let asked = |t: &TableDiff| self.first.filter(|_| is_first(t)).map(|(_, slice)| slice);
             let drawn = next.par_iter().map(|table| self.figure(table, &specs, asked(table)));
-            let drawn: Vec<_> = drawn.collect();
-            for (table, drawn) in next.iter().zip(drawn) {
-                match drawn? {
-                    Ok(figure) => charts.figures.push(figure),
-                    Err(why) => charts.without.push(Undrawn { path: table.path.clone(), why }),
-                }
-            }
+            let drawn: Vec<Option<ChartFigure>> = drawn.collect::<Result<_>>()?;
+            figures.extend(drawn.into_iter().flatten());
             rest = later;
         }
-        let beyond = rest.iter().map(|table| table.path.clone());
-        charts.without.extend(beyond.map(|path| Undrawn { path, why: NoChart::Beyond(most) }));
-        charts.without.sort_by(|a, b| a.path.cmp(&b.path));
-        number(&mut charts.figures);
-        Ok(charts)
+        Ok(figures)
     }
 
     fn interest(&self, table: &TableDiff) -> Reverse<(usize, usize, u64, u64, usize)> {
@@ -149,17 +120,14 @@ impl Gallery<'_> {
         change: &TableDiff,
         charts: &ChartSpecs,
         asked: Option<&SliceName>,
-    ) -> Result<std::result::Result<ChartFigure, NoChart>> {
-        let Some(file) = find(self.head, &change.path) else { return Ok(Err(NoChart::Deleted)) };
-        let head = match self.head.table(file) {
-            Ok(head) => head,
-            Err(fault) => return Ok(Err(NoChart::Unread(fault.to_string()))),
-        };
+    ) -> Result<Option<ChartFigure>> {
+        let Some(file) = self.head.catalog.table(&change.path) else { return Ok(None) };
+        let Ok(head) = self.head.table(file) else { return Ok(None) };
         let before = change.old_path.as_ref().unwrap_or(&change.path);
-        let base = change.base_rows.and_then(|_| find(self.base, before));
+        let base = change.base_rows.and_then(|_| self.base.catalog.table(before));
         let base = base.and_then(|file| self.base.table(file).ok());
         let served = change.served.as_ref();
-        let noise = Some(self.specs.noise.bands(&file.table, &file.place.backend));
+        let noise = Some(self.head.specs.noise.bands(&file.table, &file.place.backend));
         let change = base.as_ref().zip(change.rows.as_ref());
         let change = change.map(|(base, rows)| TableChange { base, rows, served, noise });
         let findings: Vec<&Finding> = self.new_on(&file.entry.path).collect();
@@ -168,9 +136,9 @@ impl Gallery<'_> {
         let nearest = self.diff.added.iter().find(|added| added.path == file.entry.path);
         let nearest = nearest.map(|added| added.reference.as_str());
         let is_plausible = |path: &str| self.is_plausible(path);
-        let peer = Peer::find(self.head, self.specs, file, &findings, nearest, is_plausible);
+        let peer = Peer::find(self.head, file, &findings, nearest, is_plausible);
         let beside = Beside { change, rings: &rings, peer: peer.as_ref() };
-        Drawer { state: self.head, specs: self.specs, charts }.draw(file, &head, beside)
+        Drawer { state: self.head, charts }.draw(file, &head, beside)
     }
 }
 
@@ -183,18 +151,19 @@ pub fn curves(state: State<'_>, findings: &[Finding], most: usize) -> Result<Vec
     let mut found: Vec<&Finding> = findings.iter().filter(|f| f.counts()).collect();
     found.sort_by_key(|f| (f.severity, Reverse(f.rows)));
     let charts = super::spec::read(&state.specs.library)?;
-    let drawer = Drawer { state, specs: state.specs, charts: &charts };
+    let drawer = Drawer { state, charts: &charts };
     let mut seen = BTreeSet::new();
     let paths = found.iter().map(|f| &f.path).filter(|path| seen.insert(*path));
-    let files: Vec<&TableFile> = paths.filter_map(|path| find(state, path)).take(most).collect();
+    let files: Vec<&TableFile> =
+        paths.filter_map(|path| state.catalog.table(path)).take(most).collect();
     let drawn = files.par_iter().map(|file| {
         let Ok(table) = state.table(file) else { return Ok(None) };
         let of_file = found.iter().copied().filter(|f| f.path == file.entry.path);
         let of_file: Vec<&Finding> = of_file.collect();
         let rings = Rings::new(of_file.iter().copied(), table.rows);
-        let peer = Peer::find(state, state.specs, file, &of_file, None, |_| true);
+        let peer = Peer::find(state, file, &of_file, None, |_| true);
         let beside = Beside { change: None, rings: &rings, peer: peer.as_ref() };
-        Ok(drawer.draw(file, &table, beside)?.ok())
+        drawer.draw(file, &table, beside)
     });
     let drawn: Result<Vec<Option<ChartFigure>>> = drawn.collect();
     let mut figures: Vec<ChartFigure> = drawn?.into_iter().flatten().collect();
@@ -202,24 +171,23 @@ pub fn curves(state: State<'_>, findings: &[Finding], most: usize) -> Result<Vec
     Ok(figures)
 }
 
-/// A state of a database and the specs by which its tables are drawn.
+/// A state of a database and the specs of charts by which its tables are drawn.
 #[derive(Clone, Copy)]
 struct Drawer<'a> {
     state: State<'a>,
-    specs: &'a Specs,
     charts: &'a ChartSpecs,
 }
 
 impl Drawer<'_> {
-    /// Returns the chart of a table, or the reason why it has none.
+    /// Returns the chart of a table; `None` if no slice has enough points along any column of the sweep.
     fn draw(
         self,
         file: &TableFile,
         table: &Table,
         beside: Beside<'_>,
-    ) -> Result<std::result::Result<ChartFigure, NoChart>> {
-        let Self { state, specs, charts } = self;
-        let system = state.catalog.system(&file.place.system, specs);
+    ) -> Result<Option<ChartFigure>> {
+        let Self { state: State { catalog, specs, .. }, charts } = self;
+        let system = catalog.system(&file.place.system, specs);
         let spec = file.spec(specs, Some(table));
         let scope = TableScope::new(table, &spec, &file.place, system, &specs.lookups);
         let plain = ChartSpec::default();
@@ -227,14 +195,12 @@ impl Drawer<'_> {
         let drawn = table::figure(chart, &scope, beside).map_err(|e| {
             Error::new(format!("cannot draw {}: {e}", file.table), "the formula is in charts/")
         })?;
-        let path = file.entry.path.clone();
-        let no_sweep = || NoChart::NoSweep(candidates(chart, &spec));
-        Ok(drawn.map(|figure| ChartFigure { path, ..figure }).ok_or_else(no_sweep))
+        Ok(drawn.map(|figure| ChartFigure { path: file.entry.path.clone(), ..figure }))
     }
 }
 
-/// Numbers figures with equal names, for example those of a table in two formats.
-fn number(figures: &mut [ChartFigure]) {
+/// Numbers figures with equal names, for example those of a table in two formats or in two roots.
+pub fn number(figures: &mut [ChartFigure]) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for figure in figures {
         let times = seen.entry(figure.name.clone()).or_default();

@@ -136,18 +136,9 @@ fn change(panel: &Panel, line: &ChartLine) -> Option<f64> {
 
 /// Returns the colour settings; without them GitHub draws dark texts on a dark page.
 fn theme() -> String {
-    let inks = [
-        "titleColor",
-        "xAxisLabelColor",
-        "xAxisTitleColor",
-        "xAxisTickColor",
-        "xAxisLineColor",
-        "yAxisLabelColor",
-        "yAxisTitleColor",
-        "yAxisTickColor",
-        "yAxisLineColor",
-    ];
-    let inks: String = inks.iter().map(|name| format!("\"{name}\": \"{INK}\", ")).collect();
+    let inks = "titleColor xAxisLabelColor xAxisTitleColor xAxisTickColor xAxisLineColor \
+                yAxisLabelColor yAxisTitleColor yAxisTickColor yAxisLineColor";
+    let inks: String = inks.split(' ').map(|name| format!("\"{name}\": \"{INK}\", ")).collect();
     format!(
         "%%{{init: {{\"xyChart\": {{\"titleFontSize\": 14}}, \"themeVariables\": {{\"xyChart\": \
          {{\"backgroundColor\": \"transparent\", {inks}\"plotColorPalette\": \"{COLOUR}, {INK}, {INK}, {INK}\"}}}}}}}}%%"

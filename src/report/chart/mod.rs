@@ -22,10 +22,9 @@ mod spec;
 mod svg;
 mod table;
 mod ticks;
-mod undrawn;
 
 pub(in crate::report) use axis::{axes, fixed_parts, slice_parts};
-pub use gallery::{Charts, Drawing, Gallery, curves, drawings};
+pub use gallery::{Drawing, Gallery, curves, drawings, number};
 pub use mermaid::{Sketch, mermaid};
 pub use rings::Rings;
 pub use scene::{ChartFigure, ChartLine, ChartPoint, LineKind, Panel, Ring, Scale, SeriesName};
@@ -33,7 +32,6 @@ pub(in crate::report) use series::{POINTS, RowUse, SeriesSet};
 pub use spec::ChartSpec;
 pub(crate) use spec::read;
 pub use svg::svg;
-pub use undrawn::{NoChart, Undrawn};
 
 /// Formats a number with three significant digits, and thousands by letter.
 fn short(value: f64) -> String {

@@ -10,7 +10,6 @@ use crate::database::served::Shelf;
 use crate::database::state::State;
 use crate::database::table::{Table, TableScope};
 use crate::findings::{Evidence, Finding, SliceEvidence};
-use crate::specs::Specs;
 use crate::specs::system::System;
 
 /// A table that is drawn beside another.
@@ -28,23 +27,22 @@ impl<'a> Peer<'a> {
     /// there is none. A reference that is implausible itself shows nothing.
     pub fn find(
         state: State<'a>,
-        specs: &'a Specs,
         file: &TableFile,
         findings: &[&Finding],
         nearest: Option<&str>,
         is_plausible: impl Fn(&str) -> bool,
     ) -> Option<Self> {
         let named = |table: fn(&Evidence) -> Option<&String>| {
-            find(state, findings.iter().find_map(|finding| table(&finding.evidence))?)
+            state.catalog.table(findings.iter().find_map(|finding| table(&finding.evidence))?)
         };
         let is_plausible = |peer: &&TableFile| is_plausible(&peer.entry.path);
         let peer = named(|evidence| evidence.other.as_ref())
             .or_else(|| reference(state, file, findings).filter(is_plausible))
             .or_else(|| named(|evidence| evidence.reference.as_ref()).filter(is_plausible))
-            .or_else(|| find(state, nearest?).filter(is_plausible))?;
+            .or_else(|| state.catalog.table(nearest?).filter(is_plausible))?;
         let table = state.table(peer).ok()?;
         let place = &peer.place;
-        let system = state.catalog.system(&place.system, specs);
+        let system = state.catalog.system(&place.system, state.specs);
         let mut name = format!("{} {}", place.backend, place.version);
         if place.system != file.place.system {
             name = format!("{} {name}", place.system);
@@ -56,11 +54,6 @@ impl<'a> Peer<'a> {
     pub(super) fn scope<'s>(&'s self, of: &TableScope<'s>) -> TableScope<'s> {
         TableScope::new(&self.table, of.spec, self.place, self.system, of.lookups)
     }
-}
-
-/// Returns the table at a path.
-pub(super) fn find<'a>(state: State<'a>, path: &str) -> Option<&'a TableFile> {
-    state.catalog.table(path)
 }
 
 /// Returns the reference from which a finding's slices differ most: the newest version of another
@@ -87,8 +80,7 @@ fn reference<'a>(
         }
         other => shelf.editions_of(&file.table, other, system)?.iter().next_back(),
     };
-    let path = &edition?.files.first()?.entry.path;
-    find(state, path)
+    state.catalog.table(&edition?.files.first()?.entry.path)
 }
 
 /// Returns the reference from which a slice differs most, and the absolute log of the ratio; `None`

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde::Serialize;
+
 use crate::report::chart::ChartFigure;
 
 /// The parts of a comment that are not in the report.
@@ -18,7 +20,7 @@ pub struct Extras<'a> {
 }
 
 /// A command that was run, and its result.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Smoke {
     /// The command line as given by the user.
     pub command: String,

@@ -6,21 +6,16 @@ use serde::Serialize;
 
 use super::causes::{CauseSection, causes};
 use super::extras::{Extras, Smoke};
-use crate::base::escape::clean;
 use crate::base::words::{plural, plural_verb};
 use crate::database::diff::Diff;
 use crate::findings::Severity;
-use crate::report::chart::{Sketch, Undrawn, mermaid};
+use crate::report::change::ChangeTable;
+use crate::report::chart::{Sketch, mermaid};
 use crate::report::predictions::{MoverRow, PredictionLine, Predictions};
 use crate::report::run::RunVerdict;
 use crate::report::view::ReportView;
-use crate::report::view::change_table::ChangeTable;
 use crate::report::view::changes::{FileView, TableView};
-use crate::report::view::finding::below_data;
 use crate::report::view::kinds::KindLine;
-
-/// The most tables without a chart that are named per reason.
-const UNDRAWN: usize = 3;
 
 /// The most fingerprints in a comment; with their spaces they take at most 2 kB.
 const FINGERPRINTS: usize = 200;
@@ -82,36 +77,25 @@ pub(super) struct Sections<'a> {
     repaired: Option<&'a str>,
     old: Option<&'a str>,
     tables: Vec<&'a TableView<'a>>,
-    /// Tables that cannot be read before or after the change.
-    faults: Vec<&'a TableView<'a>>,
     files: Vec<&'a FileView>,
     /// Charts as Mermaid text, which GitHub draws.
     sketches: Vec<Sketch>,
     /// The names of the chart files.
     charts: Vec<&'a str>,
-    /// One line per reason why changed tables have no chart.
-    undrawn: Vec<String>,
-    smoke: Option<SmokeSection<'a>>,
+    smoke: Option<&'a Smoke>,
+    /// The last lines of the smoke command's output, which usually show the reason of a failure.
+    output: Vec<&'a str>,
     /// One line per section that did not fit.
     left_out: Vec<String>,
     /// The starts of the fingerprints of new errors and warnings, by which the next comment knows them again.
     fingerprints: Vec<String>,
 }
 
-/// The section about the smoke command.
-#[derive(Serialize)]
-struct SmokeSection<'a> {
-    mark: &'static str,
-    command: &'a str,
-    ended: &'a str,
-    output: Vec<&'a str>,
-}
-
 impl<'a> Sections<'a> {
     /// Fills the sections from a report, each cut to a size.
     pub fn new(view: &'a ReportView<'a>, extras: Extras<'a>, size: Size) -> Self {
         let changes = view.changes.as_ref();
-        let all: Vec<&TableView<'a>> = changes.iter().flat_map(|c| &c.tables).collect();
+        let all = changes.iter().flat_map(|c| &c.tables);
         let mut left_out = LeftOut::default();
         let mut causes = causes(view);
         for (number, cause) in causes.iter_mut().enumerate() {
@@ -119,9 +103,8 @@ impl<'a> Sections<'a> {
             cause.lines.truncate(size.rows);
             cause.block = number < size.blocks;
         }
-        let tables: Vec<_> = all.iter().copied().filter(|t| !t.raw.only_moved()).collect();
+        let tables: Vec<_> = all.filter(|t| !t.raw.only_moved()).collect();
         let files = changes.iter().flat_map(|c| &c.files).collect();
-        let faults = all.into_iter().filter(|t| t.fault.is_some()).collect();
         let decision = decision(view, &extras, &causes);
         let Extras { figures, folder, smoke, .. } = extras;
         let charts = figures.iter().filter(|_| folder.is_some()).map(|f| f.name.as_str()).collect();
@@ -133,6 +116,7 @@ impl<'a> Sections<'a> {
         // Where no latency moved and nothing is wrong, only a curve of a changed power or metric shows something.
         let is_seen = !kind_tables.is_empty() || !errors.is_empty() || !warnings.is_empty();
         let predictions = view.raw.predictions.as_ref();
+        let output: Vec<&str> = smoke.iter().flat_map(|smoke| smoke.output.lines()).collect();
         left_out.count(view.raw.counts.infos as usize, "new info");
         left_out.count(view.raw.counts.waived as usize, "waived finding");
         Self {
@@ -156,15 +140,14 @@ impl<'a> Sections<'a> {
             repaired: view.repaired.as_deref(),
             old: view.old.as_deref(),
             tables: left_out.keep(tables, size.listed, "table"),
-            faults: left_out.keep(faults, size.listed, "unreadable table"),
             files: left_out.keep(files, size.listed, "file"),
             sketches: (figures.iter().filter_map(mermaid))
                 .filter(|sketch| is_seen || sketch.is_change)
                 .take(size.sketches)
                 .collect(),
             charts: left_out.keep(charts, size.listed, "chart"),
-            undrawn: folder.map(|_| undrawn(&view.raw.undrawn)).unwrap_or_default(),
-            smoke: smoke.map(|smoke| SmokeSection::new(smoke, size.output)),
+            output: output[output.len().saturating_sub(size.output)..].to_vec(),
+            smoke,
             left_out: left_out.0,
             fingerprints: fingerprints(view),
         }
@@ -175,25 +158,6 @@ impl<'a> Sections<'a> {
 fn fingerprints(view: &ReportView<'_>) -> Vec<String> {
     let worst = view.worst_first().into_iter().filter(|f| f.raw.severity != Severity::Info);
     worst.take(FINGERPRINTS).map(|f| f.raw.fingerprint()[..8].to_owned()).collect()
-}
-
-/// Words the reasons why tables have no chart, each with the number of tables and the first names.
-fn undrawn(tables: &[Undrawn]) -> Vec<String> {
-    let mut reasons: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for table in tables {
-        reasons.entry(clean(&table.why.to_string())).or_default().push(below_data(&table.path));
-    }
-    reasons.iter().map(|(why, paths)| undrawn_line(why, paths)).collect()
-}
-
-fn undrawn_line(why: &str, paths: &[&str]) -> String {
-    let named = &paths[..paths.len().min(UNDRAWN)];
-    let rest = match paths.len() - named.len() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let tables = plural(paths.len(), "table");
-    format!("{tables} without a chart: {why} ({}{rest})", named.join(", "))
 }
 
 /// Lines about the content that only the JSON report has.
@@ -290,38 +254,5 @@ fn verdict(view: &ReportView<'_>) -> String {
         RunVerdict::Failed => format!("❌ {found}"),
         RunVerdict::Clean if errors + warnings > 0 => format!("⚠️ {found}"),
         RunVerdict::Clean => format!("✅ {found}"),
-    }
-}
-
-impl<'a> SmokeSection<'a> {
-    fn new(smoke: &'a Smoke, lines: usize) -> Self {
-        let output: Vec<&str> = smoke.output.lines().collect();
-        Self {
-            mark: if smoke.passed { "✅" } else { "❌" },
-            command: &smoke.command,
-            ended: &smoke.ended,
-            // The last lines usually show the reason of a failure.
-            output: output[output.len().saturating_sub(lines)..].to_vec(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::undrawn;
-    use crate::report::chart::{NoChart, Undrawn};
-
-    #[test]
-    fn tables_without_a_chart_are_named() {
-        let table = |i: usize, why| Undrawn { path: format!("x/systems/data/s/t{i}.txt"), why };
-        let same = (0..5).map(|i| table(i, NoChart::SameRows));
-        let tables: Vec<Undrawn> = same.chain([table(9, NoChart::Deleted)]).collect();
-        assert_eq!(
-            undrawn(&tables),
-            [
-                "5 tables without a chart: no row changed (s/t0.txt, s/t1.txt, s/t2.txt and 2 more)",
-                "1 table without a chart: the table was deleted (s/t9.txt)",
-            ]
-        );
     }
 }

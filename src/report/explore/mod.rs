@@ -24,7 +24,7 @@ use crate::base::digest::hex;
 use crate::base::error::{Error, Result, unknown};
 use crate::base::escape::{clean, inert_json};
 use crate::base::expr::{Expr, ExprError, Scope};
-use crate::base::words::{count, plural};
+use crate::base::words::{first_of, plural};
 use crate::database::catalog::Place;
 use crate::database::table::{Column, PartValues, TableScope};
 use crate::specs::KeyPart;
@@ -243,9 +243,7 @@ fn known_values(scopes: &[TableScope<'_>], name: &str) -> String {
         }
     }
     let values = column.distinct();
-    let more = values.len().saturating_sub(VALUES);
-    let more = if more > 0 { format!(" and {} more", count(more)) } else { String::new() };
-    format!("{} is {}{more}", clean(name), values[..values.len().min(VALUES)].join(", "))
+    format!("{} is {}", clean(name), first_of(&values, VALUES, ", "))
 }
 
 /// Returns the error for a formula that does not fit a table.

@@ -1,6 +1,6 @@
 //! What a stage checked of a change, and what it could not check.
 
-use crate::base::words::{count, plural, plural_verb};
+use crate::base::words::{first_of, plural, plural_verb};
 use crate::database::diff::Diff;
 use crate::report::Report;
 use crate::report::run::{RunOutcome, RunVerdict};
@@ -57,11 +57,9 @@ fn reachability(input: &StageInput) -> Coverage {
         ..Coverage::default()
     };
     if !reach.unserved.is_empty() {
-        let first = reach.unserved.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
-        let more = reach.unserved.len().saturating_sub(NAMED);
-        let more = if more > 0 { format!("; {} more", count(more)) } else { String::new() };
+        let first = first_of(&reach.unserved, NAMED, "; ");
         let tables = plural_verb(reach.unserved.len(), "changed table", ["has", "have"]);
-        let said = format!("{tables} no row that a query reaches: {first}{more}");
+        let said = format!("{tables} no row that a query reaches: {first}");
         let is_any_served = reach.unserved.len() < reach.tables;
         let list = if is_any_served { &mut coverage.notes } else { &mut coverage.gaps };
         list.push(said);

@@ -2,14 +2,13 @@
 
 use serde::Serialize;
 
-use super::change_table::{ChangeTable, KindTable};
 use super::finding::{ExamplesView, below_data};
-use super::kind::by_kind;
 use super::kinds::{KindLine, lines};
-use super::{kind_rows, summary};
+use super::summary;
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count};
-use crate::database::diff::{Class, Diff, FileDiff, Ratios, TableDiff};
+use crate::database::diff::{Class, Diff, Ratios, TableDiff};
+use crate::report::change::{ChangeTable, KindTable, by_kind};
 
 /// The changes between two states. The texts are escaped.
 pub struct ChangesView<'a> {
@@ -20,7 +19,7 @@ pub struct ChangesView<'a> {
     /// One line per kind of change.
     pub kinds: Vec<KindLine>,
     /// The tables of the kinds that have one.
-    kind_tables: Vec<KindTable>,
+    kind_tables: &'a [KindTable],
     /// The class of the change, the numbers of tables, rows and files, and the changed columns.
     pub numbers: Option<String>,
     /// Lines on changed attributes, kernels, facts, settings and versions.
@@ -49,7 +48,8 @@ pub struct TableView<'a> {
     /// The number of rows before the change; a dash if unknown.
     pub before: String,
     pub after: String,
-    pub rows: RowsView,
+    /// The numbers of added, removed and changed rows.
+    pub rows: [String; 3],
     /// The median latency ratio of changed rows with the 5th and 95th percentiles; empty if
     /// unknown.
     pub ratio: String,
@@ -59,32 +59,16 @@ pub struct TableView<'a> {
     pub worst: ExamplesView,
 }
 
-/// A changed file beside the tables.
-#[derive(Serialize)]
-pub struct FileView {
-    /// The file's path.
-    pub path: String,
-    /// The status of the file, such as `added`.
-    pub status: &'static str,
-}
-
-/// The numbers of added, removed and changed rows.
-#[derive(Serialize, Default)]
-pub struct RowsView {
-    added: String,
-    removed: String,
-    changed: String,
-}
+/// A changed file beside the tables: its status, such as `added`, and its path.
+pub type FileView = (&'static str, String);
 
 impl<'a> ChangesView<'a> {
     /// Escapes the texts of a diff.
-    pub fn new(diff: &'a Diff) -> Self {
-        let kinds = by_kind(diff);
-        let kind_tables = kind_rows::tables(diff, &kinds);
+    pub fn new(diff: &'a Diff, kind_tables: &'a [KindTable]) -> Self {
         Self {
             tables: diff.tables.iter().map(TableView::new).collect(),
-            files: diff.files.iter().map(FileView::new).collect(),
-            kinds: lines(diff, &kinds, &kind_tables),
+            files: diff.files.iter().map(|f| (f.status.name(), clean(&f.path))).collect(),
+            kinds: lines(diff, &by_kind(diff), kind_tables),
             kind_tables,
             numbers: summary::changes(diff).map(|line| clean(&line)),
             remarks: summary::remarks(diff),
@@ -122,11 +106,11 @@ impl<'a> TableView<'a> {
             class: table.class.map_or("–", Class::name),
             before: known(table.base_rows),
             after: known(table.head_rows),
-            rows: RowsView {
-                added: known(rows.map(|r| r.added.len() as u64)),
-                removed: known(rows.map(|r| r.removed.len() as u64)),
-                changed: known(rows.map(|r| r.changed.len() as u64)),
-            },
+            rows: match rows {
+                None => [None; 3],
+                Some(r) => [r.added.len(), r.removed.len(), r.changed.len()].map(Some),
+            }
+            .map(|n| known(n.map(|n| n as u64))),
             ratio: ratios.map(percentiles).unwrap_or_default(),
             fault: table.fault.as_ref().map(|fault| clean(&fault.to_string())),
             worst: ratios.map(|r| ExamplesView::new(&r.worst)).unwrap_or_default(),
@@ -138,12 +122,6 @@ impl<'a> TableView<'a> {
 fn percentiles(ratios: &Ratios) -> String {
     let [median, low, high] = [ratios.median, ratios.low, ratios.high].map(Figure);
     format!("{median:.3} ({low:.3} … {high:.3})")
-}
-
-impl FileView {
-    fn new(file: &FileDiff) -> Self {
-        Self { path: clean(&file.path), status: file.status.name() }
-    }
 }
 
 /// Formats a count; a dash if it is unknown.

@@ -133,25 +133,20 @@ impl ExamplesView {
             count: examples.len(),
             lines: examples.iter().map(|e| clean(&line(e))).collect(),
             rows: examples.iter().map(|e| cells(e, &columns)).collect(),
-            columns: columns.iter().map(|column| clean(column.name)).collect(),
+            columns: columns.iter().map(|(_, name)| clean(name)).collect(),
         }
     }
 }
 
-/// A column of a table of examples.
-#[derive(PartialEq)]
-struct ExampleColumn<'a> {
-    of_key: bool,
-    name: &'a str,
-}
+/// A column of a table of examples: its name, and true if it is part of the key.
+type ExampleColumn<'a> = (bool, &'a str);
 
 /// Returns the columns of examples: keys first, then values, in order of appearance.
 fn columns(examples: &[Example]) -> Vec<ExampleColumn<'_>> {
-    let keys = examples.iter().flat_map(|e| &e.key).map(|(name, _)| (true, name));
-    let values = examples.iter().flat_map(|e| &e.values).map(|(name, _)| (false, name));
+    let keys = examples.iter().flat_map(|e| &e.key).map(|(name, _)| (true, name.as_str()));
+    let values = examples.iter().flat_map(|e| &e.values).map(|(name, _)| (false, name.as_str()));
     let mut columns = Vec::new();
-    for (of_key, name) in keys.chain(values) {
-        let column = ExampleColumn { of_key, name };
+    for column in keys.chain(values) {
         if !columns.contains(&column) {
             columns.push(column);
         }
@@ -165,9 +160,9 @@ fn cells(example: &Example, columns: &[ExampleColumn<'_>]) -> Vec<String> {
         Some(_) => place(example),
         None => example.row.to_string(),
     }];
-    for column in columns {
-        let pairs = if column.of_key { &example.key } else { &example.values };
-        let value = pairs.iter().find(|(name, _)| name == column.name);
+    for (is_key, column) in columns {
+        let pairs = if *is_key { &example.key } else { &example.values };
+        let value = pairs.iter().find(|(name, _)| name == column);
         cells.push(value.map(|(_, value)| clean(&plain(value))).unwrap_or_default());
     }
     cells

@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::change_table::KindTable;
-use super::finding::below_data;
-use super::kind::{ByKind, Kind};
-use super::kind_rows::{filled_columns, place_text, short, significant};
+use super::finding::{below_data, pairs};
 use crate::base::escape::clean;
 use crate::base::stats::times_off;
-use crate::base::words::{Figure, count, names, plural};
+use crate::base::words::{count, names, plural};
 use crate::database::catalog::Place;
-use crate::database::diff::{Diff, FAR, ServedDiff, TableDiff, Totals};
+use crate::database::diff::{Diff, FAR, FarthestKey, ServedDiff, TableDiff, Totals};
+use crate::report::change::{ByKind, Kind, KindTable, filled_columns, place_text};
+use crate::report::change::{short, significant, times};
 use crate::specs::measured_unit;
 
 /// The fewest ratios of a table whose farthest key is named.
@@ -91,28 +90,27 @@ fn remeasured(changed: &[&TableDiff], tables: &[KindTable]) -> (&'static str, St
         parts.push(format!("{keys} got or lost a latency that is not above zero"));
     }
     parts.extend(most(tables, Kind::Remeasured));
-    let farthest = |(table, served): (&TableDiff, &ServedDiff)| {
-        let ends = served.ratios.first().into_iter().chain(served.ratios.last());
-        let far = ends.copied().max_by(|a, b| times_off(*a).total_cmp(&times_off(*b)));
-        let far = far.filter(|far| served.ratios.len() >= FEW && times_off(*far) > 1.0 + FAR);
-        far.map(|ratio| (ratio, short(&table.table)))
-    };
-    let all = served().filter_map(farthest);
-    if let Some((ratio, table)) = all.max_by(|a, b| times_off(a.0).total_cmp(&times_off(b.0))) {
-        parts.push(format!("the farthest key: {table} ×\u{a0}{:.2}", Figure(ratio)));
-    }
+    parts.extend(farthest(served().map(|(table, served)| (&*table.table, served))));
     ("Measured again", parts.join("; "))
+}
+
+/// Names the key whose latency moved farthest.
+fn farthest<'a>(tables: impl Iterator<Item = (&'a str, &'a ServedDiff)>) -> Option<String> {
+    let many = tables.filter(|(_, served)| served.ratios.len() >= FEW);
+    let keys = many.filter_map(|(table, served)| Some((table, served.rows.farthest.as_ref()?)));
+    let moved = keys.filter(|(_, far)| times_off(far.ratio) > 1.0 + FAR);
+    let far = moved.max_by(|a, b| times_off(a.1.ratio).total_cmp(&times_off(b.1.ratio)));
+    far.map(|(table, FarthestKey { ratio, key })| {
+        format!("farthest key: {} {} at {}", short(table), times(*ratio), pairs(key))
+    })
 }
 
 /// Names the slice of a kind's table whose median moved most.
 fn most(tables: &[KindTable], kind: Kind) -> Option<String> {
     let table = tables.iter().find(|table| table.kind == Some(kind))?;
     let row = table.rows.first()?;
-    let (ratio, _) = row.cells[0].split_once("\u{a0}(")?;
-    let against = [&table.against, &row.cells[1]].into_iter().find(|place| !place.is_empty());
-    let against = against.map(|place| format!(" against {place}")).unwrap_or_default();
     let name = [&*row.table, &*row.slice].join(" ");
-    Some(format!("largest median change: {} {ratio}{against}", name.trim()))
+    Some(format!("largest median change: {} {}", name.trim(), row.moved.as_ref()?))
 }
 
 fn rekeyed(changed: &[&TableDiff]) -> String {
@@ -126,7 +124,10 @@ fn rekeyed(changed: &[&TableDiff]) -> String {
 fn added(diff: &Diff, changed: &[&TableDiff], tables: &[KindTable]) -> (&'static str, String) {
     let rows: u64 = changed.iter().filter_map(|table| table.head_rows).sum();
     let most = most(tables, Kind::Added).unwrap_or("no table to compare with".to_owned());
-    let text = format!("{}; {most}", plural(rows as usize, "row"));
+    let of = |path: &str| changed.iter().find(|table| table.path == path);
+    let with = diff.added.iter().filter_map(|with| Some((&*of(&with.path)?.table, &with.served)));
+    let far = farthest(with).map(|far| format!("; {far}")).unwrap_or_default();
+    let text = format!("{}; {most}{far}", plural(rows as usize, "row"));
     let is_new = |table: &&TableDiff| diff.versions.selectable.contains(&place_text(&table.place));
     (if changed.iter().all(is_new) { "Added version" } else { "Added" }, text)
 }

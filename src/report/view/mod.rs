@@ -4,17 +4,13 @@
 //! A format adds only the escapes of its own syntax: XML entities, percent signs of workflow
 //! commands, code spans of Markdown. JSON and URIs encode the raw text themselves and read `raw`.
 
-pub mod change_table;
 pub mod changes;
 pub mod finding;
-mod kind;
-mod kind_rows;
 pub mod kinds;
 mod summary;
 
 use serde::Serialize;
 
-pub(crate) use self::kind_rows::first_row;
 use super::facts::{facts, outside, unread};
 use super::headline::{existing, headline};
 use super::run::{Report, RunOutcome, urgency};
@@ -99,7 +95,7 @@ impl<'a> ReportView<'a> {
         let old = existing(report).map(|old| clean(&old));
         let drawn = report.drawn.as_deref().map(clean);
         let outside = outside(&report.outside);
-        let changes = report.diff.as_ref().map(ChangesView::new);
+        let changes = report.diff.as_ref().map(|diff| ChangesView::new(diff, &report.kind_tables));
         let mut notes: Vec<String> = drawn.iter().cloned().collect();
         let absent = report.absent.said();
         notes.extend(absent.iter().map(|absent| format!("{absent}.")));

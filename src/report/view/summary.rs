@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 
 use super::finding::below_data;
 use crate::base::escape::clean;
-use crate::base::words::{names, plural};
+use crate::base::words::{first_of, names, plural};
 use crate::database::catalog::Role;
 use crate::database::diff::{Diff, DiffSide, FaultReason, FileDiff, TableDiff, VersionChanges};
 use crate::findings::{Repaired, Severity};
 use crate::report::headline::by_rule;
-use crate::specs::facts::KERNEL_COLUMN as KERNEL;
 
 /// The most attributes and versions named.
 const MOVED: usize = 3;
@@ -20,7 +19,7 @@ const FACTS: usize = 5;
 
 /// Returns the lines about what changed beside the rows, escaped.
 pub(super) fn remarks(diff: &Diff) -> Vec<String> {
-    let lines = [attributes(diff), kernels(diff), facts(diff), settings(diff), versions(diff)];
+    let lines = [attributes(diff), facts(diff), settings(diff), versions(diff)];
     lines.into_iter().flatten().map(|line| clean(&line)).collect()
 }
 
@@ -39,38 +38,22 @@ pub(super) fn changes(diff: &Diff) -> Option<String> {
 fn attributes(diff: &Diff) -> Option<String> {
     let mut changes: BTreeMap<(&str, String, String), usize> = BTreeMap::new();
     let served = diff.tables.iter().filter_map(|t| t.served.as_ref());
-    let others =
-        served.flat_map(|served| &served.attributes).filter(|change| change.column != KERNEL);
-    for change in others {
+    for change in served.flat_map(|served| &served.attributes) {
         let side = |values: &[String]| names(values.iter().map(String::as_str));
         let change = (change.column.as_str(), side(&change.before), side(&change.after));
         *changes.entry(change).or_default() += 1;
     }
     let mut changes: Vec<_> = changes.into_iter().collect();
     changes.sort_by_key(|(change, tables)| (Reverse(*tables), change.clone()));
-    let rest = changes.len().saturating_sub(MOVED);
-    let said: Vec<String> = changes
-        .into_iter()
-        .take(MOVED)
-        .map(|((column, was, is), tables)| {
-            format!("{column}: {was} → {is} in {}", plural(tables, "table"))
-        })
-        .collect();
-    let more = if rest > 0 { format!("; {rest} more") } else { String::new() };
-    (!said.is_empty()).then(|| format!("Attributes changed: {}{more}", said.join("; ")))
+    let said = changes.into_iter().map(|((column, was, is), tables)| {
+        format!("{column}: {was} → {is} in {}", plural(tables, "table"))
+    });
+    told("Attributes changed", said.collect(), MOVED)
 }
 
-/// Words the number of keys that another kernel's row serves than before.
-fn kernels(diff: &Diff) -> Option<String> {
-    let served = diff.tables.iter().filter_map(|t| t.served.as_ref());
-    let changes: Vec<_> =
-        served.flat_map(|s| &s.attributes).filter(|change| change.column == KERNEL).collect();
-    let (first, keys) = (changes.first()?, changes.iter().map(|change| change.keys).sum::<u64>());
-    let [was, is] =
-        [&first.before, &first.after].map(|values| names(values.iter().map(String::as_str)));
-    let tables = plural(changes.len(), "table");
-    let keys = plural(keys as usize, "key");
-    Some(format!("Served kernel changed: {keys} in {tables}, for example {was} → {is}"))
+/// Names what some sentences are about, and joins the first of them; `None` without any.
+fn told(what: &str, said: Vec<String>, most: usize) -> Option<String> {
+    (!said.is_empty()).then(|| format!("{what}: {}", first_of(&said, most, "; ")))
 }
 
 /// Names the changed files that state facts: YAML of systems with the changed fields, files of facts, and marker
@@ -81,45 +64,30 @@ fn facts(diff: &Diff) -> Option<String> {
         Role::Sidecar => file.path.ends_with(".txt"),
         Role::Other | Role::Settings | Role::Trace => false,
     };
-    let files: Vec<&FileDiff> = diff.files.iter().filter(states_facts).collect();
-    let said: Vec<String> = files
-        .iter()
-        .take(FACTS)
-        .map(|file| {
-            let fields = file.changes.iter().take(FACTS).cloned().collect::<Vec<_>>().join(", ");
-            let more = if file.changes.len() > FACTS { ", …" } else { "" };
-            let fields = if fields.is_empty() { fields } else { format!(" ({fields}{more})") };
-            format!("{} {}{fields}", below_data(&file.path), file.status.name())
-        })
-        .collect();
-    let rest = files.len() - said.len();
-    let more = if rest > 0 { format!("; {rest} more") } else { String::new() };
-    (!said.is_empty()).then(|| format!("Facts changed: {}{more}", said.join("; ")))
+    let said = diff.files.iter().filter(states_facts).map(|file| {
+        let fields = match first_of(&file.changes, FACTS, ", ") {
+            fields if fields.is_empty() => fields,
+            fields => format!(" ({fields})"),
+        };
+        format!("{} {}{fields}", below_data(&file.path), file.status.name())
+    });
+    told("Facts changed", said.collect(), FACTS)
 }
 
 /// Names the changed files that decide how later runs judge.
 fn settings(diff: &Diff) -> Option<String> {
     let files = diff.files.iter().filter(|file| file.role == Role::Settings);
-    let said: Vec<String> =
-        files.map(|file| format!("{} {}", file.path, file.status.name())).collect();
-    let rest = said.len().saturating_sub(FACTS);
-    let more = if rest > 0 { format!("; {rest} more") } else { String::new() };
-    let first = said.iter().take(FACTS).cloned().collect::<Vec<_>>().join("; ");
-    (!said.is_empty())
-        .then(|| format!("This changes how later runs judge, once it is merged: {first}{more}"))
+    let said = files.map(|file| format!("{} {}", file.path, file.status.name())).collect();
+    told("This changes how later runs judge, once it is merged", said, FACTS)
 }
 
 /// Names the versions that become selectable and those that are hidden.
 fn versions(diff: &Diff) -> Option<String> {
-    let named = |versions: &[String], what: &str| {
-        let first: Vec<&str> = versions.iter().take(MOVED).map(String::as_str).collect();
-        let rest = versions.len() - first.len();
-        let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-        (!first.is_empty()).then(|| format!("{what}: {}{more}", first.join(", ")))
-    };
     let VersionChanges { selectable, hidden } = &diff.versions;
-    let said = [named(selectable, "new to select"), named(hidden, "no longer read")];
-    let said: Vec<String> = said.into_iter().flatten().collect();
+    let named = [(selectable, "new to select"), (hidden, "no longer read")].map(|(all, what)| {
+        (!all.is_empty()).then(|| format!("{what}: {}", first_of(all, MOVED, ", ")))
+    });
+    let said: Vec<String> = named.into_iter().flatten().collect();
     (!said.is_empty()).then(|| format!("Versions {}", said.join("; ")))
 }
 

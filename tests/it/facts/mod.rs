@@ -260,7 +260,7 @@ fn each_state_is_read_with_its_own_lanes() {
     let root = tree.path().display().to_string();
     let report =
         run(&["sanity", "--root", &root, "--base-ref", "main", "--format", "markdown"]).out();
-    let line = "Served kernel changed: 1 key in 1 table, for example triton → fa3";
+    let line = "Attributes changed: `kernel_source`: triton → fa3 in 1 table";
     assert!(report.contains(line), "{report}");
 }
 

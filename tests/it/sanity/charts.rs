@@ -1,4 +1,4 @@
-//! Charts of synthetic rows: what is ringed, what is drawn beside it, and why a table has no chart.
+//! Charts of synthetic rows: which tables are drawn, what is ringed, and what is drawn beside it.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use perfdb_gate::database::source;
 use perfdb_gate::database::state::State;
 use perfdb_gate::findings::{Example, Finding, Novelty, Severity, SliceEvidence};
 use perfdb_gate::jobs::sanity;
-use perfdb_gate::report::chart::{ChartFigure, ChartPoint, Charts, Gallery, LineKind};
+use perfdb_gate::report::chart::{ChartFigure, ChartPoint, Gallery, LineKind};
 use perfdb_gate::specs::Specs;
 
 use super::{FLAT, POINTER};
-use crate::common::{Tree, gemm};
+use crate::common::{H200, Tree, gemm};
 
 /// Eight sizes, each of a latency of its own.
 fn sizes(factor: f64) -> Vec<(u64, f64)> {
@@ -24,7 +24,7 @@ fn path(name: &str) -> String {
 }
 
 /// The charts of the files on disk against the last commit, by findings that are all new.
-fn charts(tree: &Tree, mut findings: Vec<Finding>, most: usize) -> Charts {
+fn charts(tree: &Tree, mut findings: Vec<Finding>, most: usize) -> Vec<ChartFigure> {
     findings.iter_mut().for_each(|finding| finding.novelty = Novelty::New);
     let specs = Specs::embedded().unwrap();
     let head = source::open(tree.path(), None).unwrap();
@@ -39,7 +39,7 @@ fn charts(tree: &Tree, mut findings: Vec<Finding>, most: usize) -> Charts {
         sanity::SanityOptions { root, base: "main".into(), ..sanity::SanityOptions::default() };
     let diff = sanity::run(&options, &()).unwrap().0.diff.unwrap();
     let (findings, first) = (&findings, None);
-    let gallery = Gallery { base, head, diff: &diff, findings, specs, first };
+    let gallery = Gallery { base, head, diff: &diff, findings, first };
     gallery.charts(most).unwrap()
 }
 
@@ -76,8 +76,8 @@ fn rows_of_another_table_are_never_ringed() {
         finding("latency-spike", Severity::Warning, &path("moe_perf.txt")).naming([1]),
     ];
     let charts = charts(&tree, findings, 12);
-    assert_eq!(ringed(&charts.figures[0]), [(6, vec!["latency-spike"])]);
-    assert_eq!(charts.figures[0].path, table);
+    assert_eq!(ringed(&charts[0]), [(6, vec!["latency-spike"])]);
+    assert_eq!(charts[0].path, table);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn both_copies_of_a_duplicate_are_drawn_and_the_ring_names_its_rule() {
     let rows = [sizes(1.0), vec![(4, 9.0)]].concat();
     tree.gemm("gemm_perf.txt", gemm(&rows));
     let copies = finding("duplicate-key", Severity::Error, &path("gemm_perf.txt")).naming([8]);
-    let figure = charts(&tree, vec![copies], 12).figures.remove(0);
+    let figure = charts(&tree, vec![copies], 12).remove(0);
     let at = |kind| -> Vec<f64> {
         points(&figure, kind).into_iter().filter(|p| p.x == 4.0).map(|p| p.y).collect()
     };
@@ -117,7 +117,7 @@ fn a_peer_is_drawn_beside_what_is_held_against_it() {
     let mut slow = finding("latency-spike", Severity::Warning, &table);
     slow.evidence.reference = Some(sglang.to_owned());
     for held in [apart("sglang"), copied, slow] {
-        let figure = charts(&tree, vec![held], 12).figures.remove(0);
+        let figure = charts(&tree, vec![held], 12).remove(0);
         let peer: Vec<f64> = points(&figure, LineKind::Peer).iter().map(|p| p.y).collect();
         assert_eq!(peer, sizes(4.0).iter().map(|(_, y)| *y).collect::<Vec<_>>());
         assert!(figure.subtitle.contains("wide and pale: sglang 0.5.9"), "{}", figure.subtitle);
@@ -128,13 +128,13 @@ fn a_peer_is_drawn_beside_what_is_held_against_it() {
         let ratios: Vec<f64> = over.lines[0].points.iter().map(|point| point.y).collect();
         assert_eq!((ratios, over.mark), (vec![0.25; 8], Some(1.0)));
     }
-    let unknown = charts(&tree, vec![apart("trtllm")], 12).figures.remove(0);
+    let unknown = charts(&tree, vec![apart("trtllm")], 12).remove(0);
     assert!(points(&unknown, LineKind::Peer).is_empty());
     assert!(unknown.panels.iter().all(|panel| !panel.y.contains("over that of")));
     // A point that stands out in the ratio is ringed there, too.
     let mut slow = finding("latency-spike", Severity::Warning, &table).naming([3]);
     slow.evidence.reference = Some(sglang.to_owned());
-    let figure = charts(&tree, vec![slow], 12).figures.remove(0);
+    let figure = charts(&tree, vec![slow], 12).remove(0);
     let over = figure.panels.last().unwrap();
     let ringed: Vec<f64> =
         over.lines[0].points.iter().filter(|p| p.row == Some(3)).map(|p| p.y).collect();
@@ -142,7 +142,7 @@ fn a_peer_is_drawn_beside_what_is_held_against_it() {
 }
 
 #[test]
-fn each_table_that_changed_has_a_chart_or_a_reason() {
+fn latencies_that_changed_are_drawn_first_and_tables_that_cannot_be_drawn_leave_their_place() {
     let tree = Tree::new();
     let folder = |version: &str| format!("systems/data/h200_sxm/vllm/{version}/gemm_perf.txt");
     tree.gemm("gemm_perf.txt", gemm(&sizes(1.0)));
@@ -151,30 +151,55 @@ fn each_table_that_changed_has_a_chart_or_a_reason() {
     tree.commit();
     tree.gemm("gemm_perf.txt", gemm(&sizes(2.0)));
     tree.remove(&folder("0.1.0"));
-    let rows = gemm(&sizes(1.0)).replace('\n', "\r\n");
-    tree.file(&folder("0.2.0"), rows);
+    tree.file(&folder("0.2.0"), gemm(&sizes(1.0)).replace('\n', "\r\n"));
     tree.file(&folder("0.3.0"), gemm(&[(1, 0.5), (2, 0.6)]));
     tree.file(&folder("0.4.0"), POINTER);
     tree.file(&folder("0.5.0"), gemm(&sizes(1.5)));
-    let charts = charts(&tree, Vec::new(), 1);
-    let drawn: Vec<&str> = charts.figures.iter().map(|f| f.path.as_str()).collect();
-    assert_eq!(drawn, [path("gemm_perf.txt")], "latencies that changed come first");
-    let pointer = "the head is a git-LFS pointer and its object was not fetched";
-    let beyond = "only one chart is drawn";
-    let (gone, same) = ("the table was deleted", "no row changed");
-    let told = |all: &[(&'static str, &str)]| -> Vec<(&str, String)> {
-        all.iter().map(|(version, why)| (*version, (*why).to_owned())).collect()
+    let drawn = |most| -> Vec<String> {
+        charts(&tree, Vec::new(), most).into_iter().map(|figure| figure.path).collect()
     };
-    let first = [("0.1.0", gone), ("0.2.0", same), ("0.3.0", beyond), ("0.4.0", pointer)];
-    assert_eq!(reasons(&charts), told(&[&first[..], &[("0.5.0", beyond)]].concat()));
-    let all = self::charts(&tree, Vec::new(), 12);
-    assert_eq!(all.figures.len(), 2);
-    let short = "no series has 3 points along m or n or k";
-    let rest = [("0.1.0", gone), ("0.2.0", same), ("0.3.0", short), ("0.4.0", pointer)];
-    assert_eq!(reasons(&all), told(&rest));
+    assert_eq!(drawn(1), [path("gemm_perf.txt")]);
+    assert_eq!(drawn(12), [path("gemm_perf.txt"), folder("0.5.0")]);
 }
 
-/// Why tables have no chart, by version.
-fn reasons(charts: &Charts) -> Vec<(&str, String)> {
-    charts.without.iter().map(|u| (u.path.split('/').nth(4).unwrap(), u.why.to_string())).collect()
+#[test]
+fn charts_of_one_table_in_two_roots_have_names_of_their_own() {
+    let tree = Tree::new();
+    let tables = ["other/", ""].map(|root| {
+        tree.file(&format!("{root}systems/h200_sxm.yaml"), H200.replace("../data/", "data/"));
+        format!("{root}systems/data/h200_sxm/gemm/vllm/0.24.0/gemm_perf.txt")
+    });
+    tables.iter().for_each(|table| drop(tree.file(table, gemm(&sizes(1.0)))));
+    tree.commit();
+    tables.iter().for_each(|table| drop(tree.file(table, gemm(&sizes(2.0)))));
+    let root = tree.path().to_owned();
+    let base = "main".to_owned();
+    let options = sanity::SanityOptions { root, base, charts: 12, ..Default::default() };
+    let (_, figures) = sanity::run(&options, &()).unwrap();
+    let drawn: Vec<&str> = figures.iter().map(|figure| figure.path.as_str()).collect();
+    assert_eq!(drawn, tables);
+    let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
+    let name = "h200_sxm-vllm-0.24.0-gemm_perf";
+    assert_eq!(names, [name, &format!("{name}-2")]);
+}
+
+#[test]
+fn a_reference_that_is_implausible_itself_is_not_drawn() {
+    let tree = Tree::new();
+    let sglang = "systems/data/h200_sxm/sglang/0.5.9/gemm_perf.txt";
+    tree.file(sglang, gemm(&sizes(4.0)).replace("VLLM,0.24.0", "SGLang,0.5.9"));
+    tree.commit();
+    tree.gemm("gemm_perf.txt", gemm(&sizes(1.0)));
+    let mut slow = finding("latency-spike", Severity::Warning, &path("gemm_perf.txt"));
+    slow.evidence.reference = Some(sglang.to_owned());
+    let has_peer = |of_reference: Option<&str>| {
+        let others = of_reference.map(|rule| finding(rule, Severity::Warning, sglang));
+        let findings = others.into_iter().chain([slow.clone()]).collect();
+        let charts = charts(&tree, findings, 12);
+        !points(&charts[0], LineKind::Peer).is_empty()
+    };
+    assert!(has_peer(None) && has_peer(Some("duplicate-key")));
+    for rule in ["below-speed-of-light", "far-above-bound", "slice-implausible", "synthetic-rows"] {
+        assert!(!has_peer(Some(rule)), "{rule}");
+    }
 }

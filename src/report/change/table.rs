@@ -8,26 +8,26 @@ use crate::database::diff::SliceName;
 
 /// The width of a comment in pixels, in a window of 768.
 const PAGE: usize = 700;
-/// The pixels that a cell has beside its text.
-const PADDING: usize = 27;
-/// The width of a character in pixels: of names in code, and of numbers and words.
-const CHARACTER: [usize; 2] = [8, 7];
-/// The longest name of a row in characters.
-const NAME: usize = 40;
+/// The pixels that a cell has beside its text: of numbers and words, and of names in code.
+const PADDING: [usize; 2] = [27, 40];
+/// The width of a character in tenths of a pixel: of numbers and words, and of names in code.
+const CHARACTER: [usize; 2] = [68, 72];
+/// The fewest and the most characters of a row's name that are shown, and the most of a text, which may take two lines.
+const NAME: [usize; 2] = [16, 40];
+const TEXT: usize = 40;
 /// Columns of texts, which are aligned at their start.
-const TEXTS: [&str; 3] = ["column", "against", "what answers instead"];
+const TEXTS: [&str; 2] = ["column", "what answers instead"];
 
 /// The rows that one kind of change has, the most important first.
 #[derive(Debug, Clone, Default)]
 pub struct KindTable {
     /// The kind of change; `None` for lost keys, which a change of any kind may have.
-    pub(super) kind: Option<Kind>,
+    pub(in crate::report) kind: Option<Kind>,
     /// The subject of the table.
     pub title: &'static str,
-    /// The place with which all rows are compared; empty if they have none in common.
-    pub against: String,
-    /// The names of the columns on one or two lines, separated by `|`, the most important first: a column that does not fit
-    /// is left out.
+    /// Lines about all rows, which are shown above them.
+    pub notes: Vec<String>,
+    /// The names of the columns on one or two lines, separated by `|`.
     pub heads: &'static str,
     pub rows: Vec<KindRow>,
 }
@@ -35,7 +35,7 @@ pub struct KindTable {
 /// A row of a kind's table, not yet escaped.
 #[derive(Debug, Clone, Default)]
 pub struct KindRow {
-    /// System, backend and version.
+    /// System, backend and version, and the place with which these are compared.
     pub place: String,
     /// The table's name; empty if the row is about all tables of the place.
     pub table: String,
@@ -47,13 +47,17 @@ pub struct KindRow {
     pub path: String,
     /// The names and texts of the slice.
     pub texts: SliceName,
+    /// The median ratio, and the place with which it compares; `None` if no latency changed.
+    pub moved: Option<String>,
 }
 
 /// A table as it is shown: without empty columns, a place or table with several rows as a heading. The texts are escaped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangeTable {
     pub title: &'static str,
-    pub against: String,
+    pub notes: Vec<String>,
+    /// True if the notes say what is new, which comes before the rows.
+    pub is_new: bool,
     /// The place of all rows; empty if they have several.
     pub place: String,
     /// The names of the columns, each with true if its cells are numbers.
@@ -90,27 +94,26 @@ impl KindTable {
         let first = self.rows.first()?;
         let mut rows = &self.rows[..self.rows.len().min(most.max(1))];
         let is_one_place = rows.iter().all(|row| row.place == first.place && !row.table.is_empty());
-        while rows.len() > 1 && lines(rows, is_one_place).len() > most {
-            rows = &rows[..rows.len() - 1];
-        }
-        let lines = lines(rows, is_one_place);
         let heads: Vec<&'static str> = self.heads.split('|').collect();
         let mut columns: Vec<usize> = (0..heads.len()).collect();
         columns.retain(|column| rows.iter().any(|row| !row.cells[*column].is_empty()));
+        let is_text = |column: usize| TEXTS.contains(&heads[column]);
         let width = |column: &usize| {
             let cells = rows.iter().map(|row| row.cells[*column].as_str());
-            let texts = cells.chain(heads[*column].split('\n'));
-            texts.map(|text| text.chars().count()).max().unwrap_or(0) * CHARACTER[1] + PADDING
+            let texts = cells.chain(heads[*column].split('\n')).map(|text| text.chars().count());
+            let longest = texts.max().unwrap_or(0);
+            let longest = if is_text(*column) { longest.min(TEXT) } else { longest };
+            longest * CHARACTER[0] / 10 + PADDING[0]
         };
-        // A place may take two lines.
-        let names = lines.iter().filter(|(_, kind, _)| *kind != "place");
-        let name = names.map(|(name, ..)| name.chars().count()).max().unwrap_or(0);
-        let name = name.min(NAME) * CHARACTER[0] + PADDING;
-        while columns.len() > 1 && name + columns.iter().map(width).sum::<usize>() > PAGE {
-            columns.pop();
+        let left = PAGE.saturating_sub(columns.iter().map(width).sum::<usize>() + PADDING[1]);
+        let room = (left * 10 / CHARACTER[1]).clamp(NAME[0], NAME[1]);
+        while rows.len() > 1 && lines(rows, is_one_place, room).len() > most {
+            rows = &rows[..rows.len() - 1];
         }
+        let lines = lines(rows, is_one_place, room);
         let line = |(name, kind, row): &(String, &'static str, Option<&KindRow>)| ChangeLine {
-            name: clean(&cut(name)),
+            // A place may take two lines.
+            name: clean(&if *kind == "place" { name.clone() } else { cut(name, room) }),
             kind,
             cells: columns
                 .iter()
@@ -120,9 +123,10 @@ impl KindTable {
         };
         Some(ChangeTable {
             title: self.title,
-            against: clean(&self.against),
+            is_new: matches!(self.kind, Some(Kind::Added | Kind::Appended)),
+            notes: self.notes.iter().map(|note| clean(note)).collect(),
             place: if is_one_place { clean(&first.place) } else { String::new() },
-            heads: columns.iter().map(|c| (heads[*c], !TEXTS.contains(&heads[*c]))).collect(),
+            heads: columns.iter().map(|c| (heads[*c], !is_text(*c))).collect(),
             lines: lines.iter().map(line).collect(),
             more: self.rows.len() - rows.len(),
         })
@@ -130,8 +134,12 @@ impl KindTable {
 }
 
 /// Returns the lines of some rows, by place and table in the order in which these appear: name, kind, and the row of a
-/// line that is not a heading.
-fn lines(rows: &[KindRow], is_one_place: bool) -> Vec<(String, &'static str, Option<&KindRow>)> {
+/// line that is not a heading. A name that is longer than `room` becomes a heading and a slice.
+fn lines(
+    rows: &[KindRow],
+    is_one_place: bool,
+    room: usize,
+) -> Vec<(String, &'static str, Option<&KindRow>)> {
     let mut sorted: Vec<&KindRow> = rows.iter().collect();
     sorted.sort_by_cached_key(|row| {
         let place = rows.iter().position(|other| other.place == row.place);
@@ -143,7 +151,10 @@ fn lines(rows: &[KindRow], is_one_place: bool) -> Vec<(String, &'static str, Opt
             lines.push((of_place[0].place.clone(), "place", None));
         }
         for of_table in of_place.chunk_by(|a, b| a.is_beside(b)) {
-            if let [row] = of_table {
+            let fits = |row: &KindRow| row.slice.is_empty() || row.name().chars().count() <= room;
+            if let [row] = of_table
+                && fits(row)
+            {
                 lines.push((row.name(), "row", Some(*row)));
                 continue;
             }
@@ -155,13 +166,13 @@ fn lines(rows: &[KindRow], is_one_place: bool) -> Vec<(String, &'static str, Opt
 }
 
 /// Cuts a name in its middle.
-fn cut(name: &str) -> String {
+fn cut(name: &str, room: usize) -> String {
     let characters: Vec<char> = name.chars().collect();
-    if characters.len() <= NAME {
+    if characters.len() <= room {
         return name.to_owned();
     }
-    let (start, end) = characters.split_at(NAME / 2);
-    let end = &end[end.len() + 1 - NAME / 2..];
+    let (start, end) = characters.split_at(room / 2);
+    let end = &end[end.len() + 1 - room / 2..];
     let [start, end] = [start, end].map(|part| part.iter().collect::<String>());
     format!("{start}…{end}")
 }
@@ -206,13 +217,16 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_left_out_from_the_right_and_names_are_cut_in_their_middle() {
-        let wide = "0.0781 → 0.0814 ms".repeat(2);
+    fn every_column_stays_and_names_are_cut_in_their_middle_to_what_is_left() {
         let name = "vllm_compressedtensorsw4a4nvfp4moe_flashinfer_trtllm_modular";
-        let table = shaped(vec![row("p", "moe", name, &[&wide, "2", &wide])], 9);
-        assert_eq!((table.heads, table.place.as_str()), (vec![("a", true), ("b", true)], "p"));
-        let name = &table.lines[0].name;
-        assert!(name.starts_with("moe vllm_compressedt…") && name.ends_with("_modular"), "{name}");
-        assert_eq!(name.chars().count(), NAME);
+        for (cell, length) in [("2", NAME[1]), ("× 1.03, 0.0781 → 0.0814 ms", 30)] {
+            let table = shaped(vec![row("p", "moe", name, &[cell, "2", cell])], 9);
+            assert_eq!((table.heads.len(), table.place.as_str()), (3, "p"));
+            let lines: Vec<&str> = table.lines.iter().map(|line| line.kind).collect();
+            assert_eq!(lines, ["table", "slice"], "a long name takes two lines");
+            let name = &table.lines[1].name;
+            assert!(name.starts_with("vllm_compr") && name.ends_with("_modular"), "{name}");
+            assert_eq!(name.chars().count(), length);
+        }
     }
 }

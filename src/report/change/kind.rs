@@ -6,7 +6,7 @@ use crate::database::diff::{Class, Diff, TableDiff};
 
 /// The kind of a table's change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(in crate::report) enum Kind {
     /// Keys have other latencies.
     Remeasured,
     /// Keys were corrected, and their measurements stay.
@@ -26,10 +26,10 @@ pub(super) enum Kind {
 }
 
 /// The changed tables by kind.
-pub(super) type ByKind<'a> = BTreeMap<Kind, Vec<&'a TableDiff>>;
+pub(in crate::report) type ByKind<'a> = BTreeMap<Kind, Vec<&'a TableDiff>>;
 
 /// Sorts the changed tables by kind.
-pub(super) fn by_kind(diff: &Diff) -> ByKind<'_> {
+pub(in crate::report) fn by_kind(diff: &Diff) -> ByKind<'_> {
     let mut kinds = ByKind::new();
     diff.tables.iter().for_each(|table| kinds.entry(kind(table)).or_default().push(table));
     kinds

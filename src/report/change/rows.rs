@@ -1,26 +1,30 @@
 //! The tables of a change, one per kind: what was measured again, added, filled, rekeyed, or is lost.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::change_table::{KindRow, KindTable};
-use super::kind::{ByKind, Kind, by_kind};
-use crate::base::words::{Figure, count, plural, plural_verb};
+use super::kind::{Kind, by_kind};
+use super::table::{KindRow, KindTable};
+use crate::base::words::{Figure, count, names, plural, plural_verb};
 use crate::database::catalog::Place;
-use crate::database::diff::{Diff, FilledColumn, SliceDiff, SliceName, TableDiff, Unserved};
+use crate::database::diff::{Diff, FilledColumn, NewKeys, ServedDiff, SliceDiff, SliceName};
+use crate::database::diff::{TableDiff, Unserved};
 use crate::specs::measured_unit;
 
 /// The fewest keys of a slice whose median ratio ranks before those of other slices.
 const FEW: u64 = 10;
 /// The most slices of a table with lost keys that are named.
 const SLICES: usize = 2;
-/// The place with which an added table is compared that has no other table near it.
-const NOTHING: &str = "nothing";
 /// The most tables with new rows that have rows of their own; more are summed up by version.
 const ALIKE: usize = 6;
+/// The most lines about new keys.
+const NOTES: usize = 4;
+/// The most values of a part of new keys that are listed; of more, the ends are.
+const VALUES: usize = 4;
 
-/// Returns the tables that have rows, the most important first.
-pub(super) fn tables(diff: &Diff, kinds: &ByKind<'_>) -> Vec<KindTable> {
+/// Returns the tables of what changed that have rows, the most important first.
+pub(crate) fn kind_tables(diff: &Diff) -> Vec<KindTable> {
+    let kinds = by_kind(diff);
     let of = |kind: Kind| kinds.get(&kind).map(Vec::as_slice).unwrap_or_default();
     let mut tables = vec![
         unserved(&diff.unserved),
@@ -40,18 +44,18 @@ pub(super) fn tables(diff: &Diff, kinds: &ByKind<'_>) -> Vec<KindTable> {
 
 /// Returns the path of the table in the first row of a change's tables, with the texts of its slice; `None` if no row is
 /// about a table that can be drawn.
-pub(crate) fn first_row(diff: &Diff) -> Option<(String, SliceName)> {
-    let mut rows = tables(diff, &by_kind(diff)).into_iter().flat_map(|table| table.rows);
-    rows.find(|row| !row.path.is_empty()).map(|row| (row.path, row.texts))
+pub(crate) fn first_row(tables: &[KindTable]) -> Option<(&str, &SliceName)> {
+    let mut rows = tables.iter().flat_map(|table| &table.rows);
+    rows.find(|row| !row.path.is_empty()).map(|row| (row.path.as_str(), &row.texts))
 }
 
 /// Words the place of a table.
-pub(super) fn place_text(place: &Place) -> String {
+pub(in crate::report) fn place_text(place: &Place) -> String {
     [&*place.system, &*place.backend, &*place.version].join(" ")
 }
 
 /// Returns the name of a table without its common ending.
-pub(super) fn short(table: &str) -> String {
+pub(in crate::report) fn short(table: &str) -> String {
     table.strip_suffix("_perf").unwrap_or(table).to_owned()
 }
 
@@ -71,7 +75,7 @@ fn shared_parts<'s>(slices: impl Iterator<Item = &'s SliceName> + Clone) -> Vec<
 /// Returns the row of a slice of a table.
 fn row(of: &TableDiff, texts: &SliceName, slice: String, cells: Vec<String>) -> KindRow {
     let (place, table) = (place_text(&of.place), short(&of.table));
-    KindRow { place, table, slice, cells, path: of.path.clone(), texts: texts.clone() }
+    KindRow { place, table, slice, cells, path: of.path.clone(), texts: texts.clone(), moved: None }
 }
 
 /// Formats a number of keys; empty for 0.
@@ -80,7 +84,7 @@ fn some(n: u64) -> String {
 }
 
 /// Formats a number with three significant digits.
-pub(super) fn significant(number: f64) -> String {
+pub(in crate::report) fn significant(number: f64) -> String {
     let digits = (2.0 - number.abs().log10().floor()).clamp(0.0, 6.0) as usize;
     format!("{:.digits$}", Figure(number))
 }
@@ -97,77 +101,117 @@ fn movement(slice: &SliceDiff) -> impl Ord + use<> {
 
 /// Lists the slices that moved, gained keys or lost them: against before, or of added tables against the nearest table.
 fn sliced(kind: Kind, tables: &[&TableDiff], diff: &Diff) -> KindTable {
-    let (title, heads) = match kind {
-        Kind::Added => ("Added: latency over that of the nearest table", ADDED),
-        Kind::Appended => ("Rows added", MOVED),
-        _ => ("Measured again: latency after over before", MOVED),
-    };
     let mut rows: Vec<(&SliceDiff, KindRow)> = Vec::new();
+    let mut compared: Vec<(&TableDiff, &ServedDiff)> = Vec::new();
     for table in tables {
-        let own = table.served.as_ref().map_or(&[][..], |served| &served.slices);
         let with = diff.added.iter().find(|added| added.path == table.path);
-        let slices = with.map_or(own, |with| &with.slices);
+        let own = with.map(|with| &with.served).or(table.served.as_ref());
+        let Some(served) = own else { continue };
         let against = match (kind, with) {
-            (Kind::Added, None) => NOTHING.to_owned(),
-            (_, with) => with.map(|with| against(&with.place, &table.place)).unwrap_or_default(),
+            (_, Some(with)) => format!(" against {}", against(&with.place, &table.place)),
+            (Kind::Added, None) => ", no table to compare with".to_owned(),
+            _ => String::new(),
         };
-        let shared = shared_parts(slices.iter().map(|slice| &slice.slice));
-        for slice in slices.iter().filter(|slice| kind == Kind::Added || is_moved(slice)) {
+        compared.push((table, served));
+        let shared = shared_parts(served.slices.iter().map(|slice| &slice.slice));
+        for slice in served.slices.iter().filter(|slice| kind == Kind::Added || is_moved(slice)) {
             let text = slice_text(&slice.slice, &shared);
-            rows.push((slice, row(table, &slice.slice, text, cells(slice, &against))));
+            let mut row = row(table, &slice.slice, text, cells(slice));
+            let latency = slice.latency.filter(|latency| !latency.is_unchanged());
+            row.moved = latency.map(|latency| format!("{}{against}", times(latency.ratio)));
+            row.place += &against;
+            rows.push((slice, row));
         }
     }
     rows.sort_by_cached_key(|(slice, _)| movement(slice));
     let mut rows: Vec<KindRow> = rows.into_iter().map(|(_, row)| row).collect();
     if kind == Kind::Appended && tables.len() > ALIKE {
         rows = by_place(tables, |tables| {
-            let sum = SliceDiff::sum(tables.iter().flat_map(|t| &t.served).flat_map(|s| &s.slices));
-            cells(&sum, "")
+            let slices = tables.iter().flat_map(|t| &t.served).flat_map(|s| &s.slices);
+            cells(&SliceDiff::sum(slices))
         });
     }
-    let against = rows.first().map(|row| row.cells[1].clone()).unwrap_or_default();
-    let is_common = rows.iter().all(|row| row.cells[1] == against);
-    if is_common {
-        rows.iter_mut().for_each(|row| row.cells[1].clear());
-    }
-    let is_alone = is_common && against == NOTHING;
-    let title = if is_alone { "Added: no table to compare with" } else { title };
-    let against = if is_common && !is_alone { against } else { String::new() };
-    KindTable { kind: Some(kind), title, against, heads, rows }
+    let title = match kind {
+        Kind::Added if diff.added.is_empty() => "Added",
+        Kind::Added => "Added: latency over that of the nearest table",
+        Kind::Appended => "Rows added",
+        _ => "Measured again: latency after over before",
+    };
+    let heads = "median ratio,\nmedians in ms|90 %\nof ratios|keys,\n−\u{a0}gone\u{a0}+\u{a0}new|beyond\nreruns";
+    KindTable { kind: Some(kind), title, notes: new_keys(&compared), heads, rows }
 }
 
-/// Columns of slices that are served before and after.
-const MOVED: &str =
-    "median ratio\n(90 % of keys)||keys|beyond\nreruns|no longer\nhere|new\nkeys|median,\nms";
+/// Words what is new about the keys of some tables, one line for all tables with the same new values; most keys first.
+fn new_keys(tables: &[(&TableDiff, &ServedDiff)]) -> Vec<String> {
+    let mut notes: BTreeMap<String, (u64, BTreeSet<String>)> = BTreeMap::new();
+    for (table, served) in tables.iter().filter(|(_, served)| !served.rows.new.values.is_empty()) {
+        let (keys, names) = notes.entry(new_values(&served.rows.new)).or_default();
+        *keys += served.gained;
+        names.insert(short(&table.table));
+    }
+    let mut notes: Vec<_> = notes.into_iter().collect();
+    notes.sort_by_key(|(_, (keys, _))| Reverse(*keys));
+    let line = |(values, (keys, tables)): (String, (u64, BTreeSet<String>))| {
+        let tables = names(tables.iter().map(String::as_str));
+        format!("{} of {tables}: {values}", plural(keys as usize, "new key"))
+    };
+    notes.into_iter().take(NOTES).map(line).collect()
+}
 
-/// Columns of slices of an added table.
-const ADDED: &str = "median ratio\n(90 % of keys)|against|keys\nin both|beyond\nreruns|missing\nkeys|new\nkeys|median,\nms";
+/// Words the values of new keys: shapes as `hidden_size × topk: 4096 × 8, 7168 × 6`, other parts by their values.
+fn new_values(new: &NewKeys) -> String {
+    let shown = |values: &[f64], between: &str| {
+        values.iter().map(|v| Figure(*v).to_string()).collect::<Vec<_>>().join(between)
+    };
+    let are_shapes = new.together.len() > 1 && !new.shapes.is_empty();
+    let others = new.values.iter().filter(|(name, _)| !are_shapes || !new.together.contains(name));
+    let mut parts: Vec<String> = others
+        .map(|(name, values)| match &values[..] {
+            [low, .., high] if values.len() > VALUES => format!("{name} {low} … {high}"),
+            few => format!("{name} {}", shown(few, ", ")),
+        })
+        .collect();
+    if are_shapes {
+        let shapes: Vec<String> = new.shapes.iter().map(|shape| shown(shape, " × ")).collect();
+        parts.insert(0, format!("{}: {}", new.together.join(" × "), shapes.join(", ")));
+    }
+    parts.join("; ")
+}
 
 /// Returns true if a key came or went, or a latency changed.
 fn is_moved(slice: &SliceDiff) -> bool {
     slice.lost + slice.gained > 0 || slice.latency.is_some_and(|latency| !latency.is_unchanged())
 }
 
+/// Formats a ratio with two decimals, a small one with three digits.
+pub(in crate::report) fn times(ratio: f64) -> String {
+    let digits = if ratio < 0.1 { significant(ratio) } else { format!("{:.2}", Figure(ratio)) };
+    format!("×\u{a0}{digits}")
+}
+
 /// Returns the cells of a slice. Keys without a ratio, because a latency is 0, are counted apart.
-fn cells(slice: &SliceDiff, against: &str) -> Vec<String> {
-    let keys = match (slice.latency.map_or(0, |latency| latency.keys), slice.zeros) {
+fn cells(slice: &SliceDiff) -> Vec<String> {
+    let mut keys = match (slice.latency.map_or(0, |latency| latency.keys), slice.zeros) {
         (_, 0) => some(slice.common),
         (keys, zeros) => format!("{keys}\u{a0}({}\u{a0}are\u{a0}0)", count(zeros as usize)),
     };
+    for (sign, n) in [('−', slice.lost), ('+', slice.gained)] {
+        if n > 0 {
+            keys += &format!("\u{a0}{sign}{}", some(n));
+        }
+    }
+    let keys = keys.trim_start().to_owned();
     let Some(latency) = slice.latency.filter(|latency| !latency.is_unchanged()) else {
         let same = if slice.common > 0 { "same" } else { "" };
-        let cells = [same, against, &keys, "", &some(slice.lost), &some(slice.gained), ""];
-        return cells.map(str::to_owned).into();
+        return vec![same.to_owned(), String::new(), keys, String::new()];
     };
-    let [ratio, low, high] = [latency.ratio, latency.low, latency.high].map(Figure);
+    let [low, high] = [latency.low, latency.high].map(Figure);
+    let medians = [latency.before, latency.after].map(significant).join("\u{a0}→\u{a0}");
     vec![
-        format!("×\u{a0}{ratio:.2}\u{a0}({low:.2}\u{a0}…\u{a0}{high:.2})"),
-        against.to_owned(),
+        format!("{},\u{a0}{medians}", times(latency.ratio)),
+        format!("{low:.2}\u{a0}…\u{a0}{high:.2}"),
         keys,
         count(latency.beyond_noise as usize),
-        some(slice.lost),
-        some(slice.gained),
-        [latency.before, latency.after].map(significant).join("\u{a0}→\u{a0}"),
     ]
 }
 
@@ -243,7 +287,7 @@ fn filled(tables: &[&TableDiff]) -> KindTable {
 }
 
 /// Returns the changed columns with measurements of a table, except limits, which are not measured.
-pub(super) fn filled_columns(table: &TableDiff) -> impl Iterator<Item = &FilledColumn> {
+pub(in crate::report) fn filled_columns(table: &TableDiff) -> impl Iterator<Item = &FilledColumn> {
     let columns = table.served.iter().flat_map(|served| &served.rows.filled);
     let is_changed = |name: &String| table.columns_changed.contains(name);
     columns.filter(move |c| !c.column.ends_with("_limit") && is_changed(&c.column))
@@ -260,7 +304,8 @@ fn unserved(all: &[Unserved]) -> KindTable {
             many => plural(many, "slice"),
         };
         let removed: u64 = slices.values().map(|lost| lost.removed).sum();
-        let cells = vec![some(unserved.keys()), instead(unserved), some(removed)];
+        let lost = format!("{}\u{a0}of\u{a0}{}", some(unserved.keys()), some(removed));
+        let cells = vec![lost, instead(unserved)];
         let place = [&*place.system, &*place.backend].join(" ");
         KindRow { place, table: short(table), slice, cells, ..KindRow::default() }
     };
@@ -268,7 +313,7 @@ fn unserved(all: &[Unserved]) -> KindTable {
     all.sort_by_key(|unserved| Reverse(unserved.keys()));
     KindTable {
         title: "Lost: keys that no query reaches any more",
-        heads: "lost\nkeys|what answers instead|of\nremoved",
+        heads: "lost of\nremoved keys|what answers instead",
         rows: all.into_iter().map(of_table).collect(),
         ..KindTable::default()
     }
@@ -280,14 +325,19 @@ fn instead(unserved: &Unserved) -> String {
     let inner: u64 = unserved.slices.values().map(|lost| lost.interpolated).sum();
     let misread: u64 = unserved.slices.values().map(|lost| lost.misread).sum();
     let (shapes, sweeps) = (unserved.shapes() as usize, unserved.shorter_sweeps() as usize);
-    let sweeps = plural_verb(sweeps, "sweep", ["ends", "end"]);
-    let of = if inner < unserved.keys() { format!(" of {}", some(inner)) } else { String::new() };
+    let apart: u64 = unserved.slices.values().map(|lost| lost.inner - lost.interpolated).sum();
+    let sweeps_end = plural_verb(sweeps, "sweep", ["ends", "end"]);
+    let of = |some_of: u64| match some_of {
+        all if all == unserved.keys() => String::new(),
+        few => format!(" of {}", some(few)),
+    };
     let beyond =
         if misread > 0 { format!(", {} beyond reruns", some(misread)) } else { String::new() };
     let parts = [
         (shapes > 0, format!("nothing for {}", plural(shapes, "shape"))),
-        (unserved.shorter_sweeps() > 0, format!("nothing, {sweeps} earlier in {version}")),
-        (inner > 0, format!("interpolation{of} in {version}{beyond}")),
+        (sweeps > 0, format!("nothing, {sweeps_end} earlier in {version}")),
+        (inner > 0, format!("interpolation{} in {version}{beyond}", of(inner))),
+        (apart > 0, format!("neighbours{} in {version}", of(apart))),
     ];
     let parts = parts.into_iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words);
     parts.collect::<Vec<_>>().join("; ")

@@ -1,0 +1,10 @@
+//! The tables of what changed, by kind of change.
+
+mod kind;
+mod rows;
+mod table;
+
+pub(super) use kind::{ByKind, Kind, by_kind};
+pub(super) use rows::{filled_columns, place_text, short, significant, times};
+pub(crate) use rows::{first_row, kind_tables};
+pub use table::{ChangeTable, KindTable};
