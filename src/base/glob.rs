@@ -14,7 +14,7 @@ const DEEPEST: usize = 8;
 
 /// The kind of text that a pattern matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Of {
+pub enum GlobScope {
     /// Names: `*` matches any run of characters.
     Names,
     /// Paths: `*` matches within one folder, `**` across folders.
@@ -22,12 +22,12 @@ pub enum Of {
 }
 
 /// Compiles a pattern. The error is one line.
-pub fn matcher(pattern: &str, of: Of) -> Result<GlobMatcher, Reason> {
+pub fn matcher(pattern: &str, of: GlobScope) -> Result<GlobMatcher, Reason> {
     Ok(parse(pattern, of)?.compile_matcher())
 }
 
 /// Parses a pattern without compiling it, which is much faster. The error is one line.
-pub fn parse(pattern: &str, of: Of) -> Result<Glob, Reason> {
+pub fn parse(pattern: &str, of: GlobScope) -> Result<Glob, Reason> {
     if pattern.len() > LONGEST {
         return Err(malformed(pattern, &format!("it is longer than {LONGEST} bytes")));
     }
@@ -43,7 +43,7 @@ pub fn parse(pattern: &str, of: Of) -> Result<Glob, Reason> {
             return Err(malformed(pattern, &why));
         }
     }
-    let glob = GlobBuilder::new(pattern).literal_separator(of == Of::Paths).build();
+    let glob = GlobBuilder::new(pattern).literal_separator(of == GlobScope::Paths).build();
     glob.map_err(|e| malformed(pattern, &e.kind().to_string()))
 }
 
@@ -53,21 +53,21 @@ fn malformed(pattern: &str, why: &str) -> Reason {
 
 #[cfg(test)]
 mod tests {
-    use super::{Of, matcher};
+    use super::{GlobScope, matcher};
 
     #[test]
     fn a_pattern_that_takes_a_stack_apart_is_refused() {
         let nested = |n: usize| "{".repeat(n) + "a" + &"}".repeat(n);
-        assert!(matcher(&nested(8), Of::Names).unwrap().is_match("a"));
+        assert!(matcher(&nested(8), GlobScope::Names).unwrap().is_match("a"));
         for pattern in [nested(9), nested(100_000), "a".repeat(1001), "[".into(), "{".repeat(8)] {
-            let why = matcher(&pattern, Of::Paths).unwrap_err().to_string();
+            let why = matcher(&pattern, GlobScope::Paths).unwrap_err().to_string();
             assert!(why.len() < 300 && why.lines().count() == 1, "{why}");
         }
     }
 
     #[test]
     fn a_star_ends_at_a_folder_s_end_in_paths_alone() {
-        for (of, matches) in [(Of::Names, true), (Of::Paths, false)] {
+        for (of, matches) in [(GlobScope::Names, true), (GlobScope::Paths, false)] {
             assert_eq!(matcher("a*", of).unwrap().is_match("a/b"), matches);
         }
     }

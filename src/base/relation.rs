@@ -7,7 +7,7 @@ use super::expr::{Expr, ExprError, Lookup, Scope, Vals, Value, WholeNumbers};
 
 /// The formulas of a relation: one of `holds` and `equal` is given.
 #[derive(Clone, Copy)]
-pub(crate) struct Relation<'a> {
+pub(crate) struct RowRelation<'a> {
     /// The rows that are judged; `None` for all rows.
     pub filter: Option<&'a Expr>,
     /// A condition that must be true; `None` if `equal` is given.
@@ -29,7 +29,7 @@ pub(crate) struct Rounded<'a> {
     pub derived: Vec<(&'a str, &'a Expr)>,
 }
 
-impl<'a> Relation<'a> {
+impl<'a> RowRelation<'a> {
     /// The names of the columns that the relation compares.
     fn compared(&self) -> BTreeSet<&'a str> {
         let equal = self.equal.into_iter().flat_map(|(left, right)| [left, right]);

@@ -73,7 +73,7 @@ pub enum Check {
     /// Slices that are noisier than in other tables.
     NoisySlice(noisy::NoiseLimits),
     /// Rows that no machine measured.
-    Synthetic(synthetic::Signs),
+    Synthetic(synthetic::SyntheticLimits),
     /// Models that the planner cannot plan in full.
     Workflows,
     /// A support matrix that the data contradicts.
@@ -103,7 +103,7 @@ pub enum Check {
     /// A system YAML that its loader refuses.
     SystemInvalid(systems::SystemFields),
     /// System YAMLs whose figures are not plausible.
-    SystemSuspicious(systems::Plausible),
+    SystemSuspicious(systems::FigureChecks),
     /// Data that a pull request deletes as a whole.
     Deleted,
     /// Keys and measurements that are no longer served.
@@ -130,14 +130,14 @@ impl Check {
             Self::LfsPointer => &decoding::LfsPointer,
             Self::TornRow => &decoding::TornRow,
             Self::Empty => &decoding::Empty,
-            Self::Header => &header::Header,
+            Self::Header => &header::HeaderCheck,
             Self::Placement => &placement::Placement,
             Self::Device => &identity::DeviceNames,
             Self::Framework(names) => names,
             Self::Version(names) => names,
             Self::NotFinite => &values::NotFinite,
             Self::NotPositive => &values::NotPositive,
-            Self::Derived => &identities::Derived,
+            Self::Derived => &identities::IdentityCheck,
             Self::KeyRange(range) => range,
             Self::PowerRange(meter) => meter,
             Self::PowerLimit(tolerance) => tolerance,
@@ -169,7 +169,7 @@ impl Check {
             Self::WaiverUnused => &waivers::WaiverUnused,
             Self::SystemInvalid(fields) => fields,
             Self::SystemSuspicious(plausible) => plausible,
-            Self::Deleted => &deleted::Deleted,
+            Self::Deleted => &deleted::DeletedCheck,
             Self::NoLongerServed(limits) => limits,
             Self::LatencyMoved(limits) => limits,
             Self::Excused(excuses) => excuses,

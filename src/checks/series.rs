@@ -20,7 +20,7 @@ const ROWS: usize = 16_384;
 const POINTS: usize = 3;
 
 /// The sizes of a table's rows along an axis.
-pub(crate) struct Axis<'k> {
+pub(crate) struct AxisSizes<'k> {
     /// The size code of each row: an index into `sizes`.
     codes: Cow<'k, [u32]>,
     /// The sizes by their code.
@@ -52,7 +52,7 @@ pub struct AxisSeries {
     pub one_of: usize,
 }
 
-impl<'k> Axis<'k> {
+impl<'k> AxisSizes<'k> {
     pub fn of_column(column: &'k CodedColumn) -> Self {
         let sizes = column.numbers.iter().map(|number| *number as f64);
         Self::new((&column.codes[..]).into(), sizes, 0)
@@ -114,7 +114,7 @@ fn ranks(numbers: &[u64]) -> Vec<u32> {
 /// The axes of a table's sweep, from the parts of its key.
 pub struct Sweep<'k> {
     /// The parts of the key that depend on a column of the sweep, with their names.
-    pub(crate) axes: Vec<(&'k str, Axis<'k>)>,
+    pub(crate) axes: Vec<(&'k str, AxisSizes<'k>)>,
     /// A hash of each row's key, kernel and operation: a sum of the hashes of its parts.
     pub(crate) hashes: Cow<'k, [u64]>,
 }
@@ -125,7 +125,7 @@ impl<'k> Sweep<'k> {
         let along = |column: &&str| spec.sweep.iter().any(|s| s == column);
         let parts = spec.key.iter().enumerate();
         let axes = parts.filter(|(_, p)| p.value.columns().iter().any(along));
-        let axes = axes.filter_map(|(part, p)| Some((&*p.name, Axis::of_part(keys, part)?)));
+        let axes = axes.filter_map(|(part, p)| Some((&*p.name, AxisSizes::of_part(keys, part)?)));
         Self { axes: axes.collect(), hashes: hashes(keys, table) }
     }
 
@@ -133,7 +133,7 @@ impl<'k> Sweep<'k> {
     pub fn series(&self, latency: &[f64]) -> Vec<AxisSeries> {
         let one_of = self.hashes.len().div_ceil(ROWS).max(1);
         let most = u32::MAX / one_of as u32;
-        let along = |(name, axis): &(&str, Axis<'k>)| {
+        let along = |(name, axis): &(&str, AxisSizes<'k>)| {
             // The low half of the hash decides on the sample, because the high half sorts the series.
             let is_in = |row: &u32| {
                 latency[*row as usize] > 0.0 && self.series_of(axis, *row) as u32 <= most
@@ -146,7 +146,11 @@ impl<'k> Sweep<'k> {
 
     /// The series of the given rows along an axis, ordered by their hashes. Of rows with the same size in a series,
     /// only the first is used.
-    pub(crate) fn along(&self, axis: &Axis<'_>, rows: impl Iterator<Item = u32>) -> AxisSeries {
+    pub(crate) fn along(
+        &self,
+        axis: &AxisSizes<'_>,
+        rows: impl Iterator<Item = u32>,
+    ) -> AxisSeries {
         let mut numbering = Numbering::default();
         let number = |row: u32| (row, numbering.number(self.series_of(axis, row)));
         let numbered: Vec<(u32, u32)> = rows.map(number).collect();
@@ -157,7 +161,7 @@ impl<'k> Sweep<'k> {
 
     /// The hash of a row's series along an axis. A row's hash is the sum of the hashes of its parts, so the part of
     /// the axis can be subtracted.
-    fn series_of(&self, axis: &Axis<'_>, row: u32) -> u64 {
+    fn series_of(&self, axis: &AxisSizes<'_>, row: u32) -> u64 {
         self.hashes[row as usize].wrapping_sub(axis.size(row).hash)
     }
 }
@@ -167,7 +171,7 @@ impl AxisSeries {
     /// Of rows with the same size in a series only one is used: the first, unless `is_better` prefers a later one.
     /// Series with fewer than three points are left out.
     pub(super) fn along(
-        axis: &Axis<'_>,
+        axis: &AxisSizes<'_>,
         count: usize,
         rows: impl Iterator<Item = (u32, u32)>,
         is_better: impl Fn(u32, u32) -> bool,

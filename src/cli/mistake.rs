@@ -46,7 +46,7 @@ fn hint(error: &clap::Error, command: Option<&Command>) -> String {
     if let (ErrorKind::UnknownArgument, Some(command)) = (error.kind(), command) {
         said.extend(positional(error, command));
         let named = error.get(ContextKind::InvalidArg).map(listed).unwrap_or_default();
-        if let Some(meant) = instead(&named, command) {
+        if let Some(meant) = option_hint(&named, command) {
             said = vec![meant];
         }
     }
@@ -54,7 +54,7 @@ fn hint(error: &clap::Error, command: Option<&Command>) -> String {
         said.push("leave one of them out".to_owned());
     }
     let word = error.get(ContextKind::InvalidSubcommand).map(listed);
-    if let Some(command) = word.and_then(|word| meant(&word)) {
+    if let Some(command) = word.and_then(|word| command_for_word(&word)) {
         said = vec![format!("did you mean {command}?")];
     }
     let example = command.and_then(|command| groups::example(command.get_name()));
@@ -76,7 +76,7 @@ fn hint(error: &clap::Error, command: Option<&Command>) -> String {
 const WORDS: &str = include_str!("words.txt");
 
 /// Returns the command that a word means; `None` if the word is not in [`WORDS`].
-fn meant(word: &str) -> Option<&'static str> {
+fn command_for_word(word: &str) -> Option<&'static str> {
     let mut commands = WORDS.lines().map(|line| line.split(' '));
     commands.find_map(|mut words| {
         let command = words.next()?;
@@ -117,7 +117,7 @@ fn positional(error: &clap::Error, command: &Command) -> Option<String> {
 }
 
 /// Returns the hint for an unknown option: the name of a format, or of a value that is given without an option.
-fn instead(named: &str, command: &Command) -> Option<String> {
+fn option_hint(named: &str, command: &Command) -> Option<String> {
     let name = named.trim_start_matches('-');
     if command.get_positionals().any(|arg| arg.get_id() == name) {
         let example = groups::example(command.get_name())?;

@@ -8,7 +8,7 @@ use perfdb_gate::base::escape::clean_lines;
 use perfdb_gate::base::exit::Exit;
 use perfdb_gate::jobs::repair;
 use perfdb_gate::jobs::repair::convert;
-use perfdb_gate::jobs::repair::dedupe::{self, Keep, Policy};
+use perfdb_gate::jobs::repair::dedupe::{self, KeptCopy, Policy};
 use perfdb_gate::report;
 
 use super::bar::Bar;
@@ -88,7 +88,7 @@ pub struct ConvertArgs {
     pub repair: RepairArgs,
 }
 
-impl From<KeepName> for Keep {
+impl From<KeepName> for KeptCopy {
     fn from(name: KeepName) -> Self {
         match name {
             KeepName::First => Self::First,

@@ -53,7 +53,7 @@ impl Explain {
                 let library = library(overlay)?;
                 let (rules, shipped) =
                     (Rules::with_examples(&library)?, ShippedFacts::read(&library)?);
-                explain::story(rules.get(rule)?, &shipped, terminal::columns())
+                explain::rule_text(rules.get(rule)?, &shipped, terminal::columns())
             }
             None => explain::list(&Rules::read(&library(overlay)?)?),
         })?;

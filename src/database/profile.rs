@@ -25,7 +25,7 @@ pub struct Profile {
     /// The SHA-256 of the document's own bytes, in hex.
     pub sha256: String,
     /// The files that the document pins, with the SHA-256 of each.
-    pub pins: Vec<(Pinned, String)>,
+    pub pins: Vec<(PinnedFile, String)>,
     /// The files that a document other than a profile lists: the end of each path, and the SHA-256.
     pub listed: Vec<(String, String)>,
     /// The paths of the profile's tables, relative to the folder of the systems.
@@ -34,7 +34,7 @@ pub struct Profile {
 
 /// A file that a profile pins by its SHA-256.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Pinned {
+pub enum PinnedFile {
     /// A file, by its path relative to the folder of the systems.
     File(String),
     /// The YAML of some system.
@@ -45,7 +45,7 @@ impl Profile {
     /// Returns the profiles of a catalog and the evidence of them.
     pub fn files(catalog: &Catalog) -> impl Iterator<Item = &Entry> {
         let files = catalog.beside.iter().map(|(entry, _)| entry).chain(catalog.others.iter());
-        files.filter(|entry| Self::is_of(entry))
+        files.filter(|entry| Self::is_profile(entry))
     }
 
     /// Returns the JSON documents other than profiles and their evidence that are below the folder of the systems, or
@@ -59,7 +59,7 @@ impl Profile {
     }
 
     /// Returns true for a profile or the evidence of profiles, and false for another document.
-    pub fn is_of(entry: &Entry) -> bool {
+    pub fn is_profile(entry: &Entry) -> bool {
         entry.path.ends_with(ENDING) || entry.name() == EVIDENCE
     }
 
@@ -70,10 +70,10 @@ impl Profile {
         let text_of = |value: &Value, field: &str| value.get(field)?.as_str().map(str::to_owned);
         let retained = document.get("retained_files").and_then(Value::as_array);
         let retained = retained.into_iter().flatten().filter_map(|file| {
-            Some((Pinned::File(text_of(file, "path")?), text_of(file, "sha256")?))
+            Some((PinnedFile::File(text_of(file, "path")?), text_of(file, "sha256")?))
         });
         let yaml = values_of(&document, "hardware_yaml_sha256").into_iter();
-        let yaml = yaml.map(|digest| (Pinned::SystemYaml, digest));
+        let yaml = yaml.map(|digest| (PinnedFile::SystemYaml, digest));
         let tables = document.get("tables").and_then(Value::as_object);
         let tables = tables.into_iter().flat_map(|tables| tables.values());
         Ok(Self {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use globset::GlobMatcher;
 
 use crate::base::error::{Error, Result, unknown};
-use crate::base::glob::{Of, matcher};
+use crate::base::glob::{GlobScope, matcher};
 use crate::database::catalog::{Catalog, Place};
 
 /// Glob patterns that select a part of the database. An empty list selects everything.
@@ -25,18 +25,18 @@ pub struct Selection {
 
 /// A compiled selection. Each of its patterns matches something.
 pub struct Selected {
-    systems: Names,
-    backends: Names,
-    versions: Names,
-    tables: Names,
+    systems: NamePatterns,
+    backends: NamePatterns,
+    versions: NamePatterns,
+    tables: NamePatterns,
     /// The changed paths, if only changed files are judged.
     changed: Option<BTreeSet<String>>,
 }
 
 /// Glob patterns over names; no pattern matches every name.
-pub(crate) struct Names(Vec<GlobMatcher>);
+pub(crate) struct NamePatterns(Vec<GlobMatcher>);
 
-impl Names {
+impl NamePatterns {
     /// Compiles patterns, each of which must match one of the `known` names.
     ///
     /// # Errors
@@ -54,7 +54,8 @@ impl Names {
 
     fn new(globs: &[String]) -> Result<Self> {
         let compile = |glob: &String| {
-            matcher(glob, Of::Names).map_err(|why| Error::new(why, "* matches any characters"))
+            matcher(glob, GlobScope::Names)
+                .map_err(|why| Error::new(why, "* matches any characters"))
         };
         Ok(Self(globs.iter().map(compile).collect::<Result<_>>()?))
     }
@@ -85,10 +86,10 @@ impl Selection {
     /// versions within the selected backends, tables within the selected places.
     pub fn resolve(&self, catalog: &Catalog, changed: Option<Vec<String>>) -> Result<Selected> {
         let selected = Selected {
-            systems: Names::new(&self.systems)?,
-            backends: Names::new(&self.backends)?,
-            versions: Names::new(&self.versions)?,
-            tables: Names::new(&self.tables)?,
+            systems: NamePatterns::new(&self.systems)?,
+            backends: NamePatterns::new(&self.backends)?,
+            versions: NamePatterns::new(&self.versions)?,
+            tables: NamePatterns::new(&self.tables)?,
             changed: changed.map(|c| c.into_iter().collect()),
         };
         selected.systems.check("system", catalog.systems.keys().map(String::as_str))?;

@@ -45,10 +45,10 @@ pub struct Exceptions {
 #[derive(Debug, Deserialize)]
 struct Exception {
     rule: String,
-    tables: Names,
-    backend: Names,
-    versions: Names,
-    systems: Names,
+    tables: OneOrMoreNames,
+    backend: OneOrMoreNames,
+    versions: OneOrMoreNames,
+    systems: OneOrMoreNames,
     approved_by: String,
     expires: String,
 }
@@ -71,12 +71,12 @@ struct MissManifest {
 /// One name, or a list of names.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Names {
+enum OneOrMoreNames {
     One(String),
     Several(Vec<String>),
 }
 
-impl Names {
+impl OneOrMoreNames {
     fn has(&self, name: &str) -> bool {
         let names = match self {
             Self::One(own) => std::slice::from_ref(own),
@@ -112,7 +112,7 @@ impl Exceptions {
 
     /// Adds the list of expected losses (`misses`, CSV). The list is ignored unless `manifest` (JSON) has its
     /// digest and enables it.
-    pub fn expect(&mut self, manifest: &str, misses: &str) {
+    pub fn add_expected_losses(&mut self, manifest: &str, misses: &str) {
         let signed = serde_json::from_str::<MissManifest>(manifest).is_ok_and(|manifest| {
             manifest.csv_sha256 == sha256(misses.as_bytes()) && manifest.expected_failure_enabled
         });
@@ -216,7 +216,7 @@ mod tests {
         };
         let severity = |manifest: &str, version: &str, models: &[&str]| {
             let mut exceptions = Exceptions::default();
-            exceptions.expect(manifest, csv);
+            exceptions.add_expected_losses(manifest, csv);
             let lost = Finding::on_path("prediction-lost", Severity::Error, "p", "m");
             let mut found = [lost.at(&place(version)).evidence("models", models.to_vec())];
             exceptions.apply(&mut found, "2026-11-01".parse().unwrap(), &|_| true);

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Finding;
 use crate::database::catalog::{Catalog, TableFile};
-use crate::database::source::{Assembly, EntryKind, Origin, Source};
+use crate::database::source::{Assembly, EntryKind, RowOrigin, Source};
 
 /// Name of the evidence that lists row numbers.
 const LISTED: &str = "point_rows";
@@ -21,9 +21,9 @@ pub(crate) const SOURCE_FILE: &str = "source_file";
 struct Located<'a> {
     assembly: &'a Assembly,
     /// All rows, torn ones included, in the order of the assembled text.
-    all: Vec<Origin>,
+    all: Vec<RowOrigin>,
     /// The rows that are not torn, as findings number them.
-    rows: Vec<Origin>,
+    rows: Vec<RowOrigin>,
 }
 
 /// Replaces the paths, lines and row numbers of findings on assembled tables by those of the original files.
@@ -71,13 +71,13 @@ pub(crate) fn assembled_row<'c>(
 }
 
 impl Located<'_> {
-    fn path(&self, origin: Origin) -> &str {
+    fn path(&self, origin: RowOrigin) -> &str {
         &self.assembly.parts[origin.part].entry.path
     }
 
     /// Sets a finding's path to the file of its rows; with several files, to the one that has most of the rows.
     fn name(&self, finding: &mut Finding) {
-        if self.name_lines(finding) {
+        if self.relabel_lines(finding) {
             return;
         }
         let named = finding.named_rows.iter().filter_map(|row| self.rows.get(*row as usize));
@@ -95,12 +95,12 @@ impl Located<'_> {
                 .insert("files".to_owned(), paths.collect::<serde_json::Map<_, _>>().into());
             finding.message += &format!(", in {} files", files.len());
         }
-        self.name_listed(finding, most);
+        self.relabel_listed(finding, most);
         for example in &mut finding.examples {
             let Some(origin) = self.rows.get(example.row as usize) else { continue };
             example.row = self.assembly.row_in_file(*origin);
             for (_, value) in example.values.iter_mut().filter(|(name, _)| name == COPIES) {
-                self.name_copies(value);
+                self.relabel_copies(value);
             }
             if files.len() > 1 || origin.part != most {
                 example.values.push((SOURCE_FILE.to_owned(), self.path(*origin).into()));
@@ -109,7 +109,7 @@ impl Located<'_> {
     }
 
     /// Replaces the numbers of rows that repeat a key by their files and rows there.
-    fn name_copies(&self, value: &mut Value) {
+    fn relabel_copies(&self, value: &mut Value) {
         let Value::Array(copies) = value else { return };
         for copy in copies {
             let origin = copy.as_u64().and_then(|row| self.rows.get(row as usize));
@@ -121,7 +121,7 @@ impl Located<'_> {
     }
 
     /// Replaces the row numbers in the evidence by those in the file `part`. Rows of other files are left out.
-    fn name_listed(&self, finding: &mut Finding, part: usize) {
+    fn relabel_listed(&self, finding: &mut Finding, part: usize) {
         let Some(Value::Array(listed)) = finding.evidence.get(LISTED) else { return };
         let origins = listed.iter().filter_map(|row| self.rows.get(row.as_u64()? as usize));
         let own = origins.filter(|origin| origin.part == part);
@@ -130,7 +130,7 @@ impl Located<'_> {
     }
 
     /// Replaces line numbers in a finding on damaged rows by those in the files. Returns false for other findings.
-    fn name_lines(&self, finding: &mut Finding) -> bool {
+    fn relabel_lines(&self, finding: &mut Finding) -> bool {
         let mut first = None;
         for example in &mut finding.examples {
             if !example.values.iter().any(|(name, _)| name == "why") {

@@ -203,14 +203,14 @@ impl Finding {
     }
 
     /// Marks the finding as about the change itself, which makes it new.
-    pub fn of_change(mut self) -> Self {
+    pub fn about_change(mut self) -> Self {
         self.domain = Domain::Change;
         self.novelty = Novelty::New;
         self
     }
 
     /// Marks the finding as found in traces.
-    pub fn of_traces(mut self) -> Self {
+    pub fn about_traces(mut self) -> Self {
         self.domain = Domain::Traces;
         self
     }

@@ -31,7 +31,7 @@ impl RowStates<'_> {
 
 /// Rows of a hit with the same novelty.
 #[derive(Default)]
-struct StateRows {
+struct RowsOfNovelty {
     hits: Vec<RowHit>,
     copies: Vec<KeyRows>,
 }
@@ -61,7 +61,9 @@ impl<'v> Hit<'v> {
             HitRows::Copies(copies, grade) => split_copies(copies, grade, states),
         };
         let errors = new.hits.iter().filter(|hit| hit.grade == Severity::Error);
-        let own = errors.map(|hit| hit.row).filter(|row| states.is_brought(*row) && !is_hit(*row));
+        let own = errors
+            .map(|hit| hit.row)
+            .filter(|row| states.is_added_or_edited(*row) && !is_hit(*row));
         let own: Vec<usize> = own.collect();
         let part = (!own.is_empty()).then_some(HitPart { rows: &own, copies: &new.copies })?;
         describe(&part).filter(Finding::is_error)
@@ -95,7 +97,7 @@ impl<'v> Hit<'v> {
             let all = parts.iter().flat_map(|part| &part.hits);
             all.filter(|hit| hit.grade == grade).count() as u64
         };
-        let finding = |(part, novelty): (&StateRows, Novelty)| {
+        let finding = |(part, novelty): (&RowsOfNovelty, Novelty)| {
             let worst = part.hits.iter().map(|hit| hit.grade).min()?;
             let rows: Vec<usize> = part.hits.iter().map(|hit| hit.row).collect();
             let finding = describe(&HitPart { rows: &rows, copies: &part.copies })?;
@@ -132,19 +134,23 @@ pub(crate) fn excused_errors<'v>(
 }
 
 /// Divides hits into those on new rows and the others.
-fn split(hits: Vec<RowHit>, states: &RowStates<'_>) -> [StateRows; 2] {
+fn split(hits: Vec<RowHit>, states: &RowStates<'_>) -> [RowsOfNovelty; 2] {
     let (new, old) = hits.into_iter().partition(|hit| states.is_new(*hit));
-    [new, old].map(|hits| StateRows { hits, copies: Vec::new() })
+    [new, old].map(|hits| RowsOfNovelty { hits, copies: Vec::new() })
 }
 
 /// Divides rows that share a key into new repeats and the others. The original of each key is the first
 /// row that was there before, else the first row. New repeats are shown with all rows of their key, the
 /// others with the rows that were there before.
-fn split_copies(copies: Vec<KeyRows>, grade: Severity, states: &RowStates<'_>) -> [StateRows; 2] {
-    let [mut new, mut old] = <[StateRows; 2]>::default();
+fn split_copies(
+    copies: Vec<KeyRows>,
+    grade: Severity,
+    states: &RowStates<'_>,
+) -> [RowsOfNovelty; 2] {
+    let [mut new, mut old] = <[RowsOfNovelty; 2]>::default();
     for rows in copies {
         let is_new = |row: usize| states.is_new(RowHit { row, grade });
-        let was_there = |row: &&usize| !is_new(**row) || !states.is_brought(**row);
+        let was_there = |row: &&usize| !is_new(**row) || !states.is_added_or_edited(**row);
         let original = *rows.iter().find(was_there).unwrap_or(&rows[0]);
         let repeats = rows.iter().copied().filter(|row| *row != original);
         let (came, stayed): (Vec<usize>, Vec<usize>) = repeats.partition(|row| is_new(*row));

@@ -43,7 +43,7 @@ impl Sink {
     }
 
     /// Calls `say` on every finding, to add its effect on predictions.
-    pub fn each(&mut self, say: impl FnMut(&mut Finding)) {
+    pub fn for_each_mut(&mut self, say: impl FnMut(&mut Finding)) {
         self.findings.iter_mut().for_each(say);
     }
 

@@ -153,7 +153,7 @@ impl<'a> RowStates<'a> {
     }
 
     /// Returns true if the pull request adds the row, or changes a column that the rule reads.
-    pub(super) fn is_brought(&self, row: usize) -> bool {
+    pub(super) fn is_added_or_edited(&self, row: usize) -> bool {
         match self.change {
             RowChange::Untouched => false,
             RowChange::All | RowChange::Unknown => true,
@@ -165,13 +165,13 @@ impl<'a> RowStates<'a> {
 
     /// Returns true if the pull request adds the row, or changes a column or fact that the rule reads.
     pub(super) fn is_touched(&self, row: usize) -> bool {
-        self.is_brought(row) || self.has_new_facts
+        self.is_added_or_edited(row) || self.has_new_facts
     }
 
     /// Returns true if the hit is new: the row is touched, and the base has no equally bad hit on its
     /// key.
     pub(super) fn is_new(&self, RowHit { row, grade }: RowHit) -> bool {
-        let RowChange::Compared(rows) = self.change else { return self.is_brought(row) };
+        let RowChange::Compared(rows) = self.change else { return self.is_added_or_edited(row) };
         let is_added = || rows.matched.as_ref().is_some_and(|matched| matched.is_added(row));
         let known = || rows.head_key(row).and_then(|key| self.known.get(&key));
         self.is_touched(row) && (is_added() || known().is_none_or(|before| grade < *before))

@@ -22,7 +22,7 @@ use serde_json::Value as Json;
 
 use crate::base::error::{Error, nearest, unknown};
 use crate::base::expr::{Expr, ExprError, Lookup, Scope, Vals, Value};
-use crate::base::glob::{Of, matcher};
+use crate::base::glob::{GlobScope, matcher};
 use crate::base::reason::Reason;
 use crate::findings::Finding;
 
@@ -79,7 +79,7 @@ impl Waiver {
         if let Some((name, _)) = signed.iter().find(|(_, value)| value.trim().is_empty()) {
             return Err(format!("{name} is empty").into());
         }
-        let glob = matcher(&self.path, Of::Paths)?;
+        let glob = matcher(&self.path, GlobScope::Paths)?;
         let until = parse_date(&self.until)?;
         Ok((glob, until))
     }

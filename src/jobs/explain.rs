@@ -78,7 +78,7 @@ fn literal(text: &str) -> String {
 /// Renders the files of an example: the first lines of each file and the lines that show the
 /// finding.
 fn shortened(example: &ExampleTree) -> String {
-    let (mut out, mut after) = (said(example), "");
+    let (mut out, mut after) = (finding_line(example), "");
     if let Some(base) = &example.base {
         // The base is correct, so that no line of it is marked.
         out += &contents(base, "before: ", LINES, |_, _| false);
@@ -88,7 +88,7 @@ fn shortened(example: &ExampleTree) -> String {
 }
 
 /// Returns one line with the finding that the rule reports in an example; empty if there is none.
-fn said(example: &ExampleTree) -> String {
+fn finding_line(example: &ExampleTree) -> String {
     example.finds.as_ref().map_or_else(String::new, |found| {
         let on = if found.lines.is_empty() { format!("on {}", found.path) } else { "(→)".into() };
         format!("Finding {on}: {}\n\n", found.message)
@@ -105,7 +105,7 @@ fn parts(rule: &Rule) -> [(&'static str, &str, &[String]); 3] {
 }
 
 /// Renders the whole text of a rule in lines of at most `width` columns.
-pub fn story(rule: &Rule, shipped: &ShippedFacts, width: usize) -> String {
+pub fn rule_text(rule: &Rule, shipped: &ShippedFacts, width: usize) -> String {
     let mut out = format!(
         "{} ({}, {}): {}\n",
         rule.id,
@@ -131,7 +131,7 @@ pub fn story(rule: &Rule, shipped: &ShippedFacts, width: usize) -> String {
     {
         out += &format!("\n{title}\n");
         if example.finds.is_some() {
-            out += &format!("{}\n\n", fill(said(example).trim_end(), &text));
+            out += &format!("{}\n\n", fill(finding_line(example).trim_end(), &text));
         }
         out += &files(example);
     }

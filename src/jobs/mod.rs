@@ -77,7 +77,7 @@ fn state_in_words(root: &Path, source: &dyn Source) -> String {
         return format!("files on disk{}", checkout.unwrap_or_default());
     };
     let id: String = commit.chars().take(12).collect();
-    let of = source.described();
+    let of = source.date_and_repository();
     if of.is_empty() { id } else { format!("{id} ({of})") }
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::base::error::{Error, Result, unknown};
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::selection::Selection;
-use crate::jobs::learn::{self, Learned};
+use crate::jobs::learn::{self, LearnedTable};
 use crate::jobs::site::Site;
 use crate::specs::Specs;
 
@@ -40,7 +40,7 @@ pub fn run(options: &SuggestOptions) -> Result<String> {
     let site = Site::open(&options.root, reference, rules, &Selection::default())?;
     let files = files(&site.catalog, &options.table)?;
     let name = files[0].table.as_str();
-    let mut learned = Learned::new(name, family(&files, site.specs()), site.specs());
+    let mut learned = LearnedTable::new(name, family(&files, site.specs()), site.specs());
     let mut unread = Vec::new();
     for file in &files {
         let bytes = site.source.read(&file.entry).map_err(|why| why.to_string());

@@ -12,9 +12,9 @@ use super::asked::{AskedVersion, PlannedVersion, Slot};
 use super::cases::Case;
 use super::change::{Impact, Neighbour};
 use super::interpreter::Planner;
-use super::session::{Failure, Session};
+use super::session::{RunnerSession, SessionFailure};
 use super::tree::PlannerTree;
-use super::versions::{Chosen, Stop, Survey, choose, request, systems};
+use super::versions::{ChoiceError, QueryVersionsOf, VersionChoice, choose, request, systems};
 use super::{ANSWER, Question};
 use crate::base::error::Result;
 use crate::base::progress::Progress;
@@ -49,11 +49,11 @@ pub(crate) fn ask(
     let states = question.states().into_iter();
     let mut trees: Vec<PlannerTree<'_>> =
         states.map(|state| PlannerTree::new(state, &concerned)).collect::<Result<_>>()?;
-    let Chosen { asked, left } = match choose(planner, question, &trees, &concerned) {
+    let VersionChoice { asked, left } = match choose(planner, question, &trees, &concerned) {
         Ok(chosen) => chosen,
-        Err(Stop::Question(error)) => return Err(error),
-        Err(Stop::Planner(why)) if planner.is_named() => return Err(planner.failed(&why)),
-        Err(Stop::Planner(why)) => {
+        Err(ChoiceError::Question(error)) => return Err(error),
+        Err(ChoiceError::Planner(why)) if planner.is_named() => return Err(planner.failed(&why)),
+        Err(ChoiceError::Planner(why)) => {
             impact.failed = Some(why.to_string());
             return Ok(impact);
         }
@@ -62,7 +62,7 @@ pub(crate) fn ask(
     let absent = |version: &AskedVersion| Some((version.version.clone(), version.absent.clone()?));
     impact.not_asked.extend(asked.iter().filter_map(absent));
     let asked: Vec<AskedVersion> = asked.into_iter().filter(|v| v.absent.is_none()).collect();
-    let asking = Asking { planner, question, progress };
+    let asking = AskedPlanner { planner, question, progress };
     for (version, before, after) in asking.versions(&trees, asked) {
         impact.add(version, before, after, question);
     }
@@ -72,7 +72,7 @@ pub(crate) fn ask(
 }
 
 /// A question, with the planner that answers it.
-struct Asking<'a> {
+struct AskedPlanner<'a> {
     planner: &'a Planner,
     question: &'a Question<'a>,
     progress: &'a dyn Progress,
@@ -87,7 +87,7 @@ struct Task<'a> {
     loads: BTreeSet<String>,
 }
 
-impl Asking<'_> {
+impl AskedPlanner<'_> {
     /// Asks about versions in each state. A version whose files are the same in both states is asked about once. The
     /// earlier state of a table is only loaded if the engine refuses the later one.
     fn versions(
@@ -169,7 +169,9 @@ impl Asking<'_> {
         if systems.is_empty() {
             return Ok(Vec::new());
         }
-        let Ok(survey) = Survey::of(self.planner, tree, &systems) else { return Ok(Vec::new()) };
+        let Ok(survey) = QueryVersionsOf::of(self.planner, tree, &systems) else {
+            return Ok(Vec::new());
+        };
         tree.add(&systems)?;
         let mut near = Vec::new();
         for (version, system, cases) in refused {
@@ -236,7 +238,7 @@ impl Asking<'_> {
             match self.reply(&mut session, &load) {
                 Ok(LoadReply { tables }) => answer.loads = tables,
                 // The request for the version's files has already reported why the version cannot be opened.
-                Err(Failure::Refused(_)) => {}
+                Err(SessionFailure::Refused(_)) => {}
                 Err(why) => {
                     lost += 1;
                     answer.failed = Some(why.to_string());
@@ -256,12 +258,14 @@ impl Asking<'_> {
             predict["model"] = json!(case.model);
             predict["parallel"] = json!(case.parallel);
             predict["quant"] = json!(case.quant);
-            let reply: std::result::Result<PredictReply, Failure> =
+            let reply: std::result::Result<PredictReply, SessionFailure> =
                 self.reply(&mut session, &predict);
             let reply = match reply {
                 Ok(reply) if reply.points.len() == points.len() => Ok(reply),
                 Ok(_) => Err("a reply with another number of steps".to_owned()),
-                Err(Failure::Refused(error)) => Ok(PredictReply::refused(&error, points.len())),
+                Err(SessionFailure::Refused(error)) => {
+                    Ok(PredictReply::refused(&error, points.len()))
+                }
                 Err(why) => {
                     lost += 1;
                     Err(why.to_string())
@@ -276,15 +280,15 @@ impl Asking<'_> {
     /// Sends a request to the running process, or to a new one. A process that gives no answer is stopped.
     fn reply<R: DeserializeOwned>(
         &self,
-        session: &mut Option<Session>,
+        session: &mut Option<RunnerSession>,
         request: &Value,
-    ) -> std::result::Result<R, Failure> {
+    ) -> std::result::Result<R, SessionFailure> {
         let mut running = match session.take() {
             Some(running) => running,
             None => self.planner.session()?,
         };
         let reply = running.ask(request, ANSWER);
-        if matches!(reply, Ok(_) | Err(Failure::Refused(_))) {
+        if matches!(reply, Ok(_) | Err(SessionFailure::Refused(_))) {
             *session = Some(running);
         }
         reply

@@ -54,7 +54,7 @@ pub struct AskedVersion {
     /// True if a query can ask for the version, so that steps are predicted on it.
     pub is_queried: bool,
     /// The tables whose files differ between the states, by file name.
-    pub changed: BTreeMap<String, ChangedTable>,
+    pub changed: BTreeMap<String, ServingFiles>,
     /// The tables that the engine loads one by one for this version, by file name. A file that serves several versions
     /// is loaded for one of them.
     pub loads: BTreeSet<String>,
@@ -75,7 +75,7 @@ impl AskedVersion {
 
 /// The files that serve a table before and after a change, in the order in which the planner reads them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct ChangedTable {
+pub struct ServingFiles {
     /// The paths before the change.
     pub before: Vec<String>,
     /// The paths after the change.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use super::Question;
-use super::asked::{AskedVersion, ChangedTable};
+use super::asked::{AskedVersion, ServingFiles};
 use crate::base::error::Result;
 use crate::base::words::Figure;
 use crate::database::diff::{Diff, SliceDiff, TableDiff};
@@ -18,21 +18,21 @@ const NAMED: usize = 2;
 /// The tables that each kind of operation reads; `rules/operations.yaml`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Operations {
+pub struct OperationTables {
     /// The stems of the tables, by the kind's name in the engine's operation list.
     operations: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// The cause of an operation's move.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Cause {
+pub struct MoveCause {
     /// The paths of the changed tables that serve the operation.
     pub tables: Vec<String>,
     /// The tables with the slices that moved, in words; other files if no table changed.
     pub words: String,
 }
 
-impl Operations {
+impl OperationTables {
     /// Reads the tables of operations.
     ///
     /// # Errors
@@ -53,7 +53,7 @@ impl Operations {
     }
 }
 
-impl Cause {
+impl MoveCause {
     /// Finds the changed tables that serve an operation. `kinds` are the operation's kinds with their dtypes. An
     /// operation of an unknown kind may read any table.
     pub(super) fn of(asked: &AskedVersion, kinds: &[Vec<String>], question: &Question<'_>) -> Self {
@@ -61,7 +61,7 @@ impl Cause {
         let stem = |name: &str| name.split('.').next().unwrap_or(name).to_owned();
         let reads =
             |name: &str| known.as_ref().is_none_or(|known| known.contains(stem(name).as_str()));
-        let changed: Vec<&ChangedTable> =
+        let changed: Vec<&ServingFiles> =
             asked.changed.iter().filter(|(name, _)| reads(name)).map(|(_, table)| table).collect();
         let dtypes: BTreeSet<&str> =
             kinds.iter().flat_map(|kind| kind.iter().skip(1)).map(String::as_str).collect();
@@ -96,7 +96,7 @@ impl Cause {
 
 /// Describes the change of a table: another file that answers first, or the slices that moved; `None` if neither is
 /// known.
-fn words(table: &ChangedTable, dtypes: &BTreeSet<&str>, diff: Option<&Diff>) -> Option<String> {
+fn words(table: &ServingFiles, dtypes: &BTreeSet<&str>, diff: Option<&Diff>) -> Option<String> {
     let name = |path: &str| below_data(path).trim_end_matches(".parquet").to_owned();
     let (before, after) = (table.before.first(), table.after.first());
     match (before, after) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::answer::Source;
 use super::asked::{AskedVersion, PlannedVersion};
 use super::cases::{Case, Layout, Quant, StepPoint};
-use super::cause::Cause;
+use super::cause::MoveCause;
 use super::refusals::Refusal;
 use super::session::PlannerError;
 
@@ -116,12 +116,12 @@ pub struct OpMove {
     /// Origin of the time after the change; `None` if the planner states none.
     pub source_after: Option<Source>,
     /// The changed tables behind the move.
-    pub cause: Cause,
+    pub cause: MoveCause,
 }
 
 /// The effect of a change on a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum StepEffect {
     /// The time is the same, or only one state is predicted.
     Same,
     /// The time changed.
@@ -155,13 +155,13 @@ impl OpMove {
 
 impl PointImpact {
     /// Returns the effect of the change on the step.
-    pub fn fate(&self) -> Fate {
+    pub fn fate(&self) -> StepEffect {
         match (&self.before, &self.after) {
-            (Some(Ok(before)), Ok(after)) if before.ms != after.ms => Fate::Moved,
-            (Some(Ok(_)), Err(_)) => Fate::Lost,
-            (Some(Err(_)), Ok(_)) => Fate::Gained,
-            (_, Err(_)) => Fate::Missing,
-            _ => Fate::Same,
+            (Some(Ok(before)), Ok(after)) if before.ms != after.ms => StepEffect::Moved,
+            (Some(Ok(_)), Err(_)) => StepEffect::Lost,
+            (Some(Err(_)), Ok(_)) => StepEffect::Gained,
+            (_, Err(_)) => StepEffect::Missing,
+            _ => StepEffect::Same,
         }
     }
 
@@ -181,7 +181,7 @@ impl PointImpact {
 impl ImpactCase {
     /// Returns true if the planner refuses every step in every state.
     pub fn is_refused(&self) -> bool {
-        self.points.iter().all(|point| point.fate() == Fate::Missing)
+        self.points.iter().all(|point| point.fate() == StepEffect::Missing)
     }
 
     /// Renders the model and its layout.
@@ -203,12 +203,12 @@ impl Impact {
 
     /// Returns the factors of the steps whose time changed.
     pub fn factors(&self) -> Vec<f64> {
-        let moved = self.points().filter(|(_, point)| point.fate() == Fate::Moved);
+        let moved = self.points().filter(|(_, point)| point.fate() == StepEffect::Moved);
         moved.filter_map(|(_, point)| point.factor()).collect()
     }
 
     /// Counts the steps with this fate.
-    pub fn count(&self, fate: Fate) -> usize {
+    pub fn count(&self, fate: StepEffect) -> usize {
         self.points().filter(|(_, point)| point.fate() == fate).count()
     }
 

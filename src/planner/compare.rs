@@ -6,7 +6,7 @@ use super::Question;
 use super::answer::{PointReply, PredictReply, Source, StateAnswer};
 use super::asked::{AskedVersion, PlannedVersion};
 use super::cases::{Case, Quant};
-use super::cause::Cause;
+use super::cause::MoveCause;
 use super::change::{Impact, ImpactCase, OpMove, PlannerView, PointImpact, Step, StepTime};
 use super::findings::age;
 use super::interpreter::Planner;
@@ -141,7 +141,7 @@ fn moved(
             after: *after,
             source_before: *source_before,
             source_after: *source_after,
-            cause: Cause::of(asked, kinds, question),
+            cause: MoveCause::of(asked, kinds, question),
         }
     });
     let mut moves: Vec<OpMove> = moves.collect();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pep440_rs::Version;
 
 use super::asked::{AskedVersion, PlannedVersion, Slot};
-use super::change::{Fate, Impact, ImpactCase, OpMove, PointImpact};
+use super::change::{Impact, ImpactCase, OpMove, PointImpact, StepEffect};
 use super::refusals::Refusal;
 use super::{Neighbour, Planner, Source};
 use crate::base::words::{count, plural, plural_verb};
@@ -132,7 +132,7 @@ impl Impact {
             None => on_version(rule, severity, version, head, message),
         };
         let finding = finding.parts([error.class.clone()]);
-        if self.compared { finding.of_change() } else { finding }
+        if self.compared { finding.about_change() } else { finding }
     }
 
     /// Creates the finding on default models that a version refuses and a similar system accepts; `None` if there are
@@ -173,7 +173,7 @@ impl Impact {
         let mut reasons_of: Vec<(String, &str)> = Vec::new();
         for (case, point) in self.points_of(version) {
             let why = match (&point.after, point.fate()) {
-                (Err(error), Fate::Lost) => Some(error.to_string()),
+                (Err(error), StepEffect::Lost) => Some(error.to_string()),
                 _ => point.ops.iter().find(|op| op.is_lost()).map(downgrade),
             };
             reasons_of.extend(why.map(|why| (why, case.case.model.as_str())));
@@ -187,7 +187,7 @@ impl Impact {
             if reasons_of.len() == 1 { "becomes" } else { "become" },
             reasons(reasons_of.iter().map(|(why, model)| (why.as_str(), *model))),
         );
-        let finding = on_version(rule, rule.severity, version, head, message).of_change();
+        let finding = on_version(rule, rule.severity, version, head, message).about_change();
         let parts: BTreeSet<String> = reasons_of.iter().map(|(why, _)| why.clone()).collect();
         let models: BTreeSet<&str> = reasons_of.iter().map(|(_, model)| *model).collect();
         let models: Vec<&str> = models.into_iter().collect();
@@ -206,7 +206,7 @@ impl Impact {
     ) -> Option<Finding> {
         let version = &asked.version;
         let moved: Vec<_> =
-            self.points_of(version).filter(|(_, p)| p.fate() == Fate::Moved).collect();
+            self.points_of(version).filter(|(_, p)| p.fate() == StepEffect::Moved).collect();
         let (case, point) =
             moved.iter().rev().max_by(|a, b| a.1.distance().total_cmp(&b.1.distance()))?;
         let worst = point.factor()? - 1.0;
@@ -237,7 +237,7 @@ impl Impact {
         if !is_expected {
             message += &format!(", although the change is {}", class.name());
         }
-        let finding = on_version(rule, severity, version, head, message).of_change();
+        let finding = on_version(rule, severity, version, head, message).about_change();
         Some(
             finding
                 .evidence("moved", moved.len())

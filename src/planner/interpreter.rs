@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::session::{Failure, Session};
+use super::session::{RunnerSession, SessionFailure};
 use crate::base::error::{Error, Result};
 use crate::report::predictions::NOBODY;
 
@@ -46,14 +46,14 @@ impl PlannerChoice {
 #[derive(Debug, Clone)]
 pub struct Planner {
     python: PathBuf,
-    about: About,
+    about: HelloReply,
     /// True if the caller named the interpreter.
     is_named: bool,
 }
 
 /// The reply to `hello`.
 #[derive(Debug, Clone, Deserialize)]
-struct About {
+struct HelloReply {
     schema: String,
     package: String,
     version: String,
@@ -62,7 +62,7 @@ struct About {
 
 impl fmt::Display for Planner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let About { package, version, python, .. } = &self.about;
+        let HelloReply { package, version, python, .. } = &self.about;
         write!(f, "{package} {version} ({}, Python {python})", self.python.display())
     }
 }
@@ -97,9 +97,9 @@ impl Planner {
 
     fn start(python: &Path) -> Result<Self> {
         let failed = |why: &dyn fmt::Display| no_answer(python, why);
-        let mut session = Session::start(python).map_err(|why| failed(&why))?;
+        let mut session = RunnerSession::start(python).map_err(|why| failed(&why))?;
         let hello = serde_json::json!({"do": "hello"});
-        let about: About = session.ask(&hello, STARTING).map_err(|why| failed(&why))?;
+        let about: HelloReply = session.ask(&hello, STARTING).map_err(|why| failed(&why))?;
         if about.schema != SCHEMA {
             let schema = &about.schema;
             return Err(failed(&format!("it speaks {schema}, and {SCHEMA} is needed")));
@@ -113,13 +113,13 @@ impl Planner {
     }
 
     /// Creates the error of a planner that stopped answering.
-    pub(super) fn failed(&self, why: &Failure) -> Error {
+    pub(super) fn failed(&self, why: &SessionFailure) -> Error {
         no_answer(&self.python, why)
     }
 
     /// Starts a process that is asked about one version of one state.
-    pub(super) fn session(&self) -> Result<Session, Failure> {
-        Session::start(&self.python)
+    pub(super) fn session(&self) -> Result<RunnerSession, SessionFailure> {
+        RunnerSession::start(&self.python)
     }
 
     /// The package's name and version.

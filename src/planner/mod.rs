@@ -43,12 +43,12 @@ use crate::database::state::State;
 
 pub use answer::Source;
 pub(crate) use ask::ask;
-pub use asked::{AskedVersion, ChangedTable, PlannedVersion, Slot};
+pub use asked::{AskedVersion, PlannedVersion, ServingFiles, Slot};
 pub use cases::{Case, Cases, Layout, Phase, Quant, StepPoint};
-pub use cause::{Cause, Operations};
+pub use cause::{MoveCause, OperationTables};
 pub use change::{
-    Fate, Impact, ImpactCase, Neighbour, OpMove, PlannerView, PointImpact, PowerCoverage, Step,
-    StepTime,
+    Impact, ImpactCase, Neighbour, OpMove, PlannerView, PointImpact, PowerCoverage, Step,
+    StepEffect, StepTime,
 };
 pub use interpreter::{Planner, PlannerChoice, VARIABLE};
 pub use refusals::Refusal;
@@ -72,7 +72,7 @@ pub(crate) struct Question<'a> {
     /// The models and steps to predict.
     pub cases: &'a Cases,
     /// The tables of the planner's operations.
-    pub operations: &'a Operations,
+    pub operations: &'a OperationTables,
     /// Patterns of systems; empty selects those with a changed file, or all of one state.
     pub systems: &'a [String],
     /// Patterns of backends; empty selects all.

@@ -27,14 +27,14 @@ const EXPLAINED: usize = 4096;
 const LONGEST: usize = 60_000;
 
 /// A running process of the runner, in an empty folder of its own.
-pub(super) struct Session {
+pub(super) struct RunnerSession {
     child: Child,
     folder: PythonFolder,
 }
 
 /// The reason why a process gave no answer.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
+pub(super) enum SessionFailure {
     /// The process does not start.
     #[error("it does not start: {0}")]
     Start(#[source] std::io::Error),
@@ -73,17 +73,18 @@ fn said(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!(": {words}") }
 }
 
-impl Session {
+impl RunnerSession {
     /// Starts the runner in an interpreter: isolated from the caller's environment, in an empty folder.
-    pub fn start(python: &Path) -> Result<Self, Failure> {
-        let folder = PythonFolder::new().map_err(Failure::Start)?;
-        let log = std::fs::File::create(folder.path().join("stderr")).map_err(Failure::Start)?;
+    pub fn start(python: &Path) -> Result<Self, SessionFailure> {
+        let folder = PythonFolder::new().map_err(SessionFailure::Start)?;
+        let log =
+            std::fs::File::create(folder.path().join("stderr")).map_err(SessionFailure::Start)?;
         let mut command = folder.command(python, RUNNER);
         command.stderr(Stdio::from(log)).env_clear();
         let inherited =
             INHERITED.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
         command.envs(inherited);
-        let child = Child::start(&mut command).map_err(Failure::Start)?;
+        let child = Child::start(&mut command).map_err(SessionFailure::Start)?;
         Ok(Self { child, folder })
     }
 
@@ -96,11 +97,11 @@ impl Session {
         &mut self,
         request: &Value,
         limit: Duration,
-    ) -> Result<R, Failure> {
+    ) -> Result<R, SessionFailure> {
         let start = Instant::now();
         let line = format!("{request}\n");
         if line.len() > LONGEST {
-            return Err(Failure::TooLong(line.len()));
+            return Err(SessionFailure::TooLong(line.len()));
         }
         let sent = match self.child.requests.as_mut() {
             Some(pipe) => pipe.write_all(line.as_bytes()).and_then(|()| pipe.flush()),
@@ -109,8 +110,10 @@ impl Session {
         loop {
             let left = limit.saturating_sub(start.elapsed());
             let line = match self.child.answers.recv_timeout(left) {
-                Ok(line) => line.map_err(|e| Failure::Malformed(e.to_string()))?,
-                Err(RecvTimeoutError::Timeout) => return Err(Failure::Silent(limit.as_secs())),
+                Ok(line) => line.map_err(|e| SessionFailure::Malformed(e.to_string()))?,
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(SessionFailure::Silent(limit.as_secs()));
+                }
                 Err(RecvTimeoutError::Disconnected) => break,
             };
             if line.starts_with('{') {
@@ -119,7 +122,7 @@ impl Session {
         }
         // A failed write is not reported: the exit status and the last words say more about the end.
         drop(sent);
-        Err(Failure::Ended(self.child.ended(), self.last_words()))
+        Err(SessionFailure::Ended(self.child.ended(), self.last_words()))
     }
 
     /// Returns the last line that the process wrote to its standard error.
@@ -131,13 +134,13 @@ impl Session {
 }
 
 /// Parses a reply, or the error of the package.
-fn reply<R: DeserializeOwned>(line: &str) -> Result<R, Failure> {
-    let malformed = |e: serde_json::Error| Failure::Malformed(e.to_string());
+fn reply<R: DeserializeOwned>(line: &str) -> Result<R, SessionFailure> {
+    let malformed = |e: serde_json::Error| SessionFailure::Malformed(e.to_string());
     let reply: Value = serde_json::from_str(line).map_err(malformed)?;
     match reply.get("error") {
         Some(error) => {
             let error = PlannerError::deserialize(error).map_err(malformed)?;
-            Err(Failure::Refused(error))
+            Err(SessionFailure::Refused(error))
         }
         None => serde_json::from_value(reply).map_err(malformed),
     }
@@ -154,23 +157,23 @@ mod tests {
     use super::*;
 
     /// A session with a script in place of Python.
-    fn session(script: &str) -> (TempDir, Session) {
+    fn session(script: &str) -> (TempDir, RunnerSession) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("python");
         std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let session = Session::start(&path).unwrap();
+        let session = RunnerSession::start(&path).unwrap();
         (folder, session)
     }
 
-    fn asked(script: &str) -> Result<Value, Failure> {
+    fn asked(script: &str) -> Result<Value, SessionFailure> {
         session(script).1.ask(&json!({"do": "hello"}), Duration::from_secs(2))
     }
 
     #[test]
     fn a_process_that_hangs_is_given_up() {
         let why = session("sleep 60").1.ask::<Value>(&json!({}), Duration::from_millis(50));
-        assert!(matches!(why, Err(Failure::Silent(_))), "{why:?}");
+        assert!(matches!(why, Err(SessionFailure::Silent(_))), "{why:?}");
     }
 
     #[test]
@@ -178,7 +181,7 @@ mod tests {
         let reply = asked("read line; echo a word; echo '{\"ok\": 1}'").unwrap();
         assert_eq!(reply, json!({"ok": 1}));
         let why = asked("read line; echo '{\"ms\": NaN}'");
-        assert!(matches!(why, Err(Failure::Malformed(_))), "{why:?}");
+        assert!(matches!(why, Err(SessionFailure::Malformed(_))), "{why:?}");
         let why = asked("read line; echo '{\"error\": {\"class\": \"A\", \"text\": \"b\"}}'");
         assert_eq!(why.unwrap_err().to_string(), "A: b");
     }

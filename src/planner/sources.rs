@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Question;
 use super::answer::SourcesReply;
-use super::asked::{AskedVersion, ChangedTable};
+use super::asked::{AskedVersion, ServingFiles};
 use super::tree::PlannerTree;
 
 /// Names of files that only decide which versions a query can name and which files serve them. Changes of such files
@@ -39,9 +39,9 @@ impl AskedVersion {
         };
         let ([before, after], [then, now]) = (trees, sources) else {
             for (tree, sources) in trees.iter().zip(sources) {
-                let table = |name: &String| ChangedTable {
+                let table = |name: &String| ServingFiles {
                     after: paths(tree, sources, name),
-                    ..ChangedTable::default()
+                    ..ServingFiles::default()
                 };
                 let names = sources.tables.keys();
                 self.changed.extend(names.map(|name| (name.clone(), table(name))));
@@ -61,7 +61,7 @@ impl AskedVersion {
             };
             let differing: BTreeSet<String> = both.filter(differs).cloned().collect();
             if then.tables.get(name) != now.tables.get(name) || !differing.is_empty() {
-                let table = ChangedTable { before: sides.0, after: sides.1, paths: differing };
+                let table = ServingFiles { before: sides.0, after: sides.1, paths: differing };
                 self.changed.insert(name.clone(), table);
             }
         }

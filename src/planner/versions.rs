@@ -7,28 +7,28 @@ use serde_json::json;
 use super::answer::{BackendVersions, SourcesReply, VersionsReply};
 use super::asked::{AskedVersion, PlannedVersion, Slot};
 use super::interpreter::Planner;
-use super::session::{Failure, PlannerError, Session};
+use super::session::{PlannerError, RunnerSession, SessionFailure};
 use super::sources::{changed_others, share_loads};
 use super::tree::PlannerTree;
 use super::{ANSWER, Question};
 use crate::base::error::{Error, Result};
 use crate::database::catalog::{Place, Role};
 use crate::database::diff::{Diff, TableDiff};
-use crate::database::selection::Names;
+use crate::database::selection::NamePatterns;
 
 /// The versions that one state of the tree, before or after the change, offers to queries.
-pub(super) struct Survey {
+pub(super) struct QueryVersionsOf {
     pub backends: Vec<BackendVersions>,
-    session: Session,
+    session: RunnerSession,
 }
 
-impl Survey {
+impl QueryVersionsOf {
     /// Asks for the versions of systems in a state.
     pub fn of(
         planner: &Planner,
         tree: &PlannerTree<'_>,
         systems: &BTreeSet<String>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, SessionFailure> {
         let mut session = planner.session()?;
         let request = json!({"do": "versions", "root": tree.root(), "systems": systems});
         let VersionsReply { backends } = session.ask(&request, ANSWER)?;
@@ -44,10 +44,10 @@ impl Survey {
         &mut self,
         tree: &PlannerTree<'_>,
         version: &PlannedVersion,
-    ) -> Result<Result<SourcesReply, PlannerError>, Failure> {
+    ) -> Result<Result<SourcesReply, PlannerError>, SessionFailure> {
         match self.session.ask(&request("sources", tree, version), ANSWER) {
             Ok(sources) => Ok(Ok(sources)),
-            Err(Failure::Refused(why)) => Ok(Err(why)),
+            Err(SessionFailure::Refused(why)) => Ok(Err(why)),
             Err(why) => Err(why),
         }
     }
@@ -85,7 +85,7 @@ pub(super) fn systems(question: &Question<'_>) -> Result<BTreeSet<String>> {
     let catalogs = states.iter().map(|state| state.catalog);
     let known: BTreeSet<&str> =
         catalogs.flat_map(|c| c.systems.keys().map(String::as_str)).collect();
-    let wanted = Names::known(question.systems, "system", known.iter().copied())?;
+    let wanted = NamePatterns::known(question.systems, "system", known.iter().copied())?;
     let is_changed = |system: &&str| match &question.diff {
         Some(diff) if question.systems.is_empty() => concerns(question, diff, system),
         _ => true,
@@ -114,20 +114,20 @@ fn concerns(question: &Question<'_>, diff: &Diff, system: &str) -> bool {
 }
 
 /// The versions to ask about, and those that are left out, each with the reason.
-pub(super) struct Chosen {
+pub(super) struct VersionChoice {
     pub asked: Vec<AskedVersion>,
-    pub left: Vec<Left>,
+    pub left: Vec<VersionLeftOut>,
 }
 
 /// The reason why no versions are chosen.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Stop {
+pub(super) enum ChoiceError {
     /// The question names something unknown.
     #[error(transparent)]
     Question(#[from] Error),
     /// The planner gives no answer.
     #[error(transparent)]
-    Planner(#[from] Failure),
+    Planner(#[from] SessionFailure),
 }
 
 /// Chooses the versions: the current and the next one of each backend, then changed versions by the number of rows
@@ -139,9 +139,9 @@ pub(super) fn choose(
     question: &Question<'_>,
     trees: &[PlannerTree<'_>],
     systems: &BTreeSet<String>,
-) -> Result<Chosen, Stop> {
-    let surveys = trees.iter().map(|tree| Survey::of(planner, tree, systems));
-    let mut surveys: Vec<Survey> = surveys.collect::<Result<_, Failure>>()?;
+) -> Result<VersionChoice, ChoiceError> {
+    let surveys = trees.iter().map(|tree| QueryVersionsOf::of(planner, tree, systems));
+    let mut surveys: Vec<QueryVersionsOf> = surveys.collect::<Result<_, SessionFailure>>()?;
     let (candidates, left) = candidates(question, &surveys, systems)?;
     let others = changed_others(trees);
     let mut asked = Vec::new();
@@ -160,26 +160,26 @@ pub(super) fn choose(
     if question.loads {
         share_loads(&mut asked);
     }
-    Ok(Chosen { asked, left })
+    Ok(VersionChoice { asked, left })
 }
 
 /// A version that may be asked about, with its slot, and true if a query can ask for it.
-type Candidate = (PlannedVersion, Slot, bool);
+type VersionCandidate = (PlannedVersion, Slot, bool);
 
 /// A version that is not asked about, with the reason.
-type Left = (PlannedVersion, String);
+type VersionLeftOut = (PlannedVersion, String);
 
 /// Lists the versions that may be asked about, and those that are left out, each with the reason.
 fn candidates(
     question: &Question<'_>,
-    surveys: &[Survey],
+    surveys: &[QueryVersionsOf],
     systems: &BTreeSet<String>,
-) -> Result<(Vec<Candidate>, Vec<Left>)> {
+) -> Result<(Vec<VersionCandidate>, Vec<VersionLeftOut>)> {
     let of_all = surveys.iter().flat_map(|survey| &survey.backends);
     let backends: BTreeSet<(String, String)> =
         of_all.map(|b| (b.system.clone(), b.backend.clone())).collect();
     let names = backends.iter().map(|(_, backend)| backend.as_str());
-    let wanted = Names::known(question.backends, "backend", names)?;
+    let wanted = NamePatterns::known(question.backends, "backend", names)?;
     let states = question.states();
     let dirs = states.iter().flat_map(|state| state.catalog.dirs.values());
     let is_wanted = |place: &Place| systems.contains(&place.system) && wanted.has(&place.backend);
@@ -191,8 +191,9 @@ fn candidates(
     let slots =
         surveys.iter().flat_map(|survey| &survey.backends).filter(|b| wanted.has(&b.backend));
     let slots: Vec<&str> = slots.flat_map(|b| [b.current(), b.next()]).flatten().collect();
-    let versions = Names::known(question.versions, "version", names.chain(slots.iter().copied()))?;
-    let mut candidates: Vec<Candidate> = Vec::new();
+    let versions =
+        NamePatterns::known(question.versions, "version", names.chain(slots.iter().copied()))?;
+    let mut candidates: Vec<VersionCandidate> = Vec::new();
     let mut left = Vec::new();
     let mut more: Vec<(u64, PlannedVersion, bool)> = Vec::new();
     for (system, backend) in backends.iter().filter(|(_, backend)| wanted.has(backend)) {
@@ -240,9 +241,9 @@ fn candidates(
 fn compared(
     question: &Question<'_>,
     (trees, others): (&[PlannerTree<'_>], &[String]),
-    surveys: &mut [Survey],
-    (version, slot, is_queried): Candidate,
-) -> Result<AskedVersion, Failure> {
+    surveys: &mut [QueryVersionsOf],
+    (version, slot, is_queried): VersionCandidate,
+) -> Result<AskedVersion, SessionFailure> {
     let mut answers = Vec::new();
     for (survey, tree) in surveys.iter_mut().zip(trees) {
         answers.push(survey.sources(tree, &version)?);

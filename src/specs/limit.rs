@@ -11,7 +11,7 @@ use serde_yaml::Spanned;
 use super::no_rows::{NO_NUMBERS, NO_TEXTS, NoRows};
 use super::{KnownSystems, SpecFile, TableSpec, TableSpecs};
 use crate::base::expr::{Expr, Vals, Value};
-use crate::base::glob::{self, Of};
+use crate::base::glob::{self, GlobScope};
 use crate::base::reason::Reason;
 
 /// A limit, which explains missing keys of some tables.
@@ -74,7 +74,7 @@ pub(super) fn parse(document: &SpecFile) -> Result<Limits, Reason> {
             .into());
         }
         let tables: Result<Vec<Glob>, Reason> =
-            entry.tables.iter().map(|table| glob::parse(table, Of::Names)).collect();
+            entry.tables.iter().map(|table| glob::parse(table, GlobScope::Names)).collect();
         let limit = Limit {
             tables: tables.map_err(|e| format!("limit {id}: {e}"))?,
             compiled: OnceLock::new(),

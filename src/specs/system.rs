@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use globset::GlobMatcher;
 
-use crate::base::glob::{self, Of};
+use crate::base::glob::{self, GlobScope};
 use crate::base::reason::Reason;
 
 /// A GPU system: peak rates, power, links, and device names.
@@ -50,7 +50,7 @@ impl System {
         }
         system.flatten("", &value)?;
         for name in &system.devices {
-            glob::parse(name, Of::Names).map_err(|e| format!("devices: {e}"))?;
+            glob::parse(name, GlobScope::Names).map_err(|e| format!("devices: {e}"))?;
         }
         Ok(system)
     }
@@ -84,7 +84,7 @@ impl System {
     pub fn device_matcher(&self) -> impl Fn(&str) -> bool {
         let globs: OnceCell<Vec<GlobMatcher>> = OnceCell::new();
         // The patterns were checked when the YAML was parsed.
-        let compiled = |glob: &String| glob::matcher(glob, Of::Names).ok();
+        let compiled = |glob: &String| glob::matcher(glob, GlobScope::Names).ok();
         move |name| {
             let globs = || globs.get_or_init(|| self.devices.iter().filter_map(compiled).collect());
             self.devices.iter().any(|device| device == name)
@@ -149,7 +149,7 @@ impl System {
 
     /// Returns the correct values of a figure for a machine of this name, the usual one first; empty if the figure is
     /// an estimate.
-    pub fn right_values(&self, path: &str) -> Vec<f64> {
+    pub fn correct_values(&self, path: &str) -> Vec<f64> {
         if self.unconfirmed.contains(path) {
             return Vec::new();
         }

@@ -6,7 +6,7 @@ use super::field::is_blank;
 use super::findings::Findings;
 use super::frame::TraceCell;
 use super::metrics::{Metrics, RowFinding, RowValues};
-use super::spec::FieldType;
+use super::spec::TraceFieldType;
 use super::tree::brief;
 use crate::base::words::{plural, plural_verb};
 use crate::checks::kinds::traces::TraceCheck;
@@ -19,7 +19,7 @@ impl Metrics<'_, '_> {
         self.texts(findings, true);
         self.texts(findings, false);
         for (name, cells) in &self.rows.cells {
-            if self.spec.columns.get(name).is_none_or(|c| c.kind != FieldType::Text) {
+            if self.spec.columns.get(name).is_none_or(|c| c.kind != TraceFieldType::Text) {
                 self.numbers(findings, name, cells);
             }
         }

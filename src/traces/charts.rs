@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::find::{self, Asked, TraceKind, split};
+use super::find::{self, TraceKind, TraceRequest, split};
 use super::frame::Frame;
 use super::metric_rows::frame;
 use super::reader::read;
@@ -43,7 +43,9 @@ fn rows<'s>(
     entry: &Entry,
     specs: &'s TraceSpecs,
 ) -> Result<Option<(&'s MetricSpec, Frame<'s>)>> {
-    let Some(file) = find::classify(source, entry, specs, Asked(None)) else { return Ok(None) };
+    let Some(file) = find::classify(source, entry, specs, TraceRequest(None)) else {
+        return Ok(None);
+    };
     let TraceKind::Metrics(stem) = file.kind else { return Ok(None) };
     let spec = &specs.metrics[stem];
     let text = file.text.as_ref().ok().filter(|_| !spec.charts.is_empty());

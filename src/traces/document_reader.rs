@@ -7,7 +7,7 @@ use super::document::{Problem, ProblemKind, TraceDocument};
 use super::field::{columns, is_blank};
 use super::find::TraceFile;
 use super::frame::{Frame, TraceCell};
-use super::spec::{DocumentSpec, Field, FieldType, Presence};
+use super::spec::{DocumentSpec, Field, Presence, TraceFieldType};
 use super::tree::{YamlNode, YamlValue, brief};
 use crate::base::words::Figure;
 use crate::findings::Severity;
@@ -52,7 +52,7 @@ pub(super) fn read<'a>(
             // If several fields feed a column, the first with a value is used.
             if *frame.cell(&name, 0) == TraceCell::Null {
                 lines.extend(found.map(|(line, _)| (name.clone(), line)));
-                let is_text = matches!(field.kind, FieldType::Text | FieldType::Texts)
+                let is_text = matches!(field.kind, TraceFieldType::Text | TraceFieldType::Texts)
                     && field.column.as_ref() == Some(&name);
                 frame.set(&name, vec![cell], is_text);
             }
@@ -196,9 +196,10 @@ impl<'s, 'n> Reader<'s, 'n> {
     /// Checks a field's value and returns its cells: one per item of a list, else one.
     fn field(&mut self, path: &str, field: &Field, line: u64, node: &YamlNode) -> Vec<TraceCell> {
         let items = match (&node.value, field.kind) {
-            (YamlValue::List(items), FieldType::Ints | FieldType::Numbers | FieldType::Texts) => {
-                &items[..]
-            }
+            (
+                YamlValue::List(items),
+                TraceFieldType::Ints | TraceFieldType::Numbers | TraceFieldType::Texts,
+            ) => &items[..],
             _ => std::slice::from_ref(node),
         };
         items.iter().map(|item| self.item(path, field, line, item)).collect()
@@ -216,23 +217,25 @@ impl<'s, 'n> Reader<'s, 'n> {
                 self.unfilled(path, field, line, text);
                 return TraceCell::Null;
             }
-            (FieldType::Int | FieldType::Ints, YamlValue::Number(n))
+            (TraceFieldType::Int | TraceFieldType::Ints, YamlValue::Number(n))
                 if n.fract() == 0.0 && n.abs() < 1e15 =>
             {
                 TraceCell::Number(*n)
             }
-            (FieldType::Number | FieldType::Numbers, YamlValue::Number(n)) if n.is_finite() => {
+            (TraceFieldType::Number | TraceFieldType::Numbers, YamlValue::Number(n))
+                if n.is_finite() =>
+            {
                 TraceCell::Number(*n)
             }
-            (FieldType::Bool, YamlValue::Bool(b)) => TraceCell::Number(f64::from(*b)),
-            (FieldType::Text | FieldType::Texts, YamlValue::Text(t)) => {
+            (TraceFieldType::Bool, YamlValue::Bool(b)) => TraceCell::Number(f64::from(*b)),
+            (TraceFieldType::Text | TraceFieldType::Texts, YamlValue::Text(t)) => {
                 TraceCell::Text(t.as_str().into())
             }
             // YAML reads a version such as 2.24 as a number.
-            (FieldType::Text | FieldType::Texts, YamlValue::Number(n)) => {
+            (TraceFieldType::Text | TraceFieldType::Texts, YamlValue::Number(n)) => {
                 TraceCell::Text(n.to_string().into())
             }
-            (FieldType::Map, YamlValue::Map(_)) => TraceCell::Null,
+            (TraceFieldType::Map, YamlValue::Map(_)) => TraceCell::Null,
             (kind, _) => {
                 let text = format!("{path} is {}, but must be {}", node.shown(), kind.described());
                 self.report(ProblemKind::Type, Severity::Error, path, line, text);
@@ -263,7 +266,10 @@ impl<'s, 'n> Reader<'s, 'n> {
         let is_placeholder = !text.trim().is_empty();
         let is_number = matches!(
             field.kind,
-            FieldType::Int | FieldType::Number | FieldType::Ints | FieldType::Numbers
+            TraceFieldType::Int
+                | TraceFieldType::Number
+                | TraceFieldType::Ints
+                | TraceFieldType::Numbers
         );
         // A placeholder for a number is always reported, an empty value only if the field is
         // expected.

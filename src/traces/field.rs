@@ -2,7 +2,7 @@
 
 use super::frame::TraceCell;
 use super::names::{number_after, number_before};
-use super::spec::{Field, FieldType, LISTED};
+use super::spec::{Field, LISTED, TraceFieldType};
 
 /// Returns true if a text is empty or means "unknown", such as `TBD` or `n/a`.
 pub(super) fn is_blank(text: &str) -> bool {
@@ -24,11 +24,11 @@ pub(super) fn columns(field: &Field, cells: Vec<TraceCell>) -> Vec<(String, Trac
     }
     let Some(name) = &field.column else { return columns };
     match field.kind {
-        FieldType::Numbers => {
+        TraceFieldType::Numbers => {
             let at = |i: usize| cells.get(i).cloned().unwrap_or_default();
             columns.extend((0..LISTED).map(|i| (format!("{name}_{}", i + 1), at(i))));
         }
-        FieldType::Texts => {
+        TraceFieldType::Texts => {
             let all: Vec<&str> = cells.iter().filter_map(TraceCell::text).collect();
             let cell = if all.is_empty() {
                 TraceCell::Null
@@ -38,7 +38,7 @@ pub(super) fn columns(field: &Field, cells: Vec<TraceCell>) -> Vec<(String, Trac
             columns.push((name.clone(), cell));
         }
         // A list of several sizes has no single value that a formula could read.
-        FieldType::Ints if cells.len() > 1 => columns.push((name.clone(), TraceCell::Null)),
+        TraceFieldType::Ints if cells.len() > 1 => columns.push((name.clone(), TraceCell::Null)),
         _ => columns.push((name.clone(), first)),
     }
     columns

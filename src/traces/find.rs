@@ -15,9 +15,9 @@ const LARGEST_METRICS: u64 = 64 << 20;
 /// With `None`, the file's content must match, too. The text is the name of the requested folder; empty if that name
 /// carries no meaning.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a>(pub Option<&'a str>);
+pub struct TraceRequest<'a>(pub Option<&'a str>);
 
-impl<'a> Asked<'a> {
+impl<'a> TraceRequest<'a> {
     /// Returns a directory's `name`, or the name of the requested folder if `name` is empty.
     pub fn dir_name<'d>(self, name: &'d str) -> &'d str
     where
@@ -64,7 +64,7 @@ pub(super) fn stem(name: &str) -> &str {
 /// Returns true if a file's name alone could be a trace file's. Only such files are opened.
 pub(super) fn could_be(entry: &Entry, specs: &TraceSpecs) -> bool {
     let (_, dir, name) = split(&entry.path);
-    is_yaml(name) || specs.metrics.values().any(|m| m.files.fit(dir, name))
+    is_yaml(name) || specs.metrics.values().any(|m| m.files.matches(dir, name))
 }
 
 fn is_yaml(name: &str) -> bool {
@@ -76,12 +76,13 @@ pub(super) fn classify<'s>(
     source: &dyn Source,
     entry: &Entry,
     specs: &'s TraceSpecs,
-    asked: Asked<'_>,
+    asked: TraceRequest<'_>,
 ) -> Option<TraceFile<'s>> {
     let (_, dir, name) = split(&entry.path);
     let dir = asked.dir_name(dir);
     let is_asked = asked.0.is_some();
-    if let Some((stem, spec)) = specs.metrics.iter().find(|(_, spec)| spec.files.fit(dir, name)) {
+    if let Some((stem, spec)) = specs.metrics.iter().find(|(_, spec)| spec.files.matches(dir, name))
+    {
         // An unreadable file is classified by its name alone.
         let text = text(source, entry, LARGEST_METRICS);
         let fits = is_asked || text.as_ref().map_or(true, |t| begins_with(t, &spec.files));
@@ -94,7 +95,7 @@ pub(super) fn classify<'s>(
     let text = text(source, entry, LARGEST_DOCUMENT);
     let is_read = entry.size <= LARGEST_DOCUMENT && is_file(entry);
     let fits = |files: &Files| match &text {
-        _ if !is_read => files.fit(dir, name),
+        _ if !is_read => files.matches(dir, name),
         // An unreadable file is treated as an empty one: its name decides.
         text => is_document(files, dir, name, text.as_deref().unwrap_or_default(), is_asked),
     };
@@ -122,8 +123,8 @@ fn is_document(files: &Files, dir: &str, name: &str, text: &str, is_asked: bool)
     let has_own = files.own.iter().any(within);
     let marked = has_two && (is_asked || has_own);
     // Many files are named after their folder, so a `{dir}` pattern does not count here.
-    let named = files.sure(name) && (has_own || has_two || text.trim().is_empty());
-    marked || named || (is_asked && files.fit(dir, name))
+    let named = files.matches_without_dir(name) && (has_own || has_two || text.trim().is_empty());
+    marked || named || (is_asked && files.matches(dir, name))
 }
 
 /// Returns true if the start of a metric file is blank or contains one of the kind's marks, or if
@@ -155,8 +156,8 @@ pub(super) fn directories(files: &[Entry], specs: &TraceSpecs) -> BTreeSet<Strin
     for entry in files {
         for (at, _) in entry.path.match_indices('/') {
             let (_, dir, name) = split(&entry.path[..at]);
-            let metrics = specs.metrics.values().any(|m| m.files.fit(dir, name));
-            if metrics || is_yaml(name) && specs.card.files.fit(dir, name) {
+            let metrics = specs.metrics.values().any(|m| m.files.matches(dir, name));
+            if metrics || is_yaml(name) && specs.card.files.matches(dir, name) {
                 found.insert(entry.path[..at].to_owned());
             }
         }

@@ -9,7 +9,7 @@ use super::document::{Problem, ProblemKind, TraceDocument};
 use super::frame::FrameView;
 use super::names;
 use super::relation::broken;
-use super::spec::{DocumentSpec, Finds, TraceSpecs};
+use super::spec::{DocumentSpec, RelationRule, TraceSpecs};
 use super::tree::brief;
 use crate::base::expr::ExprError;
 use crate::checks::Check;
@@ -26,10 +26,10 @@ pub(super) struct Checks {
 
 impl Checks {
     /// Returns the check that reports a broken relation.
-    pub fn of_relation(&self, finds: Finds) -> TraceCheck {
+    pub fn of_relation(&self, finds: RelationRule) -> TraceCheck {
         match finds {
-            Finds::Contradiction => self.contradiction,
-            Finds::Implausible => self.implausible,
+            RelationRule::Contradiction => self.contradiction,
+            RelationRule::Implausible => self.implausible,
         }
     }
 }
@@ -77,7 +77,7 @@ impl<'a> Findings<'a> {
     ) -> Option<Finding> {
         let rule = self.rules.get(&check)?;
         let severity = severity.unwrap_or(rule.severity).at_most(rule.severity);
-        Some(Finding::on_path(&rule.id, severity, path, message).of_traces())
+        Some(Finding::on_path(&rule.id, severity, path, message).about_traces())
     }
 
     /// Adds a finding, if its rule runs. `of` distinguishes it from other findings of the rule in

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::spec::{Derived, Threshold};
+use super::spec::{DerivedColumn, Threshold};
 use super::tree::brief;
 use crate::base::expr::{ExprError, Lookup, NULL_CODE, Scope, Vals, Value};
 use crate::specs::system::System;
@@ -117,7 +117,7 @@ impl<'a> Frame<'a> {
     /// Computes the derived columns in order. A formula can read columns derived before it.
     pub fn derive(
         &mut self,
-        derived: &[Derived],
+        derived: &[DerivedColumn],
         thresholds: &BTreeMap<String, Threshold>,
     ) -> Result<(), ExprError> {
         for column in derived {

@@ -7,7 +7,7 @@ use super::find::{TraceFile, split};
 use super::frame::{Frame, TraceCell};
 use super::ranks::run_of;
 use super::reader::MetricRows;
-use super::spec::{FieldType, MetricSpec, OF_LIST, Relation, TraceSpecs};
+use super::spec::{MetricSpec, OF_LIST, Relation, TraceFieldType, TraceSpecs};
 use crate::base::digits::half_units;
 use crate::base::expr::ExprError;
 
@@ -23,7 +23,7 @@ pub(super) fn frame<'a>(
     let mut frame = Frame::new(rows.rows);
     for (name, cells) in &rows.cells {
         let known = spec.columns.get(name);
-        let is_text = known.is_some_and(|c| c.kind == FieldType::Text);
+        let is_text = known.is_some_and(|c| c.kind == TraceFieldType::Text);
         let own = known.and_then(|c| c.unit.as_deref());
         let scale = match (own, rows.units.get(name)) {
             (Some(own), Some((unit, _))) => scale(unit, own),
@@ -36,7 +36,7 @@ pub(super) fn frame<'a>(
         };
         frame.set(name, cells.iter().map(scaled).collect(), is_text);
         // Whole numbers are not rounded.
-        if known.is_none_or(|c| c.kind != FieldType::Int) {
+        if known.is_none_or(|c| c.kind != TraceFieldType::Int) {
             let numbers: Vec<Option<f64>> = cells.iter().map(TraceCell::number).collect();
             let half = half_units(&numbers).into_iter().map(|h| h * scale.unwrap_or(1.0));
             frame.set_half_units(name, half.collect());
@@ -54,7 +54,7 @@ pub(super) fn frame<'a>(
     }
     // A text column that the file lacks still has the type text in formulas.
     for (name, column) in &spec.columns {
-        if column.kind == FieldType::Text && !frame.has(name) {
+        if column.kind == TraceFieldType::Text && !frame.has(name) {
             frame.set(name, vec![TraceCell::Null; rows.rows], true);
         }
     }
@@ -109,7 +109,8 @@ fn set_card_columns(
         let cells = cards.iter().map(|card| card.map(|c| c.frame.cell(name, 0).clone()));
         let cells = cells.map(Option::unwrap_or_default).collect();
         let field = specs.card.fields.values().find(|f| f.column.as_deref() == Some(name));
-        let is_text = field.is_some_and(|f| matches!(f.kind, FieldType::Text | FieldType::Texts));
+        let is_text =
+            field.is_some_and(|f| matches!(f.kind, TraceFieldType::Text | TraceFieldType::Texts));
         frame.set(&format!("card_{name}"), cells, is_text);
     }
 }

@@ -10,7 +10,7 @@ use super::findings::{Findings, METRICS};
 use super::frame::Frame;
 use super::metric_rows::{frame, scale};
 use super::reader::{MetricRows, read};
-use super::relation::{Broken, broken};
+use super::relation::{BrokenRelation, broken};
 use super::spec::{MetricSpec, Presence, TraceSpecs};
 use super::tree::brief;
 use crate::base::expr::ExprError;
@@ -171,7 +171,7 @@ impl Metrics<'_, '_> {
     fn broken(
         &self,
         findings: &mut Findings<'_>,
-        broken: &Broken<'_>,
+        broken: &BrokenRelation<'_>,
         rows: Vec<usize>,
         assumed: Option<&str>,
     ) {

@@ -35,7 +35,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-pub use find::Asked;
+pub use find::TraceRequest;
 pub use news::{Changed, changed};
 pub use spec::TraceSpecs;
 
@@ -105,8 +105,8 @@ pub fn run(options: &TraceOptions) -> Result<Report> {
     let folder = folder.as_ref().and_then(|f| f.file_name());
     let name = folder.map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let specs = TraceSpecs::read(&settings.specs)?;
-    let judged = judge(source, &files, &specs, &rules, Asked(Some(&name)))?;
-    source.steady()?;
+    let judged = judge(source, &files, &specs, &rules, TraceRequest(Some(&name)))?;
+    source.check_unchanged()?;
     let mut sink = Sink::default();
     sink.extend(judged.findings);
     let whole = options.only.is_empty() && options.skip.is_empty();
@@ -146,7 +146,7 @@ pub fn judge(
     files: &[Entry],
     specs: &TraceSpecs,
     rules: &[Arc<Rule>],
-    asked: Asked<'_>,
+    asked: TraceRequest<'_>,
 ) -> Result<JudgedTraces> {
     let work = || judge_files(source, files, specs, rules, asked);
     match catch_unwind(AssertUnwindSafe(work)) {
@@ -167,7 +167,7 @@ fn judge_files(
     files: &[Entry],
     specs: &TraceSpecs,
     rules: &[Arc<Rule>],
-    asked: Asked<'_>,
+    asked: TraceRequest<'_>,
 ) -> Result<JudgedTraces, ExprError> {
     let mut findings = Findings::new(rules);
     let directories = find::directories(files, specs);

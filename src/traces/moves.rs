@@ -11,7 +11,7 @@ use crate::findings::Finding;
 
 /// The new paths of the base's files and directories in the head.
 #[derive(Debug, Default)]
-pub(super) struct Moves {
+pub(super) struct MovedFiles {
     /// The new path of each moved file, by its old path.
     pub files: BTreeMap<String, String>,
     dirs: BTreeMap<String, String>,
@@ -24,7 +24,7 @@ pub(super) fn by_path<'e>(
     entries.into_iter().map(|entry| (entry.path.as_str(), entry)).collect()
 }
 
-impl Moves {
+impl MovedFiles {
     /// Pairs each deleted file with an added file of the same bytes, preferring one of the same
     /// name.
     pub fn new(base: State<'_>, before: &[Entry], head: State<'_>, after: &[Entry]) -> Self {

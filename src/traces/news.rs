@@ -4,8 +4,8 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::find::{Asked, TraceKind, split};
-use super::moves::{Moves, by_path};
+use super::find::{TraceKind, TraceRequest, split};
+use super::moves::{MovedFiles, by_path};
 use super::spec::TraceSpecs;
 use super::{charts, find, jobs, judge, ranks};
 use crate::base::error::Result;
@@ -45,13 +45,13 @@ pub fn changed(
     charts: usize,
 ) -> Result<Changed> {
     let (before, after) = (&base.catalog.others, &head.catalog.others);
-    let moves = Moves::new(base, before, head, after);
+    let moves = MovedFiles::new(base, before, head, after);
     let files = changed_files(base, before, head, after, &moves, specs);
     if files.is_empty() {
         return Ok(Changed::default());
     }
-    let judged = judge(head.source, after, specs, rules, Asked(None))?;
-    let was = judge(base.source, before, specs, rules, Asked(None))?;
+    let judged = judge(head.source, after, specs, rules, TraceRequest(None))?;
+    let was = judge(base.source, before, specs, rules, TraceRequest(None))?;
     let known: BaseFindings = was.findings.into_iter().map(|f| moves.relocated(f)).collect();
     let touched: BTreeSet<&str> = files.iter().map(|f| f.path.as_str()).collect();
     let mut findings = judged.findings;
@@ -94,7 +94,7 @@ impl<'a> Configs<'a> {
     /// Returns true if a text contains the name of a config.
     fn any_in(&self, text: &str) -> bool {
         let is_config = |(state, entry): &(State<'_>, &Entry)| {
-            let file = find::classify(state.source, entry, self.specs, Asked(None));
+            let file = find::classify(state.source, entry, self.specs, TraceRequest(None));
             file.is_some_and(|file| file.kind == TraceKind::Config)
         };
         let mut named = self.by_name.iter().filter(|(name, _)| text.contains(**name));
@@ -108,7 +108,7 @@ fn changed_files(
     before: &[Entry],
     head: State<'_>,
     after: &[Entry],
-    moves: &Moves,
+    moves: &MovedFiles,
     specs: &TraceSpecs,
 ) -> Vec<FileDiff> {
     let of_rank = |e: &Entry| ranks::is_of_rank(split(&e.path).2, specs);
@@ -122,7 +122,7 @@ fn changed_files(
         if jobs::is_script(entry) {
             return state.source.text(entry).is_ok_and(|text| configs.any_in(&text));
         }
-        of_rank(entry) || find::classify(state.source, entry, specs, Asked(None)).is_some()
+        of_rank(entry) || find::classify(state.source, entry, specs, TraceRequest(None)).is_some()
     };
     let mut files = Vec::new();
     for path in paths {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 
 use super::field::is_blank;
 use super::frame::TraceCell;
-use super::spec::{FieldType, MetricSpec};
+use super::spec::{MetricSpec, TraceFieldType};
 use crate::base::reason::Reason;
 use crate::database::catalog::Format;
 use crate::database::table::{Column, Table, TableFault};
@@ -83,7 +83,8 @@ fn csv(text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
     // The table reader takes a last line without an end for an aborted write. Metric files are
     // written at once, so their last line is complete.
     let whole = format!("{}\n", text.trim_end_matches(['\n', '\r']));
-    let is_text = |name: &str| spec.columns.get(name).is_some_and(|c| c.kind == FieldType::Text);
+    let is_text =
+        |name: &str| spec.columns.get(name).is_some_and(|c| c.kind == TraceFieldType::Text);
     let table = Table::decode(whole.as_bytes(), Format::Csv, &is_text).map_err(unreadable)?;
     guard(table.rows, table.columns().count())?;
     let mut rows = MetricRows {
@@ -209,8 +210,8 @@ fn member(
     if column.is_none() && !metric {
         return;
     }
-    let is_text = column.is_some_and(|c| c.kind == FieldType::Text);
-    let is_list = column.is_some_and(|c| c.kind == FieldType::Numbers);
+    let is_text = column.is_some_and(|c| c.kind == TraceFieldType::Text);
+    let is_list = column.is_some_and(|c| c.kind == TraceFieldType::Numbers);
     let cell = match value {
         Json::Null => TraceCell::Null,
         Json::Bool(b) => TraceCell::Number(f64::from(*b)),

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value as Json;
 
 use super::frame::{Frame, FrameView, TraceCell};
-use super::spec::{Derived, Relation, Threshold};
+use super::spec::{DerivedColumn, Relation, Threshold};
 use crate::base::expr::ExprError;
 use crate::base::relation::Rounded;
 use crate::specs::system::System;
 
 /// The rows that break a relation.
-pub(super) struct Broken<'a> {
+pub(super) struct BrokenRelation<'a> {
     pub relation: &'a Relation,
     thresholds: &'a BTreeMap<String, Threshold>,
     /// The row numbers, ascending.
@@ -26,10 +26,10 @@ pub(super) struct Broken<'a> {
 /// If a formula compares values of different types.
 pub(super) fn broken<'s>(
     relations: &'s [Relation],
-    derive: &[Derived],
+    derive: &[DerivedColumn],
     frame: &Frame<'_>,
     thresholds: &'s BTreeMap<String, Threshold>,
-) -> Result<Vec<Broken<'s>>, ExprError> {
+) -> Result<Vec<BrokenRelation<'s>>, ExprError> {
     let mut all = Vec::new();
     let rounded = Rounded {
         half_units: frame.half_units(),
@@ -49,7 +49,7 @@ pub(super) fn broken<'s>(
         }
         rows.sort_unstable();
         if !rows.is_empty() {
-            all.push(Broken { relation, thresholds, rows });
+            all.push(BrokenRelation { relation, thresholds, rows });
         }
     }
     Ok(all)
@@ -68,7 +68,7 @@ fn machines<'a>(frame: &Frame<'a>, apart: bool) -> Vec<(Option<&'a System>, BTre
     by_name.into_values().collect()
 }
 
-impl Broken<'_> {
+impl BrokenRelation<'_> {
     /// Words the problem with the values of one row.
     pub fn says(&self, frame: &Frame<'_>, row: usize) -> String {
         let mut out = String::new();

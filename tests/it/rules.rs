@@ -292,7 +292,7 @@ fn every_rule_says_all_there_is_to_say() {
             );
         }
         assert!(rule.summary.len() < 80 && !rule.summary.ends_with('.'), "{}", rule.id);
-        let story = explain::story(rule, &shipped, 100);
+        let story = explain::rule_text(rule, &shipped, 100);
         let files = rule.bad.files.keys().chain(rule.good.files.keys());
         let lacks: Vec<&String> =
             files.chain([&rule.id]).filter(|name| !story.contains(name.as_str())).collect();

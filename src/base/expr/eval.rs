@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::node::{Compare, Function, Math, Node};
+use super::node::{Compare, ExprNode, Function, Math};
 use super::{NULL_CODE, Scope, Vals, Value, text};
 
-impl Node {
+impl ExprNode {
     pub(super) fn eval<'a>(&'a self, scope: &'a dyn Scope) -> Result<Value<'a>, String> {
         let rows = scope.rows();
         Ok(match self {
@@ -79,7 +79,7 @@ impl Node {
     }
 }
 
-impl Node {
+impl ExprNode {
     /// Returns true if the node is a number or null for all possible values of its columns.
     fn is_number(&self) -> bool {
         match self {
@@ -127,8 +127,8 @@ fn compare(op: Compare, a: Value, b: Value, rows: usize) -> Result<Vals<'static,
 }
 
 fn case<'a>(
-    arms: &'a [(Node, Node)],
-    otherwise: &'a Node,
+    arms: &'a [(ExprNode, ExprNode)],
+    otherwise: &'a ExprNode,
     scope: &'a dyn Scope,
 ) -> Result<Value<'a>, String> {
     let rows = scope.rows();
@@ -137,7 +137,7 @@ fn case<'a>(
     // Branches that no row takes are skipped if this cannot change the type of the result. Formulas that are
     // checked on zero rows are evaluated completely.
     let lazy =
-        rows > 0 && arms.iter().map(|(_, then)| then).chain([otherwise]).all(Node::is_number);
+        rows > 0 && arms.iter().map(|(_, then)| then).chain([otherwise]).all(ExprNode::is_number);
     for (when, then) in arms {
         let when = when.bools(scope)?;
         if !lazy || (0..rows).any(|row| when.get(row)) {
@@ -241,7 +241,7 @@ impl<'v> MergedTexts<'v> {
 
 fn call<'a>(
     function: Function,
-    args: &'a [Node],
+    args: &'a [ExprNode],
     scope: &'a dyn Scope,
 ) -> Result<Value<'a>, String> {
     let rows = scope.rows();

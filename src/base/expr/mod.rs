@@ -35,7 +35,7 @@ use sqlparser::dialect::GenericDialect;
 use sqlparser::keywords::ALL_KEYWORDS;
 use sqlparser::parser::Parser;
 
-use self::node::Node;
+use self::node::ExprNode;
 pub use self::scope::{Lookup, Scope};
 pub use self::value::{NULL_CODE, Vals, Value, WholeNumbers};
 
@@ -46,7 +46,7 @@ const LONGEST: usize = 2000;
 #[derive(Debug, Clone)]
 pub struct Expr {
     text: String,
-    node: Node,
+    node: ExprNode,
 }
 
 /// The reason why a formula was refused, with the formula's text.
@@ -68,7 +68,7 @@ impl FromStr for Expr {
         }
         let text = text.to_owned();
         if is_plain_name(&text) {
-            return Ok(Self { node: Node::Column(text.clone()), text });
+            return Ok(Self { node: ExprNode::Column(text.clone()), text });
         }
         match parsed(&text) {
             Ok(node) => Ok(Self { text, node }),
@@ -78,7 +78,7 @@ impl FromStr for Expr {
 }
 
 /// Parses a formula with sqlparser.
-fn parsed(text: &str) -> Result<Node, String> {
+fn parsed(text: &str) -> Result<ExprNode, String> {
     let parser = Parser::new(&GenericDialect {}).try_with_sql(text);
     let mut parser = parser.map_err(|e| e.to_string())?;
     let parsed = parser.parse_expr().map_err(|e| e.to_string())?;
@@ -107,15 +107,15 @@ impl std::fmt::Display for Expr {
 impl Expr {
     /// Returns the names of the columns that the formula reads, sorted.
     pub fn columns(&self) -> Vec<&str> {
-        self.names(|node| if let Node::Column(name) = node { Some(name) } else { None })
+        self.names(|node| if let ExprNode::Column(name) = node { Some(name) } else { None })
     }
 
     /// Returns the dotted names of the system's fields that the formula reads, sorted.
     pub fn fields(&self) -> Vec<&str> {
-        self.names(|node| if let Node::Field(name) = node { Some(name) } else { None })
+        self.names(|node| if let ExprNode::Field(name) = node { Some(name) } else { None })
     }
 
-    fn names(&self, name: fn(&Node) -> Option<&String>) -> Vec<&str> {
+    fn names(&self, name: fn(&ExprNode) -> Option<&String>) -> Vec<&str> {
         let mut names = BTreeSet::new();
         self.node.visit(&mut |node| names.extend(name(node).map(String::as_str)));
         names.into_iter().collect()
@@ -124,7 +124,7 @@ impl Expr {
     /// Returns true if the formula looks up FLOP/s rates of the system.
     pub fn reads_rates(&self) -> bool {
         let mut reads = false;
-        self.node.visit(&mut |node| reads |= matches!(node, Node::Lookup(Lookup::Flops, _)));
+        self.node.visit(&mut |node| reads |= matches!(node, ExprNode::Lookup(Lookup::Flops, _)));
         reads
     }
 
@@ -132,8 +132,8 @@ impl Expr {
     pub fn lookups(&self) -> Vec<(&Lookup, &str)> {
         let mut found = Vec::new();
         self.node.visit(&mut |node| {
-            if let Node::Lookup(lookup, inner) = node
-                && let Node::Column(column) = &**inner
+            if let ExprNode::Lookup(lookup, inner) = node
+                && let ExprNode::Column(column) = &**inner
                 && !found.contains(&(lookup, column.as_str()))
             {
                 found.push((lookup, column.as_str()));
@@ -154,7 +154,7 @@ impl Expr {
     /// Returns the column's name if the formula is a bare column.
     pub fn as_column(&self) -> Option<&str> {
         match &self.node {
-            Node::Column(name) => Some(name),
+            ExprNode::Column(name) => Some(name),
             _ => None,
         }
     }

@@ -6,30 +6,30 @@ use super::Lookup;
 
 /// An expression or subexpression.
 #[derive(Debug, Clone)]
-pub(super) enum Node {
+pub(super) enum ExprNode {
     Number(f64),
     Text(Arc<str>),
     Bool(bool),
     Null,
     Column(String),
     Field(String),
-    Neg(Box<Node>),
-    Not(Box<Node>),
-    Math(Math, Box<Node>, Box<Node>),
-    Compare(Compare, Box<Node>, Box<Node>),
+    Neg(Box<ExprNode>),
+    Not(Box<ExprNode>),
+    Math(Math, Box<ExprNode>, Box<ExprNode>),
+    Compare(Compare, Box<ExprNode>, Box<ExprNode>),
     Logic {
         and: bool,
-        sides: Box<(Node, Node)>,
+        sides: Box<(ExprNode, ExprNode)>,
     },
-    Like(Box<Node>, String),
-    IsNull(Box<Node>),
-    Case(Vec<(Node, Node)>, Box<Node>),
-    Call(Function, Vec<Node>),
-    Lookup(Lookup, Box<Node>),
+    Like(Box<ExprNode>, String),
+    IsNull(Box<ExprNode>),
+    Case(Vec<(ExprNode, ExprNode)>, Box<ExprNode>),
+    Call(Function, Vec<ExprNode>),
+    Lookup(Lookup, Box<ExprNode>),
     /// A text or number as a number.
-    Cast(Box<Node>),
+    Cast(Box<ExprNode>),
     /// The part of a text after a number of characters, with a maximal number of characters.
-    Part(Box<Node>, usize, usize),
+    Part(Box<ExprNode>, usize, usize),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -79,15 +79,15 @@ pub(super) enum Function {
     Sqrt,
 }
 
-impl Node {
+impl ExprNode {
     /// Calls `f` on this node and all nodes below it.
-    pub fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Node)) {
+    pub fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a ExprNode)) {
         f(self);
         self.parts().into_iter().for_each(|part| part.visit(f));
     }
 
     /// Calls `f` on the parts that AND joins, or on this node if it is not such a condition.
-    pub fn conditions<'a>(&'a self, f: &mut dyn FnMut(&'a Node)) {
+    pub fn conditions<'a>(&'a self, f: &mut dyn FnMut(&'a ExprNode)) {
         match self {
             Self::Logic { and: true, sides } => {
                 sides.0.conditions(f);
@@ -98,7 +98,7 @@ impl Node {
     }
 
     /// Returns the direct children of this node.
-    pub fn parts(&self) -> Vec<&Node> {
+    pub fn parts(&self) -> Vec<&ExprNode> {
         match self {
             Self::Neg(a)
             | Self::Not(a)

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use sqlparser::ast;
 
 use super::Lookup;
-use super::node::{Compare, Function, Math, Node};
+use super::node::{Compare, ExprNode, Function, Math};
 
 /// The maximal number of nodes of a formula; the largest known formula has 60. The limit protects the stack
 /// from long chains of operators. It also bounds the copies that IN, BETWEEN and CASE make of their operand,
@@ -13,78 +13,78 @@ use super::node::{Compare, Function, Math, Node};
 const MOST_NODES: usize = 200;
 
 /// Converts sqlparser's syntax tree into a [`Node`], or returns why it is not supported.
-pub(super) fn node(e: &ast::Expr) -> Result<Node, String> {
+pub(super) fn node(e: &ast::Expr) -> Result<ExprNode, String> {
     lower(e, &Cell::new(MOST_NODES))
 }
 
-fn lower(e: &ast::Expr, left: &Cell<usize>) -> Result<Node, String> {
+fn lower(e: &ast::Expr, left: &Cell<usize>) -> Result<ExprNode, String> {
     use ast::{Expr as E, UnaryOperator as U};
     let boxed = |e: &ast::Expr| lower(e, left).map(Box::new);
     left.set(left.get().checked_sub(1).ok_or_else(|| format!("more than {MOST_NODES} parts"))?);
     Ok(match e {
         E::Nested(e) => lower(e, left)?,
-        E::Identifier(name) => Node::Column(name.value.clone()),
+        E::Identifier(name) => ExprNode::Column(name.value.clone()),
         E::CompoundIdentifier(parts) => {
             let parts: Vec<&str> = parts.iter().map(|p| p.value.as_str()).collect();
-            Node::Field(parts.join("."))
+            ExprNode::Field(parts.join("."))
         }
         E::Value(v) => match &v.value {
             ast::Value::Number(n, _) => {
-                Node::Number(n.parse().map_err(|_| format!("`{n}` is not a number"))?)
+                ExprNode::Number(n.parse().map_err(|_| format!("`{n}` is not a number"))?)
             }
-            ast::Value::SingleQuotedString(s) => Node::Text(s.as_str().into()),
-            ast::Value::Boolean(b) => Node::Bool(*b),
-            ast::Value::Null => Node::Null,
+            ast::Value::SingleQuotedString(s) => ExprNode::Text(s.as_str().into()),
+            ast::Value::Boolean(b) => ExprNode::Bool(*b),
+            ast::Value::Null => ExprNode::Null,
             other => return Err(format!("unsupported literal `{other}`")),
         },
-        E::UnaryOp { op: U::Minus, expr } => Node::Neg(boxed(expr)?),
-        E::UnaryOp { op: U::Not, expr } => Node::Not(boxed(expr)?),
+        E::UnaryOp { op: U::Minus, expr } => ExprNode::Neg(boxed(expr)?),
+        E::UnaryOp { op: U::Not, expr } => ExprNode::Not(boxed(expr)?),
         E::BinaryOp { left: l, op, right: r } => binary(op, boxed(l)?, boxed(r)?)?,
         E::Between { expr, negated, low, high } => {
-            let low = Node::Compare(Compare::Ge, boxed(expr)?, boxed(low)?);
-            let high = Node::Compare(Compare::Le, boxed(expr)?, boxed(high)?);
-            negate(*negated, Node::Logic { and: true, sides: Box::new((low, high)) })
+            let low = ExprNode::Compare(Compare::Ge, boxed(expr)?, boxed(low)?);
+            let high = ExprNode::Compare(Compare::Le, boxed(expr)?, boxed(high)?);
+            negate(*negated, ExprNode::Logic { and: true, sides: Box::new((low, high)) })
         }
         E::InList { expr, list, negated } => {
             let any = list
                 .iter()
-                .map(|item| Ok(Node::Compare(Compare::Eq, boxed(expr)?, boxed(item)?)))
+                .map(|item| Ok(ExprNode::Compare(Compare::Eq, boxed(expr)?, boxed(item)?)))
                 .reduce(|a, b| {
-                    Ok::<_, String>(Node::Logic { and: false, sides: Box::new((a?, b?)) })
+                    Ok::<_, String>(ExprNode::Logic { and: false, sides: Box::new((a?, b?)) })
                 });
             negate(*negated, any.ok_or("an empty IN list")??)
         }
         E::Like { negated, expr, pattern, any: false, escape_char: None } => match &**pattern {
             E::Value(v) => match &v.value {
                 ast::Value::SingleQuotedString(p) => {
-                    negate(*negated, Node::Like(boxed(expr)?, p.clone()))
+                    negate(*negated, ExprNode::Like(boxed(expr)?, p.clone()))
                 }
                 other => return Err(format!("LIKE needs a text, not `{other}`")),
             },
             other => return Err(format!("LIKE needs a literal text, not `{other}`")),
         },
-        E::IsNull(e) => Node::IsNull(boxed(e)?),
-        E::IsNotNull(e) => Node::Not(Box::new(Node::IsNull(boxed(e)?))),
+        E::IsNull(e) => ExprNode::IsNull(boxed(e)?),
+        E::IsNotNull(e) => ExprNode::Not(Box::new(ExprNode::IsNull(boxed(e)?))),
         E::Case { operand, conditions, else_result, .. } => {
             let mut arms = Vec::new();
             for arm in conditions {
                 let when = match operand {
-                    Some(o) => Node::Compare(Compare::Eq, boxed(o)?, boxed(&arm.condition)?),
+                    Some(o) => ExprNode::Compare(Compare::Eq, boxed(o)?, boxed(&arm.condition)?),
                     None => lower(&arm.condition, left)?,
                 };
                 arms.push((when, lower(&arm.result, left)?));
             }
-            let otherwise = else_result.as_ref().map_or(Ok(Node::Null), |e| lower(e, left))?;
-            Node::Case(arms, Box::new(otherwise))
+            let otherwise = else_result.as_ref().map_or(Ok(ExprNode::Null), |e| lower(e, left))?;
+            ExprNode::Case(arms, Box::new(otherwise))
         }
-        E::Floor { expr, .. } => Node::Call(Function::Floor, vec![lower(expr, left)?]),
-        E::Ceil { expr, .. } => Node::Call(Function::Ceil, vec![lower(expr, left)?]),
+        E::Floor { expr, .. } => ExprNode::Call(Function::Floor, vec![lower(expr, left)?]),
+        E::Ceil { expr, .. } => ExprNode::Call(Function::Ceil, vec![lower(expr, left)?]),
         E::Function(call) => lower_call(call, left)?,
-        E::Cast { expr, data_type: ast::DataType::Real, .. } => Node::Cast(boxed(expr)?),
+        E::Cast { expr, data_type: ast::DataType::Real, .. } => ExprNode::Cast(boxed(expr)?),
         E::Substring { expr, substring_from: Some(from), substring_for, .. } => {
             let first = whole(from)?.checked_sub(1).ok_or("the first character has number 1")?;
             let count = substring_for.as_deref().map_or(Ok(usize::MAX), whole)?;
-            Node::Part(boxed(expr)?, first, count)
+            ExprNode::Part(boxed(expr)?, first, count)
         }
         other => return Err(format!("unsupported expression `{other}`")),
     })
@@ -96,31 +96,35 @@ fn whole(e: &ast::Expr) -> Result<usize, String> {
     number.map_err(|_| format!("substr needs a whole number, not `{e}`"))
 }
 
-fn binary(op: &ast::BinaryOperator, l: Box<Node>, r: Box<Node>) -> Result<Node, String> {
+fn binary(
+    op: &ast::BinaryOperator,
+    l: Box<ExprNode>,
+    r: Box<ExprNode>,
+) -> Result<ExprNode, String> {
     use ast::BinaryOperator as B;
     Ok(match op {
-        B::Plus => Node::Math(Math::Add, l, r),
-        B::Minus => Node::Math(Math::Sub, l, r),
-        B::Multiply => Node::Math(Math::Mul, l, r),
-        B::Divide => Node::Math(Math::Div, l, r),
-        B::Modulo => Node::Math(Math::Rem, l, r),
-        B::Eq => Node::Compare(Compare::Eq, l, r),
-        B::NotEq => Node::Compare(Compare::Ne, l, r),
-        B::Lt => Node::Compare(Compare::Lt, l, r),
-        B::LtEq => Node::Compare(Compare::Le, l, r),
-        B::Gt => Node::Compare(Compare::Gt, l, r),
-        B::GtEq => Node::Compare(Compare::Ge, l, r),
-        B::And => Node::Logic { and: true, sides: Box::new((*l, *r)) },
-        B::Or => Node::Logic { and: false, sides: Box::new((*l, *r)) },
+        B::Plus => ExprNode::Math(Math::Add, l, r),
+        B::Minus => ExprNode::Math(Math::Sub, l, r),
+        B::Multiply => ExprNode::Math(Math::Mul, l, r),
+        B::Divide => ExprNode::Math(Math::Div, l, r),
+        B::Modulo => ExprNode::Math(Math::Rem, l, r),
+        B::Eq => ExprNode::Compare(Compare::Eq, l, r),
+        B::NotEq => ExprNode::Compare(Compare::Ne, l, r),
+        B::Lt => ExprNode::Compare(Compare::Lt, l, r),
+        B::LtEq => ExprNode::Compare(Compare::Le, l, r),
+        B::Gt => ExprNode::Compare(Compare::Gt, l, r),
+        B::GtEq => ExprNode::Compare(Compare::Ge, l, r),
+        B::And => ExprNode::Logic { and: true, sides: Box::new((*l, *r)) },
+        B::Or => ExprNode::Logic { and: false, sides: Box::new((*l, *r)) },
         other => return Err(format!("unsupported operator `{other}`")),
     })
 }
 
-fn negate(negated: bool, node: Node) -> Node {
-    if negated { Node::Not(Box::new(node)) } else { node }
+fn negate(negated: bool, node: ExprNode) -> ExprNode {
+    if negated { ExprNode::Not(Box::new(node)) } else { node }
 }
 
-fn lower_call(call: &ast::Function, left: &Cell<usize>) -> Result<Node, String> {
+fn lower_call(call: &ast::Function, left: &Cell<usize>) -> Result<ExprNode, String> {
     let name = call.name.to_string().to_lowercase();
     if matches!(name.as_str(), "bytes" | "flops" | "pinned") {
         return lookup(&name, arguments(&name, call, left)?);
@@ -141,16 +145,16 @@ fn lower_call(call: &ast::Function, left: &Cell<usize>) -> Result<Node, String> 
     if !arity.contains(&args.len()) {
         return Err(format!("`{name}` does not take {} arguments", args.len()));
     }
-    Ok(Node::Call(function, args))
+    Ok(ExprNode::Call(function, args))
 }
 
-fn lookup(name: &str, args: Vec<Node>) -> Result<Node, String> {
+fn lookup(name: &str, args: Vec<ExprNode>) -> Result<ExprNode, String> {
     let count = args.len();
     let mut args = args.into_iter();
     let (lookup, text) = match (name, args.next(), args.next(), args.next()) {
         ("bytes", Some(text), None, None) => (Lookup::Bytes, text),
         ("flops", Some(text), None, None) => (Lookup::Flops, text),
-        ("pinned", Some(Node::Text(list)), Some(text), None) => (Lookup::Pin(list), text),
+        ("pinned", Some(ExprNode::Text(list)), Some(text), None) => (Lookup::Pin(list), text),
         ("pinned", Some(_), Some(_), None) => {
             return Err(format!(
                 "the first argument of `{name}` must be the name of a list, as a text"
@@ -158,10 +162,14 @@ fn lookup(name: &str, args: Vec<Node>) -> Result<Node, String> {
         }
         _ => return Err(format!("`{name}` does not take {count} arguments")),
     };
-    Ok(Node::Lookup(lookup, Box::new(text)))
+    Ok(ExprNode::Lookup(lookup, Box::new(text)))
 }
 
-fn arguments(name: &str, call: &ast::Function, left: &Cell<usize>) -> Result<Vec<Node>, String> {
+fn arguments(
+    name: &str,
+    call: &ast::Function,
+    left: &Cell<usize>,
+) -> Result<Vec<ExprNode>, String> {
     let ast::FunctionArguments::List(list) = &call.args else {
         return Err(format!("`{name}` needs arguments"));
     };

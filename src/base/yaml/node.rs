@@ -8,12 +8,12 @@ use granit_parser::{Event, Parser, ScalarStyle, StrInput};
 
 /// A node of a document, with aliases replaced by the nodes that they name.
 #[derive(Debug, Default)]
-pub(super) struct Node {
-    pub(super) kind: Kind,
+pub(super) struct WrittenNode {
+    pub(super) kind: NodeKind,
     /// The text of a scalar; empty for lists and maps.
     pub(super) text: String,
     /// The keys and values of a map, or the items of a list with keys such as `[0]`.
-    pub(super) children: Vec<(Rc<Node>, Rc<Node>)>,
+    pub(super) children: Vec<(Rc<WrittenNode>, Rc<WrittenNode>)>,
     /// The tag, such as `!!str`; empty if there is none, or only `!`.
     pub(super) tag: String,
     /// The line, counted from 1.
@@ -23,7 +23,7 @@ pub(super) struct Node {
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum NodeKind {
     /// A text that is neither quoted nor a block.
     #[default]
     Plain,
@@ -36,7 +36,7 @@ pub(super) enum Kind {
 /// The maximal depth of a node that an alias repeats. Deeper ones are read as null.
 const DEEPEST_ALIAS: usize = 255;
 
-impl Node {
+impl WrittenNode {
     /// Creates a scalar without quotes, outside of any document.
     pub(super) fn plain(text: String) -> Self {
         Self { text, ..Self::default() }
@@ -45,17 +45,17 @@ impl Node {
 
 /// The nodes of a document.
 #[derive(Debug, Default)]
-pub(super) struct Document {
+pub(super) struct WrittenDocument {
     /// The top node; `None` if the document is empty.
-    pub(super) top: Option<Rc<Node>>,
+    pub(super) top: Option<Rc<WrittenNode>>,
     /// True if the text is not YAML.
     pub(super) is_malformed: bool,
     /// The places of quoted texts and blocks, in bytes.
     quoted: Vec<Range<usize>>,
-    anchors: BTreeMap<usize, Rc<Node>>,
+    anchors: BTreeMap<usize, Rc<WrittenNode>>,
 }
 
-impl Document {
+impl WrittenDocument {
     /// Reads the only document of a text.
     pub(super) fn read(text: &str) -> Self {
         let mut document = Self::default();
@@ -74,12 +74,12 @@ impl Document {
     }
 
     /// Reads the next node; `None` at the end of a list, a map or the document.
-    fn node<'t>(&mut self, events: &mut Parser<'t, StrInput<'t>>) -> Option<Rc<Node>> {
+    fn node<'t>(&mut self, events: &mut Parser<'t, StrInput<'t>>) -> Option<Rc<WrittenNode>> {
         loop {
             let event = events.next()?;
             self.is_malformed |= event.is_err();
             let (event, span) = event.ok()?;
-            let mut node = Node { line: span.start.line(), ..Node::default() };
+            let mut node = WrittenNode { line: span.start.line(), ..WrittenNode::default() };
             let (anchor, tag) = match event {
                 Event::Alias(anchor) => {
                     let node = self.anchors.get(&anchor).cloned();
@@ -88,19 +88,19 @@ impl Document {
                 Event::Scalar(text, style, anchor, tag) => {
                     node.text = text.into_owned();
                     if style != ScalarStyle::Plain {
-                        node.kind = Kind::Quoted;
+                        node.kind = NodeKind::Quoted;
                         self.quoted.extend(span.byte_range());
                     }
                     (anchor, tag)
                 }
                 Event::SequenceStart(_, anchor, tag) => {
-                    node.kind = Kind::List;
-                    let keys = (0..).map(|i| Rc::new(Node::plain(format!("[{i}]"))));
+                    node.kind = NodeKind::List;
+                    let keys = (0..).map(|i| Rc::new(WrittenNode::plain(format!("[{i}]"))));
                     node.children = keys.zip(std::iter::from_fn(|| self.node(events))).collect();
                     (anchor, tag)
                 }
                 Event::MappingStart(_, anchor, tag) => {
-                    node.kind = Kind::Map;
+                    node.kind = NodeKind::Map;
                     let pair = || Some((self.node(events)?, self.node(events)?));
                     node.children = std::iter::from_fn(pair).collect();
                     (anchor, tag)

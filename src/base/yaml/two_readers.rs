@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::node::{Document, Kind, Node};
+use super::node::{NodeKind, WrittenDocument, WrittenNode};
 use super::reading::{
     BASE_60, CORE, CORE_FLOAT, NOTHING, PYTHON, REFUSED, Reading, TEXT, fraction,
 };
@@ -21,13 +21,13 @@ pub struct LoaderFields {
     core: bool,
     /// The types by dotted path, where `*` is any key or item. A question mark after the path allows null.
     #[serde(default)]
-    fields: BTreeMap<String, FieldType>,
+    fields: BTreeMap<String, LoaderFieldType>,
 }
 
 /// The type that the loaders need of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum FieldType {
+enum LoaderFieldType {
     F64,
     /// A number that the core alone computes with.
     #[serde(rename = "core f64")]
@@ -49,14 +49,14 @@ enum FieldType {
 
 /// A value that the loaders refuse or read differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct MisreadValue {
     /// The field's dotted path; empty if the whole file is refused.
     pub path: String,
     /// The reason, for people.
     why: String,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for MisreadValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let colon = if self.path.is_empty() { "" } else { ": " };
         write!(f, "{}{colon}{}", self.path, self.why)
@@ -72,11 +72,11 @@ const BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
 
 impl LoaderFields {
     /// Returns the values of a YAML text that its loaders refuse or read differently, in the order of the text.
-    pub fn refusals(&self, text: &str) -> Vec<Refusal> {
-        let mut document = Document::read(text);
+    pub fn refusals(&self, text: &str) -> Vec<MisreadValue> {
+        let mut document = WrittenDocument::read(text);
         let bare = document.bare(text);
         if bare.contains(BREAKS) {
-            document = Document::read(&text.replace(BREAKS, "\n"));
+            document = WrittenDocument::read(&text.replace(BREAKS, "\n"));
         }
         let mut whole_file = Vec::new();
         whole_file.extend(tab(&bare).map(|line| {
@@ -92,8 +92,9 @@ impl LoaderFields {
             let is_refused = marked.is_some_and(|text| !text.starts_with(['#', '\n', '\r']));
             whole_file.extend(is_refused.then(|| format!("{BY_CORE} refuses the byte order mark")));
         }
-        let whole_file = whole_file.into_iter().map(|why| Refusal { path: String::new(), why });
-        let mut found: Vec<Refusal> = whole_file.collect();
+        let whole_file =
+            whole_file.into_iter().map(|why| MisreadValue { path: String::new(), why });
+        let mut found: Vec<MisreadValue> = whole_file.collect();
         if let Some(top) = &document.top {
             self.walk(&mut Vec::new(), top, &mut found);
         }
@@ -111,7 +112,7 @@ impl LoaderFields {
         if refusals.is_empty() { Ok(read) } else { Err(refusals.join("; ").into()) }
     }
 
-    fn walk(&self, path: &mut Vec<String>, node: &Node, found: &mut Vec<Refusal>) {
+    fn walk(&self, path: &mut Vec<String>, node: &WrittenNode, found: &mut Vec<MisreadValue>) {
         // Further refusals of one file are not worth the memory.
         const MOST: usize = 20;
         if found.len() >= MOST {
@@ -122,7 +123,7 @@ impl LoaderFields {
             let is_fine = may_be_null && python(node) == NOTHING;
             field.fault(node, self.core).filter(|_| !is_fine)
         });
-        found.extend(why.map(|why| Refusal { path: shown(path), why }));
+        found.extend(why.map(|why| MisreadValue { path: shown(path), why }));
         for (key, value) in &node.children {
             path.push(key.text.clone());
             self.walk(path, value, found);
@@ -134,10 +135,10 @@ impl LoaderFields {
     }
 
     /// Adds the fields that PyYAML takes from a merge key (`<<`), which the core ignores.
-    fn merged(&self, path: &[String], node: &Node, found: &mut Vec<Refusal>) {
+    fn merged(&self, path: &[String], node: &WrittenNode, found: &mut Vec<MisreadValue>) {
         let merges = node.children.iter().filter(|(key, _)| key.text == "<<");
         let keys = merges.flat_map(|(_, value)| match value.kind {
-            Kind::List => value.children.iter().flat_map(|(_, map)| &map.children).collect(),
+            NodeKind::List => value.children.iter().flat_map(|(_, map)| &map.children).collect(),
             _ => value.children.iter().collect::<Vec<_>>(),
         });
         for (key, _) in keys {
@@ -146,13 +147,13 @@ impl LoaderFields {
             if self.field(&path).is_some() && !is_own {
                 let why =
                     format!("{BY_CORE} ignores merge keys (<<), from which {BY_PYTHON} takes it");
-                found.push(Refusal { path: shown(&path), why });
+                found.push(MisreadValue { path: shown(&path), why });
             }
         }
     }
 
     /// Returns the type of a field, and true if it may be null.
-    fn field(&self, path: &[String]) -> Option<(FieldType, bool)> {
+    fn field(&self, path: &[String]) -> Option<(LoaderFieldType, bool)> {
         let is_at = |pattern: &str| {
             let parts = pattern.trim_end_matches('?').split('.');
             parts.clone().count() == path.len()
@@ -163,25 +164,25 @@ impl LoaderFields {
     }
 }
 
-impl FieldType {
+impl LoaderFieldType {
     /// Returns the reason why the loaders refuse a node or read it differently; `None` if they agree. `core` is true
     /// if the planner's core reads the file, too.
-    fn fault(self, node: &Node, core: bool) -> Option<String> {
+    fn fault(self, node: &WrittenNode, core: bool) -> Option<String> {
         let needs = self.needs();
         let keys = match (node.kind, self) {
-            (Kind::Plain | Kind::Quoted, _) => return self.misread(node, core),
-            (Kind::Map, Self::Map) => return None,
-            (Kind::Map, Self::NumberMap) => Self::U32,
-            (Kind::Map, Self::TextMap) => Self::Text,
-            (Kind::Map, _) => return Some(format!("it is a map, but {needs} is needed")),
-            (Kind::List, _) => return Some(format!("it is a list, but {needs} is needed")),
+            (NodeKind::Plain | NodeKind::Quoted, _) => return self.misread(node, core),
+            (NodeKind::Map, Self::Map) => return None,
+            (NodeKind::Map, Self::NumberMap) => Self::U32,
+            (NodeKind::Map, Self::TextMap) => Self::Text,
+            (NodeKind::Map, _) => return Some(format!("it is a map, but {needs} is needed")),
+            (NodeKind::List, _) => return Some(format!("it is a list, but {needs} is needed")),
         };
         let why = node.children.iter().find_map(|(key, _)| keys.fault(key, core))?;
         Some(format!("key {why}"))
     }
 
     /// Returns the reason why the loaders refuse a scalar or read it differently; `None` if they agree.
-    fn misread(self, node: &Node, core: bool) -> Option<String> {
+    fn misread(self, node: &WrittenNode, core: bool) -> Option<String> {
         let (text, needs) = (&node.text, self.needs());
         let read = if core { self.core(node) } else { python(node) };
         let readings = (if self == Self::CoreF64 { read } else { python(node) }, read);
@@ -230,9 +231,9 @@ impl FieldType {
     }
 
     /// Returns the value of a scalar for the core, which knows the type that it needs.
-    fn core(self, node: &Node) -> Reading {
+    fn core(self, node: &WrittenNode) -> Reading {
         match (self, node.tag.as_str()) {
-            _ if node.kind != Kind::Plain => TEXT,
+            _ if node.kind != NodeKind::Plain => TEXT,
             (Self::F64 | Self::CoreF64, _) => CORE_FLOAT.read(&node.text),
             (Self::Text, _) => TEXT,
             (_, "" | "!!int" | "!!float") => CORE.read(&node.text),
@@ -241,10 +242,10 @@ impl FieldType {
     }
 
     /// Returns a spelling that both loaders read alike, if it is clear which value is meant.
-    fn spelling(self, node: &Node) -> Option<String> {
+    fn spelling(self, node: &WrittenNode) -> Option<String> {
         let text = &node.text;
         if matches!(self, Self::Text | Self::Untyped) {
-            let is_plain = node.kind == Kind::Plain && node.tag.is_empty();
+            let is_plain = node.kind == NodeKind::Plain && node.tag.is_empty();
             let is_clear = is_plain && !text.is_empty() && !text.contains('\'');
             return is_clear.then(|| format!("'{text}'"));
         }
@@ -257,7 +258,7 @@ impl FieldType {
         } else {
             number.to_string()
         };
-        let both = (PYTHON.read(&hint), self.core(&Node::plain(hint.clone())));
+        let both = (PYTHON.read(&hint), self.core(&WrittenNode::plain(hint.clone())));
         self.accepts(both).then_some(hint)
     }
 }
@@ -269,10 +270,10 @@ fn exponential(number: f64) -> String {
 }
 
 /// Returns the reason why PyYAML refuses a node, and with it the whole file; `None` if it accepts the node.
-fn unreadable(node: &Node) -> Option<String> {
+fn unreadable(node: &WrittenNode) -> Option<String> {
     const TAGS: &str =
         " !!null !!bool !!int !!float !!binary !!timestamp !!omap !!pairs !!set !!str !!seq !!map";
-    let Node { text, tag, line, .. } = node;
+    let WrittenNode { text, tag, line, .. } = node;
     if !TAGS.split(' ').any(|known| known == tag) {
         return Some(format!("{BY_PYTHON} refuses the tag {tag} in line {line}"));
     }
@@ -281,9 +282,9 @@ fn unreadable(node: &Node) -> Option<String> {
 }
 
 /// Returns the value of a node for PyYAML; lists and maps count as text.
-fn python(node: &Node) -> Reading {
+fn python(node: &WrittenNode) -> Reading {
     match (node.tag.as_str(), node.kind, PYTHON.read(&node.text)) {
-        ("", Kind::Plain, read)
+        ("", NodeKind::Plain, read)
         | ("!!int", _, read @ (Reading::Whole(_) | BASE_60))
         | ("!!float", _, read @ BASE_60) => read,
         ("!!int", ..) => REFUSED,

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::base::error;
 use crate::base::words::{Figure, count, names, plural};
 use crate::checks::compare::groups::{excused, groups};
-use crate::checks::compare::sketch::{Sketch, Sketched};
+use crate::checks::compare::sketch::{Sketch, SketchedTable};
 use crate::checks::context::CrossContext;
 use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Found, Judge, Judged};
@@ -29,7 +29,7 @@ pub struct Copies {
 
 /// The evidence that one of two tables is a copy of the other.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Likeness {
+struct EqualPoints {
     /// The number of shared points.
     common: usize,
     /// The number of points that are equal up to the factor.
@@ -57,7 +57,7 @@ impl Judge for Copies {
     fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
         // A table with fewer points than a copy must share is not a copy, and there may be many such tables.
         let tables = at.sketched().filter(|(_, sketch)| sketch.points.len() >= self.points);
-        let tables: Vec<Sketched<'_>> = tables.collect();
+        let tables: Vec<SketchedTable<'_>> = tables.collect();
         let alike = |a: &Sketch, b: &Sketch| self.alike(a, b).is_some();
         let groups = groups(at, &tables, &alike).into_iter();
         Ok(wholes(groups.flat_map(|group| self.findings(rule, at, &tables, &group))))
@@ -86,7 +86,7 @@ impl Judge for Copies {
                 };
                 let other = others.iter().find(is_new)?;
                 let rows = at.sketches.get(&copy.entry.path)?.rows;
-                let all = Likeness { common: rows, equal: rows, factor: 1.0 };
+                let all = EqualPoints { common: rows, equal: rows, factor: 1.0 };
                 finding(rule, at, other, copy, all, &[])
             }));
         }
@@ -112,7 +112,7 @@ fn equal_files<'a>(at: &CrossContext<'a>) -> Vec<Vec<&'a TableFile>> {
 }
 
 impl Copies {
-    fn alike(&self, a: &Sketch, b: &Sketch) -> Option<Likeness> {
+    fn alike(&self, a: &Sketch, b: &Sketch) -> Option<EqualPoints> {
         let like = equal_points(a, b)?;
         let is_copy =
             like.equal >= self.points && like.equal as f64 >= self.share * like.common as f64;
@@ -124,7 +124,7 @@ impl Copies {
         &self,
         rule: RuleHead<'_>,
         at: &CrossContext<'_>,
-        tables: &[Sketched<'_>],
+        tables: &[SketchedTable<'_>],
         group: &[usize],
     ) -> Vec<Finding> {
         let (added, old): (Vec<usize>, Vec<usize>) =
@@ -155,7 +155,7 @@ impl Copies {
         &self,
         rule: RuleHead<'_>,
         at: &CrossContext<'_>,
-        tables: &[Sketched<'_>],
+        tables: &[SketchedTable<'_>],
         (copy, others): (usize, &[usize]),
     ) -> Option<Finding> {
         let is_partner = |i: &&usize| {
@@ -187,7 +187,7 @@ fn place_of(file: &TableFile) -> String {
 
 /// Counts the points that two tables share, and those whose latencies are equal or differ by one factor; `None` if
 /// nearly none are.
-fn equal_points(a: &Sketch, b: &Sketch) -> Option<Likeness> {
+fn equal_points(a: &Sketch, b: &Sketch) -> Option<EqualPoints> {
     let positive = |(a, b): &(f64, f64)| *a > 0.0 && *b > 0.0;
     let common = || a.common(b).map(|(a, b)| (a.latency, b.latency)).filter(positive);
     // Points are sorted by hash, so the first ones are a random sample. It shows every large equal part. Nearly every
@@ -209,13 +209,13 @@ fn equal_points(a: &Sketch, b: &Sketch) -> Option<Likeness> {
         Some((scaled, factor)) if scaled > equal => (scaled, factor),
         _ => (equal, 1.0),
     };
-    Some(Likeness { common: pairs.len(), equal, factor })
+    Some(EqualPoints { common: pairs.len(), equal, factor })
 }
 
 /// A clause on the points that a copy has in common with its origin. `times` is the copy's latency divided by the
 /// origin's.
-fn words(like: Likeness, times: f64, origin: &TableFile) -> String {
-    let Likeness { common, equal, .. } = like;
+fn words(like: EqualPoints, times: f64, origin: &TableFile) -> String {
+    let EqualPoints { common, equal, .. } = like;
     let (points, path) = (plural(common, "point"), &origin.entry.path);
     let part = if equal == common { "all".to_owned() } else { format!("{equal} of") };
     let scaled = match times {
@@ -230,7 +230,7 @@ fn finding(
     at: &CrossContext<'_>,
     a: &TableFile,
     b: &TableFile,
-    like: Likeness,
+    like: EqualPoints,
     others: &[&TableFile],
 ) -> Option<Finding> {
     let (foreign_a, foreign_b) = (at.reread.origin_mismatches(a), at.reread.origin_mismatches(b));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use crate::checks::compare::sketch::{Sketch, Sketched};
+use crate::checks::compare::sketch::{Sketch, SketchedTable};
 use crate::checks::context::CrossContext;
 use crate::database::catalog::TableFile;
 
@@ -23,7 +23,7 @@ pub(super) fn excused(at: &CrossContext<'_>, a: &TableFile, b: &TableFile) -> bo
 /// given by index, in ascending order; groups are sorted by their first index.
 pub(super) fn groups(
     at: &CrossContext<'_>,
-    tables: &[Sketched<'_>],
+    tables: &[SketchedTable<'_>],
     alike: &(dyn Fn(&Sketch, &Sketch) -> bool + Sync),
 ) -> Vec<Vec<usize>> {
     let is_like = |one: usize, other: usize| {

@@ -21,7 +21,7 @@ use crate::database::catalog::Place;
 use crate::database::diff::{
     Relabelled, ServedDiff, SliceName, TableDiff, Unserved, UnservedSlice,
 };
-use crate::database::served::Shelf;
+use crate::database::served::TableIndex;
 use crate::findings::{Finding, Severity, SliceEvidence};
 
 /// The maximum number of slices, or of values of an axis, that a message names.
@@ -112,7 +112,7 @@ impl<'a> Loss<'a> {
         let severity = self.severity(rule, at, is_more);
         let finding = Finding::on_path(rule.id, severity, &first.path, said.join("; "));
         let keys: u64 = self.sum(Unserved::keys);
-        let mut finding = finding.at(&first.place).rows(keys as usize).of_change();
+        let mut finding = finding.at(&first.place).rows(keys as usize).about_change();
         finding.table = Some(first.table.clone());
         let slices = self.unserved.iter().flat_map(|unserved| &unserved.slices);
         finding.parts = slices.clone().map(|(slice, _)| slice_text(slice)).collect();
@@ -181,7 +181,7 @@ impl<'a> Loss<'a> {
             return false;
         }
         let reuse = BTreeMap::new();
-        let shelf = Shelf::new(at.base.catalog, &reuse, at.base.specs);
+        let shelf = TableIndex::new(at.base.catalog, &reuse, at.base.specs);
         let Place { system, backend, .. } = &first.place;
         let editions = shelf.editions_of(&first.table, backend, system);
         let current = editions.and_then(|e| shelf.current(system, e)).map(|e| e.version);

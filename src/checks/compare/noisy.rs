@@ -14,9 +14,9 @@ use serde::Deserialize;
 use crate::base::stats::upper_median;
 use crate::base::words::{Figure, plural, plural_verb};
 use crate::checks::compare::curves::{
-    CurveScores, Roughness, SpikedPoints, TableScores, comparable,
+    CurveScores, DeviatingPoints, Roughness, TableScores, comparable,
 };
-use crate::checks::compare::sketch::{Sketched, Slice, slice_id, slice_name, slice_words};
+use crate::checks::compare::sketch::{SketchedTable, Slice, slice_id, slice_name, slice_words};
 use crate::checks::context::{CrossContext, RowContext};
 use crate::checks::inputs::{CheckInputs, CurveTerms, Input};
 use crate::checks::judge::{Found, Judge, Judged};
@@ -69,7 +69,7 @@ struct ZigzagLimits {
 struct NoisySlice<'a> {
     slice: &'a Slice,
     /// The disturbed points of the slice, if there are too many; `None` otherwise.
-    spiked: Option<SpikedPoints>,
+    spiked: Option<DeviatingPoints>,
     /// The slice's roughness if it is too rough; `None` otherwise.
     roughness: Option<RoughSlice>,
 }
@@ -145,18 +145,18 @@ impl<'a> Zigzag<'a> {
         /// The distances of a slice's points from the line, the number of successive points on different sides
         /// (`flips`), and the number of compared pairs.
         #[derive(Default)]
-        struct Sides {
+        struct ZigzagSums {
             row: usize,
             distances: Vec<f64>,
             flips: usize,
             pairs: usize,
         }
-        let mut all: BTreeMap<u32, Sides> = BTreeMap::new();
+        let mut all: BTreeMap<u32, ZigzagSums> = BTreeMap::new();
         for (series, sizes) in axis.iter() {
             let Some(first) = series.first().map(|row| *row as usize) else { continue };
             let sides = all
                 .entry(slices[first])
-                .or_insert_with(|| Sides { row: first, ..Sides::default() });
+                .or_insert_with(|| ZigzagSums { row: first, ..ZigzagSums::default() });
             let point =
                 |(row, size): (&u32, &f64)| (size.max(0.5).ln(), latency[*row as usize].ln());
             let points: Vec<(f64, f64)> = series.iter().zip(sizes).map(point).collect();
@@ -172,7 +172,7 @@ impl<'a> Zigzag<'a> {
                 before = Some(off);
             }
         }
-        let zigzag = |mut sides: Sides| Self {
+        let zigzag = |mut sides: ZigzagSums| Self {
             axis: &axis.axis,
             row: sides.row,
             points: sides.distances.len(),
@@ -220,13 +220,15 @@ impl NoiseLimits {
         &self,
         all: &CurveScores,
         at: &CrossContext<'_>,
-        (file, sketch): Sketched<'_>,
+        (file, sketch): SketchedTable<'_>,
         scores: &TableScores,
         slice: u32,
-    ) -> Option<SpikedPoints> {
+    ) -> Option<DeviatingPoints> {
         let (factor, groups, floor_ms) = (self.disturbed, self.groups, self.floor_ms);
-        let is_much = |own: &SpikedPoints| {
-            own.scored >= self.scored && own.spiked >= self.points && own.share() >= self.share
+        let is_much = |own: &DeviatingPoints| {
+            own.scored >= self.scored
+                && own.count_deviating >= self.points
+                && own.share() >= self.share
         };
         // Nearly every slice ends here, before other tables are read.
         let stands_out = |bend: usize| scores.bends[bend].is(factor, groups);
@@ -237,10 +239,10 @@ impl NoiseLimits {
             stands_out(bend) && !all.recurs(at.peers, file, scores, bend, factor)
         });
         let is_smooth =
-            |beside: SpikedPoints| beside.scored >= self.scored && beside.share() < self.share;
+            |beside: DeviatingPoints| beside.scored >= self.scored && beside.share() < self.share;
         let is_noisy = is_much(&alone)
             && !comparable(at.peers, (file, sketch))
-                .any(|o| is_smooth(scores.spiked_beside(o, slice, factor, floor_ms)));
+                .any(|o| is_smooth(scores.count_deviating_from(o, slice, factor, floor_ms)));
         is_noisy.then_some(alone)
     }
 
@@ -261,7 +263,7 @@ fn finding(
     file: &TableFile,
     noisy: &[NoisySlice<'_>],
 ) -> Option<Finding> {
-    let spiked = |n: &NoisySlice<'_>| n.spiked.map_or(0.0, SpikedPoints::share);
+    let spiked = |n: &NoisySlice<'_>| n.spiked.map_or(0.0, DeviatingPoints::share);
     let rough = |n: &NoisySlice<'_>| n.roughness.map_or(0.0, |r| r.median);
     let worst = noisy
         .iter()
@@ -277,7 +279,7 @@ fn finding(
     if let Some(points) = worst.spiked {
         said.push(format!(
             "{} of {} are outliers",
-            points.spiked,
+            points.count_deviating,
             plural(points.scored as usize, "point")
         ));
     }
@@ -292,7 +294,7 @@ fn finding(
         plural_verb(noisy.len(), "slice", ["is", "are"]),
         said.join(", and ")
     );
-    let points = noisy.iter().filter_map(|n| n.spiked).map(|p| p.spiked as usize).sum();
+    let points = noisy.iter().filter_map(|n| n.spiked).map(|p| p.count_deviating as usize).sum();
     let slices = noisy.iter().map(|n| {
         let figure = serde_json::json!({"disturbed_share": spiked(n), "roughness": n.roughness.map(|r| r.median)});
         SliceEvidence { slice: n.slice.clone(), figure: ("noise".into(), figure) }

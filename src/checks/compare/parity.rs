@@ -14,7 +14,7 @@ use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Judge, Judged};
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
-use crate::database::served::Nearness;
+use crate::database::served::SystemKinship;
 use crate::findings::{Finding, Severity, SliceEvidence, wholes};
 use crate::specs::Filling;
 
@@ -161,7 +161,9 @@ impl<'a> ParityCase<'a> {
         }
         let (nearness, near) = at.shelf.near(file);
         let mut references: Vec<(&str, Vec<&Sketch>)> = Vec::new();
-        for (system, editions, _) in near.into_iter().filter(|_| nearness == Nearness::Generation) {
+        for (system, editions, _) in
+            near.into_iter().filter(|_| nearness == SystemKinship::Generation)
+        {
             let Some(edition) = editions.get(&file.place.version) else { continue };
             references.push((system, at.sketches.of(edition.files.iter().copied())));
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
-use super::sketch::{Sketched, Sketches, Slice};
+use super::sketch::{SketchedTable, Sketches, Slice};
 use crate::database::catalog::{Place, TableFile};
 use crate::database::state::State;
 use crate::specs::system::System;
@@ -46,7 +46,7 @@ pub struct Peers<'a> {
     /// All tables, readable or not.
     pub files: &'a [&'a TableFile],
     /// The readable tables in the catalog's order.
-    pub tables: Vec<Sketched<'a>>,
+    pub tables: Vec<SketchedTable<'a>>,
     /// The system, backend and version of each readable table, as numbers.
     places: Vec<[usize; 3]>,
     /// The numbers of systems, backends and versions, which are faster to compare than texts.
@@ -75,9 +75,9 @@ impl<'a> Peers<'a> {
     }
 
     /// Collects peers from readable tables only, without generations.
-    fn of(tables: Vec<Sketched<'a>>) -> Self {
+    fn of(tables: Vec<SketchedTable<'a>>) -> Self {
         let mut numbers = HashMap::new();
-        let mut place = |(file, _): &Sketched<'a>| {
+        let mut place = |(file, _): &SketchedTable<'a>| {
             parts(&file.place).map(|part| {
                 let next = numbers.len();
                 *numbers.entry(part).or_insert(next)
@@ -102,14 +102,17 @@ impl<'a> Peers<'a> {
     }
 
     /// The readable tables at other places than `file`, with their kinship.
-    pub fn elsewhere(&self, file: &TableFile) -> impl Iterator<Item = (Kinship, Sketched<'a>)> {
+    pub fn elsewhere(
+        &self,
+        file: &TableFile,
+    ) -> impl Iterator<Item = (Kinship, SketchedTable<'a>)> {
         let tables = self.tables.iter().zip(self.kinships(file));
         tables.filter_map(|(one, kinship)| Some((kinship?, *one)))
     }
 
     /// The tables at other places, sorted by kinship and then by how near their number of keys is to the table's.
-    pub fn nearest(&self, (file, own): Sketched<'_>) -> Vec<(Kinship, Sketched<'a>)> {
-        let mut found: Vec<(Kinship, Sketched<'a>)> = self.elsewhere(file).collect();
+    pub fn nearest(&self, (file, own): SketchedTable<'_>) -> Vec<(Kinship, SketchedTable<'a>)> {
+        let mut found: Vec<(Kinship, SketchedTable<'a>)> = self.elsewhere(file).collect();
         // The sort is stable: equally near tables stay in the order of the catalog, which is by path.
         found.sort_by_cached_key(|(kinship, (_, sketch))| {
             (*kinship, sketch.keys.abs_diff(own.keys))

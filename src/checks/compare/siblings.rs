@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::peers::Kinship;
-use super::sketch::{Sketch, Sketched, Slice, slice_id, slice_name};
+use super::sketch::{Sketch, SketchedTable, Slice, slice_id, slice_name};
 use crate::base::stats::{times_off, upper_median};
 use crate::base::words::{Figure, plural_verb};
 use crate::checks::context::CrossContext;
@@ -49,7 +49,7 @@ pub struct SiblingBand {
 
 /// The ratios of a slice by reference: each other backend by its name, other versions of its own backend by the
 /// backend's name, and other systems as [`NEARBY`].
-type Ratios<'a> = BTreeMap<&'a str, f64>;
+type RatiosByReference<'a> = BTreeMap<&'a str, f64>;
 
 impl Judge for SiblingBand {
     fn needs(&self) -> CheckInputs {
@@ -58,7 +58,8 @@ impl Judge for SiblingBand {
 
     /// One finding for each table with slow slices.
     fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
-        let judged: Vec<Sketched<'_>> = at.sketched().filter(|(file, _)| at.judged(file)).collect();
+        let judged: Vec<SketchedTable<'_>> =
+            at.sketched().filter(|(file, _)| at.judged(file)).collect();
         let found = judged.par_iter().map(|own| self.finding(rule, at, *own));
         Ok(wholes(found.collect::<Vec<_>>().into_iter().flatten()))
     }
@@ -69,7 +70,7 @@ impl SiblingBand {
         &self,
         rule: RuleHead<'_>,
         at: &CrossContext<'_>,
-        own @ (file, sketch): Sketched<'_>,
+        own @ (file, sketch): SketchedTable<'_>,
     ) -> Option<Finding> {
         let backend = file.place.backend.as_str();
         let mut slow = self.references(at, own);
@@ -87,7 +88,7 @@ impl SiblingBand {
         if let Some(said) = at.declared(file) {
             why += &format!("; its sidecar says {said}");
         }
-        let most = |ratios: &Ratios<'_>| ratios.values().copied().fold(0.0, f64::max);
+        let most = |ratios: &RatiosByReference<'_>| ratios.values().copied().fold(0.0, f64::max);
         let (worst, ratios) = slices.iter().max_by(|a, b| most(a.1).total_cmp(&most(b.1)))?;
         let message = format!(
             "{} slow beside the same data of other backends, versions or systems: at {}, {backend} is {}{why}",
@@ -107,7 +108,7 @@ impl SiblingBand {
     }
 
     /// Returns true if a slice is slow compared with most of its references, of which it must have enough.
-    fn is_slow(&self, backend: &str, ratios: &Ratios<'_>) -> bool {
+    fn is_slow(&self, backend: &str, ratios: &RatiosByReference<'_>) -> bool {
         let band = |name: &str| match name {
             NEARBY => self.systems,
             own if own == backend => self.versions,
@@ -118,7 +119,7 @@ impl SiblingBand {
     }
 
     /// Returns true if a slice takes as long as the same version on other systems.
-    fn is_level(&self, ratios: &Ratios<'_>) -> bool {
+    fn is_level(&self, ratios: &RatiosByReference<'_>) -> bool {
         ratios.get(NEARBY).is_some_and(|ratio| times_off(*ratio) <= self.systems)
     }
 
@@ -126,8 +127,8 @@ impl SiblingBand {
     fn references<'a>(
         &self,
         at: &CrossContext<'a>,
-        own: Sketched<'a>,
-    ) -> BTreeMap<&'a Slice, Ratios<'a>> {
+        own: SketchedTable<'a>,
+    ) -> BTreeMap<&'a Slice, RatiosByReference<'a>> {
         let mut all: BTreeMap<&Slice, BTreeMap<&str, Vec<f64>>> = BTreeMap::new();
         for (kinship, other) in at.peers.elsewhere(own.0) {
             let is_other_release = release(own) != release(other);
@@ -165,8 +166,8 @@ impl SiblingBand {
     fn machines<'a>(
         &self,
         at: &CrossContext<'a>,
-        (own, _): Sketched<'_>,
-        (other, _): Sketched<'_>,
+        (own, _): SketchedTable<'_>,
+        (other, _): SketchedTable<'_>,
     ) -> BTreeMap<&'a Slice, f64> {
         let others = at.sketched().filter(|(file, _)| file.place.backend != own.place.backend);
         let (mut here, mut there) = (Vec::new(), Vec::new());
@@ -179,7 +180,7 @@ impl SiblingBand {
         }
         let mut all: BTreeMap<&Slice, Vec<f64>> = BTreeMap::new();
         for a in here {
-            let is_same = |b: &&Sketched<'a>| {
+            let is_same = |b: &&SketchedTable<'a>| {
                 a.0.place.backend == b.0.place.backend && release(a) == release(**b)
             };
             for (slice, ratio) in there.iter().filter(is_same).flat_map(|b| self.ratios(a, *b)) {
@@ -194,14 +195,14 @@ impl SiblingBand {
     fn over_elsewhere(
         &self,
         at: &CrossContext<'_>,
-        own: Sketched<'_>,
+        own: SketchedTable<'_>,
         slice: &Slice,
-        ratios: &Ratios<'_>,
+        ratios: &RatiosByReference<'_>,
     ) -> Option<f64> {
         let kin = at.peers.elsewhere(own.0).filter(|(kinship, _)| *kinship == Kinship::System);
         let kin = kin.map(|(_, kin)| kin).filter(|(_, sketch)| sketch.slices.contains(slice));
         let (near, far): (Vec<_>, Vec<_>) = kin.partition(|kin| is_near(at, own, *kin));
-        let over = |kin: &[Sketched<'_>]| self.over_kin(at, kin, slice, ratios);
+        let over = |kin: &[SketchedTable<'_>]| self.over_kin(at, kin, slice, ratios);
         over(&near).or_else(|| over(&far))
     }
 
@@ -210,9 +211,9 @@ impl SiblingBand {
     fn over_kin(
         &self,
         at: &CrossContext<'_>,
-        kin: &[Sketched<'_>],
+        kin: &[SketchedTable<'_>],
         slice: &Slice,
-        ratios: &Ratios<'_>,
+        ratios: &RatiosByReference<'_>,
     ) -> Option<f64> {
         let mut levels: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
         for own @ (file, _) in kin {
@@ -236,7 +237,7 @@ impl SiblingBand {
 
     /// The median ratio of two tables at their common points, by slice. Slices in which they name different kernels
     /// are left out.
-    fn ratios<'a>(&self, a: Sketched<'a>, b: Sketched<'_>) -> Vec<(&'a Slice, f64)> {
+    fn ratios<'a>(&self, a: SketchedTable<'a>, b: SketchedTable<'_>) -> Vec<(&'a Slice, f64)> {
         let mut by_slice = a.1.room_by_slice::<f64>();
         for (a, b) in a.1.common(b.1).filter(|(a, b)| a.latency > 0.0 && b.latency > 0.0) {
             by_slice[a.slice as usize].push(a.latency / b.latency);
@@ -248,7 +249,7 @@ impl SiblingBand {
 
     /// Returns true if both tables name kernels in a slice, and these have no family in common. Within one backend, a
     /// kernel without a family counts by its own name.
-    fn name_others(&self, a: Sketched<'_>, b: Sketched<'_>, slice: &Slice) -> bool {
+    fn name_others(&self, a: SketchedTable<'_>, b: SketchedTable<'_>, slice: &Slice) -> bool {
         let is_same_backend = a.0.place.backend == b.0.place.backend;
         let families = |sketch: &Sketch| -> BTreeSet<String> {
             let kernels = sketch.kernels_of(slice).into_iter().flatten();
@@ -269,7 +270,7 @@ impl SiblingBand {
 
 /// The versions with which a table was measured: released versions and candidates that its rows name, or else the
 /// version of its directory. Development builds differ from that by only a few commits.
-fn release((file, sketch): Sketched<'_>) -> Vec<&str> {
+fn release((file, sketch): SketchedTable<'_>) -> Vec<&str> {
     let is_released = |name: &&str| Version::from_str(name).is_ok_and(|v| !v.is_dev());
     let named: Vec<&str> =
         sketch.names.versions.iter().map(String::as_str).filter(is_released).collect();
@@ -277,13 +278,13 @@ fn release((file, sketch): Sketched<'_>) -> Vec<&str> {
 }
 
 /// Returns true if the systems of two tables are of one generation.
-fn is_near(at: &CrossContext<'_>, (a, _): Sketched<'_>, (b, _): Sketched<'_>) -> bool {
+fn is_near(at: &CrossContext<'_>, (a, _): SketchedTable<'_>, (b, _): SketchedTable<'_>) -> bool {
     let [a, b] = [a, b].map(|file| at.peers.generation(&file.place.system));
     a.is_some() && a == b
 }
 
 /// Describes ratios, the largest first: `5.25× slower than trtllm, as fast as its other versions`.
-fn words(backend: &str, ratios: &Ratios<'_>) -> String {
+fn words(backend: &str, ratios: &RatiosByReference<'_>) -> String {
     /// The ratio up to which two latencies are called equal.
     const LEVEL: f64 = 1.05;
     let mut ratios: Vec<(&str, f64)> = ratios.iter().map(|(name, ratio)| (*name, *ratio)).collect();

@@ -13,7 +13,7 @@ use crate::base::stats::upper_median;
 use crate::base::words::{count, names, plural};
 use crate::checks::compare::peers::Kinship;
 use crate::checks::compare::served_keys::keys;
-use crate::checks::compare::sketch::{Sketch, Sketched, Slice, slice_id, slice_name};
+use crate::checks::compare::sketch::{Sketch, SketchedTable, Slice, slice_id, slice_name};
 use crate::checks::context::CrossContext;
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
@@ -56,13 +56,13 @@ impl StubSize {
         let table = (file, own);
         let kinships: Vec<Option<Kinship>> = at.peers.kinships(file).collect();
         let generation = at.peers.generation(&file.place.system);
-        let is_near = |((other, _), kinship): (&Sketched<'_>, &Option<Kinship>)| match kinship {
-            Some(Kinship::Version) => true,
-            Some(Kinship::System) => {
-                generation.is_some_and(|own| at.peers.generation(&other.place.system) == Some(own))
-            }
-            Some(Kinship::Backend | Kinship::Name) | None => false,
-        };
+        let is_near =
+            |((other, _), kinship): (&SketchedTable<'_>, &Option<Kinship>)| match kinship {
+                Some(Kinship::Version) => true,
+                Some(Kinship::System) => generation
+                    .is_some_and(|own| at.peers.generation(&other.place.system) == Some(own)),
+                Some(Kinship::Backend | Kinship::Name) | None => false,
+            };
         let near: Vec<bool> = at.peers.tables.iter().zip(&kinships).map(is_near).collect();
         let is_of_backend =
             |kinship: &_| matches!(kinship, Some(Kinship::Version | Kinship::System));
@@ -128,7 +128,7 @@ impl StubSize {
     fn stubs<'t>(
         &self,
         at: &CrossContext<'_>,
-        table: Sketched<'t>,
+        table: SketchedTable<'t>,
         others: &[bool],
     ) -> Vec<Stub<'t>> {
         if let Some(stub) = self.stub(None, table.1.keys, sizes(at, others).collect()) {
@@ -165,7 +165,12 @@ impl StubSize {
 
     /// Returns true if the table is an addition: most of its keys are not in earlier versions. With `slice`, only the
     /// keys of the slice with this index count.
-    fn adds(&self, at: &CrossContext<'_>, (file, own): Sketched<'_>, slice: Option<usize>) -> bool {
+    fn adds(
+        &self,
+        at: &CrossContext<'_>,
+        (file, own): SketchedTable<'_>,
+        slice: Option<usize>,
+    ) -> bool {
         // `Filling::Always` finds earlier versions even of tables that versions do not share.
         let served = at.shelf.sources(&file.place, &file.table, Filling::Always);
         let earlier = at.sketches.of(served.donors.iter().chain(&served.earlier).copied());

@@ -48,7 +48,7 @@ struct TableNeed {
 type Release<'a> = (&'a str, &'a str);
 
 /// A contradiction in words, with identifiers of the lines or versions that it consists of.
-struct Contradiction {
+struct MatrixContradiction {
     message: String,
     parts: Vec<String>,
 }
@@ -99,7 +99,7 @@ fn told(
     severity: Severity,
     rule: &str,
     path: &str,
-    contradictions: &[Contradiction],
+    contradictions: &[MatrixContradiction],
 ) -> Option<Finding> {
     let messages: Vec<&str> = contradictions.iter().map(|c| c.message.as_str()).collect();
     let mut message = messages[..messages.len().min(SHOWN)].join("; ");
@@ -115,7 +115,7 @@ fn told(
 
 impl SupportNeeds {
     /// Contradictions: lines that say PASS from silicon although the tables that they need are not served.
-    fn without_tables(&self, case: &MatrixCase<'_>) -> Result<Vec<Contradiction>, ExprError> {
+    fn without_tables(&self, case: &MatrixCase<'_>) -> Result<Vec<MatrixContradiction>, ExprError> {
         // The needed tables depend only on the architecture, and many models of a matrix have the same one.
         let mut models: BTreeMap<(Release<'_>, &str), BTreeSet<&str>> = BTreeMap::new();
         for claim in case.silicon().filter(|c| case.there.contains(&release(c))) {
@@ -148,7 +148,7 @@ impl SupportNeeds {
             let named = names(models.iter().copied());
             let tables = if tables.is_empty() { "the tables that they need" } else { &tables };
             let part = |model: &&str| format!("{backend} {version} {model} without {tables}");
-            Contradiction {
+            MatrixContradiction {
                 message: format!(
                     "{named}: the matrix says PASS from silicon at {backend} {version}, which does not serve {tables}"
                 ),
@@ -198,14 +198,14 @@ impl<'a> MatrixCase<'a> {
     }
 
     /// Contradictions: lines that say PASS from silicon at versions without data.
-    fn without_data(&self) -> Vec<Contradiction> {
+    fn without_data(&self) -> Vec<MatrixContradiction> {
         let mut absent: BTreeMap<Release<'_>, usize> = BTreeMap::new();
         for claim in self.silicon().filter(|c| !self.there.contains(&release(c))) {
             *absent.entry(release(claim)).or_default() += 1;
         }
         let contradiction = |((backend, version), lines): (Release<'_>, usize)| {
             let lines = plural(lines, "line");
-            Contradiction {
+            MatrixContradiction {
                 message: format!(
                     "the matrix says PASS from silicon in {lines} at {backend} {version}, which has no data"
                 ),
@@ -217,7 +217,7 @@ impl<'a> MatrixCase<'a> {
 
     /// Contradictions: versions that have tables but no line. Versions older than all listed ones are left out, since
     /// a matrix may begin later than the data. Versions of libraries, such as NCCL, are never listed.
-    fn without_entry(&self) -> Vec<Contradiction> {
+    fn without_entry(&self) -> Vec<MatrixContradiction> {
         let mut listed: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for claim in &self.matrix.claims {
             listed.entry(&claim.backend).or_default().insert(&claim.version);
@@ -239,7 +239,7 @@ impl<'a> MatrixCase<'a> {
         }
         let contradiction = |(backend, versions): (&str, Vec<&str>)| {
             let named = names(versions.iter().copied());
-            Contradiction {
+            MatrixContradiction {
                 message: format!("the matrix has no line for {backend} {named}, which has data"),
                 parts: versions.iter().map(|v| format!("{backend} {v} without a line")).collect(),
             }

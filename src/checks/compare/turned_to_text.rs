@@ -9,7 +9,7 @@ use crate::database::catalog::{Catalog, Format, TableFile};
 use crate::findings::{Finding, Severity};
 
 /// System, backend, version and name of a table, independent of its path.
-type Identity<'a> = (&'a str, &'a str, &'a str, &'a str);
+type TablePlace<'a> = (&'a str, &'a str, &'a str, &'a str);
 
 /// Returns one error for each table that is Parquet in the base and only text in the head.
 pub(super) fn turned_to_text(rule: RuleHead<'_>, at: &ChangeContext<'_>) -> Vec<Finding> {
@@ -24,7 +24,7 @@ pub(super) fn turned_to_text(rule: RuleHead<'_>, at: &ChangeContext<'_>) -> Vec<
         let identity = (&*place.system, &*place.backend, &*place.version, &*diff.table);
         Some((identity, diff.base_rows? as usize))
     });
-    let rows: BTreeMap<Identity<'_>, usize> = rows.collect();
+    let rows: BTreeMap<TablePlace<'_>, usize> = rows.collect();
     let texts = of_format(at.head.catalog, Format::Csv);
     let is_turned =
         |file: &&TableFile| before.contains(&file.identity()) && !after.contains(&file.identity());
@@ -38,7 +38,7 @@ pub(super) fn turned_to_text(rule: RuleHead<'_>, at: &ChangeContext<'_>) -> Vec<
             file.table
         );
         let finding = Finding::on_table(rule.id, Severity::Error, file, message);
-        finding.rows(rows.unwrap_or_default()).parts([&file.entry.path]).of_change()
+        finding.rows(rows.unwrap_or_default()).parts([&file.entry.path]).about_change()
     };
     texts.filter(is_turned).map(finding).collect()
 }

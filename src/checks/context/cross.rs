@@ -7,12 +7,12 @@ use std::sync::{Arc, OnceLock};
 use crate::checks::compare::curves::CurveScores;
 use crate::checks::compare::peers::Peers;
 use crate::checks::compare::series::KeyLatencies;
-use crate::checks::compare::sketch::{Sketched, Sketches, Slice};
+use crate::checks::compare::sketch::{SketchedTable, Sketches, Slice};
 use crate::database::catalog::{Place, TableFile};
 use crate::database::ledger::Ledger;
-use crate::database::served::Shelf;
+use crate::database::served::TableIndex;
 use crate::database::sidecar::TableMeta;
-use crate::database::source::{Dated, DatedBy};
+use crate::database::source::{AgeBasis, AgedFile};
 use crate::database::state::State;
 use crate::database::support::Matrices;
 use crate::findings::Finding;
@@ -26,7 +26,7 @@ pub struct CrossContext<'a> {
     /// The sketches of the tables.
     pub sketches: &'a Sketches,
     /// The tables by backend, system and version.
-    pub shelf: &'a Shelf<'a>,
+    pub shelf: &'a TableIndex<'a>,
     /// The support matrices of the systems.
     pub support: &'a Matrices,
     /// The failures that a collector logged, if its log was given.
@@ -58,7 +58,7 @@ pub struct History {
     /// Systems with tables or a support matrix that the pull request changes.
     pub systems: BTreeSet<String>,
     /// Paths of the tables that the pull request adds or changes.
-    pub came: BTreeSet<String>,
+    pub changed: BTreeSet<String>,
     /// Paths of the tables that the pull request adds, or changes in most of the rows that the loader reads.
     pub remade: BTreeSet<String>,
     /// The latencies of tables in the base, by the path of the table in the head.
@@ -67,7 +67,7 @@ pub struct History {
 
 impl<'a> CrossContext<'a> {
     /// Iterates over the readable tables with their sketches.
-    pub(crate) fn sketched(&self) -> impl Iterator<Item = Sketched<'a>> {
+    pub(crate) fn sketched(&self) -> impl Iterator<Item = SketchedTable<'a>> {
         self.peers.tables.iter().copied()
     }
 
@@ -86,8 +86,8 @@ impl<'a> CrossContext<'a> {
     }
 
     /// Returns true if a pull request adds or changes the table.
-    pub fn later(&self, file: &TableFile) -> bool {
-        self.history.is_some_and(|history| history.came.contains(&file.entry.path))
+    pub fn is_changed(&self, file: &TableFile) -> bool {
+        self.history.is_some_and(|history| history.changed.contains(&file.entry.path))
     }
 
     /// Returns true if a pull request adds the table, or changes most of the rows that the loader reads.
@@ -99,11 +99,11 @@ impl<'a> CrossContext<'a> {
     /// git history does not show it. A table keeps its date if a pull request changes only a few of its rows. The git
     /// history is walked, so rules ask only for tables that matter.
     pub fn age(&self, a: &TableFile, b: &TableFile) -> Option<Ordering> {
-        fn dated(file: &TableFile, is_touched: bool) -> Dated<'_> {
-            let by = if is_touched { DatedBy::BytesBefore } else { DatedBy::Bytes };
-            Dated { entry: &file.entry, by }
+        fn dated(file: &TableFile, is_touched: bool) -> AgedFile<'_> {
+            let by = if is_touched { AgeBasis::BytesBefore } else { AgeBasis::Bytes };
+            AgedFile { entry: &file.entry, by }
         }
-        let is_touched = |file: &TableFile| self.later(file) && !self.remade(file);
+        let is_touched = |file: &TableFile| self.is_changed(file) && !self.remade(file);
         self.state.source.age(dated(a, is_touched(a)), dated(b, is_touched(b)))
     }
 
@@ -123,7 +123,7 @@ impl<'a> CrossContext<'a> {
         self.curves.get_or_init(|| {
             let before = self.history.map(|history| &history.latencies);
             let is_scored =
-                |path: &&str| self.history.is_none_or(|history| history.came.contains(*path));
+                |path: &&str| self.history.is_none_or(|history| history.changed.contains(*path));
             let scored = self.judged.iter().copied().filter(is_scored).collect();
             CurveScores::of(self.peers, &scored, before)
         })

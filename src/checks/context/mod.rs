@@ -11,4 +11,4 @@ pub use self::item::{
     DirContext, FactsContext, FoundTable, Item, ProfileContext, ReportContext, SystemContext,
     WaiverContext,
 };
-pub use self::table::{Derived, RowContext, Serving, TableContext};
+pub use self::table::{RowCache, RowContext, Serving, TableContext};

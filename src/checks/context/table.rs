@@ -40,7 +40,7 @@ pub struct TableContext<'a> {
     /// The role of the table in the loader's lookups.
     pub serving: Serving,
     /// Values that several rules derive from the table's rows.
-    pub derived: Derived,
+    pub derived: RowCache,
 }
 
 /// The role of a table in the loader's lookups.
@@ -54,7 +54,7 @@ pub struct Serving {
 
 /// Values that several rules derive from a table's rows. Each is computed when a rule first asks for it.
 #[derive(Default)]
-pub struct Derived {
+pub struct RowCache {
     /// True if no two rows have the same key, false if that is not known; unset until the table is sketched.
     pub has_distinct_keys: OnceCell<bool>,
     /// The series along the axes of the table's sweep.

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::judging::{Judgement, Judging};
+use super::judging::{JudgeRun, Judgement};
 use super::lineage::JudgedLineage;
-use super::name::{JudgedName, KeptNames};
+use super::name::{GroupResult, StateResults};
 use super::scope::Lineage;
 use crate::base::error::Result;
 use crate::checks::context::History;
@@ -17,9 +17,9 @@ use crate::findings::{
 
 /// The results that are collected table name by table name, for rules on whole states and for the end of the run.
 #[derive(Default)]
-pub(super) struct Leftovers<'a> {
+pub(super) struct RunResults<'a> {
     /// The findings and sketches of the tables, by state.
-    pub kept: Vec<KeptNames<'a>>,
+    pub kept: Vec<StateResults<'a>>,
     pub history: History,
     /// The result so far: the differences of tables, excused errors and tables in git-LFS. Findings are added at the
     /// end.
@@ -46,27 +46,27 @@ impl History {
             }
             let paths = lineage.sides.iter().flatten().map(|file| file.entry.path.clone());
             let paths: Vec<String> = paths.collect();
-            self.came.extend(paths.iter().cloned());
-            if judged.is_remade {
+            self.changed.extend(paths.iter().cloned());
+            if judged.is_mostly_changed {
                 self.remade.extend(paths);
             }
         }
     }
 }
 
-impl<'a> Leftovers<'a> {
+impl<'a> RunResults<'a> {
     /// Creates an empty collection for a number of `states`.
     pub fn new(states: usize, history: History) -> Self {
-        let kept = (0..states).map(|_| KeptNames::default()).collect();
+        let kept = (0..states).map(|_| StateResults::default()).collect();
         Self { kept, history, ..Self::default() }
     }
 
     /// Adds the results for the tables of a name.
     pub fn add(
         &mut self,
-        judging: &Judging<'a>,
+        judging: &JudgeRun<'a>,
         lineages: Vec<(&Lineage<'a>, JudgedLineage)>,
-        name: JudgedName<'a>,
+        name: GroupResult<'a>,
     ) {
         for (kept, of_name) in self.kept.iter_mut().zip(name.kept) {
             kept.add(of_name);
@@ -98,9 +98,9 @@ impl<'a> Leftovers<'a> {
     }
 }
 
-impl<'a> Judging<'a> {
+impl<'a> JudgeRun<'a> {
     /// Judges the states as a whole, and decides which findings are new and which are repaired.
-    pub(super) fn conclude(&self, mut left: Leftovers<'a>) -> Result<Judgement> {
+    pub(super) fn conclude(&self, mut left: RunResults<'a>) -> Result<Judgement> {
         let mut judgement = std::mem::take(&mut left.judgement);
         judgement.in_lfs.sort_unstable();
         judgement.diff.sort_by(|a, b| a.path.cmp(&b.path));

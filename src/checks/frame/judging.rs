@@ -53,7 +53,7 @@ impl Judgement {
 }
 
 /// The inputs of one run over all tables: the rules and the states.
-pub(super) struct Judging<'a> {
+pub(super) struct JudgeRun<'a> {
     pub terms: Terms<'a>,
     pub needs: CheckInputs,
     /// The states in order: the base if there is one, the head, and the head under the facts of the base if that is
@@ -67,7 +67,7 @@ pub(super) struct Judging<'a> {
     pub details: Option<&'a Details>,
 }
 
-impl<'a> Judging<'a> {
+impl<'a> JudgeRun<'a> {
     /// Iterates over the rules that judge tables against each other.
     pub fn comparing_rules(&self) -> impl Iterator<Item = &'a Arc<Rule>> + use<'a> {
         self.terms.rules.iter().filter(|rule| rule.check.needs().has(Input::Peers))

@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use tracing::debug;
 
-use super::judging::Judging;
+use super::judging::JudgeRun;
 use super::scope::Lineage;
-use super::table::{Side, in_context};
+use super::table::{DecodedTable, in_context};
 use crate::base::error::{Error, Result};
 use crate::base::expr::{ExprError, Scope};
 use crate::checks::compare::sketch::{Sketch, SketchTerms};
@@ -45,7 +45,7 @@ pub(super) struct JudgedLineage {
     /// The change of the head table's rows in the pull request.
     pub change: RowChange,
     /// True if the pull request adds the table, or changes most of the rows that the loader reads.
-    pub is_remade: bool,
+    pub is_mostly_changed: bool,
     /// True if the table should have been judged but is in git-LFS and was not fetched.
     pub is_in_lfs: bool,
     /// Errors that the pull request excuses by changing facts.
@@ -61,7 +61,7 @@ impl JudgedLineage {
     }
 }
 
-impl<'a> Judging<'a> {
+impl<'a> JudgeRun<'a> {
     /// Judges a table in all states.
     pub(super) fn lineage(&self, lineage: &Lineage<'a>) -> Result<JudgedLineage> {
         let path = lineage.file().map_or("", |file| file.entry.path.as_str());
@@ -137,7 +137,7 @@ impl<'a> Judging<'a> {
             findings,
             diff,
             change,
-            is_remade,
+            is_mostly_changed: is_remade,
             is_in_lfs,
             excused,
             examined,
@@ -146,8 +146,8 @@ impl<'a> Judging<'a> {
 
     /// Decodes a table in each state, once if its bytes are the same. Returns the decoded sides, and for each state
     /// the index of its side; `None` if the state does not have the table.
-    fn read(&self, lineage: &Lineage<'a>) -> (Vec<Side<'a>>, Vec<Option<usize>>) {
-        let mut sides: Vec<Side<'a>> = Vec::new();
+    fn read(&self, lineage: &Lineage<'a>) -> (Vec<DecodedTable<'a>>, Vec<Option<usize>>) {
+        let mut sides: Vec<DecodedTable<'a>> = Vec::new();
         let mut side_of_state = Vec::new();
         let is_unchanged = lineage.pair.as_ref().is_none_or(|pair| pair.same_bytes);
         for (number, judged) in self.states.iter().enumerate() {
@@ -163,7 +163,8 @@ impl<'a> Judging<'a> {
             };
             if let Some(same) = sides.first().filter(|_| is_unchanged) {
                 if lineage.is_subject {
-                    let side = Side::of(state, file, same.table.clone(), same.digest.clone());
+                    let side =
+                        DecodedTable::of(state, file, same.table.clone(), same.digest.clone());
                     sides.push(side);
                 }
                 side_of_state.push(Some(sides.len() - 1));
@@ -175,7 +176,7 @@ impl<'a> Judging<'a> {
                 || spec.is_some_and(|spec| spec.seal.is_some());
             let columns = spec.filter(|_| !lineage.is_subject).map(|spec| Sketch::columns(spec));
             let wanted = columns.as_ref().map_or(Wanted::All, Wanted::Named);
-            sides.push(Side::read(state, file, is_stated && lineage.is_subject, wanted));
+            sides.push(DecodedTable::read(state, file, is_stated && lineage.is_subject, wanted));
             side_of_state.push(Some(sides.len() - 1));
         }
         for (judged, number) in self.states.iter().zip(&side_of_state) {
@@ -191,7 +192,7 @@ impl<'a> Judging<'a> {
         &self,
         state: State<'a>,
         lineage: &Lineage<'a>,
-        sides: &mut Vec<Side<'a>>,
+        sides: &mut Vec<DecodedTable<'a>>,
         head: Option<usize>,
     ) -> Option<usize> {
         let (own, file) = (&sides[head?], lineage.sides[self.head]?);
@@ -200,7 +201,7 @@ impl<'a> Judging<'a> {
         if !lineage.is_subject || !differs {
             return head;
         }
-        let side = Side::of(state, file, own.table.clone(), own.digest.clone());
+        let side = DecodedTable::of(state, file, own.table.clone(), own.digest.clone());
         sides.push(side);
         Some(sides.len() - 1)
     }
@@ -297,7 +298,7 @@ impl<'a> Judging<'a> {
                 hits.push(self.table_hits(number, rule, *context, rows.as_ref())?);
             }
             let reads = record.reads();
-            if self.has_base() && reads.are_any() {
+            if self.has_base() && reads.reads_any_column() {
                 findings.examined.push(rule.id.clone());
             }
             let mut states = RowStates::new(change, &reads);

@@ -19,12 +19,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use self::conclude::Leftovers;
-use self::judging::Judging;
+use self::conclude::RunResults;
+use self::judging::JudgeRun;
 pub(crate) use self::judging::{Judgement, Terms};
 use self::lineage::JudgedLineage;
-use self::name::JudgedName;
-pub(crate) use self::scope::{Before, StateScope};
+use self::name::GroupResult;
+pub(crate) use self::scope::{ChangeScope, StateScope};
 use self::scope::{Group, Lineage, batches};
 use self::state::JudgedState;
 use crate::base::error::Result;
@@ -41,12 +41,12 @@ use crate::checks::inputs::{CheckInputs, Input};
 /// not errors.
 pub(crate) fn judge<'a>(
     head: StateScope<'a>,
-    before: Option<Before<'a>>,
+    before: Option<ChangeScope<'a>>,
     terms: Terms<'a>,
     progress: &dyn Progress,
 ) -> Result<Judgement> {
     let (base, pairs, changed_facts, excused, details) = match before {
-        Some(Before { base, pairs, facts, excused, details }) => {
+        Some(ChangeScope { base, pairs, facts, excused, details }) => {
             (Some(base), pairs, Some(facts), excused, details)
         }
         None => (None, Vec::new(), None, None, None),
@@ -59,7 +59,7 @@ pub(crate) fn judge<'a>(
     let head = scopes.len() - 1;
     let subjects = scopes[head].subjects.clone();
     scopes.extend(excused.map(|state| StateScope { state, selected, subjects: BTreeSet::new() }));
-    let judging = Judging {
+    let judging = JudgeRun {
         terms,
         needs,
         states: scopes
@@ -74,7 +74,7 @@ pub(crate) fn judge<'a>(
     judging.run(batches, progress)
 }
 
-impl<'a> Judging<'a> {
+impl<'a> JudgeRun<'a> {
     fn run(self, batches: Vec<Vec<Group<'a>>>, progress: &dyn Progress) -> Result<Judgement> {
         let lineages = || batches.iter().flatten().flat_map(|group| &group.lineages);
         let all = lineages().filter(|lineage| lineage.is_subject).count();
@@ -86,7 +86,7 @@ impl<'a> Judging<'a> {
         let matrices = matrices.filter(|(_, entry)| head.selected.changed(&entry.path));
         let systems = changed.chain(matrices.map(|(system, _)| system)).cloned().collect();
         let history = History { systems, ..History::default() };
-        let mut left = Leftovers::new(self.states.len(), history);
+        let mut left = RunResults::new(self.states.len(), history);
         let compares = self.needs.has(Input::Peers);
         for batch in &batches {
             let tables: Vec<(usize, &Lineage<'a>)> = batch
@@ -116,7 +116,7 @@ impl<'a> Judging<'a> {
                 left.history.add(judged);
             }
             let numbered: Vec<(&Group<'a>, &Vec<_>)> = batch.iter().zip(&names).collect();
-            let crossed: Vec<Result<JudgedName<'a>>> = numbered
+            let crossed: Vec<Result<GroupResult<'a>>> = numbered
                 .par_iter()
                 .map(|(group, judged)| self.group(group, judged, &left.history))
                 .collect();

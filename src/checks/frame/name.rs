@@ -7,7 +7,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 use tracing::debug;
 
-use super::judging::Judging;
+use super::judging::JudgeRun;
 use super::lineage::JudgedLineage;
 use super::scope::{Group, Lineage};
 use crate::base::error::Result;
@@ -22,7 +22,7 @@ use crate::findings::{Finding, Hit, Hits, RowStates};
 
 /// The findings and sketches of the tables of some names in one state, after the sketches' points are dropped.
 #[derive(Default)]
-pub(super) struct KeptNames<'a> {
+pub(super) struct StateResults<'a> {
     pub findings: Vec<Finding>,
     /// Sketches without points, by the table's path.
     pub sketches: BTreeMap<String, Arc<Sketch>>,
@@ -32,7 +32,7 @@ pub(super) struct KeptNames<'a> {
     pub compared: BTreeSet<&'a str>,
 }
 
-impl KeptNames<'_> {
+impl StateResults<'_> {
     /// Adds the results of other names.
     pub fn add(&mut self, mut others: Self) {
         self.findings.append(&mut others.findings);
@@ -43,9 +43,9 @@ impl KeptNames<'_> {
 }
 
 /// The result of judging the tables of a group against each other.
-pub(super) struct JudgedName<'a> {
+pub(super) struct GroupResult<'a> {
     /// The findings and sketches of the tables, by state.
-    pub kept: Vec<KeptNames<'a>>,
+    pub kept: Vec<StateResults<'a>>,
     /// Errors that the pull request excuses by changing facts.
     pub excused: Vec<Finding>,
 }
@@ -57,21 +57,21 @@ struct RuleFindings {
 }
 
 /// A table in all states, with the result of judging it.
-type ChangedRows<'j, 'a> = (&'j Lineage<'a>, &'j JudgedLineage);
+type LineageResult<'j, 'a> = (&'j Lineage<'a>, &'j JudgedLineage);
 
-impl<'a> Judging<'a> {
+impl<'a> JudgeRun<'a> {
     /// Judges the tables of a group against each other in all states.
     pub(super) fn group(
         &self,
         group: &Group<'a>,
         judged: &[(&Lineage<'a>, JudgedLineage)],
         history: &History,
-    ) -> Result<JudgedName<'a>> {
+    ) -> Result<GroupResult<'a>> {
         let compared = self.compared(judged);
-        let mut kept: Vec<KeptNames<'a>> = Vec::new();
+        let mut kept: Vec<StateResults<'a>> = Vec::new();
         let mut sketches: Vec<Sketches> = Vec::new();
         for (number, compared) in compared.into_iter().enumerate() {
-            let mut of_state = KeptNames { compared, ..KeptNames::default() };
+            let mut of_state = StateResults { compared, ..StateResults::default() };
             let mut by_path = BTreeMap::new();
             for (lineage, judged) in judged {
                 let sketch = judged.sketches[number].as_ref();
@@ -95,7 +95,7 @@ impl<'a> Judging<'a> {
                 }
             }
         }
-        Ok(JudgedName { kept, excused })
+        Ok(GroupResult { kept, excused })
     }
 
     /// The table's file in the state with this number; `None` if the state does not have the table.
@@ -142,7 +142,7 @@ impl<'a> Judging<'a> {
         judged: &[(&Lineage<'a>, JudgedLineage)],
         history: &History,
         sketches: &[Sketches],
-        kept: &mut [KeptNames<'a>],
+        kept: &mut [StateResults<'a>],
     ) -> Result<Vec<Finding>> {
         let tables: Vec<Vec<&TableFile>> = self
             .states
@@ -166,7 +166,7 @@ impl<'a> Judging<'a> {
         if self.needs.curves.is_some() {
             contexts.iter().for_each(|context| _ = context.curve_scores());
         }
-        let changes: BTreeMap<&str, ChangedRows<'_, 'a>> = judged
+        let changes: BTreeMap<&str, LineageResult<'_, 'a>> = judged
             .iter()
             .filter_map(|(lineage, judged)| {
                 let head = lineage.sides[self.head]?;
@@ -191,7 +191,7 @@ impl<'a> Judging<'a> {
         &self,
         rule: &Rule,
         at: &[CrossContext<'_>],
-        changes: &BTreeMap<&str, ChangedRows<'_, 'a>>,
+        changes: &BTreeMap<&str, LineageResult<'_, 'a>>,
     ) -> Result<RuleFindings> {
         let start = Instant::now();
         let judge = rule.check.judge();
@@ -231,7 +231,7 @@ impl<'a> Judging<'a> {
     fn settle_hits<'v>(
         &self,
         mut hits: Vec<Hits<'v>>,
-        changes: &BTreeMap<&str, ChangedRows<'_, 'a>>,
+        changes: &BTreeMap<&str, LineageResult<'_, 'a>>,
     ) -> Vec<Vec<Finding>> {
         let by_table = |hits: Hits<'v>| {
             let mut tables: BTreeMap<Option<&'v str>, Hits<'v>> = BTreeMap::new();

@@ -47,7 +47,7 @@ impl<'a> StateScope<'a> {
 }
 
 /// The base of a pull request, and how the head differs from it.
-pub(crate) struct Before<'a> {
+pub(crate) struct ChangeScope<'a> {
     pub base: StateScope<'a>,
     /// The tables that differ between base and head.
     pub pairs: Vec<FilePair<'a>>,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use super::scope::StateScope;
-use super::table::{Side, in_context};
+use super::table::{DecodedTable, in_context};
 use crate::base::expr::ExprError;
 use crate::checks::compare::sketch::Slice;
 use crate::checks::compare::unit_shift::least_over_bound;
@@ -14,7 +14,7 @@ use crate::checks::rule::Rules;
 use crate::database::catalog::TableFile;
 use crate::database::collection_report::CollectionReport;
 use crate::database::selection::Selected;
-use crate::database::served::Shelf;
+use crate::database::served::TableIndex;
 use crate::database::source::Entry;
 use crate::database::state::State;
 use crate::database::support::{self, Matrices};
@@ -26,7 +26,7 @@ pub(super) struct JudgedState<'a> {
     pub state: State<'a>,
     pub selected: &'a Selected,
     /// The state's tables by backend, system and version.
-    pub shelf: Shelf<'a>,
+    pub shelf: TableIndex<'a>,
     /// Paths of the tables whose key values are kept, since findings on other tables name missing keys.
     pub named: BTreeSet<&'a str>,
     /// The support matrices of its systems.
@@ -41,7 +41,7 @@ pub(super) struct JudgedState<'a> {
 impl<'a> JudgedState<'a> {
     pub fn new(scope: StateScope<'a>, needs: CheckInputs, all_rules: &'a Rules) -> Self {
         let StateScope { state, selected, .. } = scope;
-        let shelf = Shelf::new(state.catalog, &state.facts.sidecars.reuse, state.specs);
+        let shelf = TableIndex::new(state.catalog, &state.facts.sidecars.reuse, state.specs);
         let named =
             if needs.has(Input::Keys) { shelf.references(state.specs) } else { BTreeSet::new() };
         let support = if needs.has(Input::SupportMatrices) {
@@ -55,7 +55,7 @@ impl<'a> JudgedState<'a> {
 
     /// Counts the rules on device, framework and version that find something in a table.
     fn count_origin_mismatches(&self, file: &TableFile) -> Result<usize, ExprError> {
-        let side = Side::read(self.state, file, false, Wanted::All);
+        let side = DecodedTable::read(self.state, file, false, Wanted::All);
         in_context(&[side], |contexts| {
             let (mut ways, record) = (0, ReadsRecord::default());
             for rule in self.all_rules.all().filter(|rule| rule.check.needs().has(Input::Origin)) {
@@ -105,7 +105,7 @@ impl<'a> JudgedState<'a> {
             let file = report.as_ref().ok().and_then(|r| r.table(name, self.state.catalog));
             let Some(file) = file else { continue };
             let nothing = BTreeSet::new();
-            let side = Side::read(self.state, file, true, Wanted::Named(&nothing));
+            let side = DecodedTable::read(self.state, file, true, Wanted::Named(&nothing));
             let rows = side.table().ok().map(|table| table.rows as u64);
             // The digest of a git-LFS pointer says nothing about the table.
             let sha256 = side.digest.clone().filter(|_| rows.is_some());
@@ -138,7 +138,7 @@ impl Reread for JudgedState<'_> {
     }
 
     fn over_bound(&self, file: &TableFile) -> BTreeMap<Slice, f64> {
-        let side = Side::read(self.state, file, false, Wanted::All);
+        let side = DecodedTable::read(self.state, file, false, Wanted::All);
         let least = in_context(&[side], |contexts| match (contexts[0].keys, contexts[0].scope) {
             (Some(keys), Some(scope)) => least_over_bound(keys, scope),
             _ => Ok(BTreeMap::new()),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::base::digest::sha256;
 use crate::base::expr::ExprError;
-use crate::checks::context::{Derived, Serving, TableContext};
+use crate::checks::context::{RowCache, Serving, TableContext};
 use crate::database::catalog::TableFile;
 use crate::database::seal::SealFile;
 use crate::database::state::State;
@@ -12,7 +12,7 @@ use crate::database::table::{Keys, Table, TableFault, TableScope, Wanted};
 use crate::specs::TableSpec;
 
 /// A decoded table in one state.
-pub(super) struct Side<'a> {
+pub(super) struct DecodedTable<'a> {
     state: State<'a>,
     pub file: &'a TableFile,
     pub table: Arc<Result<Table, TableFault>>,
@@ -23,7 +23,7 @@ pub(super) struct Side<'a> {
     seal: Option<SealFile>,
 }
 
-impl<'a> Side<'a> {
+impl<'a> DecodedTable<'a> {
     /// Decodes the `wanted` columns of a table. `takes_digest` adds the digest of the file.
     pub fn read(
         state: State<'a>,
@@ -83,10 +83,10 @@ impl<'a> Side<'a> {
 
 /// Calls `work` with the contexts of decoded tables, one per side.
 pub(super) fn in_context<R>(
-    sides: &[Side<'_>],
+    sides: &[DecodedTable<'_>],
     work: impl FnOnce(&[TableContext<'_>]) -> Result<R, ExprError>,
 ) -> Result<R, ExprError> {
-    let scopes: Vec<Option<TableScope<'_>>> = sides.iter().map(Side::scope).collect();
+    let scopes: Vec<Option<TableScope<'_>>> = sides.iter().map(DecodedTable::scope).collect();
     let keys = sides.iter().zip(&scopes).map(|(side, scope)| side.keys(scope.as_ref()));
     let keys: Vec<Option<Keys<'_>>> = keys.collect::<Result<_, _>>()?;
     let mut contexts = Vec::with_capacity(sides.len());
@@ -103,7 +103,7 @@ pub(super) fn in_context<R>(
             meta: side.state.meta(side.file),
             seal: side.seal.as_ref(),
             serving: side.serving,
-            derived: Derived::default(),
+            derived: RowCache::default(),
         });
     }
     work(&contexts)

@@ -8,8 +8,8 @@ use std::time::Instant;
 use rayon::prelude::*;
 use tracing::debug;
 
-use super::judging::Judging;
-use super::name::KeptNames;
+use super::judging::JudgeRun;
+use super::name::StateResults;
 use crate::base::error::Result;
 use crate::checks::compare::peers::Peers;
 use crate::checks::compare::sketch::Sketches;
@@ -31,13 +31,13 @@ pub(super) struct JudgedWhole {
     pub files: u64,
 }
 
-impl<'a> Judging<'a> {
+impl<'a> JudgeRun<'a> {
     /// Judges the state with this `number` as a whole. `in_lfs` are the paths of tables that should have been judged
     /// but are in git-LFS and were not fetched.
     pub(super) fn whole(
         &self,
         number: usize,
-        kept: &KeptNames<'a>,
+        kept: &StateResults<'a>,
         history: &History,
         in_lfs: &[String],
     ) -> Result<JudgedWhole> {
@@ -57,7 +57,7 @@ impl<'a> Judging<'a> {
     fn database(
         &self,
         number: usize,
-        kept: &KeptNames<'a>,
+        kept: &StateResults<'a>,
         history: &History,
     ) -> Result<Vec<Finding>> {
         let state = self.states[number].state;

@@ -15,9 +15,9 @@ use crate::database::source::Entry;
 use crate::findings::{Finding, Severity};
 
 /// The check for systems and databases that a pull request deletes as a whole.
-pub struct Deleted;
+pub struct DeletedCheck;
 
-impl Judge for Deleted {
+impl Judge for DeletedCheck {
     fn needs(&self) -> CheckInputs {
         CheckInputs::of(&[Input::Changes])
     }
@@ -92,13 +92,13 @@ fn moved_folder(rule: RuleHead<'_>, base: &Catalog, head: &Catalog) -> Option<Fi
         base.folder
     );
     let severity = rule.severity.at_most(Severity::Warning);
-    let finding = Finding::on_path(rule.id, severity, &head.folder, message).of_change();
+    let finding = Finding::on_path(rule.id, severity, &head.folder, message).about_change();
     is_moved.then(|| finding.evidence("tables", head.tables.len()))
 }
 
 fn finding(rule: RuleHead<'_>, path: &str, message: String, tables: usize) -> Finding {
     let finding = rule.on_path(path, message);
-    finding.of_change().evidence("tables", tables)
+    finding.about_change().evidence("tables", tables)
 }
 
 /// Returns true if a system has a YAML, and not only data that names it.

@@ -50,7 +50,7 @@ impl Excuses {
             .evidence("rule", error.rule.clone())
             .evidence("facts", facts)
             .evidence("rows", error.rows)
-            .of_change()
+            .about_change()
     }
 }
 

@@ -42,7 +42,7 @@ impl Judge for FactsInvalid {
             let most = if is_code { Severity::Info } else { Severity::Warning };
             let message =
                 "the file is deleted, so nothing in the database states these facts any more";
-            Finding::on_path(rule.id, rule.severity.at_most(most), path, message).of_change()
+            Finding::on_path(rule.id, rule.severity.at_most(most), path, message).about_change()
         };
         Ok(gone.map(finding).collect())
     }

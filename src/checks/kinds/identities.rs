@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::base::digits::half_unit;
 use crate::base::expr::{Expr, ExprError, NULL_CODE, Scope, Value};
-use crate::base::relation::{Relation, Rounded};
+use crate::base::relation::{Rounded, RowRelation};
 use crate::base::words::{Figure, plural, plural_verb};
 use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};
@@ -17,11 +17,11 @@ use crate::specs::{ColumnKind, Identity};
 const FLOAT_NOISE: f64 = 1e-6;
 
 /// The check for values of a row that contradict each other.
-pub struct Derived;
+pub struct IdentityCheck;
 
 /// A row that contradicts an identity.
 #[derive(Clone, Copy)]
-struct Contradiction {
+struct BrokenRow {
     row: usize,
     /// The value that follows from the other columns; NaN if the identity is a condition.
     expected: f64,
@@ -32,10 +32,10 @@ struct Contradiction {
 /// The rows that contradict an identity, the worst first.
 struct Contradictions<'a> {
     identity: &'a Identity,
-    rows: Vec<Contradiction>,
+    rows: Vec<BrokenRow>,
 }
 
-impl Judge for Derived {
+impl Judge for IdentityCheck {
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let (mut wrong, mut zero) = (Vec::new(), Vec::new());
         for identity in &rows.spec.identities {
@@ -57,10 +57,7 @@ impl Judge for Derived {
 }
 
 /// Returns the rows that contradict an identity, the worst first.
-fn contradictions(
-    rows: &RowContext<'_>,
-    identity: &Identity,
-) -> Result<Vec<Contradiction>, ExprError> {
+fn contradictions(rows: &RowContext<'_>, identity: &Identity) -> Result<Vec<BrokenRow>, ExprError> {
     let scope = rows.scope();
     let columns: BTreeMap<&str, Value<'_>> = identity
         .formulas()
@@ -82,7 +79,7 @@ fn contradictions(
             rounded.half_units.insert(*name, Cow::Owned(written_halves(&values)));
         }
     }
-    let mut relation = Relation {
+    let mut relation = RowRelation {
         filter: identity.filter.as_ref(),
         holds: identity.holds.as_ref(),
         equal: identity.column.as_ref().zip(identity.is.as_ref()),
@@ -99,7 +96,7 @@ fn contradictions(
         broken.retain(|row| still.binary_search(row).is_ok());
     }
     let Some((given, expected)) = relation.equal else {
-        let row = |row| Contradiction { row, expected: f64::NAN, factor: f64::NAN };
+        let row = |row| BrokenRow { row, expected: f64::NAN, factor: f64::NAN };
         return Ok(broken.into_iter().map(row).collect());
     };
     let (given, expected) = (given.numbers(scope)?, expected.numbers(scope)?);
@@ -111,9 +108,9 @@ fn contradictions(
             let ratio = given * unit / expected;
             if ratio < 1.0 { ratio.recip() } else { ratio }
         });
-        Contradiction { row, expected, factor: factors.fold(f64::INFINITY, f64::min) }
+        BrokenRow { row, expected, factor: factors.fold(f64::INFINITY, f64::min) }
     };
-    let computed = |found: &Contradiction| found.expected.is_finite();
+    let computed = |found: &BrokenRow| found.expected.is_finite();
     let mut found: Vec<_> = broken.into_iter().map(contradiction).filter(computed).collect();
     found.sort_by(|a, b| b.factor.total_cmp(&a.factor).then(a.row.cmp(&b.row)));
     Ok(found)

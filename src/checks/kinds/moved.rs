@@ -36,7 +36,7 @@ impl Judge for MoveLimits {
     /// latencies that changed.
     fn change(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
         let mut found = Found::new();
-        for table in at.diff.tables.iter().filter_map(|diff| ChangedTable::of(at, diff)) {
+        for table in at.diff.tables.iter().filter_map(|diff| ServedChange::of(at, diff)) {
             let (moved, others): (Vec<&SliceDiff>, Vec<&SliceDiff>) =
                 table.served.slices.iter().partition(|slice| self.is_moved(slice));
             let cells: Vec<&SliceDiff> =
@@ -79,7 +79,7 @@ fn shown(said: &[String]) -> String {
 }
 
 /// A table that has the same place in both states, with its entries in their sidecars.
-struct ChangedTable<'a> {
+struct ServedChange<'a> {
     diff: &'a TableDiff,
     served: &'a ServedDiff,
     head: &'a TableFile,
@@ -87,7 +87,7 @@ struct ChangedTable<'a> {
     after: Option<&'a TableMeta>,
 }
 
-impl<'a> ChangedTable<'a> {
+impl<'a> ServedChange<'a> {
     fn of(at: &ChangeContext<'a>, diff: &'a TableDiff) -> Option<Self> {
         let base = at.base.catalog.table(diff.old_path.as_ref().unwrap_or(&diff.path))?;
         let head = at.head.catalog.table(&diff.path)?;
@@ -145,7 +145,7 @@ impl<'a> ChangedTable<'a> {
             self.notes(),
             shown(&said)
         );
-        Some(rule.on_table(self.head, message).rows(keys as usize).parts(&said).of_change())
+        Some(rule.on_table(self.head, message).rows(keys as usize).parts(&said).about_change())
     }
 
     /// Quotes the notes and the status that the change adds, which explain nothing.

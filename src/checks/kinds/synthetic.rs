@@ -20,7 +20,7 @@ use crate::specs::Doubt;
 /// The limits beyond which rows count as made up.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Signs {
+pub struct SyntheticLimits {
     /// The number of successive rows of different keys with the same latency that honest files never contain.
     repeated: usize,
     /// The limits for series whose points lie on a line.
@@ -55,7 +55,7 @@ const ARITHMETIC: f64 = 1e-7;
 /// The number of series from which an axis' usual distance from the line is computed.
 const SPREAD: usize = 256;
 
-impl Judge for Signs {
+impl Judge for SyntheticLimits {
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let mut hits: Hits<'v> = self.repeated(rows).into_iter().collect();
         hits.extend(self.drawn.hit(rows));
@@ -87,7 +87,7 @@ fn hit<'v>(
     })
 }
 
-impl Signs {
+impl SyntheticLimits {
     /// Runs of one value at different keys.
     fn repeated<'v>(&self, rows: &'v RowContext<'v>) -> Option<Hit<'v>> {
         let ((name, values), keys) = rows.measured().zip(rows.keys())?;

@@ -15,11 +15,11 @@ use crate::specs::layout::{Dialect, Layout, LayoutTable, filled};
 use crate::specs::system::System;
 
 /// The name, system, backend and version of a table.
-type Identity = [String; 4];
+type TableIdentity = [String; 4];
 
 /// A file of a table, with the rows that belong to it.
 struct FileOfTable<'l> {
-    identity: Identity,
+    identity: TableIdentity,
     table: &'l LayoutTable,
     part: Part,
 }
@@ -49,7 +49,7 @@ impl Catalog {
             .collect();
         let others = files.iter().filter(|entry| !is_table.contains(entry.path.as_str()));
         catalog.others = Arc::new(others.cloned().collect());
-        let mut tables: BTreeMap<Identity, Vec<FileOfTable<'_>>> = BTreeMap::new();
+        let mut tables: BTreeMap<TableIdentity, Vec<FileOfTable<'_>>> = BTreeMap::new();
         for file in found.into_iter().flatten() {
             tables.entry(file.identity.clone()).or_default().push(file);
         }
@@ -75,7 +75,13 @@ impl Catalog {
     }
 
     /// Adds a table, and its system and version unless they are known.
-    fn add_declared(&mut self, identity: &Identity, entry: Entry, format: Format, specs: &Specs) {
+    fn add_declared(
+        &mut self,
+        identity: &TableIdentity,
+        entry: Entry,
+        format: Format,
+        specs: &Specs,
+    ) {
         let [table, system, backend, version] = identity.clone();
         let place = Place { system, family: None, backend, version };
         let path = folder_of(&place);
@@ -198,7 +204,7 @@ fn common_folder(parts: &[Part]) -> String {
 /// file, so that the path must name the table's place.
 fn entries(
     files: Vec<FileOfTable<'_>>,
-    identity: &Identity,
+    identity: &TableIdentity,
     is_shared: bool,
 ) -> Vec<(Entry, Format)> {
     let is_whole = |part: &Part| part.rows.is_empty() && part.added.is_empty();

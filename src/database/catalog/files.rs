@@ -3,7 +3,7 @@
 use super::format::Format;
 use super::paths::join;
 use crate::base::reason::Reason;
-use crate::base::yaml::Refusal;
+use crate::base::yaml::MisreadValue;
 use crate::database::source::Entry;
 use crate::specs::system::System;
 
@@ -88,7 +88,7 @@ pub struct SystemFile {
     /// The reason why the data directory is not read although the loader would read it; `None` if it is read.
     pub unread: Option<String>,
     /// The values of the YAML that its loaders refuse or read differently.
-    pub refused: Vec<Refusal>,
+    pub refused: Vec<MisreadValue>,
 }
 
 impl SystemFile {

@@ -128,7 +128,7 @@ impl Catalog {
 /// Returns specs with the layout that the run uses, or else the one that the files show.
 fn settled<'s>(specs: &'s Specs, files: &[Entry]) -> Result<Cow<'s, Specs>> {
     let mut specs = Cow::Borrowed(specs);
-    if !specs.layouts.are_settled() {
+    if !specs.layouts.is_chosen() {
         specs.to_mut().choose_layout(None, files.iter().map(|entry| entry.path.as_str()))?;
     }
     Ok(specs)

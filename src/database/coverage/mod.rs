@@ -9,17 +9,17 @@ mod ranking;
 
 pub use self::cell::Cell;
 use self::column::{Codes, PartColumn};
-pub use self::points::{CoveredPart, CoveredPoints, Kind};
+pub use self::points::{CoveredPart, CoveredPoints, PartRole};
 use crate::database::table::Keys;
 
 /// The values of the key parts at the points of a sketch.
 #[derive(Debug, Clone, Default)]
-pub struct Coverage {
+pub struct KeyCoverage {
     rows: Codes,
     parts: Vec<PartColumn>,
 }
 
-impl Coverage {
+impl KeyCoverage {
     /// Copies the key part values of the given rows, which are the rows of the sketch's points.
     pub fn of(keys: &Keys<'_>, rows: &[u32]) -> Self {
         let parts = keys.values().map(|value| PartColumn::of(value, rows)).collect();

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::ranking::distinct;
-use super::{Cell, Coverage};
+use super::{Cell, KeyCoverage};
 use crate::specs::{KeyPart, TableSpec};
 
 /// The role of a key part in a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum PartRole {
     /// A name or a flag, such as dtype, kernel or phase. The names of a key identify its slice.
     Name,
     /// A number that is not along an axis of the sweep, such as a model size or parallelism.
@@ -23,7 +23,7 @@ pub struct CoveredPart {
     /// The name of the key part.
     pub name: String,
     /// The role of the key part in a sweep.
-    pub kind: Kind,
+    pub kind: PartRole,
     /// The distinct values of the key part, ascending.
     pub values: Vec<Cell>,
     /// The value of each point, as an index into `values`.
@@ -41,7 +41,7 @@ pub struct CoveredPoints {
 
 impl CoveredPoints {
     /// Merges points of several tables. A point is given by its table's coverage and its index there.
-    pub fn new(spec: &TableSpec, points: &[(&Coverage, u32)]) -> Self {
+    pub fn new(spec: &TableSpec, points: &[(&KeyCoverage, u32)]) -> Self {
         let part = |(i, part): (usize, &KeyPart)| {
             let (values, codes) = distinct(i, points);
             CoveredPart { name: part.name.clone(), kind: kind(spec, part), values, codes }
@@ -64,7 +64,7 @@ impl CoveredPoints {
 
     /// Numbers the distinct combinations of values in the key parts of the given kinds, and returns the number of
     /// each point's combination.
-    pub fn slices(&self, kinds: &[Kind]) -> Vec<u32> {
+    pub fn slices(&self, kinds: &[PartRole]) -> Vec<u32> {
         let mut slices = vec![0; self.len];
         for part in self.parts.iter().filter(|p| kinds.contains(&p.kind)) {
             let mut known: BTreeMap<(u32, u32), u32> = BTreeMap::new();
@@ -78,13 +78,13 @@ impl CoveredPoints {
 }
 
 /// Returns the role of a key part: names make slices, numbers along the sweep's axes make the grid.
-fn kind(spec: &TableSpec, part: &KeyPart) -> Kind {
+fn kind(spec: &TableSpec, part: &KeyPart) -> PartRole {
     let swept = |column: &&str| spec.sweep.iter().any(|axis| axis == column);
     if spec.is_name(part) {
-        Kind::Name
+        PartRole::Name
     } else if part.value.columns().iter().any(swept) {
-        Kind::Grid
+        PartRole::Grid
     } else {
-        Kind::Shape
+        PartRole::Shape
     }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{Cell, Coverage};
+use super::{Cell, KeyCoverage};
 
 /// Returns the distinct values of a key part, ascending, and each point's index into them.
-pub(super) fn distinct(part: usize, points: &[(&Coverage, u32)]) -> (Vec<Cell>, Vec<u32>) {
+pub(super) fn distinct(part: usize, points: &[(&KeyCoverage, u32)]) -> (Vec<Cell>, Vec<u32>) {
     let ranking = Ranking::new(part, points);
     let codes = points.iter().map(|(coverage, point)| ranking.rank(coverage, *point)).collect();
     without_unused(ranking.cells, codes)
@@ -22,15 +22,15 @@ struct Ranking<'a> {
     /// The index of the first number in `cells`.
     first_number: usize,
     /// Each table with the indices of its names in `cells`.
-    tables: Vec<(&'a Coverage, Vec<u32>)>,
+    tables: Vec<(&'a KeyCoverage, Vec<u32>)>,
 }
 
 impl<'a> Ranking<'a> {
-    fn new(part: usize, points: &[(&'a Coverage, u32)]) -> Self {
+    fn new(part: usize, points: &[(&'a KeyCoverage, u32)]) -> Self {
         let mut numbers: Vec<f64> = points.iter().filter_map(|(c, p)| c.number(part, *p)).collect();
         numbers.sort_unstable_by(f64::total_cmp);
         numbers.dedup();
-        let mut tables: Vec<&Coverage> = Vec::new();
+        let mut tables: Vec<&KeyCoverage> = Vec::new();
         for (coverage, _) in points {
             if !tables.iter().any(|known| std::ptr::eq(*known, *coverage)) {
                 tables.push(coverage);
@@ -49,7 +49,7 @@ impl<'a> Ranking<'a> {
     }
 
     /// Returns the index of a point's value in `cells`.
-    fn rank(&self, coverage: &Coverage, point: u32) -> u32 {
+    fn rank(&self, coverage: &KeyCoverage, point: u32) -> u32 {
         if let Some(number) = coverage.number(self.part, point) {
             let smaller = self.numbers.partition_point(|n| n.total_cmp(&number).is_lt());
             return (self.first_number + smaller) as u32;
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn values_of_several_tables_are_ranked_together() {
-        let of = |parts: Vec<PartColumn>| Coverage { rows: Codes::of(&[0, 1, 2], 3), parts };
+        let of = |parts: Vec<PartColumn>| KeyCoverage { rows: Codes::of(&[0, 1, 2], 3), parts };
         let texts = |codes: &[u32], names: &[&str]| {
             let names: Vec<Arc<str>> = names.iter().map(|name| Arc::from(*name)).collect();
             let codes = Vals::Rows(codes.to_vec().into());

@@ -7,7 +7,7 @@ use super::ratios::PairedTables;
 use super::{Diff, ServedDiff, Status, TableDiff};
 use crate::base::expr::ExprError;
 use crate::database::catalog::{Place, TableFile};
-use crate::database::served::Shelf;
+use crate::database::served::TableIndex;
 use crate::database::state::State;
 
 /// An added table beside the table that is nearest to it.
@@ -34,7 +34,7 @@ impl Diff {
         let is_new =
             |table: &&TableDiff| table.status == Status::Added && table.base_rows == Some(0);
         let added: Vec<&TableDiff> = self.tables.iter().filter(is_new).collect();
-        let shelf = Shelf::new(head.catalog, &head.facts.sidecars.reuse, head.specs);
+        let shelf = TableIndex::new(head.catalog, &head.facts.sidecars.reuse, head.specs);
         let found = added.par_iter().map(|table| {
             let Some(file) = head.catalog.table(&table.path) else { return Ok(None) };
             // Two added tables are compared once.
@@ -50,7 +50,7 @@ impl Diff {
 
 /// Returns the version before a table's own, or else the same table on another system, of its own version if that system
 /// has it.
-fn nearest<'a>(shelf: &Shelf<'a>, file: &TableFile) -> Option<&'a TableFile> {
+fn nearest<'a>(shelf: &TableIndex<'a>, file: &TableFile) -> Option<&'a TableFile> {
     let before = shelf.editions(file).and_then(|all| all.last_before(&file.place.version));
     let near = || {
         let near = shelf.near(file).1;

@@ -22,7 +22,7 @@ use super::{Diff, FAR, ServedDiff, SliceName, TableDiff};
 use crate::base::expr::ExprError;
 use crate::base::stats::times_off;
 use crate::database::catalog::{Format, Place, TableFile};
-use crate::database::served::Shelf;
+use crate::database::served::TableIndex;
 use crate::database::state::State;
 use crate::specs::{NoiseBands, TableSpec};
 
@@ -156,7 +156,7 @@ impl<'a> LosingTables<'a> {
     fn all(diff: &'a Diff, base: State<'a>, head: State<'a>) -> Vec<Self> {
         // Most changes lose no key, so that nobody asks for the shelves.
         let shelves = LazyCell::new(|| {
-            [base, head].map(|s| Shelf::new(s.catalog, &s.facts.sidecars.reuse, s.specs))
+            [base, head].map(|s| TableIndex::new(s.catalog, &s.facts.sidecars.reuse, s.specs))
         });
         let mut found: BTreeMap<_, Self> = BTreeMap::new();
         for diff in &diff.tables {
@@ -332,7 +332,7 @@ impl<'a> LosingTables<'a> {
 
 impl<'a> CurrentFiles<'a> {
     /// Returns the files of a changed table's current version; `None` if the database does not state which one that is.
-    fn of(shelf: &Shelf<'a>, state: State<'_>, diff: &TableDiff) -> Option<Self> {
+    fn of(shelf: &TableIndex<'a>, state: State<'_>, diff: &TableDiff) -> Option<Self> {
         let version = shelf.slots(&diff.place.system, &diff.place.backend)?.current;
         let spec = state.specs.tables.get(&diff.table)?;
         let place = Place { version: version.to_owned(), ..diff.place.clone() };

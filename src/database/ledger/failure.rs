@@ -2,23 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::params::Case;
+use super::params::FailedCases;
 use super::record::{Record, table_of, words};
 use crate::database::coverage::{Cell, CoveredPoints};
 use crate::specs::TableSpec;
 
 /// A case that failed.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct CollectorFailure {
     pub backend: String,
     /// The words of the operation's name, such as mla, context, module.
     operation: BTreeSet<String>,
     dtypes: Vec<String>,
-    pub case: Case,
+    pub case: FailedCases,
     pub error: String,
 }
 
-impl Failure {
+impl CollectorFailure {
     /// Parses the failed case of a record; `None` if the record does not identify the case.
     pub fn new(record: &Record) -> Option<Self> {
         let module = record.module.as_deref().filter(|m| !m.is_empty())?;
@@ -28,10 +28,10 @@ impl Failure {
         let dtypes: Vec<String> =
             dtypes.split(',').map(str::trim).filter(|d| !d.is_empty()).map(str::to_owned).collect();
         let class = record.classification.as_deref().unwrap_or_default();
-        let case = match Case::parse(&record.task_params) {
+        let case = match FailedCases::parse(&record.task_params) {
             Some(case) => case,
-            None if model.is_empty() && !dtypes.is_empty() => Case::Group,
-            None if class == "unverified_skipped" && group.is_empty() => Case::Operation,
+            None if model.is_empty() && !dtypes.is_empty() => FailedCases::Group,
+            None if class == "unverified_skipped" && group.is_empty() => FailedCases::Operation,
             None => return None,
         };
         Some(Self {
@@ -52,10 +52,12 @@ impl Failure {
     pub fn explains(&self, spec: &TableSpec, points: &CoveredPoints, point: usize) -> bool {
         let key = MissingKey { spec, points, point };
         match &self.case {
-            Case::Operation => true,
-            Case::Group => self.has_dtypes_of(&key),
-            Case::Named(named) => self.has_dtypes_of(&key) && key.agrees_with_named(named),
-            Case::Values(values) => self.has_dtypes_of(&key) && key.agrees_with_values(values),
+            FailedCases::Operation => true,
+            FailedCases::Group => self.has_dtypes_of(&key),
+            FailedCases::Named(named) => self.has_dtypes_of(&key) && key.agrees_with_named(named),
+            FailedCases::Values(values) => {
+                self.has_dtypes_of(&key) && key.agrees_with_values(values)
+            }
         }
     }
 

@@ -35,7 +35,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use self::failure::Failure;
+use self::failure::CollectorFailure;
 use self::record::{CaseIdentity, Record};
 use crate::base::error::{Error, Result};
 use crate::base::read::read_text;
@@ -45,7 +45,7 @@ use crate::specs::TableSpec;
 /// The failures of a collection run.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    failures: Vec<Failure>,
+    failures: Vec<CollectorFailure>,
     /// The collected versions by backend, if a summary names them.
     versions: BTreeMap<String, BTreeSet<String>>,
 }
@@ -142,7 +142,7 @@ impl Ledger {
             !record.out_of_memory() || out_of_memory.get(&record.case()).is_some_and(|n| *n > 1)
         };
         let classified = kept.iter().filter(|r| r.is_classified() && is_believed(r));
-        self.failures.extend(classified.filter_map(|record| Failure::new(record)));
+        self.failures.extend(classified.filter_map(|record| CollectorFailure::new(record)));
     }
 
     /// Returns true if a failure belongs to the given backend and a collected version.
@@ -160,7 +160,7 @@ impl Ledger {
         version: &str,
         tables: &[&str],
     ) -> Failures<'_> {
-        let of_table = |f: &&Failure| {
+        let of_table = |f: &&CollectorFailure| {
             self.holds_for(&f.backend, backend, version)
                 && f.table(tables) == Some(spec.name.as_str())
         };
@@ -178,7 +178,7 @@ fn is_summary(name: &str) -> Option<bool> {
 
 /// The classified failures of one table.
 #[derive(Debug)]
-pub struct Failures<'a>(Vec<&'a Failure>);
+pub struct Failures<'a>(Vec<&'a CollectorFailure>);
 
 impl<'a> Failures<'a> {
     /// Returns the error of a failure that explains a missing key; `None` if the key is unexplained.
@@ -188,7 +188,8 @@ impl<'a> Failures<'a> {
         points: &CoveredPoints,
         point: usize,
     ) -> Option<&'a str> {
-        let failure: &'a Failure = self.0.iter().find(|f| f.explains(spec, points, point))?;
+        let failure: &'a CollectorFailure =
+            self.0.iter().find(|f| f.explains(spec, points, point))?;
         Some(failure.error.as_str())
     }
 }
@@ -197,14 +198,14 @@ impl<'a> Failures<'a> {
 mod tests {
     use serde_json::Value as Json;
 
-    use super::params::Case;
+    use super::params::FailedCases;
     use super::*;
 
     fn record(json: Json) -> Record {
         serde_json::from_value(json).unwrap()
     }
 
-    fn failures(records: Vec<Json>) -> Vec<Failure> {
+    fn failures(records: Vec<Json>) -> Vec<CollectorFailure> {
         let mut ledger = Ledger::default();
         ledger.add(records.into_iter().map(record).collect());
         ledger.failures
@@ -255,9 +256,9 @@ mod tests {
             });
             failures(vec![json]).pop().map(|f| f.case)
         };
-        assert_eq!(case("|fp8".into(), "breaker_skipped"), Some(Case::Group));
+        assert_eq!(case("|fp8".into(), "breaker_skipped"), Some(FailedCases::Group));
         assert_eq!(case("some/model|fp8".into(), "breaker_skipped"), None);
-        assert_eq!(case(Json::Null, "unverified_skipped"), Some(Case::Operation));
+        assert_eq!(case(Json::Null, "unverified_skipped"), Some(FailedCases::Operation));
         assert_eq!(case(Json::Null, "unexpected"), None);
     }
 }

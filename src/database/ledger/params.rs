@@ -8,7 +8,7 @@ use crate::database::coverage::Cell;
 
 /// The cases of an operation that a failure covers.
 #[derive(Debug, PartialEq)]
-pub(super) enum Case {
+pub(super) enum FailedCases {
     /// All cases of the failed operation.
     Operation,
     /// All cases with the dtypes of the failure's group.
@@ -19,7 +19,7 @@ pub(super) enum Case {
     Values(Vec<Vec<Cell>>),
 }
 
-impl Case {
+impl FailedCases {
     /// Parses a failure's `task_params`: a text as Python prints it, or JSON. `None` if there are no
     /// parameters.
     pub(super) fn parse(params: &Json) -> Option<Self> {
@@ -203,8 +203,8 @@ mod tests {
 
     #[test]
     fn a_list_is_one_value() {
-        let values = |params: serde_json::Value| match Case::parse(&params) {
-            Some(Case::Values(values)) => values.iter().map(Vec::len).collect::<Vec<_>>(),
+        let values = |params: serde_json::Value| match FailedCases::parse(&params) {
+            Some(FailedCases::Values(values)) => values.iter().map(Vec::len).collect::<Vec<_>>(),
             other => panic!("{other:?}"),
         };
         let expected: Vec<usize> = vec![1, 3, 1, 2];
@@ -215,7 +215,9 @@ mod tests {
     #[test]
     fn a_case_of_many_names_is_read_at_once() {
         let text: Vec<String> = (0..100_000).map(|i| format!("a{i}={i}")).collect();
-        let Some(Case::Named(named)) = Case::parse(&text.join(", ").into()) else { panic!() };
+        let Some(FailedCases::Named(named)) = FailedCases::parse(&text.join(", ").into()) else {
+            panic!()
+        };
         assert_eq!(named.len(), 100_000);
     }
 }

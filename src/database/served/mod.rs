@@ -10,8 +10,8 @@ mod sources;
 
 pub use editions::{Edition, Editions};
 pub use manifest::ReuseManifest;
-pub use near::Nearness;
-pub use shelf::{Served, Shelf};
+pub use near::SystemKinship;
+pub use shelf::{Served, TableIndex};
 pub use sources::{Channel, SystemShelf, TableSource};
 
 #[cfg(test)]

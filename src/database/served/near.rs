@@ -7,15 +7,15 @@ use super::editions::{BySystem, Edition, Editions};
 /// The maximal number of peers on other systems, or in other versions, of a table. Comparing every pair takes
 /// quadratic time, and more than eight peers would not improve the result. Tables of the public database have up to
 /// four.
-pub(super) const MOST_NEAR: usize = 8;
+pub(super) const MOST_PEERS: usize = 8;
 
 /// Returns the systems for which `wanted` returns an edition, sorted by name. If there are more than [`MOST_NEAR`],
 /// those closest to `own` in that order are returned.
-pub(super) fn around<'s, 'a>(
+pub(super) fn peers_around<'s, 'a>(
     systems: &'s BySystem<'a>,
     own: &str,
     wanted: impl Fn(&str, &'s Editions<'a>) -> Option<&'s Edition<'a>>,
-) -> Vec<Near<'s, 'a>> {
+) -> Vec<SystemPeer<'s, 'a>> {
     let near = |(system, editions): (&&'a str, &'s Editions<'a>)| {
         tracing::trace!("lookup");
         Some((*system, editions, wanted(system, editions)?))
@@ -23,12 +23,12 @@ pub(super) fn around<'s, 'a>(
     let below = (Bound::Unbounded, Bound::Excluded(own));
     let above = (Bound::Excluded(own), Bound::Unbounded);
     let mut before: Vec<_> =
-        systems.range::<str, _>(below).rev().filter_map(near).take(MOST_NEAR).collect();
+        systems.range::<str, _>(below).rev().filter_map(near).take(MOST_PEERS).collect();
     let mut after: Vec<_> =
-        systems.range::<str, _>(above).filter_map(near).take(MOST_NEAR).collect();
-    let half = MOST_NEAR / 2;
-    before.truncate(half.max(MOST_NEAR - after.len()));
-    after.truncate(MOST_NEAR - before.len());
+        systems.range::<str, _>(above).filter_map(near).take(MOST_PEERS).collect();
+    let half = MOST_PEERS / 2;
+    before.truncate(half.max(MOST_PEERS - after.len()));
+    after.truncate(MOST_PEERS - before.len());
     before.reverse();
     before.extend(after);
     before
@@ -36,7 +36,7 @@ pub(super) fn around<'s, 'a>(
 
 /// The kinship of a table and its peers on other systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Nearness {
+pub enum SystemKinship {
     /// The systems have the same GPU generation.
     Generation,
     /// The systems only have the same version of the measured software.
@@ -44,7 +44,7 @@ pub enum Nearness {
 }
 
 /// A peer of a table: its system, the versions of the table there, and the version to compare with.
-pub type Near<'s, 'a> = (&'a str, &'s Editions<'a>, &'s Edition<'a>);
+pub type SystemPeer<'s, 'a> = (&'a str, &'s Editions<'a>, &'s Edition<'a>);
 
 #[cfg(test)]
 mod tests {
@@ -58,7 +58,7 @@ mod tests {
         let mut systems = BySystem::new();
         files.iter().for_each(|f| systems.entry(&f.place.system).or_default().add(f));
         let names_in = |systems: &BySystem<'_>, own: &str| {
-            let near = around(systems, own, |_, editions| editions.get("1"));
+            let near = peers_around(systems, own, |_, editions| editions.get("1"));
             let names: Vec<&str> = near.iter().map(|(system, ..)| *system).collect();
             (names.len(), names[0].to_owned(), names[names.len() - 1].to_owned())
         };

@@ -43,7 +43,7 @@ impl<'a> Admission<'a> {
     }
 
     /// Returns true if a row goes into the loader's map number `bucket`.
-    fn goes(&self, bucket: usize, row: usize) -> bool {
+    fn goes_into(&self, bucket: usize, row: usize) -> bool {
         self.buckets[bucket].get(row) && self.loaded.as_ref().is_none_or(|l| l.get(row))
     }
 }
@@ -83,7 +83,7 @@ pub fn each_read_row(
     let admission = Admission::new(scope)?;
     for number in 0..admission.buckets() {
         for (row, hash) in
-            keys.hashes().iter().enumerate().filter(|(row, _)| admission.goes(number, *row))
+            keys.hashes().iter().enumerate().filter(|(row, _)| admission.goes_into(number, *row))
         {
             // A row may go into several of the loader's maps and has a separate key in each.
             let text = admission.apart[number].and_then(|column| column.text(row));
@@ -134,7 +134,7 @@ pub fn copies(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<KeyRows>, E
     let hashes = keys.run_hashes();
     let mut groups: Vec<KeyRows> = Vec::new();
     for number in 0..admission.buckets() {
-        let goes = |i: usize| admission.goes(number, i);
+        let goes = |i: usize| admission.goes_into(number, i);
         let is_one_map = |a, b| admission.apart[number].is_none_or(|column| column.equal(a, b));
         let found = repeats(&hashes, goes, |a, b| keys.equal(a, b) && is_one_map(a, b));
         groups.extend(by_first(found));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::editions::{BySystem, Edition, Editions};
-use super::near::{MOST_NEAR, Near, Nearness, around};
+use super::near::{MOST_PEERS, SystemKinship, SystemPeer, peers_around};
 use super::{Channel, ReuseManifest, SystemShelf, TableSource};
 use crate::base::reason::Reason;
 use crate::database::catalog::{Catalog, Place, TableFile, VersionDir};
@@ -14,7 +14,7 @@ use crate::specs::{Filling, Specs, TableSpec};
 
 /// All tables of a database by name, backend and system.
 #[derive(Debug, Default)]
-pub struct Shelf<'a> {
+pub struct TableIndex<'a> {
     tables: BTreeMap<&'a str, BTreeMap<&'a str, BySystem<'a>>>,
     generations: BTreeMap<&'a str, &'a str>,
     /// The versions that a system's YAML names, by system, then by backend.
@@ -27,7 +27,7 @@ pub struct Shelf<'a> {
     slots: BTreeMap<&'a str, BTreeMap<&'a str, Slots<'a>>>,
 }
 
-impl<'a> Shelf<'a> {
+impl<'a> TableIndex<'a> {
     /// Indexes the tables of a catalog. `reuse` are the declarations of its version directories by path.
     /// `specs` contain the versions that a query can reach.
     pub fn new(
@@ -167,27 +167,31 @@ impl<'a> Shelf<'a> {
     /// Returns the peers of a table on other systems: on systems of the same generation, each in its current version.
     /// If there are none, on all systems with exactly the same version, since collectors of one version have the same
     /// plan.
-    pub fn near<'s>(&'s self, file: &TableFile) -> (Nearness, Vec<Near<'s, 'a>>) {
-        self.near_of(&file.table, &file.place)
+    pub fn near<'s>(&'s self, file: &TableFile) -> (SystemKinship, Vec<SystemPeer<'s, 'a>>) {
+        self.system_peers_of(&file.table, &file.place)
     }
 
     /// Returns the peers of a table at `place` on other systems, as [`near`](Self::near) does. The table need not
     /// exist there.
-    pub fn near_of<'s>(&'s self, table: &str, place: &Place) -> (Nearness, Vec<Near<'s, 'a>>) {
+    pub fn system_peers_of<'s>(
+        &'s self,
+        table: &str,
+        place: &Place,
+    ) -> (SystemKinship, Vec<SystemPeer<'s, 'a>>) {
         let Some(systems) = self.systems(table, &place.backend) else {
-            return (Nearness::SameVersion, Vec::new());
+            return (SystemKinship::SameVersion, Vec::new());
         };
         if let Some(own) = self.generations.get(place.system.as_str()) {
-            let near = around(systems, &place.system, |system, editions| {
+            let near = peers_around(systems, &place.system, |system, editions| {
                 let alike = self.generations.get(system) == Some(own);
                 alike.then(|| self.current(system, editions)).flatten()
             });
             if !near.is_empty() {
-                return (Nearness::Generation, near);
+                return (SystemKinship::Generation, near);
             }
         }
         let same = |_: &str, editions: &'s Editions<'a>| editions.get(&place.version);
-        (Nearness::SameVersion, around(systems, &place.system, same))
+        (SystemKinship::SameVersion, peers_around(systems, &place.system, same))
     }
 
     /// Returns the newest versions of a table except `current`, at most [`MOST_NEAR`]. They are the peers of tables
@@ -198,7 +202,7 @@ impl<'a> Shelf<'a> {
         current: &str,
     ) -> Vec<&'s Edition<'a>> {
         let others = editions.iter().rev().filter(|edition| edition.version != current);
-        let mut others: Vec<_> = others.take(MOST_NEAR).collect();
+        let mut others: Vec<_> = others.take(MOST_PEERS).collect();
         others.reverse();
         others
     }

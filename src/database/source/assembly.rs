@@ -4,14 +4,14 @@
 
 use std::sync::Arc;
 
-use super::file_rows::{FileRows, Header, too_large, unreadable};
+use super::file_rows::{ColumnNames, FileRows, too_large, unreadable};
 use super::{Assembly, Entry, Part, ReadError};
 use crate::database::limits::{MOST_BYTES, MOST_CELLS, MOST_HELD};
 use crate::specs::layout::Dialect;
 
 /// The file and line that a row of an assembled table comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Origin {
+pub struct RowOrigin {
     /// The index of the file in [`Assembly::parts`].
     pub part: usize,
     /// The line in a text file, from 1; in other files the number of the row, from 1.
@@ -78,17 +78,17 @@ impl Assembly {
     pub fn origins(
         &self,
         read: impl Fn(&Entry) -> Result<Vec<u8>, ReadError>,
-    ) -> Result<Vec<Origin>, ReadError> {
+    ) -> Result<Vec<RowOrigin>, ReadError> {
         let (_, parts) = self.rows(read)?;
-        let of_part = |(part, rows): (usize, &PartRows<'_>)| -> Vec<Origin> {
+        let of_part = |(part, rows): (usize, &PartRows<'_>)| -> Vec<RowOrigin> {
             let lines = rows.numbers().map(|row| rows.file.line(row));
-            lines.map(|(line, is_torn)| Origin { part, line, is_torn }).collect()
+            lines.map(|(line, is_torn)| RowOrigin { part, line, is_torn }).collect()
         };
         Ok(parts.iter().enumerate().flat_map(of_part).collect())
     }
 
     /// Returns the number of a row in its file, from 0. A text table has a header before its first row.
-    pub fn row_in_file(&self, origin: Origin) -> u64 {
+    pub fn row_in_file(&self, origin: RowOrigin) -> u64 {
         let before = match self.dialect {
             Dialect::Csv { .. } => 2,
             Dialect::JsonLines { .. } | Dialect::Json { .. } => 1,
@@ -101,8 +101,8 @@ impl Assembly {
     fn rows(
         &self,
         read: impl Fn(&Entry) -> Result<Vec<u8>, ReadError>,
-    ) -> Result<(Header, Vec<PartRows<'_>>), ReadError> {
-        let mut header = Header::default();
+    ) -> Result<(ColumnNames, Vec<PartRows<'_>>), ReadError> {
+        let mut header = ColumnNames::default();
         let mut parts = Vec::with_capacity(self.parts.len());
         let (mut rows, mut held) = (0, 0);
         for part in &self.parts {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use globset::GlobMatcher;
 
-use crate::base::glob::{Of, matcher};
+use crate::base::glob::{GlobScope, matcher};
 
 /// The name of attribute files.
 pub(super) const FILE: &str = ".gitattributes";
@@ -89,7 +89,7 @@ impl FilterLine {
         // Braces are literal in git's patterns.
         let glob = pattern.trim_start_matches('/').replace('{', "\\{").replace('}', "\\}");
         Some(Self {
-            glob: matcher(&glob, Of::Paths).ok()?,
+            glob: matcher(&glob, GlobScope::Paths).ok()?,
             of_name: !pattern.contains('/'),
             is_lfs,
         })

@@ -11,7 +11,7 @@ use super::attributes::Attributes;
 use super::names::SETTINGS;
 use super::read::guard_size;
 use super::repository::{git_error, is_before_the_first, merge_base, repository, resolve, touched};
-use super::{Dated, Entry, EntryKind, ReadError, Source, history, lfs, listing};
+use super::{AgedFile, Entry, EntryKind, ReadError, Source, history, lfs, listing};
 use crate::base::error::{Error, Result};
 
 /// A commit (or a bare tree) of a repository.
@@ -237,7 +237,7 @@ impl Source for Commit {
         self.commit.map(|id| id.to_string())
     }
 
-    fn described(&self) -> String {
+    fn date_and_repository(&self) -> String {
         let facts = self.with_repository(|repo| {
             let time = self.commit.map(|id| repo.find_commit(id)).transpose()?.map(|c| c.time());
             let origin = repo.find_remote("origin").ok();
@@ -273,7 +273,7 @@ impl Source for Commit {
         Ok(Box::new(Self::at(repo, self.prefix.clone(), base)?))
     }
 
-    fn age(&self, a: Dated<'_>, b: Dated<'_>) -> Option<Ordering> {
+    fn age(&self, a: AgedFile<'_>, b: AgedFile<'_>) -> Option<Ordering> {
         let head = self.commit?;
         self.with_repository(|repo| Ok(history::age(repo, head, self, [a, b]))).ok()?
     }

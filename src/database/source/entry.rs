@@ -44,16 +44,16 @@ impl Entry {
 
 /// A file whose age is requested.
 #[derive(Debug, Clone, Copy)]
-pub struct Dated<'a> {
+pub struct AgedFile<'a> {
     /// The file whose age is requested.
     pub entry: &'a Entry,
     /// The bytes that determine the age.
-    pub by: DatedBy,
+    pub by: AgeBasis,
 }
 
 /// The bytes that determine the age of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DatedBy {
+pub enum AgeBasis {
     /// The file's present bytes.
     Bytes,
     /// The bytes at the file's path before its present bytes.

@@ -19,7 +19,7 @@ const DEEPEST: usize = 16;
 
 /// The names of columns, in the order in which they first appear.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct ColumnNames {
     pub names: Vec<String>,
     numbers: HashMap<String, usize>,
 }
@@ -27,7 +27,7 @@ pub(super) struct Header {
 /// The rows of a file as cells by column. A row has only the cells that the file names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FileRows {
-    pub(super) header: Header,
+    pub(super) header: ColumnNames,
     rows: Vec<FileRow>,
     /// The column of each cell, and the end of the cell in `text`.
     cells: Vec<(u32, u32)>,
@@ -62,7 +62,7 @@ pub(super) fn unreadable(what: impl Display, why: impl Display) -> ReadError {
     ReadError::NotAFile(format!("{what}: {why}"))
 }
 
-impl Header {
+impl ColumnNames {
     /// Returns the index of a column, which is added if it is new.
     ///
     /// # Errors

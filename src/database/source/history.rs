@@ -5,10 +5,10 @@ use std::path::Path;
 
 use git2::{Oid, Repository};
 
-use super::{Dated, DatedBy, Source};
+use super::{AgeBasis, AgedFile, Source};
 
 /// The maximal number of commits that are searched. Older changes count as equally old.
-const FAR: usize = 10_000;
+const MOST_COMMITS: usize = 10_000;
 
 /// The bytes of a file that are looked for in older and older commits.
 #[derive(Debug, Clone, Copy)]
@@ -27,16 +27,16 @@ enum FileBytes {
 
 impl FileBytes {
     /// Selects the bytes that determine a file's age. `id` is the id of its current bytes.
-    fn new(by: DatedBy, id: Option<Oid>) -> Self {
+    fn new(by: AgeBasis, id: Option<Oid>) -> Self {
         match by {
-            DatedBy::Bytes => Self::Of(id),
-            DatedBy::BytesBefore => Self::Before { now: id, then: None },
+            AgeBasis::Bytes => Self::Of(id),
+            AgeBasis::BytesBefore => Self::Before { now: id, then: None },
         }
     }
 
     /// Returns true if the next older commit still contains the bytes. `there` is the file's id in that
     /// commit.
-    fn are(&mut self, there: Option<Oid>) -> bool {
+    fn is_in(&mut self, there: Option<Oid>) -> bool {
         match self {
             Self::Of(id) => id.is_some() && there == *id,
             Self::Before { now, then } => {
@@ -55,19 +55,19 @@ pub(super) fn age(
     repo: &Repository,
     head: Oid,
     source: &dyn Source,
-    [a, b]: [Dated<'_>; 2],
+    [a, b]: [AgedFile<'_>; 2],
 ) -> Option<Ordering> {
-    let bytes = |file: Dated<'_>| FileBytes::new(file.by, source.id(file.entry));
+    let bytes = |file: AgedFile<'_>| FileBytes::new(file.by, source.id(file.entry));
     let (mut bytes_a, mut bytes_b) = (bytes(a), bytes(b));
-    let id = |tree: &git2::Tree<'_>, file: Dated<'_>| {
+    let id = |tree: &git2::Tree<'_>, file: AgedFile<'_>| {
         tree.get_path(Path::new(&file.entry.path)).ok().map(|entry| entry.id())
     };
     let mut walk = repo.revwalk().ok()?;
     walk.push(head).ok()?;
     walk.simplify_first_parent().ok()?;
-    for commit in walk.take(FAR) {
+    for commit in walk.take(MOST_COMMITS) {
         let tree = repo.find_commit(commit.ok()?).ok()?.tree().ok()?;
-        match (bytes_a.are(id(&tree, a)), bytes_b.are(id(&tree, b))) {
+        match (bytes_a.is_in(id(&tree, a)), bytes_b.is_in(id(&tree, b))) {
             (true, true) => {}
             (false, true) => return Some(Ordering::Greater),
             (true, false) => return Some(Ordering::Less),
@@ -84,13 +84,13 @@ mod tests {
     #[test]
     fn a_touched_file_is_as_old_as_the_bytes_that_it_had() {
         let id = |byte: u8| Some(Oid::from_bytes(&[byte; 20]).unwrap());
-        let mut bytes = FileBytes::new(DatedBy::BytesBefore, id(3));
+        let mut bytes = FileBytes::new(AgeBasis::BytesBefore, id(3));
         let walk = [id(3), id(2), id(2), id(1), None];
-        assert_eq!(walk.map(|there| bytes.are(there)), [true, true, true, false, false]);
-        let mut bytes = FileBytes::new(DatedBy::Bytes, id(3));
-        assert_eq!(walk.map(|there| bytes.are(there)), [true, false, false, false, false]);
+        assert_eq!(walk.map(|there| bytes.is_in(there)), [true, true, true, false, false]);
+        let mut bytes = FileBytes::new(AgeBasis::Bytes, id(3));
+        assert_eq!(walk.map(|there| bytes.is_in(there)), [true, false, false, false, false]);
         // The bytes are not committed yet.
-        let mut bytes = FileBytes::new(DatedBy::BytesBefore, None);
-        assert_eq!([id(2), id(2), None].map(|there| bytes.are(there)), [true, true, false]);
+        let mut bytes = FileBytes::new(AgeBasis::BytesBefore, None);
+        assert_eq!([id(2), id(2), None].map(|there| bytes.is_in(there)), [true, true, false]);
     }
 }

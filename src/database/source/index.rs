@@ -99,7 +99,7 @@ impl Index {
     /// # Errors
     ///
     /// If a sparse checkout leaves out files, which would then be missing without notice.
-    pub(super) fn whole(&self, root: &Path, prefix: &str) -> Result<()> {
+    pub(super) fn check_complete(&self, root: &Path, prefix: &str) -> Result<()> {
         let hint = "run `git sparse-checkout disable`, or name the commit with --ref (in sanity: \
                     --head-ref)";
         if self.sparse && !self.known {

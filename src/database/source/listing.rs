@@ -30,7 +30,7 @@ pub(super) struct Listing<'r> {
     /// The folders still to be listed: a tree with its path, which is empty or ends in `/`.
     folders: Vec<(Oid, String)>,
     /// The number of files and folders so far.
-    met: usize,
+    visited: usize,
     /// The size of all paths and link targets so far in bytes.
     bytes: usize,
     entries: Vec<Entry>,
@@ -49,7 +49,7 @@ pub(super) fn list(repo: &Repository, tree: Oid, prefix: &str, hidden: bool) -> 
         objects: repo.odb().map_err(&failed)?,
         sizes: HashMap::new(),
         folders: vec![(tree, prefix.to_owned())],
-        met: 0,
+        visited: 0,
         bytes: 0,
         entries: Vec::new(),
     };
@@ -66,8 +66,8 @@ pub(super) fn list(repo: &Repository, tree: Oid, prefix: &str, hidden: bool) -> 
 impl Listing<'_> {
     fn add(&mut self, folder: &str, item: &git2::TreeEntry<'_>, hidden: bool) -> Result<()> {
         let name = String::from_utf8_lossy(item.name_bytes());
-        self.met += 1;
-        if self.met > MOST_FILES {
+        self.visited += 1;
+        if self.visited > MOST_FILES {
             return Err(too_many_files("the top of the commit"));
         }
         let path = format!("{folder}{name}");

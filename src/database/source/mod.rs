@@ -20,9 +20,9 @@ mod worktree;
 
 use std::path::Path;
 
-pub use assembly::Origin;
+pub use assembly::RowOrigin;
 pub use commit::Commit;
-pub use entry::{Assembly, Dated, DatedBy, Entry, EntryKind, Part};
+pub use entry::{AgeBasis, AgedFile, Assembly, Entry, EntryKind, Part};
 pub use file_rows::{FileRows, RowGroup, SelectedRows};
 pub(crate) use lfs::NOT_FETCHED;
 pub use lfs::{Pointer, pointer};

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use super::entry::{Assembly, Dated, Entry, EntryKind};
+use super::entry::{AgedFile, Assembly, Entry, EntryKind};
 use super::read::ReadError;
 use crate::base::error::Result;
 
@@ -77,7 +77,7 @@ pub trait Source: Sync {
 
     /// Compares when two files were added: `Greater` if `a` was added later; `None` if they were added
     /// together or the history does not show it.
-    fn age(&self, a: Dated<'_>, b: Dated<'_>) -> Option<Ordering>;
+    fn age(&self, a: AgedFile<'_>, b: AgedFile<'_>) -> Option<Ordering>;
 
     /// Returns the id of the source's commit in hex; `None` for files on disk.
     fn commit(&self) -> Option<String> {
@@ -86,7 +86,7 @@ pub trait Source: Sync {
 
     /// Returns the date of the source's commit and the name of its repository, such as `2026-11-20, owner/name`;
     /// empty for files on disk.
-    fn described(&self) -> String {
+    fn date_and_repository(&self) -> String {
         String::new()
     }
 
@@ -95,7 +95,7 @@ pub trait Source: Sync {
     /// # Errors
     ///
     /// At the first changed file, since the judged files are then not one state of the source.
-    fn steady(&self) -> Result<()> {
+    fn check_unchanged(&self) -> Result<()> {
         Ok(())
     }
 }

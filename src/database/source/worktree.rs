@@ -17,7 +17,7 @@ use super::repository::{
     git_error, is_before_the_first, merge_base, repository, resolve, slashes, touched,
 };
 use super::stamps::{Stamped, Stamps};
-use super::{Dated, Entry, EntryKind, ReadError, Source, history};
+use super::{AgedFile, Entry, EntryKind, ReadError, Source, history};
 use crate::base::error::{Error, Result};
 use crate::base::read::read;
 
@@ -126,7 +126,7 @@ impl Source for WorkTree {
         let repo = repository(&self.root)?.map(|(repo, _)| repo);
         let mut entries = Vec::new();
         if repo.is_some() {
-            self.index().whole(&self.root, &self.prefix)?;
+            self.index().check_complete(&self.root, &self.prefix)?;
             entries = self.index().empty_submodules(&self.root, &self.prefix);
             let (real, above) = (self.root.canonicalize(), self.prefix.matches('/').count());
             let real = real.unwrap_or_default();
@@ -280,13 +280,13 @@ impl Source for WorkTree {
         Ok(Box::new(Commit::at(repo, prefix, base)?))
     }
 
-    fn age(&self, a: Dated<'_>, b: Dated<'_>) -> Option<Ordering> {
+    fn age(&self, a: AgedFile<'_>, b: AgedFile<'_>) -> Option<Ordering> {
         let (repo, _) = repository(&self.root).ok()??;
         let head = repo.head().ok()?.target()?;
         history::age(&repo, head, self, [a, b])
     }
 
-    fn steady(&self) -> Result<()> {
+    fn check_unchanged(&self) -> Result<()> {
         self.stamps.check()
     }
 }

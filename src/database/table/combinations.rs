@@ -77,7 +77,7 @@ impl<'a> Combinations<'a> {
     /// Returns the combination of each of `rows` rows.
     pub fn numbers(&self, rows: usize) -> NumberedRows {
         let mut of_rows = Vec::with_capacity(rows);
-        let count = self.each(rows, |_, numbers| of_rows.extend_from_slice(numbers));
+        let count = self.visit_blocks(rows, |_, numbers| of_rows.extend_from_slice(numbers));
         let mut counts = vec![0; count];
         of_rows.iter().for_each(|number| counts[*number as usize] += 1);
         NumberedRows { of_rows, counts }
@@ -85,7 +85,7 @@ impl<'a> Combinations<'a> {
 
     /// Calls `see` for each block of rows with its first row and the numbers of its combinations. Returns the
     /// number of combinations.
-    fn each(&self, rows: usize, see: impl FnMut(usize, &[u32])) -> usize {
+    fn visit_blocks(&self, rows: usize, see: impl FnMut(usize, &[u32])) -> usize {
         let mut counts = self.columns.iter().map(|column| column.count);
         let mut numbering = Numbering::default();
         match counts.try_fold(1_usize, usize::checked_mul) {
@@ -116,7 +116,7 @@ impl<'a> Combinations<'a> {
         rows: usize,
         combine: impl Fn(T, u32, usize) -> T,
         mut number: impl FnMut(T) -> u32,
-        mut see: impl FnMut(usize, &[u32]),
+        mut visit: impl FnMut(usize, &[u32]),
     ) {
         let (mut places, mut numbers) = ([T::default(); BLOCK], [0; BLOCK]);
         for start in (0..rows).step_by(BLOCK) {
@@ -130,7 +130,7 @@ impl<'a> Combinations<'a> {
             }
             let numbers = &mut numbers[..block.len()];
             numbers.iter_mut().zip(places).for_each(|(own, place)| *own = number(*place));
-            see(start, numbers);
+            visit(start, numbers);
         }
     }
 }

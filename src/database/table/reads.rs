@@ -34,7 +34,7 @@ impl Reads {
     }
 
     /// Returns true if any column is read.
-    pub(crate) fn are_any(&self) -> bool {
+    pub(crate) fn reads_any_column(&self) -> bool {
         self.columns.as_ref().is_none_or(|columns| !columns.is_empty())
     }
 

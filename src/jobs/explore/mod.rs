@@ -14,7 +14,7 @@ use crate::base::progress::Progress;
 use crate::base::words::{names, plural_verb};
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::selection::Selection;
-use crate::database::served::Shelf;
+use crate::database::served::TableIndex;
 use crate::database::source::Source;
 use crate::database::state::State;
 use crate::database::table::Table;
@@ -72,7 +72,7 @@ pub fn run(options: &ExploreOptions, progress: &dyn Progress) -> Result<Explored
 fn explored(options: &ExploreOptions, data: &JudgedData<'_>) -> Result<ExploredTable> {
     let state = data.state;
     let reuse = std::collections::BTreeMap::new();
-    let shelf = Shelf::new(state.catalog, &reuse, state.specs);
+    let shelf = TableIndex::new(state.catalog, &reuse, state.specs);
     let file = chosen(options, data, &shelf)?;
     let filter = options.filter.as_deref().map(filter).transpose()?;
     let table = read_table(state.source, file, state.specs)?;
@@ -142,7 +142,7 @@ fn filter(text: &str) -> Result<Expr> {
 fn chosen<'a>(
     options: &ExploreOptions,
     data: &JudgedData<'a>,
-    shelf: &Shelf<'a>,
+    shelf: &TableIndex<'a>,
 ) -> Result<&'a TableFile> {
     let mut best: Option<&TableFile> = None;
     for file in data.tables() {

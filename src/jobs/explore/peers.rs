@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::database::catalog::{Catalog, TableFile};
-use crate::database::served::{Edition, Shelf};
+use crate::database::served::{Edition, TableIndex};
 
 /// Peers of a table, divided into drawn and omitted ones.
 pub(super) struct ChosenPeers<'a> {
@@ -16,7 +16,7 @@ pub(super) struct ChosenPeers<'a> {
 /// Chooses at most `most` peers, in turn one version, one backend and one system. The version
 /// before the table's own comes first.
 pub(super) fn peers<'a>(
-    shelf: &Shelf<'a>,
+    shelf: &TableIndex<'a>,
     catalog: &'a Catalog,
     file: &TableFile,
     most: usize,
@@ -42,7 +42,7 @@ fn first<'a>(edition: &Edition<'a>) -> Option<&'a TableFile> {
 
 /// Lists other versions of the table's backend: earlier versions from new to old, then later
 /// versions.
-fn versions<'a>(shelf: &Shelf<'a>, file: &TableFile) -> Vec<PeerTable<'a>> {
+fn versions<'a>(shelf: &TableIndex<'a>, file: &TableFile) -> Vec<PeerTable<'a>> {
     let Some(editions) = shelf.editions(file) else { return Vec::new() };
     let all: Vec<&Edition<'a>> = editions.iter().collect();
     let own = all.iter().position(|e| e.version == file.place.version).unwrap_or(all.len());
@@ -55,7 +55,11 @@ fn versions<'a>(shelf: &Shelf<'a>, file: &TableFile) -> Vec<PeerTable<'a>> {
 }
 
 /// Lists the table of each other backend on the same system, in the version that queries read.
-fn backends<'a>(shelf: &Shelf<'a>, catalog: &'a Catalog, file: &TableFile) -> Vec<PeerTable<'a>> {
+fn backends<'a>(
+    shelf: &TableIndex<'a>,
+    catalog: &'a Catalog,
+    file: &TableFile,
+) -> Vec<PeerTable<'a>> {
     let system = &file.place.system;
     let others = catalog.tables.iter().filter(|other| {
         other.table == file.table
@@ -72,7 +76,7 @@ fn backends<'a>(shelf: &Shelf<'a>, catalog: &'a Catalog, file: &TableFile) -> Ve
 }
 
 /// Lists the table on similar systems.
-fn systems<'a>(shelf: &Shelf<'a>, file: &TableFile) -> Vec<PeerTable<'a>> {
+fn systems<'a>(shelf: &TableIndex<'a>, file: &TableFile) -> Vec<PeerTable<'a>> {
     let near = shelf.near(file).1.into_iter();
     let named = |system: &str, edition: &Edition<'a>| {
         let name = format!("{system} {} {}", file.place.backend, edition.version);

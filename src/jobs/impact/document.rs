@@ -6,8 +6,8 @@ use serde::Serialize;
 use super::summary::LEFT_OUT;
 use crate::jobs::ToolName;
 use crate::planner::{
-    Fate, Impact, ImpactCase, Layout, OpMove, Phase, PlannedVersion, PointImpact, PowerCoverage,
-    Quant, Source, Step,
+    Impact, ImpactCase, Layout, OpMove, Phase, PlannedVersion, PointImpact, PowerCoverage, Quant,
+    Source, Step, StepEffect,
 };
 
 /// The document of `impact --format json`.
@@ -206,10 +206,10 @@ pub(super) fn json(impact: &Impact) -> String {
         summary: ImpactCounts {
             cases: impact.cases.len(),
             values: points.len(),
-            moved: impact.count(Fate::Moved),
-            lost: impact.count(Fate::Lost),
-            gained: impact.count(Fate::Gained),
-            errors: impact.count(Fate::Missing) + impact.count(Fate::Lost),
+            moved: impact.count(StepEffect::Moved),
+            lost: impact.count(StepEffect::Lost),
+            gained: impact.count(StepEffect::Gained),
+            errors: impact.count(StepEffect::Missing) + impact.count(StepEffect::Lost),
             power_before,
             power_after,
             elapsed_ms: impact.elapsed.as_millis() as u64,

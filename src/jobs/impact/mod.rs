@@ -13,12 +13,12 @@ use crate::base::exit::Exit;
 use crate::base::progress::Progress;
 use crate::database::catalog::no_database;
 use crate::database::diff::Diff;
-use crate::database::selection::{Names, Selection};
+use crate::database::selection::{NamePatterns, Selection};
 use crate::database::state::State;
 use crate::jobs::DocumentFormat;
 use crate::jobs::pull_request::PullRequest;
 use crate::jobs::site::Site;
-use crate::planner::{Cases, Impact, Operations, Planner, PlannerChoice, Question, ask};
+use crate::planner::{Cases, Impact, OperationTables, Planner, PlannerChoice, Question, ask};
 use crate::specs::Library;
 
 pub use document::schema;
@@ -70,14 +70,14 @@ impl Default for PlannerOptions {
 }
 
 /// A planner with the models, steps and operations that it is asked about.
-pub(crate) struct Asking {
+pub(crate) struct PreparedPlanner {
     planner: Planner,
     cases: Cases,
-    operations: Operations,
+    operations: OperationTables,
     most_versions: usize,
 }
 
-impl Asking {
+impl PreparedPlanner {
     /// Finds the planner and reads the cases and operations to ask about. The inner error is the reason why no
     /// planner is asked.
     ///
@@ -86,7 +86,7 @@ impl Asking {
     /// If a named planner does not answer, or a file of cases is malformed.
     pub fn prepare(options: &PlannerOptions, library: &Library) -> Result<Result<Self, String>> {
         let cases = Cases::read(library, options.cases.as_deref())?;
-        let operations = Operations::read(library)?;
+        let operations = OperationTables::read(library)?;
         let most_versions = options.most_versions;
         let planner = Planner::find(&options.choice)?;
         Ok(planner.map(|planner| Self { planner, cases, operations, most_versions }))
@@ -176,16 +176,16 @@ pub fn run(options: &ImpactOptions, progress: &dyn Progress) -> Result<Impact> {
 }
 
 /// Finds the planner that the options name, with the models that they select.
-fn asking(options: &ImpactOptions, library: &Library) -> Result<Asking> {
+fn asking(options: &ImpactOptions, library: &Library) -> Result<PreparedPlanner> {
     let none = |why: String| {
         Error::new(
             format!("predictions need the planner: {why}"),
             "docs/impact.md describes how to install it",
         )
     };
-    let mut asking = Asking::prepare(&options.planner, library)?.map_err(none)?;
+    let mut asking = PreparedPlanner::prepare(&options.planner, library)?.map_err(none)?;
     let known: Vec<&str> = asking.cases.cases.iter().map(|case| case.model.as_str()).collect();
-    let wanted = Names::known(&options.models, "model", known.into_iter())?;
+    let wanted = NamePatterns::known(&options.models, "model", known.into_iter())?;
     asking.cases.keep(|model| wanted.has(model));
     Ok(asking)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::base::words::{Figure, count, plural, plural_verb};
 use crate::jobs::first_lines;
-use crate::planner::{Fate, Impact, ImpactCase, OpMove, PointImpact, Slot};
+use crate::planner::{Impact, ImpactCase, OpMove, PointImpact, Slot, StepEffect};
 use crate::report::Predictions;
 use crate::report::predictions::{PredictedMove, percent};
 
@@ -32,7 +32,7 @@ pub(super) fn headline(impact: &Impact) -> String {
         return format!("predictions are not possible: {why}");
     }
     let values = impact.points().count();
-    let missing = impact.count(Fate::Missing);
+    let missing = impact.count(StepEffect::Missing);
     let unanswered = match missing {
         0 => String::new(),
         n => format!("; {} have no answer", count(n)),
@@ -47,8 +47,8 @@ pub(super) fn headline(impact: &Impact) -> String {
         "{} of {} move{range} on {versions}; {} became errors, {} were errors before{unanswered}",
         count(factors.len()),
         plural(values, "predicted step time"),
-        count(impact.count(Fate::Lost)),
-        count(impact.count(Fate::Gained)),
+        count(impact.count(StepEffect::Lost)),
+        count(impact.count(StepEffect::Gained)),
     )
 }
 
@@ -79,7 +79,7 @@ pub(super) fn quant(case: &ImpactCase) -> String {
 }
 
 /// The step whose time moved most among all steps with the same cause, and the number of these steps.
-pub(super) struct Mover<'a> {
+pub(super) struct LargestMove<'a> {
     pub case: &'a ImpactCase,
     pub point: &'a PointImpact,
     pub steps: usize,
@@ -87,23 +87,26 @@ pub(super) struct Mover<'a> {
 
 /// Groups the steps whose time moved by cause, and returns the step that moved most per cause, largest factor first.
 /// The cause of a step is the change of the tables that serve the operation that moved most.
-pub(super) fn movers(impact: &Impact) -> Vec<Mover<'_>> {
-    let mut causes: BTreeMap<(&[String], &str), Mover<'_>> = BTreeMap::new();
-    for (case, point) in impact.points().filter(|(_, point)| point.fate() == Fate::Moved) {
+pub(super) fn movers(impact: &Impact) -> Vec<LargestMove<'_>> {
+    let mut causes: BTreeMap<(&[String], &str), LargestMove<'_>> = BTreeMap::new();
+    for (case, point) in impact.points().filter(|(_, point)| point.fate() == StepEffect::Moved) {
         let cause = point.ops.first().map(|op| (&op.cause.tables[..], op.cause.words.as_str()));
-        let mover =
-            causes.entry(cause.unwrap_or_default()).or_insert(Mover { case, point, steps: 0 });
+        let mover = causes.entry(cause.unwrap_or_default()).or_insert(LargestMove {
+            case,
+            point,
+            steps: 0,
+        });
         mover.steps += 1;
         if point.distance() > mover.point.distance() {
             (mover.case, mover.point) = (case, point);
         }
     }
-    let mut movers: Vec<Mover<'_>> = causes.into_values().collect();
+    let mut movers: Vec<LargestMove<'_>> = causes.into_values().collect();
     movers.sort_by(|a, b| b.point.distance().total_cmp(&a.point.distance()));
     movers
 }
 
-impl Mover<'_> {
+impl LargestMove<'_> {
     /// Renders the version, model, layout and step.
     pub fn title(&self) -> String {
         format!("{}, {}, {}", self.case.version, self.case.subject(), self.point.point.words())
@@ -138,7 +141,7 @@ pub(super) fn delta(op: &OpMove) -> String {
 /// Lists answers that became errors, by case and reason.
 pub(super) fn lost(impact: &Impact) -> Vec<String> {
     let mut reasons: BTreeMap<(String, String), usize> = BTreeMap::new();
-    for (case, point) in impact.points().filter(|(_, p)| p.fate() == Fate::Lost) {
+    for (case, point) in impact.points().filter(|(_, p)| p.fate() == StepEffect::Lost) {
         let Err(why) = &point.after else { continue };
         let case = format!("{}, {}", case.version, case.subject());
         *reasons.entry((case, why.to_string())).or_default() += 1;
@@ -239,13 +242,13 @@ pub(crate) fn section(impact: &Impact) -> Predictions {
         compared: impact.compared,
         versions: impact.asked.len(),
         values: impact.points().count(),
-        moved: impact.count(Fate::Moved),
-        lost: impact.count(Fate::Lost),
-        gained: impact.count(Fate::Gained),
-        unanswered: impact.count(Fate::Missing),
+        moved: impact.count(StepEffect::Moved),
+        lost: impact.count(StepEffect::Lost),
+        gained: impact.count(StepEffect::Gained),
+        unanswered: impact.count(StepEffect::Missing),
         range: extremes(&changes),
         power: [power(|point| point.before.as_ref()), power(|point| Some(&point.after))],
-        movers: movers(impact).iter().take(MOVERS).map(Mover::row).collect(),
+        movers: movers(impact).iter().take(MOVERS).map(LargestMove::row).collect(),
         losses: lost(impact),
         notes: notes(impact),
         gaps: gaps(impact),

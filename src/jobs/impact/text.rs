@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::summary::{LEFT_OUT, Mover, delta, gaps, headline, lost, movers, notes, quant, range};
+use super::summary::{
+    LEFT_OUT, LargestMove, delta, gaps, headline, lost, movers, notes, quant, range,
+};
 use crate::base::words::{Figure, count, plural, plural_verb};
 use crate::planner::{
-    Fate, Impact, ImpactCase, OpMove, PlannedVersion, PointImpact, PowerCoverage,
+    Impact, ImpactCase, OpMove, PlannedVersion, PointImpact, PowerCoverage, StepEffect,
 };
 use crate::report::document::{Document, DocumentTable, ListItem};
 
@@ -56,7 +58,7 @@ pub(super) fn document(impact: &Impact) -> Document {
 /// power.
 fn version_heading(version: &PlannedVersion, cases: &[&ImpactCase]) -> String {
     let points: Vec<&PointImpact> = cases.iter().flat_map(|case| &case.points).collect();
-    let moved = points.iter().filter(|p| p.fate() == Fate::Moved).count();
+    let moved = points.iter().filter(|p| p.fate() == StepEffect::Moved).count();
     let (moved, all) = (count(moved), count(points.len()));
     let words =
         |power: PowerCoverage| format!("power of {} of {} steps", power.available, power.steps);
@@ -71,7 +73,9 @@ fn version_heading(version: &PlannedVersion, cases: &[&ImpactCase]) -> String {
 }
 
 fn is_news(case: &ImpactCase) -> bool {
-    let changed = |p: &PointImpact| matches!(p.fate(), Fate::Moved | Fate::Lost | Fate::Gained);
+    let changed = |p: &PointImpact| {
+        matches!(p.fate(), StepEffect::Moved | StepEffect::Lost | StepEffect::Gained)
+    };
     case.points.iter().any(changed) || case.quant_before.is_some()
 }
 
@@ -79,9 +83,11 @@ fn is_news(case: &ImpactCase) -> bool {
 /// and notes.
 fn changes(case: &ImpactCase) -> Vec<String> {
     let of = |fate| case.points.iter().filter(move |p| p.fate() == fate);
-    let factors: Vec<f64> = of(Fate::Moved).filter_map(PointImpact::factor).collect();
+    let factors: Vec<f64> = of(StepEffect::Moved).filter_map(PointImpact::factor).collect();
     let mut notes: Vec<String> = range(&factors).into_iter().collect();
-    for (fate, words) in [(Fate::Lost, "became errors"), (Fate::Gained, "were errors before")] {
+    for (fate, words) in
+        [(StepEffect::Lost, "became errors"), (StepEffect::Gained, "were errors before")]
+    {
         let n = of(fate).count();
         if n > 0 {
             notes.push(format!("{n} {words}"));
@@ -113,7 +119,7 @@ fn times(cases: &[&ImpactCase]) -> DocumentTable {
 }
 
 /// Renders a changed step with the operations that changed it.
-fn mover(mover: &Mover<'_>) -> ListItem {
+fn mover(mover: &LargestMove<'_>) -> ListItem {
     let ops = &mover.point.ops;
     let mut below: Vec<String> = ops.iter().take(OPS).map(reason).collect();
     if ops.len() > OPS {

@@ -72,7 +72,7 @@ pub enum InitOutcome {
 
 /// The result of `init`.
 #[derive(Debug)]
-pub struct Setup {
+pub struct InitResult {
     /// Files below the repository's top folder with their outcomes, in the order of the report.
     pub files: Vec<(String, InitOutcome)>,
     /// Number of findings in the baseline; `None` if no baseline was written.
@@ -170,7 +170,7 @@ fn revision(text: &str) -> Option<(String, bool)> {
 ///
 /// Returns an error if there is no database, if the repository of perfdb-gate is not known, or if a
 /// file cannot be written; then no file is written.
-pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<Setup> {
+pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<InitResult> {
     let top = WorkTree::open(&options.root)?.top()?.ok_or_else(|| {
         let message = format!("{} is not in a git repository", options.root.display());
         Error::new(message, "workflows and hooks need a git repository: `git init` creates one")
@@ -222,7 +222,7 @@ pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<Setup> {
     tree.write(None, &outputs)?;
     let known = report.findings.iter().filter(|f| f.waived_by.is_none()).count();
     let known = is_new.then_some(known);
-    Ok(Setup { files, known, hook: missing_hook, action })
+    Ok(InitResult { files, known, hook: missing_hook, action })
 }
 
 /// Replaces the placeholders of a template, and removes the parts that do not apply to the repository.
@@ -254,7 +254,7 @@ fn has_hook(bytes: Option<&[u8]>) -> bool {
     String::from_utf8_lossy(bytes.unwrap_or_default()).contains("perfdb-gate")
 }
 
-impl Setup {
+impl InitResult {
     /// Renders the outcomes of all files and the next steps.
     pub fn text(&self) -> String {
         let mut out = String::new();

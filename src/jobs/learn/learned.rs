@@ -29,7 +29,7 @@ const PAIRS: usize = 10;
 const SAME: f64 = 0.02;
 
 /// The properties of a table, learned from its files so far.
-pub struct Learned<'a> {
+pub struct LearnedTable<'a> {
     pub name: &'a str,
     pub family: String,
     pub files: usize,
@@ -135,7 +135,7 @@ impl LearnedColumn {
     }
 }
 
-impl<'a> Learned<'a> {
+impl<'a> LearnedTable<'a> {
     pub fn new(name: &'a str, family: String, specs: &'a Specs) -> Self {
         let known = || specs.tables.values();
         let mut peers = known().filter(|s| s.family == family && s.name != name).peekable();

@@ -3,7 +3,7 @@
 mod learned;
 mod yaml;
 
-pub(super) use self::learned::Learned;
+pub(super) use self::learned::LearnedTable;
 use crate::base::error::{Error, Result};
 use crate::specs;
 
@@ -12,7 +12,7 @@ use crate::specs;
 /// # Errors
 ///
 /// Returns an error if no column is named like a latency.
-pub(super) fn yaml(learned: &Learned<'_>, unread: &[String]) -> Result<String> {
+pub(super) fn yaml(learned: &LearnedTable<'_>, unread: &[String]) -> Result<String> {
     if learned.latencies().is_empty() {
         let message = format!("no column of {} looks like a latency", learned.name);
         return Err(Error::new(message, "name the column latency, *_ms or *_us"));

@@ -1,12 +1,12 @@
 //! Renders a learned table as YAML for `rules/tables/<family>.yaml`.
 
-use super::learned::{Learned, LearnedColumn};
+use super::learned::{LearnedColumn, LearnedTable};
 use crate::base::escape::clean;
 use crate::base::words::{count, plural};
 use crate::specs::{ColumnKind, IDENTITY, KeyPart};
 
 /// Renders the YAML; uncertain lines have comments.
-pub(super) fn render(learned: &Learned<'_>, unread: &[String]) -> String {
+pub(super) fn render(learned: &LearnedTable<'_>, unread: &[String]) -> String {
     let mut out = String::new();
     let read = format!("{} of {}", plural(learned.rows, "row"), plural(learned.files, "file"));
     out += &format!("# Learned from {read}: check each line against the loader of the table.\n");
@@ -37,7 +37,7 @@ pub(super) fn render(learned: &Learned<'_>, unread: &[String]) -> String {
     out
 }
 
-fn write_identity(out: &mut String, learned: &Learned<'_>) {
+fn write_identity(out: &mut String, learned: &LearnedTable<'_>) {
     let has = |name: &&&str| learned.columns.iter().any(|c| c.name == **name);
     let there: Vec<&str> = IDENTITY.iter().filter(has).copied().collect();
     if there.len() < IDENTITY.len() {
@@ -45,7 +45,7 @@ fn write_identity(out: &mut String, learned: &Learned<'_>) {
     }
 }
 
-fn write_key(out: &mut String, learned: &Learned<'_>) {
+fn write_key(out: &mut String, learned: &LearnedTable<'_>) {
     let key = learned.key();
     *out += "    key:\n";
     for column in &key {
@@ -75,7 +75,7 @@ fn write_key(out: &mut String, learned: &Learned<'_>) {
 }
 
 /// Writes the latency that a lookup returns, if a column is not in ms.
-fn write_latency(out: &mut String, learned: &Learned<'_>) {
+fn write_latency(out: &mut String, learned: &LearnedTable<'_>) {
     let latencies = learned.latencies();
     if !latencies.iter().any(|(_, in_us)| *in_us) {
         return;
@@ -87,7 +87,7 @@ fn write_latency(out: &mut String, learned: &Learned<'_>) {
     }
 }
 
-fn write_zero(out: &mut String, learned: &Learned<'_>) {
+fn write_zero(out: &mut String, learned: &LearnedTable<'_>) {
     let zero: Vec<&LearnedColumn> =
         learned.columns.iter().filter(|c| c.zero && c.unit().is_some()).collect();
     if !zero.is_empty() {
@@ -98,7 +98,7 @@ fn write_zero(out: &mut String, learned: &Learned<'_>) {
     }
 }
 
-fn write_sweep(out: &mut String, learned: &Learned<'_>) {
+fn write_sweep(out: &mut String, learned: &LearnedTable<'_>) {
     let key = learned.key();
     let mut sweep: Vec<&&LearnedColumn> = key.iter().filter(|c| c.is_sweep()).collect();
     sweep.sort_by_key(|c| std::cmp::Reverse(c.pairs));

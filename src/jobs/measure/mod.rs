@@ -35,7 +35,7 @@ pub struct MeasureOptions {
 
 /// The result of measuring one table.
 #[derive(Debug)]
-pub struct Collected {
+pub struct MeasuredTable {
     /// The table as it was written.
     pub written: Written,
     /// Number of planned points.
@@ -48,7 +48,7 @@ pub struct Collected {
     pub unfit: usize,
 }
 
-impl Collected {
+impl MeasuredTable {
     /// Returns the number of planned points that are not measured.
     pub fn missing(&self) -> usize {
         self.planned - self.measured
@@ -103,7 +103,7 @@ pub fn run(
     options: &MeasureOptions,
     device: &mut dyn Device,
     progress: &dyn Progress,
-) -> Result<Vec<Collected>> {
+) -> Result<Vec<MeasuredTable>> {
     let finishing = Finishing::on_request(options.until);
     let grids = match points {
         PlannedPoints::Plan(plan) => vec![Grid::of(specs, plan, device)?],
@@ -131,7 +131,7 @@ fn measure(
     finishing: &Finishing,
     device: &mut dyn Device,
     progress: &dyn Progress,
-) -> Result<Collected> {
+) -> Result<MeasuredTable> {
     let works = grid.points(specs, methods, device)?;
     let table = options.folder.join(&grid.file.entry.path);
     let mut log = Log::open(&options.folder, &table, device.about())?;
@@ -170,5 +170,5 @@ fn measure(
         complete: measured == planned,
     };
     let written = log.finish(&grid.spec, &origin)?;
-    Ok(Collected { written, planned, measured, now, unfit: works.unfit })
+    Ok(MeasuredTable { written, planned, measured, now, unfit: works.unfit })
 }

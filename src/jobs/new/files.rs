@@ -10,7 +10,7 @@ use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, SystemFile, TableFile};
 use crate::database::source::{SETTINGS, WorkTree};
 use crate::database::table::Table;
-use crate::jobs::learn::{self, Learned};
+use crate::jobs::learn::{self, LearnedTable};
 use crate::specs::{Specs, TableSpec};
 
 /// A file of a new table.
@@ -119,7 +119,7 @@ impl NewPlace {
             let message = format!("{path} exists and does not describe {}", self.table);
             return Err(Error::new(message, "add the spec that `perfdb-gate suggest` prints"));
         }
-        let mut learned = Learned::new(&self.table, self.family.clone(), &self.specs);
+        let mut learned = LearnedTable::new(&self.table, self.family.clone(), &self.specs);
         learned.add(file, table)?;
         let text = learn::yaml(&learned, &[])?;
         let names = self.specs.tables.keys().map(|name| name.trim_end_matches("_perf"));

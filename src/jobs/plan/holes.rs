@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::options::PlanOptions;
-use super::wish::Wish;
+use super::wish::PlannedRow;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::checks::Check;
@@ -35,7 +35,11 @@ struct HoledTable {
 }
 
 /// Returns the rows of similar systems whose keys are in a block of missing keys.
-pub fn wishes(site: &Site, options: &PlanOptions, progress: &dyn Progress) -> Result<Vec<Wish>> {
+pub fn wishes(
+    site: &Site,
+    options: &PlanOptions,
+    progress: &dyn Progress,
+) -> Result<Vec<PlannedRow>> {
     let rules = site.settings.rules.all().filter(|r| matches!(r.check, Check::Coverage(_)));
     let judged = ValidateOptions {
         root: options.root.clone(),
@@ -81,7 +85,7 @@ fn holed(data: &JudgedData<'_>) -> Vec<HoledTable> {
     tables
 }
 
-fn of_table(site: &Site, holed: &HoledTable) -> Result<Vec<Wish>> {
+fn of_table(site: &Site, holed: &HoledTable) -> Result<Vec<PlannedRow>> {
     let Some(file) = site.catalog.table(&holed.path) else {
         return Ok(Vec::new());
     };
@@ -99,7 +103,7 @@ fn of_table(site: &Site, holed: &HoledTable) -> Result<Vec<Wish>> {
             }
             served.insert(hash);
             let from = [&reference.place.system, &reference.place.version].map(String::as_str);
-            wishes.push(Wish {
+            wishes.push(PlannedRow {
                 place: file.place.clone(),
                 file: reference.clone(),
                 row,

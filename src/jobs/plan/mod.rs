@@ -23,7 +23,7 @@ use crate::gpu::rerun::RerunList;
 use self::cost::Collectors;
 pub use self::options::{Occasion, PlanOptions};
 use self::reported::ReportedRow;
-use self::wish::{GatheredPoints, Wish, gather};
+use self::wish::{GatheredPoints, PlannedRow, gather};
 
 /// A rerun list with notes.
 #[derive(Debug)]
@@ -142,7 +142,7 @@ fn of_report(
     let wish = |row: ReportedRow| {
         let file = site.tables().find(|t| t.entry.path == row.path)?.clone();
         let place = file.place.clone();
-        Some(Wish { place, file, row: row.row, key: row.key, reason: row.reason })
+        Some(PlannedRow { place, file, row: row.row, key: row.key, reason: row.reason })
     };
     let wishes = reported.into_iter().filter_map(wish).collect();
     let collectors = Collectors::read(&site.specs().library)?;

@@ -15,7 +15,7 @@ use crate::specs::Specs;
 
 /// A row to measure.
 #[derive(Debug, Clone)]
-pub struct Wish {
+pub struct PlannedRow {
     /// The place in which the row should be measured.
     pub place: Place,
     /// The file that contains the row: the table itself, or another table that has the missing row.
@@ -54,12 +54,12 @@ struct WishedTable<'a> {
 /// Returns an error if a table cannot be read, or if a row differs from the report, which then
 /// describes another state.
 pub fn gather(
-    wishes: Vec<Wish>,
+    wishes: Vec<PlannedRow>,
     source: &dyn Source,
     specs: &Specs,
     collectors: &Collectors,
 ) -> Result<GatheredPoints> {
-    let mut by_file: BTreeMap<String, Vec<Wish>> = BTreeMap::new();
+    let mut by_file: BTreeMap<String, Vec<PlannedRow>> = BTreeMap::new();
     for wish in wishes {
         by_file.entry(wish.file.entry.path.clone()).or_default().push(wish);
     }
@@ -136,7 +136,7 @@ pub fn gather(
 
 impl WishedTable<'_> {
     /// Returns an error if a row is not the one that the report shows.
-    fn check(&self, wish: &Wish) -> Result<()> {
+    fn check(&self, wish: &PlannedRow) -> Result<()> {
         let is_it = || {
             let key = self.loaded.keys.show(wish.row);
             wish.key.iter().all(|(name, value)| {
@@ -170,7 +170,7 @@ impl WishedTable<'_> {
         Some(self.loaded.latency[row]).filter(|ms| *ms > 0.0 && ms.is_finite())
     }
 
-    fn point(&self, wish: &Wish, collectors: &Collectors, table: &str) -> RerunPoint {
+    fn point(&self, wish: &PlannedRow, collectors: &Collectors, table: &str) -> RerunPoint {
         let row = wish.row;
         let listed = self.table.columns().filter(|(name, _)| is_listed(name));
         let latency_ms = self.latency(row);

@@ -10,7 +10,7 @@ pub(crate) use self::settings::SettingsChange;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::checks::Input;
-use crate::checks::frame::{Before, Judgement, StateScope, Terms, judge};
+use crate::checks::frame::{ChangeScope, Judgement, StateScope, Terms, judge};
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::diff::{ChangedFacts, Details, Diff, FileDiff, VersionChanges, files, pairs};
@@ -135,5 +135,5 @@ pub(crate) fn judge_change<'a>(
         |file: &TableFile| facts.are_of_table(file) || facts.are_of_system(&file.place.system);
     let base = StateScope::new(base, &of_base, is_known_otherwise);
     let head = StateScope::new(head, &of_head, is_known_otherwise);
-    judge(head, Some(Before { base, pairs, facts, excused, details }), terms, progress)
+    judge(head, Some(ChangeScope { base, pairs, facts, excused, details }), terms, progress)
 }

@@ -52,6 +52,6 @@ impl SettingsChange {
         let named = self.files.iter().find(|file| why.starts_with(&file.path));
         let path = &named.or(self.files.first())?.path;
         let message = format!("once merged, every later run ends with an error: {why}");
-        Some(Finding::on_path(&rule.id, rule.severity, path, message).of_change())
+        Some(Finding::on_path(&rule.id, rule.severity, path, message).about_change())
     }
 }

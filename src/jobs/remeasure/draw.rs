@@ -215,7 +215,7 @@ impl<'a> Remeasurement<'a> {
             rules.count = rows.len();
         }
         let mut drawn = draw(file, &points, rows, rules, (device, &specs.noise));
-        for (point, _) in drawn.iter_mut().flat_map(|drawn| &mut drawn.points) {
+        for (point, _) in &mut drawn.points {
             point.reply = replies.as_ref().and_then(|replies| replies.get(&point.row).copied());
         }
         Ok(drawn)

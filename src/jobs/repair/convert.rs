@@ -35,7 +35,7 @@ pub struct Conversion {
 
 /// The plan of a conversion.
 #[derive(Debug)]
-pub struct Converted {
+pub struct ConversionPlan {
     /// Number of text tables in the selection.
     pub tables: usize,
     /// Tables that can be converted, sorted by path.
@@ -51,7 +51,7 @@ pub struct Converted {
 ///
 /// Returns an error if there is no database, or if the selection names something unknown. Tables
 /// that cannot be converted are in [`Converted::refused`].
-pub fn run(options: &RepairOptions) -> Result<Converted> {
+pub fn run(options: &RepairOptions) -> Result<ConversionPlan> {
     let (site, tree) = super::open(options)?;
     let work = |file: &TableFile| convert(&site, &tree, file);
     let made = super::map(&site, |file| file.format == Format::Csv, work);
@@ -64,7 +64,7 @@ pub fn run(options: &RepairOptions) -> Result<Converted> {
             Err(why) => refused.push(why),
         }
     }
-    Ok(Converted { tables, conversions, refused, change })
+    Ok(ConversionPlan { tables, conversions, refused, change })
 }
 
 /// A converted table with its files.
@@ -199,7 +199,7 @@ fn same_cell(column: &Column, row: usize, cell: &str) -> bool {
     }
 }
 
-impl Converted {
+impl ConversionPlan {
     /// Returns the exit code: findings if a table was refused, inconclusive if there are no text
     /// tables.
     pub fn exit(&self) -> Exit {

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 pub use self::error::{RepairError, SidecarError};
-use self::restate::{TableContent, restated};
+use self::restate::{TableContent, with_row_count_and_digest};
 use crate::base::error::Result;
 use crate::base::files::sweep;
 use crate::base::threads;
@@ -80,7 +80,7 @@ impl DiskChange {
                 None => return Ok(()),
             },
         };
-        if let Some(text) = restated(&text, now)? {
+        if let Some(text) = with_row_count_and_digest(&text, now)? {
             self.sidecars.insert(path, text);
         }
         Ok(())

@@ -21,7 +21,7 @@ pub struct TableContent<'a> {
 }
 
 #[derive(Deserialize)]
-struct Stated {
+struct StatedSidecar {
     tables: BTreeMap<String, StatedTable>,
 }
 
@@ -39,8 +39,11 @@ struct StatedTable {
 /// # Errors
 ///
 /// Returns an error if the values cannot be replaced without changing another value.
-pub fn restated(text: &str, now: &TableContent<'_>) -> Result<Option<String>, SidecarError> {
-    let stated: Stated = yaml::parse(text)?;
+pub fn with_row_count_and_digest(
+    text: &str,
+    now: &TableContent<'_>,
+) -> Result<Option<String>, SidecarError> {
+    let stated: StatedSidecar = yaml::parse(text)?;
     let Some(entry) = stated.tables.get(now.table) else { return Ok(None) };
     let mut wanted: Value = yaml::parse(text)?;
     let mut edits: Vec<(Location, String, String)> = Vec::new();
@@ -89,7 +92,7 @@ mod tests {
 
     fn restate(body: &str) -> Result<Option<String>, SidecarError> {
         let now = TableContent { table: "gemm_perf", rows: 15, bytes: b"" };
-        restated(&format!("{HEAD}{body}"), &now)
+        with_row_count_and_digest(&format!("{HEAD}{body}"), &now)
     }
 
     #[test]

@@ -24,7 +24,7 @@ const IN_TABLES: &str = "the formula is in rules/tables; `perfdb-gate explain` l
 
 /// The settings and rules of a run.
 #[derive(Clone, Copy)]
-pub(super) struct By<'a> {
+pub(super) struct JudgingContext<'a> {
     pub settings: &'a Settings,
     pub rules: &'a [Arc<Rule>],
     /// The start of the run.
@@ -35,7 +35,7 @@ pub(super) struct By<'a> {
 
 /// The result of judging all roots.
 #[derive(Default)]
-pub(super) struct JudgedRoots {
+pub(super) struct JudgedChange {
     /// The findings on the head and on the change.
     pub findings: Vec<Finding>,
     /// The findings on the base that the head no longer has.
@@ -46,16 +46,16 @@ pub(super) struct JudgedRoots {
     pub absent: AbsentFiles,
 }
 
-impl JudgedRoots {
+impl JudgedChange {
     /// Judges the head of each root against its base.
     pub fn judge(
         roots: &[Root],
         (base, head): (&dyn Source, &dyn Source),
-        by: By<'_>,
+        by: JudgingContext<'_>,
         details: Option<&Details>,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let By { settings, rules, .. } = by;
+        let JudgingContext { settings, rules, .. } = by;
         // Any rule can report an excused error, even if only `excused-by-change` was selected.
         let judging = if rules.iter().any(|rule| rule.check.needs().has(Input::Excused)) {
             settings.rules.choose(&[], &[], &|_| true)?
@@ -73,7 +73,7 @@ impl JudgedRoots {
     fn add<'a>(
         &mut self,
         (base, head): (State<'a>, State<'a>),
-        (By { rules, start, audits, .. }, terms): (By<'a>, Terms<'a>),
+        (JudgingContext { rules, start, audits, .. }, terms): (JudgingContext<'a>, Terms<'a>),
         details: Option<&'a Details>,
         progress: &dyn Progress,
     ) -> Result<()> {

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use tracing::debug;
 
-use self::judging::{By, JudgedRoots};
-use self::predicted::Predicted;
+use self::judging::{JudgedChange, JudgingContext};
+use self::predicted::PullRequestPredictions;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::database::catalog::{Role, no_database};
@@ -73,7 +73,7 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
     pull.settings.min_confidence = options.min_confidence;
     let settings = &pull.settings;
     let rules = &settings.rules.choose(&options.only, &options.skip, &|_| true)?;
-    let by = By { settings, rules, start, audits: options.audit };
+    let by = JudgingContext { settings, rules, start, audits: options.audit };
     let (base, head) = pull.sources();
     let roots = &pull.roots;
     let (before, after) = pull.main_states();
@@ -85,9 +85,10 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
         return Err(no_database());
     }
     let details = options.detail_dir.as_deref().map(Details::new).transpose()?;
-    let judged = JudgedRoots::judge(roots, (base, head), by, details.as_ref(), progress)?;
-    let JudgedRoots { findings: mut found, mut repaired, diffs, mut absent } = judged;
-    let mut predicted = Predicted::of(&options.planner, &pull, (rules, &diffs[0]), progress)?;
+    let judged = JudgedChange::judge(roots, (base, head), by, details.as_ref(), progress)?;
+    let JudgedChange { findings: mut found, mut repaired, diffs, mut absent } = judged;
+    let mut predicted =
+        PullRequestPredictions::of(&options.planner, &pull, (rules, &diffs[0]), progress)?;
     found.extend(traces.findings.into_iter().chain(pull.settings_change.finding(rules)));
     // Files that the clone lacks are not a fault of the data.
     let missing = head.missing();
@@ -110,7 +111,7 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
     debug!(charts = figures.len(), took = ?start.elapsed(), "judged and drew");
     diff.files.extend(traces.files.into_iter().chain(pull.settings_change.files.iter().cloned()));
     diff.files.sort_by(|a, b| a.path.cmp(&b.path));
-    head.steady()?;
+    head.check_unchanged()?;
     if let Some(details) = details {
         details.finish(&diff)?;
     }
@@ -148,8 +149,8 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
 /// Adds the findings on predictions, then applies waivers and the baseline. Returns the findings and their counts.
 fn settled(
     found: Vec<Finding>,
-    predicted: &mut Predicted,
-    by: By<'_>,
+    predicted: &mut PullRequestPredictions,
+    by: JudgingContext<'_>,
 ) -> Result<(Vec<Finding>, Counts)> {
     let mut sink = Sink::default();
     sink.extend(found);

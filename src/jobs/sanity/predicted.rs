@@ -9,14 +9,14 @@ use crate::checks::rule::Rule;
 use crate::database::catalog::Role;
 use crate::database::diff::{Diff, FileDiff};
 use crate::findings::{Finding, Sink};
-use crate::jobs::impact::{Asking, PlannerOptions, section};
+use crate::jobs::impact::{PlannerOptions, PreparedPlanner, section};
 use crate::jobs::pull_request::PullRequest;
 use crate::planner::{Impact, TableWeights};
 use crate::report::Predictions;
 
 /// The planner's answers about a pull request.
 #[derive(Default)]
-pub(super) struct Predicted {
+pub(super) struct PullRequestPredictions {
     impact: Option<Impact>,
     /// The findings of the rules on the answers.
     findings: Vec<Finding>,
@@ -24,7 +24,7 @@ pub(super) struct Predicted {
     pub section: Option<Predictions>,
 }
 
-impl Predicted {
+impl PullRequestPredictions {
     /// Asks the planner about the main root, the only one that it reads.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ impl Predicted {
         if !is_asked || !is_concerned || after.catalog.layout.is_some() {
             return Ok(Self::default());
         }
-        let asking = match Asking::prepare(options, &pull.settings.specs.library)? {
+        let asking = match PreparedPlanner::prepare(options, &pull.settings.specs.library)? {
             Ok(asking) => asking,
             Err(why) => {
                 let section = Predictions { not_asked: Some(why), ..Predictions::default() };
@@ -60,7 +60,7 @@ impl Predicted {
         sink.extend(std::mem::take(&mut self.findings));
         if let Some(impact) = &self.impact {
             let weights = TableWeights::of(impact);
-            sink.each(|finding| weights.weigh(finding));
+            sink.for_each_mut(|finding| weights.weigh(finding));
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::base::words::{plural, plural_verb};
 use crate::checks::settings::Settings;
 use crate::database::catalog::{Format, Role, TableFile, VersionDir};
 use crate::database::diff::{Diff, DiffSide, FileDiff, TableDiff};
-use crate::database::served::{ReuseManifest, Shelf};
+use crate::database::served::{ReuseManifest, TableIndex};
 use crate::database::source::Source;
 use crate::database::state::State;
 use crate::jobs::pull_request::Root;
@@ -50,7 +50,7 @@ fn changed(head: State<'_>, diff: &Diff) -> ChangedReach {
     }
     let diffs: BTreeMap<&str, &TableDiff> =
         diff.tables.iter().map(|table| (table.path.as_str(), table)).collect();
-    let shelf = Shelf::new(head.catalog, &head.facts.sidecars.reuse, head.specs);
+    let shelf = TableIndex::new(head.catalog, &head.facts.sidecars.reuse, head.specs);
     let (mut files, mut rows, mut served, mut unread) = (0, 0, 0, Vec::new());
     for file in &head.catalog.tables {
         let path = file.entry.path.as_str();
@@ -85,7 +85,7 @@ fn changed(head: State<'_>, diff: &Diff) -> ChangedReach {
 }
 
 /// Returns the reason why no version that a query can name reads a table; `None` if one does.
-fn unserved(shelf: &Shelf<'_>, head: State<'_>, file: &TableFile) -> Option<String> {
+fn unserved(shelf: &TableIndex<'_>, head: State<'_>, file: &TableFile) -> Option<String> {
     let (place, path) = (&file.place, &file.entry.path);
     if file.format == Format::Csv && !head.specs.loader.text_tables {
         return Some("the loader reads only Parquet files".to_owned());

@@ -2,7 +2,7 @@
 
 use crate::database::catalog::TableFile;
 use crate::database::selection::Selected;
-use crate::database::served::Shelf;
+use crate::database::served::TableIndex;
 use crate::database::state::State;
 use crate::findings::Finding;
 
@@ -24,8 +24,8 @@ impl<'a> JudgedData<'a> {
     }
 
     /// Returns the tables by backend, system and version.
-    pub fn shelf(&self) -> Shelf<'a> {
+    pub fn shelf(&self) -> TableIndex<'a> {
         let State { catalog, facts, specs, .. } = self.state;
-        Shelf::new(catalog, &facts.sidecars.reuse, specs)
+        TableIndex::new(catalog, &facts.sidecars.reuse, specs)
     }
 }

@@ -12,7 +12,7 @@ use crate::report::health::JudgedPlaces;
 
 /// The result of judging all roots.
 #[derive(Default)]
-pub(super) struct JudgedRoots {
+pub(super) struct JudgedDatabase {
     pub tables: u64,
     pub rows: u64,
     /// The number of judged files that are not tables.
@@ -22,7 +22,7 @@ pub(super) struct JudgedRoots {
     pub places: JudgedPlaces,
 }
 
-impl JudgedRoots {
+impl JudgedDatabase {
     /// Judges the selected part of a root, and adds the result.
     pub fn judge(
         &mut self,

@@ -5,7 +5,7 @@ mod judged_data;
 mod judged_roots;
 
 pub(crate) use self::judged_data::JudgedData;
-use self::judged_roots::JudgedRoots;
+use self::judged_roots::JudgedDatabase;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::database::selection::{Selected, Selection};
 use crate::database::source::{self, Source};
 use crate::database::state::State;
 use crate::findings::{ComparedStates, Confidence, Finding, Sink, locate};
-use crate::jobs::impact::{Asking, PlannerOptions, section};
+use crate::jobs::impact::{PlannerOptions, PreparedPlanner, section};
 use crate::jobs::pull_request::partners;
 use crate::jobs::states_in_words;
 use crate::report::chart::{ChartFigure, curves};
@@ -186,13 +186,13 @@ pub(crate) fn judged_source<R>(
         roots.iter().map(|root| TreeFacts::read(source, root, &settings.specs)).collect();
     let specs: Vec<Specs> = facts.iter().map(|facts| facts.over(&settings.specs)).collect();
     let terms = Terms { rules: &rules, all_rules: &settings.rules, ledger: ledger.as_ref() };
-    let mut all = JudgedRoots::default();
+    let mut all = JudgedDatabase::default();
     for (((catalog, selected), facts), specs) in roots.iter().zip(&selected).zip(&facts).zip(&specs)
     {
         all.judge(State { source, catalog, facts, specs }, selected, terms, progress)?;
     }
-    let JudgedRoots { tables, rows, mut files, mut found, mut absent, places } = all;
-    source.steady()?;
+    let JudgedDatabase { tables, rows, mut files, mut found, mut absent, places } = all;
+    source.check_unchanged()?;
     if let Some(since) = options.since.as_deref().filter(|_| options.selection.is_all()) {
         let deleted = deletions(source, since, &all_roots, &rules, &settings.specs)?;
         files += deleted.len() as u64;
@@ -251,7 +251,7 @@ fn asked(
     found: &mut Vec<Finding>,
     progress: &dyn Progress,
 ) -> Result<Predictions> {
-    let asking = match Asking::prepare(planner, &state.specs.library)? {
+    let asking = match PreparedPlanner::prepare(planner, &state.specs.library)? {
         Ok(asking) => asking,
         Err(why) => return Ok(Predictions { not_asked: Some(why), ..Predictions::default() }),
     };

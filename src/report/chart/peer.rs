@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::checks::compare::siblings::NEARBY;
 use crate::database::catalog::{Place, TableFile};
-use crate::database::served::Shelf;
+use crate::database::served::TableIndex;
 use crate::database::state::State;
 use crate::database::table::{Table, TableScope};
 use crate::findings::{Evidence, Finding, SliceEvidence};
@@ -66,7 +66,7 @@ fn reference<'a>(
     let slices = findings.iter().flat_map(|finding| &finding.evidence.slices);
     let farthest = slices.filter_map(farthest).max_by(|a, b| a.1.total_cmp(&b.1))?.0;
     let declared = BTreeMap::new();
-    let shelf = Shelf::new(state.catalog, &declared, state.specs);
+    let shelf = TableIndex::new(state.catalog, &declared, state.specs);
     let Place { system, backend, version, .. } = &file.place;
     let edition = match farthest.as_str() {
         NEARBY => {

@@ -14,18 +14,18 @@ use crate::base::reason::Reason;
 pub struct QueryVersions {
     /// The versions by backend; `None` if the file does not list any.
     #[serde(default)]
-    defaults: Option<BTreeMap<String, Authored>>,
+    defaults: Option<BTreeMap<String, StatedVersions>>,
     /// The exceptions by system, then by backend; `None` if the file has none. They have no next version.
     #[serde(default)]
-    overrides: Option<BTreeMap<String, BTreeMap<String, Authored>>>,
+    overrides: Option<BTreeMap<String, BTreeMap<String, StatedVersions>>>,
 }
 
 /// The versions of a backend as written: by the name of their slot, or in a list whose first one is current.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
-enum Authored {
+enum StatedVersions {
     Slots(BTreeMap<String, Option<Names>>),
-    Names(Names),
+    OneOrMore(Names),
 }
 
 /// One version or several.
@@ -56,11 +56,11 @@ impl Names {
     }
 }
 
-impl Authored {
+impl StatedVersions {
     /// Returns all versions, the current one first; nothing if no version is current.
     fn versions(&self) -> Vec<&str> {
         let slots = match self {
-            Self::Names(names) => return names.list().iter().map(String::as_str).collect(),
+            Self::OneOrMore(names) => return names.list().iter().map(String::as_str).collect(),
             Self::Slots(slots) => slots,
         };
         let named = |slot: &str| slots.get(slot).into_iter().flatten().flat_map(Names::list);

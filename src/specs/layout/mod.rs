@@ -218,7 +218,7 @@ impl Layout {
     }
 
     /// Returns true if the layout has `detect` patterns and each of them matches one of the paths.
-    pub fn is_of<'p>(&self, paths: impl Iterator<Item = &'p str> + Clone) -> bool {
+    pub fn matches<'p>(&self, paths: impl Iterator<Item = &'p str> + Clone) -> bool {
         let is_there = |mark: &Regex| paths.clone().any(|path| mark.is_match(path));
         !self.detect.is_empty() && self.detect.iter().all(is_there)
     }
@@ -259,7 +259,7 @@ impl Layouts {
     }
 
     /// Returns true if a layout whose patterns find the tables names this table.
-    pub fn declare(&self, table: &str) -> bool {
+    pub fn any_declares(&self, table: &str) -> bool {
         let layouts = self.known.values().filter(|l| l.reader == LayoutReader::Declared);
         layouts.flat_map(|layout| &layout.tables).any(|known| known.identity[0] == table)
     }
@@ -270,7 +270,7 @@ impl Layouts {
     }
 
     /// Returns true once the layout of the run was chosen, even if no layout fits.
-    pub fn are_settled(&self) -> bool {
+    pub fn is_chosen(&self) -> bool {
         self.is_settled
     }
 
@@ -291,7 +291,7 @@ impl Layouts {
         name: Option<&str>,
         paths: impl Iterator<Item = &'p str> + Clone,
     ) -> Result<()> {
-        let fits = || self.known.values().filter(|layout| layout.is_of(paths.clone()));
+        let fits = || self.known.values().filter(|layout| layout.matches(paths.clone()));
         let chosen = match name {
             Some(name) => {
                 let known = || self.known.keys().map(String::as_str);

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::relation::{Derived, Relation, Threshold, check, reads};
-use super::{FieldType, Files, Presence};
+use super::relation::{DerivedColumn, Relation, Threshold, check, reads};
+use super::{Files, Presence, TraceFieldType};
 use crate::base::expr::Expr;
 use crate::base::reason::Reason;
 use crate::base::yaml;
@@ -21,7 +21,7 @@ pub(in crate::traces) struct DocumentSpec {
     pub fields: BTreeMap<String, Field>,
     /// Columns computed from the fields and from derived columns before them.
     #[serde(default)]
-    pub derive: Vec<Derived>,
+    pub derive: Vec<DerivedColumn>,
     /// Numbers that relations read as `threshold.NAME`, by name.
     #[serde(default)]
     pub thresholds: BTreeMap<String, Threshold>,
@@ -41,7 +41,7 @@ pub(in crate::traces) struct DocumentSpec {
 #[serde(deny_unknown_fields)]
 pub(in crate::traces) struct Field {
     #[serde(rename = "type")]
-    pub kind: FieldType,
+    pub kind: TraceFieldType,
     #[serde(default)]
     pub need: Presence,
     /// The field's column in formulas; `None` if formulas do not read the field. A list of numbers fills the columns
@@ -91,7 +91,7 @@ impl DocumentSpec {
             names.extend(field.number_after.values().cloned());
             names.extend(field.number_before.values().cloned());
             match (&field.column, field.kind) {
-                (Some(name), FieldType::Numbers) => {
+                (Some(name), TraceFieldType::Numbers) => {
                     names.extend((1..=LISTED).map(|i| format!("{name}_{i}")));
                 }
                 (Some(name), _) => drop(names.insert(name.clone())),

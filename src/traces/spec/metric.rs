@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::relation::{Derived, Relation, Threshold, check};
-use super::{FieldType, Files, Presence};
+use super::relation::{DerivedColumn, Relation, Threshold, check};
+use super::{Files, Presence, TraceFieldType};
 use crate::base::reason::Reason;
 use crate::base::yaml;
 
@@ -39,7 +39,7 @@ pub(in crate::traces) struct MetricSpec {
     pub accelerator_in: Option<String>,
     pub columns: BTreeMap<String, MetricColumn>,
     #[serde(default)]
-    pub derive: Vec<Derived>,
+    pub derive: Vec<DerivedColumn>,
     #[serde(default)]
     pub thresholds: BTreeMap<String, Threshold>,
     #[serde(default)]
@@ -53,7 +53,7 @@ pub(in crate::traces) struct MetricSpec {
 #[serde(deny_unknown_fields)]
 pub(in crate::traces) struct MetricColumn {
     #[serde(default, rename = "type")]
-    pub kind: FieldType,
+    pub kind: TraceFieldType,
     #[serde(default)]
     pub need: Presence,
     /// The unit, or `None` for numbers without a unit. Values in `%` must be from 0 to 100, values in other units at
@@ -110,7 +110,7 @@ impl MetricSpec {
         spec.files.compile()?;
         let mut known: BTreeSet<String> = spec.columns.keys().cloned().collect();
         for (name, column) in &spec.columns {
-            if column.kind == FieldType::Numbers {
+            if column.kind == TraceFieldType::Numbers {
                 known.extend(OF_LIST.iter().map(|of| format!("{name}_{of}")));
             }
         }

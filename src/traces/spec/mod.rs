@@ -11,10 +11,10 @@ use serde::Deserialize;
 
 pub(super) use document::{DocumentSpec, Field, LISTED};
 pub(super) use metric::{Ideal, MetricSpec, OF_LIST, TraceChart};
-pub(super) use relation::{Derived, Finds, Relation, Threshold};
+pub(super) use relation::{DerivedColumn, Relation, RelationRule, Threshold};
 
 use crate::base::error::Result;
-use crate::base::glob::{Of, matcher};
+use crate::base::glob::{GlobScope, matcher};
 use crate::base::reason::Reason;
 use crate::base::yaml;
 use crate::specs::system::System;
@@ -69,7 +69,7 @@ pub(in crate::traces) struct Files {
 /// The type of a field's or column's values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(in crate::traces) enum FieldType {
+pub(in crate::traces) enum TraceFieldType {
     /// A text.
     Text,
     /// A whole number.
@@ -89,7 +89,7 @@ pub(in crate::traces) enum FieldType {
     Map,
 }
 
-impl FieldType {
+impl TraceFieldType {
     /// The type in words.
     pub fn described(self) -> &'static str {
         match self {
@@ -147,7 +147,7 @@ pub(in crate::traces) struct Accelerator {
 
 fn globs(names: &[String]) -> std::result::Result<Vec<GlobMatcher>, Reason> {
     let plain = names.iter().filter(|n| !n.contains("{dir}"));
-    plain.map(|n| matcher(n, Of::Names)).collect()
+    plain.map(|n| matcher(n, GlobScope::Names)).collect()
 }
 
 impl Files {
@@ -158,13 +158,14 @@ impl Files {
     }
 
     /// Returns true if a file's name in a directory matches one of the globs.
-    pub fn fit(&self, dir: &str, name: &str) -> bool {
+    pub fn matches(&self, dir: &str, name: &str) -> bool {
         let own = |n: &&String| n.contains("{dir}") && !dir.is_empty();
-        self.sure(name) || self.names.iter().filter(own).any(|n| n.replace("{dir}", dir) == name)
+        self.matches_without_dir(name)
+            || self.names.iter().filter(own).any(|n| n.replace("{dir}", dir) == name)
     }
 
     /// Returns true if the name matches a glob without `{dir}`.
-    pub fn sure(&self, name: &str) -> bool {
+    pub fn matches_without_dir(&self, name: &str) -> bool {
         self.globs.iter().any(|g| g.is_match(name))
     }
 

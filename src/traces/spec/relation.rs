@@ -13,7 +13,7 @@ use crate::findings::Severity;
 /// A column that is computed from others.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::traces) struct Derived {
+pub(in crate::traces) struct DerivedColumn {
     pub name: String,
     pub is: Expr,
 }
@@ -29,7 +29,7 @@ pub(in crate::traces) struct Threshold {
 /// The kind of rule that reports a broken relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(in crate::traces) enum Finds {
+pub(in crate::traces) enum RelationRule {
     Contradiction,
     Implausible,
 }
@@ -39,7 +39,7 @@ pub(in crate::traces) enum Finds {
 #[serde(deny_unknown_fields)]
 pub(in crate::traces) struct Relation {
     pub id: Spanned<String>,
-    pub finds: Finds,
+    pub finds: RelationRule,
     /// The severity of the finding; `None` for the rule's own.
     #[serde(default)]
     pub severity: Option<Severity>,
@@ -64,7 +64,7 @@ pub(in crate::traces) struct Relation {
 impl Relation {
     /// The relation's formulas, including the filter.
     pub fn formulas(&self) -> impl Iterator<Item = &Expr> {
-        self.filter.iter().chain(self.demands())
+        self.filter.iter().chain(self.compared_formulas())
     }
 
     /// Names of the system's figures that the formulas read.
@@ -80,8 +80,8 @@ impl Relation {
     }
 
     /// The relation without its message.
-    pub fn formulas_of(&self) -> relation::Relation<'_> {
-        relation::Relation {
+    pub fn formulas_of(&self) -> relation::RowRelation<'_> {
+        relation::RowRelation {
             filter: self.filter.as_ref(),
             holds: self.holds.as_ref(),
             equal: self.equal.as_ref().map(|(left, right)| (left, right)),
@@ -91,7 +91,7 @@ impl Relation {
     }
 
     /// The formulas of `holds` and `equal`, without the filter.
-    pub fn demands(&self) -> impl Iterator<Item = &Expr> {
+    pub fn compared_formulas(&self) -> impl Iterator<Item = &Expr> {
         self.holds.iter().chain(self.equal.iter().flat_map(|(a, b)| [a, b]))
     }
 }
@@ -100,7 +100,7 @@ impl Relation {
 /// anything.
 pub(super) fn check(
     known: &mut BTreeSet<String>,
-    derive: &[Derived],
+    derive: &[DerivedColumn],
     thresholds: &BTreeMap<String, Threshold>,
     relations: &[Relation],
 ) -> Result<(), Reason> {

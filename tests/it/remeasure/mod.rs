@@ -8,7 +8,6 @@ mod strangers;
 
 use std::collections::BTreeSet;
 
-use crate::common::snapshot::{redact, without_days};
 use crate::common::{self, SHIPPED, Tree};
 use perfdb_gate::database::selection::Selection;
 use perfdb_gate::gpu::device::{About, Answer, Device, MeasureError, Point};
@@ -234,7 +233,7 @@ fn collectives_of_as_many_gpus_as_there_are_have_a_verdict() {
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["remeasure"]["tables"][0]["larger"], "8 GPUs needed, 4 here (10 rows)");
     options.filter = Some("num_gpus = 8".into());
-    let error = remeasure::run(&options, &mut mock, &()).unwrap_err().to_string();
+    let error = remeasure::run(&options, &mut mock, &(), &|_| Ok(())).unwrap_err().to_string();
     insta::assert_snapshot!(error, @"the selection contains no measurable row of 1 table: 8 GPUs needed, 4 here (10 rows)");
     // Eight were never measured again.
     mock.about.gpus = Some(8);
@@ -257,7 +256,7 @@ fn the_power_of_a_run_is_told() {
         let mut options = options(&tree, 5, 1);
         options.power = true;
         let progress = Said(Default::default());
-        let report = remeasure::run(&options, &mut Mock::new(1.0), &progress).unwrap();
+        let report = remeasure::run(&options, &mut Mock::new(1.0), &progress, &|_| Ok(())).unwrap();
         let told = progress.0.into_inner().unwrap();
         assert_eq!(report.remeasured.unwrap().notes, told);
         said.extend(told);

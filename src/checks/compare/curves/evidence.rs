@@ -8,12 +8,12 @@ use smallvec::SmallVec;
 use super::references::{CurveReference, ROUNDING, ReferenceGroups, SAME};
 use crate::base::stats::median;
 use crate::checks::compare::series::{
-    AxisPoints, BendPoint, KeyLatencies, KeyPoint, TableCurve, least_telling,
+    AxisPoints, DeviatingPoint, KeyLatencies, KeyPoint, TableCurve, smaller_deviation,
 };
 
 /// The evidence of the references on a point.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Evidence {
+pub struct ReferenceEvidence {
     /// Logarithm of the factor by which the point is slower than its neighbours in the ratio to the references. It is
     /// the smallest of all groups; 0 if it is below the rule's limit, or has another sign than in the table itself.
     pub score: f64,
@@ -21,7 +21,7 @@ pub struct Evidence {
     pub groups: usize,
 }
 
-impl Evidence {
+impl ReferenceEvidence {
     /// Returns true if the point deviates by a factor of `least` or more, and at least `groups` groups of references
     /// confirm it.
     pub fn is(&self, least: f64, groups: usize) -> bool {
@@ -30,7 +30,7 @@ impl Evidence {
 }
 
 /// A point off the line between its neighbours (a bend), as it is compared with references.
-pub struct Bent<'a> {
+pub struct ComparedDeviation<'a> {
     pub point: KeyPoint,
     /// True if the point is slow, false if it is fast.
     pub slow: bool,
@@ -40,9 +40,9 @@ pub struct Bent<'a> {
     pub neighbours: &'a [AxisPoints],
 }
 
-impl<'a> Bent<'a> {
+impl<'a> ComparedDeviation<'a> {
     /// Describes a bend of a table's curve.
-    pub fn of(curve: &'a TableCurve, bend: &BendPoint) -> Self {
+    pub fn of(curve: &'a TableCurve, bend: &DeviatingPoint) -> Self {
         Self {
             point: bend.point,
             slow: bend.log_ratio > 0.0,
@@ -62,7 +62,7 @@ impl<'a> Bent<'a> {
 ///
 /// A step that the references have, too, cancels. So does a range of sizes for which another kernel is chosen,
 /// because at its edge one of the neighbours is in the same range.
-pub fn evidence(bent: &Bent<'_>, groups: &ReferenceGroups) -> Evidence {
+pub fn evidence(bent: &ComparedDeviation<'_>, groups: &ReferenceGroups) -> ReferenceEvidence {
     by_groups(groups, 0.0, |reference| by_reference(bent, &reference.latencies))
 }
 
@@ -72,12 +72,12 @@ pub(super) fn by_groups(
     groups: &ReferenceGroups,
     least: f64,
     by_reference: impl Fn(&CurveReference) -> Option<f64>,
-) -> Evidence {
-    let mut found = Evidence::default();
+) -> ReferenceEvidence {
+    let mut found = ReferenceEvidence::default();
     for (_, group) in groups {
         let Some(score) = by_group(group, &by_reference) else { continue };
         let first = found.groups == 0;
-        found.score = if first { score } else { least_telling(found.score, score) };
+        found.score = if first { score } else { smaller_deviation(found.score, score) };
         found.groups += 1;
         if found.score.abs() <= least {
             break;
@@ -105,9 +105,9 @@ fn by_group(
 /// The path of a reference that shows at least the deviation `found`: the first in the order of the groups, the most
 /// similar tables first. `None` if none does.
 pub fn shown_by<'g>(
-    bent: &Bent<'_>,
+    bent: &ComparedDeviation<'_>,
     groups: &'g ReferenceGroups,
-    found: Evidence,
+    found: ReferenceEvidence,
 ) -> Option<&'g str> {
     let shows = |reference: &&CurveReference| {
         let told = by_reference(bent, &reference.latencies).unwrap_or(0.0);
@@ -123,7 +123,7 @@ fn middle(values: &mut [f64]) -> Option<f64> {
     Some(if last == 2 * half {
         values[half]
     } else {
-        least_telling(values[half - 1], values[half])
+        smaller_deviation(values[half - 1], values[half])
     })
 }
 
@@ -141,8 +141,8 @@ fn ratio(point: KeyPoint, reference: &KeyLatencies) -> Option<f64> {
 
 /// The deviation of a point that one reference shows, as the logarithm of a factor; 0 if it is too small or has the
 /// wrong sign. `None` if the reference lacks the point or its neighbours, or has the same measurement.
-pub(super) fn by_reference(bent: &Bent<'_>, reference: &KeyLatencies) -> Option<f64> {
-    let Bent { point, slow, least, neighbours } = *bent;
+pub(super) fn by_reference(bent: &ComparedDeviation<'_>, reference: &KeyLatencies) -> Option<f64> {
+    let ComparedDeviation { point, slow, least, neighbours } = *bent;
     let ratio = |point: KeyPoint| ratio(point, reference);
     let own_ratio = ratio(point)?;
     let own = own_ratio.ln();
@@ -168,12 +168,12 @@ pub(super) fn by_reference(bent: &Bent<'_>, reference: &KeyLatencies) -> Option<
         let own = own_ratio.ln();
         let known = [far_before, before, after, far_after].into_iter();
         let known: SmallVec<[f64; 4]> = known.filter_map(ratio).map(f64::ln).collect();
-        let sides = least_telling(own - before_it.ln(), own - after_it.ln());
-        let told = least_telling(own - median(&known), sides);
+        let sides = smaller_deviation(own - before_it.ln(), own - after_it.ln());
+        let told = smaller_deviation(own - median(&known), sides);
         if !shows(told) {
             return Some(0.0);
         }
-        found = Some(found.map_or(told, |known| least_telling(known, told)));
+        found = Some(found.map_or(told, |known| smaller_deviation(known, told)));
     }
     found
 }

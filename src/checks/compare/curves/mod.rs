@@ -23,8 +23,8 @@ mod references;
 mod scores;
 mod shapes;
 
-pub use self::evidence::Evidence;
-pub use self::recurrence::stands_out_in;
+pub use self::evidence::ReferenceEvidence;
+pub use self::recurrence::is_outlier_in;
 pub use self::references::comparable;
-pub use self::scores::{CurveScores, SpikedPoints, TableScores};
-pub use self::shapes::{Roughness, ShapeScore};
+pub use self::scores::{CurveScores, DeviatingPoints, TableScores};
+pub use self::shapes::{Roughness, SeriesScore};

@@ -6,10 +6,10 @@
 
 use smallvec::SmallVec;
 
-use super::evidence::{Bent, Evidence, evidence};
+use super::evidence::{ComparedDeviation, ReferenceEvidence, evidence};
 use super::references::{ReferenceGroups, SAME};
 use crate::checks::compare::series::{
-    AxisPoints, KeyLatencies, KeyPoint, Window, bend_of, stands_out,
+    AxisPoints, KeyLatencies, KeyPoint, Window, deviation_from_line, stands_out,
 };
 
 /// The point with its neighbours, with the latencies of another table: one window per axis on which that table has
@@ -28,7 +28,7 @@ fn windows<'a>(
 
 /// Returns true if an outlier is an outlier by a factor of `least` in another table, too. An equal latency does not
 /// count, since it is the same measurement in a copy or a later version.
-pub fn stands_out_in(
+pub fn is_outlier_in(
     other: &KeyLatencies,
     point: KeyPoint,
     around: &[AxisPoints],
@@ -44,11 +44,11 @@ pub fn stands_out_in(
 pub fn evidence_in<'g>(
     other: &KeyLatencies,
     groups: impl FnOnce() -> &'g ReferenceGroups,
-    bent: &Bent<'_>,
-) -> Option<Evidence> {
+    bent: &ComparedDeviation<'_>,
+) -> Option<ReferenceEvidence> {
     let there = other.get(bent.point.hash)?;
     let (own, theirs) = (f64::from(bent.point.latency), f64::from(there));
-    let bend = bend_of(windows(bent.point, bent.neighbours, other))?;
+    let bend = deviation_from_line(windows(bent.point, bent.neighbours, other))?;
     let is_same = (own / theirs).ln().abs() <= SAME;
     if is_same || (bend > 0.0) != bent.slow || bend.abs() < bent.least.ln() {
         return None;
@@ -60,7 +60,7 @@ pub fn evidence_in<'g>(
         .map(|axis| AxisPoints { points: { axis.points }.map(at), sizes: axis.sizes });
     let around: SmallVec<[AxisPoints; 2]> = around.collect();
     let point = KeyPoint { latency: there, ..bent.point };
-    Some(evidence(&Bent { point, neighbours: &around, ..*bent }, groups()))
+    Some(evidence(&ComparedDeviation { point, neighbours: &around, ..*bent }, groups()))
 }
 
 #[cfg(test)]
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn an_outlier_recurs_where_the_same_points_show_it() {
         let (point, axis) = around([1.0, 1.0, 5.0, 1.0, 1.0]);
-        let recurs = |there| stands_out_in(&table(there), point, &[axis], true, 2.0);
+        let recurs = |there| is_outlier_in(&table(there), point, &[axis], true, 2.0);
         assert!(recurs([2.0, 2.0, 6.0, 2.0, 2.0]));
         // In turn: as slow as its neighbours there, faster, the same measurement, the point without neighbours.
         assert!(!recurs([6.0, 6.0, 6.0, 6.0, 6.0]));
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn a_bend_recurs_only_the_same_way() {
         let (point, axis) = around([1.0, 1.0, 2.0, 1.0, 1.0]);
-        let bent = Bent { point, slow: true, least: 1.3, neighbours: &[axis] };
+        let bent = ComparedDeviation { point, slow: true, least: 1.3, neighbours: &[axis] };
         let groups = Vec::new();
         let told = |there| evidence_in(&table(there), || &groups, &bent).is_some();
         assert!(told([3.0, 3.0, 4.5, 3.0, 3.0]));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::base::stats::upper_median;
 use crate::checks::compare::peers::{Kinship, Peers};
 use crate::checks::compare::series::KeyLatencies;
-use crate::checks::compare::sketch::{Sketch, Sketched};
+use crate::checks::compare::sketch::{Sketch, SketchedTable};
 
 /// Logarithm of the factor (1.3) from which on the deviation of a series is kept.
 pub const KEPT: f64 = 0.262;
@@ -45,7 +45,7 @@ pub type ReferenceGroups = Vec<(Kinship, Vec<CurveReference>)>;
 
 /// Returns the references of a table among the tables of its name: in each group those whose number of keys is
 /// nearest to the table's.
-pub fn reference_groups(peers: &Peers<'_>, table @ (_, own): Sketched<'_>) -> ReferenceGroups {
+pub fn reference_groups(peers: &Peers<'_>, table @ (_, own): SketchedTable<'_>) -> ReferenceGroups {
     let mut groups: ReferenceGroups = Vec::new();
     if own.points.len() < SHARED {
         return groups;
@@ -73,7 +73,7 @@ pub fn reference_groups(peers: &Peers<'_>, table @ (_, own): Sketched<'_>) -> Re
 /// same measurement. The most similar tables come first.
 pub fn comparable<'k>(
     peers: &Peers<'k>,
-    table @ (_, own): Sketched<'_>,
+    table @ (_, own): SketchedTable<'_>,
 ) -> impl Iterator<Item = &'k KeyLatencies> {
     let may_share = own.points.len() >= SHARED;
     let others = if may_share { peers.nearest(table) } else { Vec::new() };

@@ -6,13 +6,13 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 use tracing::debug;
 
-use super::evidence::{Bent, Evidence, by_reference, evidence, shown_by};
+use super::evidence::{ComparedDeviation, ReferenceEvidence, by_reference, evidence, shown_by};
 use super::recurrence::evidence_in;
 use super::references::{ReferenceGroups, comparable, reference_groups};
-use super::shapes::{Roughness, ShapeScore, rougher, roughness, shape_scores};
+use super::shapes::{Roughness, SeriesScore, rougher, roughness, shape_scores};
 use crate::checks::compare::peers::Peers;
-use crate::checks::compare::series::{BendPoint, KeyLatencies, Stretch, TableCurve};
-use crate::checks::compare::sketch::{SketchOutlier, Sketched};
+use crate::checks::compare::series::{DeviatingPoint, FivePoints, KeyLatencies, TableCurve};
+use crate::checks::compare::sketch::{SketchOutlier, SketchedTable};
 use crate::database::catalog::TableFile;
 
 /// The minimum number of bends that a thread scores at once.
@@ -22,13 +22,13 @@ const BENDS: usize = 512;
 #[derive(Default)]
 pub struct CurveScores {
     /// The latencies and references of all tables, by path.
-    tables: BTreeMap<String, Referenced>,
+    tables: BTreeMap<String, TableReferences>,
     /// The scores of the judged tables, by path.
     scores: BTreeMap<String, TableScores>,
 }
 
 /// A table's latencies with its references.
-struct Referenced {
+struct TableReferences {
     latencies: Arc<KeyLatencies>,
     /// The table's references, chosen on first use, since they are rarely needed for tables that are not judged.
     groups: OnceLock<ReferenceGroups>,
@@ -39,9 +39,9 @@ pub struct TableScores {
     /// The table's curves.
     pub curve: Arc<TableCurve>,
     /// The evidence of other tables on each bend, in the order of the curve's bends.
-    pub bends: Vec<Evidence>,
+    pub bends: Vec<ReferenceEvidence>,
     /// Scores of the series that deviate along their whole sweep.
-    pub shapes: Vec<ShapeScore>,
+    pub shapes: Vec<SeriesScore>,
     /// The roughness of slices that are rough in the ratio to every other table.
     pub roughness: Vec<Roughness>,
     /// The roughness of slices that were smoother before a pull request, in the ratio to the table's base.
@@ -50,23 +50,23 @@ pub struct TableScores {
 
 /// The number of a slice's points that deviate from their neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SpikedPoints {
+pub struct DeviatingPoints {
     /// The number of points that deviate.
-    pub spiked: u32,
+    pub count_deviating: u32,
     /// The number of points that were scored.
     pub scored: u32,
 }
 
-impl SpikedPoints {
+impl DeviatingPoints {
     /// The share of compared points that deviate.
     pub fn share(self) -> f64 {
-        f64::from(self.spiked) / f64::from(self.scored.max(1))
+        f64::from(self.count_deviating) / f64::from(self.scored.max(1))
     }
 }
 
 impl TableScores {
     /// The evidence of other tables on an outlier; `None` if the curve has no bend in its row.
-    pub fn of_outlier(&self, outlier: &SketchOutlier) -> Option<Evidence> {
+    pub fn of_outlier(&self, outlier: &SketchOutlier) -> Option<ReferenceEvidence> {
         let mut bends = self.curve.bends_at(outlier.hash);
         bends
             .find(|(_, bend)| bend.row == outlier.outlier.row)
@@ -80,32 +80,32 @@ impl TableScores {
         slice: u32,
         floor_ms: f64,
         stands_out: impl Fn(usize) -> bool,
-    ) -> SpikedPoints {
-        let is_slow = |bend: &BendPoint| bend.point.latency >= floor_ms as f32;
+    ) -> DeviatingPoints {
+        let is_slow = |bend: &DeviatingPoint| bend.point.latency >= floor_ms as f32;
         let bends = self.curve.bends.iter().enumerate();
         let of_slice = bends.filter(|(_, bend)| bend.slice == slice && is_slow(bend));
         let spiked = of_slice.filter(|(number, _)| stands_out(*number)).count() as u32;
-        SpikedPoints { spiked, scored: self.curve.slow(slice) }
+        DeviatingPoints { count_deviating: spiked, scored: self.curve.slow(slice) }
     }
 
     /// Counts the points of a slice that deviate by a factor of `least` in the ratio to one other table. The number
     /// of common points is estimated from the slice's sampled stretches.
-    pub fn spiked_beside(
+    pub fn count_deviating_from(
         &self,
         other: &KeyLatencies,
         slice: u32,
         least: f64,
         floor_ms: f64,
-    ) -> SpikedPoints {
+    ) -> DeviatingPoints {
         let of_slice = || self.curve.stretches.iter().filter(|stretch| stretch.slice == slice);
         let is_there =
-            |stretch: &&Stretch| stretch.points.iter().all(|p| other.get(p.hash).is_some());
+            |stretch: &&FivePoints| stretch.points.iter().all(|p| other.get(p.hash).is_some());
         let shared = of_slice().filter(is_there).count() as f64 / of_slice().count().max(1) as f64;
         let points = self.spiked(slice, floor_ms, |number| {
-            let bent = Bent::of(&self.curve, &self.curve.bends[number]);
+            let bent = ComparedDeviation::of(&self.curve, &self.curve.bends[number]);
             by_reference(&bent, other).is_some_and(|ratio| ratio.abs() >= least.ln())
         });
-        SpikedPoints { scored: (f64::from(points.scored) * shared) as u32, ..points }
+        DeviatingPoints { scored: (f64::from(points.scored) * shared) as u32, ..points }
     }
 }
 
@@ -117,13 +117,14 @@ impl CurveScores {
         judged: &BTreeSet<&str>,
         before: Option<&BTreeMap<String, Arc<KeyLatencies>>>,
     ) -> Self {
-        let is_judged = |(file, _): &Sketched<'_>| judged.contains(file.entry.path.as_str());
-        let judged: Vec<Sketched<'_>> = peers.tables.iter().copied().filter(is_judged).collect();
+        let is_judged = |(file, _): &SketchedTable<'_>| judged.contains(file.entry.path.as_str());
+        let judged: Vec<SketchedTable<'_>> =
+            peers.tables.iter().copied().filter(is_judged).collect();
         let tables = peers.tables.iter().filter_map(|(file, sketch)| {
             let latencies = sketch.latencies.clone()?;
-            Some((file.entry.path.clone(), Referenced { latencies, groups: OnceLock::new() }))
+            Some((file.entry.path.clone(), TableReferences { latencies, groups: OnceLock::new() }))
         });
-        let tables: BTreeMap<String, Referenced> = tables.collect();
+        let tables: BTreeMap<String, TableReferences> = tables.collect();
         let scores = judged.par_iter().map(|(file, sketch)| {
             let path = &file.entry.path;
             let groups = tables.get(path)?.groups(peers, (file, sketch));
@@ -148,7 +149,7 @@ impl CurveScores {
     pub fn shown_by(&self, file: &TableFile, bend: usize) -> Option<&str> {
         let groups = self.tables.get(&file.entry.path)?.groups.get()?;
         let TableScores { curve, bends, .. } = self.of_table(file)?;
-        shown_by(&Bent::of(curve, &curve.bends[bend]), groups, *bends.get(bend)?)
+        shown_by(&ComparedDeviation::of(curve, &curve.bends[bend]), groups, *bends.get(bend)?)
     }
 
     /// Returns true if another table has the same bend, by a factor of `least` and with another latency. Such a bend
@@ -161,7 +162,7 @@ impl CurveScores {
         bend: usize,
         least: f64,
     ) -> bool {
-        let own = Bent::of(&scores.curve, &scores.curve.bends[bend]);
+        let own = ComparedDeviation::of(&scores.curve, &scores.curve.bends[bend]);
         peers.elsewhere(file).any(|(_, one)| {
             let Some(other) = self.tables.get(&one.0.entry.path) else { return false };
             let told = evidence_in(&other.latencies, || other.groups(peers, one), &own);
@@ -170,8 +171,8 @@ impl CurveScores {
     }
 }
 
-impl Referenced {
-    fn groups(&self, peers: &Peers<'_>, own: Sketched<'_>) -> &ReferenceGroups {
+impl TableReferences {
+    fn groups(&self, peers: &Peers<'_>, own: SketchedTable<'_>) -> &ReferenceGroups {
         self.groups.get_or_init(|| reference_groups(peers, own))
     }
 }
@@ -188,7 +189,9 @@ impl TableScores {
         // Bends are scored in parallel, because a pull request may change a single large table.
         let bends = curve.bends.par_iter().with_min_len(BENDS);
         Self {
-            bends: bends.map(|bend| evidence(&Bent::of(&curve, bend), groups)).collect(),
+            bends: bends
+                .map(|bend| evidence(&ComparedDeviation::of(&curve, bend), groups))
+                .collect(),
             shapes: shape_scores(&curve, groups),
             roughness: roughness(&curve, others),
             rougher: before.map(|before| rougher(&curve, before)).unwrap_or_default(),

@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::evidence::{Evidence, by_groups, log_ratio};
+use super::evidence::{ReferenceEvidence, by_groups, log_ratio};
 use super::references::{CurveReference, KEPT, ReferenceGroups};
 use crate::base::stats::upper_median;
 use crate::checks::compare::series::{
-    KeyLatencies, KeyPoint, ShapePoints, TableCurve, least_telling,
+    KeyLatencies, KeyPoint, SeriesSamplePoints, TableCurve, smaller_deviation,
 };
 
 /// The roughness below which a slice is smooth.
@@ -17,7 +17,7 @@ const STRETCHES: usize = 20;
 
 /// The deviation of a series from the other series of its slice.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ShapeScore {
+pub struct SeriesScore {
     /// The series' index in [`TableCurve::shapes`].
     pub shape: usize,
     /// Logarithm of the factor by which the series is slower than its slice, in the ratio to the references. It is
@@ -44,21 +44,21 @@ pub struct Roughness {
 }
 
 /// The scores of the series that deviate.
-pub(super) fn shape_scores(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<ShapeScore> {
+pub(super) fn shape_scores(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<SeriesScore> {
     (0..curve.shapes.len()).filter_map(|number| shape_score(curve, number, groups)).collect()
 }
 
 /// The score of the series with this number; `None` if it is less than [`KEPT`].
-fn shape_score(curve: &TableCurve, number: usize, groups: &ReferenceGroups) -> Option<ShapeScore> {
+fn shape_score(curve: &TableCurve, number: usize, groups: &ReferenceGroups) -> Option<SeriesScore> {
     let shape = &curve.shapes[number];
-    let Evidence { score, groups } =
+    let ReferenceEvidence { score, groups } =
         by_groups(groups, KEPT, |reference| off_by_reference(shape, reference));
-    (score.abs() >= KEPT).then_some(ShapeScore { shape: number, score, groups })
+    (score.abs() >= KEPT).then_some(SeriesScore { shape: number, score, groups })
 }
 
 /// The deviation of a series from its slice in the ratio to one reference; `None` if the reference cannot be compared
 /// with the slice or lacks one of the points.
-fn off_by_reference(shape: &ShapePoints, reference: &CurveReference) -> Option<f64> {
+fn off_by_reference(shape: &SeriesSamplePoints, reference: &CurveReference) -> Option<f64> {
     let level = reference.levels.get(shape.slice as usize).filter(|level| level.is_finite())?;
     off_as_a_whole(&shape.points, *level, reference)
 }
@@ -69,7 +69,7 @@ fn off_as_a_whole(points: &[KeyPoint], level: f64, reference: &CurveReference) -
     let mut least: Option<f64> = None;
     for point in points {
         let off = log_ratio(*point, &reference.latencies)? - level;
-        let off = least.map_or(off, |known| least_telling(known, off));
+        let off = least.map_or(off, |known| smaller_deviation(known, off));
         if off.abs() < KEPT {
             return Some(0.0);
         }

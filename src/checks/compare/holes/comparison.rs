@@ -7,14 +7,14 @@ use crate::base::words::count;
 use crate::checks::compare::sketch::{Sketch, Slice};
 use crate::checks::context::CrossContext;
 use crate::database::catalog::TableFile;
-use crate::database::coverage::{Coverage, CoveredPoints};
-use crate::database::served::Nearness;
+use crate::database::coverage::{CoveredPoints, KeyCoverage};
+use crate::database::served::SystemKinship;
 use crate::database::sidecar::TableMeta;
 use crate::specs::{Filling, KeyPart, TableSpec};
 
 /// A table that the judged table is compared with.
 #[derive(Debug)]
-pub struct Reference<'a> {
+pub struct KeyReference<'a> {
     /// The system; `None` if it is another version on the judged table's system.
     pub system: Option<&'a str>,
     /// The version.
@@ -31,11 +31,11 @@ pub struct ReferenceKey<'a> {
     /// True if the judged table would serve the key.
     pub is_served: bool,
     /// The sample of the first reference that has the key, and the key's index there.
-    sampled: (&'a Coverage, u32),
+    sampled: (&'a KeyCoverage, u32),
 }
 
 /// A table, its references and their sampled keys.
-pub struct Comparison<'a> {
+pub struct HoleComparison<'a> {
     /// The database that the table is a part of.
     pub at: &'a CrossContext<'a>,
     /// The table's spec.
@@ -45,7 +45,7 @@ pub struct Comparison<'a> {
     /// The slices that the judged table serves.
     pub own_slices: Vec<&'a Slice>,
     /// The nearest systems, then other versions.
-    pub references: Vec<Reference<'a>>,
+    pub references: Vec<KeyReference<'a>>,
     /// The sampled keys that at least half of the references have. Only keys below the end of every sketch are
     /// listed, so that a key that is not found is certainly missing.
     pub keys: Vec<ReferenceKey<'a>>,
@@ -57,7 +57,7 @@ pub struct Comparison<'a> {
     pub caveat: Option<String>,
 }
 
-impl<'a> Comparison<'a> {
+impl<'a> HoleComparison<'a> {
     /// Compares a table with its references. Returns `None` if there are none, or if the file is not the current
     /// version: what a superseded version lacks, the current one has or has a finding for.
     pub fn new(at: &'a CrossContext<'a>, file: &'a TableFile) -> Option<Self> {
@@ -73,21 +73,21 @@ impl<'a> Comparison<'a> {
             return None;
         }
         let (nearness, near) = at.shelf.near(file);
-        let is_distant = nearness == Nearness::SameVersion;
+        let is_distant = nearness == SystemKinship::SameVersion;
         let mut references = Vec::new();
         let mut files = Vec::new();
         for (system, _, edition) in near {
             files.extend(edition.files.iter().copied());
             let sketches = at.sketches.of(at.shelf.served(spec, edition).fresh());
             let version = edition.version;
-            references.push(Reference { system: Some(system), version, sketches });
+            references.push(KeyReference { system: Some(system), version, sketches });
         }
         if spec.filling != Filling::Always {
             for edition in at.shelf.other_versions(editions, current.version) {
                 files.extend(edition.files.iter().copied());
                 let sketches = at.sketches.of(edition.files.iter().copied());
                 let version = edition.version;
-                references.push(Reference { system: None, version, sketches });
+                references.push(KeyReference { system: None, version, sketches });
             }
         }
         references.retain(|reference| has_points(&reference.sketches));
@@ -131,7 +131,7 @@ impl<'a> Comparison<'a> {
 
     /// The names of the references, joined with commas.
     pub fn names(&self) -> String {
-        self.references.iter().map(Reference::name).collect::<Vec<_>>().join(", ")
+        self.references.iter().map(KeyReference::name).collect::<Vec<_>>().join(", ")
     }
 
     /// The sampled keys as a grid: the values of their parts, and whether the table would serve them.
@@ -147,7 +147,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-impl Reference<'_> {
+impl KeyReference<'_> {
     /// The name of the reference in messages: `h100_sxm 0.5.14`, or the version alone.
     pub fn name(&self) -> String {
         match self.system {
@@ -166,8 +166,8 @@ impl ReferenceKey<'_> {
 
     /// Returns true if at least half of the systems or half of the other versions have the key. If all systems are of
     /// other generations (`is_distant`), all of several must have it.
-    fn is_usual(&self, references: &[Reference<'_>], is_distant: bool) -> bool {
-        let is_system = |reference: &Reference<'_>| reference.system.is_some();
+    fn is_usual(&self, references: &[KeyReference<'_>], is_distant: bool) -> bool {
+        let is_system = |reference: &KeyReference<'_>| reference.system.is_some();
         let systems = references.iter().filter(|reference| is_system(reference)).count();
         let having = self.had_by.iter().filter(|i| is_system(&references[**i])).count();
         let is_half = |having: usize, of: usize| having > 0 && 2 * having >= of;
@@ -201,7 +201,7 @@ fn has(sketch: &Sketch, hash: u64) -> bool {
 }
 
 /// The greatest hash up to which every sketch contains all its table's keys.
-fn least_end(own: &[&Sketch], references: &[Reference<'_>]) -> u64 {
+fn least_end(own: &[&Sketch], references: &[KeyReference<'_>]) -> u64 {
     let sketches = references.iter().flat_map(|r| &r.sketches).chain(own);
     sketches.map(|sketch| sketch.end).min().unwrap_or(0)
 }
@@ -210,12 +210,12 @@ fn least_end(own: &[&Sketch], references: &[Reference<'_>]) -> u64 {
 /// sketches of the files that the judged table serves.
 fn reference_keys<'a>(
     own: &[&Sketch],
-    references: &[Reference<'a>],
+    references: &[KeyReference<'a>],
     is_comparable: impl Fn(&Slice) -> bool,
 ) -> Vec<ReferenceKey<'a>> {
     let end = least_end(own, references);
     let mut all = Vec::new();
-    for (reference, Reference { sketches, .. }) in references.iter().enumerate() {
+    for (reference, KeyReference { sketches, .. }) in references.iter().enumerate() {
         for sketch in sketches {
             let comparable: Vec<bool> = sketch.slices.iter().map(&is_comparable).collect();
             let points = (0..).zip(&sketch.points).take_while(|(_, point)| point.hash <= end);
@@ -226,7 +226,7 @@ fn reference_keys<'a>(
     }
     all.sort_by_key(|(hash, ..)| *hash);
     let same_key = all.chunk_by(|(a, ..), (b, ..)| a == b);
-    let key = |same: &[(u64, usize, (&'a Coverage, u32))]| {
+    let key = |same: &[(u64, usize, (&'a KeyCoverage, u32))]| {
         let (hash, _, sampled) = same[0];
         let had_by = same.iter().map(|(_, reference, _)| *reference).collect();
         ReferenceKey { had_by, is_served: own.iter().any(|sketch| has(sketch, hash)), sampled }
@@ -248,7 +248,7 @@ struct Kernels<'a> {
 }
 
 impl<'a> Kernels<'a> {
-    fn new(spec: &'a TableSpec, own: &[&'a Sketch], references: &[Reference<'a>]) -> Self {
+    fn new(spec: &'a TableSpec, own: &[&'a Sketch], references: &[KeyReference<'a>]) -> Self {
         let names_kernel = |part: &&KeyPart| part.value.columns() == ["kernel_source"];
         let parts: BTreeSet<&str> =
             spec.key.iter().filter(names_kernel).map(|part| part.name.as_str()).collect();
@@ -298,7 +298,7 @@ mod tests {
     fn missing_is_what_references_have_and_no_source_serves() {
         let (own, donor) = (sketch(&[1, 5], u64::MAX), sketch(&[2, 9], u64::MAX));
         let (a, b) = (sketch(&[1, 2, 3, 5], u64::MAX), sketch(&[3, 4], u64::MAX));
-        let reference = |system, sketch| Reference {
+        let reference = |system, sketch| KeyReference {
             system: Some(system),
             version: "1",
             sketches: vec![sketch],
@@ -317,7 +317,7 @@ mod tests {
     fn beyond_the_least_end_nothing_is_known() {
         let own = sketch(&[1], 10);
         let other = sketch(&[1, 7, 20], u64::MAX);
-        let reference = Reference { system: None, version: "2", sketches: vec![&other] };
+        let reference = KeyReference { system: None, version: "2", sketches: vec![&other] };
         let keys = reference_keys(&[&own], &[reference], |_| true);
         assert_eq!((keys.len(), missing(&keys)), (2, vec![1]));
     }

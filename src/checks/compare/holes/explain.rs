@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::comparison::Comparison;
+use super::comparison::HoleComparison;
 use super::grid::{KeyGrid, KeyState};
 use crate::base::expr::{ExprError, Lookup, NULL_CODE, Scope, Vals, Value};
-use crate::database::coverage::{Cell, Kind};
+use crate::database::coverage::{Cell, PartRole};
 use crate::findings::{Explained, Explanation};
 use crate::specs::NEAREST;
 use crate::specs::system::System;
@@ -14,7 +14,7 @@ use crate::specs::system::System;
 /// Marks the missing keys that a failure or a limit explains. Returns the explanations of at least `least` sampled
 /// keys.
 pub fn explain(
-    comparison: &Comparison<'_>,
+    comparison: &HoleComparison<'_>,
     grid: &mut KeyGrid,
     least: usize,
 ) -> Result<Vec<Explained>, ExprError> {
@@ -50,7 +50,10 @@ pub fn explain(
 }
 
 /// Marks the missing keys that the collector's log explains, and counts them by error.
-fn explain_by_failures(comparison: &Comparison<'_>, grid: &mut KeyGrid) -> BTreeMap<String, usize> {
+fn explain_by_failures(
+    comparison: &HoleComparison<'_>,
+    grid: &mut KeyGrid,
+) -> BTreeMap<String, usize> {
     let mut by_error: BTreeMap<String, usize> = BTreeMap::new();
     let Some(ledger) = comparison.at.ledger else { return by_error };
     let tables: Vec<&str> = comparison.at.state.specs.tables.keys().map(String::as_str).collect();
@@ -68,7 +71,7 @@ fn explain_by_failures(comparison: &Comparison<'_>, grid: &mut KeyGrid) -> BTree
 
 /// Missing keys as the condition of a limit reads them.
 struct UnservedKeys<'a> {
-    comparison: &'a Comparison<'a>,
+    comparison: &'a HoleComparison<'a>,
     grid: &'a KeyGrid,
     keys: &'a [usize],
     /// The references that have the keys, by index.
@@ -79,7 +82,7 @@ impl UnservedKeys<'_> {
     /// The values of the part with this index, one per missing key.
     fn part(&self, index: usize) -> Value<'_> {
         let part = &self.grid.points.parts[index];
-        if part.kind == Kind::Name {
+        if part.kind == PartRole::Name {
             let code = |key: &usize| match self.grid.points.cell(index, *key) {
                 Cell::Text(_) => part.codes[*key],
                 Cell::Number(_) | Cell::Null => NULL_CODE,
@@ -102,7 +105,7 @@ impl UnservedKeys<'_> {
     /// For each missing key, whether a key with the same names and shape is served for which `fits` is true. `fits`
     /// takes the indices of the served key and of the missing key.
     fn is_served(&self, fits: impl Fn(usize, usize) -> bool) -> Value<'_> {
-        let shapes = self.grid.points.slices(&[Kind::Name, Kind::Shape]);
+        let shapes = self.grid.points.slices(&[PartRole::Name, PartRole::Shape]);
         let served: Vec<usize> = self.grid.in_state(KeyState::Served).collect();
         let fits = |other: usize, key: usize| shapes[other] == shapes[key] && fits(other, key);
         let is_served = |key: &usize| served.iter().any(|other| fits(*other, *key));
@@ -111,7 +114,7 @@ impl UnservedKeys<'_> {
 
     /// For each missing key, the share of missing keys among those with the same names.
     fn missing_share(&self) -> Vec<f64> {
-        let names = self.grid.points.slices(&[Kind::Name]);
+        let names = self.grid.points.slices(&[PartRole::Name]);
         let mut counts: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
         for (slice, state) in names.iter().zip(&self.grid.states) {
             let (all, missing) = counts.entry(*slice).or_default();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::database::coverage::{CoveredPoints, Kind};
+use crate::database::coverage::{CoveredPoints, PartRole};
 
 /// The state of a reference's key in the judged table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl KeyGrid {
 
     /// Returns true if the part with this index is an axis of the sweep.
     pub fn is_axis(&self, part: usize) -> bool {
-        self.points.parts[part].kind == Kind::Grid
+        self.points.parts[part].kind == PartRole::Grid
     }
 
     /// Returns true if a key meets the conditions.

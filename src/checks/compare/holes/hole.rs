@@ -6,11 +6,11 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::comparison::{Comparison, Reference};
+use super::comparison::{HoleComparison, KeyReference};
 use super::grid::{KeyGrid, KeyState};
 use super::missing::MissingKeys;
 use crate::base::words::names;
-use crate::database::coverage::{CoveredPart, Kind};
+use crate::database::coverage::{CoveredPart, PartRole};
 use crate::database::table::REFERENCE;
 use crate::findings::{EXAMPLES, Example};
 
@@ -42,7 +42,7 @@ impl Hole {
     /// version has: a lookup interpolates there, and no collector planned them. `workload` are key parts that do not
     /// depend on the machine.
     pub fn new(
-        comparison: &Comparison<'_>,
+        comparison: &HoleComparison<'_>,
         grid: &KeyGrid,
         keys: &MissingKeys,
         workload: &[String],
@@ -73,7 +73,7 @@ impl Hole {
             of: of.join(" and "),
             values,
             is_choice: is_slice && is_chosen && versions.having.is_empty(),
-            had_by: having.into_iter().map(Reference::name).collect(),
+            had_by: having.into_iter().map(KeyReference::name).collect(),
         })
     }
 }
@@ -84,14 +84,14 @@ struct HavingShare<'a> {
     /// The sort in words: `nearest system`.
     sort: &'static str,
     /// The references that have at least half of the missing keys.
-    having: Vec<&'a Reference<'a>>,
+    having: Vec<&'a KeyReference<'a>>,
     /// The number of references of the sort.
     of: usize,
 }
 
 impl<'a> HavingShare<'a> {
     fn new(
-        comparison: &'a Comparison<'_>,
+        comparison: &'a HoleComparison<'_>,
         missing: &[usize],
         sort: &'static str,
         are_systems: bool,
@@ -117,7 +117,7 @@ impl fmt::Display for HavingShare<'_> {
 }
 
 /// The first missing keys in the order of their values, each with a reference that has it.
-fn examples(comparison: &Comparison<'_>, grid: &KeyGrid, missing: &[usize]) -> Vec<Example> {
+fn examples(comparison: &HoleComparison<'_>, grid: &KeyGrid, missing: &[usize]) -> Vec<Example> {
     let parts = &grid.points.parts;
     let mut missing = missing.to_vec();
     missing.sort_by_cached_key(|key| parts.iter().map(|part| part.codes[*key]).collect::<Vec<_>>());
@@ -150,7 +150,7 @@ fn is_inside(grid: &KeyGrid, keys: &MissingKeys) -> bool {
 
 /// The conditions of missing keys in words: first slices, then axes, and then other values that all keys have in
 /// common.
-fn words(comparison: &Comparison<'_>, grid: &KeyGrid, keys: &MissingKeys) -> String {
+fn words(comparison: &HoleComparison<'_>, grid: &KeyGrid, keys: &MissingKeys) -> String {
     let (mut slices, mut axes, mut common) = (Vec::new(), Vec::new(), Vec::new());
     for (index, part) in grid.points.parts.iter().enumerate() {
         // All keys of the references have the same value of a part with only one value.
@@ -159,7 +159,7 @@ fn words(comparison: &Comparison<'_>, grid: &KeyGrid, keys: &MissingKeys) -> Str
             continue;
         };
         let codes: Vec<usize> = codes.iter().map(|code| *code as usize).collect();
-        if part.kind == Kind::Grid {
+        if part.kind == PartRole::Grid {
             axes.push(axis_words(part, &codes));
         } else {
             slices.push(value_words(part, &codes));
@@ -194,7 +194,7 @@ fn value_words(part: &CoveredPart, codes: &[usize]) -> String {
 /// The value of a part that all missing keys have, in words. `None` if they have several, if the part is an axis, or
 /// if the table serves no other value.
 fn common_words(
-    comparison: &Comparison<'_>,
+    comparison: &HoleComparison<'_>,
     grid: &KeyGrid,
     keys: &MissingKeys,
     index: usize,

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::grid::{Conditions, KeyGrid, KeyState};
-use crate::database::coverage::Kind;
+use crate::database::coverage::PartRole;
 
 /// Keys that are missing together: they are of one slice and have missing values of one part.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,11 +51,12 @@ impl KeyGrid {
         let by_part = |part| Slicing { parts: vec![part], slices: parts[part].codes.clone() };
         let whole = Slicing { parts: Vec::new(), slices: vec![0; self.points.len] };
         let each = (0..parts.len()).filter(|part| !self.is_axis(*part)).map(by_part);
-        let by_kinds = |kinds: &[Kind]| Slicing {
+        let by_kinds = |kinds: &[PartRole]| Slicing {
             parts: (0..parts.len()).filter(|part| kinds.contains(&parts[*part].kind)).collect(),
             slices: self.points.slices(kinds),
         };
-        let [names, shapes] = [&[Kind::Name][..], &[Kind::Name, Kind::Shape]].map(by_kinds);
+        let [names, shapes] =
+            [&[PartRole::Name][..], &[PartRole::Name, PartRole::Shape]].map(by_kinds);
         [vec![whole], each.collect(), vec![names], vec![shapes]]
     }
 
@@ -106,10 +107,10 @@ mod tests {
             codes: (0..512).map(|p| p / each % values).collect(),
         };
         let parts = vec![
-            part("dtype", Kind::Name, 2, 256),
-            part("shape", Kind::Shape, 4, 64),
-            part("isl", Kind::Grid, 8, 8),
-            part("batch", Kind::Grid, 8, 1),
+            part("dtype", PartRole::Name, 2, 256),
+            part("shape", PartRole::Shape, 4, 64),
+            part("isl", PartRole::Grid, 8, 8),
+            part("batch", PartRole::Grid, 8, 1),
         ];
         let states = (0..512).map(|p| state([0, 1, 2, 3].map(|i: usize| parts[i].codes[p])));
         KeyGrid { states: states.collect(), points: CoveredPoints { parts, len: 512 } }

@@ -39,7 +39,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use self::comparison::Comparison;
+use self::comparison::HoleComparison;
 use self::hole::Hole;
 use self::ladders::ShortLadders;
 use crate::base::expr::ExprError;
@@ -94,7 +94,7 @@ impl HoleSize {
         at: &CrossContext<'_>,
         file: &TableFile,
     ) -> Result<Option<Finding>, ExprError> {
-        let Some(comparison) = Comparison::new(at, file) else { return Ok(None) };
+        let Some(comparison) = HoleComparison::new(at, file) else { return Ok(None) };
         let least = self.points.max((self.share * comparison.keys.len() as f64).ceil() as usize);
         if comparison.missing() < least {
             return Ok(None);
@@ -107,12 +107,16 @@ impl HoleSize {
         if !holes.is_empty() || !explained.is_empty() {
             return Ok(Some(self.finding(rule, &comparison, &holes, &explained)));
         }
-        Ok(self.missing_apart(rule, &comparison))
+        Ok(self.scattered_keys(rule, &comparison))
     }
 
     /// An info on a table that lacks many keys individually, without lacking a whole slice or size; `None` if they
     /// are few.
-    fn missing_apart(&self, rule: RuleHead<'_>, comparison: &Comparison<'_>) -> Option<Finding> {
+    fn scattered_keys(
+        &self,
+        rule: RuleHead<'_>,
+        comparison: &HoleComparison<'_>,
+    ) -> Option<Finding> {
         let (missing, all) = (comparison.missing(), comparison.keys.len());
         let is_known = comparison.is_distant || comparison.caveat.is_some();
         if is_known || missing == all || (missing as f64) < self.apart * all as f64 {
@@ -134,7 +138,7 @@ impl HoleSize {
     fn finding(
         &self,
         rule: RuleHead<'_>,
-        comparison: &Comparison<'_>,
+        comparison: &HoleComparison<'_>,
         holes: &[Hole],
         explained: &[Explained],
     ) -> Finding {
@@ -184,7 +188,7 @@ impl HoleSize {
 }
 
 /// Holes as text: `num_heads 8 (1,024 keys, present in 2 of 2 nearest systems)`.
-fn words(comparison: &Comparison<'_>, holes: &[&Hole]) -> String {
+fn words(comparison: &HoleComparison<'_>, holes: &[&Hole]) -> String {
     let words = |hole: &&Hole| {
         format!("{} ({} keys, present in {})", hole.words, comparison.about(hole.keys), hole.of)
     };

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::point::{OutlyingPoint, PointStanding, StandsOutBy};
+use super::point::{OutlierComparison, OutlyingPoint, PointStanding};
 use crate::base::words::{Figure, count, names, plural_verb};
-use crate::checks::compare::sketch::{Sketched, Slice};
+use crate::checks::compare::sketch::{SketchedTable, Slice};
 use crate::checks::context::CrossContext;
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::TableFile;
@@ -20,7 +20,7 @@ const LISTED: usize = 1000;
 pub(super) fn finding(
     rule: RuleHead<'_>,
     at: &CrossContext<'_>,
-    (file, sketch): Sketched<'_>,
+    (file, sketch): SketchedTable<'_>,
     points: Vec<&OutlyingPoint>,
     is_minor: impl Fn(&[&OutlyingPoint]) -> bool,
 ) -> Option<Finding> {
@@ -34,7 +34,7 @@ pub(super) fn finding(
     let worst = *order.first()?;
     let side = if worst.spike() { "slower" } else { "faster" };
     let (shapes, points): (Vec<&OutlyingPoint>, Vec<&OutlyingPoint>) =
-        order.iter().copied().partition(|o| o.by == StandsOutBy::Shape);
+        order.iter().copied().partition(|o| o.by == OutlierComparison::Shape);
     let mut said = Vec::new();
     if let Some(worst) = points.first() {
         said.push(format!(
@@ -46,7 +46,7 @@ pub(super) fn finding(
             Figure(worst.factor()),
         ));
     }
-    let beside = points.iter().filter(|o| o.by == StandsOutBy::References).count();
+    let beside = points.iter().filter(|o| o.by == OutlierComparison::References).count();
     if beside > 0 {
         let which = match beside {
             all if all == points.len() => "the same points are".to_owned(),

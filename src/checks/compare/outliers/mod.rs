@@ -14,12 +14,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::finding::finding;
-use self::point::{OutlyingPoint, PointStanding, StandsOutBy};
+use self::point::{OutlierComparison, OutlyingPoint, PointStanding};
 use crate::base::stats::upper_median;
-use crate::checks::compare::curves::{ShapeScore, TableScores, stands_out_in};
+use crate::checks::compare::curves::{SeriesScore, TableScores, is_outlier_in};
 use crate::checks::compare::peers::Kinship;
 use crate::checks::compare::series::{KeyPoint, Outlier};
-use crate::checks::compare::sketch::{Sketch, SketchOutlier, Sketched};
+use crate::checks::compare::sketch::{Sketch, SketchOutlier, SketchedTable};
 use crate::checks::context::CrossContext;
 use crate::checks::inputs::{CheckInputs, CurveTerms, Input};
 use crate::checks::judge::{Judge, Judged};
@@ -125,7 +125,7 @@ impl OutlierLimits {
     /// Returns true if there are few points, all barely confirmed by other tables: they are not worth a warning.
     fn are_minor(&self, points: &[&OutlyingPoint]) -> bool {
         let is_near = |point: &&OutlyingPoint, limits: CurveLimits| {
-            point.by == StandsOutBy::References && point.factor() < limits.warns
+            point.by == OutlierComparison::References && point.factor() < limits.warns
         };
         self.curves.is_some_and(|limits| {
             points.len() < limits.points && points.iter().all(|point| is_near(point, limits))
@@ -136,7 +136,7 @@ impl OutlierLimits {
     fn points(
         &self,
         at: &CrossContext<'_>,
-        table: Sketched<'_>,
+        table: SketchedTable<'_>,
         spike: bool,
     ) -> Vec<OutlyingPoint> {
         let (file, sketch) = table;
@@ -161,7 +161,7 @@ impl OutlierLimits {
                 let evidence = scores.of_outlier(outlier).filter(|evidence| evidence.groups > 0);
                 evidence.is_some_and(|evidence| evidence.score.abs() < limits.bends.ln())
             });
-            let mut point = OutlyingPoint::by_itself(outlier);
+            let mut point = OutlyingPoint::in_own_table(outlier);
             if is_acquitted || self.recurs(at, file, outlier) {
                 point.standing = PointStanding::Recurring;
             }
@@ -191,7 +191,8 @@ impl OutlierLimits {
                     >= least.max(rerun_tail(at, file, slower).powf(limits.tails)).ln()
         };
         let point = |number: usize| {
-            let mut point = OutlyingPoint::beside(scores, number, all.shown_by(file, number));
+            let mut point =
+                OutlyingPoint::in_ratio_to_others(scores, number, all.shown_by(file, number));
             let key = scores.curve.bends[number].point.hash;
             if !spike && self.at_level_of_peers(at, file, key, &point) {
                 return None;
@@ -213,7 +214,7 @@ impl OutlierLimits {
         spike: bool,
     ) -> Vec<OutlyingPoint> {
         let (all, found) = (&scores.curve.shapes, &scores.shapes);
-        let judged = |s: &&ShapeScore| s.groups >= groups;
+        let judged = |s: &&SeriesScore| s.groups >= groups;
         let slices = sketch.slices.len();
         let (mut sizes, mut restless) = (vec![0usize; slices], vec![0usize; slices]);
         all.iter().for_each(|shape| sizes[shape.slice as usize] += 1);
@@ -224,7 +225,7 @@ impl OutlierLimits {
             let most = (limits.share * sizes[slice as usize] as f64).max(1.0);
             restless[slice as usize] as f64 <= most
         };
-        let is_off = |s: &&ShapeScore| {
+        let is_off = |s: &&SeriesScore| {
             let shape = &all[s.shape];
             (s.score > 0.0) == spike
                 && s.score.abs() >= limits.factor.ln()
@@ -243,7 +244,7 @@ impl OutlierLimits {
         at.peers.elsewhere(file).any(|(_, (_, sketch))| {
             let latencies = sketch.latencies.as_deref();
             latencies.is_some_and(|other| {
-                stands_out_in(other, point, &outlier.around, spike, self.recurs)
+                is_outlier_in(other, point, &outlier.around, spike, self.recurs)
             })
         })
     }
@@ -254,7 +255,7 @@ impl OutlierLimits {
     fn supported(&self, at: &CrossContext<'_>, file: &TableFile, one: &SketchOutlier) -> bool {
         let Outlier { inner, .. } = one.outlier;
         let at_level =
-            || self.at_level_of_peers(at, file, one.hash, &OutlyingPoint::by_itself(one));
+            || self.at_level_of_peers(at, file, one.hash, &OutlyingPoint::in_own_table(one));
         one.outlier.spike() || (inner && !at_level())
     }
 
@@ -288,6 +289,6 @@ fn rerun_tail(at: &CrossContext<'_>, file: &TableFile, latency: f64) -> f64 {
 fn peer_latencies(at: &CrossContext<'_>, file: &TableFile, key: u64) -> Vec<f64> {
     let is_peer = |kinship| matches!(kinship, Kinship::Version | Kinship::Backend);
     let peers = at.peers.elsewhere(file).filter(|(kinship, _)| is_peer(*kinship));
-    let latency = |(_, (_, sketch)): (_, Sketched<'_>)| sketch.latencies.as_ref()?.get(key);
+    let latency = |(_, (_, sketch)): (_, SketchedTable<'_>)| sketch.latencies.as_ref()?.get(key);
     peers.filter_map(latency).map(f64::from).collect()
 }

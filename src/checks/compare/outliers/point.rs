@@ -3,14 +3,14 @@
 use serde_json::Value;
 
 use crate::base::stats::times_off;
-use crate::checks::compare::curves::{ShapeScore, TableScores};
+use crate::checks::compare::curves::{SeriesScore, TableScores};
 use crate::checks::compare::sketch::SketchOutlier;
 use crate::database::table::number_json;
 use crate::findings::Example;
 
 /// The comparison in which a point is an outlier.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum StandsOutBy {
+pub(super) enum OutlierComparison {
     /// With the point's neighbours in its own table.
     Neighbours,
     /// The point's neighbours in the ratio to other tables.
@@ -40,7 +40,7 @@ pub(super) struct OutlyingPoint {
     pub ratio: f64,
     /// The axes of the sweep on which the point deviates, one bit each.
     pub axes: u8,
-    pub by: StandsOutBy,
+    pub by: OutlierComparison,
     pub standing: PointStanding,
     /// Path of a table that shows the deviation in the ratio to it; `None` if the outlier was found without other
     /// tables.
@@ -50,7 +50,7 @@ pub(super) struct OutlyingPoint {
 
 impl OutlyingPoint {
     /// Creates an outlier that was found in its own table.
-    pub fn by_itself(found: &SketchOutlier) -> Self {
+    pub fn in_own_table(found: &SketchOutlier) -> Self {
         let point = found.outlier;
         Self {
             row: point.row,
@@ -58,7 +58,7 @@ impl OutlyingPoint {
             latency: point.latency,
             ratio: point.ratio,
             axes: point.axes,
-            by: StandsOutBy::Neighbours,
+            by: OutlierComparison::Neighbours,
             standing: PointStanding::Alone,
             reference: None,
             key: found.key.clone(),
@@ -66,7 +66,7 @@ impl OutlyingPoint {
     }
 
     /// Creates an outlier from a bend that other tables do not have. `reference` is the path of one of them.
-    pub fn beside(scores: &TableScores, bend: usize, reference: Option<&str>) -> Self {
+    pub fn in_ratio_to_others(scores: &TableScores, bend: usize, reference: Option<&str>) -> Self {
         let point = &scores.curve.bends[bend];
         Self {
             row: point.row,
@@ -74,7 +74,7 @@ impl OutlyingPoint {
             latency: f64::from(point.point.latency),
             ratio: scores.bends[bend].score.exp(),
             axes: point.axis_bits,
-            by: StandsOutBy::References,
+            by: OutlierComparison::References,
             standing: PointStanding::Alone,
             reference: reference.map(str::to_owned),
             key: scores.curve.bend_key(bend),
@@ -82,7 +82,7 @@ impl OutlyingPoint {
     }
 
     /// Creates an outlier from the middle point of a series that deviates along its whole sweep.
-    pub fn of_shape(scores: &TableScores, found: &ShapeScore) -> Self {
+    pub fn of_shape(scores: &TableScores, found: &SeriesScore) -> Self {
         let shape = &scores.curve.shapes[found.shape];
         Self {
             row: shape.row,
@@ -90,7 +90,7 @@ impl OutlyingPoint {
             latency: shape.latency(),
             ratio: found.score.exp(),
             axes: 1,
-            by: StandsOutBy::Shape,
+            by: OutlierComparison::Shape,
             standing: PointStanding::Alone,
             reference: None,
             key: scores.curve.shape_key(found.shape),
@@ -110,9 +110,9 @@ impl OutlyingPoint {
     /// The point's row with its figures, as an example.
     pub fn example(&self) -> Example {
         let over = match self.by {
-            StandsOutBy::Neighbours => "over_neighbours",
-            StandsOutBy::References => "over_neighbours_by_references",
-            StandsOutBy::Shape => "over_slice_by_references",
+            OutlierComparison::Neighbours => "over_neighbours",
+            OutlierComparison::References => "over_neighbours_by_references",
+            OutlierComparison::Shape => "over_slice_by_references",
         };
         Example {
             row: u64::from(self.row),

@@ -1,6 +1,6 @@
 //! The axes of a table's sweep, read from its columns.
 
-use crate::checks::series::Axis;
+use crate::checks::series::AxisSizes;
 use crate::database::table::{Column, Combinations, NumberedRows, Numbering, Table, number_bits};
 use crate::specs::{TableSpec, measured_unit};
 
@@ -9,7 +9,7 @@ use crate::specs::{TableSpec, measured_unit};
 pub(super) struct ColumnSweep<'k> {
     /// The columns of the sweep with whole numbers, with their names. Other rules report a column that contains
     /// anything else.
-    pub axes: Vec<(&'k str, Axis<'k>)>,
+    pub axes: Vec<(&'k str, AxisSizes<'k>)>,
     /// The combination number of each row, over all columns that are neither measurements nor axes.
     fixed: NumberedRows,
 }
@@ -18,9 +18,9 @@ impl<'k> ColumnSweep<'k> {
     pub fn new(table: &'k Table, spec: &'k TableSpec) -> Self {
         let axis = |name: &'k String| {
             let Column::Int { values, nulls: None } = table.column(name)? else { return None };
-            Some((name.as_str(), Axis::of_column(values.coded())))
+            Some((name.as_str(), AxisSizes::of_column(values.coded())))
         };
-        let axes: Vec<(&str, Axis<'_>)> = spec.sweep.iter().filter_map(axis).collect();
+        let axes: Vec<(&str, AxisSizes<'_>)> = spec.sweep.iter().filter_map(axis).collect();
         let mut fixed = Combinations::default();
         let is_fixed = |name: &str| {
             measured_unit(name).is_none() && axes.iter().all(|(axis, _)| *axis != name)

@@ -3,10 +3,10 @@
 use hashbrown::HashMap;
 use serde_json::Value as Json;
 
-use super::{AxisNeighbours, NO_ROW, SHAPE_POINTS, Scan, Shape, Sizes};
+use super::{AxisNeighbours, NO_ROW, SHAPE_POINTS, Scan, SeriesSample, Sizes};
 use crate::base::expr::Vals;
 use crate::checks::inputs::CurveTerms;
-use crate::database::coverage::Coverage;
+use crate::database::coverage::KeyCoverage;
 use crate::database::table::Keys;
 
 /// The largest number of stretches of a slice that are kept along an axis.
@@ -70,7 +70,7 @@ pub struct AxisPoints {
 
 /// A bend: a point off the line between its neighbours.
 #[derive(Debug, Clone, PartialEq)]
-pub struct BendPoint {
+pub struct DeviatingPoint {
     /// The point's row.
     pub row: u32,
     /// The slice, as an index into the sketch's slices.
@@ -89,7 +89,7 @@ pub struct BendPoint {
 
 /// A series along the first axis of the sweep, represented by a few of its points.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ShapePoints {
+pub struct SeriesSamplePoints {
     /// The slice, as an index into the sketch's slices.
     pub slice: u32,
     /// The row of the series' middle point.
@@ -98,7 +98,7 @@ pub struct ShapePoints {
     pub points: [KeyPoint; SHAPE_POINTS],
 }
 
-impl ShapePoints {
+impl SeriesSamplePoints {
     /// The latency of its middle point in ms.
     pub fn latency(&self) -> f64 {
         f64::from(self.points[SHAPE_POINTS / 2].latency)
@@ -107,7 +107,7 @@ impl ShapePoints {
 
 /// Five successive points of a series, all of them long enough for the timer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Stretch {
+pub struct FivePoints {
     /// The slice, as an index into the sketch's slices.
     pub slice: u32,
     /// The number of the axis along which the points lie.
@@ -123,19 +123,19 @@ pub struct TableCurve {
     /// confirm a deviation from the same factor on.
     pub least_bend: f64,
     /// The bends, sorted by key hash.
-    pub bends: Vec<BendPoint>,
+    pub bends: Vec<DeviatingPoint>,
     /// The neighbours of the bends: for each bend, one entry per axis.
     neighbours: Vec<AxisPoints>,
     /// The series whose latencies are at least nearly long enough for the timer.
-    pub shapes: Vec<ShapePoints>,
+    pub shapes: Vec<SeriesSamplePoints>,
     /// The number of points that have two neighbours and are long enough for the timer, by slice.
     slow: Vec<u32>,
     /// A sample of stretches of each slice's series along each axis, by the hash of their middle key.
-    pub stretches: Vec<Stretch>,
+    pub stretches: Vec<FivePoints>,
     /// The names of the parts of the table's key.
     parts: Vec<String>,
-    bend_keys: Coverage,
-    shape_keys: Coverage,
+    bend_keys: KeyCoverage,
+    shape_keys: KeyCoverage,
 }
 
 /// The rows of a table, as curves are made from them.
@@ -185,7 +185,7 @@ impl TableCurve {
         own.bends.reserve_exact(order.len());
         own.neighbours.reserve_exact(scan.bends.iter().map(|bend| bend.axes.len()).sum());
         for bend in order.iter().map(|i| &scan.bends[*i]) {
-            own.bends.push(BendPoint {
+            own.bends.push(DeviatingPoint {
                 row: bend.row,
                 slice: slice(bend.row as usize),
                 point: rows.point(bend.row),
@@ -198,11 +198,11 @@ impl TableCurve {
         }
         own.parts = rows.keys.names().map(str::to_owned).collect();
         let bent: Vec<u32> = own.bends.iter().map(|b| b.row).collect();
-        own.bend_keys = Coverage::of(rows.keys, &bent);
+        own.bend_keys = KeyCoverage::of(rows.keys, &bent);
         let is_slow = |row: &u32| rows.latency.get(*row as usize) >= floor_ms;
-        let middle = |shape: &Shape| shape.rows[SHAPE_POINTS / 2];
+        let middle = |shape: &SeriesSample| shape.rows[SHAPE_POINTS / 2];
         let is_kept =
-            |shape: &&Shape| rows.latency.get(middle(shape) as usize) * SHORTER >= floor_ms;
+            |shape: &&SeriesSample| rows.latency.get(middle(shape) as usize) * SHORTER >= floor_ms;
         own.shapes.reserve_exact(scan.shapes.iter().filter(is_kept).count());
         let mut start = 0;
         for shape in &scan.shapes {
@@ -213,7 +213,7 @@ impl TableCurve {
             own.slow[slice as usize] += inner.iter().filter(|row| is_slow(row)).count() as u32;
             if is_kept(&shape) {
                 let points = shape.rows.map(|row| rows.point(row));
-                own.shapes.push(ShapePoints { slice, row: middle(shape), points });
+                own.shapes.push(SeriesSamplePoints { slice, row: middle(shape), points });
             }
         }
         let slow = scan.stretches.iter().filter(|(_, five)| five.iter().all(is_slow));
@@ -222,14 +222,14 @@ impl TableCurve {
         stretches.sort_unstable();
         let along = stretches.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
         let kept = along.flat_map(|along| along.iter().take(STRETCHES));
-        let stretch = |(slice, axis, _, five): &(u32, u8, u64, &[u32; 5])| Stretch {
+        let stretch = |(slice, axis, _, five): &(u32, u8, u64, &[u32; 5])| FivePoints {
             slice: *slice,
             axis: *axis,
             points: five.map(|row| rows.point(row)),
         };
         own.stretches = kept.map(stretch).collect();
         let middles: Vec<u32> = own.shapes.iter().map(|s| s.row).collect();
-        own.shape_keys = Coverage::of(rows.keys, &middles);
+        own.shape_keys = KeyCoverage::of(rows.keys, &middles);
         own
     }
 
@@ -239,13 +239,13 @@ impl TableCurve {
     }
 
     /// The neighbours of a bend, one entry per axis.
-    pub fn neighbours(&self, bend: &BendPoint) -> &[AxisPoints] {
+    pub fn neighbours(&self, bend: &DeviatingPoint) -> &[AxisPoints] {
         let first = bend.first as usize;
         &self.neighbours[first..first + bend.axes as usize]
     }
 
     /// The bends at a key, with their numbers.
-    pub fn bends_at(&self, hash: u64) -> impl Iterator<Item = (usize, &BendPoint)> {
+    pub fn bends_at(&self, hash: u64) -> impl Iterator<Item = (usize, &DeviatingPoint)> {
         let first = self.bends.partition_point(|b| b.point.hash < hash);
         let from = (first..).zip(&self.bends[first..]);
         from.take_while(move |(_, b)| b.point.hash == hash)
@@ -261,7 +261,7 @@ impl TableCurve {
         self.key(&self.shape_keys, shape)
     }
 
-    fn key(&self, keys: &Coverage, point: usize) -> Vec<(String, Json)> {
+    fn key(&self, keys: &KeyCoverage, point: usize) -> Vec<(String, Json)> {
         self.parts.iter().cloned().zip(keys.key(point)).collect()
     }
 }

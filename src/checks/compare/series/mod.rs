@@ -16,10 +16,13 @@ mod points;
 mod scan;
 
 pub use self::curve::{
-    AxisPoints, BendPoint, CurveRows, KeyLatencies, KeyPoint, ShapePoints, Stretch, TableCurve,
+    AxisPoints, CurveRows, DeviatingPoint, FivePoints, KeyLatencies, KeyPoint, SeriesSamplePoints,
+    TableCurve,
 };
-pub use self::points::{AxisNeighbours, NO_ROW, Sizes, Window, bend_of, least_telling, stands_out};
-pub use self::scan::{Bend, SHAPE_POINTS, Scan, ScanTerms, Shape, scan};
+pub use self::points::{
+    AxisNeighbours, NO_ROW, Sizes, Window, deviation_from_line, smaller_deviation, stands_out,
+};
+pub use self::scan::{Deviation, SHAPE_POINTS, Scan, ScanTerms, SeriesSample, scan};
 
 use crate::base::stats::times_off;
 

@@ -84,7 +84,7 @@ impl Window {
 }
 
 /// The smaller of two deviations, which are logarithms: the one closer to 0. It is 0 if they have different signs.
-pub fn least_telling(a: f64, b: f64) -> f64 {
+pub fn smaller_deviation(a: f64, b: f64) -> f64 {
     if a * b <= 0.0 {
         0.0
     } else if a.abs() < b.abs() {
@@ -96,8 +96,8 @@ pub fn least_telling(a: f64, b: f64) -> f64 {
 
 /// The point's deviation from the line between its neighbours, as a logarithm: above 0 if it is slower. The smallest
 /// over the axes counts; `None` without an axis with two neighbours.
-pub fn bend_of(windows: impl Iterator<Item = Window>) -> Option<f64> {
-    windows.filter_map(|window| log_ratio(&window.points, window.own)).reduce(least_telling)
+pub fn deviation_from_line(windows: impl Iterator<Item = Window>) -> Option<f64> {
+    windows.filter_map(|window| log_ratio(&window.points, window.own)).reduce(smaller_deviation)
 }
 
 /// Returns true if a point is a spike (`spike`) or a drop by a factor of `least` along every axis that has enough
@@ -127,7 +127,7 @@ pub(super) fn log_ratio(points: &[SeriesPoint], i: usize) -> Option<f64> {
 /// The latency with which a slow point is compared on one side. It is that of the neighbour `near`. If the neighbour
 /// is just as slow, it is that of the point `beyond`: two disturbed points next to each other must not hide each
 /// other.
-fn unshielded(time: f64, near: &SeriesPoint, beyond: Option<&SeriesPoint>) -> f64 {
+fn neighbour_latency(time: f64, near: &SeriesPoint, beyond: Option<&SeriesPoint>) -> f64 {
     let is_as_slow = near.time * ALIKE >= time;
     let lower = beyond.filter(|far| is_as_slow && near.time >= SHIELDED * far.time);
     lower.map_or(near.time, |far| far.time)
@@ -154,7 +154,7 @@ pub(super) fn ratio_over_neighbours(
     }
     let (before, after) = match (earlier(1), later) {
         (Some(before), Some(after)) if spike => {
-            (unshielded(time, before, earlier(2)), unshielded(time, after, beyond))
+            (neighbour_latency(time, before, earlier(2)), neighbour_latency(time, after, beyond))
         }
         (Some(before), Some(after)) => (before.time, after.time),
         (Some(before), None) if spike => {

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::Outlier;
 use super::columns::ColumnSweep;
 use super::points::{
-    AxisNeighbours, SeriesPoint, is_inner, least_telling, log_ratio, ratio_over_neighbours,
+    AxisNeighbours, SeriesPoint, is_inner, log_ratio, ratio_over_neighbours, smaller_deviation,
 };
 use crate::base::expr::Vals;
 use crate::checks::series::AxisSeries;
@@ -36,7 +36,7 @@ pub struct ScanTerms {
 ///
 /// Kernels have steps, so most bends are right. The comparison with other tables shows the disturbed measurements.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Bend {
+pub struct Deviation {
     /// The point's row.
     pub row: u32,
     /// The logarithm of the latency divided by that of the line: above 0 for a slow point. Of several axes, the one
@@ -48,7 +48,7 @@ pub struct Bend {
 
 /// A series along the first axis of the sweep, represented by a few of its rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Shape {
+pub struct SeriesSample {
     /// Rows of points spread evenly over the series, in its order.
     pub rows: [u32; SHAPE_POINTS],
     /// The end of the series' points with two neighbours in [`Scan::inner`].
@@ -61,9 +61,9 @@ pub struct Scan {
     /// Outliers by row, each with its neighbours along the axes that show it.
     pub outliers: Vec<(Outlier, Vec<AxisNeighbours>)>,
     /// Bends by row.
-    pub bends: Vec<Bend>,
+    pub bends: Vec<Deviation>,
     /// The series with at least five points.
-    pub shapes: Vec<Shape>,
+    pub shapes: Vec<SeriesSample>,
     /// The rows of the series in `shapes` without both ends, series by series in the order of the sweep.
     pub inner: Vec<u32>,
     /// Stretches of five successive rows around the sampled rows, with the number of the axis.
@@ -71,7 +71,7 @@ pub struct Scan {
 }
 
 /// A point that may be an outlier, a bend, or both.
-struct Candidate {
+struct ScanCandidate {
     row: u32,
     outlier: Option<OutlierCandidate>,
     may_bend: bool,
@@ -98,10 +98,10 @@ enum ScanState {
 }
 
 /// The states of a table's rows during a walk over its series.
-struct Walk {
+struct SeriesWalk {
     terms: ScanTerms,
     states: Vec<ScanState>,
-    candidates: Vec<Candidate>,
+    candidates: Vec<ScanCandidate>,
 }
 
 /// Scans a table. `latency` is in ms, one value per row; `loaded` returns true for the rows that the loader reads,
@@ -118,7 +118,7 @@ pub fn scan(
     // Only bends can be found on another axis if the first does not show them.
     let state = if terms.bends.is_some() { ScanState::Open } else { ScanState::Settled };
     let states = vec![state; table.rows];
-    let mut walk = Walk { terms, states, candidates: Vec::new() };
+    let mut walk = SeriesWalk { terms, states, candidates: Vec::new() };
     let mut found = Scan::default();
     let time = |row: u32| latency.get(row as usize);
     let is_timed = |row: u32| time(row) > 0.0 && time(row) < f64::INFINITY && loaded(row as usize);
@@ -132,7 +132,7 @@ pub fn scan(
         let bit = 1 << place.min(7);
         let NumberedRows { of_rows, counts } = sweep.series_of_rows(number);
         let mut is_walked = vec![number == 0; counts.len()];
-        let walked = walk.waiting(number).chain(sample.iter().copied());
+        let walked = walk.undecided_rows(number).chain(sample.iter().copied());
         walked.for_each(|row| is_walked[of_rows[row as usize] as usize] = true);
         let is_in = |(row, series): &(u32, u32)| is_walked[*series as usize] && is_timed(*row);
         let rows = (0..).zip(of_rows).filter(is_in);
@@ -170,23 +170,23 @@ impl ScanTerms {
 
     /// The distance from the line between two neighbours, as a logarithm, from which on a point may be a candidate. An
     /// outlier differs from both neighbours by its factor, so it differs from the line by no less.
-    fn screen(self) -> f64 {
+    fn candidate_distance(self) -> f64 {
         let least = [self.outliers, self.bends].into_iter().flatten().fold(f64::INFINITY, f64::min);
         // Rounding must not hide a point that is exactly at the limit.
         least.ln() * (1.0 - 1e-9)
     }
 }
 
-impl Walk {
-    fn add(&mut self, candidate: Candidate) {
+impl SeriesWalk {
+    fn add(&mut self, candidate: ScanCandidate) {
         self.states[candidate.row as usize] = ScanState::Candidate(self.candidates.len() as u32);
         self.candidates.push(candidate);
     }
 
     /// The rows that may still become or stop being a candidate on another axis; none before the first axis.
-    fn waiting(&self, axis: usize) -> impl Iterator<Item = u32> {
+    fn undecided_rows(&self, axis: usize) -> impl Iterator<Item = u32> {
         let least = self.terms.least_bend();
-        let waits = move |c: &&Candidate| {
+        let waits = move |c: &&ScanCandidate| {
             c.outlier.is_some() || c.may_bend && c.log_ratio.is_none_or(|log| log.abs() >= least)
         };
         let open = (0..).zip(&self.states).filter(|(_, state)| **state == ScanState::Open);
@@ -197,7 +197,7 @@ impl Walk {
     /// Processes a series along the first axis: its deviating points become candidates.
     fn first_axis(&mut self, points: &[SeriesPoint], bit: u8) {
         let terms = self.terms;
-        let screen = terms.screen();
+        let screen = terms.candidate_distance();
         for (i, point) in points.iter().enumerate() {
             let off = log_ratio(points, i);
             let is_off = |least: f64| off.is_none_or(|off| off.is_nan() || off.abs() >= least);
@@ -209,7 +209,7 @@ impl Walk {
             if outlier.is_some() || (may_bend && off.is_some()) {
                 let log_ratio = off.filter(|_| may_bend);
                 let axes = [AxisNeighbours::new(points, i, bit)].into_iter().collect();
-                self.add(Candidate { row: point.row, outlier, may_bend, log_ratio, axes });
+                self.add(ScanCandidate { row: point.row, outlier, may_bend, log_ratio, axes });
             } else if !may_bend {
                 self.states[point.row as usize] = ScanState::Settled;
             }
@@ -234,7 +234,7 @@ impl Walk {
                     log_ratio => {
                         let axes = [AxisNeighbours::new(points, i, bit)].into_iter().collect();
                         let (row, outlier, may_bend) = (point.row, None, true);
-                        self.add(Candidate { row, outlier, may_bend, log_ratio, axes });
+                        self.add(ScanCandidate { row, outlier, may_bend, log_ratio, axes });
                     }
                 },
             }
@@ -246,20 +246,20 @@ impl Walk {
         let least = self.terms.outliers.unwrap_or(f64::INFINITY);
         let least_bend = self.terms.least_bend();
         self.candidates.sort_unstable_by_key(|candidate| candidate.row);
-        for Candidate { row, outlier, may_bend, log_ratio, axes } in self.candidates {
+        for ScanCandidate { row, outlier, may_bend, log_ratio, axes } in self.candidates {
             if let Some(outlier) = outlier.filter(|o| o.point.axes != 0 && o.factor() >= least) {
                 let shows = |axis: &&AxisNeighbours| outlier.point.axes & axis.bit != 0;
                 found.outliers.push((outlier.point, axes.iter().filter(shows).copied().collect()));
             }
             if let Some(log_ratio) = log_ratio.filter(|log| may_bend && log.abs() >= least_bend) {
                 let axes = axes.into_iter().filter(AxisNeighbours::are_on_either_side).collect();
-                found.bends.push(Bend { row, log_ratio, axes });
+                found.bends.push(Deviation { row, log_ratio, axes });
             }
         }
     }
 }
 
-impl Candidate {
+impl ScanCandidate {
     /// Updates the candidate with a series along another axis, in which it has the index `i`.
     fn judge(&mut self, points: &[SeriesPoint], i: usize, bit: u8, least: f64) {
         if let Some(outlier) = &mut self.outlier {
@@ -267,7 +267,8 @@ impl Candidate {
             outlier.judge(ratio, bit, is_inner(points, i));
         }
         if let Some(off) = log_ratio(points, i).filter(|_| self.may_bend) {
-            self.log_ratio = Some(self.log_ratio.map_or(off, |known| least_telling(known, off)));
+            self.log_ratio =
+                Some(self.log_ratio.map_or(off, |known| smaller_deviation(known, off)));
         }
         self.axes.push(AxisNeighbours::new(points, i, bit));
     }
@@ -324,7 +325,7 @@ impl Scan {
         }
         let last = rows.len() - 1;
         self.inner.extend_from_slice(&rows[1..last]);
-        self.shapes.push(Shape {
+        self.shapes.push(SeriesSample {
             rows: std::array::from_fn(|n| rows[(1 + 2 * n) * last / (2 * SHAPE_POINTS)]),
             inner_end: self.inner.len() as u32,
         });

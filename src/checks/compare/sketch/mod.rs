@@ -18,7 +18,7 @@ use crate::base::sample::sampled;
 use crate::checks::compare::series::{KeyLatencies, TableCurve};
 use crate::checks::inputs::CheckInputs;
 use crate::database::catalog::TableFile;
-use crate::database::coverage::Coverage;
+use crate::database::coverage::KeyCoverage;
 use crate::database::table::{Keys, TableScope, lane_ranks};
 use crate::specs::TableSpec;
 
@@ -63,11 +63,11 @@ pub struct Sketch {
     /// The table's curves; `None` if they are not kept.
     pub curve: Option<Arc<TableCurve>>,
     /// The key values of the points; empty unless other tables are compared with this one key by key.
-    pub coverage: Coverage,
+    pub coverage: KeyCoverage,
 }
 
 /// A table file and its sketch.
-pub type Sketched<'a> = (&'a TableFile, &'a Sketch);
+pub type SketchedTable<'a> = (&'a TableFile, &'a Sketch);
 
 /// The sketches of the judged tables and of their peers. A table that cannot be read does not have one.
 #[derive(Debug, Clone, Default)]
@@ -145,9 +145,9 @@ impl Sketch {
         let count = (points.len() as f64 / share).round() as usize;
         let coverage = if named {
             let rows: Vec<u32> = order.iter().map(|(_, row)| *row).collect();
-            Coverage::of(keys, &rows)
+            KeyCoverage::of(keys, &rows)
         } else {
-            Coverage::default()
+            KeyCoverage::default()
         };
         Ok(Self {
             rows,

@@ -14,7 +14,9 @@ pub use self::over_bound::least_over_bound;
 use self::too_long::too_long;
 use crate::base::stats::{nearest_rank, times_off, upper_median};
 use crate::base::words::{Figure, plural, plural_verb};
-use crate::checks::compare::sketch::{Sketch, SketchPoint, Sketched, Slice, slice_id, slice_name};
+use crate::checks::compare::sketch::{
+    Sketch, SketchPoint, SketchedTable, Slice, slice_id, slice_name,
+};
 use crate::checks::context::{CrossContext, RowContext};
 use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::judge::{Judge, Judged};
@@ -53,10 +55,10 @@ const SCREEN: f64 = 5.0;
 
 /// The mean logarithm of the latencies, by index of the table in the peers and of the slice in its sketch. NaN for a
 /// slice without latencies; empty for tables that are not compared.
-type Levels = Vec<Vec<f64>>;
+type MeanLogs = Vec<Vec<f64>>;
 
 /// A slice whose latencies differ from all references by a large factor.
-struct Shifted<'a> {
+struct ShiftedSlice<'a> {
     slice: &'a Slice,
     index: usize,
     /// The median over the references of the ratio between the slice's latencies and the reference's.
@@ -96,13 +98,13 @@ impl Judge for UnitFactors {
     /// Makes one finding for each table with slices in another unit than the others of its name.
     fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
         let tables = &at.peers.tables;
-        let is_compared = |(file, sketch): &Sketched<'v>| {
+        let is_compared = |(file, sketch): &SketchedTable<'v>| {
             !self.except.contains(&file.table) && sketch.points.len() >= self.points
         };
-        let of_table = |one: &Sketched<'v>| {
+        let of_table = |one: &SketchedTable<'v>| {
             if is_compared(one) { levels(one.1) } else { Vec::new() }
         };
-        let levels: Levels = tables.iter().map(of_table).collect();
+        let levels: MeanLogs = tables.iter().map(of_table).collect();
         let judged =
             (0..tables.len()).filter(|i| is_compared(&tables[*i]) && at.judged(tables[*i].0));
         Ok(wholes(judged.filter_map(|number| self.finding(rule, at, &levels, number))))
@@ -114,7 +116,7 @@ impl UnitFactors {
         &self,
         rule: RuleHead<'_>,
         at: &CrossContext<'_>,
-        levels: &Levels,
+        levels: &MeanLogs,
         number: usize,
     ) -> Option<Finding> {
         let table @ (file, sketch) = at.peers.tables[number];
@@ -130,11 +132,12 @@ impl UnitFactors {
             return self.alone(rule, at, levels, number);
         };
         let [least, most] = self.factor;
-        let is_unit = |s: &Shifted<'_>| (least..=most).contains(&times_off(s.ratio));
+        let is_unit = |s: &ShiftedSlice<'_>| (least..=most).contains(&times_off(s.ratio));
         // If the only reference is just as implausible, it may be the wrong one.
-        let is_supported =
-            |s: &Shifted<'_>| s.references > 1 || self.implausible_end(sketch, s.index).is_some();
-        let is_certain = |s: &Shifted<'_>| match s.over_bound.filter(|_| s.least > self.from) {
+        let is_supported = |s: &ShiftedSlice<'_>| {
+            s.references > 1 || self.implausible_end(sketch, s.index).is_some()
+        };
+        let is_certain = |s: &ShiftedSlice<'_>| match s.over_bound.filter(|_| s.least > self.from) {
             _ if s.spread > self.spread => false,
             Some(over) if over > self.from => true,
             Some(_) => is_unit(s) && is_supported(s),
@@ -174,7 +177,7 @@ impl UnitFactors {
         &self,
         rule: RuleHead<'_>,
         at: &CrossContext<'_>,
-        levels: &Levels,
+        levels: &MeanLogs,
         number: usize,
     ) -> Option<Finding> {
         let table @ (_, sketch) = at.peers.tables[number];
@@ -203,9 +206,9 @@ impl UnitFactors {
     fn shifted<'a>(
         &self,
         at: &CrossContext<'a>,
-        levels: &Levels,
+        levels: &MeanLogs,
         number: usize,
-    ) -> Vec<Shifted<'a>> {
+    ) -> Vec<ShiftedSlice<'a>> {
         let (_, sketch) = at.peers.tables[number];
         let mut found = Vec::new();
         let slices = sketch.slices.iter().zip(&levels[number]).enumerate();
@@ -228,7 +231,7 @@ impl UnitFactors {
                 };
                 let sound = references.iter().filter(is_sound);
                 let least = sound.map(|(ratio, ..)| ratio.log).reduce(f64::min);
-                found.push(Shifted {
+                found.push(ShiftedSlice {
                     slice,
                     index,
                     ratio: middle.exp(),
@@ -289,7 +292,7 @@ fn levels(sketch: &Sketch) -> Vec<f64> {
 /// latencies.
 fn others<'a>(
     at: &CrossContext<'a>,
-    levels: &Levels,
+    levels: &MeanLogs,
     number: usize,
     slice: &Slice,
 ) -> impl Iterator<Item = (&'a Sketch, usize, f64)> {
@@ -304,7 +307,7 @@ fn others<'a>(
 fn on_slices(
     rule: RuleHead<'_>,
     severity: Severity,
-    (file, sketch): Sketched<'_>,
+    (file, sketch): SketchedTable<'_>,
     message: String,
     name: &'static str,
     figures: &[(usize, f64)],

@@ -14,13 +14,13 @@ use crate::specs::system::{L2_CACHE, System};
 
 /// A scope in which figures that the system does not state are 1. If a formula has no value even then, it does not
 /// apply to the row.
-struct Filled<'a> {
+struct FilledScope<'a> {
     scope: &'a dyn Scope,
     /// The only figure that is replaced by 1; `None` replaces all.
     only: Option<&'a str>,
 }
 
-impl Scope for Filled<'_> {
+impl Scope for FilledScope<'_> {
     fn rows(&self) -> usize {
         self.scope.rows()
     }
@@ -88,10 +88,10 @@ fn without_figure(
         if (0..part.rows()).all(|i| !seconds.get(i).is_nan()) {
             continue;
         }
-        let all = Filled { scope: &part, only: None };
+        let all = FilledScope { scope: &part, only: None };
         let filled = bound.seconds.numbers(&all)?;
-        let fills: Vec<Filled<'_>> =
-            fields.iter().map(|field| Filled { scope: &part, only: Some(*field) }).collect();
+        let fills: Vec<FilledScope<'_>> =
+            fields.iter().map(|field| FilledScope { scope: &part, only: Some(*field) }).collect();
         let alone: Vec<Vals<'_, f64>> =
             fills.iter().map(|fill| bound.seconds.numbers(fill)).collect::<Result<_, _>>()?;
         let is_unjudged = |i: &usize| seconds.get(*i).is_nan() && !filled.get(*i).is_nan();

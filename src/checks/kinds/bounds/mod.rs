@@ -44,7 +44,7 @@ struct BelowRow {
 }
 
 /// Rows below a bound, the lowest first.
-struct Below<'a> {
+struct RowsBelowBound<'a> {
     bound: &'a Bound,
     rows: Vec<BelowRow>,
 }
@@ -59,7 +59,8 @@ impl Judge for BoundMargins {
         }
         let graded: Vec<RowHit> = below.iter().flat_map(|below| below.hits(rows)).collect();
         let hit = Hit::graded(rows.file, graded, move |part| {
-            let mut below: Vec<Below<'_>> = below.iter().filter_map(|b| b.within(part)).collect();
+            let mut below: Vec<RowsBelowBound<'_>> =
+                below.iter().filter_map(|b| b.within(part)).collect();
             // Bounds with certain rows decide the severity, so they come first in the message.
             below.sort_by_key(|b| !b.certain());
             finding(rows, &below)
@@ -73,7 +74,7 @@ impl BoundMargins {
         &self,
         rows: &RowContext<'_>,
         bound: &'a Bound,
-    ) -> Result<Option<Below<'a>>, ExprError> {
+    ) -> Result<Option<RowsBelowBound<'a>>, ExprError> {
         let Some(latency) = rows.spec.latency.first() else { return Ok(None) };
         let cache = match &bound.working_set {
             None => 0.0,
@@ -118,7 +119,7 @@ impl BoundMargins {
             return Ok(None);
         }
         found.sort_by(|a, b| a.ratio.total_cmp(&b.ratio).then(a.row.cmp(&b.row)));
-        Ok(Some(Below { bound, rows: found }))
+        Ok(Some(RowsBelowBound { bound, rows: found }))
     }
 
     /// Returns true if a measured time is below a bound, both in ms. False for times of zero and less, which the rule
@@ -134,22 +135,23 @@ fn grade(rows: &RowContext<'_>, certain: bool) -> Severity {
 }
 
 /// Returns one finding with the rows below each bound. The first bound decides on the severity.
-fn finding(rows: &RowContext<'_>, below: &[Below<'_>]) -> Option<Finding> {
+fn finding(rows: &RowContext<'_>, below: &[RowsBelowBound<'_>]) -> Option<Finding> {
     let certain = below.first()?.certain();
     let severity = grade(rows, certain);
     let told: Vec<String> = below.iter().map(|b| b.say(rows)).collect();
-    let deciding: Vec<&Below<'_>> = below.iter().filter(|b| b.certain() == certain).collect();
+    let deciding: Vec<&RowsBelowBound<'_>> =
+        below.iter().filter(|b| b.certain() == certain).collect();
     let each = EXAMPLES.div_ceil(deciding.len().max(1));
     let examples = deciding.iter().flat_map(|b| b.examples(rows, each)).take(EXAMPLES).collect();
     let mut decisive: Vec<usize> = deciding.iter().flat_map(|b| &b.rows).map(|r| r.row).collect();
     decisive.sort_unstable();
     decisive.dedup();
     let finding = rows.finding_as(severity, told.join("; ")).rows(decisive.len());
-    let by_bound: serde_json::Map<_, _> = below.iter().map(Below::evidence).collect();
+    let by_bound: serde_json::Map<_, _> = below.iter().map(RowsBelowBound::evidence).collect();
     Some(finding.examples(examples).evidence("bounds", by_bound))
 }
 
-impl<'a> Below<'a> {
+impl<'a> RowsBelowBound<'a> {
     /// Returns the rows with their grades.
     fn hits(&self, rows: &RowContext<'_>) -> impl Iterator<Item = RowHit> {
         let grade = grade(rows, self.certain());

@@ -27,9 +27,9 @@ const SHOWN: usize = 30;
 const SHARED: usize = 3;
 
 /// The check for columns that are missing, unknown or of the wrong type.
-pub struct Header;
+pub struct HeaderCheck;
 
-impl Judge for Header {
+impl Judge for HeaderCheck {
     fn needs(&self) -> CheckInputs {
         CheckInputs::of(&[Input::Peers])
     }

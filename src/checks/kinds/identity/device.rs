@@ -1,6 +1,6 @@
 //! Rows of another GPU than the system's.
 
-use super::{Named, origin};
+use super::{RowsByName, origin};
 use crate::base::words::plural_verb;
 use crate::checks::context::RowContext;
 use crate::checks::inputs::CheckInputs;
@@ -17,7 +17,7 @@ impl Judge for DeviceNames {
 
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let system = rows.system().filter(|system| !system.devices.is_empty());
-        let (Some(system), Some(named)) = (system, Named::of(rows, "device")) else {
+        let (Some(system), Some(named)) = (system, RowsByName::of(rows, "device")) else {
             return Ok(Hits::new());
         };
         let wanted = system.devices.join(" or ");

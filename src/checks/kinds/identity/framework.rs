@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Named, in_directory_of, names_backend, origin};
+use super::{RowsByName, in_directory_of, names_backend, origin};
 use crate::base::words::plural_verb;
 use crate::checks::context::RowContext;
 use crate::checks::inputs::CheckInputs;
@@ -28,7 +28,7 @@ impl Judge for FrameworkNames {
     }
 
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        let Some(named) = Named::of(rows, "framework") else { return Ok(Hits::new()) };
+        let Some(named) = RowsByName::of(rows, "framework") else { return Ok(Hits::new()) };
         let backend = &rows.file.place.backend;
         let own = [backend.clone()];
         let known = self.backends.get(backend).map_or(&own[..], Vec::as_slice);

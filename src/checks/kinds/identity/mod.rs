@@ -37,13 +37,13 @@ fn origin() -> CheckInputs {
 }
 
 /// The rows of a table by the name in a text column; nulls are counted separately.
-struct Named<'a> {
+struct RowsByName<'a> {
     codes: &'a [u32],
     names: Vec<(&'a str, usize)>,
     nulls: usize,
 }
 
-impl<'a> Named<'a> {
+impl<'a> RowsByName<'a> {
     fn of(rows: &RowContext<'a>, column: &str) -> Option<Self> {
         let Some(Column::Text { codes, dict, nulls }) = rows.column(column) else {
             return None;

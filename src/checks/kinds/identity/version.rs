@@ -8,8 +8,8 @@ use pep440_rs::Version;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Named, origin};
-use crate::base::glob::{Of, matcher};
+use super::{RowsByName, origin};
+use crate::base::glob::{GlobScope, matcher};
 use crate::base::words::plural_verb;
 use crate::checks::context::RowContext;
 use crate::checks::inputs::CheckInputs;
@@ -28,7 +28,7 @@ pub struct VersionNames {
 
 impl VersionNames {
     fn hit<'v>(&'v self, rows: &'v RowContext<'v>) -> Option<Hit<'v>> {
-        let named = Named::of(rows, "version")?;
+        let named = RowsByName::of(rows, "version")?;
         let dir = rows.file.place.version.as_str();
         let fits =
             |name: &str| self.versionless.iter().any(|v| v == name) || same_version(name, dir);
@@ -85,7 +85,7 @@ impl Judge for VersionNames {
 }
 
 fn matchers(globs: &[String]) -> Vec<GlobMatcher> {
-    globs.iter().filter_map(|g| matcher(g, Of::Names).ok()).collect()
+    globs.iter().filter_map(|g| matcher(g, GlobScope::Names).ok()).collect()
 }
 
 /// The least number of hexadecimal digits that identify a commit.

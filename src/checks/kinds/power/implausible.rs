@@ -185,7 +185,7 @@ impl PowerSigns {
         if !shares.is_empty() && idle as f64 >= 0.99 * shares.len() as f64 {
             return sign("stay near idle at every size: the meter did not see the kernel");
         }
-        let apart = Apart::new(table, self.series_readings);
+        let apart = ReadingDistances::new(table, self.series_readings);
         let along = rows.series().iter().filter_map(|axis| apart.median(neighbours(axis)));
         // Without a sweep, such as with sizes drawn at random, neighbours need not be similar.
         let nearest = along.min_by(f64::total_cmp)?;
@@ -205,7 +205,7 @@ impl PowerSigns {
 }
 
 /// Distances between the power readings of rows. The distance of two readings is the larger divided by the smaller.
-struct Apart<'a> {
+struct ReadingDistances<'a> {
     table: &'a PowerReadings<'a>,
     /// The readings by row; NaN where there is none.
     power: Vec<f64>,
@@ -215,7 +215,7 @@ struct Apart<'a> {
     far: OnceCell<f64>,
 }
 
-impl<'a> Apart<'a> {
+impl<'a> ReadingDistances<'a> {
     fn new(table: &'a PowerReadings<'a>, least: usize) -> Self {
         let mut power = vec![f64::NAN; table.rows.last().map_or(0, |last| last + 1)];
         table.rows.iter().for_each(|row| power[*row] = table.power(*row));
@@ -226,7 +226,7 @@ impl<'a> Apart<'a> {
     /// pairs.
     fn median(&self, pairs: impl Iterator<Item = [usize; 2]>) -> Option<f64> {
         let power = |row: usize| self.power.get(row).copied().unwrap_or(f64::NAN);
-        let near = pairs.map(|[a, b]| times_apart(power(a), power(b)));
+        let near = pairs.map(|[a, b]| ratio_up(power(a), power(b)));
         let mut near: Vec<f64> = near.filter(|times| !times.is_nan()).collect();
         (near.len() >= self.least).then(|| median_log(&mut near) / self.far())
     }
@@ -239,14 +239,14 @@ impl<'a> Apart<'a> {
             // The stride is a prime number, so that the rows are rarely neighbours of a sweep.
             let other = |i: usize| rows[(i * 7919 + half) % rows.len()];
             let far = rows.iter().enumerate();
-            let far = far.map(|(i, row)| times_apart(self.power[*row], self.power[other(i)]));
+            let far = far.map(|(i, row)| ratio_up(self.power[*row], self.power[other(i)]));
             median_log(&mut far.collect::<Vec<f64>>())
         })
     }
 }
 
 /// The larger of two readings divided by the smaller; NaN if one of them is NaN.
-fn times_apart(a: f64, b: f64) -> f64 {
+fn ratio_up(a: f64, b: f64) -> f64 {
     (a / b).max(b / a)
 }
 

@@ -7,7 +7,7 @@ use crate::checks::context::ProfileContext;
 use crate::checks::judge::Found;
 use crate::checks::rule_head::RuleHead;
 use crate::database::catalog::{Role, TableFile};
-use crate::database::profile::{Pinned, Profile};
+use crate::database::profile::{PinnedFile, Profile};
 use crate::database::source::Entry;
 use crate::database::state::State;
 use crate::database::table::Column;
@@ -25,7 +25,7 @@ struct NamingTable<'a> {
 /// Returns a finding with all that contradicts a profile.
 pub(super) fn contradiction(rule: RuleHead<'_>, at: &ProfileContext<'_>) -> Found {
     let Ok(profile) = &at.profile else { return Found::new() };
-    if !Profile::is_of(at.entry) {
+    if !Profile::is_profile(at.entry) {
         return rule.all_on_path(&at.entry.path, at.other_files(profile)).into_iter().collect();
     }
     let naming = at.naming_tables();
@@ -41,18 +41,18 @@ pub(super) fn contradiction(rule: RuleHead<'_>, at: &ProfileContext<'_>) -> Foun
 pub(super) fn unreadable(rule: RuleHead<'_>, at: &ProfileContext<'_>) -> Found {
     // A document above the root belongs to another root.
     let folder = &at.state.catalog.folder;
-    let is_own = Profile::is_of(at.entry) || at.entry.path.starts_with(folder.as_str());
+    let is_own = Profile::is_profile(at.entry) || at.entry.path.starts_with(folder.as_str());
     let why = at.profile.as_ref().err().filter(|_| is_own);
     why.map(|why| rule.on_path(&at.entry.path, why.to_string())).into_iter().collect()
 }
 
 impl<'a> ProfileContext<'a> {
     /// A clause on a pinned file that is missing or does not have `digest`; `None` if it is right.
-    fn unmet(&self, pinned: &Pinned, digest: &str) -> Option<String> {
+    fn unmet(&self, pinned: &PinnedFile, digest: &str) -> Option<String> {
         let catalog = self.state.catalog;
         let beside = catalog.beside.iter();
         match pinned {
-            Pinned::SystemYaml => {
+            PinnedFile::SystemYaml => {
                 let mut yaml = beside.filter(|(_, role)| *role == Role::System);
                 let is_met = yaml.any(|(entry, _)| self.has(entry, digest));
                 (!is_met).then(|| {
@@ -60,7 +60,7 @@ impl<'a> ProfileContext<'a> {
                     format!("no system's YAML has the SHA-256 {digest} of its hardware_yaml_sha256")
                 })
             }
-            Pinned::File(path) => {
+            PinnedFile::File(path) => {
                 let place = self.below_systems(path);
                 let tables = catalog.tables.iter().map(|table| &table.entry);
                 let mut files = beside.map(|(entry, _)| entry).chain(tables);

@@ -45,7 +45,7 @@ struct Cards<'a> {
 }
 
 #[derive(Clone, Copy)]
-struct SeriesPoint {
+struct CardPoint {
     row: u32,
     size: f64,
     /// The logarithm of the point's latency divided by that of the line between its neighbours.
@@ -109,7 +109,7 @@ impl CardLimits {
     }
 
     /// The number of the card whose median differs most; `None` if it does not differ enough to be confirmed.
-    fn first(&self, cards: &Cards<'_>, points: &[SeriesPoint]) -> Option<u32> {
+    fn first(&self, cards: &Cards<'_>, points: &[CardPoint]) -> Option<u32> {
         let medians = cards.medians(points, self.points)?;
         let most = (0_u32..).zip(medians).max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
         (most.1.abs() >= 0.7 * self.factor.ln()).then_some(most.0)
@@ -130,9 +130,9 @@ impl CardLimits {
         let mut medians = cards.medians(&points, self.points)?;
         let off = std::mem::take(&mut medians[card as usize]);
         let others = medians.iter().fold(0.0, |most: f64, off| most.max(off.abs()));
-        let is_far = |point: &&SeriesPoint| point.off / off >= 0.5;
+        let is_far = |point: &&CardPoint| point.off / off >= 0.5;
         let (own, rest): (Vec<_>, Vec<_>) = points.iter().partition(|point| is_own(point.row));
-        let share = |of: &[&SeriesPoint]| {
+        let share = |of: &[&CardPoint]| {
             of.iter().filter(|point| is_far(point)).count() as f64 / of.len() as f64
         };
         let (far, near) = (share(&own), 1.0 - share(&rest));
@@ -154,7 +154,7 @@ impl Cards<'_> {
     }
 
     /// The median [`SeriesPoint::off`] of each card; `None` if a card has fewer than `least` points.
-    fn medians(&self, points: &[SeriesPoint], least: usize) -> Option<Vec<f64>> {
+    fn medians(&self, points: &[CardPoint], least: usize) -> Option<Vec<f64>> {
         let mut offs: Vec<Vec<f64>> = vec![Vec::new(); self.count];
         for point in points {
             offs[self.of(point.row) as usize].push(point.off);
@@ -194,7 +194,7 @@ fn points(
     latency: &[f64],
     is_large: &[bool],
     skipped: impl Fn(u32) -> bool,
-) -> Vec<SeriesPoint> {
+) -> Vec<CardPoint> {
     const FEW: usize = 4;
     let mut points = Vec::new();
     for (series, sizes) in axis.iter() {
@@ -212,7 +212,7 @@ fn points(
                 let (low, own, high) = (at(low), at(n), at(high));
                 let share = (own.0 - low.0) / (high.0 - low.0);
                 let off = own.1 - (low.1 + (high.1 - low.1) * share);
-                points.push(SeriesPoint { row: series[n], size: sizes[n], off });
+                points.push(CardPoint { row: series[n], size: sizes[n], off });
             }
             if !skipped(series[n]) {
                 low = Some(n);

@@ -32,7 +32,7 @@ pub(super) struct IgnoredLimits {
 
 /// The rows with one value of a key part, compared with rows of another value and more work.
 #[derive(Default)]
-struct Compared {
+struct ComparedValue {
     rows: usize,
     /// The rows that take as long as those of more work.
     equal: Vec<usize>,
@@ -102,8 +102,8 @@ impl IgnoredLimits {
         latency: &[f64],
         bounds: &[f64],
         least: f64,
-    ) -> BTreeMap<u64, Compared> {
-        let mut found: BTreeMap<u64, Compared> = BTreeMap::new();
+    ) -> BTreeMap<u64, ComparedValue> {
+        let mut found: BTreeMap<u64, ComparedValue> = BTreeMap::new();
         for group in placed.chunk_by(|a, b| a.0 == b.0) {
             let by_work =
                 |a: &&(u64, usize), b: &&(u64, usize)| bounds[a.1].total_cmp(&bounds[b.1]);

@@ -203,7 +203,7 @@ impl DtypePair {
 
     /// Compares slice `side` (0 or 1) with the other one at the keys where the other is fastest, and where it is
     /// slowest.
-    fn floor(&self, side: usize) -> Floor {
+    fn floor(&self, side: usize) -> RelativeLatency {
         let mut latencies = self.latencies.clone();
         let [own, other] = [side, 1 - side];
         let by_other = |a: &[f64; 2], b: &[f64; 2]| {
@@ -222,12 +222,12 @@ impl DtypePair {
         latencies.select_nth_unstable_by(few - 1, by_other);
         let small = &latencies[..few];
         let mut own_at_small: Vec<f64> = small.iter().map(|latency| latency[own]).collect();
-        Floor { latency: upper_median(&mut own_at_small), ratio: ratio(small), remains }
+        RelativeLatency { latency: upper_median(&mut own_at_small), ratio: ratio(small), remains }
     }
 }
 
 /// The latency of a slice compared with that of the same operation in another dtype.
-struct Floor {
+struct RelativeLatency {
     /// The median latency of the slice in ms, at the quarter of the keys where the other slice is fastest.
     latency: f64,
     /// The median ratio at the quarter of the keys where the other is fastest.
@@ -253,11 +253,11 @@ impl FloorLimits {
         let mut rows = slices.rows_by_slice();
         let mut odd = Vec::new();
         for (slice, peers) in peers {
-            let is_slow = |floor: &Floor| {
+            let is_slow = |floor: &RelativeLatency| {
                 floor.ratio >= self.factor && floor.remains <= self.remains * floor.ratio
             };
             let floors = peers.iter().map(|(pair, side)| (*pair, *side, pair.floor(*side)));
-            let mut slow: Vec<(&DtypePair, usize, Floor)> =
+            let mut slow: Vec<(&DtypePair, usize, RelativeLatency)> =
                 floors.filter(|(_, _, floor)| is_slow(floor)).collect();
             // Two of three dtypes may be timed with their launches. Where there are two dtypes, either may be the odd
             // one.
@@ -266,8 +266,8 @@ impl FloorLimits {
             }
             let floors = slow.iter().map(|(_, _, floor)| floor);
             let nearest = floors.min_by(|a, b| a.ratio.total_cmp(&b.ratio));
-            let Some(Floor { latency, ratio, .. }) = nearest else { continue };
-            let other = |(pair, side, _): &(&DtypePair, usize, Floor)| {
+            let Some(RelativeLatency { latency, ratio, .. }) = nearest else { continue };
+            let other = |(pair, side, _): &(&DtypePair, usize, RelativeLatency)| {
                 slices.words(if *side == 0 { pair.second } else { pair.first })
             };
             let others: BTreeSet<String> = slow.iter().map(other).collect();

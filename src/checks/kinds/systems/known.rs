@@ -44,7 +44,7 @@ struct NetworkCard {
 }
 
 /// A known system that a system's figures are compared with.
-struct Reference<'a> {
+struct KnownSystem<'a> {
     known: &'a System,
     /// The clause that introduces the known value in a message: `but h100_sxm is known to have`.
     says: String,
@@ -57,18 +57,18 @@ impl KnownFigures {
     pub fn outliers(&self, system: &System, at: &SystemContext<'_>) -> Vec<String> {
         if let Some(known) = at.specs.systems.get(&system.name) {
             let says = format!("but {} is known to have", system.name);
-            let reference = [Reference { known, says }];
+            let reference = [KnownSystem { known, says }];
             let figures = self.figures.iter();
             return figures.filter_map(|path| self.differs(path, system, &reference)).collect();
         }
-        let references: Vec<Reference<'_>> = at
+        let references: Vec<KnownSystem<'_>> = at
             .devices
             .iter()
             .flat_map(|device| {
                 let alike = at.specs.systems.values().filter(|known| known.is_device(device));
                 alike.map(move |known| {
                     let says = format!("but its rows are of {device}, known to have");
-                    Reference { known, says }
+                    KnownSystem { known, says }
                 })
             })
             .collect();
@@ -85,12 +85,17 @@ impl KnownFigures {
     }
 
     /// A clause on a figure that differs from the known values of all references; `None` if it fits one of them.
-    fn differs(&self, path: &str, system: &System, references: &[Reference<'_>]) -> Option<String> {
+    fn differs(
+        &self,
+        path: &str,
+        system: &System,
+        references: &[KnownSystem<'_>],
+    ) -> Option<String> {
         let value = system.figure(path).filter(|value| *value > 0.0)?;
         let factor = self.own_factors.get(path).copied().unwrap_or(self.own_factor);
         let mut first = None;
         for reference in references {
-            let values = reference.known.right_values(path);
+            let values = reference.known.correct_values(path);
             let Some(known) = values.first().copied().filter(|known| *known > 0.0) else {
                 continue;
             };
@@ -120,7 +125,8 @@ impl KnownFigures {
         let value = system.figure(path).filter(|value| *value > 0.0)?;
         let generation = system.generation()?;
         let near = at.specs.systems.values().filter(|p| p.generation() == Some(generation));
-        let figure = |peer: &System| peer.right_values(path).first().copied().filter(|f| *f > 0.0);
+        let figure =
+            |peer: &System| peer.correct_values(path).first().copied().filter(|f| *f > 0.0);
         let figures: Vec<(&str, f64)> =
             near.filter_map(|peer| Some((peer.name.as_str(), figure(peer)?))).collect();
         if figures.is_empty() || figures.iter().any(|(_, f)| times_off(value / f) <= self.factor) {

@@ -5,4 +5,4 @@ mod known;
 mod suspicious;
 
 pub use self::invalid::SystemFields;
-pub use self::suspicious::Plausible;
+pub use self::suspicious::FigureChecks;

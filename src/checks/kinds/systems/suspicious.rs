@@ -17,10 +17,10 @@ use crate::specs::system::System;
 /// The comparisons of a system's figures: with each other, with known systems and with the system's own tables.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Plausible {
+pub struct FigureChecks {
     relations: Vec<FigureRelation>,
     /// Figures that do not decrease from one system to the next.
-    rising: Vec<Rising>,
+    rising: Vec<RisingFigure>,
     /// The backend of each field that names a backend's version.
     versions: BTreeMap<String, String>,
     known: KnownFigures,
@@ -39,7 +39,7 @@ struct FigureRelation {
 /// Systems in ascending order of a figure.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Rising {
+struct RisingFigure {
     figure: String,
     systems: Vec<String>,
 }
@@ -62,7 +62,7 @@ impl Scope for Figures<'_> {
     }
 }
 
-impl Judge for Plausible {
+impl Judge for FigureChecks {
     fn needs(&self) -> CheckInputs {
         CheckInputs::of(&[Input::Systems])
     }
@@ -117,7 +117,7 @@ fn misnamed(rule: RuleHead<'_>, system: &System, at: &SystemContext<'_>) -> Foun
     unknown.map(finding).collect()
 }
 
-impl Rising {
+impl RisingFigure {
     /// Clauses on the systems of the root that have less of the figure than this system although they come later in
     /// the order, or more although they come earlier.
     fn broken(&self, system: &System, at: &SystemContext<'_>) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Wrong;
+use super::WrongRowsByFault;
 use crate::base::error::nearest;
 use crate::base::words::names;
 use crate::checks::context::RowContext;
@@ -26,7 +26,7 @@ struct UnknownDtype<'a> {
 /// Adds the rows whose dtype is neither known nor in the table's spec, grouped by dtype. They go to `wrong` if other
 /// tables spell the dtype in another case, otherwise to `unknown`. `columns` are the names of the dtype columns.
 pub(super) fn unknown_dtypes<'a>(
-    (wrong, unknown): (&mut Wrong, &mut Wrong),
+    (wrong, unknown): (&mut WrongRowsByFault, &mut WrongRowsByFault),
     rows: &RowContext<'a>,
     columns: impl Iterator<Item = &'a str>,
 ) {

@@ -1,13 +1,13 @@
 //! Kernels whose backend the framework cannot choose for a table's family.
 
-use super::Wrong;
+use super::WrongRowsByFault;
 use crate::base::words::names;
 use crate::checks::context::RowContext;
 use crate::database::table::Column;
 use crate::specs::facts::KERNEL_COLUMN;
 
 /// Adds the rows of a backend that the database's own catalog does not list among those that the framework can choose.
-pub(super) fn outside_choices(wrong: &mut Wrong, rows: &RowContext<'_>) {
+pub(super) fn outside_choices(wrong: &mut WrongRowsByFault, rows: &RowContext<'_>) {
     let Some(kernels) = &rows.spec.kernels else { return };
     let Some(Column::Text { codes, dict, .. }) = rows.column(KERNEL_COLUMN) else { return };
     let place = &rows.file.place;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Wrong;
+use super::WrongRowsByFault;
 use super::dtypes::unknown_dtypes;
 use super::kernels::outside_choices;
 use super::whole_table::{mixed_rows, null_rows};
@@ -29,8 +29,8 @@ pub struct KeyRange {
 impl Judge for KeyRange {
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let spec = rows.spec;
-        let [mut wrong, mut unsettled, mut outside] = <[Wrong; 3]>::default();
-        let [mut dtypes, mut refused] = <[Wrong; 2]>::default();
+        let [mut wrong, mut unsettled, mut outside] = <[WrongRowsByFault; 3]>::default();
+        let [mut dtypes, mut refused] = <[WrongRowsByFault; 2]>::default();
         for column in &spec.columns {
             let name = column.name.as_str();
             let Some(found) = rows.column(name) else {
@@ -103,7 +103,7 @@ impl Judge for KeyRange {
 }
 
 impl KeyRange {
-    fn int(&self, wrong: &mut Wrong, spec: &ColumnSpec, column: &Column, rows: usize) {
+    fn int(&self, wrong: &mut WrongRowsByFault, spec: &ColumnSpec, column: &Column, rows: usize) {
         let name = spec.name.as_str();
         let listed = |list: &[String]| list.iter().any(|n| n == name);
         let least = if listed(&self.may_be_zero) { 0.0 } else { 1.0 };
@@ -176,7 +176,7 @@ fn unknown_texts<'a>(rows: &RowContext<'a>, require: &Expr) -> UnknownTexts<'a> 
 }
 
 /// Adds groups that the loader refuses because one column varies and the other does not.
-fn refused_groups(wrong: &mut Wrong, rows: &RowContext<'_>, guard: &Guard) {
+fn refused_groups(wrong: &mut WrongRowsByFault, rows: &RowContext<'_>, guard: &Guard) {
     let refused = guarded_rows(rows.whole(), guard);
     if refused.is_empty() {
         return;

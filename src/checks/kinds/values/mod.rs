@@ -18,7 +18,7 @@ use crate::findings::{Finding, Hit, HitPart, Severity};
 
 /// The wrong rows of a table, grouped by fault.
 #[derive(Default)]
-struct Wrong {
+struct WrongRowsByFault {
     kinds: BTreeMap<String, WrongRows>,
     columns: Vec<String>,
 }
@@ -31,7 +31,7 @@ struct WrongRows {
     rows: Vec<usize>,
 }
 
-impl Wrong {
+impl WrongRowsByFault {
     /// Adds a row to the fault "`column` is `why`"; does nothing if `why` is `None`.
     fn add(&mut self, column: &str, row: usize, why: Option<&str>) {
         let Some(why) = why else { return };

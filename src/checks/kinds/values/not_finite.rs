@@ -1,6 +1,6 @@
 //! NaN, infinities and nulls among the measurements.
 
-use super::Wrong;
+use super::WrongRowsByFault;
 use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};
 use crate::database::table::Column;
@@ -14,7 +14,7 @@ impl Judge for NotFinite {
     }
 
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        let mut wrong = Wrong::default();
+        let mut wrong = WrongRowsByFault::default();
         for (name, _) in rows.spec.measures() {
             let Some(column) = rows.column(name) else {
                 continue;

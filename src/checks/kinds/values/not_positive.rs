@@ -1,6 +1,6 @@
 //! Measurements of zero or less.
 
-use super::Wrong;
+use super::WrongRowsByFault;
 use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};
 use crate::database::table::Column;
@@ -17,7 +17,7 @@ impl Judge for NotPositive {
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let scope = rows.scope();
         let is_unknown = rows.spec.inferred;
-        let mut wrong = Wrong::default();
+        let mut wrong = WrongRowsByFault::default();
         for (name, _) in rows.spec.measures() {
             let Some(column) = rows.column(name) else {
                 continue;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::Wrong;
+use super::WrongRowsByFault;
 use crate::base::words::names;
 use crate::checks::context::RowContext;
 use crate::database::table::Column;
 
 /// Adds the rows that differ from most rows in a `uniform` column, all of whose values must be equal.
-pub(super) fn mixed_rows(wrong: &mut Wrong, rows: &RowContext<'_>) {
+pub(super) fn mixed_rows(wrong: &mut WrongRowsByFault, rows: &RowContext<'_>) {
     for name in &rows.spec.uniform {
         if let Some(column) = rows.column(name) {
             mixed_values(wrong, rows.count, name, column);
@@ -17,7 +17,7 @@ pub(super) fn mixed_rows(wrong: &mut Wrong, rows: &RowContext<'_>) {
 }
 
 /// Adds the rows with a null, if the table's spec forbids nulls.
-pub(super) fn null_rows(wrong: &mut Wrong, rows: &RowContext<'_>) {
+pub(super) fn null_rows(wrong: &mut WrongRowsByFault, rows: &RowContext<'_>) {
     if !rows.spec.no_nulls {
         return;
     }
@@ -30,7 +30,7 @@ pub(super) fn null_rows(wrong: &mut Wrong, rows: &RowContext<'_>) {
 }
 
 /// Adds the rows whose value is not the most frequent one; of equally frequent values, the first in the file counts.
-fn mixed_values(wrong: &mut Wrong, rows: usize, name: &str, column: &Column) {
+fn mixed_values(wrong: &mut WrongRowsByFault, rows: usize, name: &str, column: &Column) {
     let mut by_value: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for row in 0..rows {
         let value = column.json(row);

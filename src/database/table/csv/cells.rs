@@ -63,7 +63,7 @@ impl Cells {
     }
 
     /// Says what is wrong with a cell that is not of the wanted type.
-    pub fn says(&self, name: &str, row: usize) -> String {
+    pub fn describe_stray(&self, name: &str, row: usize) -> String {
         let cell: String = self.texts[row].iter().flat_map(|t| t.chars()).take(SHOWN).collect();
         let wanted =
             if self.wanted == Some(ColumnKind::Bool) { "True or False" } else { "a number" };

@@ -72,7 +72,7 @@ pub(super) fn decode(
             }
         }
         let line = counter.line(record.position().map_or(start, csv::Position::byte));
-        let damage = damage(&record, &header);
+        let damage = damage_reason(&record, &header);
         is_whole = damage.is_none();
         if let Some(why) = damage {
             rows.tear(line, why);
@@ -98,7 +98,7 @@ pub(super) fn decode(
 }
 
 /// Returns the reason why a record is not a row of the table; `None` if it is one.
-fn damage(record: &csv::ByteRecord, header: &csv::ByteRecord) -> Option<String> {
+fn damage_reason(record: &csv::ByteRecord, header: &csv::ByteRecord) -> Option<String> {
     if record == header {
         Some("the header again".into())
     } else if record.len() != header.len() {
@@ -132,7 +132,7 @@ impl Rows {
         let mut strays: BTreeMap<usize, String> = BTreeMap::new();
         for ((cells, column), name) in self.columns.iter().zip(&columns).zip(&names) {
             for row in cells.strays(column) {
-                strays.entry(row).or_insert_with(|| cells.says(name, row));
+                strays.entry(row).or_insert_with(|| cells.describe_stray(name, row));
             }
         }
         if !strays.is_empty() {

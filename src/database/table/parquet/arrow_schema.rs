@@ -28,7 +28,7 @@ pub(super) fn check(encoded: &str) -> Result<(), FileError> {
         Some(rest) => rest.get(4..).unwrap_or_default(),
         None => &bytes,
     };
-    let mut left = Left { fields: MOST_COLUMNS, bytes: MOST_BYTES };
+    let mut left = SchemaBudget { fields: MOST_COLUMNS, bytes: MOST_BYTES };
     match left.message(message) {
         Ok(Some(())) => Ok(()),
         Ok(None) => Err(damaged(&"it holds more than the schema of a table")),
@@ -37,14 +37,14 @@ pub(super) fn check(encoded: &str) -> Result<(), FileError> {
 }
 
 /// The remaining size to which a schema may unfold. Each step returns `None` once it is used up.
-struct Left {
+struct SchemaBudget {
     fields: usize,
     bytes: usize,
 }
 
 type WalkStep = Result<Option<()>, planus::Error>;
 
-impl Left {
+impl SchemaBudget {
     fn message(&mut self, bytes: &[u8]) -> WalkStep {
         let message = ipc::MessageRef::read_as_root(bytes)?;
         let Some(ipc::MessageHeaderRef::Schema(schema)) = message.header()? else {

@@ -14,7 +14,7 @@ use polars_parquet_format::{
 
 use super::chunk::{Chunk, ChunkGroup};
 use super::errors::{ColumnError, FileError};
-use super::walk::{Walk, size};
+use super::walk::{PageWalk, size};
 use crate::database::limits::MOST_FOOTER;
 
 /// The fields in which a copy of a column's metadata must equal the footer's.
@@ -90,7 +90,7 @@ fn check_offsets(bytes: &[u8], index: Range<usize>, chunk: &Chunk) -> Result<(),
     let index =
         OffsetIndex::read_from_in_protocol(&mut protocol).map_err(|_| ColumnError::PageIndex)?;
     let mut listed = index.page_locations.into_iter();
-    for page in Walk::over(bytes, chunk) {
+    for page in PageWalk::over(bytes, chunk) {
         let page = page?;
         if page.is_dictionary() {
             continue;

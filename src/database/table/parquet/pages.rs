@@ -19,7 +19,7 @@ use super::codec::Decompressor;
 use super::errors::ColumnError;
 use super::runs::{ones, take};
 use super::values;
-use super::walk::{RawPage, Walk, size};
+use super::walk::{PageWalk, RawPage, size};
 use crate::database::limits::MOST_BYTES;
 use crate::specs::Codec;
 
@@ -85,7 +85,7 @@ impl<'a> BoundedPages<'a> {
         let out = Vec::with_capacity(room);
         let pages = Pages { bytes: out, indices: true, dictionary: None, values: Vec::new(), rows };
         let mut column = ColumnPages { leaf, values: 0, pages };
-        for page in Walk::over(self.bytes, chunk) {
+        for page in PageWalk::over(self.bytes, chunk) {
             let page = self.afford(page?)?;
             match page.header.type_ {
                 PageType::DICTIONARY_PAGE => {
@@ -113,7 +113,7 @@ impl<'a> BoundedPages<'a> {
     /// [`ColumnError`] if the pages do not fill the column or do not contain the claimed number of values.
     pub(super) fn skip(&mut self, chunk: &Chunk) -> Result<(), ColumnError> {
         let mut values = 0;
-        for page in Walk::over(self.bytes, chunk) {
+        for page in PageWalk::over(self.bytes, chunk) {
             let header = self.afford(page?)?.header;
             let v1 = header.data_page_header.map(|h| h.num_values);
             let v2 = header.data_page_header_v2.map(|h| h.num_values);

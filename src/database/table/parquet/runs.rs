@@ -29,7 +29,7 @@ pub(super) fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
 
 /// A run in the hybrid encoding of run lengths and bit packing.
 #[derive(Debug, PartialEq)]
-pub(super) enum Run<'a> {
+pub(super) enum ValueRun<'a> {
     /// One value, repeated `count` times.
     Same { value: u32, count: usize },
     /// Bit-packed values, lowest bits first.
@@ -45,11 +45,11 @@ pub(super) fn runs<'a>(
     mut bytes: &'a [u8],
     width: usize,
     total: usize,
-    mut each: impl FnMut(Run<'a>) -> Option<()>,
+    mut each: impl FnMut(ValueRun<'a>) -> Option<()>,
 ) -> Option<&'a [u8]> {
     let mut left = total;
     if width == 0 {
-        each(Run::Same { value: 0, count: left })?;
+        each(ValueRun::Same { value: 0, count: left })?;
         return Some(bytes);
     }
     while left > 0 {
@@ -59,7 +59,7 @@ pub(super) fn runs<'a>(
             let stored = take(&mut bytes, width.div_ceil(8))?;
             value.get_mut(..stored.len())?.copy_from_slice(stored);
             let count = left.min(header >> 1);
-            each(Run::Same { value: u32::from_le_bytes(value), count })?;
+            each(ValueRun::Same { value: u32::from_le_bytes(value), count })?;
             left -= count;
         } else {
             // Writers may leave out the padding of the last run.
@@ -70,7 +70,7 @@ pub(super) fn runs<'a>(
             if bits.len().checked_mul(8)? / width < count {
                 return None;
             }
-            each(Run::Packed { bits, count })?;
+            each(ValueRun::Packed { bits, count })?;
             left -= count;
         }
     }
@@ -87,7 +87,7 @@ pub(super) fn ones(bytes: &[u8], total: usize) -> Option<usize> {
     Some(ones)
 }
 
-impl Run<'_> {
+impl ValueRun<'_> {
     /// Counts the ones in the run; `None` if its value is not a bit.
     fn ones(&self) -> Option<usize> {
         match *self {
@@ -136,8 +136,8 @@ mod tests {
             Some(())
         });
         assert_eq!(rest, Some(&[7][..]));
-        let packed = Run::Packed { bits: &[0xff; 3], count: 8 };
-        assert_eq!(seen, [Run::Same { value: 3, count: 4 }, packed]);
+        let packed = ValueRun::Packed { bits: &[0xff; 3], count: 8 };
+        assert_eq!(seen, [ValueRun::Same { value: 3, count: 4 }, packed]);
         assert_eq!(runs(&[8, 3], 3, 5, |_| Some(())), None);
         assert_eq!(runs(&[5, 0xff], 3, 16, |_| Some(())), None, "two groups take six bytes");
         assert_eq!(runs(&[], 0, 5, |_| Some(())), Some(&[][..]));

@@ -10,7 +10,7 @@ use polars_parquet::read::PhysicalType;
 use polars_parquet_format::Encoding;
 
 use super::errors::ColumnError;
-use super::runs::{Run, runs, take};
+use super::runs::{ValueRun, runs, take};
 
 pub(super) fn name(encoding: Encoding) -> String {
     match encoding {
@@ -85,9 +85,9 @@ fn texts(mut bytes: &[u8], count: usize) -> bool {
 /// indices itself.
 fn indices(bytes: &[u8], count: usize, entries: usize) -> bool {
     let Some((width, rest)) = bytes.split_first() else { return false };
-    let known = |run: Run<'_>| match run {
-        Run::Same { value, count } => (count == 0 || (value as usize) < entries).then_some(()),
-        Run::Packed { .. } => Some(()),
+    let known = |run: ValueRun<'_>| match run {
+        ValueRun::Same { value, count } => (count == 0 || (value as usize) < entries).then_some(()),
+        ValueRun::Packed { .. } => Some(()),
     };
     *width <= 32 && runs(rest, usize::from(*width), count, known).is_some()
 }
@@ -95,9 +95,9 @@ fn indices(bytes: &[u8], count: usize, entries: usize) -> bool {
 /// Returns true if the bytes are flags as runs, after their length.
 fn flags(mut bytes: &[u8], count: usize) -> bool {
     let length = take(&mut bytes, 4).and_then(|l| l.try_into().ok()).map(u32::from_le_bytes);
-    let flag = |run: Run<'_>| match run {
-        Run::Same { value, .. } => (value < 2).then_some(()),
-        Run::Packed { .. } => Some(()),
+    let flag = |run: ValueRun<'_>| match run {
+        ValueRun::Same { value, .. } => (value < 2).then_some(()),
+        ValueRun::Packed { .. } => Some(()),
     };
     length.is_some_and(|l| l as usize == bytes.len()) && runs(bytes, 1, count, flag).is_some()
 }

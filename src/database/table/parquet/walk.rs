@@ -31,7 +31,7 @@ impl RawPage<'_> {
 }
 
 /// An iterator over the pages of a chunk, which must fill the chunk.
-pub(super) struct Walk<'a> {
+pub(super) struct PageWalk<'a> {
     rest: &'a [u8],
     /// The position of `rest` in the file.
     start: usize,
@@ -39,7 +39,7 @@ pub(super) struct Walk<'a> {
     first_data: Option<usize>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> PageWalk<'a> {
     /// Iterates over the pages of a chunk of a file.
     pub(super) fn over(file: &'a [u8], chunk: &Chunk) -> Self {
         let rest = file.get(chunk.range.clone()).unwrap_or_default();
@@ -66,7 +66,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-impl<'a> Iterator for Walk<'a> {
+impl<'a> Iterator for PageWalk<'a> {
     type Item = Result<RawPage<'a>, ColumnError>;
 
     fn next(&mut self) -> Option<Self::Item> {

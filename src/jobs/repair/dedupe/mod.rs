@@ -20,11 +20,11 @@ use crate::database::table::Table;
 use crate::specs::Serves;
 
 use plan::Rewrite;
-pub use plan::{Dropped, Keep, Policy, TablePlan};
+pub use plan::{KeptCopy, Policy, RemovedRow, TablePlan};
 
 /// The plan of a deduplication.
 #[derive(Debug)]
-pub struct Deduped {
+pub struct DedupePlan {
     /// Number of tables in the selection.
     pub tables: usize,
     /// Plans of the tables with repeated measurements or repeated keys, sorted by path.
@@ -41,7 +41,7 @@ pub struct Deduped {
 ///
 /// Returns an error if there is no database, if the selection names something unknown, or if no
 /// table has a column to ignore. Tables that cannot be changed are in [`Deduped::refused`].
-pub fn run(options: &RepairOptions, policy: Policy) -> Result<Deduped> {
+pub fn run(options: &RepairOptions, policy: Policy) -> Result<DedupePlan> {
     let (site, tree) = super::open(options)?;
     let columns = Mutex::new(BTreeSet::new());
     let seen = |table: &Table| {
@@ -65,7 +65,7 @@ pub fn run(options: &RepairOptions, policy: Policy) -> Result<Deduped> {
     {
         return Err(unknown("column", name, columns.iter().map(String::as_str)));
     }
-    Ok(Deduped { tables, plans, refused, policy, change })
+    Ok(DedupePlan { tables, plans, refused, policy, change })
 }
 
 /// Adds the new file of a plan to a change, unless the sidecar cannot be updated.
@@ -84,7 +84,7 @@ fn add_to(
     Ok(plan)
 }
 
-impl Deduped {
+impl DedupePlan {
     /// Returns the number of rows to remove.
     pub fn dropped(&self) -> usize {
         self.plans.iter().map(|p| p.dropped.len()).sum()

@@ -20,7 +20,7 @@ use crate::specs::{Serves, TableSpec, measured_unit};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
     /// The copy that stays.
-    pub keep: Keep,
+    pub keep: KeptCopy,
     /// True to remove copies that differ by more than rerun noise.
     pub disagreeing: bool,
     /// Columns that do not distinguish measurements, such as a model's name if two models have the
@@ -30,7 +30,7 @@ pub struct Policy {
 
 /// The copy of a measurement that stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keep {
+pub enum KeptCopy {
     /// The first in the file.
     First,
     /// The last in the file, as the collection guide recommends.
@@ -39,7 +39,7 @@ pub enum Keep {
     Median,
 }
 
-impl Keep {
+impl KeptCopy {
     /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
@@ -71,7 +71,7 @@ fn by_latency(a: usize, b: usize, latencies: &[&Vals<'_, f64>]) -> Ordering {
 
 /// A row to remove.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Dropped {
+pub struct RemovedRow {
     /// The row in the old table, from 0.
     pub row: usize,
     /// The row of the copy that stays, from 0.
@@ -94,7 +94,7 @@ pub struct TablePlan {
     /// Number of rows in the old table.
     pub rows: usize,
     /// Rows to remove, in file order.
-    pub dropped: Vec<Dropped>,
+    pub dropped: Vec<RemovedRow>,
     /// Number of removed rows that equal the remaining copy in every cell.
     pub equal: usize,
     /// Number of measurements whose copies differ by more than rerun noise; the copies are kept
@@ -216,7 +216,13 @@ impl TablePlan {
         let kept = policy.keep.choose(rows, latencies);
         for row in rows.iter().copied().filter(|row| *row != kept) {
             self.equal += usize::from(equal(table, row, kept));
-            self.dropped.push(Dropped { row, kept, spread, disagrees, cells: cells(table, row) });
+            self.dropped.push(RemovedRow {
+                row,
+                kept,
+                spread,
+                disagrees,
+                cells: cells(table, row),
+            });
         }
     }
 

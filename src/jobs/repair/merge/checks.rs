@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::groups::{MeasurementGroup, MergeEffect, StackRows};
-use super::options::{MergeOptions, NotMerged, refuse};
+use super::options::{MergeFailure, MergeOptions, refuse};
 use crate::base::words::{names, plural, plural_verb};
 use crate::database::table::Column;
 use crate::jobs::repair::measurements::compared_columns;
@@ -16,7 +16,7 @@ pub(super) fn check_times(
     rows: &StackRows<'_>,
     zero: bool,
     counts: impl Fn(usize) -> bool,
-) -> Result<(), NotMerged> {
+) -> Result<(), MergeFailure> {
     let is_timed = |time: f64| time.is_finite() && (time > 0.0 || time == 0.0 && zero);
     for (file, range) in &rows.stack.files {
         let is_wrong = |row: &usize| counts(*row) && !is_timed(rows.loaded.latency[*row]);
@@ -31,7 +31,7 @@ pub(super) fn check_times(
 }
 
 /// Refuses to replace a row by a row that lacks one of its measurements.
-pub(super) fn check_losses(rows: &StackRows<'_>) -> Result<(), NotMerged> {
+pub(super) fn check_losses(rows: &StackRows<'_>) -> Result<(), MergeFailure> {
     let measured = rows.stack.table.columns().filter(|(name, _)| measured_unit(name).is_some());
     for (name, column) in measured {
         // A power of zero was not measured.
@@ -54,7 +54,7 @@ pub(super) fn check_losses(rows: &StackRows<'_>) -> Result<(), NotMerged> {
 }
 
 /// Refuses keys that the table has already, if `--append` is given.
-pub(super) fn check_new(rows: &StackRows<'_>, options: &MergeOptions) -> Result<(), NotMerged> {
+pub(super) fn check_new(rows: &StackRows<'_>, options: &MergeOptions) -> Result<(), MergeFailure> {
     let old: Vec<_> = rows.groups.iter().filter(|g| !g.own.is_empty()).collect();
     match old.first().filter(|_| options.append) {
         None => Ok(()),
@@ -68,7 +68,7 @@ pub(super) fn check_new(rows: &StackRows<'_>, options: &MergeOptions) -> Result<
 
 /// Refuses new measurements whose key the table already has with other columns, such as another
 /// kernel.
-pub(super) fn check_conflicts(rows: &StackRows<'_>, ignore: &[String]) -> Result<(), NotMerged> {
+pub(super) fn check_conflicts(rows: &StackRows<'_>, ignore: &[String]) -> Result<(), MergeFailure> {
     let added: BTreeSet<usize> = rows.of(MergeEffect::Added).map(|g| g.winner).collect();
     let mut pairs: Vec<(usize, usize)> = Vec::new();
     for competing in rows.loaded.competing() {

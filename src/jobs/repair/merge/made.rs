@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::groups::{MeasurementGroup, MergeEffect, StackRows};
-use super::options::{NotMerged, refuse};
+use super::options::{MergeFailure, refuse};
 use crate::base::words::{count, plural, plural_verb};
 use crate::database::diff::RowDiff;
 use crate::database::table::{Table, encode};
 
 /// The result of a merge in memory, checked against the old table.
 #[derive(Debug)]
-pub(super) struct Merged {
+pub(super) struct MergedTable {
     /// The table's new bytes.
     pub(super) bytes: Vec<u8>,
     /// Number of rows of the new table.
@@ -45,17 +45,17 @@ pub(super) struct MergedRow {
     pub(super) after: f64,
 }
 
-impl Merged {
+impl MergedTable {
     /// Makes the new table, reads it back, and compares it with the old one.
     ///
     /// # Errors
     ///
     /// Refuses the merge if the table cannot be written, or if a row without a measurement in the
     /// run would change.
-    pub(super) fn make(rows: &StackRows<'_>) -> Result<Self, NotMerged> {
+    pub(super) fn make(rows: &StackRows<'_>) -> Result<Self, MergeFailure> {
         let order = order(rows);
         let columns = rows.stack.table.take(&order);
-        let bytes = encode(&columns).map_err(NotMerged::refused)?;
+        let bytes = encode(&columns).map_err(MergeFailure::refused)?;
         check_untouched(rows, &order, &Table::of(order.len(), columns))?;
         let at: BTreeMap<usize, usize> =
             order.iter().enumerate().map(|(at, row)| (*row, at)).collect();
@@ -116,7 +116,7 @@ fn order(rows: &StackRows<'_>) -> Vec<usize> {
 
 /// Compares the new table with the old one, as `sanity` does, and refuses the merge if a row
 /// without a measurement in the run differs.
-fn check_untouched(rows: &StackRows<'_>, order: &[usize], new: &Table) -> Result<(), NotMerged> {
+fn check_untouched(rows: &StackRows<'_>, order: &[usize], new: &Table) -> Result<(), MergeFailure> {
     let own = rows.stack.own;
     if own == 0 {
         return Ok(());

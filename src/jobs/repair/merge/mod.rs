@@ -20,13 +20,13 @@ use std::path::PathBuf;
 
 use self::event::{MergeEvent, with_event};
 use self::groups::StackRows;
-use self::made::Merged;
-use self::options::{Listed, NotMerged, refuse};
+use self::made::MergedTable;
+use self::options::{ListComparison, MergeFailure, refuse};
 pub use self::options::{MergeOptions, MergePolicy};
 use self::shards::RunFile;
 use self::stack::Stack;
 use super::RepairError;
-use super::restate::{TableContent, restated};
+use super::restate::{TableContent, with_row_count_and_digest};
 use crate::base::dates::today;
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result, unknown};
@@ -76,8 +76,8 @@ pub fn run(options: &MergeOptions) -> Result<Merge> {
     let run = shards::files(&options.with, &file.table)?;
     let outcome = match prepared((&tree, options), &file, &run, &specs, (&bytes, own)) {
         Ok(prepared) => Ok(prepared),
-        Err(NotMerged::Refused(why)) => Err(why),
-        Err(NotMerged::Failed(error)) => return Err(error),
+        Err(MergeFailure::Refused(why)) => Err(why),
+        Err(MergeFailure::Failed(error)) => return Err(error),
     };
     Ok(Merge { tree, options: options.clone(), run, outcome })
 }
@@ -115,7 +115,7 @@ fn prepared(
     run: &[RunFile],
     specs: &Specs,
     (bytes, own): (&[u8], Option<Table>),
-) -> Result<PreparedMerge, NotMerged> {
+) -> Result<PreparedMerge, MergeFailure> {
     let lost = shards::lost(run, options.shards);
     if let Some(lost) = lost.as_ref().filter(|_| !options.incomplete) {
         return refuse(lost);
@@ -148,7 +148,7 @@ fn prepared(
     checks::check_losses(&rows)?;
     checks::check_new(&rows, options)?;
     checks::check_conflicts(&rows, &options.ignore)?;
-    let merged = Merged::make(&rows)?;
+    let merged = MergedTable::make(&rows)?;
     let (mut record, mut files) = (String::new(), Vec::new());
     if merged.taken().next().is_some() {
         record = record::record(options, run, &before, &rows, &merged);
@@ -166,7 +166,7 @@ fn prepared(
             keys: record::digest_of_keys(&rows, &merged),
             collector: run.iter().find_map(|f| record::collector(&f.path, &file.table)),
         };
-        files.extend(sidecar(tree, options, &event, &merged).map_err(NotMerged::refused)?);
+        files.extend(sidecar(tree, options, &event, &merged).map_err(MergeFailure::refused)?);
     }
     let facts = text::facts(options, &rows, &listed, &merged);
     if !record.is_empty() {
@@ -182,8 +182,8 @@ fn listed(
     rows: &StackRows<'_>,
     specs: &Specs,
     spec: &TableSpec,
-) -> Result<Listed, NotMerged> {
-    let Some(path) = &options.only else { return Ok(Listed::default()) };
+) -> Result<ListComparison, MergeFailure> {
+    let Some(path) = &options.only else { return Ok(ListComparison::default()) };
     let list = RerunList::read(path)?;
     let operation = list.of(&file.place, &file.table);
     let keys = operation.map(|o| o.keys(spec, specs)).transpose().map_err(|e| misfit(file, e))?;
@@ -201,7 +201,7 @@ fn listed(
     }
     let measured: BTreeSet<u64> =
         measured.iter().map(|row| rows.loaded.keys.hashes()[*row]).collect();
-    Ok(Listed { absent: keys.difference(&measured).count(), left_out })
+    Ok(ListComparison { absent: keys.difference(&measured).count(), left_out })
 }
 
 /// Updates the table's sidecar with the new row count, the new digest and the merge; `None` if
@@ -210,13 +210,13 @@ fn sidecar(
     tree: &TreeFiles,
     options: &MergeOptions,
     event: &MergeEvent,
-    merged: &Merged,
+    merged: &MergedTable,
 ) -> Result<Option<(PathBuf, Vec<u8>)>, RepairError> {
     let path = options.table.with_file_name("collection_meta.yaml");
     let text = tree.text(&path).map_err(super::SidecarError::from)?;
     let Some(text) = text else { return Ok(None) };
     let now = TableContent { table: &event.table, rows: merged.rows as u64, bytes: &merged.bytes };
-    let text = restated(&text, &now)?.unwrap_or(text);
+    let text = with_row_count_and_digest(&text, &now)?.unwrap_or(text);
     Ok(with_event(&text, event)?.map(|text| (path, text.into_bytes())))
 }
 

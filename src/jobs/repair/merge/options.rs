@@ -69,7 +69,7 @@ pub struct MergeOptions {
 
 /// The differences between a run and its rerun list.
 #[derive(Debug, Default)]
-pub(super) struct Listed {
+pub(super) struct ListComparison {
     /// Rows of the run that the list does not name.
     pub left_out: BTreeSet<usize>,
     /// Number of keys of the list that the run lacks.
@@ -78,7 +78,7 @@ pub(super) struct Listed {
 
 /// The reason why a merge is not made.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NotMerged {
+pub(super) enum MergeFailure {
     /// The content of the run or the table forbids the merge; the text names the reason and a
     /// remedy.
     #[error("{0}")]
@@ -88,15 +88,15 @@ pub(super) enum NotMerged {
     Failed(#[from] Error),
 }
 
-impl NotMerged {
+impl MergeFailure {
     /// Wraps the reason of a refusal.
     pub(super) fn refused(why: impl fmt::Display) -> Self {
         Self::Refused(why.to_string())
     }
 }
 
-pub(super) fn refuse<T>(why: impl fmt::Display) -> Result<T, NotMerged> {
-    Err(NotMerged::refused(why))
+pub(super) fn refuse<T>(why: impl fmt::Display) -> Result<T, MergeFailure> {
+    Err(MergeFailure::refused(why))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::groups::StackRows;
-use super::made::{Merged, MergedRow};
+use super::made::{MergedRow, MergedTable};
 use super::options::MergeOptions;
 use super::shards::RunFile;
 use crate::base::digest::sha256;
@@ -22,7 +22,7 @@ pub(super) fn record(
     run: &[RunFile],
     before: &str,
     rows: &StackRows<'_>,
-    merged: &Merged,
+    merged: &MergedTable,
 ) -> String {
     let head = json!({"merge": {
         "table": options.table.display().to_string(), "before": before,
@@ -51,7 +51,7 @@ pub(super) fn record(
 }
 
 /// Returns a digest of the merged keys that does not depend on their order.
-pub(super) fn digest_of_keys(rows: &StackRows<'_>, merged: &Merged) -> String {
+pub(super) fn digest_of_keys(rows: &StackRows<'_>, merged: &MergedTable) -> String {
     let keys = merged.taken().map(|change| json!(rows.loaded.keys.show(change.row)).to_string());
     let keys: BTreeSet<String> = keys.collect();
     sha256(keys.into_iter().collect::<Vec<_>>().join("\n").as_bytes())

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::options::{NotMerged, refuse};
+use super::options::{MergeFailure, refuse};
 use super::shards::RunFile;
 use crate::base::words::{names, plural};
 use crate::database::catalog::{Place, TableFile};
@@ -35,7 +35,7 @@ impl Stack {
         run: &[RunFile],
         specs: &Specs,
         incomplete: bool,
-    ) -> Result<Option<Self>, NotMerged> {
+    ) -> Result<Option<Self>, MergeFailure> {
         let mut names = Vec::new();
         let mut tables: Vec<Table> = own.into_iter().collect();
         let own = tables.first().map_or(0, |table| table.rows);
@@ -60,10 +60,10 @@ impl Stack {
         }
         let Some(first) = tables.first() else { return Ok(None) };
         let columns = first.columns().map(|(name, _)| {
-            let column = joined(tables.iter(), name).map_err(NotMerged::refused)?;
+            let column = joined(tables.iter(), name).map_err(MergeFailure::refused)?;
             Ok((name.to_owned(), column))
         });
-        let columns = columns.collect::<Result<Vec<(String, Column)>, NotMerged>>()?;
+        let columns = columns.collect::<Result<Vec<(String, Column)>, MergeFailure>>()?;
         let mut end = own;
         let files = names.into_iter().zip(&tables[usize::from(own > 0)..]).map(|(name, table)| {
             let start = end;
@@ -82,7 +82,7 @@ impl Stack {
 
     /// Refuses rows whose device, framework or version differs from the table's. All devices of the
     /// table's system are accepted.
-    pub(super) fn check_origin(&self, place: &Place, specs: &Specs) -> Result<(), NotMerged> {
+    pub(super) fn check_origin(&self, place: &Place, specs: &Specs) -> Result<(), MergeFailure> {
         let system = specs.systems.get(&place.system);
         for name in ORIGIN {
             let Some(column) = self.table.column(name) else { continue };
@@ -123,7 +123,7 @@ impl Stack {
 
 /// Refuses a file whose columns differ from the table's in name or type. A column of power may be
 /// absent.
-fn check_columns(model: &Table, file: &str, table: &Table) -> Result<(), NotMerged> {
+fn check_columns(model: &Table, file: &str, table: &Table) -> Result<(), MergeFailure> {
     let lacks = |table: &Table, of: &Table| -> Vec<String> {
         let columns = of.columns().map(|(name, _)| name);
         columns.filter(|name| table.column(name).is_none()).map(str::to_owned).collect()
@@ -143,7 +143,7 @@ fn check_columns(model: &Table, file: &str, table: &Table) -> Result<(), NotMerg
     }
     for (name, _) in model.columns() {
         joined([model, table].into_iter(), name)
-            .map_err(|why| NotMerged::refused(format!("{file}: {why}")))?;
+            .map_err(|why| MergeFailure::refused(format!("{file}: {why}")))?;
     }
     Ok(())
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::groups::StackRows;
-use super::made::{Merged, MergedRow};
-use super::options::{Listed, MergeOptions, MergePolicy};
+use super::made::{MergedRow, MergedTable};
+use super::options::{ListComparison, MergeOptions, MergePolicy};
 use super::shards::RunFile;
 use super::stack::ORIGIN;
 use crate::base::stats::quantile;
@@ -17,8 +17,8 @@ const SHOWN: usize = 5;
 pub(super) fn facts(
     options: &MergeOptions,
     rows: &StackRows<'_>,
-    listed: &Listed,
-    merged: &Merged,
+    listed: &ListComparison,
+    merged: &MergedTable,
 ) -> Vec<String> {
     let others = plural(merged.others, "other row");
     let mut facts = vec![format!("{}; {others} of the table keep every cell", merged.counts)];
