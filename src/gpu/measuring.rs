@@ -135,7 +135,8 @@ impl Taken {
         }
         session.pass(&controls, &mut passes)?;
         let complaints = session.device.complaints();
-        let line = json!({"path": drawn.file.entry.path, "complaints": complaints});
+        let (path, slices) = (&drawn.file.entry.path, &drawn.counts.slices);
+        let line = json!({"path": path, "complaints": complaints, "slices": slices});
         replay::write(&mut session.replies, &line)?;
         let mut trouble = trouble(session.device.about(), &points);
         match (cause(&session.failures), &session.failed) {
@@ -153,7 +154,7 @@ impl Taken {
 
     /// Answers the points of a draw from a log of replies.
     pub fn replayed(drawn: Drawn, replay: &Replay) -> Self {
-        let (file, counts, mut failures) = (drawn.file, drawn.counts, Vec::new());
+        let (file, mut counts, mut failures) = (drawn.file, drawn.counts, Vec::new());
         let replies = replay.of(&file);
         for reply in &replies {
             if cause(&failures).is_none() {
@@ -170,7 +171,10 @@ impl Taken {
         points.sort_by_key(|measured| measured.point.reply);
         let mut trouble = trouble(replay.about(), &points);
         trouble.splice(0..0, cause(&failures));
-        let complaints = replay.complaints.get(&file.entry.path).cloned().unwrap_or_default();
+        let logged = replay.tables.get(&file.entry.path);
+        let slices = logged.map(|table| &table.slices).filter(|slices| !slices.is_empty());
+        counts.slices = slices.cloned().unwrap_or(counts.slices);
+        let complaints = logged.map(|table| table.complaints.clone()).unwrap_or_default();
         Self { file, counts, asked: points.len(), points, controls, trouble, complaints }
     }
 
@@ -190,7 +194,7 @@ impl Taken {
         let power = power(&bands, Offset::collections(offset.as_ref(), &limits), &limits);
         let (controls, trouble) = (&self.controls, &self.trouble);
         let mut verdict = judge(&mut points, controls, trouble, offset.as_ref(), &limits);
-        verdict.lacks(unmeasured(&points, &self.counts.slices));
+        verdict.lacks(unmeasured(&points, &self.counts.slices, limits.unmeasured));
         // A fallback to another path measures something else than the table contains.
         if verdict.outcome == Outcome::Fail && self.complaints.errors > 0 {
             verdict.outcome = Outcome::Inconclusive;

@@ -50,6 +50,8 @@ pub struct Margins {
     pub tail_level: f64,
     /// Smallest number of points for a conclusion.
     pub least_points: usize,
+    /// Share of a table's rows, in slices without a measured point, above which the table does not pass.
+    pub unmeasured: f64,
     /// Width of the middle half of differences in µs, relative to their median, up to which they are called
     /// constant; and the same as a share of that of log ratios.
     pub constant: [f64; 2],
@@ -202,6 +204,7 @@ mod tests {
   tail_share: 0.1
   tail_level: 0.01
   least_points: 6
+  unmeasured: 0.1
 recipes:
 - table: gemm_perf
   backend: synthetic

@@ -1,7 +1,7 @@
 //! The log of a run's replies, by which tables are judged again without a GPU.
 //!
 //! Each line is a JSON object. The first describes the device. Then follows one line per reply, with the point that
-//! was asked for, and one line for each table during which the runner wrote errors or warnings.
+//! was asked for, and one line for each table, with the slices that were drawn from.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -26,8 +26,19 @@ use crate::gpu::work::Work;
 #[serde(untagged)]
 enum Line {
     Reply(Box<Replied>),
-    Complaints { path: String, complaints: Complaints },
+    Table(LoggedTable),
     Device(About),
+}
+
+/// The line about a table, after its replies.
+#[derive(Deserialize)]
+pub struct LoggedTable {
+    path: String,
+    /// Errors and warnings that the runner wrote meanwhile.
+    pub complaints: Complaints,
+    /// The number of rows of each slice that the points were drawn from; empty in older logs.
+    #[serde(default)]
+    pub slices: BTreeMap<String, usize>,
 }
 
 /// A reply, with the point that was asked for.
@@ -82,8 +93,8 @@ pub fn line(point: &Point, control: bool, host_ms: f64, answer: &Result<Answer, 
 pub struct Replay {
     about: About,
     replies: Vec<Replied>,
-    /// Errors and warnings by the path of the table.
-    pub complaints: BTreeMap<String, Complaints>,
+    /// The lines about tables, by path.
+    pub tables: BTreeMap<String, LoggedTable>,
 }
 
 impl Replay {
@@ -95,7 +106,7 @@ impl Replay {
     pub fn read(path: &Path, system: Option<&str>) -> Result<Self> {
         // A system's name is accepted for the name of its device.
         let mut about = system.map(|name| About { name: name.to_owned(), ..About::default() });
-        let (mut replies, mut complaints) = (Vec::new(), BTreeMap::new());
+        let (mut replies, mut tables) = (Vec::new(), BTreeMap::new());
         let bad = |why: &str| {
             let hint =
                 "`remeasure --log FILE` writes a log; --system names the GPU of a log without one";
@@ -104,7 +115,7 @@ impl Replay {
         for line in read_text(path).map_err(|e| bad(&e.to_string()))?.lines() {
             match serde_json::from_str(line).map_err(|e| bad(&e.to_string()))? {
                 Line::Device(device) => about = Some(device),
-                Line::Complaints { path, complaints: own } => drop(complaints.insert(path, own)),
+                Line::Table(table) => drop(tables.insert(table.path.clone(), table)),
                 Line::Reply(mut reply) => {
                     let kernel = reply.kernel_source.take();
                     reply.key.extend(kernel.map(|kernel| ("kernel_source".to_owned(), kernel)));
@@ -114,7 +125,7 @@ impl Replay {
             }
         }
         let about = about.ok_or_else(|| bad("it does not state a device"))?;
-        Ok(Self { about, replies, complaints })
+        Ok(Self { about, replies, tables })
     }
 
     /// Returns true if a reply names the path of a table.

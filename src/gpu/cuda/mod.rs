@@ -138,12 +138,16 @@ impl Cuda {
         about.memory_bytes = Some(free.saturating_sub(RESERVE) as u64);
         let nccl = fabric::version();
         let gpus = CudaContext::device_count().map_err(no_gpu)?;
-        about.gpus = nccl.as_ref().map(|_| gpus as u64);
+        about.gpus = Some(gpus as u64);
         about.versions.extend(nccl.map(|version| ("NCCL".into(), version)));
         about.settings.insert("GPUs".into(), gpus.to_string());
         // The NCCL variables of the environment decide which algorithm NCCL runs.
         about.settings.extend(std::env::vars().filter(|(name, _)| name.starts_with("NCCL_")));
         Ok(Self { stream, blas, meter: meter.ok(), about, fabrics: BTreeMap::new() })
+    }
+
+    fn has_nccl(&self) -> bool {
+        self.about.versions.contains_key("NCCL")
     }
 
     fn measure_work(&mut self, work: &Work, power: bool) -> Result<Answer, CudaError> {
@@ -175,7 +179,7 @@ impl Device for Cuda {
     fn takes(&self, work: Option<&Work>) -> bool {
         work.is_some_and(|work| match work.operation.kernel() {
             Kernel::Product(_) => true,
-            Kernel::Collective(_) => Some(work.size("gpus")) <= self.about.gpus,
+            Kernel::Collective(_) => self.has_nccl() && Some(work.size("gpus")) <= self.about.gpus,
         })
     }
 
@@ -193,6 +197,12 @@ impl Device for Cuda {
         })?;
         let answer = answer.map_err(|why| Reason::from(why.to_string()))?;
         Ok(Answer { proxy: work.proxy.clone(), ..answer })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let why = "collectives are not measured, because libnccl.so was not found";
+        let is_missing = self.about.gpus > Some(1) && !self.has_nccl();
+        is_missing.then(|| why.to_owned()).into_iter().collect()
     }
 
     fn state(&mut self) -> Option<CardState> {

@@ -130,6 +130,7 @@ mod tests {
             tail_share: 0.1,
             tail_level: 0.01,
             least_points: 6,
+            unmeasured: 0.1,
             constant: [0.6, 0.8],
         }
     }

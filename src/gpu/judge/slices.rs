@@ -56,9 +56,13 @@ pub(super) fn slices(judged: &[&Measured], among: f64, limits: &Margins) -> Vec<
     slices.into_iter().map(verdict).collect()
 }
 
-/// The reason why a sample says nothing about some slices: every point drawn of them failed. `None` if
-/// every slice has a measured point. `rows` is the number of rows of each slice.
-pub fn unmeasured(points: &[Measured], rows: &BTreeMap<String, usize>) -> Option<String> {
+/// The reason why a table cannot pass: slices of which every drawn point failed contain more than `share` of
+/// its rows. `None` if they contain fewer. `rows` is the number of rows of each slice.
+pub fn unmeasured(
+    points: &[Measured],
+    rows: &BTreeMap<String, usize>,
+    share: f64,
+) -> Option<String> {
     let mut slices: BTreeMap<&str, Option<&Reason>> = BTreeMap::new();
     for point in points {
         let failed = point.answer.as_ref().err();
@@ -68,13 +72,17 @@ pub fn unmeasured(points: &[Measured], rows: &BTreeMap<String, usize>) -> Option
     slices.retain(|_, failed| failed.is_some());
     let why = slices.values().flatten().next()?.to_string();
     let lost: usize = slices.keys().filter_map(|slice| rows.get(*slice)).sum();
-    Some(format!(
-        "no point of {} could be measured ({} of {}): {}",
-        names(slices.into_keys()),
-        count(lost),
-        plural(rows.values().sum(), "row"),
-        why.lines().next().unwrap_or_default()
-    ))
+    let all: usize = rows.values().sum();
+    let is_large = lost as f64 > share * all as f64;
+    is_large.then(|| {
+        format!(
+            "no point of {} could be measured ({} of {}): {}",
+            names(slices.into_keys()),
+            count(lost),
+            plural(all, "row"),
+            why.lines().next().unwrap_or_default()
+        )
+    })
 }
 
 /// The reason why a table with these slices is wrong; `None` if no slice differs.

@@ -15,6 +15,7 @@ fn limits() -> Margins {
         tail_share: 0.17,
         tail_level: 0.01,
         least_points: 6,
+        unmeasured: 0.1,
         constant: [0.6, 0.8],
     }
 }
@@ -223,12 +224,13 @@ fn a_slice_without_a_measurement_does_not_pass() {
     let mut points = sample(20, 1.0);
     points[..10].iter_mut().for_each(|p| p.point.slice = "prefill".into());
     let rows = [(String::new(), 812), ("prefill".to_owned(), 8282)].into();
-    assert_eq!(unmeasured(&points, &rows), None);
+    assert_eq!(unmeasured(&points, &rows, 0.1), None);
     points[..9].iter_mut().for_each(|p| p.answer = Err(Reason::from("no module\nat line 3")));
-    assert_eq!(unmeasured(&points, &rows), None);
+    assert_eq!(unmeasured(&points, &rows, 0.1), None);
     points[9].answer = Err(Reason::from("another error"));
-    let why = unmeasured(&points, &rows).unwrap();
+    let why = unmeasured(&points, &rows, 0.1).unwrap();
     assert_eq!(why, "no point of prefill could be measured (8,282 of 9,094 rows): no module");
+    assert_eq!(unmeasured(&points, &rows, 0.92), None);
     let mut verdict = verdict(&points);
     assert_eq!(verdict.outcome, Outcome::Pass);
     verdict.lacks(None);

@@ -188,7 +188,7 @@ impl Remeasurement<'_> {
                 Some(_) => "runners.yaml lists what the collectors",
             };
             let hint = format!("--where selects rows; rules/{methods} can measure");
-            let notes = declined(&self.site.settings);
+            let notes = device.notes().into_iter().chain(declined(&self.site.settings));
             let hint = std::iter::once(hint).chain(notes).collect::<Vec<_>>().join("; ");
             let tables = plural(files.len(), "table");
             let why = larger.map(|why| format!(": {why}")).unwrap_or_default();

@@ -11,6 +11,9 @@ use crate::database::diff::{Diff, FilledColumn, NewKeys, ServedDiff, SliceDiff, 
 use crate::database::diff::{TableDiff, Unserved};
 use crate::specs::measured_unit;
 
+/// The meaning of the columns of a table of ratios.
+const LEGEND: &str = "A ratio is of one key, a median in ms of one side. Keys are those of both sides. Beyond reruns: keys that differ by more than 99 % of reruns";
+
 /// The fewest keys of a slice whose median ratio ranks before those of other slices.
 const FEW: u64 = 10;
 /// The most slices of a table with lost keys that are named.
@@ -133,12 +136,14 @@ fn sliced(kind: Kind, tables: &[&TableDiff], diff: &Diff) -> KindTable {
     }
     let title = match kind {
         Kind::Added if diff.added.is_empty() => "Added",
-        Kind::Added => "Added: latency over that of the nearest table",
+        Kind::Added => "Added: each key's latency / that of the nearest table",
         Kind::Appended => "Rows added",
-        _ => "Measured again: latency after over before",
+        _ => "Measured again: each key's latency after / before",
     };
-    let heads = "median ratio,\nmedians in ms|90 %\nof ratios|keys,\n−\u{a0}gone\u{a0}+\u{a0}new|beyond\nreruns";
-    KindTable { kind: Some(kind), title, notes: new_keys(&compared), heads, rows }
+    let heads = "median of ratios,\nmedians in ms|90 %\nof ratios|keys,\n−\u{a0}gone\u{a0}+\u{a0}new|beyond\nreruns";
+    let mut notes = new_keys(&compared);
+    notes.extend(rows.iter().any(|row| row.moved.is_some()).then(|| LEGEND.to_owned()));
+    KindTable { kind: Some(kind), title, notes, heads, rows }
 }
 
 /// Words what is new about the keys of some tables, one line for all tables with the same new values; most keys first.

@@ -225,7 +225,7 @@ fn decision(view: &ReportView<'_>, extras: &Extras<'_>, causes: &[CauseSection<'
             let steps = if steps.is_empty() { steps } else { format!(" {steps}") };
             format!("Nothing blocks this pull request; {found} worth a look.{steps}")
         }
-        _ => "Nothing blocks this pull request.".to_owned(),
+        _ => "Nothing blocks this pull request: merge it if what changed is intended.".to_owned(),
     }
 }
 
