@@ -24,7 +24,7 @@ use crate::gpu::work::Work;
 /// A line of a log of replies.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Line {
+enum ReplayLine {
     Reply(Box<Replied>),
     Complaints { path: String, complaints: Complaints },
     Device(About),
@@ -103,9 +103,11 @@ impl Replay {
         };
         for line in read_text(path).map_err(|e| bad(&e.to_string()))?.lines() {
             match serde_json::from_str(line).map_err(|e| bad(&e.to_string()))? {
-                Line::Device(device) => about = Some(device),
-                Line::Complaints { path, complaints: own } => drop(complaints.insert(path, own)),
-                Line::Reply(mut reply) => {
+                ReplayLine::Device(device) => about = Some(device),
+                ReplayLine::Complaints { path, complaints: own } => {
+                    drop(complaints.insert(path, own))
+                }
+                ReplayLine::Reply(mut reply) => {
                     let kernel = reply.kernel_source.take();
                     reply.key.extend(kernel.map(|kernel| ("kernel_source".to_owned(), kernel)));
                     reply.key.retain(|name, _| is_listed(name));

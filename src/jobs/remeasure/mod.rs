@@ -20,9 +20,8 @@ use crate::database::catalog::TableFile;
 use crate::findings::Sink;
 use crate::gpu::device::{About, CardState, Device};
 use crate::gpu::draw::{DrawRules, Drawn};
-use crate::gpu::estimate::estimate;
 use crate::gpu::judge::{Middle, Offset, Outcome};
-use crate::gpu::measuring::{Session, Taken};
+use crate::gpu::measuring::{MeasuringRun, Taken, estimate};
 use crate::gpu::outcome::{Remeasured, Sample};
 use crate::gpu::replay::{self, Replay};
 use crate::report::Report;
@@ -55,18 +54,18 @@ pub fn run(
     job.notes.iter().for_each(|note| progress.say(note));
     progress.say(&estimate(&all));
     let (failed, failures) = (None, Vec::new());
-    let mut session = Session { device, finishing, replies, failed, failures };
+    let mut run = MeasuringRun { device, finishing, replies, failed, failures };
     let (mut taken, mut done, tables) = (Vec::new(), 0, all.len());
     for drawn in all {
         let place = &drawn.file.place;
         let name = format!("{} of {} {}", drawn.file.table, place.backend, place.version);
         progress.begin(&format!("points, {name}"));
         let step = |more: usize| progress.step(done + more, job.total);
-        let table = Taken::take(drawn, &mut session, &step)?;
+        let table = Taken::take(drawn, &mut run, &step)?;
         done += table.asked;
         taken.push(table);
         if taken.len() < tables {
-            let report = job.report(&taken, session.device, &states);
+            let report = job.report(&taken, run.device, &states);
             let samples = report.remeasured.iter().flat_map(|r| &r.samples);
             if let Some(sample) = samples.last().filter(|_| taken.len() <= job.judged) {
                 progress.say(&format!("{name}, so far: {}", sample.line()));
@@ -76,11 +75,11 @@ pub fn run(
     }
     let is_whole = |table: &Taken| table.points.len() == table.asked;
     let any = taken[..job.judged].iter().any(is_whole);
-    if let Some(why) = session.failed.take_if(|_| !any) {
+    if let Some(why) = run.failed.take_if(|_| !any) {
         return Err(why);
     }
-    states.extend(session.device.state().map(|s| ("after", s)));
-    Ok(job.report(&taken, session.device, &states))
+    states.extend(run.device.state().map(|s| ("after", s)));
+    Ok(job.report(&taken, run.device, &states))
 }
 
 /// Judges the replies of a log again, against the tables as they are now. Tables of the log that are not

@@ -1,11 +1,8 @@
 //! The interface of a kernel.
 
-use std::ffi::{c_int, c_void};
-
 use cudarc::cublas::sys as blas;
-use cudarc::nccl::result::NcclError;
-use cudarc::nccl::sys;
 
+use super::collective::Collective;
 use crate::gpu::cuda::blas::Blas;
 use crate::gpu::cuda::error::CudaResult;
 use crate::gpu::cuda::tensor::{Memory, Operands};
@@ -17,7 +14,7 @@ pub enum Kernel {
     /// A product on one GPU.
     Product(&'static dyn Product),
     /// A collective operation between GPUs.
-    Collective(&'static dyn Collective),
+    Collective(Collective),
 }
 
 impl Kernel {
@@ -78,38 +75,6 @@ pub trait Product: Sync {
         work: &'a Work,
     ) -> CudaResult<Launch<'a>>;
 }
-
-/// A collective operation between the GPUs of one host, through NCCL.
-pub trait Collective: Sync {
-    /// Enqueues the operation on one rank.
-    ///
-    /// # Safety
-    ///
-    /// Both buffers of the message have `count` elements, and the communicator and stream live.
-    unsafe fn enqueue(&self, message: &Message) -> Result<(), NcclError>;
-}
-
-/// One rank's part of a collective operation.
-pub struct Message {
-    /// Buffer that is sent.
-    pub send: *const c_void,
-    /// Buffer that is received.
-    pub receive: *mut c_void,
-    /// Number of elements of the whole message.
-    pub count: usize,
-    /// Number of elements of one GPU's part. As in nccl-tests, parts start at multiples of 16 bytes.
-    pub part: usize,
-    /// Bytes of one element.
-    pub bytes: usize,
-    /// Number of GPUs.
-    pub gpus: c_int,
-    pub dtype: sys::ncclDataType_t,
-    pub comm: sys::ncclComm_t,
-    pub stream: sys::cudaStream_t,
-}
-
-/// NCCL's name of a sum.
-pub(super) const SUM: sys::ncclRedOp_t = sys::ncclRedOp_t::ncclSum;
 
 /// cuBLAS's names for what products use.
 pub(super) const BF16: blas::cudaDataType = blas::cudaDataType_t::CUDA_R_16BF;

@@ -1,14 +1,12 @@
-//! The built-in kernels, one file each.
+//! The built-in kernels: the products, one file each, and the collective operations.
 
-mod all_gather;
-mod all_reduce;
-mod alltoall;
 mod bmm;
+mod collective;
 mod gemm;
 mod kernel;
-mod reduce_scatter;
 
-pub use self::kernel::{Collective, Kernel, Launch, Message, Product};
+pub use self::collective::{Collective, Message};
+pub use self::kernel::{Kernel, Launch, Product};
 use crate::gpu::work::{GpuOperation, Work};
 
 impl GpuOperation {
@@ -17,10 +15,10 @@ impl GpuOperation {
         match self {
             Self::Gemm => Kernel::Product(&gemm::Gemm),
             Self::Bmm => Kernel::Product(&bmm::Bmm),
-            Self::AllReduce => Kernel::Collective(&all_reduce::AllReduce),
-            Self::AllGather => Kernel::Collective(&all_gather::AllGather),
-            Self::ReduceScatter => Kernel::Collective(&reduce_scatter::ReduceScatter),
-            Self::Alltoall => Kernel::Collective(&alltoall::Alltoall),
+            Self::AllReduce => Kernel::Collective(Collective::AllReduce),
+            Self::AllGather => Kernel::Collective(Collective::AllGather),
+            Self::ReduceScatter => Kernel::Collective(Collective::ReduceScatter),
+            Self::Alltoall => Kernel::Collective(Collective::Alltoall),
         }
     }
 }
