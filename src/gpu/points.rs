@@ -45,30 +45,23 @@ impl Methods {
         about: &About,
     ) -> Result<Vec<&'t TableFile>> {
         let Some(runners) = &self.runners else { return Ok(files) };
-        let hint = "run in an environment, such as the framework's image, that has this version";
-        let (mut kept, mut wrong) = (Vec::new(), None);
-        for file in files {
-            let Place { backend, version, .. } = &file.place;
+        let missing = |file: &TableFile| {
+            let (table, Place { backend, version, .. }) = (&file.table, &file.place);
             let Some((_, installed)) = about.version_of(backend) else {
-                wrong.get_or_insert(format!("{backend} is not installed where the runner runs"));
-                continue;
+                return Some(format!("{backend} is not installed where the runner runs"));
             };
-            let needed = runners.requirement(&file.table, backend);
+            let installed_here = format!("{backend} {installed} is installed");
             if release(installed) != release(version) {
-                wrong.get_or_insert(format!(
-                    "{backend} {installed} is installed, but {} is of {version}",
-                    file.entry.path
-                ));
-            } else if let Some(needed) = needed.filter(|needed| !needed.is_met(installed)) {
-                wrong.get_or_insert(format!(
-                    "the collector of {} needs {needed}, but {backend} {installed} is installed",
-                    file.table
-                ));
-            } else {
-                kept.push(file);
+                return Some(format!("{installed_here}, but {} is of {version}", file.entry.path));
             }
-        }
-        match wrong {
+            let needed = runners.requirement(table, backend)?;
+            let why = format!("the collector of {table} needs {needed}, but {installed_here}");
+            (!needed.is_met(installed)).then_some(why)
+        };
+        let first = files.first().copied();
+        let kept: Vec<_> = files.into_iter().filter(|file| missing(file).is_none()).collect();
+        let hint = "run in an environment, such as the framework's image, that has this version";
+        match first.and_then(missing) {
             Some(why) if kept.is_empty() => Err(Error::new(why, hint)),
             _ => Ok(kept),
         }

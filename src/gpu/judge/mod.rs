@@ -250,9 +250,7 @@ impl Verdict {
             size(self.excluded)
         ))
     }
-}
 
-impl Verdict {
     /// Adds the reason, if there is one, why the sample says nothing about a part of the table, which then does
     /// not pass.
     pub fn lacks(&mut self, why: Option<String>) {

@@ -13,7 +13,7 @@ use crate::base::random::Random;
 use crate::base::reason::Reason;
 use crate::database::catalog::{Format, Place, TableFile};
 use crate::database::table::{Column, Table, TableScope};
-use crate::gpu::device::{Device, Point};
+use crate::gpu::device::{Device, Point, release};
 use crate::gpu::plan::{EvenDraw, GridCell, Plan};
 use crate::gpu::points::{MeasurablePoints, Methods};
 use crate::gpu::record::Key;
@@ -132,8 +132,7 @@ impl<'a> Grid<'a> {
                 "measure on a machine of that system; its YAML lists its devices",
             ));
         }
-        let own = about.versions.iter().find(|(n, _)| n.eq_ignore_ascii_case(&operation.backend));
-        let Some((_, version)) = own else {
+        let Some((_, version)) = about.version_of(&operation.backend) else {
             return Err(Error::new(
                 format!("the device does not report its version of {}", operation.backend),
                 "rows record the measured version; --device process runs the kernels of a backend",
@@ -141,7 +140,7 @@ impl<'a> Grid<'a> {
         };
         // PyTorch appends its build to the version after a plus sign; the directory name has no
         // build.
-        let release = version.split('+').next().unwrap_or(version);
+        let release = release(version);
         let version = if release == operation.version { release } else { version };
         let spec = known_spec(specs, &operation.table)?.clone();
         let place = Place { version: version.to_owned(), ..operation.place() };
@@ -225,14 +224,10 @@ impl<'a> Grid<'a> {
     }
 
     /// Returns the framework that the rows name, which the sidecar needs.
-    pub fn framework(&self) -> Result<String> {
-        match self.table.column("framework").and_then(|c| c.text(0)) {
-            Some(framework) => Ok(framework.to_owned()),
-            None => Err(Error::new(
-                "the grid of the plan has no column framework",
-                "every row needs a framework",
-            )),
-        }
+    pub fn framework(&self) -> Result<&str> {
+        let framework = self.table.column("framework").and_then(|column| column.text(0));
+        let missing = "the grid of the plan has no column framework";
+        framework.ok_or_else(|| Error::new(missing, "every row needs a framework"))
     }
 }
 

@@ -22,18 +22,13 @@ pub(in crate::report) fn write(out: &mut String, remeasured: &Remeasured) {
         versions => format!(": {versions}"),
     };
     let _ = writeln!(out, "{}{versions}", styled(BOLD, clean(&about.name)));
-    if !about.settings.is_empty() {
-        let _ = writeln!(out, "{}", clean(&list(&about.settings)));
+    let settings = Some(list(&about.settings)).filter(|settings| !settings.is_empty());
+    let states = remeasured.states.iter();
+    let states = states.map(|(when, state)| format!("{when}: {}", card_state(state)));
+    for line in settings.into_iter().chain(states).chain(remeasured.notes.iter().cloned()) {
+        let _ = writeln!(out, "{}", clean(&line));
     }
-    for (when, state) in &remeasured.states {
-        let _ = writeln!(out, "{when}: {}", clean(&card_state(state)));
-    }
-    for note in &remeasured.notes {
-        let _ = writeln!(out, "{}", clean(note));
-    }
-    for sample in &remeasured.samples {
-        write_sample(out, sample);
-    }
+    remeasured.samples.iter().for_each(|sample| write_sample(out, sample));
     if !remeasured.unmeasured.is_empty() {
         let _ = writeln!(
             out,
@@ -167,41 +162,40 @@ fn host_bound(sample: &Sample) -> Option<String> {
 
 /// Words the number of points compared and the rows from which they were drawn.
 fn compared(sample: &Sample) -> String {
-    let mut said = format!(
+    let draw = &sample.draw;
+    let first = format!(
         "Compared: {} of {}, drawn with seed {} from {}",
         count(sample.verdict.judged),
-        plural(sample.draw.rows, "row"),
-        sample.draw.seed,
-        plural(sample.draw.strata, "stratum").replace("stratums", "strata"),
+        plural(draw.rows, "row"),
+        draw.seed,
+        plural(draw.strata, "stratum").replace("stratums", "strata"),
     );
-    for (standing, word) in
-        [(Standing::Missing, "could not be measured"), (Standing::Proxy, "are proxies")]
-    {
-        match sample.points.iter().filter(|p| p.standing() == standing).count() {
-            0 => {}
-            more => said += &format!("; {} more {word}", count(more)),
-        }
-    }
-    if let Some(with) = &sample.measured_with {
-        let (with, recorded) = (clean(with), clean(&sample.file.place.version));
-        said += &format!("; measured with {with}, recorded with {recorded}");
-    }
-    if sample.draw.replaced > 0 {
-        said +=
-            &format!("; {} were replaced, because they do not fit in memory", sample.draw.replaced);
-    }
-    if sample.draw.without_recipe > 0 {
-        said += &format!("; {} without a recipe", plural(sample.draw.without_recipe, "row"));
-    }
-    if let Some(larger) = &sample.draw.larger {
-        said += &format!("; left out: {larger}");
-    }
-    if sample.draw.proxies > 0 {
-        let proxies = plural(sample.draw.proxies, "row");
-        said +=
-            &format!("; {proxies} left out, because this device cannot measure them as recorded");
-    }
-    said + "."
+    let points = |standing| sample.points.iter().filter(|p| p.standing() == standing).count();
+    let rows = |rows: usize| plural(rows, "row");
+    let some = |count: usize, words: String| (count > 0).then_some(words);
+    let (missing, proxies) = (points(Standing::Missing), points(Standing::Proxy));
+    let version = clean(&sample.file.place.version);
+    let with = sample.measured_with.as_deref().map(clean);
+    let parts = [
+        Some(first),
+        some(missing, format!("{} more could not be measured", count(missing))),
+        some(proxies, format!("{} more are proxies", count(proxies))),
+        with.map(|with| format!("measured with {with}, recorded with {version}")),
+        some(
+            draw.replaced,
+            format!("{} were replaced, because they do not fit in memory", draw.replaced),
+        ),
+        some(draw.without_recipe, format!("{} without a recipe", rows(draw.without_recipe))),
+        draw.larger.as_ref().map(|larger| format!("left out: {larger}")),
+        some(
+            draw.proxies,
+            format!(
+                "{} left out, because this device cannot measure them as recorded",
+                rows(draw.proxies)
+            ),
+        ),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ") + "."
 }
 
 /// Writes one line per point, ordered by recorded latency.
