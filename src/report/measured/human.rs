@@ -5,11 +5,10 @@ use std::fmt::Write;
 
 use crate::base::escape::clean;
 use crate::base::reason::Reason;
+use crate::base::stats::Interval;
 use crate::base::words::{Figure, count, plural};
 use crate::gpu::device::CardState;
-use crate::gpu::judge::{
-    Measured, Offset, SliceVerdict, Standing, against_recorded, longer, percent, size,
-};
+use crate::gpu::judge::{Measured, Offset, Standing, against_recorded, longer, percent, size};
 use crate::gpu::outcome::{Remeasured, Sample};
 use crate::report::style::{self, BOLD, DIM, styled};
 use crate::report::view::finding::pairs;
@@ -79,13 +78,8 @@ fn sentences(sample: &Sample) -> Vec<String> {
     let mut said = Vec::new();
     if let Some(interval) = verdict.interval {
         let points = plural(verdict.judged, "point");
-        said.push(format!(
-            "Measured times are {} in the median of {points} ({:.0} % confidence: {} to {}).",
-            against_recorded(verdict.bias),
-            interval.confidence * 100.0,
-            longer(interval.low),
-            longer(interval.high)
-        ));
+        let median = median(verdict.bias, &points, interval);
+        said.push(format!("Measured times are {median}."));
         said.push(format!(
             "{:.0} of 100 undisturbed collections differ by at most {} in a sample that spreads like this one.",
             100.0 * (1.0 - sample.margins.level),
@@ -103,8 +97,17 @@ fn sentences(sample: &Sample) -> Vec<String> {
         ));
     }
     said.extend(sample.offset.as_ref().map(card));
-    said.extend(verdict.slices.iter().filter(|s| s.differs).map(slice));
-    said.extend(host_bound(sample));
+    said.extend(verdict.slices.iter().filter(|slice| slice.differs).map(|slice| {
+        let points = plural(slice.points, "point");
+        format!("{}: {}.", clean(&slice.slice), median(slice.bias, &points, slice.interval))
+    }));
+    let bound = sample.points.iter().filter(|p| p.is_host_bound()).count();
+    if bound > 0 {
+        said.push(format!(
+            "Bound by the host: {}, shown and not judged. The table contains the time of launches there, not of kernels.",
+            plural(bound, "point")
+        ));
+    }
     said.push(compared(sample));
     said.extend(sample.complaints.sentence().map(|why| clean(&format!("Meanwhile {why}."))));
     said.push(match sample.power.detects {
@@ -136,28 +139,11 @@ fn card(offset: &Offset) -> String {
     )
 }
 
-/// Words a slice that differs.
-fn slice(slice: &SliceVerdict) -> String {
-    format!(
-        "{}: {} in the median of {} ({:.0} % confidence: {} to {}).",
-        clean(&slice.slice),
-        against_recorded(slice.bias),
-        plural(slice.points, "point"),
-        slice.interval.confidence * 100.0,
-        longer(slice.interval.low),
-        longer(slice.interval.high)
-    )
-}
-
-/// Words the points that are bound by the host; `None` if there are none.
-fn host_bound(sample: &Sample) -> Option<String> {
-    let bound = sample.points.iter().filter(|p| p.is_host_bound()).count();
-    (bound > 0).then(|| {
-        format!(
-            "Bound by the host: {}, shown and not judged. The table contains the time of launches there, not of kernels.",
-            plural(bound, "point")
-        )
-    })
+/// Words the median log ratio of some points, with its confidence interval.
+fn median(bias: f64, points: &str, interval: Interval) -> String {
+    let (low, high) = (longer(interval.low), longer(interval.high));
+    let (bias, percent) = (against_recorded(bias), interval.confidence * 100.0);
+    format!("{bias} in the median of {points} ({percent:.0} % confidence: {low} to {high})")
 }
 
 /// Words the number of points compared and the rows from which they were drawn.

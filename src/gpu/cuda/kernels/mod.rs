@@ -1,20 +1,59 @@
-//! The built-in kernels: the products, one file each, and the collective operations.
+//! The built-in kernels: products and collective operations.
 
-mod bmm;
 mod collective;
-mod gemm;
-mod kernel;
+mod product;
 
 pub use self::collective::{Collective, Message};
-pub use self::kernel::{Kernel, Launch, Product};
-use crate::gpu::work::{GpuOperation, Work};
+pub use self::product::{Launch, Product};
+use crate::gpu::work::{Dtype, GpuOperation, Work};
+
+/// The kernel of an operation.
+#[derive(Clone, Copy)]
+pub enum Kernel {
+    /// A product on one GPU.
+    Product(Product),
+    /// A collective operation between GPUs.
+    Collective(Collective),
+}
+
+impl Kernel {
+    /// Names of the sizes that the operation needs.
+    pub fn sizes(self) -> &'static [&'static str] {
+        match self {
+            Self::Product(product) => product.sizes(),
+            Self::Collective(_) => &["count", "gpus"],
+        }
+    }
+
+    /// Element types of inputs and weights that the operation supports.
+    pub fn dtypes(self) -> &'static [Dtype] {
+        match self {
+            Self::Product(product) => product.dtypes(),
+            Self::Collective(_) => &[Dtype::Half, Dtype::Int8],
+        }
+    }
+
+    /// Bytes of memory that a measurement needs on each GPU.
+    pub fn bytes(self, work: &Work) -> u64 {
+        match self {
+            Self::Product(product) => {
+                let held = work.inputs_held();
+                let read = held.saturating_mul(work.input());
+                let read = read.saturating_add(work.copies.saturating_mul(work.weight()));
+                let written = held.saturating_mul(product.output(work));
+                read.saturating_mul(work.dtype.bytes()).saturating_add(written.saturating_mul(2))
+            }
+            Self::Collective(_) => work.size("count").saturating_mul(2 * work.dtype.bytes()),
+        }
+    }
+}
 
 impl GpuOperation {
     /// The operation's kernel.
     pub fn kernel(self) -> Kernel {
         match self {
-            Self::Gemm => Kernel::Product(&gemm::Gemm),
-            Self::Bmm => Kernel::Product(&bmm::Bmm),
+            Self::Gemm => Kernel::Product(Product::Gemm),
+            Self::Bmm => Kernel::Product(Product::Bmm),
             Self::AllReduce => Kernel::Collective(Collective::AllReduce),
             Self::AllGather => Kernel::Collective(Collective::AllGather),
             Self::ReduceScatter => Kernel::Collective(Collective::ReduceScatter),
