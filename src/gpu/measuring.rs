@@ -66,13 +66,8 @@ impl MeasuringRun<'_> {
         if self.finishing.is_over() || self.failed.is_some() || cause(&self.failures).is_some() {
             return None;
         }
-        let answer = match MeasureError::of_point(self.device.measure(point)) {
-            Ok(answer) => answer,
-            Err(why) => {
-                self.failed = Some(why);
-                return None;
-            }
-        };
+        let answer = MeasureError::of_point(self.device.measure(point));
+        let answer = answer.map_err(|why| self.failed = Some(why)).ok()?;
         add_failure(&mut self.failures, &answer);
         Some(answer)
     }

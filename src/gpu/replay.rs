@@ -105,7 +105,7 @@ impl Replay {
             match serde_json::from_str(line).map_err(|e| bad(&e.to_string()))? {
                 ReplayLine::Device(device) => about = Some(device),
                 ReplayLine::Complaints { path, complaints: own } => {
-                    drop(complaints.insert(path, own))
+                    complaints.insert(path, own);
                 }
                 ReplayLine::Reply(mut reply) => {
                     let kernel = reply.kernel_source.take();

@@ -100,11 +100,6 @@ impl Log {
         Ok(Self { tree, table: table.to_owned(), file, unwritten: Some(now), sessions, points })
     }
 
-    /// Returns true if no point is measured.
-    pub fn is_empty(&self) -> bool {
-        self.points.values().all(|p| p.answer.is_none())
-    }
-
     /// Returns true if the point with this key is measured.
     pub fn has(&self, key: &Key) -> bool {
         self.points.get(&name(key)).is_some_and(|p| p.answer.is_some())

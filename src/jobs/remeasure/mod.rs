@@ -46,8 +46,7 @@ pub fn run(
     let mut job = Remeasurement::new(&site, options, None)?;
     let all = job.selected(device)?;
     let finishing = Finishing::on_request(options.until);
-    let mut states = Vec::new();
-    states.extend(device.state().map(|s| ("before", s)));
+    let mut states = Vec::from_iter(device.state().map(|state| ("before", state)));
     let failed = |e| Error::caused("cannot write the log of replies", "--log names it", e);
     let mut replies = options.log.as_ref().map(File::create).transpose().map_err(failed)?;
     replay::write(&mut replies, &json!(device.about()))?;
@@ -216,16 +215,10 @@ impl Remeasurement<'_> {
             power: false,
             dtypes: Some(&dtypes).filter(|_| self.replay.is_none()),
         };
-        let mut controls = Vec::new();
-        for file in self.controls(files, device.about())? {
-            if controls.len() == missing {
-                break;
-            }
-            // A control table that cannot be read is another run's finding.
-            let points = self.draw(file, None, rules, device).ok();
-            controls.extend(points.filter(|d| d.is_judged));
-        }
-        Ok(controls)
+        let files = self.controls(files, device.about())?.into_iter();
+        // A control table that cannot be read is another run's finding.
+        let controls = files.filter_map(|file| self.draw(file, None, rules, device).ok());
+        Ok(controls.filter(|control| control.is_judged).take(missing).collect())
     }
 
     /// Judges the first of the measured tables, each relative to the card's offset by all others.

@@ -41,19 +41,15 @@ pub(in crate::report) fn write(out: &mut String, remeasured: &Remeasured) {
 
 /// Formats the state of a GPU on one line.
 fn card_state(state: &CardState) -> String {
-    let mut parts: Vec<String> = [
+    let throttled = state.throttled.join(", ");
+    let parts = [
         state.sm_mhz.map(|v| format!("{v} MHz SM")),
         state.memory_mhz.map(|v| format!("{v} MHz memory")),
         state.power_w.map(|v| format!("{v:.0} W")),
         state.celsius.map(|v| format!("{v} °C")),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    if !state.throttled.is_empty() {
-        parts.push(format!("throttled: {}", state.throttled.join(", ")));
-    }
-    parts.join(", ")
+        (!throttled.is_empty()).then(|| format!("throttled: {throttled}")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn write_sample(out: &mut String, sample: &Sample) {

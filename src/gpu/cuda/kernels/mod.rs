@@ -32,20 +32,6 @@ impl Kernel {
             Self::Collective(_) => &[Dtype::Half, Dtype::Int8],
         }
     }
-
-    /// Bytes of memory that a measurement needs on each GPU.
-    pub fn bytes(self, work: &Work) -> u64 {
-        match self {
-            Self::Product(product) => {
-                let held = work.inputs_held();
-                let read = held.saturating_mul(work.input());
-                let read = read.saturating_add(work.copies.saturating_mul(work.weight()));
-                let written = held.saturating_mul(product.output(work));
-                read.saturating_mul(work.dtype.bytes()).saturating_add(written.saturating_mul(2))
-            }
-            Self::Collective(_) => work.size("count").saturating_mul(2 * work.dtype.bytes()),
-        }
-    }
 }
 
 impl GpuOperation {
@@ -65,6 +51,15 @@ impl GpuOperation {
 impl Work {
     /// Bytes of memory that the measurement needs on each GPU.
     pub fn bytes(&self) -> u64 {
-        self.operation.kernel().bytes(self)
+        match self.operation.kernel() {
+            Kernel::Product(product) => {
+                let held = self.inputs_held();
+                let read = held.saturating_mul(self.input());
+                let read = read.saturating_add(self.copies.saturating_mul(self.weight()));
+                let written = held.saturating_mul(product.output(self));
+                read.saturating_mul(self.dtype.bytes()).saturating_add(written.saturating_mul(2))
+            }
+            Kernel::Collective(_) => self.size("count").saturating_mul(2 * self.dtype.bytes()),
+        }
     }
 }
