@@ -163,7 +163,7 @@ pub fn samples(data: &[u8]) {
         framework: "cuBLAS",
         version: "13",
         plan: "a grid",
-        cases: None,
+        cases: String::new(),
         complete: true,
     };
     let mut log = match Log::open(&FOLDER, &path, &about) {

@@ -184,28 +184,26 @@ fn tell(line: &str) {
     eprintln!("perfdb-gate: {line}");
 }
 
-impl From<&Remeasure> for remeasure::RemeasureOptions {
-    fn from(args: &Remeasure) -> Self {
-        Self {
-            root: args.root.clone(),
-            reference: args.reference.clone(),
-            selection: args.selection.clone().into(),
-            filter: args.filter.clone(),
-            points: args.points.clone(),
-            sample: args.sample as usize,
-            seed: args.seed,
-            rules: args.rules_dir.clone(),
-            controls: args.controls,
-            base: args.base_ref.clone(),
-            collectors: args.device.runner.and(args.device.collectors.clone()),
-            power: args.power,
-            log: args.log.clone(),
-            until: args.minutes,
+impl Remeasure {
+    fn options(&self) -> remeasure::RemeasureOptions {
+        remeasure::RemeasureOptions {
+            root: self.root.clone(),
+            reference: self.reference.clone(),
+            selection: self.selection.clone().into(),
+            filter: self.filter.clone(),
+            points: self.points.clone(),
+            sample: self.sample as usize,
+            seed: self.seed,
+            rules: self.rules_dir.clone(),
+            controls: self.controls,
+            base: self.base_ref.clone(),
+            collectors: self.device.runner.and(self.device.collectors.clone()),
+            power: self.power,
+            log: self.log.clone(),
+            until: self.minutes,
         }
     }
-}
 
-impl Remeasure {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         if self.print_runner {
             let source = match self.device.runner {
@@ -220,13 +218,13 @@ impl Remeasure {
         let report = match &self.replay {
             Some(log) => {
                 let replay = Replay::read(log, self.selection.system.first().map(String::as_str))?;
-                remeasure::judge_again(&self.into(), &replay)?
+                remeasure::judge_again(&self.options(), &replay)?
             }
             None => {
                 let mut device = self.device.open(&self.root, terminal)?;
                 let bar = Bar::of("points", terminal);
                 let each = |report: &Report| self.outputs(report, terminal)?.write_files();
-                remeasure::run(&self.into(), device.as_mut(), &bar, &each)?
+                remeasure::run(&self.options(), device.as_mut(), &bar, &each)?
             }
         };
         let outcome = report.outcome(None);
@@ -251,21 +249,15 @@ impl Remeasure {
     }
 }
 
-impl From<&Measure> for measure::MeasureOptions {
-    fn from(args: &Measure) -> Self {
-        Self {
-            plan: args.plan.clone(),
-            folder: args.output_dir.clone(),
-            collectors: args.device.runner.is_some(),
-            until: args.minutes,
-        }
-    }
-}
-
 impl Measure {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         let specs = Specs::overlaid(self.rules_dir.as_deref())?;
-        let options: measure::MeasureOptions = self.into();
+        let options = measure::MeasureOptions {
+            plan: self.plan.clone(),
+            folder: self.output_dir.clone(),
+            collectors: self.device.runner.is_some(),
+            until: self.minutes,
+        };
         // A wrong plan is reported before a GPU is opened.
         let plan = measure::PlannedPoints::find(&specs.library, &options.plan)?;
         let mut device = self.device.open(&self.output_dir, terminal)?;

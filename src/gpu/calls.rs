@@ -51,26 +51,19 @@ pub struct Call {
 /// The runners of a table, evaluated for every row.
 pub struct Calls<'a> {
     table: &'a str,
-    runners: Vec<Cooked<'a>>,
+    runners: Vec<EvaluatedRunner<'a>>,
 }
 
 /// A runner with its formulas evaluated.
-struct Cooked<'a> {
+struct EvaluatedRunner<'a> {
     runner: &'a Runner,
     rows: Option<Vals<'a, bool>>,
-    args: Vec<CookedArgument<'a>>,
+    /// The arguments, with the values of their formulas.
+    args: Vec<(&'a Argument, Option<Value<'a>>)>,
     env: Vec<(&'a str, Value<'a>)>,
     group: Vec<Value<'a>>,
     processes: Option<Value<'a>>,
     eager: Option<(Vals<'a, bool>, u32)>,
-}
-
-enum CookedArgument<'a> {
-    Value(Value<'a>),
-    List(Value<'a>),
-    Real(Value<'a>),
-    Type(Value<'a>),
-    Case(usize, Option<Value<'a>>),
 }
 
 impl<'a> Calls<'a> {
@@ -81,7 +74,7 @@ impl<'a> Calls<'a> {
         scope: &'a dyn Scope,
     ) -> Result<Self, ExprError> {
         let runners = runners.of(&file.table, &file.place.backend);
-        let runners = runners.into_iter().map(|runner| Cooked::new(runner, scope));
+        let runners = runners.into_iter().map(|runner| EvaluatedRunner::new(runner, scope));
         Ok(Self { table: &file.table, runners: runners.collect::<Result<_, ExprError>>()? })
     }
 
@@ -106,25 +99,15 @@ impl<'a> Calls<'a> {
     }
 
     /// The first runner that matches a row.
-    fn runner(&self, row: usize) -> Option<&Cooked<'a>> {
+    fn runner(&self, row: usize) -> Option<&EvaluatedRunner<'a>> {
         self.runners.iter().find(|c| c.rows.as_ref().is_none_or(|rows| rows.get(row)))
     }
 }
 
-impl<'a> Cooked<'a> {
+impl<'a> EvaluatedRunner<'a> {
     fn new(runner: &'a Runner, scope: &'a dyn Scope) -> Result<Self, ExprError> {
         let value = |e: &'a Expr| e.eval(scope);
-        let arg = |arg: &'a Argument| {
-            Ok(match arg {
-                Argument::Value(e) => CookedArgument::Value(value(e)?),
-                Argument::Form(Form::List { list }) => CookedArgument::List(value(list)?),
-                Argument::Form(Form::Real { real }) => CookedArgument::Real(value(real)?),
-                Argument::Form(Form::Type { name }) => CookedArgument::Type(value(name)?),
-                Argument::Form(Form::Case { case, like }) => {
-                    CookedArgument::Case(*case, like.as_ref().map(value).transpose()?)
-                }
-            })
-        };
+        let arg = |arg: &'a Argument| Ok((arg, arg.formula().map(value).transpose()?));
         let column =
             |name: &'a String| scope.column(name).unwrap_or(Value::Number(Vals::One(f64::NAN)));
         let env = |(name, e): (&'a String, &'a Expr)| Ok((name.as_str(), value(e)?));
@@ -152,17 +135,17 @@ impl<'a> Cooked<'a> {
     fn call(&self, table: &str, row: usize) -> Call {
         let runner = self.runner;
         let (module, function) = runner.run.split_once(':').unwrap_or((&runner.run, ""));
-        let like = |arg: &CookedArgument<'_>| {
-            let CookedArgument::Case(element, Some(value)) = arg else { return None };
-            Some((*element, json(value, row)))
+        let preferred = |(arg, value): &(&Argument, Option<Value<'_>>)| match arg {
+            Argument::Form(Form::Case { case, .. }) => Some((*case, json(value.as_ref()?, row))),
+            Argument::Form(_) | Argument::Value(_) => None,
         };
         let eager = self.eager.as_ref().filter(|(rows, _)| rows.get(row));
         Call {
             module: module.to_owned(),
             function: function.to_owned(),
-            args: self.args.iter().map(|arg| arg.json(row)).collect(),
+            args: self.args.iter().map(|(arg, value)| argument(arg, value.as_ref(), row)).collect(),
             cases: runner.cases.clone(),
-            prefer: self.args.iter().filter_map(like).collect(),
+            prefer: self.args.iter().filter_map(preferred).collect(),
             env: self.env.iter().map(|(name, v)| ((*name).to_owned(), text(v, row))).collect(),
             file: runner.file.clone().unwrap_or_else(|| format!("{table}.txt")),
             group: self.group(row),
@@ -179,21 +162,16 @@ fn text(value: &Value<'_>, row: usize) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-impl CookedArgument<'_> {
-    fn json(&self, row: usize) -> Json {
-        match self {
-            Self::Value(value) => json(value, row),
-            Self::List(value) => {
-                let value = json(value, row);
-                if value.is_null() { value } else { json!([value]) }
-            }
-            Self::Real(value) => match json(value, row).as_f64() {
-                Some(number) => number.into(),
-                None => Json::Null,
-            },
-            Self::Type(value) => json!({"type": json(value, row)}),
-            Self::Case(at, _) => json!({"case": at}),
-        }
+/// An argument of the call that measures a row, given the values of its formula.
+fn argument(arg: &Argument, value: Option<&Value<'_>>, row: usize) -> Json {
+    let value = value.map_or(Json::Null, |value| json(value, row));
+    match arg {
+        Argument::Value(_) => value,
+        Argument::Form(Form::List { .. }) if value.is_null() => value,
+        Argument::Form(Form::List { .. }) => json!([value]),
+        Argument::Form(Form::Real { .. }) => value.as_f64().into(),
+        Argument::Form(Form::Type { .. }) => json!({"type": value}),
+        Argument::Form(Form::Case { case, .. }) => json!({"case": case}),
     }
 }
 

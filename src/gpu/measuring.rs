@@ -1,6 +1,7 @@
 //! Measures the drawn points of a table, with its control points, and judges them.
 
 use std::fs::File;
+use std::time::Instant;
 
 use serde_json::json;
 
@@ -8,6 +9,7 @@ use crate::base::error::{Error, Result};
 use crate::base::interrupt::Finishing;
 use crate::base::reason::Reason;
 use crate::base::stats;
+use crate::base::words::plural;
 use crate::database::catalog::TableFile;
 use crate::gpu::device::{
     About, Answer, Complaints, Device, MeasureError, Point, own_kernel, release,
@@ -23,16 +25,16 @@ use crate::specs::NoiseBand;
 /// Number of control points, measured before, between and after the others. Some kernels run at one of
 /// two speeds, depending on where their operands are in memory; the median of five controls is robust
 /// against this.
-pub const CONTROLS: usize = 5;
+const CONTROLS: usize = 5;
 
 /// Number of passes over the control points, without the one that wakes the card.
-pub const PASSES: usize = 3;
+const PASSES: usize = 3;
 
 /// Number of measurements in a row that may fail for the same reason before their table is given up.
 const EQUAL: usize = 5;
 
 /// A run that measures tables, one after the other.
-pub struct Session<'a> {
+pub struct MeasuringRun<'a> {
     /// The device that measures.
     pub device: &'a mut dyn Device,
     /// The time and the request to end.
@@ -43,12 +45,16 @@ pub struct Session<'a> {
     pub failed: Option<Error>,
     /// The last measurements of the table, as long as they failed for the same reason.
     pub failures: Vec<Reason>,
+    /// Time in seconds of the table's fastest measurement.
+    pub fastest: f64,
 }
 
-/// Adds an answer to the last failures that have the same reason.
-fn see(failures: &mut Vec<Reason>, answer: &Result<Answer, Reason>) {
-    failures.retain(|why| answer.as_ref().err() == Some(why));
-    failures.extend(answer.as_ref().err().cloned());
+/// Adds an answer to the last failures that have the same reason, unless their table is given up.
+fn add_failure(failures: &mut Vec<Reason>, answer: &Result<Answer, Reason>) {
+    if cause(failures).is_none() {
+        failures.retain(|why| answer.as_ref().err() == Some(why));
+        failures.extend(answer.as_ref().err().cloned());
+    }
 }
 
 /// The reason why a table is given up after such failures; `None` if it is not.
@@ -57,32 +63,41 @@ fn cause(failures: &[Reason]) -> Option<String> {
     Some(format!("{EQUAL} measurements in a row failed with: {why}"))
 }
 
-impl Session<'_> {
+impl MeasuringRun<'_> {
     /// Measures a point; `None` if nothing more is measured of its table.
     fn ask(&mut self, point: &Point) -> Option<Result<Answer, Reason>> {
         if self.finishing.is_over() || self.failed.is_some() || cause(&self.failures).is_some() {
             return None;
         }
-        let answer = match MeasureError::of_point(self.device.measure(point)) {
-            Ok(answer) => answer,
-            Err(why) => {
-                self.failed = Some(why);
-                return None;
-            }
-        };
-        see(&mut self.failures, &answer);
+        let start = Instant::now();
+        let answer = MeasureError::of_point(self.device.measure(point));
+        self.fastest = self.fastest.min(start.elapsed().as_secs_f64());
+        let answer = answer.map_err(|why| self.failed = Some(why)).ok()?;
+        add_failure(&mut self.failures, &answer);
         Some(answer)
     }
 
     /// Measures the controls once more and adds the median of each control to its times.
-    fn pass(&mut self, controls: &[Point], times: &mut [Vec<f64>]) -> Result<()> {
-        for (point, times) in controls.iter().zip(times) {
+    fn pass(&mut self, controls: &[Point], times: &mut [Vec<f64>], asked: usize) -> Result<()> {
+        for (index, (point, times)) in controls.iter().zip(times).enumerate() {
+            if !is_affordable(index, asked, self.fastest) {
+                break;
+            }
             let Some(answer) = self.ask(point) else { break };
             replay::write(&mut self.replies, &replay::line(point, true, 0.0, &answer))?;
             times.extend(answer.map(|answer| stats::median(&answer.samples_ms)));
         }
         Ok(())
     }
+}
+
+/// Time in seconds of the fastest call above which a table gets few controls.
+const SLOW: f64 = 2.0;
+
+/// Returns true if a control is measured in a table of `asked` points. If each call is slow, two passes over the
+/// controls are a third of all calls.
+fn is_affordable(index: usize, asked: usize, fastest: f64) -> bool {
+    index < (asked / 4).max(2) || fastest <= SLOW
 }
 
 /// Longest timed part of a sample of a control point, in ms. Rows with a power were timed for a second.
@@ -100,7 +115,10 @@ pub struct Taken {
     pub asked: usize,
     /// Times in ms of each control point, one per pass.
     controls: Vec<Vec<f64>>,
-    trouble: Vec<String>,
+    /// The reason why the table was given up; `None` if it was not.
+    given_up: Option<String>,
+    /// A sentence on a run that stopped within the table; `None` if it did not.
+    stopped: Option<String>,
     complaints: Complaints,
 }
 
@@ -111,8 +129,13 @@ impl Taken {
     /// # Errors
     ///
     /// When a log cannot be written.
-    pub fn take(drawn: Drawn, session: &mut Session<'_>, progress: &dyn Fn(usize)) -> Result<Self> {
-        session.failures.clear();
+    pub fn take(
+        drawn: Drawn,
+        run: &mut MeasuringRun<'_>,
+        progress: &dyn Fn(usize),
+    ) -> Result<Self> {
+        run.failures.clear();
+        run.fastest = f64::INFINITY;
         let controls = controls(&drawn.points);
         let mut passes: Vec<Vec<f64>> = vec![Vec::new(); controls.len()];
         let (asked, middle) = (drawn.points.len(), drawn.points.len() / 2);
@@ -120,47 +143,38 @@ impl Taken {
         // An idle card runs at other clocks: one uncounted pass over the controls wakes it. A collector
         // warms the card up itself.
         for point in controls.iter().filter(|point| point.call.is_none()) {
-            session.ask(point);
+            run.ask(point);
         }
-        session.pass(&controls, &mut passes)?;
+        run.pass(&controls, &mut passes, asked)?;
         for (index, (point, band)) in drawn.points.into_iter().enumerate() {
             if index == middle && index > 0 && point.call.is_none() {
-                session.pass(&controls, &mut passes)?;
+                run.pass(&controls, &mut passes, asked)?;
             }
-            let Some(answer) = session.ask(&point) else { break };
-            let host_ms = host_ms(&point, session.device.about());
-            replay::write(&mut session.replies, &replay::line(&point, false, host_ms, &answer))?;
+            let Some(answer) = run.ask(&point) else { break };
+            let host_ms = host_ms(&point, run.device.about());
+            replay::write(&mut run.replies, &replay::line(&point, false, host_ms, &answer))?;
             points.push(Measured { point, answer, band, host_ms, card: 0.0 });
             progress(points.len());
         }
-        session.pass(&controls, &mut passes)?;
-        let complaints = session.device.complaints();
+        run.pass(&controls, &mut passes, asked)?;
+        let complaints = run.device.complaints();
         let (path, slices) = (&drawn.file.entry.path, &drawn.counts.slices);
         let line = json!({"path": path, "complaints": complaints, "slices": slices});
-        replay::write(&mut session.replies, &line)?;
-        let mut trouble = trouble(session.device.about(), &points);
-        match (cause(&session.failures), &session.failed) {
-            (Some(cause), _) => trouble.insert(0, cause),
-            _ if points.len() == asked => {}
-            (None, failed) => trouble.push(format!(
-                "the run was stopped after {} of {asked} points{}",
-                points.len(),
-                failed.as_ref().map(|why| format!(": {why}")).unwrap_or_default()
-            )),
-        }
+        replay::write(&mut run.replies, &line)?;
+        let given_up = cause(&run.failures);
+        let stopped = (given_up.is_none() && points.len() < asked).then(|| {
+            let why = run.failed.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+            format!("the run was stopped after {} of {asked} points{why}", points.len())
+        });
         let (file, counts, controls) = (drawn.file, drawn.counts, whole(passes));
-        Ok(Self { file, counts, points, asked, controls, trouble, complaints })
+        Ok(Self { file, counts, points, asked, controls, given_up, stopped, complaints })
     }
 
     /// Answers the points of a draw from a log of replies.
     pub fn replayed(drawn: Drawn, replay: &Replay) -> Self {
         let (file, mut counts, mut failures) = (drawn.file, drawn.counts, Vec::new());
         let replies = replay.of(&file);
-        for reply in &replies {
-            if cause(&failures).is_none() {
-                see(&mut failures, &reply.answer());
-            }
-        }
+        replies.iter().for_each(|reply| add_failure(&mut failures, &reply.answer()));
         let controls = whole(replay::controls(&replies));
         let measured = |(point, band): (Point, Option<NoiseBand>)| {
             let reply = replies.get(point.reply?)?;
@@ -169,13 +183,12 @@ impl Taken {
         };
         let mut points: Vec<Measured> = drawn.points.into_iter().filter_map(measured).collect();
         points.sort_by_key(|measured| measured.point.reply);
-        let mut trouble = trouble(replay.about(), &points);
-        trouble.splice(0..0, cause(&failures));
         let logged = replay.tables.get(&file.entry.path);
         let slices = logged.map(|table| &table.slices).filter(|slices| !slices.is_empty());
         counts.slices = slices.cloned().unwrap_or(counts.slices);
         let complaints = logged.map(|table| table.complaints.clone()).unwrap_or_default();
-        Self { file, counts, asked: points.len(), points, controls, trouble, complaints }
+        let (given_up, stopped, asked) = (cause(&failures), None, points.len());
+        Self { file, counts, points, asked, controls, given_up, stopped, complaints }
     }
 
     /// The table as a control table for others; `None` if too few of its points are judged, or if its times
@@ -192,8 +205,9 @@ impl Taken {
         let judged = points.iter().filter(|p| p.proxy().is_none() && !p.is_host_bound());
         let bands: Vec<&NoiseBand> = judged.filter_map(|p| p.band.as_ref()).collect();
         let power = power(&bands, Offset::collections(offset.as_ref(), &limits), &limits);
-        let (controls, trouble) = (&self.controls, &self.trouble);
-        let mut verdict = judge(&mut points, controls, trouble, offset.as_ref(), &limits);
+        let trouble = self.given_up.iter().cloned().chain(trouble(about, &points));
+        let trouble: Vec<String> = trouble.chain(self.stopped.clone()).collect();
+        let mut verdict = judge(&mut points, &self.controls, &trouble, offset.as_ref(), &limits);
         verdict.lacks(unmeasured(&points, &self.counts.slices, limits.unmeasured));
         // A fallback to another path measures something else than the table contains.
         if verdict.outcome == Outcome::Fail && self.complaints.errors > 0 {
@@ -230,9 +244,7 @@ fn controls(points: &[(Point, Option<NoiseBand>)]) -> Vec<Point> {
     let single = |p: &&Point| p.call.as_ref().is_none_or(|call| call.group.is_none());
     let mut by_latency: Vec<&Point> = points.iter().map(|(p, _)| p).filter(single).collect();
     by_latency.sort_by(|a, b| a.recorded_ms.total_cmp(&b.recorded_ms));
-    // A call of a collector takes seconds: with two passes, a third of all calls at most are for controls.
-    let is_called = by_latency.iter().any(|point| point.call.is_some());
-    let count = CONTROLS.min(if is_called { points.len() / 4 } else { by_latency.len() });
+    let count = CONTROLS.min(by_latency.len());
     let mut controls: Vec<Point> =
         (1..=count).map(|i| by_latency[i * by_latency.len() / (count + 2)].clone()).collect();
     for control in &mut controls {
@@ -257,14 +269,12 @@ fn another_version(about: &About, file: &TableFile) -> Option<String> {
 fn trouble(about: &About, points: &[Measured]) -> Vec<String> {
     let mut reasons: Vec<String> = about.busy.iter().cloned().collect();
     // These cards always run large products at their power cap; heat and power braking are exceptional.
-    let slowed = |why: &&String| why.as_str() != "SW_POWER_CAP";
-    let throttled: Vec<&Measured> = points
-        .iter()
-        .filter(|p| p.answer.as_ref().is_ok_and(|a| a.throttled.iter().any(|w| slowed(&w))))
-        .collect();
-    if let Some(first) = throttled.first() {
-        let why = first.answer.as_ref().map(|a| a.throttled.join(", ")).unwrap_or_default();
-        reasons.push(format!("the GPU was throttled in {} points: {why}", throttled.len()));
+    let is_slowed = |answer: &&Answer| answer.throttled.iter().any(|why| why != "SW_POWER_CAP");
+    let answers = points.iter().filter_map(|point| point.answer.as_ref().ok());
+    let slowed: Vec<&Answer> = answers.filter(is_slowed).collect();
+    if let Some(first) = slowed.first() {
+        let why = first.throttled.join(", ");
+        reasons.push(format!("the GPU was throttled in {} points: {why}", slowed.len()));
     }
     reasons
 }
@@ -276,20 +286,36 @@ fn whole(mut passes: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     passes
 }
 
+/// Seconds of a measurement by a recipe: few and many.
+const OWN_S: (f64, f64) = (0.07, 0.15);
+
+/// Seconds of a measurement by a framework or by a command without a recipe.
+const FOREIGN_S: (f64, f64) = (1.0, 3.0);
+
+/// Returns how many measurements the tables of a run need, and how long they take.
+pub fn estimate(drawn: &[Drawn]) -> String {
+    let (mut few, mut many, mut calls) = (0.0, 0.0, 0);
+    for Drawn { points, .. } in drawn {
+        let all = points.len() + PASSES * CONTROLS.min(points.len());
+        let is_own = points.iter().all(|(point, _)| point.work.is_some());
+        let (low, high) = if is_own { OWN_S } else { FOREIGN_S };
+        (few, many, calls) = (few + low * all as f64, many + high * all as f64, calls + all);
+    }
+    let (calls, tables) = (plural(calls, "measurement"), plural(drawn.len(), "table"));
+    format!("{calls} of {tables}, with controls: about {few:.0} to {many:.0} s")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn controls_of_collectors_are_a_third_of_all_calls_and_have_no_power() {
-        let count = |points: usize, is_called: bool| {
-            let mut point = Point { power: true, ..Point::synthetic() };
-            point.call = is_called.then(crate::gpu::calls::Call::default);
-            let controls = controls(&vec![(point, None); points]);
-            assert!(controls.iter().all(|control| !control.power));
-            controls.len()
-        };
-        assert_eq!([3, 6, 8, 12, 20, 40].map(|points| count(points, true)), [0, 1, 2, 3, 5, 5]);
-        assert_eq!([3, 6, 8, 12, 20, 40].map(|points| count(points, false)), [3, 5, 5, 5, 5, 5]);
+    fn controls_are_few_if_a_call_is_slow_and_have_no_power() {
+        let point = Point { power: true, ..Point::synthetic() };
+        let controls = controls(&vec![(point, None); 8]);
+        assert!(controls.len() == 5 && controls.iter().all(|control| !control.power));
+        let count = |asked, seconds| (0..5).filter(|i| is_affordable(*i, asked, seconds)).count();
+        assert_eq!([3, 8, 12, 20, 40].map(|asked| count(asked, 2.5)), [2, 2, 3, 5, 5]);
+        assert_eq!([3, 8, 12, 20, 40].map(|asked| count(asked, 1.0)), [5; 5]);
     }
 }

@@ -25,10 +25,8 @@ pub fn origin(commit: Option<&str>, folder: &Path, module: &str) -> String {
         );
     };
     let is_changed = |file: &&str| {
-        let is_it = |path: &String| {
-            path.strip_suffix(*file).is_some_and(|dir| dir.is_empty() || dir.ends_with('/'))
-        };
-        paths.iter().any(is_it)
+        let mut folders = paths.iter().filter_map(|path| path.strip_suffix(*file));
+        folders.any(|folder| folder.is_empty() || folder.ends_with('/'))
     };
     let imports = imports(folder, &file);
     let files = std::iter::once(&file).chain(&imports).map(String::as_str);

@@ -108,9 +108,7 @@ impl Sample {
             Outcome::Inconclusive => Severity::Warning,
             Outcome::Fail => Severity::Error,
         };
-        let sentence = self.sentence();
-        let message =
-            format!("{}: {}", self.verdict.outcome.name(), sentence.trim_end_matches('.'));
+        let message = self.line().trim_end_matches('.').to_owned();
         let mut finding =
             Finding::on_table("remeasure", severity, &self.file, message).rows(self.verdict.judged);
         let off = |m: &&Measured| m.ratio().map_or(0.0, |r| r.ln().abs());

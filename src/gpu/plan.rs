@@ -91,30 +91,27 @@ impl Plan {
     /// none.
     pub fn fault(&self) -> Option<String> {
         let Some(first) = self.grid.first() else { return Some("the grid is empty".into()) };
-        let names =
-            |part: &BTreeMap<String, Vec<GridCell>>| part.keys().cloned().collect::<Vec<_>>();
-        if self.grid.iter().any(|part| names(part) != names(first)) {
+        if self.grid.iter().any(|part| part.keys().ne(first.keys())) {
             return Some(
                 "the parts of the grid have different columns, but all need the same".into(),
             );
         }
-        let kind = |cell: &GridCell| matches!(cell, GridCell::Int(_));
+        let is_number = |cell: &GridCell| matches!(cell, GridCell::Int(_));
         for (name, values) in self.grid.iter().flatten() {
-            let Some(one) = values.first() else {
+            if values.is_empty() {
                 return Some(format!("{name} has an empty list of values"));
-            };
-            if values.iter().any(|v| kind(v) != kind(one)) || kind(one) != kind(&first[name][0]) {
+            }
+            let kind = is_number(&first[name][0]);
+            if values.iter().any(|value| is_number(value) != kind) {
                 return Some(format!("{name} mixes numbers and text"));
             }
         }
         if let Some(taken) = ["version", "device"].iter().find(|n| first.contains_key(**n)) {
             return Some(format!("the grid has a column {taken}, which the device reports itself"));
         }
-        let evenly = self.draw.iter().flat_map(|d| &d.evenly);
-        evenly
-            .into_iter()
-            .find(|name| !first.contains_key(*name))
-            .map(|name| format!("`draw` names {name}, which is not a column of the grid"))
+        let mut evenly = self.draw.iter().flat_map(|draw| &draw.evenly);
+        let unknown = evenly.find(|name| !first.contains_key(*name))?;
+        Some(format!("`draw` names {unknown}, which is not a column of the grid"))
     }
 
     /// Every combination as columns of cells, in the order of the parts and of their values.

@@ -10,7 +10,6 @@ use crate::gpu::calls::{Call, Calls};
 use crate::gpu::device::{About, Device, Point, release};
 use crate::gpu::recipe::{Recipe, Recipes};
 use crate::gpu::runners::Runners;
-use crate::gpu::sample::Stratum;
 use crate::gpu::work::Work;
 use crate::specs::{Library, measured_unit};
 
@@ -46,30 +45,23 @@ impl Methods {
         about: &About,
     ) -> Result<Vec<&'t TableFile>> {
         let Some(runners) = &self.runners else { return Ok(files) };
-        let hint = "run in an environment, such as the framework's image, that has this version";
-        let (mut kept, mut wrong) = (Vec::new(), None);
-        for file in files {
-            let Place { backend, version, .. } = &file.place;
+        let missing = |file: &TableFile| {
+            let (table, Place { backend, version, .. }) = (&file.table, &file.place);
             let Some((_, installed)) = about.version_of(backend) else {
-                wrong.get_or_insert(format!("{backend} is not installed where the runner runs"));
-                continue;
+                return Some(format!("{backend} is not installed where the runner runs"));
             };
-            let needed = runners.requirement(&file.table, backend);
+            let installed_here = format!("{backend} {installed} is installed");
             if release(installed) != release(version) {
-                wrong.get_or_insert(format!(
-                    "{backend} {installed} is installed, but {} is of {version}",
-                    file.entry.path
-                ));
-            } else if let Some(needed) = needed.filter(|needed| !needed.is_met(installed)) {
-                wrong.get_or_insert(format!(
-                    "the collector of {} needs {needed}, but {backend} {installed} is installed",
-                    file.table
-                ));
-            } else {
-                kept.push(file);
+                return Some(format!("{installed_here}, but {} is of {version}", file.entry.path));
             }
-        }
-        match wrong {
+            let needed = runners.requirement(table, backend)?;
+            let why = format!("the collector of {table} needs {needed}, but {installed_here}");
+            (!needed.is_met(installed)).then_some(why)
+        };
+        let first = files.first().copied();
+        let kept: Vec<_> = files.into_iter().filter(|file| missing(file).is_none()).collect();
+        let hint = "run in an environment, such as the framework's image, that has this version";
+        match first.and_then(missing) {
             Some(why) if kept.is_empty() => Err(Error::new(why, hint)),
             _ => Ok(kept),
         }
@@ -84,7 +76,7 @@ pub struct MeasurablePoints<'a> {
     /// Number of the table's rows that the loader serves, selected or not.
     pub served: usize,
     kept: Vec<usize>,
-    recipes: Vec<Cooked<'a>>,
+    recipes: Vec<EvaluatedRecipe<'a>>,
     /// Index into `recipes` for every row of the table; `None` if no recipe matches.
     recipe: Vec<Option<usize>>,
     /// The calls of the collectors, if these measure.
@@ -92,7 +84,7 @@ pub struct MeasurablePoints<'a> {
 }
 
 /// A recipe with its formulas evaluated for every row.
-struct Cooked<'a> {
+struct EvaluatedRecipe<'a> {
     recipe: &'a Recipe,
     sizes: Vec<(&'a str, Vals<'a, f64>)>,
     copies: Vals<'a, f64>,
@@ -115,24 +107,18 @@ impl<'a> MeasurablePoints<'a> {
             Some(part) => part.value.numbers(scope)?,
             None => Vals::One(f64::NAN),
         };
-        let masks: Vec<Vals<'_, bool>> =
-            spec.filter.iter().map(|e| e.mask(scope)).collect::<Result<_, ExprError>>()?;
-        let selected = filter.map(|e| e.mask(scope)).transpose()?;
+        let loaded = spec.filter.as_ref().map(|e| e.mask(scope)).transpose()?;
         let mut seen = HashSet::new();
-        let (mut served, mut kept) = (0, Vec::new());
-        for row in 0..scope.rows() {
-            let time = latency.get(row);
-            let measured = time > 0.0 && time.is_finite();
+        let is_served = |row: &usize| {
+            let time = latency.get(*row);
             // The loader serves one row per key. The rule duplicate-key reports which.
-            if measured
-                && masks.iter().all(|m| m.get(row))
-                && (spec.key.is_empty() || seen.insert(keys.hashes()[row]))
-            {
-                served += 1;
-                kept.extend(selected.as_ref().is_none_or(|m| m.get(row)).then_some(row));
-            }
-        }
-        Ok(Self { served, ..Self::cook(file, scope, latency, kept, methods)? })
+            time > 0.0
+                && time.is_finite()
+                && loaded.as_ref().is_none_or(|mask| mask.get(*row))
+                && (spec.key.is_empty() || seen.insert(keys.hashes()[*row]))
+        };
+        let served = (0..scope.rows()).filter(is_served).collect();
+        Self::selected(file, scope, latency, served, filter, methods)
     }
 
     /// Evaluates a filter and recipes over the rows of a grid that is not measured yet.
@@ -142,21 +128,23 @@ impl<'a> MeasurablePoints<'a> {
         filter: Option<&'a Expr>,
         methods: &'a Methods,
     ) -> Result<Self, ExprError> {
-        let mask = filter.map(|e| e.mask(scope)).transpose()?;
-        let kept = |row: &usize| mask.as_ref().is_none_or(|m| m.get(*row));
-        let kept = (0..scope.rows()).filter(kept).collect();
-        Self::cook(file, scope, Vals::One(f64::NAN), kept, methods)
+        let rows = (0..scope.rows()).collect();
+        Self::selected(file, scope, Vals::One(f64::NAN), rows, filter, methods)
     }
 
-    fn cook(
+    /// Evaluates recipes over the rows among `kept` that a filter selects.
+    fn selected(
         file: &'a TableFile,
         scope: &'a TableScope<'a>,
         latency: Vals<'a, f64>,
-        kept: Vec<usize>,
+        mut kept: Vec<usize>,
+        filter: Option<&'a Expr>,
         methods: &'a Methods,
     ) -> Result<Self, ExprError> {
-        let table = scope.table;
-        let mut cooked = Vec::new();
+        let (table, served) = (scope.table, kept.len());
+        let mask = filter.map(|e| e.mask(scope)).transpose()?;
+        kept.retain(|row| mask.as_ref().is_none_or(|mask| mask.get(*row)));
+        let mut recipes = Vec::new();
         let mut recipe = vec![None; scope.rows()];
         for own in &methods.recipes.recipes {
             if own.table != file.table || own.backend != file.place.backend {
@@ -164,10 +152,10 @@ impl<'a> MeasurablePoints<'a> {
             }
             let rows = own.rows.mask(scope)?;
             for row in kept.iter().filter(|row| rows.get(**row)) {
-                recipe[*row].get_or_insert(cooked.len());
+                recipe[*row].get_or_insert(recipes.len());
             }
             let size = |(name, e): (&'a String, &'a Expr)| Ok((name.as_str(), e.numbers(scope)?));
-            cooked.push(Cooked {
+            recipes.push(EvaluatedRecipe {
                 recipe: own,
                 sizes: own.sizes.iter().map(size).collect::<Result<_, ExprError>>()?,
                 copies: own.copies.as_ref().map_or(Ok(Vals::One(1.0)), |e| e.numbers(scope))?,
@@ -177,8 +165,7 @@ impl<'a> MeasurablePoints<'a> {
         }
         let runners = methods.runners.as_ref();
         let calls = runners.map(|r| Calls::new(r, file, scope)).transpose()?;
-        let (path, served) = (&file.entry.path, kept.len());
-        Ok(Self { path, table, latency, served, kept, recipes: cooked, recipe, calls })
+        Ok(Self { path: &file.entry.path, table, latency, served, kept, recipes, recipe, calls })
     }
 
     /// Row numbers of the points.
@@ -193,35 +180,30 @@ impl<'a> MeasurablePoints<'a> {
 
     /// The measurement to run for a row; `None` if no recipe matches or its formulas give no valid size.
     pub fn work(&self, row: usize) -> Option<Work> {
-        let cooked = &self.recipes[self.recipe[row]?];
+        let evaluated = &self.recipes[self.recipe[row]?];
         let whole = |v: f64| (v >= 0.0 && v.fract() == 0.0 && v < 9e15).then_some(v as u64);
-        let own = cooked.recipe;
-        let proxy = cooked.proxies.as_ref().is_none_or(|rows| rows.get(row));
+        let own = evaluated.recipe;
+        let proxy = evaluated.proxies.as_ref().is_none_or(|rows| rows.get(row));
         // The libraries count in 32 bits, and a product without rows runs nothing.
-        let runs = |v: &u64| *v <= i32::MAX as u64;
+        let is_small = |v: &u64| *v <= i32::MAX as u64;
         let size = |(name, values): &(&str, Vals<'_, f64>)| {
-            let size = whole(values.get(row)).filter(runs)?;
+            let size = whole(values.get(row)).filter(is_small)?;
             (size > 0 || *name == "weight_transposed").then(|| ((*name).to_owned(), size))
         };
         Some(Work {
             operation: own.operation,
             dtype: own.dtype,
-            sizes: cooked.sizes.iter().map(size).collect::<Option<_>>()?,
-            copies: whole(cooked.copies.get(row)).filter(|c| *c > 0)?,
+            sizes: evaluated.sizes.iter().map(size).collect::<Option<_>>()?,
+            copies: whole(evaluated.copies.get(row)).filter(|c| *c > 0)?,
             inputs: own.inputs,
             weight_fill: own.weight_fill,
             input_fill: own.input_fill,
             cuda_graph: own.cuda_graph,
             rested: own.rested,
             warmups: own.warmups,
-            runs: whole(cooked.runs.get(row)).filter(|r| (1..=1_000_000).contains(r))? as u32,
+            runs: whole(evaluated.runs.get(row)).filter(|r| (1..=1_000_000).contains(r))? as u32,
             proxy: own.proxy.clone().filter(|_| proxy),
         })
-    }
-
-    /// The call that measures a row; `None` if no runner matches.
-    pub fn call(&self, row: usize) -> Option<Call> {
-        self.calls.as_ref()?.get(row)
     }
 
     /// The values that a row shares with the other rows of its call; `None` if a call measures one row.
@@ -287,24 +269,25 @@ impl<'a> MeasurablePoints<'a> {
 
     /// A row that has no latency yet, as a point.
     pub fn unmeasured(&self, row: usize) -> Point {
-        self.point(row, &Stratum { slice: self.slice(row), decile: 1, rows: Vec::new() })
+        self.point(row, &self.slice(row), 1)
     }
 
-    /// A row of a stratum as a point.
-    pub fn point(&self, row: usize, stratum: &Stratum) -> Point {
+    /// A row as a point, with its slice and its latency decile within the slice.
+    pub fn point(&self, row: usize, slice: &str, decile: usize) -> Point {
         let key = self.table.columns().filter(|(name, _)| measured_unit(name).is_none());
         let watts = self.table.column("power").map(|c| c.number(row)).filter(|w| w.is_finite());
+        let call = self.calls.as_ref().and_then(|calls| calls.get(row));
         Point {
             path: self.path.to_owned(),
             row: row as u64,
             key: key.map(|(name, column)| (name.to_owned(), column.json(row))).collect(),
-            slice: stratum.slice.clone(),
-            decile: stratum.decile,
+            slice: slice.to_owned(),
+            decile,
             recorded_ms: self.latency(row),
             recorded_w: watts,
             power: false,
             work: self.work(row).filter(|_| self.calls.is_none()),
-            call: self.call(row).map(|call| Call { proxy: self.scatters(row), ..call }),
+            call: call.map(|call| Call { proxy: self.scatters(row), ..call }),
             reply: None,
         }
     }

@@ -24,7 +24,7 @@ use crate::gpu::work::Work;
 /// A line of a log of replies.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Line {
+enum ReplayLine {
     Reply(Box<Replied>),
     Table(LoggedTable),
     Device(About),
@@ -114,9 +114,9 @@ impl Replay {
         };
         for line in read_text(path).map_err(|e| bad(&e.to_string()))?.lines() {
             match serde_json::from_str(line).map_err(|e| bad(&e.to_string()))? {
-                Line::Device(device) => about = Some(device),
-                Line::Table(table) => drop(tables.insert(table.path.clone(), table)),
-                Line::Reply(mut reply) => {
+                ReplayLine::Device(device) => about = Some(device),
+                ReplayLine::Table(table) => drop(tables.insert(table.path.clone(), table)),
+                ReplayLine::Reply(mut reply) => {
                     let kernel = reply.kernel_source.take();
                     reply.key.extend(kernel.map(|kernel| ("kernel_source".to_owned(), kernel)));
                     reply.key.retain(|name, _| is_listed(name));

@@ -194,10 +194,8 @@ impl RerunOperation {
         let Some(first) = self.points.first() else { return Err("the list has no points".into()) };
         let names: Vec<&String> = first.key.keys().collect();
         if let Some(said) = names.iter().find(|n| SAID_BY_THE_DEVICE.contains(&n.as_str())) {
-            return Err(format!(
-                "the points have a column {said}, which the device reports itself"
-            )
-            .into());
+            let why = format!("the points have a column {said}, which the device reports itself");
+            return Err(why.into());
         }
         if names.is_empty() || self.points.iter().any(|p| !p.key.keys().eq(first.key.keys())) {
             return Err("all points need the same columns, and at least one column".into());

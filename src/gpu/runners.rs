@@ -117,6 +117,19 @@ pub enum Form {
     },
 }
 
+impl Argument {
+    /// The formula of the value, or of the element by which a case is chosen.
+    pub fn formula(&self) -> Option<&Expr> {
+        match self {
+            Self::Value(value) => Some(value),
+            Self::Form(Form::List { list }) => Some(list),
+            Self::Form(Form::Real { real }) => Some(real),
+            Self::Form(Form::Type { name }) => Some(name),
+            Self::Form(Form::Case { like, .. }) => like.as_ref(),
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for Argument {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct ArgumentVisitor;

@@ -33,7 +33,7 @@ struct Rank {
 /// A collective operation with the addresses of one rank's buffers.
 #[derive(Clone, Copy)]
 struct Run<'a> {
-    collective: &'a dyn Collective,
+    collective: Collective,
     work: &'a Work,
     from: u64,
     to: u64,
@@ -87,7 +87,7 @@ impl Fabric {
 
     /// Takes the samples of a collective operation; `count` is the number of elements of the whole
     /// message.
-    pub fn measure(&self, collective: &dyn Collective, work: &Work) -> CudaResult<Answer> {
+    pub fn measure(&self, collective: Collective, work: &Work) -> CudaResult<Answer> {
         let memories: Vec<Memory> = self.ranks.iter().map(|r| Memory::new(&r.stream)).collect();
         let mut buffers = Vec::new();
         for (rank, memory) in self.ranks.iter().zip(&memories) {

@@ -29,7 +29,7 @@ impl<'a> PreparedProduct<'a> {
         stream: &'a Arc<CudaStream>,
         memory: &'a Memory,
         blas: &'a Blas,
-        product: &dyn Product,
+        product: Product,
         work: &'a Work,
     ) -> CudaResult<Self> {
         let tensors = |count: u64, elements: u64, dtype, fill| -> CudaResult<Vec<Tensor<'a>>> {

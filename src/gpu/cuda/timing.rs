@@ -38,7 +38,7 @@ pub fn measure<'a>(
     stream: &'a Arc<CudaStream>,
     places: &'a [Memory],
     blas: &'a Blas,
-    (product, work): (&dyn Product, &'a Work),
+    (product, work): (Product, &'a Work),
     meter: Option<&CardMeter>,
     power: bool,
 ) -> CudaResult<Answer> {

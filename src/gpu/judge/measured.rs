@@ -1,5 +1,7 @@
 //! Measured points, and how each compares with its record.
 
+use std::borrow::Borrow;
+
 use super::{middle::Middle, power};
 use crate::base::reason::Reason;
 use crate::base::stats::{median, median_interval};
@@ -104,9 +106,10 @@ impl Measured {
         matches!(self.standing(), Standing::Within | Standing::Beyond)
     }
 
-    /// The median of judged points, with its error.
-    pub(crate) fn middle(points: &[Self], among: f64, limits: &Margins) -> Middle {
-        let judged: Vec<&Self> = points.iter().filter(|p| p.is_judged()).collect();
+    /// The median of the judged points, with its error.
+    pub(super) fn middle(points: &[impl Borrow<Self>], among: f64, limits: &Margins) -> Middle {
+        let points = points.iter().map(Borrow::borrow);
+        let judged: Vec<&Self> = points.filter(|point| point.is_judged()).collect();
         let logs: Vec<f64> = judged.iter().filter_map(|p| p.log()).collect();
         let bands: Vec<&NoiseBand> = judged.iter().filter_map(|p| p.band.as_ref()).collect();
         Middle::of(&logs, power::middle_half(&bands, limits), among, limits)

@@ -98,8 +98,8 @@ pub fn judge(
 ) -> Verdict {
     points.iter_mut().for_each(|p| p.card = offset.map_or(0.0, |o| o.log));
     let among = Offset::collections(offset, limits);
-    let middle = Measured::middle(points, among, limits);
     let judged: Vec<&Measured> = points.iter().filter(|p| p.is_judged()).collect();
+    let middle = Measured::middle(&judged, among, limits);
     let beyond = judged.iter().filter(|p| p.standing() == Standing::Beyond).count();
     let bands: Vec<&NoiseBand> = judged.iter().filter_map(|p| p.band.as_ref()).collect();
     let within_2: Vec<f64> = bands.iter().map(|b| power::within(b, 0.02)).collect();
@@ -163,7 +163,7 @@ pub fn control(points: &[Measured], controls: &[Vec<f64>], limits: &Margins) -> 
     let judged: Vec<&Measured> = points.iter().filter(|p| p.is_judged()).collect();
     let is_steady = unsteady(&judged, &drift(controls), limits).is_empty();
     (is_steady && judged.len() >= limits.least_points)
-        .then(|| Measured::middle(points, collections(limits), limits))
+        .then(|| Measured::middle(&judged, collections(limits), limits))
 }
 
 /// States that the points differ by a nearly constant time; `None` if they do not.
@@ -250,9 +250,7 @@ impl Verdict {
             size(self.excluded)
         ))
     }
-}
 
-impl Verdict {
     /// Adds the reason, if there is one, why the sample says nothing about a part of the table, which then does
     /// not pass.
     pub fn lacks(&mut self, why: Option<String>) {

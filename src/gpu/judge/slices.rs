@@ -3,14 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::measured::Measured;
-use super::middle::Middle;
-use super::power;
 use super::words::{against_recorded, percent};
 use crate::base::reason::Reason;
 use crate::base::stats::Interval;
 use crate::base::words::{count, names, plural};
 use crate::gpu::recipe::Margins;
-use crate::specs::NoiseBand;
 
 /// The measurements of one slice.
 #[derive(Debug, Clone)]
@@ -42,12 +39,10 @@ pub(super) fn slices(judged: &[&Measured], among: f64, limits: &Margins) -> Vec<
     slices.retain(|_, points| points.len() >= limits.least_points);
     let own = Margins { level: limits.level / count, ..limits.clone() };
     let verdict = |(slice, points): (&str, Vec<&Measured>)| {
-        let logs: Vec<f64> = points.iter().filter_map(|p| p.log()).collect();
-        let bands: Vec<&NoiseBand> = points.iter().filter_map(|p| p.band.as_ref()).collect();
-        let middle = Middle::of(&logs, power::middle_half(&bands, limits), among, &own);
+        let middle = Measured::middle(&points, among, &own);
         SliceVerdict {
             slice: slice.to_owned(),
-            points: logs.len(),
+            points: points.len(),
             bias: middle.bias,
             interval: middle.interval(limits.confidence),
             differs: middle.bias.abs() > middle.allowed.max(limits.excludes.ln_1p()),

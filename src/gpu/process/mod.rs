@@ -284,16 +284,12 @@ impl Device for Process {
     }
 
     fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        if self.restarts > 0 {
-            notes.push(format!("the runner was started again {}", plural(self.restarts, "time")));
-        }
-        if self.skipped > 0 {
-            let skipped = plural(self.skipped, "line");
-            notes.push(format!(
-                "{skipped} of the runner's standard output skipped, because they are not answers"
-            ));
-        }
-        notes
+        let (restarts, skipped) = (plural(self.restarts, "time"), plural(self.skipped, "line"));
+        let restarts = format!("the runner was started again {restarts}");
+        let skipped = format!(
+            "{skipped} of the runner's standard output skipped, because they are not answers"
+        );
+        let notes = [(self.restarts, restarts), (self.skipped, skipped)];
+        notes.into_iter().filter(|(count, _)| *count > 0).map(|(_, note)| note).collect()
     }
 }

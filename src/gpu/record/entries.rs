@@ -85,8 +85,8 @@ pub struct Origin<'a> {
     pub version: &'a str,
     /// Description of the points to measure, in words.
     pub plan: &'a str,
-    /// Digest of the points to measure; `None` if they were drawn from a table.
-    pub cases: Option<String>,
+    /// Digest of the points to measure.
+    pub cases: String,
     /// True if all points are measured.
     pub complete: bool,
 }

@@ -33,9 +33,8 @@ pub struct Log {
     tree: TreeFiles,
     table: PathBuf,
     file: File,
-    /// The current session. It is written to the log before its first point.
-    now: Session,
-    begun: bool,
+    /// The current session, until it is written to the log before its first point.
+    unwritten: Option<Session>,
     sessions: Vec<Session>,
     /// The latest entry of each point, by its key as JSON.
     points: BTreeMap<String, LogPoint>,
@@ -98,12 +97,7 @@ impl Log {
         }
         file.set_len(whole as u64).map_err(failed)?;
         let now = Session { date: today().to_string(), about: about.clone() };
-        Ok(Self { tree, table: table.to_owned(), file, now, begun: false, sessions, points })
-    }
-
-    /// Returns true if no point is measured.
-    pub fn is_empty(&self) -> bool {
-        self.points.values().all(|p| p.answer.is_none())
+        Ok(Self { tree, table: table.to_owned(), file, unwritten: Some(now), sessions, points })
     }
 
     /// Returns true if the point with this key is measured.
@@ -117,9 +111,7 @@ impl Log {
     ///
     /// When the point cannot be written.
     pub fn add(&mut self, key: Key, answer: &Result<Answer, Reason>) -> Result<()> {
-        if !self.begun {
-            self.begun = true;
-            let session = self.now.clone();
+        if let Some(session) = self.unwritten.take() {
             self.append(&LogLine::Session { session: session.clone() })?;
             self.sessions.push(session);
         }

@@ -43,7 +43,7 @@ pub fn columns(
         columns.push((name.to_owned(), column(name, &cells.iter().collect::<Vec<_>>())?));
     }
     let answers: Vec<&Answer> = points.iter().filter_map(|p| p.answer.as_ref()).collect();
-    let latencies = answers.iter().map(|a| Some(median(&a.samples_ms)));
+    let latencies = answers.iter().map(|a| median(&a.samples_ms));
     columns.push((latency.to_owned(), floats(latencies)));
     if answers.iter().any(|a| a.power_w.is_some()) {
         let limit = |p: &&LogPoint| {
@@ -51,21 +51,16 @@ pub fn columns(
             p.answer.as_ref()?.power_w.and(session.about.power_limit_w)
         };
         // The planner reads no nulls here: 0 W under a limit of 0 W was not measured.
-        let power = answers.iter().map(|a| a.power_w.or(Some(0.0)));
+        let power = answers.iter().map(|a| a.power_w.unwrap_or(0.0));
         columns.push(("power".into(), floats(power)));
-        let limits = points.iter().map(|point| limit(point).or(Some(0.0)));
+        let limits = points.iter().map(|point| limit(point).unwrap_or(0.0));
         columns.push(("power_limit".into(), floats(limits)));
     }
     Ok(columns)
 }
 
-fn floats(cells: impl Iterator<Item = Option<f64>>) -> Column {
-    let cells: Vec<Option<f64>> = cells.collect();
-    let nulls = cells.iter().any(Option::is_none);
-    Column::Float {
-        nulls: nulls.then(|| cells.iter().map(Option::is_none).collect()),
-        values: cells.into_iter().map(|c| c.unwrap_or(f64::NAN)).collect(),
-    }
+fn floats(cells: impl Iterator<Item = f64>) -> Column {
+    Column::Float { values: cells.collect(), nulls: None }
 }
 
 /// A column of one type; a missing value is null.
@@ -85,16 +80,14 @@ fn compare(a: Option<&Value>, b: Option<&Value>) -> Ordering {
     }
 }
 
-/// Ratio of the slowest to the fastest sample of a point: median and 95th percentile over all points.
+/// Ratio of the slowest to the fastest sample of a point: median and 95th percentile over all points, of which there
+/// is at least one.
 pub fn spread<'a>(answers: impl Iterator<Item = &'a Answer>) -> (f64, f64) {
     let ratio = |a: &Answer| {
         let (low, high) = crate::gpu::judge::extremes(&a.samples_ms);
         high / low
     };
     let mut ratios: Vec<f64> = answers.map(ratio).collect();
-    if ratios.is_empty() {
-        return (f64::NAN, f64::NAN);
-    }
     ratios.sort_by(f64::total_cmp);
     (quantile(&ratios, 0.5), quantile(&ratios, 0.95))
 }

@@ -64,18 +64,15 @@ fn entry(origin: &Origin<'_>, sessions: &[Session], written: &Written, bytes: &[
         |s: &Session| json!({"date": s.date, "device": s.about.name, "versions": s.about.versions});
     let mut said: Vec<Value> = sessions.iter().map(of).collect();
     said.dedup();
-    let mut entry = json!({
+    json!({
         "status": if origin.complete { "complete" } else { "partial" },
         "rows": written.rows,
         "sha256": sha256(bytes),
         "collected_at": sessions.last().map(|s| &s.date),
+        "case_plan_hash": format!("sha256:{}", origin.cases),
         "collector": concat!("perfdb-gate ", env!("CARGO_PKG_VERSION")),
         "plan": origin.plan,
         "sessions": said,
         "slowest_over_fastest_sample": {"median": rounded(median), "p95": rounded(p95)},
-    });
-    if let (Some(digest), Some(entry)) = (&origin.cases, entry.as_object_mut()) {
-        entry.insert("case_plan_hash".into(), format!("sha256:{digest}").into());
-    }
-    entry
+    })
 }

@@ -13,7 +13,7 @@ use crate::base::random::Random;
 use crate::base::reason::Reason;
 use crate::database::catalog::{Format, Place, TableFile};
 use crate::database::table::{Column, Table, TableScope};
-use crate::gpu::device::{Device, Point};
+use crate::gpu::device::{Device, Point, release};
 use crate::gpu::plan::{EvenDraw, GridCell, Plan};
 use crate::gpu::points::{MeasurablePoints, Methods};
 use crate::gpu::record::Key;
@@ -93,7 +93,7 @@ impl<'a> Grid<'a> {
                 "the plan needs it for the path of the table",
             ));
         };
-        let spec = known_spec(specs, &plan.table)?.clone();
+        let spec = known_spec(specs, &plan.table)?;
         let place = Place {
             system: system.clone(),
             family: Some(spec.family.clone()),
@@ -105,15 +105,21 @@ impl<'a> Grid<'a> {
         columns.insert("version".into(), vec![GridCell::Text(version.clone()); rows]);
         columns.insert("device".into(), vec![GridCell::Text(about.name.clone()); rows]);
         let columns = columns.into_iter().map(|(name, cells)| (name, column(&cells))).collect();
-        Ok(Self {
-            about: &plan.about,
-            file: file(place, &plan.table),
-            spec,
-            table: Table::of(rows, columns),
-            filter: plan.rows.as_ref(),
-            draw: plan.draw.as_ref(),
-            power: PowerPoints::First(plan.power),
-        })
+        let power = PowerPoints::First(plan.power);
+        let grid = Self::of_table(&plan.about, spec, place, Table::of(rows, columns), power);
+        Ok(Self { filter: plan.rows.as_ref(), draw: plan.draw.as_ref(), ..grid })
+    }
+
+    /// The whole grid of the rows of a table.
+    fn of_table(
+        about: &'a str,
+        spec: &Arc<TableSpec>,
+        place: Place,
+        table: Table,
+        power: PowerPoints,
+    ) -> Self {
+        let (file, spec) = (file(place, &spec.name), spec.clone());
+        Self { about, file, spec, table, filter: None, draw: None, power }
     }
 
     /// Builds the grid of one table of a rerun list. The rows contain the version of the backend
@@ -132,8 +138,7 @@ impl<'a> Grid<'a> {
                 "measure on a machine of that system; its YAML lists its devices",
             ));
         }
-        let own = about.versions.iter().find(|(n, _)| n.eq_ignore_ascii_case(&operation.backend));
-        let Some((_, version)) = own else {
+        let Some((_, version)) = about.version_of(&operation.backend) else {
             return Err(Error::new(
                 format!("the device does not report its version of {}", operation.backend),
                 "rows record the measured version; --device process runs the kernels of a backend",
@@ -141,9 +146,9 @@ impl<'a> Grid<'a> {
         };
         // PyTorch appends its build to the version after a plus sign; the directory name has no
         // build.
-        let release = version.split('+').next().unwrap_or(version);
+        let release = release(version);
         let version = if release == operation.version { release } else { version };
-        let spec = known_spec(specs, &operation.table)?.clone();
+        let spec = known_spec(specs, &operation.table)?;
         let place = Place { version: version.to_owned(), ..operation.place() };
         let bad = |why: Reason| {
             Error::new(
@@ -157,15 +162,8 @@ impl<'a> Grid<'a> {
         let mut columns = rows.into_columns();
         columns.push(("version".to_owned(), all(version)));
         columns.push(("device".to_owned(), all(&about.name)));
-        Ok(Self {
-            about: &list.about,
-            file: file(place, &operation.table),
-            spec,
-            table: Table::of(count, columns),
-            filter: None,
-            draw: None,
-            power: PowerPoints::Rows(operation.points.iter().map(|p| p.power).collect()),
-        })
+        let power = PowerPoints::Rows(operation.points.iter().map(|p| p.power).collect());
+        Ok(Self::of_table(&list.about, spec, place, Table::of(count, columns), power))
     }
 
     /// Returns the points that the device can measure.
@@ -225,14 +223,10 @@ impl<'a> Grid<'a> {
     }
 
     /// Returns the framework that the rows name, which the sidecar needs.
-    pub fn framework(&self) -> Result<String> {
-        match self.table.column("framework").and_then(|c| c.text(0)) {
-            Some(framework) => Ok(framework.to_owned()),
-            None => Err(Error::new(
-                "the grid of the plan has no column framework",
-                "every row needs a framework",
-            )),
-        }
+    pub fn framework(&self) -> Result<&str> {
+        let framework = self.table.column("framework").and_then(|column| column.text(0));
+        let missing = "the grid of the plan has no column framework";
+        framework.ok_or_else(|| Error::new(missing, "every row needs a framework"))
     }
 }
 

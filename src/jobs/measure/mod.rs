@@ -160,13 +160,12 @@ fn measure(
             Error::new("the time ran out before a point was measured", "allow more --minutes")
         });
     }
-    let framework = grid.framework()?;
     let origin = Origin {
         table: &grid.file.table,
-        framework: &framework,
+        framework: grid.framework()?,
         version: &grid.file.place.version,
         plan: grid.about,
-        cases: Some(works.digest),
+        cases: works.digest,
         complete: measured == planned,
     };
     let written = log.finish(&grid.spec, &origin)?;

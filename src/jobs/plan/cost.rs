@@ -85,11 +85,11 @@ impl Collectors {
     /// power is measured, too.
     pub fn seconds(&self, table: &str, latency_ms: Option<f64>, power: bool) -> Option<f64> {
         let default = self.default;
-        let own = self.tables.get(table);
-        let or = |own: Option<f64>, default: f64| own.unwrap_or(default);
-        let calls = or(own.and_then(|t| t.calls), default.calls);
-        let copies = or(own.and_then(|t| t.copies), default.copies);
-        let overhead = or(own.and_then(|t| t.overhead_s), default.overhead_s);
+        let own =
+            |field: fn(&TableCollector) -> Option<f64>| self.tables.get(table).and_then(field);
+        let calls = own(|table| table.calls).unwrap_or(default.calls);
+        let copies = own(|table| table.copies).unwrap_or(default.copies);
+        let overhead = own(|table| table.overhead_s).unwrap_or(default.overhead_s);
         let power = if power { default.power_s } else { 0.0 };
         let seconds = latency_ms? / 1000.0 * copies * calls + overhead + power;
         // Estimates are rounded to milliseconds.
@@ -112,12 +112,10 @@ impl Collectors {
         if !self.backends.contains(&operation.backend) {
             return Vec::new();
         }
-        let stem = operation.table.trim_end_matches("_perf").to_owned();
-        let mut ops = own.map_or_else(Vec::new, |t| t.ops.clone());
+        let mut ops: Vec<String> = own.iter().flat_map(|t| &t.ops).map(|op| quoted(op)).collect();
         if ops.is_empty() {
-            ops.push(stem);
+            ops.push(quoted(operation.table.trim_end_matches("_perf")));
         }
-        let ops: Vec<String> = ops.iter().map(|op| quoted(op)).collect();
         let power = operation.points.iter().any(|p| p.power);
         let head = format!(
             "python3 collect.py --backend {} --ops {}{}",
@@ -125,10 +123,9 @@ impl Collectors {
             ops.join(" "),
             if power { " --measure_power" } else { "" }
         );
-        let filters: BTreeSet<String> = match own.and_then(|t| t.case.as_deref()) {
-            Some(case) => operation.points.iter().filter_map(|p| filled(case, p)).collect(),
-            None => BTreeSet::new(),
-        };
+        let case = own.and_then(|t| t.case.as_deref());
+        let filter = |point: &RerunPoint| filled(case?, point);
+        let filters: BTreeSet<String> = operation.points.iter().filter_map(filter).collect();
         let filters: Vec<String> =
             filters.iter().map(|f| format!(" --case-filter {}", quoted(f))).collect();
         if filters.is_empty() {

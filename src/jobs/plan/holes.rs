@@ -11,7 +11,7 @@ use super::wish::PlannedRow;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::checks::Check;
-use crate::database::catalog::TableFile;
+use crate::database::catalog::{Place, TableFile};
 use crate::database::table::{Keys, TableScope};
 use crate::findings::Severity;
 use crate::jobs::rows::{misfit, read_table};
@@ -26,7 +26,7 @@ struct HoleValues {
 
 /// A table with blocks of missing keys.
 struct HoledTable {
-    path: String,
+    place: Place,
     holes: Vec<HoleValues>,
     /// Files that serve the table's keys.
     own: Vec<TableFile>,
@@ -76,7 +76,7 @@ fn holed(data: &JudgedData<'_>) -> Vec<HoledTable> {
             shelf.served(spec, edition).fresh().cloned().collect::<Vec<_>>()
         });
         tables.push(HoledTable {
-            path: finding.path.clone(),
+            place: file.place.clone(),
             holes,
             references: there.collect(),
             own: own.files().cloned().collect(),
@@ -86,9 +86,6 @@ fn holed(data: &JudgedData<'_>) -> Vec<HoledTable> {
 }
 
 fn of_table(site: &Site, holed: &HoledTable) -> Result<Vec<PlannedRow>> {
-    let Some(file) = site.catalog.table(&holed.path) else {
-        return Ok(Vec::new());
-    };
     let mut served: BTreeSet<u64> = BTreeSet::new();
     for own in &holed.own {
         each_key(site, own, |_, hash, _| {
@@ -104,7 +101,7 @@ fn of_table(site: &Site, holed: &HoledTable) -> Result<Vec<PlannedRow>> {
             served.insert(hash);
             let from = [&reference.place.system, &reference.place.version].map(String::as_str);
             wishes.push(PlannedRow {
-                place: file.place.clone(),
+                place: holed.place.clone(),
                 file: reference.clone(),
                 row,
                 key: BTreeMap::new(),

@@ -11,7 +11,6 @@ mod reported;
 mod wish;
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use crate::base::error::{Result, unknown};
 use crate::base::exit::Exit;
@@ -19,6 +18,7 @@ use crate::base::progress::Progress;
 use crate::base::words::{count, plural};
 use crate::findings::assembled_row;
 use crate::gpu::rerun::RerunList;
+use crate::jobs::site::Site;
 
 use self::cost::Collectors;
 pub use self::options::{Occasion, PlanOptions};
@@ -101,31 +101,29 @@ impl RerunPlan {
 /// Returns an error if there is no database, if the options name something unknown, or if a report
 /// is of another state.
 pub fn run(options: &PlanOptions, progress: &dyn Progress) -> Result<RerunPlan> {
-    if let Occasion::Report(path, only) = &options.occasion {
-        let reported = reported::read(path, only)?;
-        let about = format!("rows named by {}", file_name(path));
-        return of_report(options, reported, about);
-    }
-    let site = options.open()?;
-    let about = "keys that the nearest systems have and the table lacks".to_owned();
+    let (about, site, wishes) = match &options.occasion {
+        Occasion::Report(path, only) => {
+            let reported = reported::read(path, only)?;
+            let site = options.open()?;
+            // The folder of a report is not part of a list that is kept.
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let wishes = of_report(&site, reported)?;
+            (format!("rows named by {name}"), site, wishes)
+        }
+        Occasion::Holes => {
+            let site = options.open()?;
+            let wishes = holes::wishes(&site, options, progress)?;
+            let about = "keys that the nearest systems have and the table lacks".to_owned();
+            (about, site, wishes)
+        }
+    };
     let collectors = Collectors::read(&site.specs().library)?;
-    let wishes = holes::wishes(&site, options, progress)?;
     let gathered = gather(wishes, site.source.as_ref(), site.specs(), &collectors)?;
     Ok(finish(about, gathered, collectors.overlay))
 }
 
-/// Returns the last part of a path; the folder of a report is not part of a list that is kept.
-fn file_name(path: &Path) -> String {
-    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
-}
-
-/// Builds the list of the rows of the database that a report names.
-fn of_report(
-    options: &PlanOptions,
-    mut reported: Vec<ReportedRow>,
-    about: String,
-) -> Result<RerunPlan> {
-    let site = options.open()?;
+/// Returns the rows of the database that a report names.
+fn of_report(site: &Site, mut reported: Vec<ReportedRow>) -> Result<Vec<PlannedRow>> {
     // Findings on tables of several files name the files. A torn row is in none of them.
     reported.retain_mut(|row| {
         let at = (row.path.as_str(), row.row);
@@ -144,10 +142,7 @@ fn of_report(
         let place = file.place.clone();
         Some(PlannedRow { place, file, row: row.row, key: row.key, reason: row.reason })
     };
-    let wishes = reported.into_iter().filter_map(wish).collect();
-    let collectors = Collectors::read(&site.specs().library)?;
-    let gathered = gather(wishes, site.source.as_ref(), site.specs(), &collectors)?;
-    Ok(finish(about, gathered, collectors.overlay))
+    Ok(reported.into_iter().filter_map(wish).collect())
 }
 
 /// Completes the plan. `overlay` is the overlay file that states the collector's commands, if there is one.

@@ -47,6 +47,16 @@ struct WishedTable<'a> {
     served: BTreeSet<usize>,
 }
 
+/// What to measure for one table.
+#[derive(Default)]
+struct Target {
+    points: Vec<RerunPoint>,
+    /// Path of the table; `None` if all rows come from other tables.
+    path: Option<String>,
+    /// The whole sweep. Missing rows come from several tables; the largest is most like it.
+    sweep: Option<RerunSweep>,
+}
+
 /// Makes points of rows, one point per key.
 ///
 /// # Errors
@@ -64,9 +74,7 @@ pub fn gather(
         by_file.entry(wish.file.entry.path.clone()).or_default().push(wish);
     }
     let mut gathered = GatheredPoints::default();
-    let mut points: BTreeMap<(Place, String), Vec<RerunPoint>> = BTreeMap::new();
-    let mut own: BTreeMap<(Place, String), String> = BTreeMap::new();
-    let mut sweeps: BTreeMap<(Place, String), RerunSweep> = BTreeMap::new();
+    let mut targets: BTreeMap<(Place, String), Target> = BTreeMap::new();
     for (path, wishes) in by_file {
         let file = wishes[0].file.clone();
         let table = read_table(source, &file, specs)?;
@@ -83,34 +91,28 @@ pub fn gather(
                 gathered.unserved += 1;
                 continue;
             }
-            let target = (wish.place.clone(), file.table.clone());
+            let target = targets.entry((wish.place.clone(), file.table.clone())).or_default();
             if wish.place == file.place {
-                own.insert(target.clone(), path.clone());
+                target.path = Some(path.clone());
             }
-            // Missing rows come from several tables; the largest is most like a whole sweep.
-            let known = sweeps.entry(target.clone()).or_insert(sweep);
-            if sweep.points > known.points {
-                *known = sweep;
+            if target.sweep.is_none_or(|known| sweep.points > known.points) {
+                target.sweep = Some(sweep);
             }
-            let all = points.entry(target).or_default();
             let point = read.point(&wish, collectors, &file.table);
-            match all.iter_mut().find(|p| p.key == point.key) {
+            match target.points.iter_mut().find(|p| p.key == point.key) {
                 Some(known) if known.reason.contains(&point.reason) => {}
                 Some(known) => known.reason += &format!("; {}", point.reason),
-                None => all.push(point),
+                None => target.points.push(point),
             }
         }
     }
-    for ((place, table), mut points) in points {
-        let columns: Option<Vec<String>> = points.first().map(|p| p.key.keys().cloned().collect());
+    for ((place, table), Target { mut points, path, sweep }) in targets {
+        let columns: Vec<String> = points[0].key.keys().cloned().collect();
         let before = points.len();
-        points.retain(|p| columns.as_ref().is_none_or(|c| p.key.keys().eq(c.iter())));
+        points.retain(|point| point.key.keys().eq(&columns));
         gathered.unlike += before - points.len();
         let spec = specs.tables.get(&table);
         let family = place.family.clone().or_else(|| spec.map(|s| s.family.clone()));
-        let target = (place.clone(), table.clone());
-        let path = own.get(&target).cloned();
-        let sweep = sweeps.get(&target).copied();
         let seconds = points.iter().map(|p| p.seconds).sum::<Option<f64>>();
         let seconds = seconds.map(|s| (s * 1000.0).round() / 1000.0);
         let mut operation = RerunOperation {

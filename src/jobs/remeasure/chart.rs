@@ -88,14 +88,12 @@ fn parts(sample: &Sample) -> Vec<(SeriesName, Vec<&Measured>)> {
 }
 
 fn chart_points(points: &[&Measured]) -> Vec<ChartPoint> {
-    let mut points: Vec<ChartPoint> = points
-        .iter()
-        .filter_map(|p| {
-            let beyond = p.standing() == Standing::Beyond;
-            let point = ChartPoint::plain(p.point.recorded_ms, p.ratio()?);
-            Some(ChartPoint { rings: beyond.then_some(0).into_iter().collect(), ..point })
-        })
-        .collect();
+    let chart_point = |measured: &&Measured| {
+        let is_beyond = measured.standing() == Standing::Beyond;
+        let point = ChartPoint::plain(measured.point.recorded_ms, measured.ratio()?);
+        Some(ChartPoint { rings: is_beyond.then_some(0).into_iter().collect(), ..point })
+    };
+    let mut points: Vec<ChartPoint> = points.iter().filter_map(chart_point).collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
     points
 }

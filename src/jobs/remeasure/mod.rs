@@ -20,9 +20,8 @@ use crate::database::catalog::TableFile;
 use crate::findings::Sink;
 use crate::gpu::device::{About, CardState, Device};
 use crate::gpu::draw::{DrawRules, Drawn};
-use crate::gpu::estimate::estimate;
 use crate::gpu::judge::{Middle, Offset, Outcome};
-use crate::gpu::measuring::{Session, Taken};
+use crate::gpu::measuring::{MeasuringRun, Taken, estimate};
 use crate::gpu::outcome::{Remeasured, Sample};
 use crate::gpu::replay::{self, Replay};
 use crate::report::Report;
@@ -47,26 +46,26 @@ pub fn run(
     let mut job = Remeasurement::new(&site, options, None)?;
     let all = job.selected(device)?;
     let finishing = Finishing::on_request(options.until);
-    let mut states = Vec::new();
-    states.extend(device.state().map(|s| ("before", s)));
+    let mut states = Vec::from_iter(device.state().map(|state| ("before", state)));
     let failed = |e| Error::caused("cannot write the log of replies", "--log names it", e);
     let mut replies = options.log.as_ref().map(File::create).transpose().map_err(failed)?;
     replay::write(&mut replies, &json!(device.about()))?;
     job.notes.iter().for_each(|note| progress.say(note));
     progress.say(&estimate(&all));
     let (failed, failures) = (None, Vec::new());
-    let mut session = Session { device, finishing, replies, failed, failures };
+    let mut run =
+        MeasuringRun { device, finishing, replies, failed, failures, fastest: f64::INFINITY };
     let (mut taken, mut done, tables) = (Vec::new(), 0, all.len());
     for drawn in all {
         let place = &drawn.file.place;
         let name = format!("{} of {} {}", drawn.file.table, place.backend, place.version);
         progress.begin(&format!("points, {name}"));
         let step = |more: usize| progress.step(done + more, job.total);
-        let table = Taken::take(drawn, &mut session, &step)?;
+        let table = Taken::take(drawn, &mut run, &step)?;
         done += table.asked;
         taken.push(table);
         if taken.len() < tables {
-            let report = job.report(&taken, session.device, &states);
+            let report = job.report(&taken, run.device, &states);
             let samples = report.remeasured.iter().flat_map(|r| &r.samples);
             if let Some(sample) = samples.last().filter(|_| taken.len() <= job.judged) {
                 progress.say(&format!("{name}, so far: {}", sample.line()));
@@ -76,11 +75,11 @@ pub fn run(
     }
     let is_whole = |table: &Taken| table.points.len() == table.asked;
     let any = taken[..job.judged].iter().any(is_whole);
-    if let Some(why) = session.failed.take_if(|_| !any) {
+    if let Some(why) = run.failed.take_if(|_| !any) {
         return Err(why);
     }
-    states.extend(session.device.state().map(|s| ("after", s)));
-    Ok(job.report(&taken, session.device, &states))
+    states.extend(run.device.state().map(|s| ("after", s)));
+    Ok(job.report(&taken, run.device, &states))
 }
 
 /// Judges the replies of a log again, against the tables as they are now. Tables of the log that are not
@@ -217,16 +216,10 @@ impl Remeasurement<'_> {
             power: false,
             dtypes: Some(&dtypes).filter(|_| self.replay.is_none()),
         };
-        let mut controls = Vec::new();
-        for file in self.controls(files, device.about())? {
-            if controls.len() == missing {
-                break;
-            }
-            // A control table that cannot be read is another run's finding.
-            let points = self.draw(file, None, rules, device).ok();
-            controls.extend(points.filter(|d| d.is_judged));
-        }
-        Ok(controls)
+        let files = self.controls(files, device.about())?.into_iter();
+        // A control table that cannot be read is another run's finding.
+        let controls = files.filter_map(|file| self.draw(file, None, rules, device).ok());
+        Ok(controls.filter(|control| control.is_judged).take(missing).collect())
     }
 
     /// Judges the first of the measured tables, each relative to the card's offset by all others.

@@ -12,7 +12,7 @@ use crate::database::diff::{TableDiff, Unserved};
 use crate::specs::measured_unit;
 
 /// The meaning of the columns of a table of ratios.
-const LEGEND: &str = "A ratio is of one key, a median in ms of one side. Keys are those of both sides. Beyond reruns: keys that differ by more than 99 % of reruns";
+const LEGEND: &str = "A ratio is of one key, a median in ms of one side. Common keys are on both sides. Beyond reruns: keys that differ by more than 99 % of reruns";
 
 /// The fewest keys of a slice whose median ratio ranks before those of other slices.
 const FEW: u64 = 10;
@@ -140,7 +140,7 @@ fn sliced(kind: Kind, tables: &[&TableDiff], diff: &Diff) -> KindTable {
         Kind::Appended => "Rows added",
         _ => "Measured again: each key's latency after / before",
     };
-    let heads = "median of ratios,\nmedians in ms|90 %\nof ratios|keys,\n−\u{a0}gone\u{a0}+\u{a0}new|beyond\nreruns";
+    let heads = "median of ratios,\nmedians in ms|90 %\nof ratios|common keys,\n−\u{a0}gone\u{a0}+\u{a0}new|beyond\nreruns";
     let mut notes = new_keys(&compared);
     notes.extend(rows.iter().any(|row| row.moved.is_some()).then(|| LEGEND.to_owned()));
     KindTable { kind: Some(kind), title, notes, heads, rows }

@@ -5,11 +5,10 @@ use std::fmt::Write;
 
 use crate::base::escape::clean;
 use crate::base::reason::Reason;
+use crate::base::stats::Interval;
 use crate::base::words::{Figure, count, plural};
 use crate::gpu::device::CardState;
-use crate::gpu::judge::{
-    Measured, Offset, SliceVerdict, Standing, against_recorded, longer, percent, size,
-};
+use crate::gpu::judge::{Measured, Offset, Standing, against_recorded, longer, percent, size};
 use crate::gpu::outcome::{Remeasured, Sample};
 use crate::report::style::{self, BOLD, DIM, styled};
 use crate::report::view::finding::pairs;
@@ -22,18 +21,13 @@ pub(in crate::report) fn write(out: &mut String, remeasured: &Remeasured) {
         versions => format!(": {versions}"),
     };
     let _ = writeln!(out, "{}{versions}", styled(BOLD, clean(&about.name)));
-    if !about.settings.is_empty() {
-        let _ = writeln!(out, "{}", clean(&list(&about.settings)));
+    let settings = Some(list(&about.settings)).filter(|settings| !settings.is_empty());
+    let states = remeasured.states.iter();
+    let states = states.map(|(when, state)| format!("{when}: {}", card_state(state)));
+    for line in settings.into_iter().chain(states).chain(remeasured.notes.iter().cloned()) {
+        let _ = writeln!(out, "{}", clean(&line));
     }
-    for (when, state) in &remeasured.states {
-        let _ = writeln!(out, "{when}: {}", clean(&card_state(state)));
-    }
-    for note in &remeasured.notes {
-        let _ = writeln!(out, "{}", clean(note));
-    }
-    for sample in &remeasured.samples {
-        write_sample(out, sample);
-    }
+    remeasured.samples.iter().for_each(|sample| write_sample(out, sample));
     if !remeasured.unmeasured.is_empty() {
         let _ = writeln!(
             out,
@@ -47,19 +41,15 @@ pub(in crate::report) fn write(out: &mut String, remeasured: &Remeasured) {
 
 /// Formats the state of a GPU on one line.
 fn card_state(state: &CardState) -> String {
-    let mut parts: Vec<String> = [
+    let throttled = state.throttled.join(", ");
+    let parts = [
         state.sm_mhz.map(|v| format!("{v} MHz SM")),
         state.memory_mhz.map(|v| format!("{v} MHz memory")),
         state.power_w.map(|v| format!("{v:.0} W")),
         state.celsius.map(|v| format!("{v} °C")),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    if !state.throttled.is_empty() {
-        parts.push(format!("throttled: {}", state.throttled.join(", ")));
-    }
-    parts.join(", ")
+        (!throttled.is_empty()).then(|| format!("throttled: {throttled}")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn write_sample(out: &mut String, sample: &Sample) {
@@ -84,13 +74,8 @@ fn sentences(sample: &Sample) -> Vec<String> {
     let mut said = Vec::new();
     if let Some(interval) = verdict.interval {
         let points = plural(verdict.judged, "point");
-        said.push(format!(
-            "Measured times are {} in the median of {points} ({:.0} % confidence: {} to {}).",
-            against_recorded(verdict.bias),
-            interval.confidence * 100.0,
-            longer(interval.low),
-            longer(interval.high)
-        ));
+        let median = median(verdict.bias, &points, interval);
+        said.push(format!("Measured times are {median}."));
         said.push(format!(
             "{:.0} of 100 undisturbed collections differ by at most {} in a sample that spreads like this one.",
             100.0 * (1.0 - sample.margins.level),
@@ -108,8 +93,17 @@ fn sentences(sample: &Sample) -> Vec<String> {
         ));
     }
     said.extend(sample.offset.as_ref().map(card));
-    said.extend(verdict.slices.iter().filter(|s| s.differs).map(slice));
-    said.extend(host_bound(sample));
+    said.extend(verdict.slices.iter().filter(|slice| slice.differs).map(|slice| {
+        let points = plural(slice.points, "point");
+        format!("{}: {}.", clean(&slice.slice), median(slice.bias, &points, slice.interval))
+    }));
+    let bound = sample.points.iter().filter(|p| p.is_host_bound()).count();
+    if bound > 0 {
+        said.push(format!(
+            "Bound by the host: {}, shown and not judged. The table contains the time of launches there, not of kernels.",
+            plural(bound, "point")
+        ));
+    }
     said.push(compared(sample));
     said.extend(sample.complaints.sentence().map(|why| clean(&format!("Meanwhile {why}."))));
     said.push(match sample.power.detects {
@@ -141,67 +135,49 @@ fn card(offset: &Offset) -> String {
     )
 }
 
-/// Words a slice that differs.
-fn slice(slice: &SliceVerdict) -> String {
-    format!(
-        "{}: {} in the median of {} ({:.0} % confidence: {} to {}).",
-        clean(&slice.slice),
-        against_recorded(slice.bias),
-        plural(slice.points, "point"),
-        slice.interval.confidence * 100.0,
-        longer(slice.interval.low),
-        longer(slice.interval.high)
-    )
-}
-
-/// Words the points that are bound by the host; `None` if there are none.
-fn host_bound(sample: &Sample) -> Option<String> {
-    let bound = sample.points.iter().filter(|p| p.is_host_bound()).count();
-    (bound > 0).then(|| {
-        format!(
-            "Bound by the host: {}, shown and not judged. The table contains the time of launches there, not of kernels.",
-            plural(bound, "point")
-        )
-    })
+/// Words the median log ratio of some points, with its confidence interval.
+fn median(bias: f64, points: &str, interval: Interval) -> String {
+    let (low, high) = (longer(interval.low), longer(interval.high));
+    let (bias, percent) = (against_recorded(bias), interval.confidence * 100.0);
+    format!("{bias} in the median of {points} ({percent:.0} % confidence: {low} to {high})")
 }
 
 /// Words the number of points compared and the rows from which they were drawn.
 fn compared(sample: &Sample) -> String {
-    let mut said = format!(
+    let draw = &sample.draw;
+    let first = format!(
         "Compared: {} of {}, drawn with seed {} from {}",
         count(sample.verdict.judged),
-        plural(sample.draw.rows, "row"),
-        sample.draw.seed,
-        plural(sample.draw.strata, "stratum").replace("stratums", "strata"),
+        plural(draw.rows, "row"),
+        draw.seed,
+        plural(draw.strata, "stratum").replace("stratums", "strata"),
     );
-    for (standing, word) in
-        [(Standing::Missing, "could not be measured"), (Standing::Proxy, "are proxies")]
-    {
-        match sample.points.iter().filter(|p| p.standing() == standing).count() {
-            0 => {}
-            more => said += &format!("; {} more {word}", count(more)),
-        }
-    }
-    if let Some(with) = &sample.measured_with {
-        let (with, recorded) = (clean(with), clean(&sample.file.place.version));
-        said += &format!("; measured with {with}, recorded with {recorded}");
-    }
-    if sample.draw.replaced > 0 {
-        said +=
-            &format!("; {} were replaced, because they do not fit in memory", sample.draw.replaced);
-    }
-    if sample.draw.without_recipe > 0 {
-        said += &format!("; {} without a recipe", plural(sample.draw.without_recipe, "row"));
-    }
-    if let Some(larger) = &sample.draw.larger {
-        said += &format!("; left out: {larger}");
-    }
-    if sample.draw.proxies > 0 {
-        let proxies = plural(sample.draw.proxies, "row");
-        said +=
-            &format!("; {proxies} left out, because this device cannot measure them as recorded");
-    }
-    said + "."
+    let points = |standing| sample.points.iter().filter(|p| p.standing() == standing).count();
+    let rows = |rows: usize| plural(rows, "row");
+    let some = |count: usize, words: String| (count > 0).then_some(words);
+    let (missing, proxies) = (points(Standing::Missing), points(Standing::Proxy));
+    let version = clean(&sample.file.place.version);
+    let with = sample.measured_with.as_deref().map(clean);
+    let parts = [
+        Some(first),
+        some(missing, format!("{} more could not be measured", count(missing))),
+        some(proxies, format!("{} more are proxies", count(proxies))),
+        with.map(|with| format!("measured with {with}, recorded with {version}")),
+        some(
+            draw.replaced,
+            format!("{} were replaced, because they do not fit in memory", draw.replaced),
+        ),
+        some(draw.without_recipe, format!("{} without a recipe", rows(draw.without_recipe))),
+        draw.larger.as_ref().map(|larger| format!("left out: {larger}")),
+        some(
+            draw.proxies,
+            format!(
+                "{} left out, because this device cannot measure them as recorded",
+                rows(draw.proxies)
+            ),
+        ),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ") + "."
 }
 
 /// Writes one line per point, ordered by recorded latency.

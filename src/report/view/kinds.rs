@@ -17,6 +17,9 @@ use crate::specs::measured_unit;
 /// The fewest ratios of a table whose farthest key is named.
 const FEW: usize = 10;
 
+/// The most names of tables in a line.
+const NAMED: usize = 3;
+
 /// A line about one kind of change. The text is escaped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KindLine {
@@ -39,13 +42,23 @@ pub(super) fn lines(diff: &Diff, kinds: &ByKind<'_>, tables: &[KindTable]) -> Ve
             Kind::Moved => moved(changed),
             Kind::Unread => ("Not compared", "a side cannot be read".to_owned()),
         };
-        let of = format!("{} of {}", plural(changed.len(), "table"), places(changed));
+        let of = format!("{} of {}", tables_of(changed), places(changed));
         KindLine { label, text: clean(&format!("{of}; {rest}")) }
     };
     if kinds.is_empty() && !diff.files.is_empty() {
         return vec![KindLine { label: "No table changed", text: clean(&diff.headline()) }];
     }
     kinds.iter().map(line).collect()
+}
+
+/// Counts tables, and names them if they have few names.
+fn tables_of(tables: &[&TableDiff]) -> String {
+    let short: BTreeSet<String> = tables.iter().map(|table| short(&table.table)).collect();
+    let count = plural(tables.len(), "table");
+    match short.len() {
+        1..=NAMED => format!("{count} ({})", short.into_iter().collect::<Vec<_>>().join(", ")),
+        _ => count,
+    }
 }
 
 /// Names the places of some tables: one with its version, several by their systems.
@@ -137,7 +150,7 @@ fn appended(changed: &[&TableDiff]) -> String {
     let before = count(sum(changed, |served| served.common));
     let rest = if is_same { "keep their latencies" } else { "do not all keep their latencies" };
     let new = plural(sum(changed, |served| served.gained), "new key");
-    format!("{new}; the {before} keys of before {rest}")
+    format!("{new}; the {before} existing keys {rest}")
 }
 
 fn pruned(diff: &Diff, changed: &[&TableDiff]) -> String {

@@ -1,26 +1,49 @@
-//! The built-in kernels, one file each.
+//! The built-in kernels: products and collective operations.
 
-mod all_gather;
-mod all_reduce;
-mod alltoall;
-mod bmm;
-mod gemm;
-mod kernel;
-mod reduce_scatter;
+mod collective;
+mod product;
 
-pub use self::kernel::{Collective, Kernel, Launch, Message, Product};
-use crate::gpu::work::{GpuOperation, Work};
+pub use self::collective::{Collective, Message};
+pub use self::product::{Launch, Product};
+use crate::gpu::work::{Dtype, GpuOperation, Work};
+
+/// The kernel of an operation.
+#[derive(Clone, Copy)]
+pub enum Kernel {
+    /// A product on one GPU.
+    Product(Product),
+    /// A collective operation between GPUs.
+    Collective(Collective),
+}
+
+impl Kernel {
+    /// Names of the sizes that the operation needs.
+    pub fn sizes(self) -> &'static [&'static str] {
+        match self {
+            Self::Product(product) => product.sizes(),
+            Self::Collective(_) => &["count", "gpus"],
+        }
+    }
+
+    /// Element types of inputs and weights that the operation supports.
+    pub fn dtypes(self) -> &'static [Dtype] {
+        match self {
+            Self::Product(product) => product.dtypes(),
+            Self::Collective(_) => &[Dtype::Half, Dtype::Int8],
+        }
+    }
+}
 
 impl GpuOperation {
     /// The operation's kernel.
     pub fn kernel(self) -> Kernel {
         match self {
-            Self::Gemm => Kernel::Product(&gemm::Gemm),
-            Self::Bmm => Kernel::Product(&bmm::Bmm),
-            Self::AllReduce => Kernel::Collective(&all_reduce::AllReduce),
-            Self::AllGather => Kernel::Collective(&all_gather::AllGather),
-            Self::ReduceScatter => Kernel::Collective(&reduce_scatter::ReduceScatter),
-            Self::Alltoall => Kernel::Collective(&alltoall::Alltoall),
+            Self::Gemm => Kernel::Product(Product::Gemm),
+            Self::Bmm => Kernel::Product(Product::Bmm),
+            Self::AllReduce => Kernel::Collective(Collective::AllReduce),
+            Self::AllGather => Kernel::Collective(Collective::AllGather),
+            Self::ReduceScatter => Kernel::Collective(Collective::ReduceScatter),
+            Self::Alltoall => Kernel::Collective(Collective::Alltoall),
         }
     }
 }
@@ -28,6 +51,15 @@ impl GpuOperation {
 impl Work {
     /// Bytes of memory that the measurement needs on each GPU.
     pub fn bytes(&self) -> u64 {
-        self.operation.kernel().bytes(self)
+        match self.operation.kernel() {
+            Kernel::Product(product) => {
+                let held = self.inputs_held();
+                let read = held.saturating_mul(self.input());
+                let read = read.saturating_add(self.copies.saturating_mul(self.weight()));
+                let written = held.saturating_mul(product.output(self));
+                read.saturating_mul(self.dtype.bytes()).saturating_add(written.saturating_mul(2))
+            }
+            Kernel::Collective(_) => self.size("count").saturating_mul(2 * self.dtype.bytes()),
+        }
     }
 }
