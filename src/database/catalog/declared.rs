@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::format::Format;
 use super::paths::join;
-use super::{Catalog, Place, SystemFile, TableFile, VersionDir};
+use super::{Catalog, Format, Place, SystemFile, TableFile, VersionDir};
 use crate::database::limits::MOST_HELD;
 use crate::database::source::{
     Assembly, Entry, EntryKind, FileRows, Part, ReadError, RowGroup, SelectedRows, Source,

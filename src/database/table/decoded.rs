@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::lines::RowLines;
-use super::{Column, StoredAs, Torn};
+use super::{Column, RowLines, StoredAs, Torn};
 
 /// A decoded table.
 #[derive(Debug)]

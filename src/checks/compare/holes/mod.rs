@@ -43,10 +43,8 @@ use self::comparison::HoleComparison;
 use self::hole::Hole;
 use self::ladders::ShortLadders;
 use crate::base::expr::ExprError;
-use crate::checks::context::{CrossContext, RowContext};
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Judge, Judged};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::judge::Judged;
+use crate::checks::{CheckInputs, CrossContext, Input, Judge, RowContext, RuleHead};
 use crate::database::catalog::TableFile;
 use crate::findings::{EXAMPLES, Explained, Finding, Severity, wholes};
 

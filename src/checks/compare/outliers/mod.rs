@@ -20,10 +20,8 @@ use crate::checks::compare::curves::{SeriesScore, TableScores, is_outlier_in};
 use crate::checks::compare::peers::Kinship;
 use crate::checks::compare::series::{KeyPoint, Outlier};
 use crate::checks::compare::sketch::{Sketch, SketchOutlier, SketchedTable};
-use crate::checks::context::CrossContext;
-use crate::checks::inputs::{CheckInputs, CurveTerms, Input};
-use crate::checks::judge::{Judge, Judged};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::judge::Judged;
+use crate::checks::{CheckInputs, CrossContext, CurveTerms, Input, Judge, RuleHead};
 use crate::database::catalog::TableFile;
 use crate::findings::{Hit, Hits, RowHit, Severity};
 

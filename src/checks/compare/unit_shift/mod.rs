@@ -10,19 +10,18 @@ mod too_long;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub use self::over_bound::least_over_bound;
 use self::too_long::too_long;
 use crate::base::stats::{nearest_rank, times_off, upper_median};
 use crate::base::words::{Figure, plural, plural_verb};
 use crate::checks::compare::sketch::{
     Sketch, SketchPoint, SketchedTable, Slice, slice_id, slice_name,
 };
-use crate::checks::context::{CrossContext, RowContext};
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Judge, Judged};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::judge::Judged;
+use crate::checks::{CheckInputs, CrossContext, Input, Judge, RowContext, RuleHead};
 use crate::database::table::number_json;
 use crate::findings::{Finding, Severity, SliceEvidence, wholes};
+
+pub use self::over_bound::least_over_bound;
 
 /// Limits for slices that may be in another unit.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,8 +1,7 @@
 //! Tables without rows, and tables without rows that the loader reads.
 
-use crate::checks::context::{RowContext, TableContext};
-use crate::checks::judge::{Judge, Judged};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::judge::Judged;
+use crate::checks::{Judge, RowContext, RuleHead, TableContext};
 use crate::database::table::TableFault;
 use crate::findings::{Finding, Hits, wholes};
 

@@ -1,9 +1,7 @@
 //! Git-LFS pointers that replace tables.
 
 use crate::base::words::plural_verb;
-use crate::checks::context::{Item, TableContext};
-use crate::checks::judge::{Found, Judge};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{Found, Item, Judge, RuleHead, TableContext};
 use crate::database::table::TableFault;
 use crate::findings::{Finding, Severity};
 

@@ -1,8 +1,7 @@
 //! Damaged rows of text tables.
 
-use crate::checks::context::{RowContext, TableContext};
-use crate::checks::judge::{Judge, Judged};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::judge::Judged;
+use crate::checks::{Judge, RowContext, RuleHead, TableContext};
 use crate::database::table::{TableFault, Torn};
 use crate::findings::{Example, Finding, Hits, wholes};
 

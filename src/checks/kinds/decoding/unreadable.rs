@@ -1,8 +1,7 @@
 //! Tables whose bytes cannot be decoded, or differ from those that their sidecar's digest was made of.
 
-use crate::checks::context::{Item, RowContext, TableContext};
-use crate::checks::judge::{Found, Judge, Judged};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::judge::Judged;
+use crate::checks::{Found, Item, Judge, RowContext, RuleHead, TableContext};
 use crate::database::table::TableFault;
 use crate::findings::{Finding, wholes};
 

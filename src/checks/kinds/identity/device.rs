@@ -2,9 +2,8 @@
 
 use super::{RowsByName, origin};
 use crate::base::words::plural_verb;
-use crate::checks::context::RowContext;
-use crate::checks::inputs::CheckInputs;
-use crate::checks::judge::{Judge, Judged};
+use crate::checks::judge::Judged;
+use crate::checks::{CheckInputs, Judge, RowContext};
 use crate::findings::Hits;
 
 /// The check for rows that name another GPU than that of the system.

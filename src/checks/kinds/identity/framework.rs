@@ -7,9 +7,8 @@ use serde::Deserialize;
 
 use super::{RowsByName, in_directory_of, names_backend, origin};
 use crate::base::words::plural_verb;
-use crate::checks::context::RowContext;
-use crate::checks::inputs::CheckInputs;
-use crate::checks::judge::{Judge, Judged};
+use crate::checks::judge::Judged;
+use crate::checks::{CheckInputs, Judge, RowContext};
 use crate::findings::Hits;
 
 /// Names that rows of a backend's directory may carry, whatever their case; a backend that is not

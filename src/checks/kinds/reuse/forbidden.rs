@@ -1,9 +1,6 @@
 //! Declared reuse of tables that may not be reused.
 
-use crate::checks::context::Item;
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Found, Judge};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{CheckInputs, Found, Input, Item, Judge, RuleHead};
 use crate::specs::Filling;
 
 /// The check for declared reuse of tables that the loader takes only from their own version.

@@ -1,10 +1,7 @@
 //! Declared reuse from versions that do not have the table.
 
 use crate::base::words::{names, plural_verb};
-use crate::checks::context::{DirContext, Item};
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Found, Judge};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{CheckInputs, DirContext, Found, Input, Item, Judge, RuleHead};
 
 /// The check for a `reuse.yaml` that cannot be read, or that names donor versions without the table.
 pub struct ReuseInvalid;

@@ -1,9 +1,6 @@
 //! Marker files from before sidecars.
 
-use crate::checks::context::Item;
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Found, Judge};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{CheckInputs, Found, Input, Item, Judge, RuleHead};
 
 /// The check for marker files of the old scheme in a layout that has sidecars.
 pub struct LegacyMarker;

@@ -2,10 +2,8 @@
 
 use super::seal;
 use crate::base::words::plural_verb;
-use crate::checks::context::{Item, RowContext};
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Found, Judge, Judged};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::judge::Judged;
+use crate::checks::{CheckInputs, Found, Input, Item, Judge, RowContext, RuleHead};
 use crate::findings::wholes;
 
 /// The check for tables of the family layout without a sidecar that states their origin.

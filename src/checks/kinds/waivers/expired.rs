@@ -1,10 +1,7 @@
 //! Waivers past their date.
 
 use super::finding;
-use crate::checks::context::Item;
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Found, Judge};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{CheckInputs, Found, Input, Item, Judge, RuleHead};
 use crate::findings::{Severity, exceptions};
 
 /// The check for waivers past their date.

@@ -5,9 +5,7 @@ mod unused;
 
 pub use self::expired::WaiverExpired;
 pub use self::unused::WaiverUnused;
-use crate::checks::context::WaiverContext;
-use crate::checks::judge::Found;
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{Found, RuleHead, WaiverContext};
 
 /// One finding on the waivers file with all faults in `wrong`; none if there are none.
 fn finding(rule: RuleHead<'_>, at: &WaiverContext<'_>, wrong: &[String]) -> Found {

@@ -1,10 +1,7 @@
 //! Waivers that match nothing.
 
 use super::finding;
-use crate::checks::context::Item;
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Found, Judge};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{CheckInputs, Found, Input, Item, Judge, RuleHead};
 
 /// The check for waivers that match nothing.
 pub struct WaiverUnused;
