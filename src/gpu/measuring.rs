@@ -4,9 +4,8 @@ use std::fs::File;
 
 use serde_json::json;
 
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Reason, Result};
 use crate::base::interrupt::Finishing;
-use crate::base::reason::Reason;
 use crate::base::stats;
 use crate::database::catalog::TableFile;
 use crate::gpu::device::{

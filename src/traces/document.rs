@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::find::{TraceFile, split, stem};
 use super::frame::Frame;
 use super::tree::YamlNode;
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::findings::Severity;
 
 /// The kind of a field's problem. All problems of a document with the same kind and severity become

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::spec::{Files, TraceSpecs};
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::database::source::{Entry, EntryKind, Source, pointer};
 
 /// The size limit of a card or config, in bytes.

@@ -8,8 +8,8 @@ use super::frame::{Frame, TraceCell};
 use super::ranks::run_of;
 use super::reader::MetricRows;
 use super::spec::{MetricSpec, OF_LIST, Relation, TraceFieldType, TraceSpecs};
-use crate::base::digits::half_units;
 use crate::base::expr::ExprError;
+use crate::base::stats::half_units;
 
 /// Builds the frame of a metric file, with the columns of each row's card and in the units of the
 /// spec.

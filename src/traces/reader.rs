@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 use super::field::is_blank;
 use super::frame::TraceCell;
 use super::spec::{MetricSpec, TraceFieldType};
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::database::catalog::Format;
 use crate::database::table::{Column, Table, TableFault};
 

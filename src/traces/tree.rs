@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_yaml::Spanned;
 
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::base::words::Figure;
 
 /// A YAML value and its line, counted from 1.

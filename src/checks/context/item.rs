@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::database::catalog::{Catalog, SystemFile, TableFile, VersionDir};
 use crate::database::collection_report::CollectionReport;
 use crate::database::profile::Profile;

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::base::digits::half_unit;
 use crate::base::expr::{Expr, ExprError, NULL_CODE, Scope, Value};
 use crate::base::relation::{Rounded, RowRelation};
+use crate::base::stats::half_unit;
 use crate::base::words::{Figure, plural, plural_verb};
 use crate::checks::context::RowContext;
 use crate::checks::judge::{Judge, Judged};

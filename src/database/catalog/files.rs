@@ -2,7 +2,7 @@
 
 use super::format::Format;
 use super::paths::join;
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::base::yaml::MisreadValue;
 use crate::database::source::Entry;
 use crate::specs::system::System;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::editions::{BySystem, Edition, Editions};
 use super::near::{MOST_PEERS, SystemKinship, SystemPeer, peers_around};
 use super::{Channel, ReuseManifest, SystemShelf, TableSource};
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::database::catalog::{Catalog, Place, TableFile, VersionDir};
 use crate::database::sidecar::Reuse;
 use crate::database::slots::slots;

@@ -6,7 +6,7 @@ use super::measured::Measured;
 use super::middle::Middle;
 use super::power;
 use super::words::{against_recorded, percent};
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::base::stats::Interval;
 use crate::base::words::{count, names, plural};
 use crate::gpu::recipe::Margins;

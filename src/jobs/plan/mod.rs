@@ -13,8 +13,7 @@ mod wish;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::base::error::{Result, unknown};
-use crate::base::exit::Exit;
+use crate::base::error::{Exit, Result, unknown};
 use crate::base::progress::Progress;
 use crate::base::words::{count, plural};
 use crate::findings::assembled_row;

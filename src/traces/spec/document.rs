@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use super::relation::{DerivedColumn, Relation, Threshold, check, reads};
 use super::{Files, Presence, TraceFieldType};
+use crate::base::error::Reason;
 use crate::base::expr::Expr;
-use crate::base::reason::Reason;
 use crate::base::yaml;
 use crate::findings::Severity;
 

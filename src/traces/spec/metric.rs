@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::relation::{DerivedColumn, Relation, Threshold, check};
 use super::{Files, Presence, TraceFieldType};
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::base::yaml;
 
 /// The spec of a metric file: a CSV table, or JSON with rows.

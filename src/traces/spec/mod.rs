@@ -13,9 +13,8 @@ pub(super) use document::{DocumentSpec, Field, LISTED};
 pub(super) use metric::{Ideal, MetricSpec, OF_LIST, TraceChart};
 pub(super) use relation::{DerivedColumn, Relation, RelationRule, Threshold};
 
-use crate::base::error::Result;
+use crate::base::error::{Reason, Result};
 use crate::base::glob::{GlobScope, matcher};
-use crate::base::reason::Reason;
 use crate::base::yaml;
 use crate::specs::system::System;
 use crate::specs::{KnownSystems, Specs};

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_yaml::Spanned;
 
+use crate::base::error::Reason;
 use crate::base::expr::Expr;
-use crate::base::reason::Reason;
 use crate::base::relation;
 use crate::findings::Severity;
 

@@ -14,7 +14,7 @@ pub use self::point::{SketchOutlier, SketchPoint, Slice, slice_id, slice_name, s
 use self::rows::ReadRows;
 
 use crate::base::expr::{ExprError, Scope};
-use crate::base::sample::sampled;
+use crate::base::random::sampled;
 use crate::checks::compare::series::{KeyLatencies, TableCurve};
 use crate::checks::inputs::CheckInputs;
 use crate::database::catalog::TableFile;
