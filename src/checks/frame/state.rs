@@ -7,7 +7,7 @@ use super::scope::StateScope;
 use super::table::{DecodedTable, in_context};
 use crate::base::expr::ExprError;
 use crate::checks::compare::sketch::Slice;
-use crate::checks::compare::unit_shift::least_over_bound;
+use crate::checks::compare::unit_shift::over_bound::least_over_bound;
 use crate::checks::context::{FoundTable, ReportContext, Reread, Serving};
 use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::rule::Rules;

@@ -21,7 +21,6 @@ use crate::checks::{CheckInputs, CrossContext, Input, Judge, RowContext, RuleHea
 use crate::database::table::number_json;
 use crate::findings::{Finding, Severity, SliceEvidence, wholes};
 
-pub use self::over_bound::least_over_bound;
 
 /// Limits for slices that may be in another unit.
 #[derive(Debug, Deserialize, JsonSchema)]
