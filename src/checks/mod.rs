@@ -17,7 +17,6 @@ mod inputs;
 mod judge;
 pub mod kinds;
 pub mod rule;
-mod rule_head;
 pub mod series;
 pub mod settings;
 
@@ -26,6 +25,5 @@ pub use self::context::{
     ChangeContext, CrossContext, DirContext, FactsContext, History, Item, Reread, RowContext,
     SystemContext, TableContext, WaiverContext,
 };
-pub use self::inputs::{CheckInputs, CurveTerms, Input};
-pub use self::judge::{Found, Judge};
-pub use self::rule_head::RuleHead;
+pub use self::inputs::{CheckInputs, CurveTerms, Input, RuleHead};
+pub use self::judge::{Found, Judge, Judged};

@@ -189,8 +189,7 @@ pub struct TableSpec {
     pub filter: Option<Expr>,
     /// The loader's maps that rows go into; empty for a single map of all rows.
     pub buckets: Vec<Bucket>,
-    /// The condition that every row must fulfil, since the loader otherwise refuses the table; `None` for no
-    /// condition.
+    /// The condition that every row must fulfil, since the loader otherwise refuses the table; `None` for no condition.
     pub require: Option<Expr>,
     /// The columns that must vary together, since the loader otherwise refuses the table; `None` if the loader does
     /// not check this.

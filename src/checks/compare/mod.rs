@@ -10,7 +10,6 @@ pub mod outliers;
 pub mod parity;
 pub mod peers;
 pub mod series;
-mod served_keys;
 pub mod siblings;
 pub mod sketch;
 mod stubs;

@@ -4,7 +4,6 @@
 //! with every other table of its name. A slice without common keys is compared with the time that a kernel takes at
 //! all, and so is every row.
 
-mod over_bound;
 mod too_long;
 
 use schemars::JsonSchema;
@@ -16,11 +15,9 @@ use crate::base::words::{Figure, plural, plural_verb};
 use crate::checks::compare::sketch::{
     Sketch, SketchPoint, SketchedTable, Slice, slice_id, slice_name,
 };
-use crate::checks::judge::Judged;
-use crate::checks::{CheckInputs, CrossContext, Input, Judge, RowContext, RuleHead};
+use crate::checks::{CheckInputs, CrossContext, Input, Judge, Judged, RowContext, RuleHead};
 use crate::database::table::number_json;
 use crate::findings::{Finding, Severity, SliceEvidence, wholes};
-
 
 /// Limits for slices that may be in another unit.
 #[derive(Debug, Deserialize, JsonSchema)]

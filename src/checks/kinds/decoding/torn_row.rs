@@ -1,7 +1,6 @@
 //! Damaged rows of text tables.
 
-use crate::checks::judge::Judged;
-use crate::checks::{Judge, RowContext, RuleHead, TableContext};
+use crate::checks::{Judge, Judged, RowContext, RuleHead, TableContext};
 use crate::database::table::{TableFault, Torn};
 use crate::findings::{Example, Finding, Hits, wholes};
 

@@ -1,9 +1,10 @@
-//! Tables whose bytes cannot be decoded, or differ from those that their sidecar's digest was made of.
+//! Tables whose bytes cannot be decoded or differ from those that their sidecar's digest was made of, tables without
+//! rows, and LFS pointers in place of tables.
 
-use crate::checks::judge::Judged;
-use crate::checks::{Found, Item, Judge, RowContext, RuleHead, TableContext};
+use crate::base::words::plural_verb;
+use crate::checks::{Found, Item, Judge, Judged, RowContext, RuleHead, TableContext};
 use crate::database::table::TableFault;
-use crate::findings::{Finding, wholes};
+use crate::findings::{Finding, Hits, Severity, wholes};
 
 /// The check for tables that cannot be decoded or do not have the digest in their sidecar, and for links that replace
 /// files.
@@ -52,4 +53,73 @@ fn digest(rows: &RowContext<'_>) -> Option<Finding> {
                 damaged";
     let finding = rows.finding(said);
     Some(finding.parts([found]).evidence("stated", stated).evidence("found", found))
+}
+
+/// The check for tables without rows, or without rows that the loader reads.
+pub struct Empty;
+
+impl Judge for Empty {
+    fn judges_unknown_tables(&self) -> bool {
+        true
+    }
+
+    fn unreadable(
+        &self,
+        rule: RuleHead<'_>,
+        at: &TableContext<'_>,
+        fault: &TableFault,
+    ) -> Option<Finding> {
+        let TableFault::Empty = fault else { return None };
+        Some(rule.on_table(at.file, fault.to_string()))
+    }
+
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
+        let Some(filter) = &rows.spec.filter else { return Ok(Hits::new()) };
+        let loaded = filter.mask(rows.scope())?;
+        if (0..rows.count).any(|row| loaded.get(row)) {
+            return Ok(Hits::new());
+        }
+        let message =
+            format!("the loader reads no row of this table: it reads only rows with {filter}");
+        Ok(wholes([rows.finding(message).rows(rows.count)]))
+    }
+}
+
+/// The check for git-LFS pointers that replace tables.
+pub struct LfsPointer;
+
+impl Judge for LfsPointer {
+    fn judges_unknown_tables(&self) -> bool {
+        true
+    }
+
+    fn unreadable(
+        &self,
+        rule: RuleHead<'_>,
+        at: &TableContext<'_>,
+        fault: &TableFault,
+    ) -> Option<Finding> {
+        let TableFault::LfsPointer(pointer) = fault else { return None };
+        let finding = rule.on_table(at.file, fault.to_string());
+        Some(finding.evidence("oid", pointer.oid.as_str()).evidence("size", pointer.size))
+    }
+
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::InLfs(paths) = item else { return Found::new() };
+        let tables = plural_verb(paths.len(), "table", ["is", "are"]);
+        let message = format!(
+            "{tables} in git-LFS and not in this clone: `git lfs pull` fetches what .gitattributes keeps there"
+        );
+        let severity = rule.severity.at_most(Severity::Info);
+        let finding = Finding::on_path(rule.id, severity, common_folder(paths), message);
+        vec![finding.parts(*paths).evidence("tables", paths.len())]
+    }
+}
+
+/// The deepest folder that contains all of the given files. `paths` are sorted.
+fn common_folder(paths: &[String]) -> &str {
+    let (Some(first), Some(last)) = (paths.first(), paths.last()) else { return "" };
+    let alike = first.bytes().zip(last.bytes()).take_while(|(a, b)| a == b).count();
+    let end = first.as_bytes()[..alike].iter().rposition(|byte| *byte == b'/');
+    end.map_or("", |end| &first[..end])
 }

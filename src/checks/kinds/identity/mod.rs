@@ -1,6 +1,5 @@
 //! The names in rows that state where the rows were measured: device, framework and version.
 
-mod device;
 mod framework;
 mod version;
 
@@ -12,8 +11,7 @@ use crate::checks::{CheckInputs, Input, RowContext};
 use crate::database::table::Column;
 use crate::findings::{EXAMPLES, Hit, Severity};
 
-pub use self::device::DeviceNames;
-pub use self::framework::FrameworkNames;
+pub use self::framework::{DeviceNames, FrameworkNames};
 pub use self::version::VersionNames;
 pub(super) use self::version::same_version;
 

@@ -11,8 +11,7 @@ use serde::Deserialize;
 use super::{RowsByName, origin};
 use crate::base::glob::{GlobScope, matcher};
 use crate::base::words::plural_verb;
-use crate::checks::judge::Judged;
-use crate::checks::{CheckInputs, Judge, RowContext};
+use crate::checks::{CheckInputs, Judge, Judged, RowContext};
 use crate::findings::{Hit, Severity};
 
 /// Spellings of versions in rows.

@@ -8,8 +8,7 @@ use serde_json::Value;
 
 use super::{profile, report, seal};
 use crate::base::words::names;
-use crate::checks::judge::Judged;
-use crate::checks::{CheckInputs, Found, Input, Item, Judge, RowContext, RuleHead};
+use crate::checks::{CheckInputs, Found, Input, Item, Judge, Judged, RowContext, RuleHead};
 use crate::database::sidecar::Meta;
 use crate::findings::{Finding, Severity, wholes};
 
