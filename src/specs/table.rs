@@ -324,17 +324,15 @@ impl TableSpec {
     /// Infers a spec for a table without one. Measured columns are recognised by their names. The meaning of
     /// the other columns is unknown, so the spec has no key.
     pub fn inferred(name: &str, family: &str, columns: &[(String, ColumnKind)]) -> Self {
-        let mut specs = Vec::new();
-        for (column, found) in columns {
-            let kind = measured_unit(column).map_or(*found, ColumnKind::Measure);
-            if !IDENTITY.contains(&column.as_str()) {
-                specs.push(ColumnSpec { name: column.clone(), kind, optional: false });
-            }
-        }
+        let others = columns.iter().filter(|(name, _)| !IDENTITY.contains(&name.as_str()));
+        let specs = others.map(|(name, found)| {
+            let kind = measured_unit(name).map_or(*found, ColumnKind::Measure);
+            ColumnSpec { name: name.clone(), kind, optional: false }
+        });
         Self {
             name: name.to_owned(),
             family: family.to_owned(),
-            columns: specs,
+            columns: specs.collect(),
             identity: IDENTITY.map(str::to_owned).to_vec(),
             inferred: true,
             ..Self::default()
