@@ -13,7 +13,6 @@ pub mod seal;
 pub mod selection;
 pub mod served;
 pub mod sidecar;
-pub mod slots;
 pub mod source;
 pub mod state;
 pub mod support;

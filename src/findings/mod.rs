@@ -5,7 +5,6 @@ mod evidence;
 pub mod exceptions;
 mod hit;
 mod known;
-mod lines;
 mod locate;
 mod settle;
 mod severity;
@@ -24,8 +23,7 @@ pub use self::evidence::{Evidence, Explained, Explanation, ModelReach, SliceEvid
 pub use self::hit::{Hit, HitPart, Hits, RowHit, wholes};
 pub use self::known::Repaired;
 pub(crate) use self::known::{BaseFindings, Successor};
-pub(crate) use self::lines::number_lines;
-pub(crate) use self::locate::{SOURCE_FILE, assembled_row, locate};
+pub(crate) use self::locate::{SOURCE_FILE, assembled_row, locate, number_lines};
 pub(crate) use self::settle::excused_errors;
 pub use self::severity::{Confidence, Severity};
 pub use self::sink::{Counts, Sink};

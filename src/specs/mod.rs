@@ -13,7 +13,6 @@ pub mod layout;
 mod library;
 mod limit;
 mod loader;
-mod no_rows;
 mod noise;
 mod overrides;
 mod shipped;

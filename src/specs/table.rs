@@ -7,9 +7,10 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::column::{ColumnKind, ColumnSpec, Unit, measured_unit};
+use super::column::{
+    ColumnKind, ColumnSpec, NO_FLAGS, NO_NUMBERS, NO_TEXTS, NoRows, Unit, measured_unit,
+};
 use super::facts::{KernelChoices, Lanes};
-use super::no_rows::{NO_FLAGS, NO_NUMBERS, NO_TEXTS, NoRows};
 use crate::base::expr::{Expr, Scope, Value};
 
 /// The columns that identify the origin of a row; every table has them.
@@ -244,10 +245,7 @@ impl TableSpec {
     /// Returns true if formulas may read a column of this name. The name `system` stands for the system of the
     /// table's place, so that a formula can distinguish systems.
     pub fn knows(&self, column: &str) -> bool {
-        column == "system"
-            || PLACE.contains(&column)
-            || IDENTITY.contains(&column)
-            || self.column(column).is_some()
+        column == "system" || PLACE.contains(&column) || self.kind(column).is_some()
     }
 
     /// Returns the expected kind of a column; `None` if the spec does not mention the column.

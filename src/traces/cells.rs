@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::field::is_blank;
 use super::findings::Findings;
 use super::frame::TraceCell;
 use super::metrics::{Metrics, RowFinding, RowValues};
+use super::names::is_blank;
 use super::spec::TraceFieldType;
 use super::tree::brief;
 use crate::base::words::{plural, plural_verb};

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::document::{Problem, ProblemKind, TraceDocument};
-use super::field::{columns, is_blank};
 use super::find::TraceFile;
 use super::frame::{Frame, TraceCell};
+use super::names::{columns, is_blank};
 use super::spec::{DocumentSpec, Field, Presence, TraceFieldType};
 use super::tree::{YamlNode, YamlValue, brief};
 use crate::base::words::Figure;

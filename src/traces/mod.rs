@@ -14,7 +14,6 @@ mod charts;
 mod config;
 mod document;
 mod document_reader;
-mod field;
 mod find;
 mod findings;
 mod frame;

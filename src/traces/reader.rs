@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use super::field::is_blank;
 use super::frame::TraceCell;
+use super::names::is_blank;
 use super::spec::{MetricSpec, TraceFieldType};
 use crate::base::error::Reason;
 use crate::database::catalog::Format;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::format::format_of;
+use super::files::format_of;
 use super::links::Links;
 use super::paths::in_hidden_folder;
 use super::places::Places;

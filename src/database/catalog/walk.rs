@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::format::{format_of, is_misspelt};
+use super::files::{format_of, is_misspelt};
 use super::paths::{is_hidden, is_passed_over, join, leaves, relative, usual_places};
 use super::places::holds_files;
 use super::{Catalog, Place, Role, SystemFile, TableFile, VersionDir};

@@ -1,6 +1,6 @@
 //! The kind of a change in one word, for reviewers.
 
-use super::rekey::NEARLY_ALL;
+use super::relabel::NEARLY_ALL;
 use super::{RowDiff, ServedDiff, Status};
 
 /// The kind of a change.

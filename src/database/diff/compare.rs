@@ -7,7 +7,7 @@ use super::class::{Class, class};
 use super::matched::RowMatch;
 use super::pairs::FilePair;
 use super::ratios::PairedTables;
-use super::rekey::rekeyed;
+use super::relabel::rekeyed;
 use super::{Details, DiffSide, FaultReason, ReadFault, RowDiff, Status, TableDiff};
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;

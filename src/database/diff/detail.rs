@@ -15,8 +15,8 @@ use crate::base::files::{sweep, write_whole};
 use crate::base::folder::{STAGED, lock_staged};
 use crate::base::interrupt::{Leftover, RemovedOnSignal};
 use crate::database::catalog::{Place, TableFile};
-use crate::database::table::spreadsheet::{inert, shown, shown_cell, write_cell};
 use crate::database::table::{Column, Table};
+use crate::database::table::{inert, shown, shown_cell, write_cell};
 use crate::specs::measured_unit;
 
 /// The file name of the summary.

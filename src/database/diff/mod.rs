@@ -24,7 +24,6 @@ mod pairs;
 mod ratios;
 mod read_keys;
 mod reference;
-mod rekey;
 mod relabel;
 mod rows;
 mod served;
