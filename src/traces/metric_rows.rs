@@ -13,7 +13,7 @@ use crate::base::stats::half_units;
 
 /// Builds the frame of a metric file, with the columns of each row's card and in the units of the
 /// spec.
-pub(super) fn frame<'a>(
+pub(crate) fn frame<'a>(
     rows: &MetricRows,
     spec: &MetricSpec,
     file: &TraceFile<'_>,
@@ -153,7 +153,7 @@ fn of_list(of: &str, list: &[f64]) -> TraceCell {
 
 /// Returns the factor that converts one unit into another; `None` if they measure different
 /// quantities.
-pub(super) fn scale(unit: &str, into: &str) -> Option<f64> {
+pub(crate) fn scale(unit: &str, into: &str) -> Option<f64> {
     if unit == into {
         return Some(1.0);
     }

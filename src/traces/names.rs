@@ -11,7 +11,7 @@ use super::spec::{Field, LISTED, TraceFieldType};
 /// after a small letter (`vllmEP4`). No letter may follow the number directly: `mscclpp-4gpu` has
 /// no number for `pp`. A label that follows another label without a number is part of a mix
 /// (`fsdp_tp_4`: both together are 4).
-pub(super) fn number(name: &str, label: &str) -> Option<u64> {
+pub(crate) fn number(name: &str, label: &str) -> Option<u64> {
     let lower = name.to_ascii_lowercase();
     let mut found = None;
     for (at, _) in lower.match_indices(&label.to_ascii_lowercase()) {
@@ -56,7 +56,7 @@ fn number_at(name: &str, at: usize, length: usize) -> Option<u64> {
 
 /// Returns the number before a word of a sentence, such as 4 for `GPU` in `on 4 A100 GPUs`; `None`
 /// if there are two different numbers.
-pub(super) fn number_before(text: &str, word: &str) -> Option<f64> {
+pub(crate) fn number_before(text: &str, word: &str) -> Option<f64> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let bare = |w: &str| w.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned();
     let mut found = None;
@@ -78,13 +78,13 @@ pub(super) fn number_before(text: &str, word: &str) -> Option<f64> {
 }
 
 /// Returns the number after a prefix: 12.4 for `cuda_12.4`; `None` for `cuda_12.x`.
-pub(super) fn number_after(text: &str, prefix: &str) -> Option<f64> {
+pub(crate) fn number_after(text: &str, prefix: &str) -> Option<f64> {
     text.trim().strip_prefix(prefix)?.parse().ok()
 }
 
 /// Returns the experiment id in a name, such as `E1.2` in `E1.2_llama8b` or `…-perlmutter-E1.2`; `None` if no part of
 /// the name is an id.
-pub(super) fn experiment_id(name: &str) -> Option<&str> {
+pub(crate) fn experiment_id(name: &str) -> Option<&str> {
     name.split(['_', '-']).find(|part| {
         let mut chars = part.chars();
         let digits = |t: &str| !t.is_empty() && t.chars().all(|c| c.is_ascii_digit());
@@ -94,14 +94,14 @@ pub(super) fn experiment_id(name: &str) -> Option<&str> {
 }
 
 /// Returns true if a text is empty or means "unknown", such as `TBD` or `n/a`.
-pub(super) fn is_blank(text: &str) -> bool {
+pub(crate) fn is_blank(text: &str) -> bool {
     const BLANK: [&str; 11] =
         ["", "tbd", "todo", "n/a", "na", "none", "null", "nil", "unknown", "?", "-"];
     BLANK.contains(&text.trim().to_ascii_lowercase().as_str())
 }
 
 /// Returns the columns that a field's values fill, as pairs of name and cell.
-pub(super) fn columns(field: &Field, cells: Vec<TraceCell>) -> Vec<(String, TraceCell)> {
+pub(crate) fn columns(field: &Field, cells: Vec<TraceCell>) -> Vec<(String, TraceCell)> {
     let mut columns = Vec::new();
     let first = cells.first().cloned().unwrap_or_default();
     if let Some(text) = first.text() {

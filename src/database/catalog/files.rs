@@ -135,7 +135,7 @@ pub(crate) fn is_misspelt(path: &str) -> bool {
 }
 
 /// Returns the table format of a file name, or `None` if the name is not a table's.
-pub(super) fn format_of(path: &str) -> Option<Format> {
+pub(crate) fn format_of(path: &str) -> Option<Format> {
     let name = path.rsplit('/').next().unwrap_or(path);
     if name.ends_with(".parquet") {
         Some(Format::Parquet)

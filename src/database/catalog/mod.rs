@@ -26,10 +26,11 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 pub use self::files::Format;
-pub(crate) use self::files::is_misspelt;
+pub(crate) use self::files::{format_of, is_misspelt};
 pub use self::places::place_of;
+pub(crate) use self::places::{Places, holds_files};
 pub use files::{Place, Role, SystemFile, TableFile, VersionDir};
-pub(crate) use paths::is_passed_over;
+pub(crate) use paths::{is_passed_over, is_within, join};
 
 use crate::base::error::Error;
 use crate::database::limits::MOST_TABLES;

@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::paths::is_within;
-use super::{Place, SystemFile};
+use super::{Place, SystemFile, is_within};
 use crate::database::source::Entry;
 use crate::specs::Specs;
 
 /// The locations of a catalog's systems.
 #[derive(Default)]
-pub(super) struct Places {
+pub(crate) struct Places {
     /// The system of each data directory.
     owners: BTreeMap<String, String>,
     /// The system of each folder that is a data directory or above one. If a folder belongs to several
@@ -73,7 +72,7 @@ impl Places {
 }
 
 /// Returns true if any file is below a folder. `files` must be sorted by path.
-pub(super) fn holds_files(files: &[Entry], dir: &str) -> bool {
+pub(crate) fn holds_files(files: &[Entry], dir: &str) -> bool {
     let below = format!("{dir}/");
     let first = files.partition_point(|f| f.path < below);
     files.get(first).is_some_and(|f| f.path.starts_with(&below))

@@ -119,14 +119,10 @@ fn file_name(path: &Path) -> String {
 }
 
 /// Builds the list of the rows of the database that a report names.
-fn of_report(
-    options: &PlanOptions,
-    mut reported: Vec<ReportedRow>,
-    about: String,
-) -> Result<RerunPlan> {
+fn of_report(options: &PlanOptions, mut rows: Vec<ReportedRow>, of: String) -> Result<RerunPlan> {
     let site = options.open()?;
     // Findings on tables of several files name the files. A torn row is in none of them.
-    reported.retain_mut(|row| {
+    rows.retain_mut(|row| {
         let at = (row.path.as_str(), row.row);
         let Some((file, at)) = assembled_row(&site.catalog, site.source.as_ref(), at) else {
             return !site.catalog.has_part(&row.path);
@@ -135,7 +131,7 @@ fn of_report(
         true
     });
     let paths: BTreeSet<&str> = site.catalog.tables.iter().map(|t| t.entry.path.as_str()).collect();
-    if let Some(row) = reported.iter().find(|row| !paths.contains(row.path.as_str())) {
+    if let Some(row) = rows.iter().find(|row| !paths.contains(row.path.as_str())) {
         return Err(unknown("table", &row.path, paths));
     }
     let wish = |row: ReportedRow| {
@@ -143,10 +139,10 @@ fn of_report(
         let place = file.place.clone();
         Some(PlannedRow { place, file, row: row.row, key: row.key, reason: row.reason })
     };
-    let wishes = reported.into_iter().filter_map(wish).collect();
+    let wishes = rows.into_iter().filter_map(wish).collect();
     let collectors = Collectors::read(&site.specs().library)?;
     let gathered = gather(wishes, site.source.as_ref(), site.specs(), &collectors)?;
-    Ok(finish(about, gathered, collectors.overlay))
+    Ok(finish(of, gathered, collectors.overlay))
 }
 
 /// Completes the plan. `overlay` is the overlay file that states the collector's commands, if there is one.
