@@ -230,7 +230,7 @@ impl Sketches {
 
 /// The number of different keys that tables serve together. It is exact if their sketches hold all points, otherwise
 /// an estimate.
-pub fn keys(served: &[&Sketch]) -> usize {
+pub(crate) fn keys(served: &[&Sketch]) -> usize {
     if let [one] = served {
         return one.keys;
     }
@@ -246,7 +246,7 @@ pub fn keys(served: &[&Sketch]) -> usize {
 }
 
 /// Counts the points up to the hash `end` that tables serve together, by slice.
-pub fn points_by_slice<'a>(served: &[&'a Sketch], end: u64) -> BTreeMap<&'a Slice, usize> {
+pub(crate) fn points_by_slice<'a>(served: &[&'a Sketch], end: u64) -> BTreeMap<&'a Slice, usize> {
     let mut numbers: BTreeMap<&Slice, usize> = BTreeMap::new();
     let mut points: Vec<(u64, usize)> = Vec::new();
     for sketch in served {
