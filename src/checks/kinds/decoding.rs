@@ -1,10 +1,9 @@
-//! Tables whose bytes cannot be decoded or differ from those that their sidecar's digest was made of, tables without
-//! rows, and LFS pointers in place of tables.
+//! Tables that cannot be decoded: damaged, LFS pointers, torn text, empty.
 
 use crate::base::words::plural_verb;
 use crate::checks::{Found, Item, Judge, Judged, RowContext, RuleHead, TableContext};
-use crate::database::table::TableFault;
-use crate::findings::{Finding, Hits, Severity, wholes};
+use crate::database::table::{TableFault, Torn};
+use crate::findings::{Example, Finding, Hits, Severity, wholes};
 
 /// The check for tables that cannot be decoded or do not have the digest in their sidecar, and for links that replace
 /// files.
@@ -122,4 +121,48 @@ fn common_folder(paths: &[String]) -> &str {
     let alike = first.bytes().zip(last.bytes()).take_while(|(a, b)| a == b).count();
     let end = first.as_bytes()[..alike].iter().rposition(|byte| *byte == b'/');
     end.map_or("", |end| &first[..end])
+}
+
+/// The check for damaged rows of a text table.
+pub struct TornRow;
+
+impl Judge for TornRow {
+    fn judges_unknown_tables(&self) -> bool {
+        true
+    }
+
+    fn unreadable(
+        &self,
+        rule: RuleHead<'_>,
+        at: &TableContext<'_>,
+        fault: &TableFault,
+    ) -> Option<Finding> {
+        let TableFault::Torn(torn) = fault else { return None };
+        let finding = rule.on_table(at.file, fault.to_string());
+        Some(with_rows(finding, torn))
+    }
+
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
+        let torn = &rows.whole().torn;
+        if torn.rows == 0 {
+            return Ok(Hits::new());
+        }
+        let message = format!("{torn}; the other rows were checked");
+        Ok(wholes([with_rows(rows.finding(message), torn)]))
+    }
+}
+
+fn with_rows(finding: Finding, torn: &Torn) -> Finding {
+    let examples = torn.first.iter().map(|(line, why)| example(*line, why)).collect();
+    finding.rows(torn.rows).parts([torn.rows.to_string()]).examples(examples)
+}
+
+fn example(line: u64, why: &str) -> Example {
+    Example {
+        // Line 2 is row 0 of an undamaged table.
+        row: line.saturating_sub(2),
+        line: Some(line),
+        values: vec![("line".into(), line.into()), ("why".into(), why.into())],
+        ..Example::default()
+    }
 }
